@@ -1,0 +1,134 @@
+#include "base/buf.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+
+void buf_init(struct buf *b, size_t ceiling)
+{
+	*b = BUF_INIT(ceiling);
+}
+
+void buf_release(struct buf *b)
+{
+	if (!b)
+		return;
+	mem_free(b->data);
+	*b = BUF_INIT(b->ceiling);
+}
+
+void buf_clear(struct buf *b)
+{
+	b->n = 0;
+	b->error = ERR_OK;
+	if (b->data)
+		b->data[0] = '\0';
+}
+
+enum err buf_error(const struct buf *b)
+{
+	return b->error;
+}
+
+void *buf_reserve(struct buf *b, size_t n)
+{
+	size_t need;
+
+	if (b->error)
+		return NULL;
+	if (__builtin_add_overflow(b->n, n, &need) || need > b->ceiling) {
+		b->error = ERR_TOO_LARGE;
+		return NULL;
+	}
+	/* One byte more than the ceiling, for the NUL. */
+	b->error = mem_grow(&b->data, &b->cap, need + 1, 1, b->ceiling + 1);
+	return b->error ? NULL : b->data + b->n;
+}
+
+void buf_append(struct buf *b, const void *data, size_t n)
+{
+	char *at = buf_reserve(b, n);
+
+	if (!at)
+		return;
+	if (n)
+		memcpy(at, data, n);
+	at[n] = '\0';
+	b->n += n;
+}
+
+void buf_byte(struct buf *b, unsigned char byte)
+{
+	buf_append(b, &byte, 1);
+}
+
+void buf_str(struct buf *b, struct str s)
+{
+	buf_append(b, s.p, s.n);
+}
+
+void buf_text(struct buf *b, const char *s)
+{
+	buf_append(b, s, strlen(s));
+}
+
+void buf_vprintf(struct buf *b, const char *format, va_list args)
+{
+	char small[256];
+	va_list again;
+	int n;
+	char *at;
+
+	va_copy(again, args);
+	n = vsnprintf(small, sizeof(small), format, args);
+	if (n >= 0 && (size_t)n < sizeof(small)) {
+		buf_append(b, small, (size_t)n);
+	} else if (n >= 0) {
+		at = buf_reserve(b, (size_t)n);
+		if (at) {
+			vsnprintf(at, (size_t)n + 1, format, again);
+			b->n += (size_t)n;
+		}
+	}
+	va_end(again);
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	buf_vprintf(b, format, args);
+	va_end(args);
+}
+
+void buf_u64(struct buf *b, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	buf_append(b, digits + at, sizeof(digits) - at);
+}
+
+void buf_i64(struct buf *b, int64_t value)
+{
+	if (value < 0)
+		buf_byte(b, '-');
+	buf_u64(b, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+void buf_insert(struct buf *b, size_t at, const void *data, size_t n)
+{
+	size_t tail = b->n - at;
+
+	if (!buf_reserve(b, n))
+		return;
+	memmove(b->data + at + n, b->data + at, tail);
+	memcpy(b->data + at, data, n);
+	b->n += n;
+	b->data[b->n] = '\0';
+}

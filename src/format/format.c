@@ -1,0 +1,150 @@
+/*
+ * The table of formats, and the way in and out through it.
+ */
+#include "format/format.h"
+
+#include "format/formats_internal.h"
+
+const struct format formats[FORMAT_COUNT_] = {
+	[FORMAT_PPROF] = {.name = "pprof",
+			  .title = "pprof (profile.proto)",
+			  .suffixes = "pb.gz pprof pb pb.zst prof"},
+	[FORMAT_OTLP] = {.name = "otlp",
+			 .title = "OTLP profiles, protobuf",
+			 .suffixes = "otlp otlp.gz otlp.zst"},
+	[FORMAT_OTLP_JSON] = {.name = "otlp-json",
+			      .title = "OTLP profiles, JSON",
+			      .suffixes = "otlp.json otlp.json.gz json"},
+	[FORMAT_FOLDED] = {.name = "folded",
+			   .title = "folded stacks",
+			   .suffixes = "folded collapsed txt"},
+	[FORMAT_SPEEDSCOPE] = {.name = "speedscope",
+			       .title = "speedscope JSON",
+			       .suffixes = "speedscope.json"},
+	[FORMAT_JFR] = {.name = "jfr", .title = "Java Flight Recorder", .suffixes = "jfr"},
+	[FORMAT_PERF_SCRIPT] = {.name = "perf-script",
+				.title = "perf script text",
+				.suffixes = "perf perf.txt"},
+	[FORMAT_PERF_DATA] = {.name = "perf-data",
+			      .title = "perf.data",
+			      .suffixes = "perf.data data"},
+	[FORMAT_CPUPROFILE] = {.name = "cpuprofile",
+			       .title = "V8 CPU profile",
+			       .suffixes = "cpuprofile"},
+	[FORMAT_HEAPPROFILE] = {.name = "heapprofile",
+				.title = "V8 sampling heap profile",
+				.suffixes = "heapprofile"},
+	[FORMAT_LEGACY_PPROF] = {.name = "legacy-pprof",
+				 .title = "legacy pprof",
+				 .suffixes = "heap hprof"},
+	[FORMAT_HTML] = {.name = "html",
+			 .title = "flame graph, one HTML file",
+			 .suffixes = "html htm"},
+	[FORMAT_SVG] = {.name = "svg", .title = "flame graph, SVG", .suffixes = "svg"},
+	[FORMAT_PGO] = {.name = "pgo", .title = "Go PGO profile", .suffixes = "pgo"},
+	[FORMAT_AUTOFDO] = {.name = "autofdo",
+			    .title = "AutoFDO text profile",
+			    .suffixes = "afdo autofdo"},
+};
+
+const struct format *format_by_name(struct str name)
+{
+	for (unsigned i = 0; i < FORMAT_COUNT_; i++)
+		if (str_eq(str_of(formats[i].name), name))
+			return &formats[i];
+	return NULL;
+}
+
+const struct format *format_by_path(struct str path)
+{
+	const struct format *best = NULL;
+	size_t best_length = 0;
+
+	for (unsigned i = 0; i < FORMAT_COUNT_; i++) {
+		struct str rest = str_of(formats[i].suffixes), suffix;
+
+		/* The longest suffix decides: x.otlp.json is OTLP, x.speedscope.json is not. */
+		while (str_split(&rest, ' ', &suffix)) {
+			if (suffix.n <= best_length || path.n <= suffix.n + 1 ||
+			    !str_ends(path, suffix) || path.p[path.n - suffix.n - 1] != '.')
+				continue;
+			best = &formats[i];
+			best_length = suffix.n;
+		}
+	}
+	return best;
+}
+
+const struct format *format_sniff(struct str bytes)
+{
+	const struct format *best = NULL;
+	int best_score = 0;
+
+	for (unsigned i = 0; i < FORMAT_COUNT_; i++) {
+		int score = formats[i].sniff ? formats[i].sniff(bytes) : 0;
+
+		if (score > best_score) {
+			best_score = score;
+			best = &formats[i];
+		}
+	}
+	return best;
+}
+
+static enum err unknown_format(struct reading *out, struct str plain)
+{
+	if (!plain.n)
+		return fault_set(&out->fault, ERR_UNKNOWN_FORMAT, "the input is empty");
+	return fault_set(&out->fault, ERR_UNKNOWN_FORMAT,
+			 "the format is not recognised from its content (say it with --from)");
+}
+
+enum err format_read(struct str bytes, const struct format *format, struct reading *out,
+		     const struct format **ret_format)
+{
+	CLEANUP(buf_release) struct buf unpacked = BUF_INIT(0);
+	struct str plain = bytes;
+	enum err e;
+
+	out->fault = (struct fault){0};
+	e = decompress(bytes, &out->limits, &unpacked, &out->compression, &out->fault);
+	if (!e && strcmp(out->compression, "none") != 0)
+		plain = buf_view(&unpacked);
+	if (!e && plain.n > out->limits.max_bytes)
+		e = fault_set(&out->fault, ERR_TOO_LARGE,
+			      "the input is larger than %zu MiB (raise --max-bytes)",
+			      out->limits.max_bytes >> 20);
+	out->plain_bytes = plain.n;
+	if (!e && !format)
+		format = format_sniff(plain);
+	if (!e && !format)
+		e = unknown_format(out, plain);
+	if (!e && !format->read)
+		e = fault_set(&out->fault, ERR_UNSUPPORTED, "%s files can be written but not read",
+			      format->name);
+	if (!e)
+		e = format->read(plain, out);
+	if (e) {
+		if (!out->fault.text[0])
+			(void)fault_set(&out->fault, e, "%s", err_text(e));
+		return e;
+	}
+	if (ret_format)
+		*ret_format = format;
+	return ERR_OK;
+}
+
+enum err format_write(const struct format *format, struct writing *in, struct buf *out)
+{
+	enum err e;
+
+	if (!format->write)
+		return fault_set(&in->fault, ERR_UNSUPPORTED,
+				 "%s files can be read but not written", format->name);
+	e = format->write(in, out);
+	if (!e)
+		e = buf_error(out);
+	if (e && !in->fault.text[0])
+		(void)fault_set(&in->fault, e, "%s", err_text(e));
+	return e;
+}

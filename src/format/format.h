@@ -1,0 +1,126 @@
+/*
+ * Bytes <-> model. Other folders include this header only.
+ *
+ * Every format is one row of the table in format.c: a name, how to recognise it, how to read it,
+ * how to write it. Readers take bytes that are already decompressed; format_read does that, with
+ * ceilings. A reader appends profiles to `out->list`, over `out->dict`, and on failure says which
+ * field of which message at which byte is wrong. It may leave half a profile behind: the caller
+ * drops the whole list.
+ *
+ * Readers trust nothing: every index, length, depth and count is checked against `limits`.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "model/model.h"
+
+enum format_id {
+	FORMAT_PPROF,
+	FORMAT_OTLP,
+	FORMAT_OTLP_JSON,
+	FORMAT_FOLDED,
+	FORMAT_SPEEDSCOPE,
+	FORMAT_JFR,
+	FORMAT_PERF_SCRIPT,
+	FORMAT_PERF_DATA,
+	FORMAT_CPUPROFILE,
+	FORMAT_HEAPPROFILE,
+	FORMAT_LEGACY_PPROF,
+	FORMAT_HTML,
+	FORMAT_SVG,
+	FORMAT_PGO,
+	FORMAT_AUTOFDO,
+	FORMAT_COUNT_
+};
+
+/* Ceilings on what a file may make us do. 0 is not "no limit": use LIMITS_DEFAULT. */
+struct limits {
+	size_t max_bytes;     /* after decompression */
+	uint32_t max_ratio;   /* decompressed : compressed, checked above 1 MiB */
+	uint32_t max_depth;   /* frames of a stack */
+	uint32_t max_nesting; /* of messages, JSON values */
+	uint32_t max_string;  /* bytes of one string */
+	uint64_t max_samples; /* rows */
+	uint64_t max_entries; /* of any table of the file */
+};
+
+#define LIMITS_DEFAULT                          \
+	((struct limits){                       \
+		.max_bytes = (size_t)512 << 20, \
+		.max_ratio = 2000,              \
+		.max_depth = 16384,             \
+		.max_nesting = 128,             \
+		.max_string = 1 << 20,          \
+		.max_samples = 100000000,       \
+		.max_entries = 100000000,       \
+	})
+
+/* What a reader noticed but could live with; one line each, counted when it repeats. */
+struct note {
+	char text[160];
+	uint64_t count;
+};
+
+struct notes {
+	VEC(struct note) list;
+};
+
+/* Adds a note, or one more to the count of an equal one. Never fails: notes are a courtesy. */
+void notes_add(struct notes *n, const char *format, ...) PRINTF_LIKE(2, 3);
+void notes_release(struct notes *n);
+
+/* Where a reader puts what it finds. The caller owns all of it. */
+struct reading {
+	struct dict *dict;
+	struct profile_list *list;
+	struct limits limits;
+	struct notes notes;
+	struct fault fault;	 /* the reason when a reader fails */
+	const char *compression; /* "gzip", "zstd", or "none": filled by format_read */
+	const char *variant;	 /* finer than the format: "OTLP 1.9", "legacy heap"; or NULL */
+	size_t plain_bytes;	 /* size after decompression */
+};
+
+struct writing {
+	const struct profile_list *list; /* over one dictionary */
+	int type;			 /* column for formats that hold one, -1 = the default */
+	const char *title;		 /* for HTML and SVG */
+	int compress;			 /* -1 the format's habit, 0 no, 1 gzip, 2 zstd */
+	struct notes notes;		 /* what the format could not hold */
+	struct fault fault;
+	/* HTML only: when set, the page shows the difference from this profile. */
+	const struct profile *baseline;
+	const char *baseline_title;
+	double min_share; /* HTML, SVG: boxes below this share are pruned */
+};
+
+struct format {
+	enum format_id id;
+	const char *name;     /* as after --from and --to */
+	const char *title;    /* for people */
+	const char *suffixes; /* space-separated, the first is the usual one */
+	bool binary;	      /* never written to a terminal */
+	bool merged;	      /* holds one profile: a list is merged before writing */
+	/* Whether the bytes look like this format: 0 no, up to 100 certain. */
+	int (*sniff)(struct str head);
+	enum err (*read)(struct str bytes, struct reading *out);
+	enum err (*write)(struct writing *in, struct buf *out);
+};
+
+extern const struct format formats[FORMAT_COUNT_];
+
+const struct format *format_by_name(struct str name);
+const struct format *format_by_path(struct str path); /* by suffix; NULL when none fits */
+const struct format *format_sniff(struct str bytes);  /* NULL when nothing fits */
+
+/* Decompresses when needed, recognises the format unless one is given, and reads. */
+enum err format_read(struct str bytes, const struct format *format, struct reading *out,
+		     const struct format **ret_format) MUST_CHECK;
+enum err format_write(const struct format *format, struct writing *in, struct buf *out) MUST_CHECK;
+
+/* gzip (several members) or zstd (several frames) by magic; `ret` owns the plain bytes when
+ * `*ret_name` is not "none", else it is empty and the input is plain. */
+enum err decompress(struct str bytes, const struct limits *limits, struct buf *ret,
+		    const char **ret_name, struct fault *fault) MUST_CHECK;
+enum err compress_gzip(struct str plain, int level, struct buf *out) MUST_CHECK;
+enum err compress_zstd(struct str plain, int level, struct buf *out) MUST_CHECK;

@@ -1,0 +1,102 @@
+/*
+ * A bounded cursor over protobuf bytes, and the writing counterpart. No generated code, no object
+ * per message: decoders walk fields and read what they know, unknown fields are skipped.
+ *
+ *	struct pb c = pb_of(bytes);
+ *	while (pb_next(&c)) {
+ *		switch (c.field) {
+ *		case SAMPLE_VALUE: … pb_bytes(&c) or c.value …
+ *		}
+ *	}
+ *	if (c.failed) → the message is cut or malformed at offset c.at
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/str.h"
+
+enum pb_type {
+	PB_VARINT = 0,
+	PB_FIXED64 = 1,
+	PB_BYTES = 2,
+	PB_GROUP = 3,
+	PB_END = 4,
+	PB_FIXED32 = 5
+};
+
+struct pb {
+	const uint8_t *p, *end;
+	const uint8_t *start; /* of the whole input: offsets in messages count from here */
+	uint32_t field;	      /* of the current field */
+	enum pb_type type;
+	uint64_t value;	  /* VARINT, FIXED64, FIXED32 */
+	struct str bytes; /* BYTES */
+	const uint8_t *field_start;
+	bool failed;
+};
+
+static inline struct pb pb_of(struct str bytes)
+{
+	const uint8_t *p = (const uint8_t *)bytes.p;
+
+	return (struct pb){.p = p, .end = p + bytes.n, .start = p};
+}
+
+/* A cursor over the current field's bytes that still counts offsets from the outermost start. */
+static inline struct pb pb_sub(const struct pb *c)
+{
+	const uint8_t *p = (const uint8_t *)c->bytes.p;
+
+	return (struct pb){.p = p, .end = p + c->bytes.n, .start = c->start};
+}
+
+/* Decodes a varint of at most 10 bytes; false when cut or too long. */
+bool pb_varint_slow(const uint8_t **p, const uint8_t *end, uint64_t *ret);
+
+static inline bool pb_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret)
+{
+	if (__builtin_expect(*p < end && **p < 0x80, 1)) {
+		*ret = *(*p)++;
+		return true;
+	}
+	return pb_varint_slow(p, end, ret);
+}
+
+/* Steps to the next field; false at the end and on malformed input (then `failed`). */
+bool pb_next(struct pb *c);
+
+/* Offset of the current field, for messages. */
+static inline size_t pb_offset(const struct pb *c)
+{
+	return (size_t)(c->field_start - c->start);
+}
+
+/*
+ * Repeated scalars, packed or not: call for each occurrence of the field, then take values until
+ * it returns false. `failed` tells a cut packed run.
+ *
+ *	struct pb_packed run = pb_packed_of(&c);
+ *	uint64_t v;
+ *	while (pb_packed_next(&run, &v)) …
+ */
+struct pb_packed {
+	const uint8_t *p, *end;
+	uint64_t single;
+	bool has_single, failed;
+	enum pb_type
+		type; /* of the elements when packed: VARINT, or FIXED64 by pb_packed_fixed64 */
+};
+struct pb_packed pb_packed_of(const struct pb *c);
+struct pb_packed pb_packed_fixed64(const struct pb *c);
+bool pb_packed_next(struct pb_packed *run, uint64_t *ret);
+
+/* Writing. Fields with the default value are written too: the caller leaves them out. */
+void pb_put_varint(struct buf *b, uint64_t value);
+void pb_put_tag(struct buf *b, uint32_t field, enum pb_type type);
+void pb_put_uint(struct buf *b, uint32_t field, uint64_t value);
+void pb_put_int(struct buf *b, uint32_t field, int64_t value);
+void pb_put_fixed64(struct buf *b, uint32_t field, uint64_t value);
+void pb_put_bytes(struct buf *b, uint32_t field, struct str bytes);
+/* Nested message of unknown length: begin, write fields, end. */
+size_t pb_begin(struct buf *b, uint32_t field);
+void pb_end(struct buf *b, size_t mark);

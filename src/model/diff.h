@@ -1,0 +1,44 @@
+/*
+ * What changed between two profiles: per function, absolute and as a share, normalised when the
+ * totals differ, and whether the change is above sampling noise.
+ *
+ * The test: samples in a function are counts; given both counts, the first is binomial with
+ * n1/(n1+n2) when nothing changed. z > 20 samples, exact below; Benjamini-Hochberg over all rows.
+ * It treats samples as independent; a design effect can be given to widen it.
+ */
+#pragma once
+
+#include "model/top.h"
+
+enum diff_verdict { DIFF_NOISE, DIFF_MORE, DIFF_LESS, DIFF_ADDED, DIFF_REMOVED, DIFF_UNKNOWN };
+
+struct diff_row {
+	uint32_t frame;
+	int64_t flat[2], cum[2];	/* before, after, as measured */
+	double flat_change, cum_change; /* after - before, after normalising if asked */
+	double share_change;		/* of cum, in percentage points */
+	double error;			/* half width of its 95 % interval, percentage points */
+	double p_value;			/* of cum; 1 when it cannot be told */
+	enum diff_verdict verdict;
+};
+
+struct diff {
+	int64_t totals[2];
+	double samples[2]; /* observations behind the totals, for the test; 0 = not known */
+	double scale;	   /* what `before` was multiplied with */
+	struct diff_row *rows;
+	size_t n;
+};
+
+struct diff_options {
+	int type[2];	/* column in each profile */
+	bool normalise; /* scale before's total to after's */
+	bool lines;
+	double design_effect; /* 1 = independent samples */
+};
+
+enum err diff_build(const struct profile *before, const struct profile *after,
+		    const struct diff_options *options, struct diff *ret) MUST_CHECK;
+void diff_release(struct diff *d);
+/* Largest change of cum first (or of flat). */
+void diff_sort(struct diff *d, const struct dict *dict, bool by_flat);

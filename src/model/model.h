@@ -1,0 +1,24 @@
+/*
+ * The profile in memory. Other folders include this header only.
+ *
+ *	dict.h     strings, functions, frames, stacks, labels: everything by id
+ *	profile.h  rows over a dictionary
+ *	ops.h      merge, aggregate, filter, subtract
+ *	tree.h     the call tree, pruned
+ *	top.h      the exact function table
+ *	diff.h     two profiles compared
+ *	types.h    the table of profile types and units
+ *	redact.h   what must not leave the host
+ *	pattern.h  regular expressions
+ */
+#pragma once
+
+#include "model/diff.h"
+#include "model/dict.h"
+#include "model/ops.h"
+#include "model/pattern.h"
+#include "model/profile.h"
+#include "model/redact.h"
+#include "model/top.h"
+#include "model/tree.h"
+#include "model/types.h"

@@ -1,0 +1,73 @@
+/*
+ * A profile: rows of (stack, label set, link, time, values) over a shared dictionary.
+ *
+ * Columns `link` and `time` may be NULL (all zero). A row has one value per sample type:
+ * values[row * type_count + type]. `time` is nanoseconds since 1970, 0 = not known.
+ * The profile owns its columns, not the dictionary.
+ */
+#pragma once
+
+#include "model/dict.h"
+
+struct value_type {
+	uint32_t type, unit; /* strings */
+};
+
+#define PROFILE_MAX_TYPES 64
+
+struct profile {
+	struct dict *dict;
+	struct value_type types[PROFILE_MAX_TYPES];
+	uint32_t type_count;
+	int default_type; /* index the file asks to be shown first, -1 = it does not say */
+	struct value_type period_type;
+	int64_t period;
+	int64_t time_ns, duration_ns;
+	uint32_t resource;   /* label set: what produced it (service.name …) */
+	uint32_t attributes; /* label set of the profile itself */
+	uint32_t scope_name, scope_version;
+	uint32_t doc_url, drop_frames, keep_frames;
+	VEC(uint32_t) comments;
+	uint8_t profile_id[16];
+
+	size_t row_count, row_cap;
+	uint32_t *stack, *labels, *link;
+	uint64_t *time;
+	int64_t *values;
+};
+
+void profile_init(struct profile *p, struct dict *d);
+void profile_release(struct profile *p);
+
+enum err profile_add_type(struct profile *p, struct str type, struct str unit) MUST_CHECK;
+/* Which column --type NAME means; -1 when there is none. NULL or "" is the default column. */
+int profile_find_type(const struct profile *p, struct str name);
+/* The column shown when nobody says which: the file's default, else pprof's rule (the last). */
+int profile_default_type(const struct profile *p);
+
+struct row {
+	uint32_t stack, labels, link;
+	uint64_t time;
+};
+
+/* Appends a row with the values `values[0 … type_count-1]`. Types must all be added before. */
+enum err profile_add(struct profile *p, const struct row *row, const int64_t *values) MUST_CHECK;
+enum err profile_reserve(struct profile *p, size_t rows) MUST_CHECK;
+struct row profile_row(const struct profile *p, size_t i);
+static inline const int64_t *profile_values(const struct profile *p, size_t i)
+{
+	return p->values + i * p->type_count;
+}
+
+/* Sum of one column, saturating at the ends of int64. */
+int64_t profile_total(const struct profile *p, uint32_t type);
+
+/* Several profiles of one file or one answer, over one dictionary. */
+struct profile_list {
+	struct profile **v;
+	size_t n, cap;
+};
+
+enum err profile_list_add(struct profile_list *list, struct dict *d,
+			  struct profile **ret) MUST_CHECK;
+void profile_list_release(struct profile_list *list);

@@ -1,0 +1,51 @@
+/*
+ * The call tree of a profile: a prefix tree over frames, root first, with ids in order.
+ *
+ * Node 0 is the root; a parent's id is always below its child's, so totals are one backward pass.
+ * Nodes below a threshold are not built but summed into a `pruned` node of their parent, and what
+ * was left out is stated. Built top down from the distinct stacks, so that the cost follows what
+ * is kept and not the size of the profile.
+ */
+#pragma once
+
+#include "model/profile.h"
+
+enum tree_flags {
+	TREE_LINES = 1 << 0,	/* frames differ by line and address, not only by function */
+	TREE_INVERTED = 1 << 1, /* leaf first */
+};
+
+#define TREE_PRUNED UINT32_MAX /* `frame` of a node that stands for what was left out */
+
+struct tree_node {
+	uint32_t parent;
+	uint32_t frame; /* a representative frame id; 0 for the root */
+	uint32_t depth;
+	uint32_t dropped; /* for a pruned node: how many children it stands for */
+};
+
+struct tree_options {
+	unsigned flags;
+	double min_share;   /* of the column's total; 0 = nothing pruned */
+	uint32_t max_nodes; /* 0 = no ceiling */
+};
+
+struct tree {
+	const struct dict *dict;
+	uint32_t columns;
+	VEC(struct tree_node) nodes;
+	double *self; /* [column * nodes.n + node] */
+	double *total;
+	uint32_t pruned_nodes; /* pruned nodes put in */
+	double pruned_share;   /* largest share over the columns of value below pruned nodes */
+};
+
+/* One column per entry of `columns` (profile and type), all over one dictionary. */
+struct tree_column {
+	const struct profile *profile;
+	uint32_t type;
+};
+
+enum err tree_build(const struct tree_column *columns, uint32_t count,
+		    const struct tree_options *options, struct tree *ret) MUST_CHECK;
+void tree_release(struct tree *t);
