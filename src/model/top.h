@@ -19,6 +19,7 @@ struct top_row {
 
 struct top {
 	uint32_t columns;
+	unsigned flags;	 /* it was built with */
 	int64_t *totals; /* one per column: sum over all rows of the profile */
 	struct top_row *rows;
 	size_t n;
@@ -31,7 +32,7 @@ enum err top_build(const struct tree_column *columns, uint32_t count, unsigned f
 void top_release(struct top *t);
 
 enum top_order { TOP_BY_FLAT, TOP_BY_CUM };
-/* Largest magnitude first; ties by the other value, then by name, as pprof orders. */
+/* Largest magnitude first, ties by the name shown, then by the other value, as pprof orders. */
 void top_sort(struct top *t, const struct dict *d, uint32_t column, enum top_order order);
 
 /*

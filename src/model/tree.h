@@ -11,7 +11,7 @@
 #include "model/profile.h"
 
 enum tree_flags {
-	TREE_LINES = 1 << 0,	/* frames differ by line and address, not only by function */
+	TREE_LINES = 1 << 0,	/* frames differ by file and line, not only by function */
 	TREE_INVERTED = 1 << 1, /* leaf first */
 };
 
