@@ -1,0 +1,23 @@
+// The renderer as a library: decode, choose columns, make a tree, lay it out, paint it, show it.
+export { decodeVft, VftError, StringTable } from "./vft";
+export type { Vft, Meta, SampleType } from "./vft";
+export { Model } from "./model";
+export type { Choice, Columns } from "./model";
+export { makeTree, pathOf, isInside, widestOf } from "./tree";
+export type { Tree } from "./tree";
+export { bottomUp, callersOf, calleesOf, neighbours } from "./regroup";
+export type { Neighbour } from "./regroup";
+export { layout, neighbour, nodeAt } from "./layout";
+export type { Layout, Order, Step } from "./layout";
+export { matchFrames, matchedValue, hitsByWeight } from "./search";
+export type { Matches, Query } from "./search";
+export { change, strength, noiseLimit, signOf } from "./diff";
+export type { Change, Samples } from "./diff";
+export { makeSkin } from "./skin";
+export { DARK, LIGHT, tints, tintColour, moduleKey, css } from "./colour";
+export type { Palette } from "./colour";
+export { FlameView, ancestorShowing, ROW } from "./view";
+export { Picture } from "./picture";
+export type { Scene } from "./picture";
+export { folded, stackNames } from "./folded";
+export * as units from "./units";

@@ -1,0 +1,64 @@
+// Search over frame names: which frames match, and how much of the whole passes through them.
+import type { Model } from "./model";
+import type { Tree } from "./tree";
+
+export interface Query {
+  text: string;
+  regex: boolean;
+}
+
+export interface Matches {
+  // 1 for each frame that matches.
+  frames: Uint8Array;
+  // A regular expression that does not compile, in the engine's words.
+  error: string;
+  active: boolean;
+}
+
+export function matchFrames(model: Model, query: Query): Matches {
+  const frames = new Uint8Array(model.vft.frames.count);
+  if (query.text === "") return { frames, error: "", active: false };
+  let test: (name: string) => boolean;
+  if (query.regex) {
+    try {
+      const expression = new RegExp(query.text, "iu");
+      test = (name) => expression.test(name);
+    } catch (e) {
+      return { frames, error: e instanceof Error ? e.message : "not a regular expression", active: true };
+    }
+  } else {
+    const wanted = query.text.toLowerCase();
+    test = (name) => name.toLowerCase().includes(wanted);
+  }
+  // Frames share names; each string is tested once. 0 = not yet, 1 = no, 2 = yes.
+  const verdict = new Uint8Array(model.vft.strings.count);
+  const names = model.vft.frames.name;
+  for (let f = 1; f < frames.length; f++) {
+    if (model.pruned[f]) continue;
+    const s = names[f];
+    if (verdict[s] === 0) verdict[s] = test(model.vft.strings.get(s)) ? 2 : 1;
+    frames[f] = verdict[s] - 1;
+  }
+  return { frames, error: "", active: true };
+}
+
+// Value under matching boxes, a box inside another match not counted again; one number per side.
+export function matchedValue(tree: Tree, matches: Matches): number[] {
+  const inside = new Uint8Array(tree.count);
+  const value = tree.total.map(() => 0);
+  for (let i = 0; i < tree.count; i++) {
+    const above = i > 0 && inside[tree.parent[i]] === 1;
+    const hit = matches.frames[tree.frame[i]] === 1;
+    if (hit && !above) tree.total.forEach((run, s) => (value[s] += run[i]));
+    inside[i] = above || hit ? 1 : 0;
+  }
+  return value;
+}
+
+// Matching boxes, the widest first: the order in which n and N visit them.
+export function hitsByWeight(tree: Tree, matches: Matches): Uint32Array {
+  const hits: number[] = [];
+  for (let i = 0; i < tree.count; i++) if (matches.frames[tree.frame[i]] === 1) hits.push(i);
+  hits.sort((a, b) => tree.weight[b] - tree.weight[a] || a - b);
+  return Uint32Array.from(hits);
+}

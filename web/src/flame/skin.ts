@@ -1,0 +1,60 @@
+// The colour of every box, from what the reader asked: modules, a search, a diff, one function.
+import { diffColour, frameColours, mix, word, type Palette, type Rgb } from "./colour";
+import { change, strength, type Samples } from "./diff";
+import type { Layout } from "./layout";
+import type { Model } from "./model";
+import { prefixHits, type Skin } from "./raster";
+import type { Matches } from "./search";
+import type { Tree } from "./tree";
+
+export interface Look {
+  palette: Palette;
+  tints: { hue: number; calm: number }[];
+  matches: Matches;
+  // Function whose boxes are lifted a little, or -1.
+  func: number;
+  // Sides of a diff: totals and sample counts; null for one profile.
+  diff: { totals: number[]; samples: Samples } | null;
+}
+
+const MUTED = 0.4;
+const LIFT = 0.22;
+
+export function makeSkin(model: Model, tree: Tree, lay: Layout, look: Look): Skin {
+  const { palette, matches } = look;
+  const lifted: Rgb = palette.dark ? [255, 255, 255] : [90, 60, 30];
+  const colour = new Uint32Array(tree.count);
+  const hatched = new Uint8Array(tree.count);
+  let anyHatched = false;
+  const byFrame = frameColours(model, look.tints, palette).map((rgb, f) => {
+    if (matches.active && matches.frames[f] === 0) return mix(rgb, palette.background, MUTED);
+    return rgb;
+  });
+  const words = byFrame.map((rgb, f) => {
+    if (matches.frames[f] === 1) return word(palette.hit);
+    return word(look.func >= 0 && model.funcOf[f] === look.func ? mix(rgb, lifted, LIFT) : rgb);
+  });
+  for (let i = 0; i < tree.count; i++) {
+    const frame = tree.frame[i];
+    if (look.diff === null || matches.frames[frame] === 1) {
+      colour[i] = words[frame];
+    } else {
+      const c = change(tree.total[0][i], tree.total[1][i], look.diff.totals[0], look.diff.totals[1], look.diff.samples);
+      let rgb = diffColour(palette, strength(c));
+      if (matches.active) rgb = mix(rgb, palette.background, MUTED);
+      else if (look.func >= 0 && model.funcOf[frame] === look.func) rgb = mix(rgb, lifted, LIFT);
+      colour[i] = word(rgb);
+      if (c.mark === "added" || c.mark === "removed") hatched[i] = 1;
+    }
+    if (model.pruned[frame]) hatched[i] = 1;
+    if (hatched[i]) anyHatched = true;
+  }
+  return {
+    colour,
+    background: word(palette.background),
+    merged: word(palette.merged),
+    hit: word(palette.hit),
+    hitsBefore: matches.active ? prefixHits(lay, tree.frame, matches.frames) : null,
+    hatched: anyHatched ? hatched : null,
+  };
+}

@@ -1,0 +1,85 @@
+// What follows from the state: trees, layouts, matches. Each is made once and kept until the part of
+// the state it depends on changes.
+import {
+  bottomUp, callersOf, calleesOf, hitsByWeight, layout, makeTree, matchedValue, matchFrames,
+  type Columns, type Layout, type Matches, type Model, type Samples, type Tree,
+} from "../flame";
+import { units } from "../flame";
+import type { State } from "./state";
+
+class Kept<T> {
+  private key = "";
+  private value: T | undefined;
+  get(key: string, make: () => T): T {
+    if (this.value === undefined || key !== this.key) {
+      this.value = make();
+      this.key = key;
+    }
+    return this.value;
+  }
+}
+
+export class Derived {
+  private readonly keptColumns = new Kept<Columns>();
+  private readonly keptBase = new Kept<Tree>();
+  private readonly keptInverted = new Kept<Tree>();
+  private readonly keptCallers = new Kept<Tree>();
+  private readonly keptCallees = new Kept<Tree>();
+  private readonly keptMatches = new Kept<Matches>();
+  private readonly keptMatched = new Kept<number[]>();
+  private readonly keptHits = new Kept<Uint32Array>();
+  private readonly layouts = new WeakMap<Tree, Map<string, Layout>>();
+
+  constructor(readonly model: Model) {}
+
+  private valuesKey(s: State): string {
+    return `${s.type}/${s.normalise}/${s.swap}`;
+  }
+  columns(s: State): Columns {
+    return this.keptColumns.get(this.valuesKey(s), () => this.model.columns(s));
+  }
+  base(s: State): Tree {
+    return this.keptBase.get(this.valuesKey(s), () => makeTree(this.model.vft.parent, this.model.vft.frame, this.columns(s).self));
+  }
+  callers(s: State): Tree {
+    return this.keptCallers.get(`${this.valuesKey(s)}/${s.func}`, () => callersOf(this.base(s), this.model, s.func));
+  }
+  callees(s: State): Tree {
+    return this.keptCallees.get(`${this.valuesKey(s)}/${s.func}`, () => calleesOf(this.base(s), this.model, s.func));
+  }
+  // The tree the zoom, the search steps and the breadcrumb speak of.
+  main(s: State): Tree {
+    if (s.view === "sandwich") return this.callees(s);
+    if (s.view === "bottom-up") return this.keptInverted.get(this.valuesKey(s), () => bottomUp(this.base(s), this.model));
+    return this.base(s);
+  }
+  layout(tree: Tree, s: State): Layout {
+    let kept = this.layouts.get(tree);
+    if (!kept) this.layouts.set(tree, (kept = new Map()));
+    let lay = kept.get(s.order);
+    if (!lay) kept.set(s.order, (lay = layout(tree, this.model.nameRank, s.order)));
+    return lay;
+  }
+  matches(s: State): Matches {
+    return this.keptMatches.get(`${s.regex}/${s.query}`, () => matchFrames(this.model, { text: s.query, regex: s.regex }));
+  }
+  // Share of the whole that passes through the matches, over both sides.
+  matchedShare(s: State): number {
+    const key = `${this.valuesKey(s)}/${s.regex}/${s.query}`;
+    const value = this.keptMatched.get(key, () => matchedValue(this.base(s), this.matches(s)));
+    const whole = this.base(s).weight[0];
+    return whole > 0 ? value.reduce((a, b) => a + b, 0) / whole : 0;
+  }
+  hits(s: State): Uint32Array {
+    const key = `${this.valuesKey(s)}/${s.regex}/${s.query}/${s.view}/${s.func}`;
+    return this.keptHits.get(key, () => hitsByWeight(this.main(s), this.matches(s)));
+  }
+  // Samples behind each side: only for types that are themselves a number of samples, or time.
+  samples(s: State): Samples {
+    const at = this.model.sampleType();
+    const type = this.model.meta.types[s.type];
+    if (!this.model.meta.diff || at < 0 || (at !== s.type && units.asNanoseconds(1, type) === 0)) return { before: 0, after: 0 };
+    const [before, after] = this.model.sideTotals(at, s.swap);
+    return { before, after };
+  }
+}

@@ -1,0 +1,67 @@
+// The one-file report: unpack the data, build the page, say in one sentence what went wrong.
+import { decodeVft, Model, VftError } from "../flame";
+import { App } from "./app";
+import { AriaTree } from "./aria";
+import { DataError, dataText, inflate } from "./data";
+import { Detail } from "./detail";
+import { byId, h } from "./dom";
+import { Footer } from "./footer";
+import { Functions } from "./functions";
+import { Header } from "./header";
+import { Help } from "./help";
+import { Actions, listenKeys } from "./keys";
+import { listenPrint } from "./paper";
+import { Stage } from "./stage";
+import { Tabs } from "./tabs";
+import { startTheme } from "./theme";
+import { Toolbar } from "./toolbar";
+import "./tokens.css";
+import "./report.css";
+
+function sentence(text: string): void {
+  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const page = byId("page");
+  page.className = "alone";
+  page.replaceChildren(h("p", { role: "alert", text }));
+}
+
+function build(model: Model): void {
+  const app = new App(model);
+  const help = new Help(model.meta.diff);
+  let stage: Stage | null = null;
+  const actions = new Actions(app, () => stage as Stage);
+  const toggleTheme = (): void => theme();
+  const header = new Header(app, byId("top"), byId("strip"), { theme: toggleTheme, help: () => help.toggle() });
+  stage = new Stage(app);
+  const toolbar = new Toolbar(app, stage, byId("bar"), () => actions.copyFolded());
+  byId("graph").append(stage.element);
+  new Functions(app, byId("functions"));
+  new Detail(app, byId("detail"), { copyName: () => actions.copyName(), copyStack: () => actions.copyStack(), sandwich: () => toolbar.sandwich() });
+  new Footer(app, byId("foot"), stage);
+  new Tabs(app, byId("tabs"), byId("panels"));
+  new AriaTree(app, stage);
+  byId("page").hidden = false;
+  const theme = startTheme(app);
+  app.start();
+  listenKeys({ app, actions, toolbar, help, search: header.search, stage, theme });
+  listenPrint(app, stage);
+  stage.element.focus({ preventScroll: true });
+}
+
+async function start(): Promise<void> {
+  const text = dataText();
+  if (text === null || text === "") return sentence("This page is an empty template: write a report with “vestal flame -o report.html profile.pb.gz”.");
+  try {
+    build(new Model(decodeVft(await inflate(text))));
+  } catch (e) {
+    if (e instanceof DataError) sentence(e.message);
+    else if (e instanceof VftError) sentence(`This page cannot show its data: ${e.message}. Write it again with the same version of Vestal.`);
+    else {
+      sentence("This page met a mistake of its own while drawing. Please report it with the file.");
+      throw e;
+    }
+  }
+}
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => void start());
+else void start();

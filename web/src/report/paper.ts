@@ -1,0 +1,39 @@
+// On paper: light, the whole graph as large as the page, nothing else.
+import { LIGHT, makeSkin, Picture, ROW } from "../flame";
+import type { App } from "./app";
+import { byId, h } from "./dom";
+import type { Stage } from "./stage";
+
+const WIDTH = 1400;
+const HEIGHT = 900;
+const SHARP = 2;
+
+export function listenPrint(app: App, stage: Stage): void {
+  const sheet = byId("paper");
+  addEventListener("beforeprint", () => {
+    const scenes = stage.scenes();
+    const rows = scenes.reduce((sum, s) => sum + s.lay.rows, 0);
+    // Rows shrink until all of them fit, down to two pixels; a label needs about ten.
+    const pitch = Math.max(2, Math.min(ROW, Math.floor(HEIGHT / Math.max(1, rows)))) * SHARP;
+    sheet.replaceChildren(h("p", { text: `${document.title} · ${app.model.meta.subtitle}` }));
+    scenes.forEach((scene, i) => {
+      const canvas = h("canvas", null);
+      const picture = new Picture(canvas);
+      const height = Math.min(16000, scene.lay.rows * pitch + SHARP);
+      const up = app.state.view === "sandwich" ? i === 0 : app.state.up;
+      const palette = { ...LIGHT, background: [255, 255, 255] as [number, number, number] };
+      const columns = app.derived.columns(app.state);
+      const skin = makeSkin(app.model, scene.tree, scene.lay, {
+        palette, tints: app.tints.frames, matches: app.derived.matches(app.state), func: -1,
+        diff: app.model.meta.diff ? { totals: columns.totals, samples: app.derived.samples(app.state) } : null,
+      });
+      picture.resize(WIDTH * SHARP, height);
+      const zoomed = scene.tree === app.tree() ? app.state.zoom : 0;
+      const slot = scene.lay.slotOf[zoomed];
+      const win = { x0: scene.lay.x0[slot], x1: Math.max(scene.lay.x1[slot], scene.lay.x0[slot] + 1e-12), width: WIDTH * SHARP, height, pitch, gap: pitch > 6 ? SHARP : 1, top: up ? height : 0, up };
+      picture.draw({ ...scene, skin, palette }, win, SHARP, { selected: -1, hovered: -1, faintAbove: 0 });
+      sheet.append(canvas);
+    });
+  });
+  addEventListener("afterprint", () => sheet.replaceChildren());
+}

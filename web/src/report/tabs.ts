@@ -1,0 +1,33 @@
+// Narrow screens show one column at a time; wide ones may put the table away.
+import type { App } from "./app";
+import { h, press } from "./dom";
+
+type Tab = "graph" | "functions" | "detail";
+const WORDS: [Tab, string][] = [["graph", "Graph"], ["functions", "Functions"], ["detail", "Detail"]];
+
+export class Tabs {
+  private tab: Tab = "graph";
+  private readonly buttons: { tab: Tab; button: HTMLButtonElement }[];
+
+  constructor(
+    app: App,
+    bar: HTMLElement,
+    private readonly panels: HTMLElement,
+  ) {
+    this.buttons = WORDS.map(([tab, word]) => ({ tab, button: h("button", { type: "button", onclick: () => this.open(tab) }, word) }));
+    bar.append(...this.buttons.map((b) => b.button));
+    const table = h("button", { type: "button", class: "wide-only", title: "Function table on or off", onclick: () => app.set({ table: !app.state.table }, false) }, "Table", h("kbd", { "aria-hidden": "true" }, "t"));
+    bar.append(table);
+    app.subscribe(() => {
+      press(table, app.state.table);
+      panels.classList.toggle("no-table", !app.state.table);
+    });
+    this.open("graph");
+  }
+
+  private open(tab: Tab): void {
+    this.tab = tab;
+    this.panels.dataset.tab = tab;
+    for (const b of this.buttons) press(b.button, b.tab === this.tab);
+  }
+}
