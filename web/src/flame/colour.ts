@@ -31,7 +31,7 @@ export const DARK: Palette = {
 
 export const LIGHT: Palette = {
   dark: false, background: [247, 244, 239], ink: "#2a1a0c", hitInk: "#1d0f04", hit: [240, 138, 60],
-  merged: [203, 195, 184], pruned: [222, 215, 205], low: 0.47, high: 0.64, saturation: 0.72,
+  merged: [203, 195, 184], pruned: [222, 215, 205], low: 0.46, high: 0.62, saturation: 0.64,
   more: [240, 148, 76], less: [116, 178, 222], little: [214, 207, 198], outline: "#26211b",
 };
 
@@ -82,8 +82,9 @@ export function hash(text: string): number {
   return (h ^ (h >>> 12)) >>> 0;
 }
 
-// Neighbours in this list are far apart on the wheel, warm ones first.
-const HUES = [24, 44, 168, 12, 262, 205, 84, 336, 34, 190, 290, 138];
+// Warm hues for the three heaviest modules, the rest of the wheel for the others.
+const WARM = [24, 42, 12];
+const HUES = [24, 172, 262, 42, 340, 205, 12, 300, 54, 188, 236, 160];
 
 interface Tint {
   hue: number;
@@ -110,7 +111,9 @@ export function tints(model: Model): { frames: Tint[]; modules: Map<string, Tint
   const { vft } = model;
   const weight = new Map<string, number>();
   for (let i = 0; i < vft.nodes; i++) {
-    const key = moduleKey(model, vft.frame[i]);
+    const frame = vft.frame[i];
+    if (model.pruned[frame] || frame === 0 || sharedTint(model.module(frame), model.kind(frame))) continue;
+    const key = moduleKey(model, frame);
     let own = 0;
     for (const column of vft.self) own += column[i] / (column.length || 1);
     weight.set(key, (weight.get(key) ?? 0) + own);
@@ -118,10 +121,11 @@ export function tints(model: Model): { frames: Tint[]; modules: Map<string, Tint
   const modules = new Map<string, Tint>();
   const taken = new Set<number>();
   for (const [key] of [...weight].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))) {
-    let at = hash(key) % HUES.length;
-    if (taken.size < HUES.length) while (taken.has(at)) at = (at + 1) % HUES.length;
-    taken.add(at);
-    modules.set(key, { hue: HUES[at], calm: 1 });
+    const list = taken.size < WARM.length ? WARM : HUES;
+    let at = hash(key) % list.length;
+    if (taken.size < HUES.length) while (taken.has(list[at])) at = (at + 1) % list.length;
+    taken.add(list[at]);
+    modules.set(key, { hue: list[at], calm: 1 });
   }
   const frames: Tint[] = [];
   for (let f = 0; f < vft.frames.count; f++) {

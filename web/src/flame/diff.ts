@@ -26,14 +26,14 @@ const LEAST_RATIO = 0.02;
 const SIGMAS = 2;
 
 function share(value: number, total: number): number {
-  return total > 0 ? Math.min(1, value / total) : 0;
+  return total > 0 ? value / total : 0;
 }
 
 // Two standard errors of the difference of two shares, each estimated with one sample more than was
 // seen, so that 0 against 1 is not a discovery.
 export function noiseLimit(shareBefore: number, shareAfter: number, samples: Samples): number {
   const variance = (p: number, n: number): number => {
-    const q = Math.min(1, (p * n + 1) / (n + 2));
+    const q = Math.min(1, (p * n + 1) / (n + 2)); // p may pass 1 when values are compared
     return (q * (1 - q)) / n;
   };
   return SIGMAS * Math.sqrt(variance(shareBefore, samples.before) + variance(shareAfter, samples.after));

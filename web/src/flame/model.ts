@@ -13,6 +13,8 @@ export interface Columns {
   tableSelf: Float64Array[];
   tableTotal: Float64Array[];
   totals: number[];
+  // What the values were multiplied with.
+  factors: number[];
 }
 
 export class Model {
@@ -96,6 +98,7 @@ export class Model {
       tableSelf: pick.map((c) => scaled(vft.table.self[c], factor(c))),
       tableTotal: pick.map((c) => scaled(vft.table.total[c], factor(c))),
       totals: pick.map((c) => this.totals[c] * factor(c)),
+      factors: pick.map(factor),
     };
   }
 

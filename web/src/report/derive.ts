@@ -74,6 +74,11 @@ export class Derived {
     const key = `${this.valuesKey(s)}/${s.regex}/${s.query}/${s.view}/${s.func}`;
     return this.keptHits.get(key, () => hitsByWeight(this.main(s), this.matches(s)));
   }
+  // What shares are taken of: each side's own total, or the first side's when values are compared.
+  compareTotals(s: State): [number, number] {
+    const [a, b] = this.columns(s).totals;
+    return s.normalise ? [a, b] : [a || b, a || b];
+  }
   // Samples behind each side: only for types that are themselves a number of samples, or time.
   samples(s: State): Samples {
     const at = this.model.sampleType();

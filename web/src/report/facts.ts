@@ -9,7 +9,7 @@ export interface Fact {
 }
 
 export function changeOf(app: App, before: number, after: number): Change {
-  const [a, b] = app.derived.columns(app.state).totals;
+  const [a, b] = app.derived.compareTotals(app.state);
   return change(before, after, a, b, app.derived.samples(app.state));
 }
 
@@ -28,8 +28,8 @@ function plain(label: string, value: string): Fact {
 export function valueFacts(app: App, self: number[], total: number[]): Fact[] {
   const s = app.state;
   const type = app.model.meta.types[s.type];
-  const totals = app.derived.columns(s).totals;
-  const say = (v: number, side: number): string => `${units.amount(v, type)} · ${units.percent(totals[side] > 0 ? v / totals[side] : NaN)}`;
+  const { totals, factors } = app.derived.columns(s);
+  const say = (v: number, side: number): string => `${units.amount(v / factors[side], type)} · ${units.percent(totals[side] > 0 ? v / totals[side] : NaN)}`;
   if (!app.model.meta.diff) return [plain("Total", say(total[0], 0)), plain("Self", say(self[0], 0))];
   const [before, after] = app.model.sideNames(s.swap);
   const c = changeOf(app, total[0], total[1]);

@@ -15,6 +15,8 @@ export class Functions {
   private readonly scroll = h("div", { class: "rows", tabindex: "0", role: "region", "aria-label": "Functions" });
   private readonly empty = h("p", { class: "empty" });
   private rows: number[] = [];
+  // Largest share in the sorted column: the full length of a bar.
+  private longest = 1;
   private key = "";
   private readonly measures: { button: HTMLButtonElement; measure: Measure }[] = [];
 
@@ -71,6 +73,7 @@ export class Functions {
     const weight = new Float64Array(table.count);
     for (const r of rows)
       weight[r] = s.sort === "change" ? this.changeWeight(values, r) : values.reduce((sum, run) => sum + run[r], 0);
+    this.longest = rows.reduce((most, r) => Math.max(most, values[0][r]), 0) / (columns.totals[0] || 1) || 1;
     const rank = app.model.nameRank;
     const byName = (a: number, b: number): number => rank[table.frame[a]] - rank[table.frame[b]];
     return rows.sort(s.sort === "name" ? byName : (a, b) => weight[b] - weight[a] || byName(a, b));
@@ -137,7 +140,7 @@ export class Functions {
       const bar = h("span", { class: "fill" });
       const own = share(tableSelf[0][row], 0);
       const whole = share(tableTotal[0][row], 0);
-      bar.style.width = `${Math.min(100, (s.measure === "self" ? own : whole) * 100)}%`;
+      bar.style.width = `${Math.min(100, ((s.measure === "self" ? own : whole) / this.longest) * 100)}%`;
       const [selfBar, totalBar] = s.measure === "self" ? [bar, null] : [null, bar];
       const type = app.model.meta.types[s.type];
       cells.push(

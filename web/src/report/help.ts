@@ -22,7 +22,7 @@ export class Help {
     this.dialog = h("dialog", { class: "help", "aria-labelledby": "help-title" },
       h("h2", { id: "help-title", text: "Keys" }), rows(diff ? [...KEYS, ...DIFF_KEYS] : KEYS),
       h("h2", { text: "Mouse" }), rows(MOUSE),
-      h("form", { method: "dialog" }, h("button", { class: "btn", autofocus: true }, "Close", h("kbd", null, "Esc"))));
+      h("form", { method: "dialog" }, h("button", { class: "btn" }, "Close", h("kbd", null, "Esc"))));
     this.dialog.addEventListener("click", (e) => {
       if (e.target === this.dialog) this.dialog.close();
     });

@@ -41,11 +41,11 @@ function build(model: Model): void {
   new Tabs(app, byId("tabs"), byId("panels"));
   new AriaTree(app, stage);
   byId("page").hidden = false;
+  byId("page").classList.toggle("diff", model.meta.diff);
   const theme = startTheme(app);
   app.start();
   listenKeys({ app, actions, toolbar, help, search: header.search, stage, theme });
   listenPrint(app, stage);
-  stage.element.focus({ preventScroll: true });
 }
 
 async function start(): Promise<void> {

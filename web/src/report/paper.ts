@@ -22,10 +22,9 @@ export function listenPrint(app: App, stage: Stage): void {
       const height = Math.min(16000, scene.lay.rows * pitch + SHARP);
       const up = app.state.view === "sandwich" ? i === 0 : app.state.up;
       const palette = { ...LIGHT, background: [255, 255, 255] as [number, number, number] };
-      const columns = app.derived.columns(app.state);
       const skin = makeSkin(app.model, scene.tree, scene.lay, {
         palette, tints: app.tints.frames, matches: app.derived.matches(app.state), func: -1,
-        diff: app.model.meta.diff ? { totals: columns.totals, samples: app.derived.samples(app.state) } : null,
+        diff: app.model.meta.diff ? { totals: app.derived.compareTotals(app.state), samples: app.derived.samples(app.state) } : null,
       });
       picture.resize(WIDTH * SHARP, height);
       const zoomed = scene.tree === app.tree() ? app.state.zoom : 0;

@@ -42,16 +42,15 @@ export class Stage {
   private scene(tree: Tree, s: State): Scene {
     const { app } = this;
     const lay = app.derived.layout(tree, s);
-    const columns = app.derived.columns(s);
     const samples = app.derived.samples(s);
-    const diff = app.model.meta.diff ? { totals: columns.totals, samples } : null;
+    const diff = app.model.meta.diff ? { totals: app.derived.compareTotals(s), samples } : null;
     const skin = makeSkin(app.model, tree, lay, {
       palette: app.palette, tints: app.tints.frames, matches: app.derived.matches(s), func: app.selectedFunc(), diff,
     });
     const labelOf = (node: number): string => {
       const name = app.model.name(tree.frame[node]);
       if (!diff || node === 0) return name;
-      return signOf[change(tree.total[0][node], tree.total[1][node], columns.totals[0], columns.totals[1], samples).mark] + name;
+      return signOf[change(tree.total[0][node], tree.total[1][node], diff.totals[0], diff.totals[1], samples).mark] + name;
     };
     return { tree, lay, skin, palette: app.palette, labelOf };
   }
