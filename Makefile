@@ -1,0 +1,48 @@
+# The everyday commands; Meson does the work. CONTRIBUTING.md says more.
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+export CC
+
+all: build/vestal
+
+build/vestal: deps web
+	@tools/configure build release
+	@ninja -C build --quiet
+
+run: all
+	@tools/demo
+
+test: deps-test all
+	@tools/run-tests
+
+test-long: deps-test all
+	@tools/run-tests --long
+	@FUZZ_SECONDS=$$(( $(FUZZ_SECONDS) * 10 )) tools/fuzz
+
+bench: all
+	@bench/run
+
+fuzz: deps-test
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(TARGETS)
+
+install: all
+	@tools/install-files "$(DESTDIR)" "$(PREFIX)"
+
+format check-format:
+	@tools/format $@
+
+web:
+	@tools/build-web
+
+deps:
+	@tools/install-deps build
+
+deps-test:
+	@tools/install-deps build test
+
+clean:
+	rm -rf build build-* web/dist
+
+.PHONY: all build/vestal run test test-long bench fuzz install format check-format web deps \
+	deps-test clean

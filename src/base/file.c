@@ -1,0 +1,132 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Pipes are read in pieces of this size at least. */
+#define READ_PIECE ((size_t)64 * 1024)
+
+static enum err read_fault(struct fault *fault, const char *name, int os_error)
+{
+	enum err code = err_from_errno(os_error);
+
+	if (os_error == EISDIR)
+		return fault_set(fault, ERR_BAD_ARGUMENT, "%s is a directory; give the files in it",
+				 name);
+	if (code == ERR_NOT_FOUND)
+		return fault_set(fault, code, "%s: no such file; check the path", name);
+	if (code == ERR_NO_PERMISSION)
+		return fault_set(fault, code, "%s may not be read by this user", name);
+	return fault_set(fault, code, "%s cannot be read: %s", name, strerror(os_error));
+}
+
+static enum err too_large(struct fault *fault, const char *name, size_t ceiling)
+{
+	if (ceiling >= 1 << 20)
+		return fault_set(fault, ERR_TOO_LARGE, "%s is larger than the limit of %zu MiB",
+				 name, ceiling >> 20);
+	return fault_set(fault, ERR_TOO_LARGE, "%s is larger than the limit of %zu bytes", name,
+			 ceiling);
+}
+
+static ssize_t read_some(int fd, void *at, size_t n)
+{
+	ssize_t got;
+
+	do {
+		got = read(fd, at, n);
+	} while (got < 0 && errno == EINTR);
+	return got;
+}
+
+/*
+ * Reads to the end. `expected` is the size the file claims (0 when it does not): then one read
+ * takes it all, and a second one finds the end. A claim is not trusted: the file may grow or
+ * shrink meanwhile, and /proc claims 0 for everything.
+ */
+static enum err read_to_end(int fd, const char *name, size_t expected, struct buf *ret,
+			    struct fault *fault)
+{
+	size_t room = ret->ceiling > ret->n ? ret->ceiling - ret->n : 0, piece;
+	char past_the_end, *at;
+	ssize_t got;
+
+	if (expected > room)
+		return too_large(fault, name, ret->ceiling);
+	for (;;) {
+		room = ret->ceiling - ret->n;
+		piece = expected			 ? expected
+			: ret->cap > ret->n + READ_PIECE ? ret->cap - ret->n - 1
+							 : READ_PIECE;
+		if (piece > room)
+			piece = room;
+		/* At the ceiling (or at the claimed end) one more byte tells whether it is the end.
+		 */
+		at = piece ? buf_reserve(ret, piece) : &past_the_end;
+		if (!at)
+			return fault_set(fault, ret->error, "%s: %s", name, err_text(ret->error));
+		got = read_some(fd, at, piece ? piece : 1);
+		if (got < 0)
+			return read_fault(fault, name, errno);
+		if (got == 0)
+			return ERR_OK;
+		if (!piece)
+			return too_large(fault, name, ret->ceiling);
+		ret->n += (size_t)got;
+		ret->data[ret->n] = '\0';
+		expected = expected > (size_t)got ? expected - (size_t)got : 0;
+	}
+}
+
+enum err file_read_fd(int fd, const char *name, struct buf *ret, struct fault *fault)
+{
+	size_t before = ret->n, expected = 0;
+	struct stat st;
+	enum err e;
+
+	if (ret->error)
+		return fault_set(fault, ret->error, "%s: %s", name, err_text(ret->error));
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return read_fault(fault, name, EISDIR);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+		expected = (size_t)st.st_size;
+	e = read_to_end(fd, name, expected, ret, fault);
+	if (e) {
+		ret->n = before;
+		ret->error = ERR_OK;
+		if (ret->data)
+			ret->data[before] = '\0';
+	}
+	return e;
+}
+
+enum err file_read(const char *path, struct buf *ret, struct fault *fault)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	enum err e;
+
+	if (fd < 0)
+		return read_fault(fault, path, errno);
+	e = file_read_fd(fd, path, ret, fault);
+	close(fd);
+	return e;
+}
+
+enum err write_all(int fd, const void *data, size_t n)
+{
+	const char *at = data;
+
+	while (n) {
+		ssize_t done = write(fd, at, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return err_from_errno(errno);
+		at += done;
+		n -= (size_t)done;
+	}
+	return ERR_OK;
+}
