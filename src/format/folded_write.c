@@ -1,0 +1,249 @@
+/*
+ * Writes folded stacks: one value column, equal stacks added up, lines in the order of their frame
+ * names from the root. Function names only; a frame without one is module+0xoffset. Kernel and
+ * run-time compiled frames carry FlameGraph's `_[k]` and `_[j]`.
+ */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "format/formats_internal.h"
+
+#define NOT_NAMED UINT32_MAX
+
+struct folded_stack {
+	uint32_t at, n; /* ranks of its frames, root first, in folded_writer.path */
+	int64_t value;
+};
+
+struct folded_writer {
+	struct writing *in;
+	const struct dict *dict;
+	int64_t *sums;	       /* by stack id */
+	uint32_t *name_of;     /* by frame id: index in names, NOT_NAMED */
+	VEC(struct str) names; /* slices of `text`, fixed up once it is complete */
+	VEC(size_t) name_at;   /* where each name begins in `text` */
+	struct map name_index;
+	struct buf text;
+	VEC(uint32_t) path;
+	VEC(struct folded_stack) stacks;
+};
+
+static void folded_writer_release(struct folded_writer *w)
+{
+	mem_free(w->sums);
+	mem_free(w->name_of);
+	vec_release(&w->names);
+	vec_release(&w->name_at);
+	map_release(&w->name_index);
+	buf_release(&w->text);
+	vec_release(&w->path);
+	vec_release(&w->stacks);
+}
+
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
+}
+
+static enum err sum_by_stack(struct folded_writer *w)
+{
+	w->sums = mem_zalloc(w->dict->stacks.entries.n, sizeof(*w->sums));
+	if (!w->sums)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < w->in->list->n; i++) {
+		const struct profile *p = w->in->list->v[i];
+		int type = w->in->type;
+
+		if (type < 0 || (uint32_t)type >= p->type_count)
+			type = profile_default_type(p);
+		for (size_t row = 0; type >= 0 && row < p->row_count; row++) {
+			int64_t *sum = &w->sums[p->stack[row]];
+
+			*sum = add_saturating(*sum, profile_values(p, row)[type]);
+		}
+	}
+	return ERR_OK;
+}
+
+/* A name must not contain what separates frames and lines. */
+static void make_safe(struct folded_writer *w, size_t from)
+{
+	bool changed = false;
+
+	for (size_t i = from; i < w->text.n; i++) {
+		char c = w->text.data[i];
+
+		if (c != ';' && c != '\n' && c != '\r' && c != '\0')
+			continue;
+		w->text.data[i] = c == ';' ? ':' : ' ';
+		changed = true;
+	}
+	if (changed)
+		notes_add(&w->in->notes, "names with ';' or line ends got ':' or blanks instead");
+}
+
+static bool has_kind(const struct dict *d, uint32_t frame, struct str kind)
+{
+	return str_eq(dict_str(d, d->frames.v[frame].kind), kind);
+}
+
+/* The index of the frame's text among all names; frames with equal text share it. */
+static enum err name_frame(struct folded_writer *w, uint32_t frame)
+{
+	size_t at = w->text.n;
+	struct str name;
+	uint64_t hash;
+
+	frame_label(w->dict, frame, &w->text);
+	if (has_kind(w->dict, frame, STR("kernel")))
+		buf_text(&w->text, "_[k]");
+	else if (has_kind(w->dict, frame, STR("jit")))
+		buf_text(&w->text, "_[j]");
+	TRY(buf_error(&w->text));
+	make_safe(w, at);
+	name = (struct str){w->text.data + at, w->text.n - at};
+	hash = hash_str(name, w->dict->seed);
+	MAP_PROBE(&w->name_index, hash, i)
+	{
+		size_t end = i + 1 < w->name_at.n ? w->name_at.v[i + 1] : at;
+
+		if (str_eq((struct str){w->text.data + w->name_at.v[i], end - w->name_at.v[i]},
+			   name)) {
+			w->text.n = at;
+			w->name_of[frame] = i;
+			return ERR_OK;
+		}
+	}
+	w->name_of[frame] = (uint32_t)w->name_at.n;
+	TRY(vec_push(&w->name_at, at));
+	return map_put(&w->name_index, hash, w->name_of[frame]);
+}
+
+static enum err collect_stacks(struct folded_writer *w)
+{
+	size_t frames = w->dict->frames.n;
+
+	w->name_of = mem_alloc(frames * sizeof(*w->name_of));
+	if (!w->name_of)
+		return ERR_NO_MEMORY;
+	memset(w->name_of, 0xff, frames * sizeof(*w->name_of));
+	for (uint32_t stack = 0; stack < w->dict->stacks.entries.n; stack++) {
+		struct folded_stack s = {.at = (uint32_t)w->path.n, .value = w->sums[stack]};
+		const uint32_t *ids = stack_frames(w->dict, stack, &s.n);
+
+		if (!s.value)
+			continue;
+		if (w->path.n + s.n >= UINT32_MAX)
+			return ERR_TABLE_FULL;
+		for (uint32_t i = s.n; i-- > 0;) {
+			if (w->name_of[ids[i]] == NOT_NAMED)
+				TRY(name_frame(w, ids[i]));
+			TRY(vec_push(&w->path, w->name_of[ids[i]]));
+		}
+		TRY(vec_push(&w->stacks, s));
+	}
+	return ERR_OK;
+}
+
+static int compare_names(const void *a, const void *b, void *context)
+{
+	const struct folded_writer *w = context;
+
+	return str_cmp(w->names.v[*(const uint32_t *)a], w->names.v[*(const uint32_t *)b]);
+}
+
+/* Turns the name indices in `path` into ranks, and `names` into the order of ranks. */
+static enum err rank_names(struct folded_writer *w)
+{
+	size_t n = w->name_at.n;
+	CLEANUP(mem_free_ptr) uint32_t *order = mem_zalloc(n + 1, sizeof(*order));
+	CLEANUP(mem_free_ptr) uint32_t *rank = mem_zalloc(n + 1, sizeof(*rank));
+	CLEANUP(mem_free_ptr) struct str *sorted = mem_zalloc(n + 1, sizeof(*sorted));
+
+	if (!order || !rank || !sorted)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < n; i++) {
+		size_t at = w->name_at.v[i], end = i + 1 < n ? w->name_at.v[i + 1] : w->text.n;
+
+		TRY(vec_push(&w->names, ((struct str){w->text.data + at, end - at})));
+		order[i] = (uint32_t)i;
+	}
+	qsort_r(order, n, sizeof(*order), compare_names, w);
+	for (size_t i = 0; i < n; i++) {
+		rank[order[i]] = (uint32_t)i;
+		sorted[i] = w->names.v[order[i]];
+	}
+	if (n)
+		memcpy(w->names.v, sorted, n * sizeof(*sorted));
+	vec_for_each (step, &w->path)
+		*step = rank[*step];
+	return ERR_OK;
+}
+
+static int compare_stacks(const void *a, const void *b, void *context)
+{
+	const struct folded_writer *w = context;
+	const struct folded_stack *x = a, *y = b;
+
+	for (uint32_t i = 0; i < x->n && i < y->n; i++) {
+		uint32_t left = w->path.v[x->at + i], right = w->path.v[y->at + i];
+
+		if (left != right)
+			return left < right ? -1 : 1;
+	}
+	return x->n < y->n ? -1 : x->n > y->n;
+}
+
+static void put_line(const struct folded_writer *w, const struct folded_stack *s, int64_t value,
+		     struct buf *out)
+{
+	if (!s->n)
+		buf_text(out, "[unknown]");
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (i)
+			buf_byte(out, ';');
+		buf_str(out, w->names.v[w->path.v[s->at + i]]);
+	}
+	buf_byte(out, ' ');
+	buf_i64(out, value);
+	buf_byte(out, '\n');
+}
+
+static void put_stacks(struct folded_writer *w, struct buf *out)
+{
+	qsort_r(w->stacks.v, w->stacks.n, sizeof(*w->stacks.v), compare_stacks, w);
+	for (size_t i = 0; i < w->stacks.n;) {
+		const struct folded_stack *s = &w->stacks.v[i];
+		int64_t value = 0;
+
+		for (; i < w->stacks.n && compare_stacks(s, &w->stacks.v[i], w) == 0; i++)
+			value = add_saturating(value, w->stacks.v[i].value);
+		if (value)
+			put_line(w, s, value, out);
+	}
+}
+
+static enum err write_all(struct folded_writer *w, struct buf *out)
+{
+	TRY(sum_by_stack(w));
+	TRY(collect_stacks(w));
+	TRY(rank_names(w));
+	if (w->stacks.n)
+		put_stacks(w, out);
+	return buf_error(out);
+}
+
+enum err folded_write(struct writing *in, struct buf *out)
+{
+	struct folded_writer w = {.in = in, .text = BUF_INIT((size_t)1 << 32)};
+	enum err e;
+
+	if (!in->list->n)
+		return ERR_OK;
+	w.dict = in->list->v[0]->dict;
+	e = write_all(&w, out);
+	folded_writer_release(&w);
+	return e;
+}
