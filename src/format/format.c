@@ -6,9 +6,15 @@
 #include "format/formats_internal.h"
 
 const struct format formats[FORMAT_COUNT_] = {
-	[FORMAT_PPROF] = {.name = "pprof",
+	[FORMAT_PPROF] = {.id = FORMAT_PPROF,
+			  .name = "pprof",
 			  .title = "pprof (profile.proto)",
-			  .suffixes = "pb.gz pprof pb pb.zst prof"},
+			  .suffixes = "pb.gz pprof pb pb.zst prof",
+			  .binary = true,
+			  .merged = true,
+			  .sniff = pprof_sniff,
+			  .read = pprof_read,
+			  .write = pprof_write},
 	[FORMAT_OTLP] = {.name = "otlp",
 			 .title = "OTLP profiles, protobuf",
 			 .suffixes = "otlp otlp.gz otlp.zst"},

@@ -17,6 +17,7 @@ void profile_release(struct profile *p)
 	mem_free(p->time);
 	mem_free(p->values);
 	vec_release(&p->comments);
+	vec_release(&p->mappings);
 	profile_init(p, p->dict);
 }
 

@@ -28,6 +28,7 @@ struct profile {
 	uint32_t scope_name, scope_version;
 	uint32_t doc_url, drop_frames, keep_frames;
 	VEC(uint32_t) comments;
+	VEC(uint32_t) mappings; /* in the file's order, used or not: the first is the main binary */
 	uint8_t profile_id[16];
 
 	size_t row_count, row_cap;

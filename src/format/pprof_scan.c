@@ -1,0 +1,144 @@
+/*
+ * The first pass over a pprof file: where everything stands. Strings come last on the wire, so
+ * nothing can be resolved before this pass has ended.
+ */
+#include "format/pprof.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum err pprof_fault(struct pprof_file *f, enum err e, const void *at, const char *format, ...)
+{
+	char text[300];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (!at)
+		return fault_set(&f->out->fault, e, "pprof: %s", text);
+	return fault_set(&f->out->fault, e, "pprof: %s (byte %zu)", text,
+			 (size_t)((const char *)at - f->bytes.p));
+}
+
+static enum err add_span(struct pprof_file *f, struct spans *spans, const struct pb *c,
+			 const char *what)
+{
+	struct span span = {(uint32_t)(c->bytes.p - f->bytes.p), (uint32_t)c->bytes.n};
+
+	if (c->type != PB_BYTES)
+		return pprof_fault(f, ERR_CORRUPT, c->field_start,
+				   "Profile.%s has wire type %d, expected a message or string",
+				   what, (int)c->type);
+	if (spans->n >= f->out->limits.max_entries)
+		return pprof_fault(f, ERR_TOO_LARGE, c->field_start,
+				   "more than %zu entries in Profile.%s", spans->n, what);
+	return vec_push(spans, span);
+}
+
+static enum err scan_scalar(struct pprof_file *f, const struct pb *c)
+{
+	struct profile *p = f->profile;
+
+	if (c->type != PB_VARINT)
+		return pprof_fault(f, ERR_CORRUPT, c->field_start,
+				   "Profile field %u has wire type %d, expected a number", c->field,
+				   (int)c->type);
+	switch (c->field) {
+	case PPROF_DROP_FRAMES:
+		f->drop_frames = c->value;
+		break;
+	case PPROF_KEEP_FRAMES:
+		f->keep_frames = c->value;
+		break;
+	case PPROF_TIME_NANOS:
+		p->time_ns = (int64_t)c->value;
+		break;
+	case PPROF_DURATION_NANOS:
+		p->duration_ns = (int64_t)c->value;
+		break;
+	case PPROF_PERIOD:
+		p->period = (int64_t)c->value;
+		break;
+	case PPROF_DEFAULT_SAMPLE_TYPE:
+		f->default_type = c->value;
+		break;
+	case PPROF_DOC_URL:
+		f->doc_url = c->value;
+		break;
+	}
+	return ERR_OK;
+}
+
+static enum err scan_comments(struct pprof_file *f, const struct pb *c)
+{
+	struct pb_packed run = pb_packed_of(c);
+	uint64_t index;
+
+	while (pb_packed_next(&run, &index)) {
+		if (f->comments.n >= f->out->limits.max_entries)
+			return pprof_fault(f, ERR_TOO_LARGE, c->field_start, "too many comments");
+		TRY(vec_push(&f->comments, index));
+	}
+	if (run.failed)
+		return pprof_fault(f, ERR_TRUNCATED, c->field_start,
+				   "Profile.comment ends inside a number");
+	return ERR_OK;
+}
+
+static enum err scan_period_type(struct pprof_file *f, const struct pb *c)
+{
+	if (c->type != PB_BYTES)
+		return pprof_fault(f, ERR_CORRUPT, c->field_start,
+				   "Profile.period_type has wire type %d, expected a message",
+				   (int)c->type);
+	f->period_type = (struct span){(uint32_t)(c->bytes.p - f->bytes.p), (uint32_t)c->bytes.n};
+	f->has_period_type = true;
+	return ERR_OK;
+}
+
+static enum err scan_field(struct pprof_file *f, const struct pb *c)
+{
+	switch (c->field) {
+	case PPROF_SAMPLE_TYPE:
+		return add_span(f, &f->sample_types, c, "sample_type");
+	case PPROF_SAMPLE:
+		return add_span(f, &f->samples, c, "sample");
+	case PPROF_MAPPING:
+		return add_span(f, &f->mapping_spans, c, "mapping");
+	case PPROF_LOCATION:
+		return add_span(f, &f->location_spans, c, "location");
+	case PPROF_FUNCTION:
+		return add_span(f, &f->function_spans, c, "function");
+	case PPROF_STRING_TABLE:
+		return add_span(f, &f->strings, c, "string_table");
+	case PPROF_PERIOD_TYPE:
+		return scan_period_type(f, c);
+	case PPROF_COMMENT:
+		return scan_comments(f, c);
+	case PPROF_DROP_FRAMES:
+	case PPROF_KEEP_FRAMES:
+	case PPROF_TIME_NANOS:
+	case PPROF_DURATION_NANOS:
+	case PPROF_PERIOD:
+	case PPROF_DEFAULT_SAMPLE_TYPE:
+	case PPROF_DOC_URL:
+		return scan_scalar(f, c);
+	default:
+		return ERR_OK;
+	}
+}
+
+enum err pprof_scan(struct pprof_file *f)
+{
+	struct pb c = pb_of(f->bytes);
+
+	if (f->bytes.n >= UINT32_MAX)
+		return pprof_fault(f, ERR_TOO_LARGE, NULL, "files above 4 GiB are not read");
+	while (pb_next(&c))
+		TRY(scan_field(f, &c));
+	if (c.failed)
+		return pprof_fault(f, ERR_TRUNCATED, c.field_start,
+				   "Profile: the field that starts here is cut or malformed");
+	return ERR_OK;
+}
