@@ -69,7 +69,7 @@ void mem_free_ptr(void *address_of_pointer)
 
 char *mem_strndup(const char *s, size_t n)
 {
-	char *copy = mem_alloc(n + 1);
+	char *copy = n < SIZE_MAX ? mem_alloc(n + 1) : NULL;
 
 	if (!copy)
 		return NULL;

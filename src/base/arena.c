@@ -53,9 +53,11 @@ void arena_release(struct arena *a)
 
 static struct arena_block *block_new(struct arena *a, size_t size)
 {
-	size_t cap = size > ARENA_BLOCK ? size : ARENA_BLOCK;
-	struct arena_block *block = mem_alloc(sizeof(*block) + cap);
+	size_t cap = size > ARENA_BLOCK ? size : ARENA_BLOCK, bytes;
+	struct arena_block *block = NULL;
 
+	if (!__builtin_add_overflow(sizeof(*block), cap, &bytes))
+		block = mem_alloc(bytes);
 	if (!block)
 		return NULL;
 	block->used = 0;
@@ -89,7 +91,8 @@ void *arena_alloc(struct arena *a, size_t size)
 	}
 	p = block->data + block->used;
 	block->used += room;
-	a->used += size;
+	/* Padding counts, or many small pieces would take sixteen times the ceiling. */
+	a->used += room - REDZONE;
 	UNPOISON(p, size);
 	return p;
 }

@@ -14,7 +14,7 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *last;
-	size_t used;	/* bytes handed out */
+	size_t used;	/* bytes handed out, padding included */
 	size_t ceiling; /* 0 = no ceiling but memory itself */
 };
 

@@ -36,12 +36,13 @@ void *buf_reserve(struct buf *b, size_t n)
 
 	if (b->error)
 		return NULL;
-	if (__builtin_add_overflow(b->n, n, &need) || need > b->ceiling) {
+	if (__builtin_add_overflow(b->n, n, &need) || need > b->ceiling || need == SIZE_MAX) {
 		b->error = ERR_TOO_LARGE;
 		return NULL;
 	}
-	/* One byte more than the ceiling, for the NUL. */
-	b->error = mem_grow(&b->data, &b->cap, need + 1, 1, b->ceiling + 1);
+	/* One byte more than the ceiling, for the NUL; SIZE_MAX means "no ceiling". */
+	b->error = mem_grow(&b->data, &b->cap, need + 1, 1,
+			    b->ceiling == SIZE_MAX ? SIZE_MAX : b->ceiling + 1);
 	return b->error ? NULL : b->data + b->n;
 }
 
@@ -83,7 +84,9 @@ void buf_vprintf(struct buf *b, const char *format, va_list args)
 	n = vsnprintf(small, sizeof(small), format, args);
 	if (n >= 0 && (size_t)n < sizeof(small)) {
 		buf_append(b, small, (size_t)n);
-	} else if (n >= 0) {
+	} else if (n < 0) {
+		b->error = b->error ? b->error : ERR_TOO_LARGE;
+	} else {
 		at = buf_reserve(b, (size_t)n);
 		if (at) {
 			vsnprintf(at, (size_t)n + 1, format, again);
@@ -125,7 +128,7 @@ void buf_insert(struct buf *b, size_t at, const void *data, size_t n)
 {
 	size_t tail = b->n - at;
 
-	if (!buf_reserve(b, n))
+	if (!n || !buf_reserve(b, n))
 		return;
 	memmove(b->data + at + n, b->data + at, tail);
 	memcpy(b->data + at, data, n);

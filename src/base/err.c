@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 struct err_row {
 	const char *label;
 	const char *text;
@@ -79,16 +81,38 @@ enum err err_from_errno(int os_error)
 	}
 }
 
+/*
+ * Names out of hostile files end up in these texts: nothing in them may move a terminal's cursor
+ * or start a new line, and a character that the end of the buffer cut in two goes.
+ */
+static void keep_printable(char *text)
+{
+	size_t n = strlen(text), lead = n;
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
+	while (lead && ((unsigned char)text[lead - 1] & 0xc0) == 0x80)
+		lead--;
+	if (lead && ((unsigned char)text[lead - 1] & 0xc0) == 0xc0 &&
+	    !utf8_length(str_n(text + lead - 1, n - lead + 1)))
+		text[lead - 1] = '\0';
+}
+
 enum err fault_set(struct fault *f, enum err code, const char *format, ...)
 {
+	/* Made aside: an argument may be the text that is there. */
+	char text[sizeof(f->text)];
 	va_list args;
 
 	if (!f)
 		return code;
-	f->code = code;
 	va_start(args, format);
-	vsnprintf(f->text, sizeof(f->text), format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	keep_printable(text);
+	f->code = code;
+	memcpy(f->text, text, strlen(text) + 1);
 	return code;
 }
 
@@ -101,5 +125,6 @@ void fault_prefix(struct fault *f, const char *prefix)
 	/* A text that no longer fits is cut: the beginning names the place and matters most. */
 	if (snprintf(joined, sizeof(joined), "%s: %s", prefix, f->text) < 0)
 		return;
-	memcpy(f->text, joined, sizeof(joined));
+	keep_printable(joined);
+	memcpy(f->text, joined, strlen(joined) + 1);
 }

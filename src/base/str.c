@@ -1,6 +1,6 @@
 #include "base/str.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 int str_cmp(struct str a, struct str b)
@@ -40,8 +40,11 @@ size_t str_rfind(struct str s, char c)
 
 size_t str_search(struct str s, struct str needle)
 {
-	const char *hit = s.n ? memmem(s.p, s.n, needle.p, needle.n) : NULL;
+	const char *hit;
 
+	if (!s.n || !needle.n)
+		return 0;
+	hit = memmem(s.p, s.n, needle.p, needle.n);
 	return hit ? (size_t)(hit - s.p) : s.n;
 }
 
@@ -63,7 +66,8 @@ struct str str_skip(struct str s, size_t n)
 {
 	if (n > s.n)
 		n = s.n;
-	return (struct str){s.p + n, s.n - n};
+	/* Not even 0 may be added to a NULL pointer. */
+	return n ? (struct str){s.p + n, s.n - n} : s;
 }
 
 bool str_split(struct str *rest, char c, struct str *ret_part)
@@ -116,13 +120,17 @@ enum err str_to_double(struct str s, double *ret)
 	char text[128], *end;
 	double value;
 
-	if (!s.n || s.n >= sizeof(text) || is_space(s.p[0]))
+	if (!s.n || s.n >= sizeof(text))
 		return ERR_CORRUPT;
 	memcpy(text, s.p, s.n);
 	text[s.n] = '\0';
-	errno = 0;
+	/* strtod also knows spaces, hexadecimal, "inf" and "nan"; a file's number has none of them.
+	 */
+	if (strspn(text, "0123456789+-.eE") != s.n)
+		return ERR_CORRUPT;
 	value = strtod(text, &end);
-	if (end != text + s.n)
+	/* Too small becomes 0, which is near enough; too large has no value that is. */
+	if (end != text + s.n || isinf(value))
 		return ERR_CORRUPT;
 	*ret = value;
 	return ERR_OK;

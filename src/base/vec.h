@@ -16,9 +16,17 @@
 
 #define VEC_CEILING ((size_t)UINT32_MAX)
 
+/* A sum that does not wrap: too much stays too much. */
+static inline size_t vec_sum(size_t n, size_t count)
+{
+	size_t sum;
+
+	return __builtin_add_overflow(n, count, &sum) ? SIZE_MAX : sum;
+}
+
 /* Makes room for `count` more elements. */
 #define vec_reserve(vec, count) \
-	mem_grow(&(vec)->v, &(vec)->cap, (vec)->n + (count), sizeof(*(vec)->v), VEC_CEILING)
+	mem_grow(&(vec)->v, &(vec)->cap, vec_sum((vec)->n, (count)), sizeof(*(vec)->v), VEC_CEILING)
 
 #define vec_push(vec, value)                                     \
 	({                                                       \
