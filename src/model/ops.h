@@ -1,6 +1,7 @@
 /*
  * What can be done to profiles before they are shown or written: merge, aggregate, filter, scale
- * and subtract. None changes its input; results share the input's dictionary unless said.
+ * and subtract. None changes its input; results share the input's dictionary unless said. A `dst`
+ * that is written is set only on success, and need not be initialised before.
  */
 #pragma once
 
@@ -16,26 +17,31 @@ enum err profile_aggregate(const struct profile *src, unsigned flags,
 			   struct profile *dst) MUST_CHECK;
 
 /*
- * Adds `src` to `dst` (initialised, perhaps empty), which may have another dictionary: types are
- * matched by name and unit, missing ones are added, ids are interned anew. Resource attributes
- * that differ become labels of the rows. Time is the earliest, duration the sum, period the
- * largest, as pprof merges. `merge_finish` ends a merge: it aggregates and turns sums of gauges
- * into means over the `merged` profiles of one series.
+ * Adds profiles to `dst` (initialised, perhaps empty), which may have another dictionary than they:
+ * types are matched by name and unit, units of one kind become the finer one, missing types are
+ * added, ids are interned anew. Equal rows become one as they come. Time is the earliest, duration
+ * the sum, period the largest, as pprof merges; a period type that differs is forgotten.
+ *
+ * `merge_finish` ends a merge: the value of a gauge is the mean over the profiles of one series
+ * (equal resource), then summed over series. Resource attributes that all series share stay on the
+ * profile, the others become labels of the rows. After an error `dst` is only good for release.
  */
+struct merge_state;
 struct merge {
 	struct profile *dst;
-	uint32_t count;
-	bool sum_gauges;		     /* add gauges as pprof does */
-	VEC(uint32_t) string_ids, frame_ids; /* memo of the current source dictionary */
+	uint32_t count;	 /* profiles in it */
+	bool sum_gauges; /* add gauges as pprof does; may be set until merge_finish */
+	struct merge_state *state;
 };
 void merge_begin(struct merge *m, struct profile *dst);
 enum err merge_add(struct merge *m, const struct profile *src) MUST_CHECK;
 enum err merge_finish(struct merge *m) MUST_CHECK;
+/* Gives up a merge; not needed after merge_finish, but harmless. */
 void merge_release(struct merge *m);
 
 /* Values times factor[type], rounded to nearest. */
 enum err profile_scale(struct profile *p, const double *factor) MUST_CHECK;
-/* dst += -src: what `diff_base` means. Both over one dictionary. */
+/* dst += -src: what `diff_base` means. Both over one dictionary; rows of only zeros go. */
 enum err profile_subtract(struct profile *dst, const struct profile *src) MUST_CHECK;
 
 struct pattern; /* pattern.h */

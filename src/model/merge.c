@@ -1,0 +1,441 @@
+/*
+ * Many profiles into one. Rows go through a hash index that lives as long as the merge, so the
+ * cost of a profile is its own rows, however many came before; ids are interned anew lazily
+ * (remap.c). What depends on all profiles (means of gauges, which resource attributes are common)
+ * waits for merge_finish.
+ */
+#include "base/hash.h"
+#include "model/ops.h"
+#include "model/remap.h"
+#include "model/rows.h"
+#include "model/types.h"
+#include "model/values.h"
+
+/* The profiles with one resource: one producer over time. */
+struct series {
+	uint32_t resource;
+	uint32_t profiles[PROFILE_MAX_TYPES]; /* that had the column */
+};
+
+struct merge_state {
+	struct remap remap;
+	struct row_index rows;
+	VEC(struct series) series;
+	struct map series_index, comment_index;
+	bool period_differs;
+};
+
+/* Where a column of the source goes, and what its unit is in that of the target. */
+struct column {
+	uint32_t to;
+	int64_t factor;
+};
+
+void merge_begin(struct merge *m, struct profile *dst)
+{
+	*m = (struct merge){.dst = dst};
+}
+
+static void state_release(struct merge_state *s)
+{
+	remap_release(&s->remap);
+	row_index_release(&s->rows);
+	vec_release(&s->series);
+	map_release(&s->series_index);
+	map_release(&s->comment_index);
+}
+
+void merge_release(struct merge *m)
+{
+	if (!m->state)
+		return;
+	state_release(m->state);
+	mem_free(m->state);
+	m->state = NULL;
+}
+
+static int64_t multiply(int64_t a, int64_t b)
+{
+	int64_t product;
+
+	if (__builtin_mul_overflow(a, b, &product))
+		return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+	return product;
+}
+
+static enum err find_series(struct merge_state *s, uint32_t resource, uint32_t *ret)
+{
+	uint64_t hash = hash_mix(resource, HASH_K2);
+	struct series fresh = {.resource = resource};
+
+	MAP_PROBE(&s->series_index, hash, id)
+	{
+		if (s->series.v[id].resource == resource) {
+			*ret = id;
+			return ERR_OK;
+		}
+	}
+	TRY(vec_push(&s->series, fresh));
+	*ret = (uint32_t)s->series.n - 1;
+	return map_put(&s->series_index, hash, *ret);
+}
+
+static enum err remember_comment(struct merge_state *s, uint32_t comment, bool *ret_new)
+{
+	*ret_new = map_get(&s->comment_index, hash_mix(comment, HASH_K2)) == MAP_NONE;
+	return *ret_new ? map_put(&s->comment_index, hash_mix(comment, HASH_K2), comment) : ERR_OK;
+}
+
+/* The target may have rows of its own: they are the first profile of the merge. */
+static enum err state_begin(struct merge *m)
+{
+	struct profile *dst = m->dst;
+	struct merge_state *s = mem_zalloc(1, sizeof(*s));
+	uint32_t series;
+	bool fresh;
+
+	if (!s)
+		return ERR_NO_MEMORY;
+	m->state = s;
+	for (size_t i = 0; i < dst->comments.n; i++)
+		TRY(remember_comment(s, dst->comments.v[i], &fresh));
+	if (!dst->row_count)
+		return ERR_OK;
+	TRY(find_series(s, dst->resource, &series));
+	for (uint32_t t = 0; t < dst->type_count; t++)
+		s->series.v[series].profiles[t] = 1;
+	m->count = 1;
+	return row_index_fill(&s->rows, dst, series);
+}
+
+/* How many of dst's units (or the reverse, negative) one of src's is; 0 = they do not agree. */
+static int64_t unit_ratio(const struct dict *d, uint32_t src, uint32_t dst)
+{
+	double from, to;
+	enum unit_kind kind;
+
+	if (src == dst)
+		return 1;
+	kind = unit_kind(dict_str(d, src), &from);
+	if (kind == UNIT_OTHER || kind != unit_kind(dict_str(d, dst), &to))
+		return 0;
+	return from >= to ? (int64_t)(from / to) : -(int64_t)(to / from);
+}
+
+static void scale_column(struct profile *p, uint32_t column, int64_t factor)
+{
+	for (size_t i = 0; i < p->row_count; i++) {
+		int64_t *value = &p->values[i * p->type_count + column];
+
+		*value = multiply(*value, factor);
+	}
+}
+
+/* As pprof: values in different units of one kind are added in the finer one. */
+static bool match_type(struct profile *dst, uint32_t t, struct value_type type, struct column *ret)
+{
+	int64_t ratio;
+
+	if (dst->types[t].type != type.type)
+		return false;
+	ratio = unit_ratio(dst->dict, type.unit, dst->types[t].unit);
+	if (!ratio)
+		return false;
+	if (ratio < 0) {
+		scale_column(dst, t, -ratio);
+		dst->types[t].unit = type.unit;
+		ratio = 1;
+	}
+	*ret = (struct column){t, ratio};
+	return true;
+}
+
+static enum err place_column(struct profile *dst, struct value_type type, uint64_t *taken,
+			     struct column *ret)
+{
+	for (uint32_t t = 0; t < dst->type_count; t++) {
+		if (*taken >> t & 1 || !match_type(dst, t, type, ret))
+			continue;
+		*taken |= UINT64_C(1) << t;
+		return ERR_OK;
+	}
+	TRY(profile_add_column(dst, type));
+	*ret = (struct column){dst->type_count - 1, 1};
+	*taken |= UINT64_C(1) << ret->to;
+	return ERR_OK;
+}
+
+static enum err place_columns(struct merge *m, const struct profile *src, struct column *columns)
+{
+	struct profile *dst = m->dst;
+	struct remap *r = &m->state->remap;
+	int before = profile_default_type(dst);
+	uint64_t taken = 0;
+
+	for (uint32_t t = 0; t < src->type_count; t++) {
+		struct value_type type;
+
+		TRY(remap_string(r, src->types[t].type, &type.type));
+		TRY(remap_string(r, src->types[t].unit, &type.unit));
+		TRY(place_column(dst, type, &taken, &columns[t]));
+	}
+	if (src->default_type >= 0 && (uint32_t)src->default_type < src->type_count &&
+	    dst->default_type < 0)
+		dst->default_type = (int)columns[src->default_type].to;
+	/* "The last column" must not become another one because columns were added. */
+	if (before >= 0 && dst->default_type < 0 && profile_default_type(dst) != before)
+		dst->default_type = before;
+	return ERR_OK;
+}
+
+static enum err merge_comments(struct merge *m, const struct profile *src)
+{
+	for (size_t i = 0; i < src->comments.n; i++) {
+		uint32_t id;
+		bool fresh;
+
+		TRY(remap_string(&m->state->remap, src->comments.v[i], &id));
+		TRY(remember_comment(m->state, id, &fresh));
+		if (fresh)
+			TRY(vec_push(&m->dst->comments, id));
+	}
+	return ERR_OK;
+}
+
+static enum err first_wins(struct remap *r, uint32_t *dst, uint32_t src)
+{
+	return *dst ? ERR_OK : remap_string(r, src, dst);
+}
+
+static enum err merge_period(struct merge *m, const struct profile *src)
+{
+	struct profile *dst = m->dst;
+	struct value_type type;
+
+	TRY(remap_string(&m->state->remap, src->period_type.type, &type.type));
+	TRY(remap_string(&m->state->remap, src->period_type.unit, &type.unit));
+	if (m->count == 0)
+		dst->period_type = type;
+	if (dst->period_type.type != type.type || dst->period_type.unit != type.unit)
+		m->state->period_differs = true;
+	if (src->period > dst->period)
+		dst->period = src->period;
+	if (m->state->period_differs) {
+		dst->period_type = (struct value_type){0};
+		dst->period = 0;
+	}
+	return ERR_OK;
+}
+
+/* What only makes sense while it is the same in all. */
+static enum err merge_identity(struct merge *m, const struct profile *src)
+{
+	struct profile *dst = m->dst;
+	struct remap *r = &m->state->remap;
+	uint32_t name, version, attributes;
+
+	TRY(remap_string(r, src->scope_name, &name));
+	TRY(remap_string(r, src->scope_version, &version));
+	TRY(remap_label_set(r, src->attributes, &attributes));
+	if (m->count == 0) {
+		dst->scope_name = name;
+		dst->scope_version = version;
+		dst->attributes = attributes;
+		memcpy(dst->profile_id, src->profile_id, sizeof(dst->profile_id));
+		return ERR_OK;
+	}
+	if (dst->scope_name != name || dst->scope_version != version)
+		dst->scope_name = dst->scope_version = 0;
+	if (dst->attributes != attributes)
+		dst->attributes = 0;
+	memset(dst->profile_id, 0, sizeof(dst->profile_id));
+	return ERR_OK;
+}
+
+static enum err merge_head(struct merge *m, const struct profile *src)
+{
+	struct profile *dst = m->dst;
+	struct remap *r = &m->state->remap;
+
+	if (src->time_ns && (!dst->time_ns || src->time_ns < dst->time_ns))
+		dst->time_ns = src->time_ns;
+	dst->duration_ns = value_add(dst->duration_ns, src->duration_ns);
+	TRY(first_wins(r, &dst->doc_url, src->doc_url));
+	TRY(first_wins(r, &dst->drop_frames, src->drop_frames));
+	TRY(first_wins(r, &dst->keep_frames, src->keep_frames));
+	TRY(merge_period(m, src));
+	TRY(merge_identity(m, src));
+	return merge_comments(m, src);
+}
+
+static enum err merge_rows(struct merge *m, const struct profile *src, const struct column *columns,
+			   uint32_t series)
+{
+	struct remap *r = &m->state->remap;
+	int64_t values[PROFILE_MAX_TYPES] = {0};
+
+	for (size_t i = 0; i < src->row_count; i++) {
+		const int64_t *from = profile_values(src, i);
+		struct row row = profile_row(src, i);
+
+		TRY(remap_stack(r, row.stack, &row.stack));
+		TRY(remap_label_set(r, row.labels, &row.labels));
+		TRY(remap_link(r, row.link, &row.link));
+		for (uint32_t t = 0; t < src->type_count; t++)
+			values[columns[t].to] = multiply(from[t], columns[t].factor);
+		TRY(row_index_add(&m->state->rows, m->dst, &row, series, values));
+	}
+	return ERR_OK;
+}
+
+/* The first mapping of a pprof file is the program itself: it stays first. */
+static enum err keep_first_mapping(struct remap *r)
+{
+	uint32_t id;
+
+	if (r->src->mappings.n < 2 || r->dst->mappings.n > 1)
+		return ERR_OK;
+	return remap_mapping(r, 1, &id);
+}
+
+enum err merge_add(struct merge *m, const struct profile *src)
+{
+	struct column columns[PROFILE_MAX_TYPES];
+	uint32_t resource, series;
+
+	if (!m->state)
+		TRY(state_begin(m));
+	remap_begin(&m->state->remap, src->dict, m->dst->dict);
+	TRY(keep_first_mapping(&m->state->remap));
+	TRY(place_columns(m, src, columns));
+	TRY(merge_head(m, src));
+	TRY(remap_label_set(&m->state->remap, src->resource, &resource));
+	TRY(find_series(m->state, resource, &series));
+	for (uint32_t t = 0; t < src->type_count; t++)
+		m->state->series.v[series].profiles[columns[t].to]++;
+	TRY(merge_rows(m, src, columns, series));
+	m->count++;
+	return ERR_OK;
+}
+
+static int64_t divide_to_nearest(int64_t value, int64_t by)
+{
+	int64_t quotient = value / by, rest = value % by;
+
+	if (rest >= by - rest)
+		return quotient + 1;
+	if (-rest >= by + rest)
+		return quotient - 1;
+	return quotient;
+}
+
+static void average_gauges(struct merge *m)
+{
+	struct profile *p = m->dst;
+
+	for (uint32_t t = 0; t < p->type_count; t++) {
+		if (!type_is_gauge(dict_str(p->dict, p->types[t].type),
+				   dict_str(p->dict, p->types[t].unit)))
+			continue;
+		for (size_t i = 0; i < p->row_count; i++) {
+			const struct series *s = &m->state->series.v[m->state->rows.group.v[i]];
+			int64_t *value = &p->values[i * p->type_count + t];
+
+			if (s->profiles[t] > 1)
+				*value = divide_to_nearest(*value, s->profiles[t]);
+		}
+	}
+}
+
+/* How many series have each label. */
+static uint32_t *count_labels(const struct merge *m)
+{
+	const struct dict *d = m->dst->dict;
+	uint32_t *counts = mem_zalloc(d->labels.n, sizeof(*counts));
+
+	for (size_t s = 0; counts && s < m->state->series.n; s++) {
+		uint32_t n;
+		const uint32_t *items = label_set_items(d, m->state->series.v[s].resource, &n);
+
+		for (uint32_t i = 0; i < n; i++)
+			counts[items[i]]++;
+	}
+	return counts;
+}
+
+/* A set's labels and those of a resource of which `wanted` series have each (0 = not all). */
+static enum err join_labels(struct dict *d, uint32_t set, uint32_t resource, const uint32_t *counts,
+			    size_t all, bool common, uint32_t *ret)
+{
+	VEC(uint32_t) joined = {0};
+	uint32_t n, extra;
+	const uint32_t *items = label_set_items(d, set, &n);
+	const uint32_t *more = label_set_items(d, resource, &extra);
+	enum err e = vec_append(&joined, items, n);
+
+	for (uint32_t i = 0; !e && i < extra; i++)
+		if ((counts[more[i]] >= all) == common)
+			e = vec_push(&joined, more[i]);
+	if (!e)
+		e = dict_label_set(d, joined.v, (uint32_t)joined.n, ret);
+	vec_release(&joined);
+	return e;
+}
+
+/* Gives rows the resource attributes that set their series apart from the others. */
+static enum err label_rows(struct merge *m, const uint32_t *counts)
+{
+	CLEANUP(map_release) struct map memo = {0};
+	struct profile *p = m->dst;
+	size_t all = m->state->series.n;
+
+	for (size_t i = 0; i < p->row_count; i++) {
+		uint32_t series = m->state->rows.group.v[i], set;
+		/* The pair itself is the key, spread over the table. */
+		uint64_t key = ((uint64_t)series << 32 | p->labels[i]) * HASH_K1;
+
+		key ^= key >> 32;
+		set = map_get(&memo, key);
+		if (set == MAP_NONE) {
+			TRY(join_labels(p->dict, p->labels[i], m->state->series.v[series].resource,
+					counts, all, false, &set));
+			TRY(map_put(&memo, key, set));
+		}
+		p->labels[i] = set;
+	}
+	return ERR_OK;
+}
+
+static enum err settle_resources(struct merge *m)
+{
+	CLEANUP(mem_free_ptr) uint32_t *counts = NULL;
+	struct profile *p = m->dst, joined;
+
+	if (m->state->series.n == 1)
+		p->resource = m->state->series.v[0].resource;
+	if (m->state->series.n < 2)
+		return ERR_OK;
+	counts = count_labels(m);
+	if (!counts)
+		return ERR_NO_MEMORY;
+	TRY(join_labels(p->dict, 0, m->state->series.v[0].resource, counts, m->state->series.n,
+			true, &p->resource));
+	TRY(label_rows(m, counts));
+	TRY(profile_aggregate(p, 0, &joined));
+	profile_release(p);
+	*p = joined;
+	return ERR_OK;
+}
+
+enum err merge_finish(struct merge *m)
+{
+	enum err e = ERR_OK;
+
+	if (m->state) {
+		if (!m->sum_gauges)
+			average_gauges(m);
+		e = settle_resources(m);
+	}
+	merge_release(m);
+	return e;
+}

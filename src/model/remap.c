@@ -1,0 +1,223 @@
+#include "model/remap.h"
+
+#include "base/hash.h"
+
+enum err memo_set(struct memo *m, uint32_t epoch, size_t count, uint32_t id, uint32_t value)
+{
+	if (id >= m->n) {
+		TRY(mem_grow(&m->v, &m->cap, count, sizeof(*m->v), VEC_CEILING));
+		memset(m->v + m->n, 0, (m->cap - m->n) * sizeof(*m->v));
+		m->n = m->cap;
+	}
+	m->v[id] = (uint64_t)epoch << 32 | value;
+	return ERR_OK;
+}
+
+void memo_release(struct memo *m)
+{
+	mem_free(m->v);
+	*m = (struct memo){0};
+}
+
+void remap_begin(struct remap *r, const struct dict *src, struct dict *dst)
+{
+	r->src = src;
+	r->dst = dst;
+	r->epoch++;
+}
+
+void remap_release(struct remap *r)
+{
+	struct memo *memos[] = {&r->strings, &r->functions,  &r->mappings, &r->frames,
+				&r->labels,  &r->label_sets, &r->links,	   &r->stacks};
+
+	for (size_t i = 0; i < sizeof(memos) / sizeof(memos[0]); i++)
+		memo_release(memos[i]);
+	vec_release(&r->scratch);
+	map_release(&r->mapping_index);
+	*r = (struct remap){0};
+}
+
+/* Id 0 is the empty entry of every dictionary. */
+static bool known(const struct remap *r, const struct memo *m, uint32_t id, uint32_t *ret)
+{
+	if (id == 0 || r->src == r->dst) {
+		*ret = id;
+		return true;
+	}
+	return memo_get(m, r->epoch, id, ret);
+}
+
+enum err remap_string(struct remap *r, uint32_t id, uint32_t *ret)
+{
+	if (known(r, &r->strings, id, ret))
+		return ERR_OK;
+	TRY(dict_string(r->dst, dict_str(r->src, id), ret));
+	return memo_set(&r->strings, r->epoch, r->src->strings.n, id, *ret);
+}
+
+enum err remap_function(struct remap *r, uint32_t id, uint32_t *ret)
+{
+	struct function f;
+
+	if (known(r, &r->functions, id, ret))
+		return ERR_OK;
+	f = r->src->functions.v[id];
+	TRY(remap_string(r, f.name, &f.name));
+	TRY(remap_string(r, f.system_name, &f.system_name));
+	TRY(remap_string(r, f.file, &f.file));
+	TRY(dict_function(r->dst, &f, ret));
+	return memo_set(&r->functions, r->epoch, r->src->functions.n, id, *ret);
+}
+
+#define PAGE UINT64_C(0x1000)
+
+/* The size in pages: what one loader rounds up another does not. */
+static uint64_t mapping_pages(const struct mapping *m)
+{
+	uint64_t size = m->limit - m->start;
+
+	return size / PAGE + (size % PAGE != 0);
+}
+
+static uint32_t mapping_identity(const struct mapping *m)
+{
+	return m->build_id ? m->build_id : m->file;
+}
+
+/* The same part of the same file, perhaps at another address: what pprof takes as one mapping. */
+static bool same_content(const struct mapping *a, const struct mapping *b)
+{
+	return mapping_pages(a) == mapping_pages(b) && a->offset == b->offset &&
+	       mapping_identity(a) == mapping_identity(b);
+}
+
+static uint64_t content_hash(const struct mapping *m)
+{
+	return hash_mix(hash_mix(mapping_pages(m), m->offset), mapping_identity(m));
+}
+
+static enum err index_mappings(struct remap *r)
+{
+	while (r->mappings_indexed < r->dst->mappings.n) {
+		uint32_t id = r->mappings_indexed;
+
+		TRY(map_put(&r->mapping_index, content_hash(&r->dst->mappings.v[id]), id));
+		r->mappings_indexed++;
+	}
+	return ERR_OK;
+}
+
+static enum err find_or_add_mapping(struct remap *r, const struct mapping *m, uint32_t *ret)
+{
+	TRY(index_mappings(r));
+	MAP_PROBE(&r->mapping_index, content_hash(m), id)
+	{
+		if (id && same_content(&r->dst->mappings.v[id], m)) {
+			*ret = id;
+			return ERR_OK;
+		}
+	}
+	return dict_mapping(r->dst, m, ret);
+}
+
+enum err remap_mapping(struct remap *r, uint32_t id, uint32_t *ret)
+{
+	struct mapping m;
+
+	if (known(r, &r->mappings, id, ret))
+		return ERR_OK;
+	m = r->src->mappings.v[id];
+	TRY(remap_string(r, m.file, &m.file));
+	TRY(remap_string(r, m.build_id, &m.build_id));
+	TRY(remap_string(r, m.go_build_id, &m.go_build_id));
+	TRY(remap_string(r, m.htl_hash, &m.htl_hash));
+	TRY(find_or_add_mapping(r, &m, ret));
+	return memo_set(&r->mappings, r->epoch, r->src->mappings.n, id, *ret);
+}
+
+enum err remap_frame(struct remap *r, uint32_t id, uint32_t *ret)
+{
+	struct frame f;
+	uint64_t start;
+
+	if (known(r, &r->frames, id, ret))
+		return ERR_OK;
+	f = r->src->frames.v[id];
+	start = r->src->mappings.v[f.mapping].start;
+	TRY(remap_function(r, f.function, &f.function));
+	TRY(remap_mapping(r, f.mapping, &f.mapping));
+	TRY(remap_string(r, f.kind, &f.kind));
+	if (f.address)
+		f.address += r->dst->mappings.v[f.mapping].start - start;
+	TRY(dict_frame(r->dst, &f, ret));
+	return memo_set(&r->frames, r->epoch, r->src->frames.n, id, *ret);
+}
+
+static bool label_holds_string(const struct label *l)
+{
+	return l->type == LABEL_STRING || l->type == LABEL_BYTES || l->type == LABEL_JSON;
+}
+
+enum err remap_label(struct remap *r, uint32_t id, uint32_t *ret)
+{
+	struct label l;
+	uint32_t text;
+
+	if (known(r, &r->labels, id, ret))
+		return ERR_OK;
+	l = r->src->labels.v[id];
+	TRY(remap_string(r, l.key, &l.key));
+	TRY(remap_string(r, l.unit, &l.unit));
+	if (label_holds_string(&l)) {
+		TRY(remap_string(r, (uint32_t)l.value, &text));
+		l.value = text;
+	}
+	TRY(dict_label(r->dst, &l, ret));
+	return memo_set(&r->labels, r->epoch, r->src->labels.n, id, *ret);
+}
+
+enum err remap_label_set(struct remap *r, uint32_t id, uint32_t *ret)
+{
+	const uint32_t *items;
+	uint32_t n;
+
+	if (known(r, &r->label_sets, id, ret))
+		return ERR_OK;
+	items = label_set_items(r->src, id, &n);
+	r->scratch.n = 0;
+	TRY(vec_reserve(&r->scratch, n));
+	for (uint32_t i = 0; i < n; i++)
+		TRY(remap_label(r, items[i], &r->scratch.v[i]));
+	TRY(dict_label_set(r->dst, r->scratch.v, n, ret));
+	return memo_set(&r->label_sets, r->epoch, r->src->label_sets.entries.n, id, *ret);
+}
+
+enum err remap_link(struct remap *r, uint32_t id, uint32_t *ret)
+{
+	if (known(r, &r->links, id, ret))
+		return ERR_OK;
+	TRY(dict_link(r->dst, &r->src->links.v[id], ret));
+	return memo_set(&r->links, r->epoch, r->src->links.n, id, *ret);
+}
+
+enum err remap_stack(struct remap *r, uint32_t id, uint32_t *ret)
+{
+	const uint32_t *frames;
+	uint32_t n;
+
+	if (known(r, &r->stacks, id, ret))
+		return ERR_OK;
+	/* With one seed the hash is the stack's name in both: nothing to look at or intern. */
+	*ret = r->src->seed == r->dst->seed ? dict_find_stack(r->dst, stack_hash(r->src, id))
+					    : MAP_NONE;
+	if (*ret == MAP_NONE) {
+		frames = stack_frames(r->src, id, &n);
+		r->scratch.n = 0;
+		TRY(vec_reserve(&r->scratch, n));
+		for (uint32_t i = 0; i < n; i++)
+			TRY(remap_frame(r, frames[i], &r->scratch.v[i]));
+		TRY(dict_stack(r->dst, r->scratch.v, n, ret));
+	}
+	return memo_set(&r->stacks, r->epoch, r->src->stacks.entries.n, id, *ret);
+}

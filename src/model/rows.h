@@ -1,0 +1,31 @@
+/*
+ * Private to src/model: what operations that write a profile have in common.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "model/profile.h"
+
+/*
+ * Finds rows by (group, stack, labels, link, time). `group` keeps rows apart that are equal
+ * otherwise: the series of a merge; NULL when there is one group.
+ */
+struct row_index {
+	struct map map;
+	VEC(uint32_t) group;
+};
+
+void row_index_release(struct row_index *index);
+/* Adds the values to the row that is equal to `row`, or appends it. */
+enum err row_index_add(struct row_index *index, struct profile *p, const struct row *row,
+		       uint32_t group, const int64_t *values) MUST_CHECK;
+/* Makes the index know the rows a profile has already. */
+enum err row_index_fill(struct row_index *index, const struct profile *p,
+			uint32_t group) MUST_CHECK;
+
+/* Everything but the rows. `dst` is initialised over the same dictionary, without types. */
+enum err profile_copy_head(const struct profile *src, struct profile *dst) MUST_CHECK;
+/* Adds a column of zeros to a profile that has rows. */
+enum err profile_add_column(struct profile *p, struct value_type type) MUST_CHECK;
+/* Removes rows whose values are all zero. */
+void profile_drop_zero(struct profile *p);
