@@ -225,7 +225,7 @@ static void put_stacks(struct folded_writer *w, struct buf *out)
 	}
 }
 
-static enum err write_all(struct folded_writer *w, struct buf *out)
+static enum err write_lines(struct folded_writer *w, struct buf *out)
 {
 	TRY(sum_by_stack(w));
 	TRY(collect_stacks(w));
@@ -243,7 +243,7 @@ enum err folded_write(struct writing *in, struct buf *out)
 	if (!in->list->n)
 		return ERR_OK;
 	w.dict = in->list->v[0]->dict;
-	e = write_all(&w, out);
+	e = write_lines(&w, out);
 	folded_writer_release(&w);
 	return e;
 }
