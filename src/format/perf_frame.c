@@ -162,6 +162,9 @@ enum err perf_frame_intern(struct reading *out, const struct perf_frame *f,
 	struct function function = {0};
 	struct perf_frame placed = *f;
 
+	/* Frame 0 of the dictionary means "no frame": one without any content needs a name. */
+	if (!f->address && !f->symbol.n && !f->dso.n && !f->line)
+		return dict_named_frame(out->dict, STR("[unknown]"), ret);
 	/* perf says "inlined" of aliased symbols too: only a shared address proves it. */
 	if (f->inlined && outer && outer->address == f->address) {
 		frame.flags |= FRAME_INLINED;

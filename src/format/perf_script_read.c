@@ -50,7 +50,7 @@ static enum err add_event_types(struct perf_reader *r, struct profile *p)
 {
 	const struct perf_header *h = &r->header;
 	struct str name = perf_event_name(h->event), unit = STR("count");
-	uint32_t type;
+	struct value_type type;
 
 	if (h->has_period || !name.n)
 		TRY(profile_add_type(p, STR("samples"), unit));
@@ -60,8 +60,9 @@ static enum err add_event_types(struct perf_reader *r, struct profile *p)
 		name = STR("cpu");
 		unit = STR("nanoseconds");
 	}
-	TRY(text_intern(r->out, name, &type));
-	TRY(profile_add_type(p, dict_str(r->out->dict, type), unit));
+	TRY(text_intern(r->out, name, &type.type));
+	TRY(dict_string(r->out->dict, unit, &type.unit));
+	p->types[p->type_count++] = type;
 	if (h->has_period) {
 		p->period_type = p->types[1];
 		p->period = h->period <= INT64_MAX ? (int64_t)h->period : 0;
@@ -97,7 +98,7 @@ static enum err intern_labels(struct perf_reader *r, uint32_t *ret)
 {
 	const struct perf_header *h = &r->header;
 	struct dict *d = r->out->dict;
-	uint32_t labels[3], n = 0, comm;
+	uint32_t labels[3], n = 0;
 	uint64_t hash;
 
 	*ret = 0;
@@ -106,10 +107,8 @@ static enum err intern_labels(struct perf_reader *r, uint32_t *ret)
 	*ret = text_memo_get(&r->label_memo, d, h->thread, &hash);
 	if (*ret != MAP_NONE)
 		return ERR_OK;
-	if (h->comm.n) {
-		TRY(text_intern(r->out, h->comm, &comm));
-		TRY(dict_label_text(d, STR("thread.name"), dict_str(d, comm), &labels[n++]));
-	}
+	if (h->comm.n)
+		TRY(text_label(r->out, STR("thread.name"), h->comm, &labels[n++]));
 	if (h->pid >= 0)
 		TRY(text_label_int(d, STR("process.pid"), h->pid, STR(""), &labels[n++]));
 	if (h->tid >= 0)

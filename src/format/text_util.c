@@ -150,6 +150,17 @@ enum err text_add_row(struct reading *out, struct profile *p, const struct row *
 	return profile_add(p, row, values);
 }
 
+enum err text_label(struct reading *out, struct str key, struct str value, uint32_t *ret)
+{
+	struct label l = {.type = LABEL_STRING};
+	uint32_t text;
+
+	TRY(dict_string(out->dict, key, &l.key));
+	TRY(text_intern(out, value, &text));
+	l.value = text;
+	return dict_label(out->dict, &l, ret);
+}
+
 enum err text_label_int(struct dict *d, struct str key, int64_t value, struct str unit,
 			uint32_t *ret)
 {

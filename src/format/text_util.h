@@ -65,6 +65,8 @@ enum err stack_builder_finish(struct stack_builder *b, struct reading *out,
 /* A row, unless the file has more than limits.max_samples. */
 enum err text_add_row(struct reading *out, struct profile *p, const struct row *row,
 		      const int64_t *values) MUST_CHECK;
+enum err text_label(struct reading *out, struct str key, struct str value,
+		    uint32_t *ret) MUST_CHECK;
 enum err text_label_int(struct dict *d, struct str key, int64_t value, struct str unit,
 			uint32_t *ret) MUST_CHECK;
 /* Whether the beginning of the bytes has no byte that text does not have. */
