@@ -34,7 +34,7 @@ void buf_byte(struct buf *b, unsigned char byte);
 void buf_str(struct buf *b, struct str s);
 void buf_text(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
-void buf_vprintf(struct buf *b, const char *format, va_list args);
+void buf_vprintf(struct buf *b, const char *format, va_list args) PRINTF_LIKE(2, 0);
 /* Decimal, much cheaper than printf. */
 void buf_i64(struct buf *b, int64_t value);
 void buf_u64(struct buf *b, uint64_t value);
