@@ -2,9 +2,13 @@
  * What changed between two profiles: per function, absolute and as a share, normalised when the
  * totals differ, and whether the change is above sampling noise.
  *
- * The test: samples in a function are counts; given both counts, the first is binomial with
- * n1/(n1+n2) when nothing changed. z > 20 samples, exact below; Benjamini-Hochberg over all rows.
- * It treats samples as independent; a design effect can be given to widen it.
+ * The test compares shares of samples, whatever the scale: given both counts, the first is
+ * binomial with n1/(n1+n2) when nothing changed. A normal test above 20 samples, exact below;
+ * Benjamini-Hochberg at 5 % over all rows; a change under 0.1 percentage points is noise. It
+ * treats samples as independent; a design effect can be given to widen it. Samples are counted by
+ * the period, or by a count column; where neither tells, the verdict is DIFF_UNKNOWN.
+ *
+ * Both profiles are over one dictionary: the caller reads both into it, or merges them there.
  */
 #pragma once
 
@@ -28,6 +32,7 @@ struct diff {
 	double scale;	   /* what `before` was multiplied with */
 	struct diff_row *rows;
 	size_t n;
+	bool lines; /* rows are lines, not functions */
 };
 
 struct diff_options {

@@ -27,7 +27,7 @@ struct tree_node {
 struct tree_options {
 	unsigned flags;
 	double min_share;   /* of the column's total; 0 = nothing pruned */
-	uint32_t max_nodes; /* 0 = no ceiling */
+	uint32_t max_nodes; /* 0 = no ceiling; at least 2. min_share is raised until it holds */
 };
 
 struct tree {
@@ -46,6 +46,8 @@ struct tree_column {
 	uint32_t type;
 };
 
+/* Children of a node have ids behind each other, in the order of their names; a pruned node is the
+ * last. ERR_BAD_ARGUMENT when the columns do not share a dictionary. */
 enum err tree_build(const struct tree_column *columns, uint32_t count,
 		    const struct tree_options *options, struct tree *ret) MUST_CHECK;
 void tree_release(struct tree *t);

@@ -1,0 +1,71 @@
+#include "model/significance.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define NORMAL_FROM 20
+
+/* log of n! / (k! (n-k)!) p^k (1-p)^(n-k) */
+static double log_binomial(double k, double n, double p)
+{
+	double choose = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+
+	return choose + (k > 0 ? k * log(p) : 0) + (n - k > 0 ? (n - k) * log1p(-p) : 0);
+}
+
+/* Twice the smaller tail: never below the truth. n is small here. */
+static double exact_test(double first, double second, double p)
+{
+	double k = round(first), n = round(first) + round(second);
+	double below = 0, above = 0, twice;
+
+	for (double i = 0; i <= n; i++) {
+		double chance = exp(log_binomial(i, n, p));
+
+		below += i <= k ? chance : 0;
+		above += i >= k ? chance : 0;
+	}
+	twice = 2 * (below < above ? below : above);
+	return twice < 1 ? twice : 1;
+}
+
+static double normal_test(const double *seen, const double *of)
+{
+	double pooled = (seen[0] + seen[1]) / (of[0] + of[1]);
+	double difference = seen[0] / of[0] - seen[1] / of[1];
+	double variance = pooled * (1 - pooled) * (1 / of[0] + 1 / of[1]);
+
+	return variance > 0 ? erfc(fabs(difference) / sqrt(2 * variance)) : 1;
+}
+
+double share_test(const double *seen, const double *of)
+{
+	double first = of[0] / (of[0] + of[1]);
+	double missed[2] = {fmax(of[0] - seen[0], 0), fmax(of[1] - seen[1], 0)};
+
+	if (!(of[0] > 0) || !(of[1] > 0))
+		return 1;
+	if (seen[0] + seen[1] <= NORMAL_FROM)
+		return exact_test(seen[0], seen[1], first);
+	/* What nearly every sample has is told by those that do not have it. */
+	if (missed[0] + missed[1] <= NORMAL_FROM)
+		return exact_test(missed[0], missed[1], first);
+	return normal_test(seen, of);
+}
+
+static int ascending(const void *left, const void *right)
+{
+	const double *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+double discovery_limit(double *p, size_t n, double rate)
+{
+	if (n)
+		qsort(p, n, sizeof(*p), ascending);
+	for (size_t i = n; i > 0; i--)
+		if (p[i - 1] <= rate * (double)i / (double)n)
+			return p[i - 1];
+	return -1;
+}

@@ -1,0 +1,19 @@
+/*
+ * Private to src/model: is a difference between two shares more than chance?
+ */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * The probability, when both shares are the same, of a difference at least as large as between
+ * seen[0] of `of[0]` and seen[1] of `of[1]` observations; two-sided. A normal test where more than
+ * 20 were seen (and not seen), the exact binomial one given seen[0] + seen[1] elsewhere.
+ */
+double share_test(const double *seen, const double *of);
+
+/*
+ * Benjamini and Hochberg: p-values up to the answer may be called discoveries, and of those no
+ * more than `rate` are false in the mean. Negative when none may. Reorders `p`.
+ */
+double discovery_limit(double *p, size_t n, double rate);
