@@ -1,0 +1,306 @@
+/*
+ * Java Flight Recorder files, private to the reader (jfr_*.c).
+ *
+ * A file is a row of chunks, each complete in itself:
+ *
+ *	header    68 bytes, big endian: "FLR\0", version, size, where metadata and the last
+ *	          checkpoint are, clock
+ *	events    size, type id, fields; among them
+ *	  type 0  the metadata: a tree of elements that describes every type of the chunk
+ *	  type 1  a checkpoint: constant pools (key -> value), chained backwards
+ *
+ * Nothing but the header, the metadata's own shape and the checkpoint's first fields is fixed: all
+ * other layouts come from the metadata. So a type is first compiled to a short program that skips a
+ * value of it (jfr_layout.c), and an object is read by its fields' names (jfr_value.c).
+ *
+ * Way of the data: jfr_read.c walks the chunks; jfr_chunk.c reads the header, jfr_metadata.c the
+ * types, jfr_layout.c compiles them, jfr_pools.c indexes the pools, jfr_settings.c finds out how
+ * often samples were taken, jfr_events.c makes rows, and asks jfr_stacks.c and jfr_labels.c for the
+ * dictionary's ids of what the events refer to.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "format/formats_internal.h"
+
+#define JFR_HEADER_SIZE 68
+#define JFR_NO_CLASS	UINT32_MAX
+
+/* A place in a chunk. Reading past the end gives zeros and sets `failed`; callers look once. */
+struct jfr_cursor {
+	const uint8_t *base; /* first byte of the chunk */
+	size_t at, end;	     /* offsets in the chunk */
+	bool compressed;     /* integers are LEB128 */
+	bool failed;
+};
+
+enum jfr_primitive {
+	JFR_STRUCT,
+	JFR_BOOLEAN,
+	JFR_BYTE,
+	JFR_CHAR,
+	JFR_SHORT,
+	JFR_INT,
+	JFR_LONG,
+	JFR_FLOAT,
+	JFR_DOUBLE,
+	JFR_STRING,
+};
+
+/* What a number counts, by the annotations Timespan and Timestamp. */
+enum jfr_unit {
+	JFR_UNIT_NONE,
+	JFR_UNIT_TICKS,
+	JFR_UNIT_NANOSECONDS,
+	JFR_UNIT_MICROSECONDS,
+	JFR_UNIT_MILLISECONDS,
+	JFR_UNIT_SECONDS,
+};
+
+/* The types the reader knows how to resolve; everything else is only skipped. */
+enum jfr_kind {
+	JFR_KIND_NONE,
+	JFR_KIND_STACK,
+	JFR_KIND_FRAME,
+	JFR_KIND_METHOD,
+	JFR_KIND_CLASS,
+	JFR_KIND_SYMBOL,
+	JFR_KIND_THREAD,
+	JFR_KIND_THREAD_STATE,
+	JFR_KIND_FRAME_TYPE,
+	JFR_KIND_STRING,
+	JFR_KIND_COUNT_
+};
+
+/* One step of a program that skips a value. Every step takes at least one byte of input. */
+struct jfr_op {
+	enum { JFR_OP_VARINT, JFR_OP_FIXED, JFR_OP_STRING, JFR_OP_ARRAY } code;
+	uint32_t n; /* FIXED: bytes; ARRAY: the following n steps are its element */
+};
+
+struct jfr_program {
+	uint32_t at, n;
+};
+
+struct jfr_field {
+	struct str name;
+	uint64_t type_id;
+	uint32_t class; /* index of the type */
+	bool array;
+	bool pooled; /* holds a key into the pool of its type */
+	enum jfr_unit unit;
+	struct str unit_text; /* of the annotation, until its type is known */
+	uint64_t unit_type_id;
+	struct jfr_program skip;
+};
+
+struct jfr_class {
+	uint64_t id;
+	struct str name;
+	enum jfr_primitive primitive;
+	enum jfr_kind kind;
+	uint32_t field_at, field_n;
+	enum { JFR_LAYOUT_NEW, JFR_LAYOUT_OPEN, JFR_LAYOUT_DONE, JFR_LAYOUT_BAD } layout;
+	struct jfr_program skip;
+};
+
+/* How to read the wanted fields of one class: for each step skip some, then read one. */
+struct jfr_plan_step {
+	uint32_t field;
+	int slot; /* -1: skip the field */
+};
+
+#define JFR_MAX_SLOTS 16
+
+struct jfr_plan {
+	uint32_t class; /* JFR_NO_CLASS: the chunk has no such type */
+	VEC(struct jfr_plan_step) steps;
+};
+
+struct jfr_value {
+	enum {
+		JFR_ABSENT,
+		JFR_NUMBER,
+		JFR_TEXT,   /* a string in place: `number` is its offset in the chunk */
+		JFR_REF,    /* `number` is a key into the pool of `class` */
+		JFR_OBJECT, /* `number` is an offset in the chunk */
+		JFR_ARRAY,  /* `number` is the offset of the first element, `count` their number */
+	} kind;
+	enum jfr_unit unit;
+	uint32_t class;
+	uint64_t number;
+	uint64_t count;
+};
+
+struct jfr_pool_entry {
+	uint64_t key;
+	uint64_t at;   /* offset of the value in the chunk */
+	uint32_t memo; /* what it became in the dictionary, see jfr_stacks.c; JFR_NO_MEMO */
+};
+
+#define JFR_NO_MEMO UINT32_MAX
+
+struct jfr_pool {
+	VEC(struct jfr_pool_entry) entries;
+	struct map index;
+};
+
+struct jfr_header {
+	uint16_t major, minor;
+	uint64_t size, pool_offset, metadata_offset;
+	uint64_t start_ns, duration_ns, start_ticks, ticks_per_second;
+	bool compressed;
+	uint8_t state; /* 0: finished */
+};
+
+struct jfr_chunk {
+	struct jfr_header header;
+	const uint8_t *base;
+	uint64_t file_offset; /* of base, for messages */
+	size_t size;	      /* bytes there are */
+	bool complete;	      /* false: cut off or still being written */
+	struct arena arena;   /* strings of the metadata that had to be converted */
+	VEC(struct jfr_class) classes;
+	VEC(struct jfr_field) fields;
+	VEC(struct jfr_op) ops;
+	struct map class_index;
+	struct jfr_plan plans[JFR_KIND_COUNT_];
+	struct jfr_pool pools[JFR_KIND_COUNT_];
+	VEC(uint64_t) checkpoints; /* offsets, newest first */
+	uint64_t seed;
+};
+
+/* The profiles a recording may hold: one for each kind of event that is sampled differently. */
+enum jfr_family {
+	JFR_FAMILY_CPU_TIME,
+	JFR_FAMILY_EXECUTION,
+	JFR_FAMILY_WALL,
+	JFR_FAMILY_NATIVE,
+	JFR_FAMILY_ALLOC_SAMPLE,
+	JFR_FAMILY_ALLOC_TLAB,
+	JFR_FAMILY_ALLOC_OUTSIDE,
+	JFR_FAMILY_LIVE,
+	JFR_FAMILY_MALLOC,
+	JFR_FAMILY_LOCK,
+	JFR_FAMILY_BLOCK,
+	JFR_FAMILY_EXCEPTIONS,
+	JFR_FAMILY_METHOD_TRACE,
+	JFR_FAMILY_COUNT_
+};
+
+/* What the settings of a chunk say about its samples. */
+struct jfr_settings {
+	int64_t execution_ns, native_ns, wall_ns; /* between samples; 0 = not said */
+	bool async_profiler;
+	bool wall_only;	  /* async-profiler 1 to 3 with event=wall: samples are of wall time */
+	char counter[64]; /* async-profiler counted this hardware event instead of time */
+	int64_t counter_interval; /* and took a sample at each so many of them */
+};
+
+/* A method in the dictionary; native code (async-profiler) has its library as a mapping. */
+struct jfr_method {
+	uint32_t function, mapping;
+	bool native;
+};
+
+struct jfr_reader {
+	struct reading *out;
+	struct jfr_chunk *chunk;
+	struct jfr_settings settings;
+	struct profile families[JFR_FAMILY_COUNT_];
+	VEC(uint32_t) frames;
+	VEC(struct jfr_method) methods; /* of this chunk; the pool's memos are indices */
+	VEC(uint32_t) thread_labels;	/* two ids a thread: name, id; 0 = none */
+	struct buf text, scratch;
+	uint64_t name_bytes, name_budget; /* of names put together, so that none can explode */
+	uint64_t rows;
+	uint64_t cut_stacks, missing_stacks, lost_samples;
+	uint32_t cut_depth;
+	bool assumed_interval;
+	int64_t first_ns, last_ns;
+	uint64_t chunks, unfinished;
+};
+
+/* jfr_value.c */
+uint64_t jfr_integer(struct jfr_cursor *c, enum jfr_primitive p);
+static inline uint64_t jfr_long(struct jfr_cursor *c)
+{
+	return jfr_integer(c, JFR_LONG);
+}
+static inline uint64_t jfr_int(struct jfr_cursor *c)
+{
+	return jfr_integer(c, JFR_INT);
+}
+const uint8_t *jfr_take(struct jfr_cursor *c, uint64_t n);
+void jfr_skip_string(struct jfr_cursor *c);
+void jfr_skip(const struct jfr_chunk *k, struct jfr_cursor *c, struct jfr_program p);
+struct jfr_cursor jfr_at(const struct jfr_chunk *k, uint64_t at);
+/* Reads the fields of a plan into `slots`, which the caller has cleared. */
+void jfr_read_fields(const struct jfr_chunk *k, struct jfr_cursor *c, const struct jfr_plan *plan,
+		     struct jfr_value *slots);
+/* The string at the cursor as UTF-8: in place when it can be, else in `scratch`. Longer than
+ * `limit` is ERR_TOO_LARGE. A key into the string pool is followed once. */
+enum err jfr_string(struct jfr_chunk *k, struct jfr_cursor *c, size_t limit, struct buf *scratch,
+		    struct str *ret) MUST_CHECK;
+
+/* jfr_layout.c */
+enum err jfr_compile(struct jfr_chunk *k, const struct limits *limits,
+		     struct fault *fault) MUST_CHECK;
+enum err jfr_plan_make(struct jfr_chunk *k, uint32_t class, const char *const *names,
+		       struct jfr_plan *plan) MUST_CHECK;
+uint32_t jfr_class_by_id(const struct jfr_chunk *k, uint64_t id);
+
+/* jfr_chunk.c */
+enum err jfr_chunk_open(struct jfr_chunk *k, struct str bytes, uint64_t file_offset,
+			struct fault *fault) MUST_CHECK;
+void jfr_chunk_release(struct jfr_chunk *k);
+/* Steps to the next whole event: false at the end. `ret` begins behind size and type. */
+bool jfr_next_event(const struct jfr_chunk *k, uint64_t *at, struct jfr_cursor *ret,
+		    uint64_t *ret_type);
+int64_t jfr_time_ns(const struct jfr_chunk *k, const struct jfr_value *v);
+int64_t jfr_span_ns(const struct jfr_chunk *k, const struct jfr_value *v);
+
+/* jfr_metadata.c */
+enum err jfr_metadata_read(struct jfr_chunk *k, const struct limits *limits,
+			   struct fault *fault) MUST_CHECK;
+
+/* jfr_pools.c */
+enum err jfr_pools_read(struct jfr_chunk *k, const struct limits *limits,
+			struct fault *fault) MUST_CHECK;
+/* The entry a value refers to when it is of that kind, or NULL. */
+struct jfr_pool_entry *jfr_pool_find(struct jfr_chunk *k, enum jfr_kind kind, uint64_t key);
+/* Reads the object a value names or is: false when there is none of that kind. */
+bool jfr_object(struct jfr_chunk *k, const struct jfr_value *v, enum jfr_kind kind,
+		struct jfr_value *slots, struct jfr_pool_entry **ret_entry);
+
+/* The slots of the kinds, in the order of the names in jfr_pools.c. */
+enum { JFR_STACK_TRUNCATED, JFR_STACK_FRAMES };
+enum { JFR_FRAME_METHOD, JFR_FRAME_LINE, JFR_FRAME_TYPE };
+enum { JFR_METHOD_CLASS, JFR_METHOD_NAME, JFR_METHOD_DESCRIPTOR };
+enum { JFR_CLASS_NAME };
+enum { JFR_SYMBOL_STRING };
+enum { JFR_THREAD_OS_NAME, JFR_THREAD_OS_ID, JFR_THREAD_JAVA_NAME, JFR_THREAD_JAVA_ID };
+enum { JFR_NAME_NAME, JFR_NAME_DESCRIPTION };
+
+/* jfr_stacks.c */
+enum err jfr_stack_id(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret) MUST_CHECK;
+/* Appends the name of a class as Java programmers write it: "java.lang.String[]". */
+enum err jfr_class_name(struct jfr_reader *r, const struct jfr_value *v,
+			struct buf *out) MUST_CHECK;
+/* A symbol's or a string's text: in the file or in `r->scratch`, until the next call. */
+enum err jfr_text(struct jfr_reader *r, const struct jfr_value *v, struct str *ret) MUST_CHECK;
+
+/* jfr_labels.c: the label's id, 0 when there is nothing to say. */
+enum err jfr_thread_labels(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret_name,
+			   uint32_t *ret_id) MUST_CHECK;
+enum err jfr_state_label(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret) MUST_CHECK;
+enum err jfr_class_label(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret) MUST_CHECK;
+
+/* jfr_settings.c */
+enum err jfr_settings_read(struct jfr_reader *r) MUST_CHECK;
+
+/* jfr_events.c */
+enum err jfr_events_read(struct jfr_reader *r) MUST_CHECK;
+/* Moves the families that have rows to the reading's list. */
+enum err jfr_families_finish(struct jfr_reader *r) MUST_CHECK;

@@ -1,0 +1,161 @@
+/*
+ * How often samples were taken: the events jdk.ActiveSetting (event type, name, value) of a chunk.
+ *
+ * The JDK says "period" = "20 ms" of jdk.ExecutionSample and jdk.NativeMethodSample.
+ * async-profiler says "interval" and "wall" in nanoseconds of jdk.ExecutionSample, 0 for its
+ * defaults (10 ms, 50 ms), and "event", "engine" of jdk.ActiveRecording. When its event is neither
+ * a clock nor a timer, a sample stands for `interval` of these events instead of for time.
+ */
+#include "format/jfr.h"
+
+#define MAX_TEXT      256
+#define ASYNC_CPU_NS  10000000
+#define ASYNC_WALL_NS 50000000
+
+static const char *const setting_fields[] = {"id", "name", "value", NULL};
+enum { SETTING_EVENT, SETTING_NAME, SETTING_VALUE, SETTING_SLOTS_ };
+
+/* Settings are short; what is longer is none we know. */
+static enum err short_text(struct jfr_reader *r, const struct jfr_value *v, struct str *ret)
+{
+	struct jfr_pool_entry *entry = NULL;
+	struct jfr_cursor c;
+	enum err e;
+
+	*ret = STR("");
+	if (v->kind == JFR_REF)
+		entry = jfr_pool_find(r->chunk, JFR_KIND_STRING, v->number);
+	if (v->kind != JFR_TEXT && !entry)
+		return ERR_OK;
+	c = jfr_at(r->chunk, entry ? entry->at : v->number);
+	e = jfr_string(r->chunk, &c, MAX_TEXT, &r->scratch, ret);
+	if (e)
+		*ret = STR("");
+	return e == ERR_NO_MEMORY ? e : ERR_OK;
+}
+
+/* "20 ms", "1 s"; "everyChunk" and the like are 0. */
+static int64_t period_ns(struct str text)
+{
+	size_t digits = 0;
+	int64_t n;
+	double factor;
+
+	while (digits < text.n && text.p[digits] >= '0' && text.p[digits] <= '9')
+		digits++;
+	if (str_to_i64(str_n(text.p, digits), &n) != ERR_OK || n > 86400000000000)
+		return 0;
+	text = str_trim(str_skip(text, digits));
+	if (!text.n)
+		return n;
+	if (unit_kind(text, &factor) != UNIT_TIME || factor > 1e9)
+		return 0;
+	if ((double)n * factor > 86400e9)
+		return 0;
+	return n * (int64_t)factor;
+}
+
+static void async_event(struct jfr_settings *s, struct str event)
+{
+	static const char *const clocks[] = {"cpu",	  "itimer",	"ctimer",
+					     "cpu-clock", "task-clock", "alloc",
+					     "lock",	  "nativemem",	NULL};
+
+	s->counter[0] = '\0';
+	s->wall_only = str_eq(event, STR("wall"));
+	if (!event.n || s->wall_only || event.n >= sizeof(s->counter))
+		return;
+	for (size_t i = 0; clocks[i]; i++)
+		if (str_eq(str_of(clocks[i]), event))
+			return;
+	memcpy(s->counter, event.p, event.n);
+	s->counter[event.n] = '\0';
+}
+
+static void execution_setting(struct jfr_settings *s, struct str name, struct str value)
+{
+	int64_t ns = period_ns(value);
+
+	if (str_eq(name, STR("period")) && ns)
+		s->execution_ns = ns;
+	if (str_eq(name, STR("interval")))
+		s->counter_interval = s->execution_ns = ns;
+	if (str_eq(name, STR("wall")))
+		s->wall_ns = ns ? ns : ASYNC_WALL_NS;
+}
+
+static enum err apply(struct jfr_reader *r, const struct jfr_value *slots)
+{
+	struct jfr_settings *s = &r->settings;
+	uint32_t class = jfr_class_by_id(r->chunk, slots[SETTING_EVENT].number);
+	CLEANUP(buf_release) struct buf name_copy = BUF_INIT(4 * MAX_TEXT);
+	struct str event, name, value;
+
+	if (slots[SETTING_EVENT].kind != JFR_NUMBER || class == JFR_NO_CLASS)
+		return ERR_OK;
+	event = r->chunk->classes.v[class].name;
+	if (!str_eq(event, STR("jdk.ExecutionSample")) &&
+	    !str_eq(event, STR("jdk.NativeMethodSample")) &&
+	    !str_eq(event, STR("jdk.ActiveRecording")))
+		return ERR_OK;
+	TRY(short_text(r, &slots[SETTING_NAME], &name));
+	buf_str(&name_copy, name);
+	TRY(buf_error(&name_copy));
+	name = buf_view(&name_copy);
+	TRY(short_text(r, &slots[SETTING_VALUE], &value));
+	if (str_eq(event, STR("jdk.ExecutionSample")))
+		execution_setting(s, name, value);
+	else if (str_eq(event, STR("jdk.NativeMethodSample")) && str_eq(name, STR("period")))
+		s->native_ns = period_ns(value);
+	else if (str_eq(event, STR("jdk.ActiveRecording")) && str_eq(name, STR("engine")))
+		s->async_profiler = true;
+	else if (str_eq(event, STR("jdk.ActiveRecording")) && str_eq(name, STR("event")))
+		async_event(s, value);
+	return ERR_OK;
+}
+
+static void apply_defaults(struct jfr_settings *s)
+{
+	if (!s->async_profiler)
+		return;
+	if (s->wall_only && !s->wall_ns)
+		s->wall_ns = s->execution_ns;
+	if (!s->wall_ns)
+		s->wall_ns = ASYNC_WALL_NS;
+	if (!s->execution_ns)
+		s->execution_ns = ASYNC_CPU_NS;
+	if (s->counter_interval <= 0)
+		s->counter_interval = 1;
+}
+
+/* The type ActiveSetting, or JFR_NO_CLASS. */
+static uint32_t setting_class(const struct jfr_chunk *k)
+{
+	for (uint32_t i = 0; i < k->classes.n; i++)
+		if (str_eq(k->classes.v[i].name, STR("jdk.ActiveSetting")))
+			return i;
+	return JFR_NO_CLASS;
+}
+
+enum err jfr_settings_read(struct jfr_reader *r)
+{
+	struct jfr_plan plan = {0};
+	uint64_t at = JFR_HEADER_SIZE, type;
+	uint32_t class = setting_class(r->chunk);
+	struct jfr_cursor c;
+	enum err e = jfr_plan_make(r->chunk, class, setting_fields, &plan);
+
+	while (!e && plan.class != JFR_NO_CLASS && jfr_next_event(r->chunk, &at, &c, &type)) {
+		struct jfr_value slots[SETTING_SLOTS_] = {0};
+
+		if (type != r->chunk->classes.v[class].id)
+			continue;
+		jfr_read_fields(r->chunk, &c, &plan, slots);
+		if (!c.failed)
+			e = apply(r, slots);
+	}
+	vec_release(&plan.steps);
+	if (!e)
+		apply_defaults(&r->settings);
+	return e;
+}
