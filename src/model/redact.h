@@ -2,6 +2,11 @@
  * Redaction: names that match a pattern become [REDACTED], paths are stripped or masked. Applied
  * to every string a profile can carry out of the house: function and system names, files, modules,
  * label values, comments, resource attributes.
+ *
+ * A name that matches goes as a whole, and so does the value of a label whose key or value does
+ * (the key stays, so that a reader sees what is missing). Paths are shortened first. Names, values
+ * and comments that begin like an absolute path are treated as one. Build ids and drop_frames that
+ * match are removed. The words of the format (types, units, label keys, frame kinds) stay.
  */
 #pragma once
 
@@ -22,10 +27,11 @@ struct redact_options {
 };
 
 struct redact_result {
-	uint32_t names, files, labels, comments; /* changed entries */
+	uint32_t names, files, labels, comments; /* distinct texts changed */
 };
 
-/* Rewrites `src` into `dst`, which has a dictionary of its own: nothing of the old text is left. */
+/* Rewrites `src` into `dst`, initialised over a dictionary of its own, so that nothing of the old
+ * text is left. Rows that became equal are added up. */
 enum err profile_redact(const struct profile *src, const struct redact_options *options,
 			struct profile *dst, struct redact_result *ret,
 			struct fault *fault) MUST_CHECK;

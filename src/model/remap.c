@@ -28,11 +28,13 @@ void remap_begin(struct remap *r, const struct dict *src, struct dict *dst)
 
 void remap_release(struct remap *r)
 {
-	struct memo *memos[] = {&r->strings, &r->functions,  &r->mappings, &r->frames,
-				&r->labels,  &r->label_sets, &r->links,	   &r->stacks};
+	struct memo *memos[] = {&r->functions,	&r->mappings, &r->frames, &r->labels,
+				&r->label_sets, &r->links,    &r->stacks};
 
 	for (size_t i = 0; i < sizeof(memos) / sizeof(memos[0]); i++)
 		memo_release(memos[i]);
+	for (size_t i = 0; i < TEXT_ROLE_COUNT; i++)
+		memo_release(&r->strings[i]);
 	vec_release(&r->scratch);
 	map_release(&r->mapping_index);
 	*r = (struct remap){0};
@@ -48,12 +50,18 @@ static bool known(const struct remap *r, const struct memo *m, uint32_t id, uint
 	return memo_get(m, r->epoch, id, ret);
 }
 
-enum err remap_string(struct remap *r, uint32_t id, uint32_t *ret)
+enum err remap_text(struct remap *r, enum text_role role, uint32_t id, uint32_t *ret)
 {
-	if (known(r, &r->strings, id, ret))
+	struct memo *memo = &r->strings[r->editor ? role : TEXT_FIXED];
+	struct str text;
+
+	if (known(r, memo, id, ret))
 		return ERR_OK;
-	TRY(dict_string(r->dst, dict_str(r->src, id), ret));
-	return memo_set(&r->strings, r->epoch, r->src->strings.n, id, *ret);
+	text = dict_str(r->src, id);
+	if (r->editor)
+		TRY(r->editor->text(r->editor->context, role, text, &text));
+	TRY(dict_string(r->dst, text, ret));
+	return memo_set(memo, r->epoch, r->src->strings.n, id, *ret);
 }
 
 enum err remap_function(struct remap *r, uint32_t id, uint32_t *ret)
@@ -63,9 +71,9 @@ enum err remap_function(struct remap *r, uint32_t id, uint32_t *ret)
 	if (known(r, &r->functions, id, ret))
 		return ERR_OK;
 	f = r->src->functions.v[id];
-	TRY(remap_string(r, f.name, &f.name));
-	TRY(remap_string(r, f.system_name, &f.system_name));
-	TRY(remap_string(r, f.file, &f.file));
+	TRY(remap_text(r, TEXT_NAME, f.name, &f.name));
+	TRY(remap_text(r, TEXT_NAME, f.system_name, &f.system_name));
+	TRY(remap_text(r, TEXT_FILE, f.file, &f.file));
 	TRY(dict_function(r->dst, &f, ret));
 	return memo_set(&r->functions, r->epoch, r->src->functions.n, id, *ret);
 }
@@ -128,11 +136,15 @@ enum err remap_mapping(struct remap *r, uint32_t id, uint32_t *ret)
 	if (known(r, &r->mappings, id, ret))
 		return ERR_OK;
 	m = r->src->mappings.v[id];
-	TRY(remap_string(r, m.file, &m.file));
-	TRY(remap_string(r, m.build_id, &m.build_id));
-	TRY(remap_string(r, m.go_build_id, &m.go_build_id));
-	TRY(remap_string(r, m.htl_hash, &m.htl_hash));
-	TRY(find_or_add_mapping(r, &m, ret));
+	TRY(remap_text(r, TEXT_FILE, m.file, &m.file));
+	TRY(remap_text(r, TEXT_ID, m.build_id, &m.build_id));
+	TRY(remap_text(r, TEXT_ID, m.go_build_id, &m.go_build_id));
+	TRY(remap_text(r, TEXT_ID, m.htl_hash, &m.htl_hash));
+	/* Edited names prove nothing about what is mapped. */
+	if (r->editor)
+		TRY(dict_mapping(r->dst, &m, ret));
+	else
+		TRY(find_or_add_mapping(r, &m, ret));
 	return memo_set(&r->mappings, r->epoch, r->src->mappings.n, id, *ret);
 }
 
@@ -159,20 +171,35 @@ static bool label_holds_string(const struct label *l)
 	return l->type == LABEL_STRING || l->type == LABEL_BYTES || l->type == LABEL_JSON;
 }
 
+static enum err remap_value(struct remap *r, struct label *l)
+{
+	bool hidden = false;
+	uint32_t text;
+
+	if (r->editor)
+		TRY(r->editor->hides_key(r->editor->context, dict_str(r->src, l->key), &hidden));
+	if (hidden) {
+		TRY(dict_string(r->dst, r->editor->instead, &text));
+		l->type = LABEL_STRING;
+	} else if (label_holds_string(l)) {
+		TRY(remap_text(r, TEXT_VALUE, (uint32_t)l->value, &text));
+	} else {
+		return ERR_OK;
+	}
+	l->value = text;
+	return ERR_OK;
+}
+
 enum err remap_label(struct remap *r, uint32_t id, uint32_t *ret)
 {
 	struct label l;
-	uint32_t text;
 
 	if (known(r, &r->labels, id, ret))
 		return ERR_OK;
 	l = r->src->labels.v[id];
+	TRY(remap_value(r, &l));
 	TRY(remap_string(r, l.key, &l.key));
 	TRY(remap_string(r, l.unit, &l.unit));
-	if (label_holds_string(&l)) {
-		TRY(remap_string(r, (uint32_t)l.value, &text));
-		l.value = text;
-	}
 	TRY(dict_label(r->dst, &l, ret));
 	return memo_set(&r->labels, r->epoch, r->src->labels.n, id, *ret);
 }

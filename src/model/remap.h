@@ -15,11 +15,33 @@ struct memo {
 	size_t n, cap;
 };
 
+/* What a string is used for: one that rewrites text treats them differently. */
+enum text_role {
+	TEXT_FIXED, /* types, units, kinds, keys: the words of the format */
+	TEXT_NAME,
+	TEXT_FILE,
+	TEXT_VALUE, /* of a label */
+	TEXT_ID,    /* of a build */
+	TEXT_RULE,  /* a pattern for frames */
+	TEXT_ROLE_COUNT
+};
+
+/* Rewrites text on its way (redact.c). `ret` may point to what lives until the next call. */
+struct remap_editor {
+	enum err (*text)(void *context, enum text_role role, struct str text, struct str *ret);
+	/* Whether the value of labels with this key is to be replaced by `instead`. */
+	enum err (*hides_key)(void *context, struct str key, bool *ret);
+	struct str instead;
+	void *context;
+};
+
 struct remap {
 	const struct dict *src;
 	struct dict *dst;
+	const struct remap_editor *editor; /* or NULL */
 	uint32_t epoch;
-	struct memo strings, functions, mappings, frames, labels, label_sets, links, stacks;
+	struct memo strings[TEXT_ROLE_COUNT];
+	struct memo functions, mappings, frames, labels, label_sets, links, stacks;
 	VEC(uint32_t) scratch;
 	struct map mapping_index; /* of dst: by what is mapped, wherever it was mapped to */
 	uint32_t mappings_indexed;
@@ -28,7 +50,11 @@ struct remap {
 void remap_begin(struct remap *r, const struct dict *src, struct dict *dst);
 void remap_release(struct remap *r);
 
-enum err remap_string(struct remap *r, uint32_t id, uint32_t *ret) MUST_CHECK;
+enum err remap_text(struct remap *r, enum text_role role, uint32_t id, uint32_t *ret) MUST_CHECK;
+static inline enum err remap_string(struct remap *r, uint32_t id, uint32_t *ret)
+{
+	return remap_text(r, TEXT_FIXED, id, ret);
+}
 enum err remap_function(struct remap *r, uint32_t id, uint32_t *ret) MUST_CHECK;
 enum err remap_mapping(struct remap *r, uint32_t id, uint32_t *ret) MUST_CHECK;
 enum err remap_frame(struct remap *r, uint32_t id, uint32_t *ret) MUST_CHECK;

@@ -8,7 +8,9 @@
 /* log of n! / (k! (n-k)!) p^k (1-p)^(n-k) */
 static double log_binomial(double k, double n, double p)
 {
-	double choose = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+	int sign;
+	double choose =
+		lgamma_r(n + 1, &sign) - lgamma_r(k + 1, &sign) - lgamma_r(n - k + 1, &sign);
 
 	return choose + (k > 0 ? k * log(p) : 0) + (n - k > 0 ? (n - k) * log1p(-p) : 0);
 }

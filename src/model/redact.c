@@ -1,0 +1,193 @@
+#include "model/redact.h"
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "model/pattern.h"
+#include "model/remap.h"
+#include "model/rows.h"
+
+#define MAX_TEXT  (64u << 20)
+/* The same on every host, so that masked directories can be compared. */
+#define MASK_SEED UINT64_C(0x76657374616c)
+
+struct redacting {
+	struct pattern *pattern;
+	enum redact_paths paths;
+	struct redact_result changed;
+	struct buf text;
+};
+
+static bool is_separator(char c)
+{
+	return c == '/' || c == '\\';
+}
+
+/* /… or C:\… */
+static bool is_absolute_path(struct str s)
+{
+	return (s.n && s.p[0] == '/') || (s.n > 2 && s.p[1] == ':' && is_separator(s.p[2]));
+}
+
+static size_t directory_length(struct str path)
+{
+	size_t n = path.n;
+
+	while (n && !is_separator(path.p[n - 1]))
+		n--;
+	return n;
+}
+
+static struct str shorten_path(struct redacting *r, struct str path)
+{
+	size_t directory = directory_length(path);
+	struct str base = str_skip(path, directory);
+
+	if (!directory || r->paths == PATHS_KEEP)
+		return path;
+	if (r->paths == PATHS_STRIP)
+		return base;
+	buf_clear(&r->text);
+	buf_printf(&r->text, "%05x/",
+		   (unsigned)(hash_bytes(path.p, directory - 1, MASK_SEED) & 0xfffff));
+	buf_str(&r->text, base);
+	return buf_view(&r->text);
+}
+
+static uint32_t *counter(struct redacting *r, enum text_role role)
+{
+	switch (role) {
+	case TEXT_NAME:
+		return &r->changed.names;
+	case TEXT_FILE:
+		return &r->changed.files;
+	case TEXT_VALUE:
+		return &r->changed.labels;
+	default:
+		return &r->changed.comments;
+	}
+}
+
+static bool removed_when_matching(enum text_role role)
+{
+	return role == TEXT_ID || role == TEXT_RULE;
+}
+
+static enum err redact_text(void *context, enum text_role role, struct str text, struct str *ret)
+{
+	struct redacting *r = context;
+	struct str shown = text;
+	bool match;
+
+	*ret = text;
+	if (role == TEXT_FIXED || !text.n)
+		return ERR_OK;
+	if (role == TEXT_FILE || (!removed_when_matching(role) && is_absolute_path(text)))
+		shown = shorten_path(r, text);
+	TRY(buf_error(&r->text));
+	TRY(pattern_match(r->pattern, shown, &match));
+	if (match)
+		shown = removed_when_matching(role) ? STR("") : STR(REDACTED_TEXT);
+	if (!str_eq(shown, text))
+		++*counter(r, role);
+	*ret = shown;
+	return ERR_OK;
+}
+
+static enum err redact_key(void *context, struct str key, bool *ret)
+{
+	struct redacting *r = context;
+
+	TRY(pattern_match(r->pattern, key, ret));
+	r->changed.labels += *ret;
+	return ERR_OK;
+}
+
+static enum err redact_head(struct remap *r, const struct profile *src, struct profile *dst)
+{
+	for (uint32_t t = 0; t < src->type_count; t++) {
+		TRY(remap_string(r, src->types[t].type, &dst->types[t].type));
+		TRY(remap_string(r, src->types[t].unit, &dst->types[t].unit));
+	}
+	dst->type_count = src->type_count;
+	dst->default_type = src->default_type;
+	TRY(remap_string(r, src->period_type.type, &dst->period_type.type));
+	TRY(remap_string(r, src->period_type.unit, &dst->period_type.unit));
+	dst->period = src->period;
+	dst->time_ns = src->time_ns;
+	dst->duration_ns = src->duration_ns;
+	memcpy(dst->profile_id, src->profile_id, sizeof(dst->profile_id));
+	TRY(remap_label_set(r, src->resource, &dst->resource));
+	TRY(remap_label_set(r, src->attributes, &dst->attributes));
+	TRY(remap_text(r, TEXT_NAME, src->scope_name, &dst->scope_name));
+	TRY(remap_text(r, TEXT_NAME, src->scope_version, &dst->scope_version));
+	TRY(remap_text(r, TEXT_RULE, src->doc_url, &dst->doc_url));
+	TRY(remap_text(r, TEXT_RULE, src->drop_frames, &dst->drop_frames));
+	return remap_text(r, TEXT_RULE, src->keep_frames, &dst->keep_frames);
+}
+
+static enum err redact_comments(struct remap *r, struct redacting *state, const struct profile *src,
+				struct profile *dst)
+{
+	for (size_t i = 0; i < src->comments.n; i++) {
+		struct str text = dict_str(src->dict, src->comments.v[i]);
+		uint32_t id;
+
+		TRY(redact_text(state, TEXT_ROLE_COUNT, text, &text));
+		TRY(dict_string(r->dst, text, &id));
+		TRY(vec_push(&dst->comments, id));
+	}
+	return ERR_OK;
+}
+
+static enum err redact_rows(struct remap *r, const struct profile *src, struct profile *dst)
+{
+	CLEANUP(row_index_release) struct row_index index = {0};
+
+	for (size_t i = 0; i < src->row_count; i++) {
+		struct row row = profile_row(src, i);
+
+		TRY(remap_stack(r, row.stack, &row.stack));
+		TRY(remap_label_set(r, row.labels, &row.labels));
+		TRY(remap_link(r, row.link, &row.link));
+		TRY(row_index_add(&index, dst, &row, 0, profile_values(src, i)));
+	}
+	return ERR_OK;
+}
+
+static enum err redact_all(struct redacting *state, const struct profile *src, struct profile *dst)
+{
+	const struct remap_editor editor = {redact_text, redact_key, STR(REDACTED_TEXT), state};
+	CLEANUP(remap_release) struct remap r = {.editor = &editor};
+
+	remap_begin(&r, src->dict, dst->dict);
+	TRY(redact_head(&r, src, dst));
+	TRY(redact_comments(&r, state, src, dst));
+	return redact_rows(&r, src, dst);
+}
+
+enum err profile_redact(const struct profile *src, const struct redact_options *options,
+			struct profile *dst, struct redact_result *ret, struct fault *fault)
+{
+	struct redacting state = {.paths = options->paths, .text = BUF_INIT(MAX_TEXT)};
+	struct str source = options->pattern.n ? options->pattern : STR(REDACT_DEFAULT_PATTERN);
+	struct profile result;
+	enum err e;
+
+	if (src->dict == dst->dict)
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "a redacted profile needs a dictionary of its own");
+	TRY(pattern_new(source, PATTERN_IGNORE_CASE, &state.pattern, fault));
+	profile_init(&result, dst->dict);
+	e = redact_all(&state, src, &result);
+	pattern_free(state.pattern);
+	buf_release(&state.text);
+	if (e) {
+		profile_release(&result);
+		return e == ERR_TOO_LARGE ? fault_set(fault, e, "a pattern takes too long to match")
+					  : e;
+	}
+	*dst = result;
+	if (ret)
+		*ret = state.changed;
+	return ERR_OK;
+}
