@@ -39,16 +39,18 @@ static void load_tail(const unsigned char *p, size_t n, uint64_t *a, uint64_t *b
 uint64_t hash_bytes(const void *data, size_t n, uint64_t seed)
 {
 	const unsigned char *p = data;
-	uint64_t h = seed ^ HASH_K1, a, b;
+	/* Both factors of a product hold something of the seed. Were one of them the input alone,
+	 * a well chosen input would make it 0, and the product with it, whatever the seed. */
+	uint64_t h = seed, key = hash_mix(seed, HASH_K1), a, b;
 	size_t left = n;
 
 	while (left > 16) {
-		h = hash_mix(load64(p) ^ h, load64(p + 8));
+		h = hash_mix(load64(p) ^ h, load64(p + 8) ^ key);
 		p += 16;
 		left -= 16;
 	}
 	load_tail(p, left, &a, &b);
-	return hash_mix(hash_mix(a ^ h, b), n ^ HASH_K2);
+	return hash_mix(hash_mix(a ^ h, b ^ key), n ^ key);
 }
 
 uint64_t hash_random_seed(void)

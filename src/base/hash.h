@@ -13,7 +13,11 @@
 #define HASH_K1 0x9e3779b97f4a7c15u
 #define HASH_K2 0xd6e8feb86659fd93u
 
-/* Multiplies to 128 bits and folds: every input bit reaches every output bit. */
+/*
+ * Multiplies to 128 bits and folds: every input bit reaches every output bit. The constants are
+ * no secret: whoever chooses one factor freely can make it 0. Give numbers from outside something
+ * of the seed first (`number ^ hash`).
+ */
 static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 {
 	__uint128_t product = (__uint128_t)(a ^ HASH_K1) * (b ^ HASH_K2);

@@ -3,6 +3,9 @@
  *
  * A stack's hash is the sum over its frames of hash × multiplier(position): no step waits for the
  * one before, so a decoder hashes a frame in two or three nanoseconds (docs/decisions/0002).
+ *
+ * Numbers of the file (addresses, lines) are mixed with the hash of a string, which depends on the
+ * seed: nobody can choose a number that makes a product 0 and so makes entries collide.
  */
 #include "base/hash.h"
 #include "model/dict.h"
@@ -14,13 +17,14 @@ uint64_t content_string(const struct dict *d, struct str s)
 
 uint64_t content_function(uint64_t name, uint64_t system_name, uint64_t file, int64_t start_line)
 {
-	return hash_mix(hash_mix(name, system_name), hash_mix(file, (uint64_t)start_line));
+	return hash_mix(hash_mix(name, system_name), hash_mix(file, (uint64_t)start_line ^ name));
 }
 
 uint64_t content_mapping(const struct mapping *m, uint64_t file, uint64_t build_id, uint64_t go_id,
 			 uint64_t htl)
 {
-	uint64_t place = hash_mix(hash_mix(m->start, m->limit), hash_mix(m->offset, m->flags));
+	uint64_t place = hash_mix(hash_mix(m->start ^ htl, m->limit ^ file),
+				  hash_mix(m->offset ^ build_id, m->flags ^ go_id));
 	uint64_t ids = hash_mix(hash_mix(build_id, go_id), hash_mix(htl, file));
 
 	return hash_mix(place, ids);
@@ -28,8 +32,8 @@ uint64_t content_mapping(const struct mapping *m, uint64_t file, uint64_t build_
 
 uint64_t content_frame(const struct frame *f, uint64_t function, uint64_t mapping, uint64_t kind)
 {
-	uint64_t where =
-		hash_mix(f->address ^ mapping, (uint64_t)f->line ^ (uint64_t)f->column << 40);
+	uint64_t where = hash_mix(f->address ^ mapping,
+				  function ^ (uint64_t)f->line ^ (uint64_t)f->column << 40);
 
 	return hash_mix(where ^ kind, function ^ (uint64_t)f->flags << 56);
 }
