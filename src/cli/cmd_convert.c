@@ -1,0 +1,236 @@
+/*
+ * vestal convert: any format in, any format out.
+ */
+#include "cli/sink.h"
+#include "cli/view.h"
+
+struct convert_options {
+	struct common_options common;
+	struct input_options input;
+	struct view_options view;
+	struct sink_options output;
+	const char *to;
+	bool gzip, zstd, plain;
+};
+
+static const struct option table[] = {
+	{"to", 0, OPT_TEXT, "FORMAT", "write FORMAT; without it the name of the output decides",
+	 AT(struct convert_options, to), NULL},
+	{"gzip", 0, OPT_FLAG, NULL, "compress the output with gzip",
+	 AT(struct convert_options, gzip), NULL},
+	{"zstd", 0, OPT_FLAG, NULL, "compress the output with zstd",
+	 AT(struct convert_options, zstd), NULL},
+	{"no-compress", 0, OPT_FLAG, NULL, "do not compress the output",
+	 AT(struct convert_options, plain), NULL},
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{"Options", table, 0},
+	{"Output", sink_table, AT(struct convert_options, output)},
+	{"What to keep", view_table, AT(struct convert_options, view)},
+	{"Inputs", input_table, AT(struct convert_options, input)},
+	{"Common options", common_table, 0},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"vestal convert app.jfr -o app.pb.gz", "a Java recording for pprof"},
+	{"vestal convert cpu.pb.gz -o default.pgo", "a profile for go build -pgo"},
+	{"vestal convert a.pb.gz b.pb.gz -o both.pb.gz", "two profiles as one"},
+	{"vestal convert cpu.pb.gz -o - --to folded | sort", "text for other tools"},
+	{"vestal convert cpu.pb.gz -o cpu.otlp.json", "OpenTelemetry, as JSON"},
+	{0},
+};
+
+static void set_defaults(void *options)
+{
+	struct convert_options *o = options;
+
+	input_defaults(&o->input);
+	o->view.keep_all = true;
+}
+
+static int unknown_target(const struct invocation *in, const char *word)
+{
+	const char *names[FORMAT_COUNT_], *near;
+	size_t n = 0;
+
+	for (unsigned i = 0; i < FORMAT_COUNT_; i++)
+		if (formats[i].write)
+			names[n++] = formats[i].name;
+	near = nearest_word(str_of(word), names, n);
+	if (near)
+		return complain_usage(in, "--to %s: no such format (did you mean %s?)", word, near);
+	return complain_usage(in, "--to %s: no such format (vestal help formats lists them)", word);
+}
+
+/* x.folded.gz is folded, compressed. */
+static struct str without_compression(struct str path)
+{
+	if (str_ends(path, STR(".gz")))
+		path.n -= 3;
+	else if (str_ends(path, STR(".zst")))
+		path.n -= 4;
+	return path;
+}
+
+static int choose_target(const struct invocation *in, const struct convert_options *o,
+			 const struct format **ret)
+{
+	struct str path = str_of(o->output.path);
+	const struct format *f;
+
+	if (o->to) {
+		f = format_by_name(str_of(o->to));
+		if (!f)
+			return unknown_target(in, o->to);
+	} else {
+		f = format_by_path(path);
+		if (!f)
+			f = format_by_path(without_compression(path));
+		if (!f)
+			return complain_usage(in, "-o %s: the name does not say a format: add --to",
+					      o->output.path);
+	}
+	if (!f->write)
+		return complain_usage(in, "%s files can be read but not written", f->name);
+	*ret = f;
+	return EXIT_OK;
+}
+
+static int compression(const struct invocation *in, const struct convert_options *o, int *ret)
+{
+	struct str path = str_of(o->output.path);
+
+	if (o->gzip + o->zstd + o->plain > 1)
+		return complain_usage(in, "--gzip, --zstd and --no-compress exclude each other");
+	if (o->gzip || (!o->zstd && !o->plain && str_ends(path, STR(".gz"))))
+		*ret = 1;
+	else if (o->zstd || (!o->plain && str_ends(path, STR(".zst"))))
+		*ret = 2;
+	else
+		*ret = o->plain ? 0 : -1;
+	return EXIT_OK;
+}
+
+struct target {
+	const struct format *format;
+	int compress;
+};
+
+static int write_list(const struct convert_options *o, const struct target *to,
+		      const struct profile_list *list, int type)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT((size_t)1 << 34);
+	struct writing w = {.list = list, .type = type, .compress = to->compress};
+	enum err e = format_write(to->format, &w, &out);
+
+	vec_for_each (note, &w.notes.list) {
+		if (note->count > 1)
+			say(&o->common, "%s: %s (%llu times)", to->format->name, note->text,
+			    (unsigned long long)note->count);
+		else
+			say(&o->common, "%s: %s", to->format->name, note->text);
+	}
+	notes_release(&w.notes);
+	if (e)
+		return complain(status_of(e), "%s: %s", to->format->name, w.fault.text);
+	if (to->compress > 0 && out.n >= 4 && !to->format->binary &&
+	    memcmp(out.data, "\x1f\x8b", 2) != 0 && memcmp(out.data, "\x28\xb5\x2f\xfd", 4) != 0) {
+		CLEANUP(buf_release) struct buf packed = BUF_INIT((size_t)1 << 34);
+
+		e = to->compress == 1 ? compress_gzip(buf_view(&out), 6, &packed)
+				      : compress_zstd(buf_view(&out), 3, &packed);
+		if (e)
+			return complain(status_of(e), "compressing: %s", err_text(e));
+		return sink_save(&o->output, &packed);
+	}
+	return sink_save(&o->output, &out);
+}
+
+static bool wants_filter(const struct view_options *v)
+{
+	return v->focus || v->ignore || v->hide || v->show || v->show_from || v->tags.n;
+}
+
+/* One profile out: merged, filtered. */
+static int convert_merged(struct invocation *in, const struct convert_options *o,
+			  const struct target *to)
+{
+	struct view v;
+	int status;
+
+	view_init(&v, &o->common, &o->input);
+	status = view_load(&v, &in->arguments, &o->view);
+	inputs_say_notes(&v.in);
+	if (!status) {
+		struct profile *one[] = {v.profile};
+		struct profile_list list = {.v = one, .n = 1};
+
+		status = write_list(o, to, &list, o->view.type ? (int)v.type : -1);
+	}
+	view_release(&v);
+	return status;
+}
+
+/* The format holds several profiles: each stays what it was. */
+static int convert_apart(struct invocation *in, const struct convert_options *o,
+			 const struct target *to)
+{
+	struct inputs inputs;
+	int status;
+
+	inputs_init(&inputs, &o->common, &o->input);
+	status = inputs_read_all(&inputs, &in->arguments);
+	inputs_say_notes(&inputs);
+	if (!status && !inputs.list.n)
+		status = complain(EXIT_BAD_DATA, "%s: there is no profile in it",
+				  inputs.sources.v[0].name);
+	if (!status)
+		status = write_list(o, to, &inputs.list, -1);
+	inputs_release(&inputs);
+	return status;
+}
+
+static int run(struct invocation *in)
+{
+	struct convert_options *o = in->options;
+	struct target to;
+	int status;
+
+	if (!in->arguments.n)
+		return complain_usage(in, "which profile? vestal convert FILE -o OUT");
+	if (!o->output.path)
+		return complain_usage(in, "where to? -o FILE, or -o - --to FORMAT");
+	status = choose_target(in, o, &to.format);
+	if (!status)
+		status = compression(in, o, &to.compress);
+	if (!status)
+		status = sink_check(&o->output, to.format->binary || to.compress > 0,
+				    to.format->title);
+	if (status)
+		return status;
+	if (to.format->merged || wants_filter(&o->view) || o->view.type)
+		return convert_merged(in, o, &to);
+	return convert_apart(in, o, &to);
+}
+
+const struct command command_convert = {
+	.name = "convert",
+	.summary = "any format in, any format out, merged",
+	.arguments = "FILE... -o OUT",
+	.examples = examples,
+	.description =
+		"Reads profiles of any known format and writes another. The format of an input is "
+		"recognised by its content, that of the output by its name (or --to). Several "
+		"inputs "
+		"are merged, unless the output format holds several profiles (OTLP); there they "
+		"stay "
+		"apart. What the output format cannot hold is said on stderr.\n\n"
+		"A name that ends in .gz or .zst is compressed.",
+	.groups = groups,
+	.options_size = sizeof(struct convert_options),
+	.defaults = set_defaults,
+	.run = run,
+};

@@ -1,0 +1,139 @@
+/*
+ * vestal flame: a flame graph as one file that opens anywhere.
+ */
+#include "cli/sink.h"
+#include "cli/view.h"
+
+struct flame_options {
+	struct common_options common;
+	struct input_options input;
+	struct view_options view;
+	struct sink_options output;
+	const char *title, *to;
+	double min_share;
+};
+
+static const struct option table[] = {
+	{"title", 0, OPT_TEXT, "TEXT", "the title (the name of the first input)",
+	 AT(struct flame_options, title), NULL},
+	{"min-share", 0, OPT_REAL, "SHARE", "leave out boxes below this share of the total (0)",
+	 AT(struct flame_options, min_share), NULL},
+	{"to", 0, OPT_CHOICE, "FORMAT", "html or svg, when the name of the output does not say",
+	 AT(struct flame_options, to), "html svg"},
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{"Options", table, 0},
+	{"Output", sink_table, AT(struct flame_options, output)},
+	{"What to look at", view_table, AT(struct flame_options, view)},
+	{"Inputs", input_table, AT(struct flame_options, input)},
+	{"Common options", common_table, 0},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"vestal flame cpu.pb.gz", "writes flame.html"},
+	{"vestal flame cpu.pb.gz -o cpu.svg", "a picture for a document"},
+	{"vestal flame --type inuse_space heap.pb.gz -o heap.html", "what holds memory"},
+	{"vestal flame --focus 'main\\.' cpu.pb.gz -o main.html", "only stacks through main"},
+	{"vestal flame cpu.pb.gz -o - | gzip > flame.html.gz", "to a pipe"},
+	{0},
+};
+
+static void set_defaults(void *options)
+{
+	struct flame_options *o = options;
+
+	input_defaults(&o->input);
+	o->output.path = NULL;
+}
+
+static int choose_format(const struct invocation *in, const struct flame_options *o,
+			 const struct format **ret)
+{
+	const struct format *f = o->to ? format_by_name(str_of(o->to)) : NULL;
+
+	if (!f && strcmp(o->output.path, "-") != 0)
+		f = format_by_path(str_of(o->output.path));
+	if (!f)
+		f = &formats[FORMAT_HTML];
+	if (f->id != FORMAT_HTML && f->id != FORMAT_SVG)
+		return complain_usage(
+			in, "%s: a flame graph is .html or .svg (vestal convert writes %s)",
+			o->output.path, f->name);
+	*ret = f;
+	return EXIT_OK;
+}
+
+static int write_flame(const struct flame_options *o, const struct view *v,
+		       const struct format *format)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT((size_t)1 << 32);
+	struct profile *one[] = {v->profile};
+	struct profile_list list = {.v = one, .n = 1};
+	struct writing w = {
+		.list = &list,
+		.type = (int)v->type,
+		.title = o->title ? o->title : v->in.sources.v[0].name,
+		.compress = -1,
+		.min_share = o->min_share,
+	};
+	enum err e = format_write(format, &w, &out);
+	int status;
+
+	vec_for_each (note, &w.notes.list)
+		say(&o->common, "%s", note->text);
+	notes_release(&w.notes);
+	if (e)
+		return complain(status_of(e), "%s: %s", format->name, w.fault.text);
+	status = sink_save(&o->output, &out);
+	if (!status && strcmp(o->output.path, "-") != 0)
+		say(&o->common, "wrote %s (%zu kB): open it in any browser, it needs no network",
+		    o->output.path, (out.n + 1023) / 1024);
+	return status;
+}
+
+static int run(struct invocation *in)
+{
+	struct flame_options *o = in->options;
+	const struct format *format;
+	struct view v;
+	int status;
+
+	if (!in->arguments.n)
+		return complain_usage(in, "which profile? vestal flame FILE");
+	if (!o->output.path)
+		o->output.path = o->to && strcmp(o->to, "svg") == 0 ? "flame.svg" : "flame.html";
+	status = choose_format(in, o, &format);
+	if (!status)
+		status = sink_check(&o->output, format->binary, format->title);
+	if (status)
+		return status;
+	view_init(&v, &o->common, &o->input);
+	status = view_load(&v, &in->arguments, &o->view);
+	inputs_say_notes(&v.in);
+	if (!status)
+		status = write_flame(o, &v, format);
+	view_release(&v);
+	return status;
+}
+
+const struct command command_flame = {
+	.name = "flame",
+	.summary = "an interactive flame graph in one file",
+	.arguments = "FILE...",
+	.examples = examples,
+	.description =
+		"Writes one self-contained HTML file (or an SVG): searchable, zoomable, by mouse "
+		"or "
+		"keyboard, dark and light. It needs no network and no server, so it can be mailed "
+		"or "
+		"attached.\n\n"
+		"Without -o it writes flame.html into the current folder. An existing file is not "
+		"overwritten without -f.",
+	.groups = groups,
+	.options_size = sizeof(struct flame_options),
+	.defaults = set_defaults,
+	.run = run,
+};

@@ -1,0 +1,388 @@
+/*
+ * vestal top: the exact function table, in the shape `go tool pprof -top` made familiar.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonout.h"
+#include "cli/sink.h"
+#include "cli/table.h"
+#include "cli/term.h"
+#include "cli/units.h"
+#include "cli/view.h"
+
+struct top_options {
+	struct common_options common;
+	struct input_options input;
+	struct view_options view;
+	bool cum, lines, json;
+	int64_t count;
+};
+
+static const struct option table[] = {
+	{"cum", 'c', OPT_FLAG, NULL, "sort by cumulative value instead of flat",
+	 AT(struct top_options, cum), NULL},
+	{"count", 'n', OPT_NUMBER, "N", "show N rows; 0 is all (30)", AT(struct top_options, count),
+	 NULL},
+	{"lines", 'l', OPT_FLAG, NULL, "a row per line of source instead of per function",
+	 AT(struct top_options, lines), NULL},
+	{"json", 0, OPT_FLAG, NULL, "as JSON (docs/json.md)", AT(struct top_options, json), NULL},
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{"Options", table, 0},
+	{"What to look at", view_table, AT(struct top_options, view)},
+	{"Inputs", input_table, AT(struct top_options, input)},
+	{"Common options", common_table, 0},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"vestal top cpu.pb.gz", "the 30 functions that cost the most"},
+	{"vestal top --cum -n 10 cpu.pb.gz", "the ten that cost the most with all they call"},
+	{"vestal top --type alloc_space heap.pb.gz", "who allocates"},
+	{"vestal top --focus 'json' --lines cpu.pb.gz", "source lines, only below JSON code"},
+	{"vestal top monday.pb.gz tuesday.pb.gz", "two profiles as one"},
+	{"vestal top 'http://localhost:6060/debug/pprof/profile?seconds=5'",
+	 "profile a running Go program for five seconds"},
+	{"vestal top --json cpu.pb.gz", "for programs"},
+	{0},
+};
+
+static void set_defaults(void *options)
+{
+	struct top_options *o = options;
+
+	input_defaults(&o->input);
+	o->count = 30;
+}
+
+/* What a row is called: the function, with --lines also where. */
+static void put_name(struct buf *out, const struct dict *d, uint32_t frame, bool lines)
+{
+	struct str file = frame_file(d, frame);
+
+	frame_label(d, frame, out);
+	if (!lines || !file.n)
+		return;
+	buf_byte(out, ' ');
+	buf_str(out, file);
+	if (d->frames.v[frame].line)
+		buf_printf(out, ":%" PRId64, d->frames.v[frame].line);
+}
+
+enum inlining { NOT_INLINED = 1, INLINED = 2 };
+
+/* Per frame key: was it seen inlined, called, or both. */
+struct inlines {
+	struct frame_keys keys;
+	uint8_t *seen;
+};
+
+static enum err inlines_build(struct inlines *in, const struct dict *d, bool lines)
+{
+	TRY(frame_keys_build(d, lines, &in->keys));
+	in->seen = mem_zalloc(in->keys.representative.n + 1, 1);
+	if (!in->seen)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < d->frames.n; i++)
+		in->seen[in->keys.keys[i]] |=
+			d->frames.v[i].flags & FRAME_INLINED ? INLINED : NOT_INLINED;
+	return ERR_OK;
+}
+
+static void inlines_release(struct inlines *in)
+{
+	frame_keys_release(&in->keys);
+	mem_free(in->seen);
+}
+
+static uint8_t inlines_of(const struct inlines *in, uint32_t frame)
+{
+	return in->seen[in->keys.keys[frame]];
+}
+
+/* Everything the two printers share. */
+struct report {
+	const struct top_options *o;
+	const struct view *v;
+	struct top top;
+	struct inlines inlines;
+	size_t shown;
+	double shown_flat;
+	struct scale scale;
+};
+
+static struct scale choose_scale(const struct report *r)
+{
+	int64_t smallest = 0;
+
+	for (size_t i = 0; i < r->shown; i++) {
+		const struct top_row *row = &r->top.rows[i];
+		int64_t value = magnitude_of(row->flat[0] ? row->flat[0] : row->cum[0]);
+
+		if (value && (!smallest || value < smallest))
+			smallest = value;
+	}
+	return scale_choose(smallest, (int64_t)fmin(r->v->total, 9e18), r->v->unit);
+}
+
+static enum err report_build(struct report *r)
+{
+	struct tree_column column = {r->v->profile, r->v->type};
+	const struct dict *d = r->v->profile->dict;
+
+	TRY(top_build(&column, 1, r->o->lines ? TOP_LINES : 0, &r->top));
+	top_sort(&r->top, d, 0, r->o->cum ? TOP_BY_CUM : TOP_BY_FLAT);
+	TRY(inlines_build(&r->inlines, d, r->o->lines));
+	r->shown = r->top.n;
+	if (r->o->count && (uint64_t)r->o->count < r->shown)
+		r->shown = (size_t)r->o->count;
+	for (size_t i = 0; i < r->shown; i++)
+		r->shown_flat += (double)r->top.rows[i].flat[0];
+	r->scale = choose_scale(r);
+	return ERR_OK;
+}
+
+static void put_module(const struct report *r, struct buf *out)
+{
+	const struct profile *p = r->v->profile;
+	const struct mapping *m = p->dict->mappings.n > 1 ? &p->dict->mappings.v[1] : NULL;
+	struct str file = m ? dict_str(p->dict, m->file) : STR("");
+	size_t slash = str_rfind(file, '/');
+
+	if (file.n) {
+		buf_text(out, "File: ");
+		text_clean(out, slash < file.n ? str_skip(file, slash + 1) : file);
+		buf_byte(out, '\n');
+	}
+	if (m && m->build_id) {
+		buf_text(out, "Build ID: ");
+		text_clean(out, dict_str(p->dict, m->build_id));
+		buf_byte(out, '\n');
+	}
+}
+
+static void put_duration(const struct report *r, struct buf *out)
+{
+	const struct profile *p = r->v->profile;
+	struct scale duration = scale_of(p->duration_ns, STR("nanoseconds"));
+	double factor;
+
+	buf_text(out, "Duration: ");
+	scale_put(out, &duration, (double)p->duration_ns);
+	buf_text(out, ", Total samples = ");
+	scale_put(out, &r->scale, r->v->total);
+	if (unit_kind(r->v->unit, &factor) == UNIT_TIME && r->v->total > 0) {
+		buf_text(out, " (");
+		share_put(out, r->v->total * factor, (double)p->duration_ns);
+		buf_byte(out, ')');
+	}
+	buf_byte(out, '\n');
+}
+
+static void put_header(const struct report *r, struct buf *out)
+{
+	const struct profile *p = r->v->profile;
+	char when[CLOCK_TEXT_SIZE];
+
+	put_module(r, out);
+	buf_text(out, "Type: ");
+	text_clean(out, r->v->type_name);
+	buf_byte(out, '\n');
+	if (p->time_ns)
+		buf_printf(out, "Time: %s\n", clock_format(p->time_ns, 0, when));
+	if (p->duration_ns)
+		put_duration(r, out);
+	buf_text(out, "Showing nodes accounting for ");
+	scale_put(out, &r->scale, r->shown_flat);
+	buf_text(out, ", ");
+	{
+		CLEANUP(buf_release) struct buf share = BUF_INIT(64);
+
+		share_put(&share, r->shown_flat, r->v->total);
+		buf_str(out, str_trim(buf_view(&share)));
+	}
+	buf_text(out, " of ");
+	scale_put(out, &r->scale, r->v->total);
+	buf_text(out, " total\n");
+	if (r->shown < r->top.n)
+		buf_printf(out, "Showing top %zu nodes out of %zu\n", r->shown, r->top.n);
+}
+
+static const char *heat(double part, double whole)
+{
+	double share = whole != 0 ? fabs(part / whole) : 0;
+
+	return share >= 0.1 ? COLOR_RED : share >= 0.03 ? COLOR_YELLOW : NULL;
+}
+
+static void put_value(struct table *t, const struct scale *s, double value, double total,
+		      bool color)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(128);
+
+	scale_put(&text, s, value);
+	table_cell(t, buf_view(&text), color ? heat(value, total) : NULL);
+}
+
+static void put_share(struct table *t, double value, double total, bool color)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(128);
+
+	share_put(&text, value, total);
+	table_cell(t, buf_view(&text), color ? heat(value, total) : NULL);
+}
+
+static void put_row(const struct report *r, struct table *t, const struct top_row *row, double sum,
+		    struct buf *name)
+{
+	uint8_t seen = inlines_of(&r->inlines, row->frame);
+
+	put_value(t, &r->scale, (double)row->flat[0], r->v->total, true);
+	put_share(t, (double)row->flat[0], r->v->total, true);
+	put_share(t, sum, r->v->total, false);
+	put_value(t, &r->scale, (double)row->cum[0], r->v->total, false);
+	put_share(t, (double)row->cum[0], r->v->total, false);
+	buf_clear(name);
+	put_name(name, r->v->profile->dict, row->frame, r->o->lines);
+	if (seen & INLINED)
+		buf_text(name, seen & NOT_INLINED ? " (partial-inline)" : " (inline)");
+	table_cell(t, buf_view(name), NULL);
+}
+
+static void put_text(const struct report *r, struct buf *out)
+{
+	static const struct column columns[] = {
+		{"flat", ALIGN_RIGHT, 10}, {"flat%", ALIGN_RIGHT, 6}, {"sum%", ALIGN_RIGHT, 6},
+		{"cum", ALIGN_RIGHT, 10},  {"cum%", ALIGN_RIGHT, 6},  {"", ALIGN_LEFT, 0},
+	};
+	CLEANUP(table_release) struct table t;
+	CLEANUP(buf_release) struct buf name = BUF_INIT(1 << 22);
+	double sum = 0;
+
+	table_init(&t, columns, 6, term_width(STDOUT_FILENO),
+		   term_color(STDOUT_FILENO, r->o->common.color));
+	put_header(r, out);
+	for (size_t i = 0; i < r->shown; i++) {
+		sum += (double)r->top.rows[i].flat[0];
+		put_row(r, &t, &r->top.rows[i], sum, &name);
+	}
+	table_print(&t, out);
+}
+
+static void put_json_row(const struct report *r, struct jsonout *j, const struct top_row *row,
+			 struct buf *name)
+{
+	const struct dict *d = r->v->profile->dict;
+	const struct frame *f = &d->frames.v[row->frame];
+	uint8_t seen = inlines_of(&r->inlines, row->frame);
+	double total = r->v->total != 0 ? r->v->total : 1;
+
+	buf_clear(name);
+	frame_label(d, row->frame, name);
+	jsonout_object(j);
+	jsonout_put_str(j, "name", buf_view(name));
+	jsonout_put_str(j, "file", frame_file(d, row->frame));
+	if (r->o->lines)
+		jsonout_put_i64(j, "line", f->line);
+	jsonout_put_str(j, "module", dict_str(d, d->mappings.v[f->mapping].file));
+	jsonout_put_text(j, "inlined",
+			 !(seen & INLINED)    ? "no"
+			 : seen & NOT_INLINED ? "partly"
+					      : "yes");
+	jsonout_put_i64(j, "flat", row->flat[0]);
+	jsonout_put_double(j, "flat_share", (double)row->flat[0] / total);
+	jsonout_put_i64(j, "cum", row->cum[0]);
+	jsonout_put_double(j, "cum_share", (double)row->cum[0] / total);
+	jsonout_end_object(j);
+}
+
+static void put_json(const struct report *r, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf name = BUF_INIT(1 << 22);
+	struct jsonout j = jsonout_of(out, true);
+	const struct profile *p = r->v->profile;
+
+	jsonout_object(&j);
+	jsonout_put_text(&j, "schema", "vestal.top/1");
+	jsonout_put_array(&j, "inputs");
+	for (size_t i = 0; i < r->v->in.sources.n; i++)
+		jsonout_text(&j, r->v->in.sources.v[i].name);
+	jsonout_end_array(&j);
+	jsonout_put_str(&j, "type", r->v->type_name);
+	jsonout_put_str(&j, "unit", r->v->unit);
+	jsonout_put_i64(&j, "time_ns", p->time_ns);
+	jsonout_put_i64(&j, "duration_ns", p->duration_ns);
+	jsonout_put_double(&j, "total", r->v->total);
+	jsonout_put_i64(&j, "kept", profile_total(p, r->v->type));
+	jsonout_put_text(&j, "order", r->o->cum ? "cum" : "flat");
+	jsonout_put_u64(&j, "row_count", r->top.n);
+	jsonout_put_array(&j, "rows");
+	for (size_t i = 0; i < r->shown; i++)
+		put_json_row(r, &j, &r->top.rows[i], &name);
+	jsonout_end_array(&j);
+	jsonout_end_object(&j);
+	buf_byte(out, '\n');
+}
+
+static int print_report(struct report *r)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT((size_t)1 << 32);
+	enum err e = report_build(r);
+	int status;
+
+	if (e) {
+		status = complain(status_of(e), "%s", err_text(e));
+	} else {
+		if (r->o->json)
+			put_json(r, &out);
+		else
+			put_text(r, &out);
+		status = sink_stdout(&out);
+	}
+	top_release(&r->top);
+	inlines_release(&r->inlines);
+	return status;
+}
+
+static int run(struct invocation *in)
+{
+	const struct top_options *o = in->options;
+	struct view v;
+	struct report r = {.o = o, .v = &v};
+	int status;
+
+	if (!in->arguments.n)
+		return complain_usage(in, "which profile? vestal top FILE");
+	view_init(&v, &o->common, &o->input);
+	status = view_load(&v, &in->arguments, &o->view);
+	inputs_say_notes(&v.in);
+	if (!status)
+		status = print_report(&r);
+	view_release(&v);
+	return status;
+}
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "which functions cost the most, exactly",
+	.arguments = "FILE...",
+	.examples = examples,
+	.description =
+		"Prints a row per function: its own value (flat), its share, the running sum, and "
+		"its "
+		"value with everything it calls (cum). A recursive function counts once in cum. "
+		"Numbers are exact: nothing is pruned before adding up, and they equal those of go "
+		"tool pprof. Shares are of the whole profile, also after filters.\n\n"
+		"Several inputs are merged. Frames the profile itself asks to be dropped are not "
+		"shown "
+		"(--keep-all shows them).",
+	.groups = groups,
+	.options_size = sizeof(struct top_options),
+	.defaults = set_defaults,
+	.run = run,
+};

@@ -1,0 +1,324 @@
+#include "cli/input.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "cli/term.h"
+#include "net/net.h"
+
+const struct option input_table[] = {
+	{"from", 0, OPT_TEXT, "FORMAT", "read inputs as FORMAT instead of looking at the content",
+	 AT(struct input_options, from), NULL},
+	{"max-bytes", 0, OPT_SIZE, "SIZE", "refuse inputs that unpack to more than SIZE (512M)",
+	 AT(struct input_options, max_bytes), NULL},
+	{"timeout", 0, OPT_REAL, "SECONDS", "give up on a URL after SECONDS (its seconds=N and 30)",
+	 AT(struct input_options, timeout), NULL},
+	{"sum-gauges", 0, OPT_FLAG, NULL,
+	 "add up heap and thread counts of merged inputs, as pprof does, instead of averaging",
+	 AT(struct input_options, sum_gauges), NULL},
+	{0},
+};
+
+void input_defaults(struct input_options *o)
+{
+	o->max_bytes = LIMITS_DEFAULT.max_bytes;
+}
+
+void inputs_init(struct inputs *in, const struct common_options *common,
+		 const struct input_options *options)
+{
+	*in = (struct inputs){.common = common, .options = options};
+}
+
+void inputs_release(struct inputs *in)
+{
+	vec_for_each (s, &in->sources) {
+		notes_release(&s->notes);
+		mem_free(s->name);
+	}
+	vec_release(&in->sources);
+	profile_list_release(&in->list);
+	if (in->dict == &in->own)
+		dict_release(&in->own);
+}
+
+void inputs_share(struct inputs *in, const struct inputs *other)
+{
+	in->dict = other->dict;
+}
+
+static void on_tick(void *context, uint64_t received, uint64_t total, double elapsed)
+{
+	double *seconds = context;
+
+	(void)total;
+	if (*seconds > 0 && !received)
+		progress_update((uint64_t)elapsed);
+	else
+		progress_update(received);
+}
+
+static enum err read_url(const struct inputs *in, const char *url, struct buf *bytes,
+			 struct fault *fault)
+{
+	double seconds = fetch_server_seconds(str_of(url));
+	struct fetch request = {
+		.url = url,
+		.user_agent = "vestal/" VESTAL_VERSION,
+		.timeout = in->options->timeout,
+		.tick = on_tick,
+		.context = &seconds,
+	};
+	enum err e;
+
+	if (seconds > 0 && !in->common->quiet && term_is(STDERR_FILENO))
+		say(in->common, "the server profiles for %g s…", seconds);
+	progress_begin(seconds > 0 ? "profiling" : "fetching",
+		       seconds > 0 ? PROGRESS_SECONDS : PROGRESS_BYTES, (uint64_t)seconds,
+		       in->common->quiet);
+	e = fetch(&request, bytes, fault);
+	progress_end();
+	return e;
+}
+
+/* The bytes of an input; `bytes` is born with the ceiling. */
+static enum err read_bytes(const struct inputs *in, const char *name, struct buf *bytes,
+			   struct fault *fault)
+{
+	if (strcmp(name, "-") == 0)
+		return file_read_fd(STDIN_FILENO, "stdin", bytes, fault);
+	if (fetch_is_url(str_of(name)))
+		return read_url(in, name, bytes, fault);
+	return file_read(name, bytes, fault);
+}
+
+static char *display_name(const char *name)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(1 << 16);
+
+	if (strcmp(name, "-") == 0)
+		return mem_strdup("stdin");
+	if (!fetch_is_url(str_of(name)))
+		return mem_strdup(name);
+	fetch_display_url(&text, str_of(name));
+	return mem_strndup(text.data, text.n);
+}
+
+static int find_format(const struct inputs *in, const struct format **ret)
+{
+	const char *names[FORMAT_COUNT_], *near;
+
+	*ret = NULL;
+	if (!in->options->from)
+		return EXIT_OK;
+	*ret = format_by_name(str_of(in->options->from));
+	if (*ret)
+		return EXIT_OK;
+	for (unsigned i = 0; i < FORMAT_COUNT_; i++)
+		names[i] = formats[i].name;
+	near = nearest_word(str_of(in->options->from), names, FORMAT_COUNT_);
+	return complain(EXIT_USAGE, "--from %s: no such format%s%s%s", in->options->from,
+			near ? " (did you mean " : " (vestal help formats lists them)",
+			near ? near : "", near ? "?)" : "");
+}
+
+static int no_memory(void)
+{
+	return complain(EXIT_OS, "out of memory");
+}
+
+static int make_dict(struct inputs *in)
+{
+	if (in->dict)
+		return EXIT_OK;
+	if (dict_init(&in->own, hash_random_seed()))
+		return no_memory();
+	in->dict = &in->own;
+	return EXIT_OK;
+}
+
+/* Faults of files begin with the path already, those of readers do not. */
+static int input_failed(const char *name, enum err e, const struct fault *fault)
+{
+	const char *text = fault->text[0] ? fault->text : err_text(e);
+	int status = status_of(e);
+
+	if (fetch_is_url(str_of(name)) && e == ERR_NO_PERMISSION)
+		status = EXIT_DENIED;
+	if (str_starts(str_of(text), str_of(name)))
+		return complain(status, "%s", text);
+	return complain(status, "%s: %s", name, text);
+}
+
+static int decode(struct inputs *in, struct source *s, struct str bytes, const struct format *as)
+{
+	struct reading r = {.dict = in->dict, .list = &in->list, .limits = LIMITS_DEFAULT};
+	enum err e;
+
+	r.limits.max_bytes = in->options->max_bytes;
+	e = format_read(bytes, as, &r, &s->format);
+	s->notes = r.notes;
+	if (e)
+		return complain(e == ERR_NO_MEMORY ? EXIT_OS : EXIT_BAD_DATA, "%s: %s", s->name,
+				r.fault.text);
+	s->compression = r.compression;
+	s->variant = r.variant;
+	s->plain_bytes = r.plain_bytes;
+	s->file_bytes = bytes.n;
+	return EXIT_OK;
+}
+
+int inputs_read(struct inputs *in, const char *name)
+{
+	CLEANUP(buf_release) struct buf bytes = BUF_INIT(in->options->max_bytes);
+	const struct format *as;
+	struct fault fault = {0};
+	struct source s = {.name = display_name(name)};
+	int status = find_format(in, &as);
+	enum err e;
+
+	if (!status)
+		status = s.name ? make_dict(in) : no_memory();
+	if (!status) {
+		e = read_bytes(in, name, &bytes, &fault);
+		if (e)
+			status = input_failed(s.name, e, &fault);
+	}
+	if (!status)
+		status = decode(in, &s, buf_view(&bytes), as);
+	if (vec_push(&in->sources, s)) {
+		notes_release(&s.notes);
+		mem_free(s.name);
+		return no_memory();
+	}
+	return status;
+}
+
+static int check_stdin_once(const struct text_list *names)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < names->n; i++)
+		count += strcmp(names->v[i], "-") == 0;
+	return count > 1 ? complain(EXIT_USAGE, "stdin (-) can be read only once") : EXIT_OK;
+}
+
+int inputs_read_all(struct inputs *in, const struct text_list *names)
+{
+	int status = check_stdin_once(names);
+
+	for (size_t i = 0; !status && i < names->n; i++) {
+		if (names->n > 1)
+			progress_begin("reading", PROGRESS_FILES, names->n, in->common->quiet);
+		progress_update(i);
+		status = inputs_read(in, names->v[i]);
+	}
+	progress_end();
+	return status;
+}
+
+/* Adds what the last input brought and forgets it: a thousand inputs need the memory of one. */
+static int merge_newest(struct inputs *in, struct merge *m)
+{
+	enum err e = ERR_OK;
+
+	for (size_t i = 0; !e && i < in->list.n; i++)
+		e = merge_add(m, in->list.v[i]);
+	if (e)
+		return complain(status_of(e), "%s: cannot be merged: %s",
+				in->sources.v[in->sources.n - 1].name, err_text(e));
+	profile_list_release(&in->list);
+	return EXIT_OK;
+}
+
+/* Which type is shown first: what the first profile says, when types came from several. */
+static void keep_default(struct profile *merged, const struct value_type *first)
+{
+	for (uint32_t i = 0; merged->default_type < 0 && i < merged->type_count; i++)
+		if (merged->types[i].type == first->type && merged->types[i].unit == first->unit)
+			merged->default_type = (int)i;
+}
+
+static int merge_finished(struct inputs *in, struct merge *m, struct profile *merged,
+			  const struct value_type *first, uint32_t first_types)
+{
+	struct profile *slot;
+	enum err e = merge_finish(m);
+
+	if (!e)
+		e = profile_list_add(&in->list, in->dict, &slot);
+	if (e)
+		return complain(status_of(e), "cannot merge the inputs: %s", err_text(e));
+	if (merged->type_count != first_types)
+		keep_default(merged, first);
+	*slot = *merged;
+	profile_init(merged, in->dict);
+	return EXIT_OK;
+}
+
+static int read_and_merge(struct inputs *in, const struct text_list *names, size_t next)
+{
+	struct profile merged, *p = in->list.v[0];
+	struct value_type first = {0};
+	uint32_t first_types = p->type_count;
+	struct merge m;
+	int status;
+
+	if (p->type_count)
+		first = p->types[profile_default_type(p)];
+	profile_init(&merged, in->dict);
+	merge_begin(&m, &merged);
+	m.sum_gauges = in->options->sum_gauges;
+	status = merge_newest(in, &m);
+	progress_begin("reading", PROGRESS_FILES, names->n, in->common->quiet);
+	for (size_t i = next; !status && i < names->n; i++) {
+		progress_update(i);
+		status = inputs_read(in, names->v[i]);
+		if (!status)
+			status = merge_newest(in, &m);
+	}
+	progress_end();
+	if (!status)
+		status = merge_finished(in, &m, &merged, &first, first_types);
+	merge_release(&m);
+	profile_release(&merged);
+	return status;
+}
+
+int inputs_merge(struct inputs *in)
+{
+	return in->list.n > 1 ? read_and_merge(in, &(struct text_list){0}, 0) : EXIT_OK;
+}
+
+int inputs_read_merged(struct inputs *in, const struct text_list *names)
+{
+	int status = check_stdin_once(names);
+	size_t i = 0;
+
+	/* Inputs without a profile in them are no ground to merge. */
+	for (; !status && i < names->n && !in->list.n; i++)
+		status = inputs_read(in, names->v[i]);
+	if (status)
+		return status;
+	if (!in->list.n)
+		return complain(EXIT_BAD_DATA, "%s: there is no profile in it",
+				in->sources.v[0].name);
+	if (in->list.n == 1 && i == names->n)
+		return EXIT_OK;
+	return read_and_merge(in, names, i);
+}
+
+void inputs_say_notes(const struct inputs *in)
+{
+	vec_for_each (s, &in->sources) {
+		vec_for_each (note, &s->notes.list) {
+			if (note->count > 1)
+				say(in->common, "%s: %s (%llu times)", s->name, note->text,
+				    (unsigned long long)note->count);
+			else
+				say(in->common, "%s: %s", s->name, note->text);
+		}
+	}
+}

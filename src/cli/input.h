@@ -1,0 +1,55 @@
+/*
+ * Inputs: files, "-" for stdin, http(s) URLs. All of one command are read into one dictionary.
+ * Functions return an exit status and have said why when it is not EXIT_OK.
+ */
+#pragma once
+
+#include "cli/command.h"
+#include "format/format.h"
+
+struct input_options {
+	const char *from; /* a format's name, NULL = by content */
+	size_t max_bytes;
+	double timeout; /* for URLs, seconds */
+	bool sum_gauges;
+};
+extern const struct option input_table[];
+void input_defaults(struct input_options *o);
+
+/* One input and what was noticed while reading it. Its profiles are in `inputs.list`. */
+struct source {
+	char *name; /* for people: a path, "stdin", a URL without its password */
+	const struct format *format;
+	const char *compression, *variant;
+	size_t file_bytes, plain_bytes;
+	struct notes notes;
+};
+
+struct inputs {
+	const struct common_options *common;
+	const struct input_options *options;
+	struct dict own;
+	struct dict *dict; /* own, or another's */
+	struct profile_list list;
+	VEC(struct source) sources;
+};
+
+void inputs_init(struct inputs *in, const struct common_options *common,
+		 const struct input_options *options);
+void inputs_release(struct inputs *in);
+/* Reads into the dictionary of `other`, which lives longer. */
+void inputs_share(struct inputs *in, const struct inputs *other);
+
+/* Reads one more; its profiles come at the end of the list. */
+int inputs_read(struct inputs *in, const char *name);
+/* Reads all and keeps every profile. */
+int inputs_read_all(struct inputs *in, const struct text_list *names);
+/*
+ * Reads all into one profile: the only one there is, or the merge of them. The result is the one
+ * entry of the list.
+ */
+int inputs_read_merged(struct inputs *in, const struct text_list *names);
+/* Merges what was read already, when it is more than one profile. */
+int inputs_merge(struct inputs *in);
+/* The readers' notes, on stderr. */
+void inputs_say_notes(const struct inputs *in);

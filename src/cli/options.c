@@ -1,0 +1,288 @@
+#include "cli/options.h"
+
+#include <math.h>
+#include <strings.h>
+
+bool option_takes_argument(const struct option *o)
+{
+	return o->kind != OPT_FLAG && o->kind != OPT_OFF;
+}
+
+/* Two neighbours changed places: "tpo" for "top". */
+static bool is_swapped(struct str a, struct str b)
+{
+	size_t i = 0;
+
+	if (a.n != b.n)
+		return false;
+	while (i < a.n && a.p[i] == b.p[i])
+		i++;
+	return i + 1 < a.n && a.p[i] == b.p[i + 1] && a.p[i + 1] == b.p[i] &&
+	       str_eq(str_skip(a, i + 2), str_skip(b, i + 2));
+}
+
+const char *nearest_word(struct str word, const char *const *words, size_t n)
+{
+	const char *best = NULL;
+	size_t limit = word.n < 5 ? 1 : word.n < 9 ? 2 : 3;
+
+	/* A beginning is as good as a near miss: "comp" for "completion". */
+	for (size_t i = 0; word.n >= 3 && i < n; i++)
+		if (str_starts(str_of(words[i]), word))
+			return words[i];
+	for (size_t i = 0; i < n; i++) {
+		struct str candidate = str_of(words[i]);
+		size_t distance =
+			is_swapped(word, candidate) ? 1 : str_distance(word, candidate, limit);
+
+		if (distance <= limit) {
+			best = words[i];
+			if (!distance)
+				break;
+			limit = distance - 1;
+		}
+	}
+	return best;
+}
+
+enum err size_parse(struct str text, size_t *ret)
+{
+	static const char letters[] = "KMGT";
+	struct str digits = text, suffix;
+	unsigned shift = 0;
+	uint64_t value;
+
+	digits.n = 0;
+	while (digits.n < text.n && text.p[digits.n] >= '0' && text.p[digits.n] <= '9')
+		digits.n++;
+	suffix = str_skip(text, digits.n);
+	if (suffix.n && suffix.p[0] != 'B' && suffix.p[0] != 'b') {
+		const char *hit = memchr(letters, suffix.p[0] & ~0x20, 4);
+
+		if (!hit)
+			return ERR_BAD_ARGUMENT;
+		shift = 10 * (unsigned)(hit - letters + 1);
+		suffix = str_skip(suffix, 1);
+		if (suffix.n == 2 && (suffix.p[0] == 'i' || suffix.p[0] == 'I'))
+			suffix = str_skip(suffix, 1);
+	}
+	if (suffix.n > 1 || (suffix.n && (suffix.p[0] & ~0x20) != 'B'))
+		return ERR_BAD_ARGUMENT;
+	if (str_to_u64(digits, 10, &value) || value > (SIZE_MAX >> shift))
+		return ERR_BAD_ARGUMENT;
+	*ret = (size_t)value << shift;
+	return ERR_OK;
+}
+
+static enum err real_parse(struct str text, double *ret)
+{
+	bool percent = str_ends(text, STR("%"));
+	double value;
+
+	if (percent)
+		text.n--;
+	if (str_to_double(text, &value) || !isfinite(value) || value < 0)
+		return ERR_BAD_ARGUMENT;
+	*ret = percent ? value / 100 : value;
+	return ERR_OK;
+}
+
+static bool is_choice(const char *choices, struct str word)
+{
+	struct str rest = str_of(choices), part;
+
+	while (str_split(&rest, ' ', &part))
+		if (str_eq(part, word))
+			return true;
+	return false;
+}
+
+static enum err bad_value(const struct option *o, const char *value, const char *expected,
+			  struct fault *fault)
+{
+	return fault_set(fault, ERR_BAD_ARGUMENT, "--%s %s: expected %s", o->name, value, expected);
+}
+
+/* Puts one value where its option wants it. */
+static enum err store(const struct option *o, char *group, const char *value, struct fault *fault)
+{
+	void *slot = group + o->at;
+	int64_t number;
+
+	switch (o->kind) {
+	case OPT_FLAG:
+	case OPT_OFF:
+		*(bool *)slot = o->kind == OPT_FLAG;
+		break;
+	case OPT_TEXT:
+		*(const char **)slot = value;
+		break;
+	case OPT_LIST:
+		return vec_push((struct text_list *)slot, value);
+	case OPT_NUMBER:
+		if (str_to_i64(str_of(value), &number) || number < 0)
+			return bad_value(o, value, "a number", fault);
+		*(int64_t *)slot = number;
+		break;
+	case OPT_REAL:
+		if (real_parse(str_of(value), slot))
+			return bad_value(o, value, "a number such as 0.01 or 1%", fault);
+		break;
+	case OPT_SIZE:
+		if (size_parse(str_of(value), slot))
+			return bad_value(o, value, "a size such as 4096, 64K or 1G", fault);
+		break;
+	case OPT_CHOICE:
+		if (!is_choice(o->choices, str_of(value)))
+			return bad_value(o, value, o->choices, fault);
+		*(const char **)slot = value;
+		break;
+	}
+	return ERR_OK;
+}
+
+struct found {
+	const struct option *option;
+	size_t at; /* of its group */
+};
+
+static struct found find_long(const struct option_group *groups, struct str name)
+{
+	for (; groups->table; groups++)
+		for (const struct option *o = groups->table; o->name; o++)
+			if (str_eq(str_of(o->name), name))
+				return (struct found){o, groups->at};
+	return (struct found){0};
+}
+
+static struct found find_letter(const struct option_group *groups, char letter)
+{
+	for (; groups->table; groups++)
+		for (const struct option *o = groups->table; o->name; o++)
+			if (o->letter == letter)
+				return (struct found){o, groups->at};
+	return (struct found){0};
+}
+
+static enum err unknown_option(const struct option_group *groups, struct str name,
+			       struct fault *fault)
+{
+	const char *names[96], *near;
+	size_t n = 0;
+
+	for (; groups->table; groups++)
+		for (const struct option *o = groups->table; o->name && n < 96; o++)
+			names[n++] = o->name;
+	near = nearest_word(name, names, n);
+	if (near)
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "unknown option --%.*s (did you mean --%s?)", (int)name.n, name.p,
+				 near);
+	return fault_set(fault, ERR_BAD_ARGUMENT, "unknown option --%.*s", (int)name.n, name.p);
+}
+
+/* argv as it is eaten. */
+struct words {
+	char **v;
+	int n, at;
+};
+
+static enum err parse_long(const struct option_group *groups, void *values, struct words *w,
+			   struct fault *fault)
+{
+	const char *word = w->v[w->at] + 2, *equals = strchr(word, '=');
+	struct str name = equals ? str_n(word, (size_t)(equals - word)) : str_of(word);
+	struct found f = find_long(groups, name);
+	const char *value = equals ? equals + 1 : NULL;
+
+	if (!f.option)
+		return unknown_option(groups, name, fault);
+	if (!option_takes_argument(f.option)) {
+		if (equals)
+			return fault_set(fault, ERR_BAD_ARGUMENT, "--%s takes no value",
+					 f.option->name);
+	} else if (!equals) {
+		if (w->at + 1 >= w->n)
+			return fault_set(fault, ERR_BAD_ARGUMENT, "--%s needs a value: --%s %s",
+					 f.option->name, f.option->name, f.option->argument);
+		value = w->v[++w->at];
+	}
+	return store(f.option, (char *)values + f.at, value, fault);
+}
+
+/* -focus=x is how pprof writes it; here it would be a row of letters that nobody meant. */
+static enum err refuse_single_dash(const struct option_group *groups, const char *word,
+				   struct fault *fault)
+{
+	struct str name = str_of(word + 1);
+
+	name.n = str_find(name, '=');
+	if (name.n > 1 && find_long(groups, name).option)
+		return fault_set(fault, ERR_BAD_ARGUMENT, "-%.*s: did you mean --%.*s?",
+				 (int)name.n, name.p, (int)name.n, name.p);
+	return ERR_OK;
+}
+
+static enum err parse_letters(const struct option_group *groups, void *values, struct words *w,
+			      struct fault *fault)
+{
+	const char *word = w->v[w->at];
+
+	TRY(refuse_single_dash(groups, word, fault));
+	for (const char *p = word + 1; *p; p++) {
+		struct found f = find_letter(groups, *p);
+		const char *value = NULL;
+
+		if (!f.option)
+			return fault_set(fault, ERR_BAD_ARGUMENT, "unknown option -%c%s%s", *p,
+					 p[1] || p > word + 1 ? " in " : "",
+					 p[1] || p > word + 1 ? word : "");
+		if (option_takes_argument(f.option)) {
+			if (p[1])
+				value = p + 1;
+			else if (w->at + 1 < w->n)
+				value = w->v[++w->at];
+			else
+				return fault_set(fault, ERR_BAD_ARGUMENT,
+						 "-%c needs a value: -%c %s", *p, *p,
+						 f.option->argument);
+		}
+		TRY(store(f.option, (char *)values + f.at, value, fault));
+		if (value)
+			break;
+	}
+	return ERR_OK;
+}
+
+enum err options_parse(const struct option_group *groups, void *values, int argc, char **argv,
+		       struct text_list *arguments, struct fault *fault)
+{
+	struct words w = {.v = argv, .n = argc};
+	bool only_arguments = false;
+
+	for (; w.at < w.n; w.at++) {
+		const char *word = w.v[w.at];
+
+		if (only_arguments || word[0] != '-' || !word[1])
+			TRY(vec_push(arguments, word));
+		else if (strcmp(word, "--") == 0)
+			only_arguments = true;
+		else if (word[1] == '-')
+			TRY(parse_long(groups, values, &w, fault));
+		else
+			TRY(parse_letters(groups, values, &w, fault));
+	}
+	return ERR_OK;
+}
+
+void options_release(const struct option_group *groups, void *values)
+{
+	for (; groups->table; groups++) {
+		for (const struct option *o = groups->table; o->name; o++) {
+			char *slot = (char *)values + groups->at + o->at;
+
+			if (o->kind == OPT_LIST)
+				vec_release((struct text_list *)(void *)slot);
+		}
+	}
+}

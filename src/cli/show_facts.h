@@ -1,0 +1,53 @@
+/*
+ * What `vestal show` knows about one profile, gathered in one pass over its rows and one over the
+ * stacks it uses.
+ */
+#pragma once
+
+#include "cli/input.h"
+
+struct type_fact {
+	int64_t total;
+	uint64_t negative, nonzero; /* rows */
+};
+
+#define FACT_EXAMPLES 3
+
+struct label_fact {
+	uint32_t key;
+	uint64_t rows;
+	VEC(uint32_t) values; /* distinct label ids, in order of sight */
+};
+
+struct facts {
+	const struct profile *p;
+	struct type_fact types[PROFILE_MAX_TYPES];
+	uint64_t stacks, empty_rows, linked_rows, timed_rows, repeated_rows;
+	uint64_t functions, functions_without_file;
+	uint64_t frames, frames_without_function; /* of distinct stacks, with repetition */
+	uint32_t deepest;			  /* frames of the deepest stack */
+	uint32_t cut_depth;			  /* 0, or where stacks look cut off */
+	uint64_t cut_stacks;
+	uint64_t links;
+	int64_t first_time, last_time; /* of rows */
+	uint64_t outside_window;
+	VEC(uint32_t) mappings; /* used ones */
+	VEC(struct label_fact) labels;
+};
+
+enum err facts_gather(const struct profile *p, struct facts *ret) MUST_CHECK;
+void facts_release(struct facts *f);
+double facts_unsymbolised(const struct facts *f);
+
+/* What looks wrong: one line each. */
+void checks_run(const struct facts *f, struct notes *ret);
+
+/* The printers. */
+struct show_report {
+	const struct source *source;
+	const struct profile_list *list;
+	struct facts *facts;   /* one per profile */
+	struct notes *remarks; /* the same */
+};
+void show_text(const struct show_report *r, struct buf *out);
+void show_json(const struct show_report *reports, size_t n, struct buf *out);

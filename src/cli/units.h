@@ -1,0 +1,29 @@
+/*
+ * One unit for all values of a table, chosen as pprof chooses it, so that a column can be read
+ * downwards and compared with `go tool pprof`.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+struct scale {
+	const char *name; /* "ms"; "" for plain numbers */
+	double factor;	  /* value * factor is in that unit */
+	bool own_name;	  /* a unit we do not know: print it as it is */
+	struct str unit;
+};
+
+/* |v|; the smallest value has no positive twin and becomes the largest. */
+static inline int64_t magnitude_of(int64_t v)
+{
+	return v >= 0 ? v : v == INT64_MIN ? INT64_MAX : -v;
+}
+
+/* For values of which `smallest` (not 0) and `total` are the ends. */
+struct scale scale_choose(int64_t smallest, int64_t total, struct str unit);
+/* For one value by itself. */
+struct scale scale_of(int64_t value, struct str unit);
+/* "1.25s", "340.50MB", "17", "0". */
+void scale_put(struct buf *out, const struct scale *s, double value);
+/* "12.50%", "  100%", "0.03%" in six columns. */
+void share_put(struct buf *out, double part, double whole);

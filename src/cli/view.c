@@ -1,0 +1,214 @@
+#include "cli/view.h"
+
+#include <math.h>
+
+const struct option view_table[] = {
+	{"type", 't', OPT_TEXT, "TYPE",
+	 "which values: cpu, heap, alloc_space … (vestal show lists)",
+	 AT(struct view_options, type), NULL},
+	{"focus", 0, OPT_TEXT, "RE", "only stacks with a frame that matches RE",
+	 AT(struct view_options, focus), NULL},
+	{"ignore", 0, OPT_TEXT, "RE", "no stacks with a frame that matches RE",
+	 AT(struct view_options, ignore), NULL},
+	{"hide", 0, OPT_TEXT, "RE", "take frames that match RE out of the stacks",
+	 AT(struct view_options, hide), NULL},
+	{"show", 0, OPT_TEXT, "RE", "leave only frames that match RE in the stacks",
+	 AT(struct view_options, show), NULL},
+	{"show-from", 0, OPT_TEXT, "RE",
+	 "cut off the callers of the outermost frame that matches RE",
+	 AT(struct view_options, show_from), NULL},
+	{"tag", 0, OPT_LIST, "K=V",
+	 "only samples with label K=V; also K=~RE, or K alone; all must hold",
+	 AT(struct view_options, tags), NULL},
+	{"keep-all", 0, OPT_FLAG, NULL, "show also the frames the profile asks to be dropped",
+	 AT(struct view_options, keep_all), NULL},
+	{0},
+};
+
+static int compile(struct filter_set *f, const char *option, struct str source, unsigned flags,
+		   const struct pattern **slot)
+{
+	struct fault fault = {0};
+	enum err e = pattern_new(source, flags, &f->patterns[f->n], &fault);
+
+	if (e == ERR_NO_MEMORY)
+		return complain(EXIT_OS, "out of memory");
+	if (e)
+		return complain(EXIT_USAGE, "--%s: %s", option,
+				fault.text[0] ? fault.text : err_text(e));
+	*slot = f->patterns[f->n++];
+	f->any = true;
+	return EXIT_OK;
+}
+
+static int compile_tag(struct filter_set *f, const char *text)
+{
+	struct str all = str_of(text), value;
+	size_t equals = str_find(all, '=');
+	struct tag_filter *t = &f->filter.tags[f->filter.tag_count];
+
+	if (f->filter.tag_count == sizeof(f->filter.tags) / sizeof(f->filter.tags[0]))
+		return complain(EXIT_USAGE, "--tag: at most %zu of them",
+				sizeof(f->filter.tags) / sizeof(f->filter.tags[0]));
+	if (!equals || !all.n)
+		return complain(EXIT_USAGE, "--tag %s: expected K=V, K=~RE or K", text);
+	*t = (struct tag_filter){.key = str_n(all.p, equals)};
+	f->filter.tag_count++;
+	f->any = true;
+	if (equals == all.n)
+		return EXIT_OK;
+	value = str_skip(all, equals + 1);
+	if (value.n && value.p[0] == '~')
+		return compile(f, "tag", str_skip(value, 1), 0, &t->value);
+	return compile(f, "tag", value, PATTERN_LITERAL | PATTERN_ANCHORED, &t->value);
+}
+
+int filter_set_compile(struct filter_set *f, const struct view_options *o)
+{
+	const struct {
+		const char *name, *source;
+		const struct pattern **slot;
+	} rows[] = {
+		{"focus", o->focus, &f->filter.focus},
+		{"ignore", o->ignore, &f->filter.ignore},
+		{"hide", o->hide, &f->filter.hide},
+		{"show", o->show, &f->filter.show},
+		{"show-from", o->show_from, &f->filter.show_from},
+	};
+	int status = EXIT_OK;
+
+	for (size_t i = 0; !status && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].source && rows[i].source[0])
+			status = compile(f, rows[i].name, str_of(rows[i].source), 0, rows[i].slot);
+	for (size_t i = 0; !status && i < o->tags.n; i++)
+		status = compile_tag(f, o->tags.v[i]);
+	return status;
+}
+
+void filter_set_release(struct filter_set *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		pattern_free(f->patterns[i]);
+}
+
+void view_init(struct view *v, const struct common_options *common,
+	       const struct input_options *input)
+{
+	*v = (struct view){0};
+	inputs_init(&v->in, common, input);
+}
+
+void view_release(struct view *v)
+{
+	profile_release(&v->dropped);
+	profile_release(&v->narrowed);
+	inputs_release(&v->in);
+}
+
+static void list_types(const struct profile *p, struct buf *out)
+{
+	for (uint32_t i = 0; i < p->type_count; i++) {
+		if (i)
+			buf_text(out, ", ");
+		buf_str(out, dict_str(p->dict, p->types[i].type));
+	}
+}
+
+int view_choose_type(const struct profile *p, const char *name, uint32_t *ret)
+{
+	CLEANUP(buf_release) struct buf types = BUF_INIT(1 << 16);
+	int found = profile_find_type(p, str_of(name));
+
+	if (found >= 0) {
+		*ret = (uint32_t)found;
+		return EXIT_OK;
+	}
+	if (!p->type_count)
+		return complain(EXIT_BAD_DATA, "the profile has no sample types");
+	list_types(p, &types);
+	return complain(EXIT_USAGE, "--type %s: the profile has %.*s", name ? name : "",
+			(int)types.n, types.data);
+}
+
+static double magnitude(const struct profile *p, uint32_t type)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < p->row_count; i++)
+		sum += fabs((double)profile_values(p, i)[type]);
+	return sum;
+}
+
+static int step_failed(const char *what, enum err e, const struct fault *fault)
+{
+	return complain(status_of(e), "%s: %s", what, fault->text[0] ? fault->text : err_text(e));
+}
+
+static int drop_frames(struct view *v)
+{
+	struct fault fault = {0};
+	enum err e;
+
+	if (!v->profile->drop_frames)
+		return EXIT_OK;
+	profile_init(&v->dropped, v->profile->dict);
+	e = profile_drop_frames(v->profile, &v->dropped, &fault);
+	if (e)
+		return step_failed("drop_frames (--keep-all leaves them in)", e, &fault);
+	v->profile = &v->dropped;
+	return EXIT_OK;
+}
+
+static int apply_filters(struct view *v, const struct view_options *o)
+{
+	struct filter_set f = {0};
+	struct fault fault = {0};
+	int status = filter_set_compile(&f, o);
+
+	if (!status && f.any) {
+		enum err e;
+
+		profile_init(&v->narrowed, v->profile->dict);
+		e = profile_filter(v->profile, &f.filter, &v->narrowed, &v->kept, &fault);
+		if (e)
+			status = step_failed("filter", e, &fault);
+		else
+			v->profile = &v->narrowed;
+		v->filtered = true;
+	}
+	filter_set_release(&f);
+	return status;
+}
+
+void view_refresh(struct view *v)
+{
+	const struct value_type *t = &v->profile->types[v->type];
+
+	v->type_name = dict_str(v->profile->dict, t->type);
+	v->unit = dict_str(v->profile->dict, t->unit);
+}
+
+int view_narrow(struct view *v, struct profile *p, const struct view_options *o)
+{
+	int status;
+
+	v->profile = p;
+	status = view_choose_type(p, o->type, &v->type);
+	if (!status && !o->keep_all)
+		status = drop_frames(v);
+	if (status)
+		return status;
+	v->total = magnitude(v->profile, v->type);
+	status = apply_filters(v, o);
+	view_refresh(v);
+	if (!status && v->filtered && !v->profile->row_count)
+		say(v->in.common, "no sample is left by the filters");
+	return status;
+}
+
+int view_load(struct view *v, const struct text_list *names, const struct view_options *o)
+{
+	int status = inputs_read_merged(&v->in, names);
+
+	return status ? status : view_narrow(v, v->in.list.v[0], o);
+}

@@ -1,0 +1,48 @@
+/*
+ * What a command looks at: the merged inputs, without the frames the profile itself asks to drop,
+ * filtered as the user asks, and which of its types.
+ */
+#pragma once
+
+#include "cli/input.h"
+
+struct view_options {
+	const char *type;
+	const char *focus, *ignore, *hide, *show, *show_from;
+	struct text_list tags;
+	bool keep_all; /* drop_frames is not applied */
+};
+extern const struct option view_table[];
+
+struct view {
+	struct inputs in;
+	struct profile *profile; /* what to look at; owned by the view */
+	uint32_t type;		 /* its column */
+	struct str type_name, unit;
+	double total; /* of the column before filters, magnitudes added, as pprof counts */
+	struct filter_result kept;
+	bool filtered;
+	struct profile dropped, narrowed;
+};
+
+/* Compiled filters; all zero is valid. */
+struct filter_set {
+	struct filter filter;
+	struct pattern *patterns[5 + 16];
+	size_t n;
+	bool any;
+};
+int filter_set_compile(struct filter_set *f, const struct view_options *o);
+void filter_set_release(struct filter_set *f);
+
+void view_init(struct view *v, const struct common_options *common,
+	       const struct input_options *input);
+void view_release(struct view *v);
+/* Reads, merges, drops, filters and chooses the type. Returns an exit status. */
+int view_load(struct view *v, const struct text_list *names, const struct view_options *o);
+/* The steps after reading, for a profile that is in memory already. */
+int view_narrow(struct view *v, struct profile *p, const struct view_options *o);
+/* Looks up its texts again, after strings were added to the dictionary. */
+void view_refresh(struct view *v);
+/* Finds --type or says which types there are. */
+int view_choose_type(const struct profile *p, const char *name, uint32_t *ret);

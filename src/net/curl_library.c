@@ -1,0 +1,47 @@
+#include "net/curl_library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static const char *const sonames[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+
+/* ISO C has no conversion from object to function pointers; POSIX promises they look alike. */
+static bool symbol(void *library, const char *name, void *slot)
+{
+	void *address = dlsym(library, name);
+
+	memcpy(slot, &address, sizeof(address));
+	return address != NULL;
+}
+
+static bool resolve(void *library, struct curl_library *c)
+{
+	return symbol(library, "curl_easy_init", &c->init) &&
+	       symbol(library, "curl_easy_setopt", &c->setopt) &&
+	       symbol(library, "curl_easy_perform", &c->perform) &&
+	       symbol(library, "curl_easy_getinfo", &c->getinfo) &&
+	       symbol(library, "curl_easy_cleanup", &c->cleanup) &&
+	       symbol(library, "curl_easy_strerror", &c->strerror) &&
+	       symbol(library, "curl_version", &c->version);
+}
+
+enum err curl_library_load(const struct curl_library **ret, struct fault *fault)
+{
+	static struct curl_library loaded;
+	static bool ready;
+
+	for (size_t i = 0; !ready && i < sizeof(sonames) / sizeof(sonames[0]); i++) {
+		void *library = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
+
+		if (library && resolve(library, &loaded))
+			ready = true;
+		else if (library)
+			dlclose(library);
+	}
+	if (!ready)
+		return fault_set(
+			fault, ERR_UNSUPPORTED,
+			"URLs need libcurl, which is not installed (apt install libcurl4)");
+	*ret = &loaded;
+	return ERR_OK;
+}

@@ -1,0 +1,182 @@
+#include "net/fetch.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+
+#include "net/curl_library.h"
+
+#define CONNECT_SECONDS 10
+#define SLACK_SECONDS	30
+#define GO_DEFAULT	30
+#define MAX_REDIRECTS	10
+
+bool fetch_is_url(struct str text)
+{
+	return str_starts(text, STR("http://")) || str_starts(text, STR("https://"));
+}
+
+void fetch_display_url(struct buf *out, struct str url)
+{
+	size_t host = str_search(url, STR("://"));
+	struct str rest, authority;
+	size_t at;
+
+	if (host == url.n) {
+		buf_str(out, url);
+		return;
+	}
+	buf_append(out, url.p, host + 3);
+	rest = str_skip(url, host + 3);
+	authority = str_n(rest.p, str_find(rest, '/'));
+	at = str_rfind(authority, '@');
+	buf_str(out, at < authority.n ? str_skip(rest, at + 1) : rest);
+}
+
+double fetch_server_seconds(struct str url)
+{
+	size_t question = str_find(url, '?');
+	struct str path = str_n(url.p, question), query = str_skip(url, question + 1), part;
+	double seconds;
+
+	query.n = str_find(query, '#');
+	while (str_split(&query, '&', &part))
+		if (str_starts(part, STR("seconds=")) &&
+		    !str_to_double(str_skip(part, 8), &seconds) && seconds > 0 && seconds < 86400)
+			return seconds;
+	return str_ends(path, STR("/debug/pprof/profile")) ? GO_DEFAULT : 0;
+}
+
+double fetch_patience(struct str url)
+{
+	return fetch_server_seconds(url) + SLACK_SECONDS;
+}
+
+struct transfer {
+	const struct curl_library *curl;
+	const struct fetch *request;
+	CURL *handle;
+	struct buf *body;
+	struct buf problem; /* the beginning of the body of an HTTP error */
+	bool too_large;
+	char error[CURL_ERROR_SIZE];
+};
+
+static size_t on_data(char *data, size_t size, size_t count, void *context)
+{
+	struct transfer *t = context;
+	size_t n = size * count;
+	long status = 0;
+
+	t->curl->getinfo(t->handle, CURLINFO_RESPONSE_CODE, &status);
+	if (status >= 400) {
+		buf_append(&t->problem, data, n < 512 - t->problem.n ? n : 512 - t->problem.n);
+		return n;
+	}
+	buf_append(t->body, data, n);
+	t->too_large = t->body->error == ERR_TOO_LARGE;
+	return t->body->error ? 0 : n;
+}
+
+static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total,
+		       curl_off_t up_now)
+{
+	struct transfer *t = context;
+	double elapsed = 0;
+
+	(void)up_total;
+	(void)up_now;
+	if (!t->request->tick)
+		return 0;
+	t->curl->getinfo(t->handle, CURLINFO_TOTAL_TIME, &elapsed);
+	t->request->tick(t->request->context, now > 0 ? (uint64_t)now : 0,
+			 total > 0 ? (uint64_t)total : 0, elapsed);
+	return 0;
+}
+
+static bool configure(struct transfer *t)
+{
+	const struct curl_library *c = t->curl;
+	const struct fetch *r = t->request;
+	double timeout = r->timeout > 0 ? r->timeout : fetch_patience(str_of(r->url));
+	CURL *h = t->handle;
+
+	return !(c->setopt(h, CURLOPT_URL, r->url) ||
+		 c->setopt(h, CURLOPT_PROTOCOLS_STR, "http,https") ||
+		 c->setopt(h, CURLOPT_REDIR_PROTOCOLS_STR, "http,https") ||
+		 c->setopt(h, CURLOPT_FOLLOWLOCATION, 1L) ||
+		 c->setopt(h, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS) ||
+		 c->setopt(h, CURLOPT_NOSIGNAL, 1L) ||
+		 c->setopt(h, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS) ||
+		 c->setopt(h, CURLOPT_TIMEOUT_MS, (long)(timeout * 1000)) ||
+		 c->setopt(h, CURLOPT_USERAGENT, r->user_agent) ||
+		 c->setopt(h, CURLOPT_ERRORBUFFER, t->error) ||
+		 c->setopt(h, CURLOPT_WRITEFUNCTION, on_data) ||
+		 c->setopt(h, CURLOPT_WRITEDATA, t) || c->setopt(h, CURLOPT_NOPROGRESS, 0L) ||
+		 c->setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress) ||
+		 c->setopt(h, CURLOPT_XFERINFODATA, t));
+}
+
+/* "HTTP 404: profile not found": the status and the first line of what the server said. */
+static enum err http_error(const struct transfer *t, long status, struct fault *fault)
+{
+	struct str body = str_trim(buf_view(&t->problem));
+	enum err code = status == 401 || status == 403 ? ERR_NO_PERMISSION : ERR_NETWORK;
+
+	body.n = str_find(body, '\n');
+	if (body.n && (body.p[0] == '<' || !utf8_valid(body)))
+		body.n = 0; /* a page for browsers says nothing in its first line */
+	if (body.n > 160)
+		body.n = 160;
+	return fault_set(fault, code, "HTTP status %ld%s%.*s", status, body.n ? ": " : "",
+			 (int)body.n, body.n ? body.p : "");
+}
+
+static enum err curl_error(const struct transfer *t, CURLcode code, struct fault *fault)
+{
+	const char *text = t->error[0] ? t->error : t->curl->strerror(code);
+
+	if (t->too_large)
+		return fault_set(fault, ERR_TOO_LARGE,
+				 "the answer is larger than %zu bytes (raise --max-bytes)",
+				 t->body->ceiling);
+	if (t->body->error)
+		return fault_set(fault, t->body->error, "%s", err_text(t->body->error));
+	return fault_set(fault, code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_NETWORK, "%s",
+			 text);
+}
+
+static enum err perform(struct transfer *t, struct fault *fault)
+{
+	CURLcode code;
+	long status = 0;
+
+	if (!configure(t))
+		return fault_set(fault, ERR_NETWORK, "libcurl refuses the request: %s",
+				 t->error[0] ? t->error : "not a URL it knows");
+	code = t->curl->perform(t->handle);
+	t->curl->getinfo(t->handle, CURLINFO_RESPONSE_CODE, &status);
+	if (code == CURLE_OK && status >= 400)
+		return http_error(t, status, fault);
+	return code == CURLE_OK ? ERR_OK : curl_error(t, code, fault);
+}
+
+enum err fetch(const struct fetch *request, struct buf *ret, struct fault *fault)
+{
+	struct transfer t = {.request = request, .body = ret};
+	size_t before = ret->n;
+	enum err e;
+
+	TRY(curl_library_load(&t.curl, fault));
+	buf_init(&t.problem, 1024);
+	t.handle = t.curl->init();
+	if (!t.handle)
+		return ERR_NO_MEMORY;
+	e = perform(&t, fault);
+	t.curl->cleanup(t.handle);
+	buf_release(&t.problem);
+	if (e) {
+		ret->n = before;
+		ret->error = ERR_OK;
+	}
+	return e;
+}

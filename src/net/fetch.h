@@ -1,0 +1,30 @@
+/*
+ * One http(s) URL into a buffer, through libcurl. The library is loaded at the first URL, so that
+ * a program that only reads files never pays for it. Not thread safe.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+struct fetch {
+	const char *url;
+	const char *user_agent;
+	double timeout; /* seconds for all of it, 0 = what fetch_patience() says */
+	/* Called often while it runs; total is 0 when the server does not say. */
+	void (*tick)(void *context, uint64_t received, uint64_t total, double elapsed);
+	void *context;
+};
+
+/* Whether the text is a URL this file can fetch. */
+bool fetch_is_url(struct str text);
+/* The URL without user name and password, for messages and titles. */
+void fetch_display_url(struct buf *out, struct str url);
+/*
+ * How long the server will be busy before it answers: `seconds=N` of the query; 30 for
+ * …/debug/pprof/profile without it, as Go does; else 0.
+ */
+double fetch_server_seconds(struct str url);
+/* What fetch waits for at most: the server's seconds and thirty more. */
+double fetch_patience(struct str url);
+/* Appends the body to `ret`, at most up to its ceiling. Redirects are followed, ten at most. */
+enum err fetch(const struct fetch *request, struct buf *ret, struct fault *fault) MUST_CHECK;

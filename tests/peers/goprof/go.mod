@@ -1,0 +1,3 @@
+module vestal.test/goprof
+
+go 1.21
