@@ -32,16 +32,20 @@ void json_release(struct json *j)
 		buf_release(&j->scratch);
 }
 
-enum err json_finish(struct json *j, struct reading *out)
+enum err json_finish(struct json *j)
 {
 	if (!j->error && json_more(j))
 		return json_fail(j, ERR_CORRUPT, "text follows the end of the JSON value");
-	if (!j->error && j->replaced)
-		notes_add(&out->notes,
-			  "%llu bytes or escapes in strings were not valid Unicode "
-			  "and became U+FFFD",
-			  (unsigned long long)j->replaced);
 	return j->error;
+}
+
+void json_note_replaced(const struct json *j, struct reading *out)
+{
+	if (j->replaced)
+		notes_add(
+			&out->notes,
+			"%llu bytes or escapes in strings were not valid Unicode and became U+FFFD",
+			(unsigned long long)j->replaced);
 }
 
 bool json_more(struct json *j)

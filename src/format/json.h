@@ -63,8 +63,10 @@ struct json {
 void json_init(struct json *j, struct str text, const char *what, uint32_t max_depth,
 	       struct reading *out);
 void json_release(struct json *j);
-/* Checks that nothing but white space follows, adds a note about replaced bytes. */
-enum err json_finish(struct json *j, struct reading *out) MUST_CHECK;
+/* Checks that nothing but white space follows. */
+enum err json_finish(struct json *j) MUST_CHECK;
+/* Adds a note about replaced bytes, when there were some. */
+void json_note_replaced(const struct json *j, struct reading *out);
 /* Whether another value follows on the top level (several documents in one file). */
 bool json_more(struct json *j);
 

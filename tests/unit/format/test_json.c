@@ -33,7 +33,7 @@ static enum err skip_text(struct str text, struct fault *fault)
 	enum err e;
 
 	json_skip(&w.j);
-	e = json_finish(&w.j, &w.out);
+	e = json_finish(&w.j);
 	if (fault)
 		*fault = w.out.fault;
 	return e;
@@ -76,7 +76,7 @@ TEST(cursor_walks_objects_arrays_and_scalars)
 			json_skip(&w.j);
 		}
 	}
-	CHECK_OK(json_finish(&w.j, &w.out));
+	CHECK_OK(json_finish(&w.j));
 	CHECK_INT(keys, 6);
 	CHECK_INT(sum, -1);
 	CHECK(real == 3.5 && truth);
@@ -98,7 +98,7 @@ TEST(null_stands_for_absent)
 	CHECK(json_item(&w.j) && !json_object(&w.j) && !w.j.error);
 	CHECK(json_item(&w.j) && !json_array(&w.j) && !w.j.error);
 	CHECK(!json_item(&w.j));
-	CHECK_OK(json_finish(&w.j, &w.out));
+	CHECK_OK(json_finish(&w.j));
 }
 
 TEST(what_is_not_json_is_refused_with_the_reason)
@@ -163,7 +163,7 @@ static enum err take_i64(struct str text, int64_t *ret)
 	WALK(w, text);
 
 	json_i64(&w.j, ret);
-	return json_finish(&w.j, &w.out);
+	return json_finish(&w.j);
 }
 
 static enum err take_u32(struct str text, uint32_t *ret)
@@ -171,7 +171,7 @@ static enum err take_u32(struct str text, uint32_t *ret)
 	WALK(w, text);
 
 	json_u32(&w.j, ret);
-	return json_finish(&w.j, &w.out);
+	return json_finish(&w.j);
 }
 
 TEST(typed_numbers_check_their_range)
@@ -203,7 +203,7 @@ static enum err take_string(struct str text, struct buf *ret, uint64_t *ret_repl
 	if (!w.j.error)
 		buf_str(ret, s);
 	*ret_replaced = w.j.replaced;
-	return json_finish(&w.j, &w.out);
+	return json_finish(&w.j);
 }
 
 TEST(strings_are_decoded_with_escapes_and_surrogate_pairs)
@@ -309,7 +309,7 @@ TEST(skipping_remembers_which_bracket_closes_at_every_level)
 	walk_init(&w, buf_view(&b));
 	w.j.max_depth = 1000;
 	json_skip(&w.j);
-	CHECK_OK(json_finish(&w.j, &w.out));
+	CHECK_OK(json_finish(&w.j));
 	b.data[b.n - 150] = b.data[b.n - 150] == ']' ? '}' : ']';
 	CHECK_ERR(skip_text(buf_view(&b), NULL), ERR_TOO_DEEP);
 }
@@ -350,7 +350,7 @@ TEST(marks_lead_back_and_forks_walk_beside)
 	CHECK(json_object(&w.j));
 	while (json_key(&w.j, &key))
 		json_mark_skip(&w.j, str_eq(key, STR("w")) ? &weights : &samples);
-	CHECK_OK(json_finish(&w.j, &w.out));
+	CHECK_OK(json_finish(&w.j));
 	json_seek(&w.j, &samples);
 	side = json_fork(&w.j, &weights);
 	CHECK(json_array(&w.j) && json_array(&side));
@@ -371,7 +371,7 @@ static enum err walk_with_escapes(void)
 	if (json_array(&w.j))
 		while (json_item(&w.j))
 			json_string_keep(&w.j, &arena, &s);
-	return json_finish(&w.j, &w.out);
+	return json_finish(&w.j);
 }
 
 TEST(cursor_survives_any_allocation_failing)
