@@ -81,9 +81,11 @@ static bool real_number(struct json *j, struct str text, const struct decimal *d
 	ret->kind = JSON_REAL;
 	if (quick_double(d, &ret->d)) {
 		ret->d = negative ? -ret->d : ret->d;
-	} else if (text.n > 120 || str_to_double(text, &ret->d) != ERR_OK) {
+	} else if (text.n > 120) {
 		json_fail(j, ERR_CORRUPT, "a number of %zu characters is too long", text.n);
 		return false;
+	} else if (str_to_double(text, &ret->d) != ERR_OK) {
+		ret->d = INFINITY;
 	}
 	if (isfinite(ret->d))
 		return true;
