@@ -41,43 +41,57 @@ static ssize_t read_some(int fd, void *at, size_t n)
 	return got;
 }
 
+/* How much to ask for next: what the file still claims to hold, or one byte to see the end where
+ * more would not fit, or a good piece. */
+static size_t next_piece(const struct buf *b, size_t claimed_left, bool claim_met)
+{
+	size_t room = b->ceiling > b->n ? b->ceiling - b->n : 0;
+	size_t piece = claimed_left ? claimed_left : claim_met ? 0 : READ_PIECE;
+
+	/* What is allocated already is free to use. */
+	if (!claimed_left && b->cap > b->n + 1 && b->cap - b->n - 1 > piece)
+		piece = b->cap - b->n - 1;
+	return piece < room ? piece : room;
+}
+
 /*
- * Reads to the end. `expected` is the size the file claims (0 when it does not): then one read
- * takes it all, and a second one finds the end. A claim is not trusted: the file may grow or
- * shrink meanwhile, and /proc claims 0 for everything.
+ * Reads to the end. `claimed` is the size the file says it has (0 when it does not): then one read
+ * takes it all, and a second one finds the end. A claim is not trusted: the file may grow or shrink
+ * meanwhile, and /proc claims 0 for everything.
  */
-static enum err read_to_end(int fd, const char *name, size_t expected, struct buf *ret,
+static enum err read_to_end(int fd, const char *name, size_t claimed, struct buf *ret,
 			    struct fault *fault)
 {
-	size_t room = ret->ceiling > ret->n ? ret->ceiling - ret->n : 0, piece;
-	char past_the_end, *at;
+	size_t left = claimed, piece;
+	char probe, *at;
 	ssize_t got;
 
-	if (expected > room)
+	if (claimed > ret->ceiling || ret->n > ret->ceiling - claimed)
 		return too_large(fault, name, ret->ceiling);
 	for (;;) {
-		room = ret->ceiling - ret->n;
-		piece = expected			 ? expected
-			: ret->cap > ret->n + READ_PIECE ? ret->cap - ret->n - 1
-							 : READ_PIECE;
-		if (piece > room)
-			piece = room;
-		/* At the ceiling (or at the claimed end) one more byte tells whether it is the end.
-		 */
-		at = piece ? buf_reserve(ret, piece) : &past_the_end;
+		piece = next_piece(ret, left, claimed && !left);
+		at = piece ? buf_reserve(ret, piece) : &probe;
 		if (!at)
-			return fault_set(fault, ret->error, "%s: %s", name, err_text(ret->error));
+			break;
 		got = read_some(fd, at, piece ? piece : 1);
 		if (got < 0)
 			return read_fault(fault, name, errno);
 		if (got == 0)
 			return ERR_OK;
-		if (!piece)
+		if (!piece && ret->n >= ret->ceiling)
 			return too_large(fault, name, ret->ceiling);
-		ret->n += (size_t)got;
+		if (piece)
+			ret->n += (size_t)got;
+		else
+			buf_append(ret, &probe, 1);
+		if (buf_error(ret))
+			break;
 		ret->data[ret->n] = '\0';
-		expected = expected > (size_t)got ? expected - (size_t)got : 0;
+		/* A file that is longer than it said is read on like a pipe. */
+		left = left > (size_t)got ? left - (size_t)got : 0;
+		claimed = piece ? claimed : 0;
 	}
+	return fault_set(fault, ret->error, "%s: %s", name, err_text(ret->error));
 }
 
 enum err file_read_fd(int fd, const char *name, struct buf *ret, struct fault *fault)
