@@ -4,11 +4,12 @@
  * Reading goes bottom up by content, so that a stack seen before costs no look-up but its own:
  *
  *	pprof_scan      one pass over the top level: where samples, locations, strings … stand
- *	pprof_tables    hash of every string → function → mapping → location, nothing interned
+ *	pprof_tables    hash of every string → function → mapping, nothing interned
+ *	pprof_locations hash of every location: of its frames
  *	pprof_samples   hash of every stack from its locations' hashes, looked up in the dictionary;
- *	                only on a miss are strings, functions and frames interned
+ *	                only on a miss are strings, functions and frames interned (pprof_intern.c)
  *
- * (/docs/decisions/0002-stacks-are-sequences.md has the measurements.)
+ * (docs/decisions/0002-stacks-are-sequences.md has the measurements.)
  */
 #pragma once
 
@@ -83,10 +84,13 @@ struct spans {
 	size_t n, cap;
 };
 
-/* From the ids of a file to positions in our arrays: direct while ids are dense, else hashed. */
+/*
+ * From the ids of a file to positions in its tables. Nearly every writer counts 1, 2, 3 …: then a
+ * plain array; the first id beyond it turns the table into a map.
+ */
 struct id_table {
 	uint32_t *direct; /* position + 1, 0 = no such id */
-	uint64_t direct_size;
+	uint64_t size;	  /* of direct; 0 once it is a map */
 	struct map sparse;
 	uint64_t seed;
 };
@@ -102,32 +106,51 @@ static inline uint64_t id_key(const struct id_table *t, uint64_t id)
 	return h ^ h >> 32;
 }
 
+/* The position of an id, or UINT32_MAX. */
+static inline uint32_t id_table_get(const struct id_table *t, uint64_t id)
+{
+	if (__builtin_expect(t->size != 0, 1))
+		return id < t->size ? t->direct[id] - 1 : UINT32_MAX;
+	return map_get(&t->sparse, id_key(t, id));
+}
+
+enum err id_table_init(struct id_table *t, struct arena *a, size_t n, uint64_t seed) MUST_CHECK;
+/* ERR_EXISTS when the id is there already. */
+enum err id_table_add_slow(struct id_table *t, uint64_t id, uint32_t position) MUST_CHECK;
+static inline enum err MUST_CHECK id_table_add(struct id_table *t, uint64_t id, uint32_t position)
+{
+	if (__builtin_expect(id >= t->size || t->direct[id], 0))
+		return id_table_add_slow(t, id, position);
+	t->direct[id] = position + 1;
+	return ERR_OK;
+}
+
+/* A function as the file has it: string indices, checked. */
 struct pprof_function {
-	uint64_t hash;
-	uint32_t name, system_name, file; /* string indices of the file, checked */
+	uint64_t id;
+	uint32_t name, system_name, file;
 	int64_t start_line;
-	uint32_t interned; /* dictionary id + 1, 0 = not yet */
 };
 
-struct pprof_mapping {
-	uint64_t hash;
-	struct mapping m; /* its strings are indices of the file until interned */
-	uint32_t interned;
+/* A location as the file has it; its lines are in `raw_lines`. */
+struct pprof_raw_location {
+	uint64_t id, mapping, address, folded;
+};
+struct pprof_raw_line {
+	uint64_t function, line, column;
 };
 
-/* One line of a location: becomes one frame. */
-struct pprof_line {
-	uint64_t hash;
-	struct frame
-		frame; /* function and mapping: positions of ours; 0 = none, else position + 1 */
-	uint32_t interned;
-};
-
-/* What the stack loop touches: 16 bytes a location. `hash` is the frame's own when there is one. */
+/* What the stack loop touches: 16 bytes a location. A location of one line carries its frame's
+ * hash and its position; one of several an index into `inlined`. */
 struct pprof_location {
 	uint64_t hash;
-	uint32_t first_line;
+	uint32_t at;
 	uint32_t lines; /* 0 = no such location */
+};
+
+struct pprof_inlined {
+	uint32_t position;
+	uint32_t first_hash; /* in line_hash */
 };
 
 struct pprof_file {
@@ -136,45 +159,72 @@ struct pprof_file {
 	struct profile *profile;
 	struct arena arena;
 
-	struct spans samples, mapping_spans, location_spans, function_spans, strings, sample_types;
+	struct spans samples, mappings, locations, functions, strings, sample_types;
 	VEC(uint64_t) comments;
 	struct span period_type;
 	bool has_period_type;
 	uint64_t drop_frames, keep_frames, default_type, doc_url;
 
-	uint64_t *string_hash;
-	uint32_t *string_id; /* dictionary id + 1 */
-	struct pprof_function *functions;
-	struct pprof_mapping *mappings;
-	struct pprof_location *locations; /* by id when dense, else by position */
-	VEC(struct pprof_line) lines;
+	/* Content hashes, by position in the file. */
+	uint64_t *string_hash, *function_hash, *mapping_hash;
 	struct id_table function_ids, mapping_ids, location_ids;
-	bool locations_by_id;
-	uint64_t location_limit; /* with locations_by_id: ids are below this */
+	struct pprof_location *location; /* by id when `by_id`, else by position */
+	bool by_id;
+	uint64_t location_limit; /* with by_id: ids are below this */
+	VEC(struct pprof_inlined) inlined;
+	VEC(uint64_t) line_hash;
+	VEC(struct pprof_raw_line) raw_lines; /* scratch */
+
+	/* Dictionary ids + 1 of what was interned, by position; 0 = not yet. */
+	uint32_t *string_id, *function_id, *mapping_id, *location_frames;
+	VEC(uint32_t) frames; /* location_frames points here: a count, then frame ids */
 };
 
 enum err pprof_scan(struct pprof_file *f) MUST_CHECK;
 enum err pprof_tables(struct pprof_file *f) MUST_CHECK;
+enum err pprof_locations(struct pprof_file *f) MUST_CHECK;
 enum err pprof_samples(struct pprof_file *f) MUST_CHECK;
 
-/* Interning, lazily and once: the dictionary id of a string, function … of the file. */
+/* Reading one entry by its position; what is malformed ends in a fault. */
+enum err pprof_read_function(struct pprof_file *f, size_t i, struct pprof_function *ret) MUST_CHECK;
+enum err pprof_read_mapping(struct pprof_file *f, size_t i, struct mapping *ret,
+			    uint64_t *ret_id) MUST_CHECK;
+enum err pprof_read_location(struct pprof_file *f, size_t i,
+			     struct pprof_raw_location *ret) MUST_CHECK;
+/* The frames of the location just read, leaf first: function and mapping are positions + 1. */
+enum err pprof_location_frame(struct pprof_file *f, const struct pprof_raw_location *l, size_t line,
+			      struct frame *ret) MUST_CHECK;
+
+/* Interning, lazily and once. */
 enum err pprof_intern_string(struct pprof_file *f, uint64_t index, uint32_t *ret) MUST_CHECK;
 enum err pprof_intern_mapping(struct pprof_file *f, uint32_t position, uint32_t *ret) MUST_CHECK;
-enum err pprof_intern_line(struct pprof_file *f, uint32_t line, uint32_t *ret) MUST_CHECK;
+enum err pprof_intern_location_slow(struct pprof_file *f, uint32_t position) MUST_CHECK;
+/* The dictionary's frames for a location, leaf first; valid until the next call. */
+static inline enum err MUST_CHECK pprof_intern_location(struct pprof_file *f, uint32_t position,
+							const uint32_t **ret, uint32_t *ret_n)
+{
+	const uint32_t *entry;
+
+	if (__builtin_expect(!f->location_frames[position], 0))
+		TRY(pprof_intern_location_slow(f, position));
+	entry = f->frames.v + f->location_frames[position] - 1;
+	*ret_n = entry[0];
+	*ret = entry + 1;
+	return ERR_OK;
+}
+
+/* A cursor over an entry that counts bytes from the start of the file. */
+static inline struct pb pprof_message(const struct pprof_file *f, struct span span)
+{
+	struct pb c = pb_of(str_n(f->bytes.p + span.at, span.n));
+
+	c.start = (const uint8_t *)f->bytes.p;
+	return c;
+}
 
 /* "sample 17: location_id 99 … (byte 1234)". `at` points into the file, NULL = not known. */
 enum err pprof_fault(struct pprof_file *f, enum err e, const void *at, const char *format, ...)
 	PRINTF_LIKE(4, 5);
-
-/* The position for an id, or UINT32_MAX. */
-static inline uint32_t id_table_get(const struct id_table *t, uint64_t id)
-{
-	if (t->direct)
-		return id < t->direct_size ? t->direct[id] - 1 : UINT32_MAX;
-	return map_get(&t->sparse, id_key(t, id));
-}
-enum err id_table_init(struct id_table *t, struct arena *a, const uint64_t *ids, size_t n,
-		       uint64_t seed, size_t *ret_duplicate) MUST_CHECK;
 
 struct pprof_write_options {
 	bool drop_labels; /* PGO wants stacks alone */

@@ -105,7 +105,7 @@ static enum err read_header(struct pprof_file *f)
 		TRY(pprof_intern_string(f, f->comments.v[i], &text));
 		TRY(vec_push(&p->comments, text));
 	}
-	for (uint32_t i = 0; i < f->mapping_spans.n; i++) {
+	for (uint32_t i = 0; i < f->mappings.n; i++) {
 		TRY(pprof_intern_mapping(f, i, &text));
 		TRY(vec_push(&p->mappings, text));
 	}
@@ -115,13 +115,16 @@ static enum err read_header(struct pprof_file *f)
 static void file_release(struct pprof_file *f)
 {
 	vec_release(&f->samples);
-	vec_release(&f->mapping_spans);
-	vec_release(&f->location_spans);
-	vec_release(&f->function_spans);
+	vec_release(&f->mappings);
+	vec_release(&f->locations);
+	vec_release(&f->functions);
 	vec_release(&f->strings);
 	vec_release(&f->sample_types);
 	vec_release(&f->comments);
-	vec_release(&f->lines);
+	vec_release(&f->inlined);
+	vec_release(&f->line_hash);
+	vec_release(&f->raw_lines);
+	vec_release(&f->frames);
 	map_release(&f->function_ids.sparse);
 	map_release(&f->mapping_ids.sparse);
 	map_release(&f->location_ids.sparse);
@@ -132,6 +135,7 @@ static enum err read_parts(struct pprof_file *f)
 {
 	TRY(pprof_scan(f));
 	TRY(pprof_tables(f));
+	TRY(pprof_locations(f));
 	TRY(read_header(f));
 	return pprof_samples(f);
 }

@@ -44,26 +44,26 @@ static const struct pprof_location *find_location(const struct pprof_file *f, ui
 {
 	uint32_t position;
 
-	if (f->locations_by_id)
-		return id < f->location_limit && f->locations[id].lines ? &f->locations[id] : NULL;
+	if (f->by_id)
+		return id < f->location_limit && f->location[id].lines ? &f->location[id] : NULL;
 	position = id_table_get(&f->location_ids, id);
-	return position == UINT32_MAX ? NULL : &f->locations[position];
+	return position == UINT32_MAX ? NULL : &f->location[position];
 }
 
-/* The ids of a sample whose location ids are not one packed run, as frames; rare. */
 static enum err push_location(struct sample_reader *r, const struct sample *s, uint64_t id)
 {
 	const struct pprof_location *l = find_location(r->f, id);
-	uint32_t frame;
+	const uint32_t *frames;
+	uint32_t position, n;
 
 	if (!l)
 		return sample_fault(r, s, ERR_BAD_INDEX,
 				    "no location of the file has the location_id", id);
-	for (uint32_t i = 0; i < l->lines; i++) {
-		TRY(pprof_intern_line(r->f, l->first_line + i, &frame));
-		TRY(vec_push(&r->frames, frame));
-	}
-	return ERR_OK;
+	position = l->lines == 1 ? l->at : r->f->inlined.v[l->at].position;
+	TRY(pprof_intern_location(r->f, position, &frames, &n));
+	if (n == 1)
+		return vec_push(&r->frames, frames[0]);
+	return vec_append(&r->frames, frames, n);
 }
 
 static enum err collect_frames(struct sample_reader *r, const struct sample *s)
@@ -109,7 +109,21 @@ static enum err intern_stack(struct sample_reader *r, const struct sample *s, ui
 			  "a stack is deeper than %u frames: its root side was cut", max);
 		r->frames.n = max;
 	}
+	if (s->hash)
+		return dict_add_stack(r->f->out->dict, s->hash, r->frames.v, (uint32_t)r->frames.n,
+				      ret);
 	return dict_stack(r->f->out->dict, r->frames.v, (uint32_t)r->frames.n, ret);
+}
+
+static uint64_t hash_inlined(const struct pprof_file *f, const struct pprof_location *l,
+			     uint32_t *depth)
+{
+	const uint64_t *hash = f->line_hash.v + f->inlined.v[l->at].first_hash;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < l->lines; i++)
+		sum += hash[i] * content_multiplier(f->out->dict, (*depth)++);
+	return sum;
 }
 
 /*
@@ -119,13 +133,12 @@ static enum err intern_stack(struct sample_reader *r, const struct sample *s, ui
 static bool hash_stack(const struct pprof_file *f, const uint8_t *p, const uint8_t *end,
 		       uint64_t *ret)
 {
-	const struct dict *d = f->out->dict;
-	const uint64_t *multiplier = d->multipliers;
-	const struct pprof_location *locations = f->locations;
+	const uint64_t *multiplier = f->out->dict->multipliers;
+	const struct pprof_location *location = f->location;
 	uint64_t sum = 0, id, limit = f->location_limit;
-	uint32_t depth = 0;
+	uint32_t depth = 0, max_depth = f->out->limits.max_depth;
 
-	if (!f->locations_by_id)
+	if (!f->by_id)
 		return false;
 	while (p < end) {
 		const struct pprof_location *l;
@@ -140,17 +153,19 @@ static bool hash_stack(const struct pprof_file *f, const uint8_t *p, const uint8
 		}
 		if (__builtin_expect(id >= limit, 0))
 			return false;
-		l = &locations[id];
+		l = &location[id];
 		if (__builtin_expect(l->lines == 1 && depth < STACK_MULTIPLIERS, 1)) {
 			sum += l->hash * multiplier[depth++];
 			continue;
 		}
-		if (!l->lines || depth + l->lines > f->out->limits.max_depth)
+		if (!l->lines || l->lines > max_depth || depth > max_depth - l->lines)
 			return false;
-		for (uint32_t i = 0; i < l->lines; i++)
-			sum += f->lines.v[l->first_line + i].hash * content_multiplier(d, depth++);
+		if (l->lines > 1)
+			sum += hash_inlined(f, l, &depth);
+		else
+			sum += l->hash * content_multiplier(f->out->dict, depth++);
 	}
-	if (depth > f->out->limits.max_depth)
+	if (depth > max_depth)
 		return false;
 	*ret = content_stack(sum, depth);
 	return true;
@@ -172,16 +187,52 @@ static enum err take_values(struct sample_reader *r, const struct sample *s, con
 			  : ERR_OK;
 }
 
-/* First pass over a sample: its stack's hash, its values, whether it has labels. */
-static enum err scan_sample(struct sample_reader *r, struct span span, struct sample *s,
-			    int64_t *values)
+/*
+ * The sample every writer makes: a packed run of locations, a packed run of values, perhaps
+ * labels. False = not that simple.
+ */
+static bool scan_usual_sample(struct sample_reader *r, struct sample *s, int64_t *values)
+{
+	const uint8_t *p = (const uint8_t *)s->message.p, *end = p + s->message.n;
+	const uint8_t *file_end = (const uint8_t *)r->f->bytes.p + r->f->bytes.n;
+	uint32_t types = r->f->profile->type_count;
+	uint64_t n, value;
+
+	if (p == end || *p++ != (PPROF_SAMPLE_LOCATION << 3 | PB_BYTES) ||
+	    !pb_varint(&p, end, &n) || n > (size_t)(end - p))
+		return false;
+	s->ids = p;
+	s->ids_end = p += n;
+	if (p == end || *p++ != (PPROF_SAMPLE_VALUE << 3 | PB_BYTES) || !pb_varint(&p, end, &n) ||
+	    n > (size_t)(end - p))
+		return false;
+	end = p + n;
+	for (uint32_t i = 0; i < types; i++) {
+		if (!pb_varint_fast(&p, file_end, &value) || p > end)
+			return false;
+		values[i] = (int64_t)value;
+	}
+	if (p != end)
+		return false;
+	end = (const uint8_t *)s->message.p + s->message.n;
+	s->has_labels = p != end;
+	/* Behind the values there may be labels, and nothing else. */
+	while (p != end) {
+		if (*p++ != (PPROF_SAMPLE_LABEL << 3 | PB_BYTES) || !pb_varint(&p, end, &n) ||
+		    n > (size_t)(end - p))
+			return false;
+		p += n;
+	}
+	return true;
+}
+
+static enum err scan_any_sample(struct sample_reader *r, struct sample *s, int64_t *values)
 {
 	struct pprof_file *f = r->f;
-	struct pb c;
+	struct pb c = pb_of(s->message);
 	uint32_t value_count = 0;
 
-	*s = (struct sample){.message = str_n(f->bytes.p + span.at, span.n)};
-	c = pb_of(s->message);
+	*s = (struct sample){.message = s->message};
 	while (pb_next(&c)) {
 		if (c.field == PPROF_SAMPLE_LOCATION) {
 			if (c.type != PB_BYTES || s->ids)
@@ -200,6 +251,18 @@ static enum err scan_sample(struct sample_reader *r, struct span span, struct sa
 		return pprof_fault(f, ERR_CORRUPT, s->message.p,
 				   "sample %zu has %u values, expected %u: one per sample_type",
 				   sample_number(f, s), value_count, f->profile->type_count);
+	return ERR_OK;
+}
+
+/* First pass over a sample: its stack's hash, its values, whether it has labels. */
+static enum err scan_sample(struct sample_reader *r, struct span span, struct sample *s,
+			    int64_t *values)
+{
+	struct pprof_file *f = r->f;
+
+	*s = (struct sample){.message = str_n(f->bytes.p + span.at, span.n)};
+	if (!scan_usual_sample(r, s, values))
+		TRY(scan_any_sample(r, s, values));
 	if (s->scattered || !hash_stack(f, s->ids, s->ids_end, &s->hash))
 		s->hash = 0;
 	else

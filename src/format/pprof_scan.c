@@ -105,11 +105,11 @@ static enum err scan_field(struct pprof_file *f, const struct pb *c)
 	case PPROF_SAMPLE:
 		return add_span(f, &f->samples, c, "sample");
 	case PPROF_MAPPING:
-		return add_span(f, &f->mapping_spans, c, "mapping");
+		return add_span(f, &f->mappings, c, "mapping");
 	case PPROF_LOCATION:
-		return add_span(f, &f->location_spans, c, "location");
+		return add_span(f, &f->locations, c, "location");
 	case PPROF_FUNCTION:
-		return add_span(f, &f->function_spans, c, "function");
+		return add_span(f, &f->functions, c, "function");
 	case PPROF_STRING_TABLE:
 		return add_span(f, &f->strings, c, "string_table");
 	case PPROF_PERIOD_TYPE:
@@ -129,14 +129,66 @@ static enum err scan_field(struct pprof_file *f, const struct pb *c)
 	}
 }
 
+/* Which array an embedded message or string goes to, by field; the common ones skip the switch. */
+static struct spans *spans_of(struct pprof_file *f, unsigned field)
+{
+	switch (field) {
+	case PPROF_SAMPLE:
+		return &f->samples;
+	case PPROF_LOCATION:
+		return &f->locations;
+	case PPROF_FUNCTION:
+		return &f->functions;
+	case PPROF_STRING_TABLE:
+		return &f->strings;
+	default:
+		return NULL;
+	}
+}
+
+/* Runs of one field, entries below 128 or 16,384 bytes: nearly the whole file. Stops at anything
+ * else, which the general loop then takes. */
+static enum err scan_run(struct pprof_file *f, struct pb *c)
+{
+	const uint8_t *p = c->p, *end = c->end;
+	size_t ceiling = f->out->limits.max_entries;
+	struct spans *spans;
+	uint8_t tag;
+
+	if (p == end || (*p & 7) != PB_BYTES)
+		return ERR_OK;
+	tag = *p;
+	spans = spans_of(f, tag >> 3);
+	while (spans && end - p >= 3 && *p == tag && spans->n < ceiling) {
+		size_t n = p[1], head = 2;
+
+		if (n >= 0x80) {
+			if (p[2] >= 0x80)
+				break;
+			n = (n & 0x7f) | (size_t)p[2] << 7;
+			head = 3;
+		}
+		if (n > (size_t)(end - p) - head)
+			break;
+		p += head;
+		TRY(vec_push(spans, ((struct span){(uint32_t)(p - c->start), (uint32_t)n})));
+		p += n;
+	}
+	c->p = p;
+	return ERR_OK;
+}
+
 enum err pprof_scan(struct pprof_file *f)
 {
 	struct pb c = pb_of(f->bytes);
 
 	if (f->bytes.n >= UINT32_MAX)
 		return pprof_fault(f, ERR_TOO_LARGE, NULL, "files above 4 GiB are not read");
-	while (pb_next(&c))
+	TRY(scan_run(f, &c));
+	while (pb_next(&c)) {
 		TRY(scan_field(f, &c));
+		TRY(scan_run(f, &c));
+	}
 	if (c.failed)
 		return pprof_fault(f, ERR_TRUNCATED, c.field_start,
 				   "Profile: the field that starts here is cut or malformed");

@@ -1,54 +1,35 @@
 /*
- * Strings, functions, mappings and locations of a pprof file as content hashes, every index
- * checked. Nothing is interned here: most files repeat what the dictionary already has.
+ * Strings, functions and mappings of a pprof file as content hashes, every index checked. Nothing
+ * is interned here: most files repeat what the dictionary already has.
+ *
+ * An entry is first tried as what every writer makes of it, known fields in any order with small
+ * tags; whatever is different goes the general way, which also says what is wrong.
  */
-#include "base/hash.h"
 #include "format/pprof.h"
 
 #define AT(f, span) ((f)->bytes.p + (span).at)
 
-static struct pb message(const struct pprof_file *f, struct span span)
+enum err id_table_init(struct id_table *t, struct arena *a, size_t n, uint64_t seed)
 {
-	struct pb c = pb_of(str_n(AT(f, span), span.n));
-
-	c.start = (const uint8_t *)f->bytes.p;
-	return c;
+	t->seed = seed;
+	t->size = n + 2;
+	t->direct = arena_zalloc(a, t->size, sizeof(*t->direct));
+	return t->direct ? ERR_OK : ERR_NO_MEMORY;
 }
 
-enum err id_table_init(struct id_table *t, struct arena *a, const uint64_t *ids, size_t n,
-		       uint64_t seed, size_t *ret_duplicate)
+enum err id_table_add_slow(struct id_table *t, uint64_t id, uint32_t position)
 {
-	uint64_t max = 0;
+	uint64_t size = t->size;
 
-	t->seed = seed;
-	*ret_duplicate = SIZE_MAX;
-	for (size_t i = 0; i < n; i++)
-		max = ids[i] > max ? ids[i] : max;
-	if (max < 4 * (uint64_t)n + 1024) {
-		t->direct_size = max + 1;
-		t->direct = arena_zalloc(a, t->direct_size, sizeof(*t->direct));
-		if (!t->direct)
-			return ERR_NO_MEMORY;
-		for (size_t i = 0; i < n; i++) {
-			if (t->direct[ids[i]]) {
-				*ret_duplicate = i;
-				return ERR_CORRUPT;
-			}
-			t->direct[ids[i]] = (uint32_t)i + 1;
-		}
-		return ERR_OK;
+	if (id_table_get(t, id) != UINT32_MAX)
+		return ERR_EXISTS;
+	if (size) {
+		for (uint64_t i = 0; i < size; i++)
+			if (t->direct[i])
+				TRY(map_put(&t->sparse, id_key(t, i), t->direct[i] - 1));
+		t->size = 0;
 	}
-	TRY(map_reserve(&t->sparse, (uint32_t)n));
-	for (size_t i = 0; i < n; i++) {
-		uint64_t key = id_key(t, ids[i]);
-
-		if (map_get(&t->sparse, key) != MAP_NONE) {
-			*ret_duplicate = i;
-			return ERR_CORRUPT;
-		}
-		TRY(map_put(&t->sparse, key, (uint32_t)i));
-	}
-	return ERR_OK;
+	return map_put(&t->sparse, id_key(t, id), position);
 }
 
 static enum err hash_strings(struct pprof_file *f)
@@ -93,75 +74,94 @@ static enum err take_string(struct pprof_file *f, const struct pb *c, const char
 	return ERR_OK;
 }
 
-static enum err cut(struct pprof_file *f, const struct pb *c, const char *what, size_t i)
+static enum err read_function_general(struct pprof_file *f, size_t i, struct pprof_function *ret)
 {
-	return pprof_fault(f, ERR_TRUNCATED, c->field_start,
-			   "%s %zu: the field that starts here is cut or malformed", what, i);
-}
+	struct pb c = pprof_message(f, f->functions.v[i]);
 
-static enum err read_function(struct pprof_file *f, size_t i, uint64_t *ret_id)
-{
-	struct pprof_function *fn = &f->functions[i];
-	struct pb c = message(f, f->function_spans.v[i]);
-
-	*fn = (struct pprof_function){0};
-	*ret_id = 0;
+	*ret = (struct pprof_function){0};
 	while (pb_next(&c)) {
 		switch (c.field) {
 		case PPROF_FUNCTION_ID:
-			*ret_id = c.value;
+			ret->id = c.value;
 			break;
 		case PPROF_FUNCTION_NAME:
-			TRY(take_string(f, &c, "Function.name", &fn->name));
+			TRY(take_string(f, &c, "Function.name", &ret->name));
 			break;
 		case PPROF_FUNCTION_SYSTEM_NAME:
-			TRY(take_string(f, &c, "Function.system_name", &fn->system_name));
+			TRY(take_string(f, &c, "Function.system_name", &ret->system_name));
 			break;
 		case PPROF_FUNCTION_FILENAME:
-			TRY(take_string(f, &c, "Function.filename", &fn->file));
+			TRY(take_string(f, &c, "Function.filename", &ret->file));
 			break;
 		case PPROF_FUNCTION_START_LINE:
-			fn->start_line = (int64_t)c.value;
+			ret->start_line = (int64_t)c.value;
 			break;
 		}
 	}
 	if (c.failed)
-		return cut(f, &c, "function", i);
-	if (!*ret_id)
-		return pprof_fault(f, ERR_CORRUPT, AT(f, f->function_spans.v[i]),
+		return pprof_fault(f, ERR_TRUNCATED, c.field_start,
+				   "function %zu: the field that starts here is cut or malformed",
+				   i);
+	if (!ret->id)
+		return pprof_fault(f, ERR_CORRUPT, AT(f, f->functions.v[i]),
 				   "function %zu has id 0, expected a positive id", i);
-	fn->hash = content_function(f->string_hash[fn->name], f->string_hash[fn->system_name],
-				    f->string_hash[fn->file], fn->start_line);
 	return ERR_OK;
 }
 
-static enum err duplicate(struct pprof_file *f, const struct spans *spans, const char *what,
-			  const uint64_t *ids, size_t i)
+enum err pprof_read_function(struct pprof_file *f, size_t i, struct pprof_function *ret)
 {
-	return pprof_fault(f, ERR_CORRUPT, AT(f, spans->v[i]), "two %ss have id %llu", what,
-			   (unsigned long long)ids[i]);
+	const uint8_t *p = (const uint8_t *)AT(f, f->functions.v[i]);
+	const uint8_t *end = p + f->functions.v[i].n;
+	const uint8_t *file_end = (const uint8_t *)f->bytes.p + f->bytes.n;
+	uint64_t value[6] = {0};
+
+	while (p < end) {
+		unsigned field = *p++;
+
+		/* Fields 1 to 5, wire type 0. */
+		if (field & 7 || field >> 3 > 5 ||
+		    !pb_varint_fast(&p, file_end, &value[field >> 3]))
+			return read_function_general(f, i, ret);
+	}
+	if (p != end || !value[1] || value[2] >= f->strings.n || value[3] >= f->strings.n ||
+	    value[4] >= f->strings.n)
+		return read_function_general(f, i, ret);
+	*ret = (struct pprof_function){value[1], (uint32_t)value[2], (uint32_t)value[3],
+				       (uint32_t)value[4], (int64_t)value[5]};
+	return ERR_OK;
 }
 
-static enum err index_ids(struct pprof_file *f, struct id_table *t, const struct spans *spans,
-			  const char *what, const uint64_t *ids)
+static enum err duplicate(struct pprof_file *f, enum err e, struct span span, const char *what,
+			  uint64_t id)
 {
-	size_t at;
-	enum err e = id_table_init(t, &f->arena, ids, spans->n, f->out->dict->seed, &at);
-
-	return at != SIZE_MAX ? duplicate(f, spans, what, ids, at) : e;
+	if (e != ERR_EXISTS)
+		return e;
+	return pprof_fault(f, ERR_CORRUPT, AT(f, span), "two %ss have id %llu", what,
+			   (unsigned long long)id);
 }
 
-static enum err read_functions(struct pprof_file *f)
+static enum err hash_functions(struct pprof_file *f)
 {
-	size_t n = f->function_spans.n;
-	uint64_t *ids = arena_alloc(&f->arena, n * sizeof(*ids));
+	size_t n = f->functions.n;
+	const uint64_t *string = f->string_hash;
+	enum err e;
 
-	f->functions = arena_alloc(&f->arena, n * sizeof(*f->functions));
-	if (!f->functions || !ids)
+	f->function_hash = arena_alloc(&f->arena, n * sizeof(*f->function_hash));
+	f->function_id = arena_zalloc(&f->arena, n, sizeof(*f->function_id));
+	if (!f->function_hash || !f->function_id)
 		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < n; i++)
-		TRY(read_function(f, i, &ids[i]));
-	return index_ids(f, &f->function_ids, &f->function_spans, "function", ids);
+	TRY(id_table_init(&f->function_ids, &f->arena, n, f->out->dict->seed));
+	for (size_t i = 0; i < n; i++) {
+		struct pprof_function fn;
+
+		TRY(pprof_read_function(f, i, &fn));
+		f->function_hash[i] = content_function(string[fn.name], string[fn.system_name],
+						       string[fn.file], fn.start_line);
+		e = id_table_add(&f->function_ids, fn.id, (uint32_t)i);
+		if (e)
+			return duplicate(f, e, f->functions.v[i], "function", fn.id);
+	}
+	return ERR_OK;
 }
 
 static enum err read_mapping_field(struct pprof_file *f, const struct pb *c, struct mapping *m,
@@ -198,256 +198,52 @@ static enum err read_mapping_field(struct pprof_file *f, const struct pb *c, str
 	return ERR_OK;
 }
 
-static enum err read_mapping(struct pprof_file *f, size_t i, uint64_t *ret_id)
+enum err pprof_read_mapping(struct pprof_file *f, size_t i, struct mapping *ret, uint64_t *ret_id)
 {
-	struct pprof_mapping *m = &f->mappings[i];
-	struct pb c = message(f, f->mapping_spans.v[i]);
+	struct pb c = pprof_message(f, f->mappings.v[i]);
 
-	*m = (struct pprof_mapping){0};
+	*ret = (struct mapping){0};
 	*ret_id = 0;
 	while (pb_next(&c))
-		TRY(read_mapping_field(f, &c, &m->m, ret_id));
-	if (c.failed)
-		return cut(f, &c, "mapping", i);
-	if (!*ret_id)
-		return pprof_fault(f, ERR_CORRUPT, AT(f, f->mapping_spans.v[i]),
-				   "mapping %zu has id 0, expected a positive id", i);
-	m->hash = content_mapping(&m->m, f->string_hash[m->m.file], f->string_hash[m->m.build_id],
-				  f->string_hash[0], f->string_hash[0]);
-	return ERR_OK;
-}
-
-static enum err read_mappings(struct pprof_file *f)
-{
-	size_t n = f->mapping_spans.n;
-	uint64_t *ids = arena_alloc(&f->arena, n * sizeof(*ids));
-
-	f->mappings = arena_alloc(&f->arena, n * sizeof(*f->mappings));
-	if (!f->mappings || !ids)
-		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < n; i++)
-		TRY(read_mapping(f, i, &ids[i]));
-	return index_ids(f, &f->mapping_ids, &f->mapping_spans, "mapping", ids);
-}
-
-static enum err read_line(struct pprof_file *f, const struct pb *location)
-{
-	struct pb c = pb_sub(location);
-	struct pprof_line line = {.frame.flags = FRAME_HAS_LINE};
-	uint64_t function = 0, column = 0;
-
-	if (location->type != PB_BYTES)
-		return pprof_fault(f, ERR_CORRUPT, location->field_start,
-				   "Location.line has wire type %d, expected a message",
-				   (int)location->type);
-	while (pb_next(&c)) {
-		if (c.field == PPROF_LINE_FUNCTION)
-			function = c.value;
-		else if (c.field == PPROF_LINE_LINE)
-			line.frame.line = (int64_t)c.value;
-		else if (c.field == PPROF_LINE_COLUMN)
-			column = c.value;
-	}
+		TRY(read_mapping_field(f, &c, ret, ret_id));
 	if (c.failed)
 		return pprof_fault(f, ERR_TRUNCATED, c.field_start,
-				   "Line: the field that starts here is cut or malformed");
-	line.frame.column = column <= UINT32_MAX ? (uint32_t)column : 0;
-	if (function) {
-		uint32_t position = id_table_get(&f->function_ids, function);
-
-		if (position == UINT32_MAX)
-			return pprof_fault(f, ERR_BAD_INDEX, location->field_start,
-					   "Line.function_id %llu is not among the %zu functions",
-					   (unsigned long long)function, f->function_spans.n);
-		line.frame.function = position + 1;
-	} else {
-		notes_add(&f->out->notes, "a line has no function");
-	}
-	return vec_push(&f->lines, line);
-}
-
-/* Fills in what all lines of a location share, and hashes them. */
-static void finish_lines(struct pprof_file *f, size_t first, const struct frame *shared)
-{
-	size_t last = f->lines.n - 1;
-	uint64_t nothing = f->string_hash[0];
-	uint64_t mapping = shared->mapping ? f->mappings[shared->mapping - 1].hash
-					   : f->out->dict->mappings.hash.v[0];
-
-	for (size_t i = first; i <= last; i++) {
-		struct pprof_line *l = &f->lines.v[i];
-
-		l->frame.address = shared->address;
-		l->frame.mapping = shared->mapping;
-		l->frame.flags |= shared->flags | (i < last ? FRAME_INLINED : 0);
-		l->hash = content_frame(&l->frame,
-					l->frame.function ? f->functions[l->frame.function - 1].hash
-							  : f->out->dict->functions.hash.v[0],
-					mapping, nothing);
-	}
-}
-
-static enum err read_location(struct pprof_file *f, size_t i, struct pprof_location *ret,
-			      uint64_t *ret_id)
-{
-	struct pb c = message(f, f->location_spans.v[i]);
-	struct frame shared = {0};
-	size_t first = f->lines.n;
-	uint64_t mapping = 0;
-
-	*ret_id = 0;
-	while (pb_next(&c)) {
-		switch (c.field) {
-		case PPROF_LOCATION_ID:
-			*ret_id = c.value;
-			break;
-		case PPROF_LOCATION_MAPPING:
-			mapping = c.value;
-			break;
-		case PPROF_LOCATION_ADDRESS:
-			shared.address = c.value;
-			break;
-		case PPROF_LOCATION_LINE:
-			TRY(read_line(f, &c));
-			break;
-		case PPROF_LOCATION_IS_FOLDED:
-			shared.flags = c.value ? FRAME_FOLDED : 0;
-			break;
-		}
-	}
-	if (c.failed)
-		return cut(f, &c, "location", i);
-	if (mapping) {
-		uint32_t position = id_table_get(&f->mapping_ids, mapping);
-
-		if (position == UINT32_MAX)
-			return pprof_fault(f, ERR_BAD_INDEX, AT(f, f->location_spans.v[i]),
-					   "Location.mapping_id %llu is not among the %zu mappings",
-					   (unsigned long long)mapping, f->mapping_spans.n);
-		shared.mapping = position + 1;
-	}
-	if (f->lines.n == first)
-		TRY(vec_push(&f->lines, (struct pprof_line){0}));
-	finish_lines(f, first, &shared);
-	*ret = (struct pprof_location){.hash = f->lines.v[first].hash,
-				       .first_line = (uint32_t)first,
-				       .lines = (uint32_t)(f->lines.n - first)};
+				   "mapping %zu: the field that starts here is cut or malformed",
+				   i);
+	if (!*ret_id)
+		return pprof_fault(f, ERR_CORRUPT, AT(f, f->mappings.v[i]),
+				   "mapping %zu has id 0, expected a positive id", i);
 	return ERR_OK;
 }
 
-/* With dense ids the array is laid out by id: the stack loop then needs one load a frame. */
-static enum err lay_out_by_id(struct pprof_file *f, const uint64_t *ids)
+static enum err hash_mappings(struct pprof_file *f)
 {
-	struct pprof_location *by_id;
+	size_t n = f->mappings.n;
+	const uint64_t *string = f->string_hash;
+	enum err e;
 
-	if (!f->location_ids.direct)
-		return ERR_OK;
-	by_id = arena_zalloc(&f->arena, f->location_ids.direct_size, sizeof(*by_id));
-	if (!by_id)
+	f->mapping_hash = arena_alloc(&f->arena, n * sizeof(*f->mapping_hash));
+	f->mapping_id = arena_zalloc(&f->arena, n, sizeof(*f->mapping_id));
+	if (!f->mapping_hash || !f->mapping_id)
 		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < f->location_spans.n; i++)
-		by_id[ids[i]] = f->locations[i];
-	f->locations = by_id;
-	f->locations_by_id = true;
-	f->location_limit = f->location_ids.direct_size;
-	return ERR_OK;
-}
-
-static enum err read_locations(struct pprof_file *f)
-{
-	size_t n = f->location_spans.n;
-	uint64_t *ids = arena_alloc(&f->arena, n * sizeof(*ids));
-
-	f->locations = arena_alloc(&f->arena, n * sizeof(*f->locations));
-	if (!f->locations || !ids)
-		return ERR_NO_MEMORY;
-	TRY(vec_reserve(&f->lines, n));
+	TRY(id_table_init(&f->mapping_ids, &f->arena, n, f->out->dict->seed));
 	for (size_t i = 0; i < n; i++) {
-		TRY(read_location(f, i, &f->locations[i], &ids[i]));
-		if (!ids[i])
-			return pprof_fault(f, ERR_CORRUPT, AT(f, f->location_spans.v[i]),
-					   "location %zu has id 0, expected a positive id", i);
+		struct mapping m;
+		uint64_t id;
+
+		TRY(pprof_read_mapping(f, i, &m, &id));
+		f->mapping_hash[i] = content_mapping(&m, string[m.file], string[m.build_id],
+						     string[0], string[0]);
+		e = id_table_add(&f->mapping_ids, id, (uint32_t)i);
+		if (e)
+			return duplicate(f, e, f->mappings.v[i], "mapping", id);
 	}
-	TRY(index_ids(f, &f->location_ids, &f->location_spans, "location", ids));
-	return lay_out_by_id(f, ids);
+	return ERR_OK;
 }
 
 enum err pprof_tables(struct pprof_file *f)
 {
 	TRY(hash_strings(f));
-	TRY(read_functions(f));
-	TRY(read_mappings(f));
-	return read_locations(f);
-}
-
-enum err pprof_intern_string(struct pprof_file *f, uint64_t index, uint32_t *ret)
-{
-	struct str s;
-
-	if (index >= f->strings.n)
-		return pprof_fault(f, ERR_BAD_INDEX, NULL,
-				   "string index %lld, the string table has %zu entries",
-				   (long long)index, f->strings.n);
-	if (!f->string_id[index]) {
-		uint32_t id;
-
-		s = str_n(AT(f, f->strings.v[index]), f->strings.v[index].n);
-		if (!utf8_valid(s))
-			notes_add(&f->out->notes, "a string is not valid UTF-8: kept as it is");
-		TRY(dict_string(f->out->dict, s, &id));
-		f->string_id[index] = id + 1;
-	}
-	*ret = f->string_id[index] - 1;
-	return ERR_OK;
-}
-
-static enum err intern_function(struct pprof_file *f, uint32_t position, uint32_t *ret)
-{
-	struct pprof_function *fn = &f->functions[position];
-	struct function plain = {.start_line = fn->start_line};
-	uint32_t id;
-
-	if (!fn->interned) {
-		TRY(pprof_intern_string(f, fn->name, &plain.name));
-		TRY(pprof_intern_string(f, fn->system_name, &plain.system_name));
-		TRY(pprof_intern_string(f, fn->file, &plain.file));
-		TRY(dict_function(f->out->dict, &plain, &id));
-		fn->interned = id + 1;
-	}
-	*ret = fn->interned - 1;
-	return ERR_OK;
-}
-
-enum err pprof_intern_mapping(struct pprof_file *f, uint32_t position, uint32_t *ret)
-{
-	struct pprof_mapping *m = &f->mappings[position];
-	struct mapping plain = m->m;
-	uint32_t id;
-
-	if (!m->interned) {
-		TRY(pprof_intern_string(f, m->m.file, &plain.file));
-		TRY(pprof_intern_string(f, m->m.build_id, &plain.build_id));
-		TRY(dict_mapping(f->out->dict, &plain, &id));
-		m->interned = id + 1;
-	}
-	*ret = m->interned - 1;
-	return ERR_OK;
-}
-
-enum err pprof_intern_line(struct pprof_file *f, uint32_t line, uint32_t *ret)
-{
-	struct pprof_line *l = &f->lines.v[line];
-	struct frame plain = l->frame;
-	uint32_t id;
-
-	if (!l->interned) {
-		if (l->frame.function)
-			TRY(intern_function(f, l->frame.function - 1, &plain.function));
-		if (l->frame.mapping)
-			TRY(pprof_intern_mapping(f, l->frame.mapping - 1, &plain.mapping));
-		TRY(dict_frame(f->out->dict, &plain, &id));
-		l->interned = id + 1;
-	}
-	*ret = l->interned - 1;
-	return ERR_OK;
+	TRY(hash_functions(f));
+	return hash_mappings(f);
 }

@@ -6,6 +6,7 @@
  *
  * Numbers of the file (addresses, lines) are mixed with the hash of a string, which depends on the
  * seed: nobody can choose a number that makes a product 0 and so makes entries collide.
+ * The short ones are in dict.h, where decoders can inline them.
  */
 #include "base/hash.h"
 #include "model/dict.h"
@@ -13,11 +14,6 @@
 uint64_t content_string(const struct dict *d, struct str s)
 {
 	return hash_bytes(s.p, s.n, d->seed);
-}
-
-uint64_t content_function(uint64_t name, uint64_t system_name, uint64_t file, int64_t start_line)
-{
-	return hash_mix(hash_mix(name, system_name), hash_mix(file, (uint64_t)start_line ^ name));
 }
 
 uint64_t content_mapping(const struct mapping *m, uint64_t file, uint64_t build_id, uint64_t go_id,
@@ -28,21 +24,6 @@ uint64_t content_mapping(const struct mapping *m, uint64_t file, uint64_t build_
 	uint64_t ids = hash_mix(hash_mix(build_id, go_id), hash_mix(htl, file));
 
 	return hash_mix(place, ids);
-}
-
-uint64_t content_frame(const struct frame *f, uint64_t function, uint64_t mapping, uint64_t kind)
-{
-	uint64_t where = hash_mix(f->address ^ mapping,
-				  function ^ (uint64_t)f->line ^ (uint64_t)f->column << 40);
-
-	return hash_mix(where ^ kind, function ^ (uint64_t)f->flags << 56);
-}
-
-uint64_t content_multiplier(const struct dict *d, uint32_t position)
-{
-	if (position < STACK_MULTIPLIERS)
-		return d->multipliers[position];
-	return hash_mix(d->seed, position) | 1;
 }
 
 uint64_t frame_hash(const struct dict *d, uint32_t frame)

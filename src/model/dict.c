@@ -220,6 +220,12 @@ enum err dict_stack(struct dict *d, const uint32_t *frames, uint32_t n, uint32_t
 	return sequence_add(&d->stacks, hash, frames, n, ret);
 }
 
+enum err dict_add_stack(struct dict *d, uint64_t hash, const uint32_t *frames, uint32_t n,
+			uint32_t *ret)
+{
+	return sequence_add(&d->stacks, hash, frames, n, ret);
+}
+
 uint32_t dict_find_stack(const struct dict *d, uint64_t hash)
 {
 	return map_get(&d->stacks.index, hash);

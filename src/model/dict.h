@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -185,11 +186,32 @@ uint64_t stack_hash(const struct dict *d, uint32_t stack);
  * (pprof_decode.c). hash_string of the parts first, then upwards.
  */
 uint64_t content_string(const struct dict *d, struct str s);
-uint64_t content_function(uint64_t name, uint64_t system_name, uint64_t file, int64_t start_line);
+
+static inline uint64_t content_function(uint64_t name, uint64_t system_name, uint64_t file,
+					int64_t start_line)
+{
+	return hash_mix(hash_mix(name, system_name), hash_mix(file, (uint64_t)start_line ^ name));
+}
+
 uint64_t content_mapping(const struct mapping *m, uint64_t file, uint64_t build_id, uint64_t go_id,
 			 uint64_t htl);
-uint64_t content_frame(const struct frame *f, uint64_t function, uint64_t mapping, uint64_t kind);
-uint64_t content_multiplier(const struct dict *d, uint32_t position);
+
+static inline uint64_t content_frame(const struct frame *f, uint64_t function, uint64_t mapping,
+				     uint64_t kind)
+{
+	uint64_t line = (uint64_t)f->line ^ (uint64_t)f->column << 40;
+	uint64_t where = hash_mix(f->address ^ mapping, function ^ line);
+
+	return hash_mix(where ^ kind, function ^ (uint64_t)f->flags << 56);
+}
+
+static inline uint64_t content_multiplier(const struct dict *d, uint32_t position)
+{
+	if (position < STACK_MULTIPLIERS)
+		return d->multipliers[position];
+	return hash_mix(d->seed, position) | 1;
+}
+
 static inline uint64_t content_stack(uint64_t sum, uint32_t depth)
 {
 	uint64_t h = sum ^ (depth * 0x9e3779b97f4a7c15u);
@@ -200,3 +222,6 @@ static inline uint64_t content_stack(uint64_t sum, uint32_t depth)
 }
 /* The stack with this content hash, or MAP_NONE. */
 uint32_t dict_find_stack(const struct dict *d, uint64_t hash);
+/* Adds a stack that dict_find_stack() did not find; `hash` must be the one of these frames. */
+enum err dict_add_stack(struct dict *d, uint64_t hash, const uint32_t *frames, uint32_t n,
+			uint32_t *ret) MUST_CHECK;

@@ -1,0 +1,244 @@
+/*
+ * Locations of a pprof file: each becomes one frame, or several where functions were inlined, and
+ * here only their content hashes. Like the other tables, the usual shape goes a short way.
+ */
+#include "format/pprof.h"
+
+#define AT(f, span) ((f)->bytes.p + (span).at)
+
+static enum err read_line_general(struct pprof_file *f, const struct pb *location)
+{
+	struct pb c = pb_sub(location);
+	struct pprof_raw_line line = {0};
+
+	if (location->type != PB_BYTES)
+		return pprof_fault(f, ERR_CORRUPT, location->field_start,
+				   "Location.line has wire type %d, expected a message",
+				   (int)location->type);
+	while (pb_next(&c)) {
+		if (c.field == PPROF_LINE_FUNCTION)
+			line.function = c.value;
+		else if (c.field == PPROF_LINE_LINE)
+			line.line = c.value;
+		else if (c.field == PPROF_LINE_COLUMN)
+			line.column = c.value;
+	}
+	if (c.failed)
+		return pprof_fault(f, ERR_TRUNCATED, c.field_start,
+				   "Line: the field that starts here is cut or malformed");
+	return vec_push(&f->raw_lines, line);
+}
+
+static enum err read_location_general(struct pprof_file *f, size_t i,
+				      struct pprof_raw_location *ret)
+{
+	struct pb c = pprof_message(f, f->locations.v[i]);
+
+	f->raw_lines.n = 0;
+	*ret = (struct pprof_raw_location){0};
+	while (pb_next(&c)) {
+		switch (c.field) {
+		case PPROF_LOCATION_ID:
+			ret->id = c.value;
+			break;
+		case PPROF_LOCATION_MAPPING:
+			ret->mapping = c.value;
+			break;
+		case PPROF_LOCATION_ADDRESS:
+			ret->address = c.value;
+			break;
+		case PPROF_LOCATION_LINE:
+			TRY(read_line_general(f, &c));
+			break;
+		case PPROF_LOCATION_IS_FOLDED:
+			ret->folded = c.value;
+			break;
+		}
+	}
+	if (c.failed)
+		return pprof_fault(f, ERR_TRUNCATED, c.field_start,
+				   "location %zu: the field that starts here is cut or malformed",
+				   i);
+	if (!ret->id)
+		return pprof_fault(f, ERR_CORRUPT, AT(f, f->locations.v[i]),
+				   "location %zu has id 0, expected a positive id", i);
+	return ERR_OK;
+}
+
+/* Takes the field with this tag when it is next, else leaves the value at 0. */
+static inline bool take(const uint8_t **p, const uint8_t *end, const uint8_t *file_end, uint8_t tag,
+			uint64_t *ret)
+{
+	*ret = 0;
+	if (*p >= end || **p != tag)
+		return true;
+	++*p;
+	if (*p < end && **p < 0x80) {
+		*ret = *(*p)++;
+		return true;
+	}
+	return pb_varint_fast(p, file_end, ret);
+}
+
+/* A Line of at most 127 bytes with its known fields in order; false = not that simple. */
+static inline bool read_usual_line(const uint8_t **p, const uint8_t *end, const uint8_t *file_end,
+				   struct pprof_raw_line *ret)
+{
+	const uint8_t *line_end;
+
+	if (*p == end || **p >= 0x80 || **p > end - *p - 1)
+		return false;
+	line_end = *p + 1 + **p;
+	++*p;
+	return take(p, line_end, file_end, PPROF_LINE_FUNCTION << 3, &ret->function) &&
+	       take(p, line_end, file_end, PPROF_LINE_LINE << 3, &ret->line) &&
+	       take(p, line_end, file_end, PPROF_LINE_COLUMN << 3, &ret->column) && *p == line_end;
+}
+
+/* The location every writer makes: its fields in order. Failing to allocate counts as unusual. */
+static bool read_usual_location(struct pprof_file *f, struct span span,
+				struct pprof_raw_location *ret)
+{
+	const uint8_t *p = (const uint8_t *)f->bytes.p + span.at, *end = p + span.n;
+	const uint8_t *file_end = (const uint8_t *)f->bytes.p + f->bytes.n;
+
+	f->raw_lines.n = 0;
+	if (!take(&p, end, file_end, PPROF_LOCATION_ID << 3, &ret->id) ||
+	    !take(&p, end, file_end, PPROF_LOCATION_MAPPING << 3, &ret->mapping) ||
+	    !take(&p, end, file_end, PPROF_LOCATION_ADDRESS << 3, &ret->address))
+		return false;
+	while (p < end && *p == (PPROF_LOCATION_LINE << 3 | PB_BYTES)) {
+		struct pprof_raw_line line;
+
+		p++;
+		if (!read_usual_line(&p, end, file_end, &line) || vec_push(&f->raw_lines, line))
+			return false;
+	}
+	return take(&p, end, file_end, PPROF_LOCATION_IS_FOLDED << 3, &ret->folded) && p == end &&
+	       ret->id;
+}
+
+enum err pprof_read_location(struct pprof_file *f, size_t i, struct pprof_raw_location *ret)
+{
+	if (read_usual_location(f, f->locations.v[i], ret))
+		return ERR_OK;
+	return read_location_general(f, i, ret);
+}
+
+static enum err resolve(struct pprof_file *f, const struct id_table *ids, uint64_t id,
+			const char *what, size_t table_size, uint32_t *ret)
+{
+	uint32_t position;
+
+	*ret = 0;
+	if (!id)
+		return ERR_OK;
+	position = id_table_get(ids, id);
+	if (position == UINT32_MAX)
+		return pprof_fault(f, ERR_BAD_INDEX, NULL,
+				   "%s %llu is not among the %zu of the file", what,
+				   (unsigned long long)id, table_size);
+	*ret = position + 1;
+	return ERR_OK;
+}
+
+enum err pprof_location_frame(struct pprof_file *f, const struct pprof_raw_location *l, size_t line,
+			      struct frame *ret)
+{
+	const struct pprof_raw_line *raw = &f->raw_lines.v[line];
+
+	*ret = (struct frame){
+		.address = l->address,
+		.flags = (l->folded ? FRAME_FOLDED : 0),
+	};
+	TRY(resolve(f, &f->mapping_ids, l->mapping, "Location.mapping_id", f->mappings.n,
+		    &ret->mapping));
+	if (line >= f->raw_lines.n)
+		return ERR_OK;
+	ret->flags |= FRAME_HAS_LINE | (line + 1 < f->raw_lines.n ? FRAME_INLINED : 0);
+	ret->line = (int64_t)raw->line;
+	ret->column = raw->column <= UINT32_MAX ? (uint32_t)raw->column : 0;
+	if (!raw->function)
+		notes_add(&f->out->notes, "a line has no function");
+	return resolve(f, &f->function_ids, raw->function, "Line.function_id", f->functions.n,
+		       &ret->function);
+}
+
+static enum err hash_frame(struct pprof_file *f, const struct pprof_raw_location *l, size_t line,
+			   uint64_t *ret)
+{
+	const struct dict *d = f->out->dict;
+	struct frame frame;
+
+	TRY(pprof_location_frame(f, l, line, &frame));
+	*ret = content_frame(
+		&frame,
+		frame.function ? f->function_hash[frame.function - 1] : d->functions.hash.v[0],
+		frame.mapping ? f->mapping_hash[frame.mapping - 1] : d->mappings.hash.v[0],
+		f->string_hash[0]);
+	return ERR_OK;
+}
+
+static enum err hash_location(struct pprof_file *f, size_t i, struct pprof_location *ret,
+			      uint64_t *ret_id)
+{
+	struct pprof_raw_location l;
+	struct pprof_inlined inlined = {(uint32_t)i, (uint32_t)f->line_hash.n};
+	uint64_t hash;
+
+	TRY(pprof_read_location(f, i, &l));
+	*ret_id = l.id;
+	if (f->raw_lines.n <= 1) {
+		*ret = (struct pprof_location){.at = (uint32_t)i, .lines = 1};
+		return hash_frame(f, &l, 0, &ret->hash);
+	}
+	*ret = (struct pprof_location){.at = (uint32_t)f->inlined.n,
+				       .lines = (uint32_t)f->raw_lines.n};
+	TRY(vec_push(&f->inlined, inlined));
+	for (size_t line = 0; line < f->raw_lines.n; line++) {
+		TRY(hash_frame(f, &l, line, &hash));
+		TRY(vec_push(&f->line_hash, hash));
+	}
+	return ERR_OK;
+}
+
+/* With ids 1, 2, 3 … the array is laid out by id: the stack loop then needs one load a frame. */
+static enum err lay_out_by_id(struct pprof_file *f)
+{
+	struct pprof_location *by_id;
+
+	if (!f->location_ids.size)
+		return ERR_OK;
+	by_id = arena_zalloc(&f->arena, f->location_ids.size, sizeof(*by_id));
+	if (!by_id)
+		return ERR_NO_MEMORY;
+	for (uint64_t id = 0; id < f->location_ids.size; id++)
+		if (f->location_ids.direct[id])
+			by_id[id] = f->location[f->location_ids.direct[id] - 1];
+	f->location = by_id;
+	f->by_id = true;
+	f->location_limit = f->location_ids.size;
+	return ERR_OK;
+}
+
+enum err pprof_locations(struct pprof_file *f)
+{
+	size_t n = f->locations.n;
+	uint64_t id;
+	enum err e;
+
+	f->location = arena_alloc(&f->arena, n * sizeof(*f->location));
+	f->location_frames = arena_zalloc(&f->arena, n, sizeof(*f->location_frames));
+	if (!f->location || !f->location_frames)
+		return ERR_NO_MEMORY;
+	TRY(id_table_init(&f->location_ids, &f->arena, n, f->out->dict->seed));
+	for (size_t i = 0; i < n; i++) {
+		TRY(hash_location(f, i, &f->location[i], &id));
+		e = id_table_add(&f->location_ids, id, (uint32_t)i);
+		if (e == ERR_EXISTS)
+			return pprof_fault(f, ERR_CORRUPT, AT(f, f->locations.v[i]),
+					   "two locations have id %llu", (unsigned long long)id);
+		TRY(e);
+	}
+	return lay_out_by_id(f);
+}
