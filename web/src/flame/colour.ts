@@ -83,8 +83,8 @@ export function hash(text: string): number {
 }
 
 // Warm hues for the three heaviest modules, the rest of the wheel for the others.
-const WARM = [24, 42, 12];
-const HUES = [24, 172, 262, 42, 340, 205, 12, 300, 54, 188, 236, 160];
+const WARM = [24, 44, 346];
+const HUES = [24, 172, 262, 44, 346, 205, 12, 300, 58, 188, 236, 160];
 
 interface Tint {
   hue: number;

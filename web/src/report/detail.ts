@@ -97,7 +97,7 @@ export class Detail {
     const rows = sorted.slice(0, 12).map(([key, own]) => {
       const swatch = h("i", { class: "swatch" });
       const tint = app.tints.modules.get(key);
-      if (tint && !app.model.meta.diff) swatch.style.background = css(tintColour(app.palette, tint, 0.9));
+      if (tint && !app.model.meta.diff) swatch.style.background = css(tintColour(app.palette, tint, 0.6));
       return h("li", null, h("span", { title: key }, app.model.meta.diff ? null : swatch, key), h("span", { text: units.percent(tree.weight[0] > 0 ? own / tree.weight[0] : 0) }));
     });
     if (sorted.length > 12) rows.push(h("li", { class: "faint" }, `and ${sorted.length - 12} more`));

@@ -22,6 +22,7 @@ function sentence(text: string): void {
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const page = byId("page");
   page.className = "alone";
+  page.hidden = false;
   page.replaceChildren(h("p", { role: "alert", text }));
 }
 
