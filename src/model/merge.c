@@ -65,7 +65,7 @@ static int64_t multiply(int64_t a, int64_t b)
 
 static enum err find_series(struct merge_state *s, uint32_t resource, uint32_t *ret)
 {
-	uint64_t hash = hash_mix(resource, HASH_K2);
+	uint64_t hash = hash_mix(resource, 1);
 	struct series fresh = {.resource = resource};
 
 	MAP_PROBE(&s->series_index, hash, id)
@@ -82,8 +82,8 @@ static enum err find_series(struct merge_state *s, uint32_t resource, uint32_t *
 
 static enum err remember_comment(struct merge_state *s, uint32_t comment, bool *ret_new)
 {
-	*ret_new = map_get(&s->comment_index, hash_mix(comment, HASH_K2)) == MAP_NONE;
-	return *ret_new ? map_put(&s->comment_index, hash_mix(comment, HASH_K2), comment) : ERR_OK;
+	*ret_new = map_get(&s->comment_index, hash_mix(comment, 1)) == MAP_NONE;
+	return *ret_new ? map_put(&s->comment_index, hash_mix(comment, 1), comment) : ERR_OK;
 }
 
 /* The target may have rows of its own: they are the first profile of the merge. */
