@@ -140,12 +140,16 @@ struct pprof_raw_line {
 	uint64_t function, line, column;
 };
 
-/* What the stack loop touches: 16 bytes a location. A location of one line carries its frame's
- * hash and its position; one of several an index into `inlined`. */
+/*
+ * What the stack loop touches: 16 bytes a location. A location of one line carries its frame's
+ * hash and its position in the file, or once interned its frame in the dictionary; one of several
+ * lines carries an index into `inlined`.
+ */
 struct pprof_location {
 	uint64_t hash;
 	uint32_t at;
-	uint32_t lines; /* 0 = no such location */
+	uint32_t lines : 31; /* 0 = no such location */
+	uint32_t interned : 1;
 };
 
 struct pprof_inlined {
@@ -198,20 +202,9 @@ enum err pprof_location_frame(struct pprof_file *f, const struct pprof_raw_locat
 /* Interning, lazily and once. */
 enum err pprof_intern_string(struct pprof_file *f, uint64_t index, uint32_t *ret) MUST_CHECK;
 enum err pprof_intern_mapping(struct pprof_file *f, uint32_t position, uint32_t *ret) MUST_CHECK;
-enum err pprof_intern_location_slow(struct pprof_file *f, uint32_t position) MUST_CHECK;
 /* The dictionary's frames for a location, leaf first; valid until the next call. */
-static inline enum err MUST_CHECK pprof_intern_location(struct pprof_file *f, uint32_t position,
-							const uint32_t **ret, uint32_t *ret_n)
-{
-	const uint32_t *entry;
-
-	if (__builtin_expect(!f->location_frames[position], 0))
-		TRY(pprof_intern_location_slow(f, position));
-	entry = f->frames.v + f->location_frames[position] - 1;
-	*ret_n = entry[0];
-	*ret = entry + 1;
-	return ERR_OK;
-}
+enum err pprof_intern_location(struct pprof_file *f, uint32_t position, const uint32_t **ret,
+			       uint32_t *ret_n) MUST_CHECK;
 
 /* A cursor over an entry that counts bytes from the start of the file. */
 static inline struct pb pprof_message(const struct pprof_file *f, struct span span)

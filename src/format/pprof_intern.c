@@ -74,7 +74,7 @@ static enum err intern_frame(struct pprof_file *f, const struct pprof_raw_locati
 }
 
 /* f->frames grows by a count and the frames; the memo is set only when all of them are there. */
-enum err pprof_intern_location_slow(struct pprof_file *f, uint32_t position)
+static enum err intern_location(struct pprof_file *f, uint32_t position)
 {
 	struct pprof_raw_location l;
 	size_t at = f->frames.n, lines;
@@ -88,5 +88,18 @@ enum err pprof_intern_location_slow(struct pprof_file *f, uint32_t position)
 		TRY(vec_push(&f->frames, frame));
 	}
 	f->location_frames[position] = (uint32_t)at + 1;
+	return ERR_OK;
+}
+
+enum err pprof_intern_location(struct pprof_file *f, uint32_t position, const uint32_t **ret,
+			       uint32_t *ret_n)
+{
+	const uint32_t *entry;
+
+	if (!f->location_frames[position])
+		TRY(intern_location(f, position));
+	entry = f->frames.v + f->location_frames[position] - 1;
+	*ret_n = entry[0];
+	*ret = entry + 1;
 	return ERR_OK;
 }

@@ -40,7 +40,7 @@ static enum err sample_fault(struct sample_reader *r, const struct sample *s, en
 			   what, (unsigned long long)value);
 }
 
-static const struct pprof_location *find_location(const struct pprof_file *f, uint64_t id)
+static struct pprof_location *find_location(const struct pprof_file *f, uint64_t id)
 {
 	uint32_t position;
 
@@ -50,42 +50,78 @@ static const struct pprof_location *find_location(const struct pprof_file *f, ui
 	return position == UINT32_MAX ? NULL : &f->location[position];
 }
 
-static enum err push_location(struct sample_reader *r, const struct sample *s, uint64_t id)
+static enum err push_new_location(struct sample_reader *r, struct pprof_location *l)
 {
-	const struct pprof_location *l = find_location(r->f, id);
 	const uint32_t *frames;
-	uint32_t position, n;
+	uint32_t n;
+	uint32_t position = l->lines == 1 ? l->at : r->f->inlined.v[l->at].position;
 
-	if (!l)
-		return sample_fault(r, s, ERR_BAD_INDEX,
-				    "no location of the file has the location_id", id);
-	position = l->lines == 1 ? l->at : r->f->inlined.v[l->at].position;
 	TRY(pprof_intern_location(r->f, position, &frames, &n));
-	if (n == 1)
-		return vec_push(&r->frames, frames[0]);
+	if (l->lines == 1) {
+		l->at = frames[0];
+		l->interned = 1;
+	}
 	return vec_append(&r->frames, frames, n);
 }
 
-static enum err collect_frames(struct sample_reader *r, const struct sample *s)
+static inline enum err push_location(struct sample_reader *r, const struct sample *s, uint64_t id)
 {
-	struct pb c = pb_of(s->message);
+	struct pprof_location *l = find_location(r->f, id);
+
+	if (__builtin_expect(l && l->interned, 1))
+		return vec_push(&r->frames, l->at);
+	if (!l)
+		return sample_fault(r, s, ERR_BAD_INDEX,
+				    "no location of the file has the location_id", id);
+	return push_new_location(r, l);
+}
+
+/* The next varint of a packed run; small ids, by far the most, go without arithmetic. */
+static inline bool next_id(const uint8_t **p, const uint8_t *end, const uint8_t *file_end,
+			   uint64_t *ret)
+{
+	const uint8_t *at = *p;
+
+	if (at[0] < 0x80) {
+		*ret = at[0];
+		*p = at + 1;
+		return true;
+	}
+	if (end - at >= 2 && at[1] < 0x80) {
+		*ret = (at[0] & 0x7f) | (uint64_t)at[1] << 7;
+		*p = at + 2;
+		return true;
+	}
+	if (pb_varint_fast(&at, file_end, ret)) {
+		*p = at;
+		return at <= end;
+	}
+	return pb_varint_slow(p, end, ret);
+}
+
+static enum err collect_packed(struct sample_reader *r, const struct sample *s)
+{
+	const uint8_t *p = s->ids;
+	const uint8_t *file_end = (const uint8_t *)r->f->bytes.p + r->f->bytes.n;
 	uint64_t id;
 
-	r->frames.n = 0;
-	if (!s->scattered) {
-		const uint8_t *p = s->ids;
-
-		while (p < s->ids_end) {
-			if (!pb_varint(&p, s->ids_end, &id))
-				return sample_fault(r, s, ERR_TRUNCATED,
-						    "location_id ends inside number", 0);
-			TRY(push_location(r, s, id));
-		}
-		return ERR_OK;
+	while (p < s->ids_end) {
+		if (!next_id(&p, s->ids_end, file_end, &id))
+			return sample_fault(r, s, ERR_TRUNCATED, "location_id ends inside number",
+					    r->frames.n);
+		TRY(push_location(r, s, id));
 	}
-	while (pb_next(&c)) {
-		struct pb_packed run;
+	return ERR_OK;
+}
 
+/* Location ids one by one, or in several runs: legal, and rare. */
+static enum err collect_scattered(struct sample_reader *r, const struct sample *s)
+{
+	struct pb c = pb_of(s->message);
+	struct pb_packed run;
+	uint64_t id;
+
+	while (pb_next(&c)) {
 		if (c.field != PPROF_SAMPLE_LOCATION)
 			continue;
 		run = pb_packed_of(&c);
@@ -93,7 +129,7 @@ static enum err collect_frames(struct sample_reader *r, const struct sample *s)
 			TRY(push_location(r, s, id));
 		if (run.failed)
 			return sample_fault(r, s, ERR_TRUNCATED, "location_id ends inside number",
-					    0);
+					    r->frames.n);
 	}
 	return ERR_OK;
 }
@@ -103,7 +139,8 @@ static enum err intern_stack(struct sample_reader *r, const struct sample *s, ui
 {
 	uint32_t max = r->f->out->limits.max_depth;
 
-	TRY(collect_frames(r, s));
+	r->frames.n = 0;
+	TRY(s->scattered ? collect_scattered(r, s) : collect_packed(r, s));
 	if (r->frames.n > max) {
 		notes_add(&r->f->out->notes,
 			  "a stack is deeper than %u frames: its root side was cut", max);
@@ -135,6 +172,7 @@ static bool hash_stack(const struct pprof_file *f, const uint8_t *p, const uint8
 {
 	const uint64_t *multiplier = f->out->dict->multipliers;
 	const struct pprof_location *location = f->location;
+	const uint8_t *file_end = (const uint8_t *)f->bytes.p + f->bytes.n;
 	uint64_t sum = 0, id, limit = f->location_limit;
 	uint32_t depth = 0, max_depth = f->out->limits.max_depth;
 
@@ -143,15 +181,7 @@ static bool hash_stack(const struct pprof_file *f, const uint8_t *p, const uint8
 	while (p < end) {
 		const struct pprof_location *l;
 
-		if (*p < 0x80) {
-			id = *p++;
-		} else if (end - p >= 2 && p[1] < 0x80) {
-			id = (p[0] & 0x7f) | (uint64_t)p[1] << 7;
-			p += 2;
-		} else if (!pb_varint_slow(&p, end, &id)) {
-			return false;
-		}
-		if (__builtin_expect(id >= limit, 0))
+		if (__builtin_expect(!next_id(&p, end, file_end, &id) || id >= limit, 0))
 			return false;
 		l = &location[id];
 		if (__builtin_expect(l->lines == 1 && depth < STACK_MULTIPLIERS, 1)) {
