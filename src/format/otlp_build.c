@@ -1,0 +1,462 @@
+/*
+ * Tables -> model: profiles and rows.
+ *
+ * A Profile of OTLP has one sample type; one of ours has several. Profiles of one scope that agree
+ * in everything but their type and values (a pprof file that became OTLP) are one group and become
+ * one profile with a column each.
+ */
+#include "base/hash.h"
+#include "format/otlp_builder.h"
+
+/* Profiles of a model in one file: each costs a good deal more than it does in the file. */
+#define MAX_PROFILES 200000
+
+/* Members are chained by `next`, in the order of the file. */
+struct group {
+	uint32_t first, last, n;
+};
+
+struct grouping {
+	const struct otlp_tables *t;
+	struct otlp_range profiles;
+	uint32_t *next; /* by profile, counted from the scope's first */
+	VEC(struct group) groups;
+	VEC(uint32_t) newest; /* by key: the group that may still grow */
+	struct map keys;
+};
+
+static int64_t value_of(const struct otlp_tables *t, const struct otlp_sample *s, uint32_t i)
+{
+	/* Times alone count one each; a sample with neither is worth nothing. */
+	if (s->values.n)
+		return t->values.v[s->values.at + i];
+	return s->times.n ? 1 : 0;
+}
+
+static bool range_equal(const struct otlp_tables *t, struct otlp_range a, struct otlp_range b)
+{
+	return a.n == b.n && (!a.n || memcmp(t->indices.v + a.at, t->indices.v + b.at,
+					     a.n * sizeof(*t->indices.v)) == 0);
+}
+
+static bool sample_keys_equal(const struct otlp_tables *t, const struct otlp_sample *a,
+			      const struct otlp_sample *b)
+{
+	return a->stack == b->stack && a->link == b->link && a->times.n == b->times.n &&
+	       range_equal(t, a->attributes, b->attributes) &&
+	       (!a->times.n || memcmp(t->times.v + a->times.at, t->times.v + b->times.at,
+				      a->times.n * sizeof(*t->times.v)) == 0);
+}
+
+static bool same_type(struct otlp_value_type a, struct otlp_value_type b)
+{
+	return a.type == b.type && a.unit == b.unit;
+}
+
+static bool profiles_join(const struct otlp_tables *t, const struct otlp_profile *a,
+			  const struct otlp_profile *b)
+{
+	if (a->time != b->time || a->duration != b->duration || a->period != b->period ||
+	    !same_type(a->period_type, b->period_type) || a->samples.n != b->samples.n ||
+	    a->payload.n || b->payload.n || !range_equal(t, a->attributes, b->attributes) ||
+	    !range_equal(t, a->comments, b->comments))
+		return false;
+	for (uint32_t i = 0; i < a->samples.n; i++)
+		if (!sample_keys_equal(t, &t->samples.v[a->samples.at + i],
+				       &t->samples.v[b->samples.at + i]))
+			return false;
+	return true;
+}
+
+static uint64_t profile_key(const struct otlp_tables *t, const struct otlp_profile *p)
+{
+	uint64_t hash =
+		hash_mix(p->time, p->duration) ^ hash_mix(p->samples.n, (uint64_t)p->period);
+
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct otlp_sample *s = &t->samples.v[p->samples.at + i];
+
+		hash = hash_mix(hash, (uint64_t)(uint32_t)s->stack << 32 | (uint32_t)s->link);
+		hash += s->attributes.n + s->times.n;
+	}
+	return hash;
+}
+
+static uint32_t next_member(const struct grouping *all, uint32_t index)
+{
+	return all->next[index - all->profiles.at];
+}
+
+static bool group_accepts(const struct grouping *all, const struct group *g, uint32_t index)
+{
+	const struct otlp_profile *list = all->t->profiles.v;
+
+	if (g->n == PROFILE_MAX_TYPES)
+		return false;
+	for (uint32_t i = g->first;; i = next_member(all, i)) {
+		if (same_type(list[i].sample_type, list[index].sample_type))
+			return false;
+		if (i == g->last)
+			break;
+	}
+	return profiles_join(all->t, &list[g->first], &list[index]);
+}
+
+/* Only the newest group under a key may grow, so that the cost stays linear in the file. */
+static enum err group_add(struct grouping *all, uint32_t index)
+{
+	uint64_t key = profile_key(all->t, &all->t->profiles.v[index]);
+	struct group fresh = {.first = index, .last = index, .n = 1};
+	uint32_t place = map_get(&all->keys, key);
+
+	if (place != MAP_NONE) {
+		struct group *g = &all->groups.v[all->newest.v[place]];
+
+		if (group_accepts(all, g, index)) {
+			all->next[g->last - all->profiles.at] = index;
+			g->last = index;
+			g->n++;
+			return ERR_OK;
+		}
+		all->newest.v[place] = (uint32_t)all->groups.n;
+	} else {
+		TRY(vec_push(&all->newest, (uint32_t)all->groups.n));
+		TRY(map_put(&all->keys, key, (uint32_t)all->newest.n - 1));
+	}
+	return vec_push(&all->groups, fresh);
+}
+
+static const struct otlp_any *scope_attribute(const struct otlp_scope *s, struct str key)
+{
+	for (uint32_t i = 0; i < s->attribute_count; i++)
+		if (str_eq(s->attributes[i].key, key))
+			return &s->attributes[i].value;
+	return NULL;
+}
+
+/* pprof.scope.sample_type_order: which column each Profile was in the pprof file. */
+static bool read_order(const struct otlp_scope *s, uint32_t n, uint32_t *column)
+{
+	const struct otlp_any *order = scope_attribute(s, STR(ATTR_TYPE_ORDER));
+	uint64_t seen = 0;
+
+	if (!order || order->type != ANY_ARRAY || order->n != n)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t place = order->items[i].number;
+
+		if (order->items[i].type != ANY_INT || place < 0 || place >= n ||
+		    seen & (uint64_t)1 << place)
+			return false;
+		seen |= (uint64_t)1 << place;
+		column[i] = (uint32_t)place;
+	}
+	return true;
+}
+
+/* OTLP shows the first Profile, pprof its last type, unless the scope says more. */
+static void choose_default(const struct otlp_scope *s, struct profile *p, bool ordered,
+			   uint32_t first)
+{
+	const struct otlp_any *name = scope_attribute(s, STR(ATTR_DEFAULT_TYPE));
+
+	p->default_type = -1;
+	for (uint32_t i = 0; name && name->type == ANY_STRING && i < p->type_count; i++)
+		if (str_eq(dict_str(p->dict, p->types[i].type), name->text) && p->default_type < 0)
+			p->default_type = (int)i;
+	if (p->default_type < 0 && p->type_count > 1 && !(ordered && first + 1 == p->type_count))
+		p->default_type = (int)first;
+}
+
+/* The Profiles that become one: their place in the file and their column. */
+struct columns {
+	uint32_t n;
+	uint32_t members[PROFILE_MAX_TYPES], column[PROFILE_MAX_TYPES];
+	bool cpu_time; /* one more is derived */
+};
+
+static enum err add_types(struct otlp_builder *b, const struct otlp_scope *scope, struct columns *g,
+			  struct profile *p)
+{
+	uint32_t *column = g->column;
+	bool ordered = read_order(scope, g->n, column);
+
+	for (uint32_t i = 0; i < g->n; i++) {
+		const struct otlp_profile *src = &b->t->profiles.v[g->members[i]];
+		struct value_type *type;
+
+		if (!ordered)
+			column[i] = i;
+		type = &p->types[column[i]];
+		TRY(otlp_string(b, src->sample_type.type, "Profile.sample_type.type_strindex",
+				OTLP_PROFILE, g->members[i], &type->type));
+		TRY(otlp_string(b, src->sample_type.unit, "Profile.sample_type.unit_strindex",
+				OTLP_PROFILE, g->members[i], &type->unit));
+	}
+	p->type_count = g->n;
+	choose_default(scope, p, ordered, column[0]);
+	return ERR_OK;
+}
+
+/*
+ * Counts of CPU samples with the time between them: people want the time. The column is added
+ * behind, where pprof's rule makes it the default; otlp_plan leaves it out again.
+ */
+static enum err add_cpu_time(const struct otlp_scope *scope, struct profile *p, bool *ret)
+{
+	const struct dict *d = p->dict;
+
+	*ret = p->type_count == 1 && p->period > 0 &&
+	       str_eq(dict_str(d, p->types[0].type), STR("samples")) &&
+	       str_eq(dict_str(d, p->types[0].unit), STR("count")) &&
+	       str_eq(dict_str(d, p->period_type.type), STR("cpu")) &&
+	       str_eq(dict_str(d, p->period_type.unit), STR("nanoseconds"));
+	if (!*ret)
+		return ERR_OK;
+	TRY(profile_add_type(p, STR("cpu"), STR("nanoseconds")));
+	choose_default(scope, p, true, 1);
+	return ERR_OK;
+}
+
+static enum err check_shape(struct otlp_builder *b, const struct otlp_sample *s, size_t at)
+{
+	char place[96];
+
+	if (s->values.n == s->times.n || (s->values.n <= 1 && !s->times.n) || !s->values.n) {
+		if (!s->values.n && !s->times.n)
+			notes_add(&b->out->notes, "a sample with neither value nor time counts 0");
+		return ERR_OK;
+	}
+	otlp_place(b, OTLP_SAMPLE, at, place);
+	return fault_set(&b->out->fault, ERR_CORRUPT,
+			 "a Sample has %u values and %u timestamps: expected one value, or as many "
+			 "values as timestamps%s",
+			 s->values.n, s->times.n, place);
+}
+
+static enum err count_rows(struct otlp_builder *b, uint64_t n)
+{
+	b->rows += n;
+	if (b->rows > b->out->limits.max_samples)
+		return fault_set(&b->out->fault, ERR_TOO_LARGE, "more than %llu samples",
+				 (unsigned long long)b->out->limits.max_samples);
+	return ERR_OK;
+}
+
+/* The sample at the same place in every member of the group: a row per time, or one row. */
+static enum err add_sample(struct otlp_builder *b, const struct columns *g, uint32_t i,
+			   struct profile *p)
+{
+	const struct otlp_sample *samples[PROFILE_MAX_TYPES];
+	int64_t values[PROFILE_MAX_TYPES];
+	size_t at = b->t->profiles.v[g->members[0]].samples.at + i;
+	struct row row = {0};
+	uint32_t n;
+
+	for (uint32_t m = 0; m < g->n; m++) {
+		size_t place = b->t->profiles.v[g->members[m]].samples.at + i;
+
+		samples[m] = &b->t->samples.v[place];
+		TRY(check_shape(b, samples[m], place));
+	}
+	n = samples[0]->times.n ? samples[0]->times.n : 1;
+	TRY(otlp_stack(b, samples[0]->stack, at, &row.stack));
+	TRY(otlp_sample_labels(b, samples[0], at, &row.labels));
+	TRY(otlp_link(b, samples[0]->link, at, &row.link));
+	TRY(count_rows(b, n));
+	for (uint32_t k = 0; k < n; k++) {
+		for (uint32_t m = 0; m < g->n; m++)
+			values[g->column[m]] = value_of(b->t, samples[m], k);
+		if (g->cpu_time && __builtin_mul_overflow(values[0], p->period, &values[1]))
+			values[1] = values[0] < 0 ? INT64_MIN : INT64_MAX;
+		row.time = samples[0]->times.n ? b->t->times.v[samples[0]->times.at + k] : 0;
+		TRY(profile_add(p, &row, values));
+	}
+	return ERR_OK;
+}
+
+static void note_joined(struct otlp_builder *b, const struct columns *g)
+{
+	const struct otlp_profile *first = &b->t->profiles.v[g->members[0]];
+
+	for (uint32_t m = 0; m < g->n; m++) {
+		const struct otlp_profile *src = &b->t->profiles.v[g->members[m]];
+
+		if (src->dropped_attributes)
+			notes_add(&b->out->notes, "a sender dropped attributes of a profile");
+		if (m && src->id.n && !str_eq(src->id, first->id))
+			notes_add(&b->out->notes, "a profile_id was dropped: profiles were joined");
+	}
+}
+
+static enum err build_rows(struct otlp_builder *b, const struct otlp_scope *scope,
+			   struct columns *g, uint32_t resource)
+{
+	const struct otlp_profile *first = &b->t->profiles.v[g->members[0]];
+	struct profile *p;
+
+	if (b->out->list->n >= MAX_PROFILES)
+		return fault_set(&b->out->fault, ERR_TOO_LARGE, "more than %d profiles",
+				 MAX_PROFILES);
+	TRY(profile_list_add(b->out->list, b->d, &p));
+	p->resource = resource;
+	TRY(otlp_profile_header(b, first, g->members[0], scope, p));
+	TRY(add_types(b, scope, g, p));
+	TRY(add_cpu_time(scope, p, &g->cpu_time));
+	note_joined(b, g);
+	TRY(profile_reserve(p, first->samples.n));
+	for (uint32_t i = 0; i < first->samples.n; i++)
+		TRY(add_sample(b, g, i, p));
+	return ERR_OK;
+}
+
+static bool says_nothing(const struct otlp_profile *p)
+{
+	return !p->samples.n && !p->payload.n && !p->attributes.n && !p->comments.n &&
+	       !p->sample_type.type && !p->time && !p->id.n;
+}
+
+static enum err build_group(struct otlp_builder *b, const struct otlp_scope *scope,
+			    const struct grouping *all, const struct group *group,
+			    uint32_t resource)
+{
+	const struct otlp_profile *first = &b->t->profiles.v[group->first];
+	struct columns g = {0};
+	bool taken;
+
+	TRY(otlp_payload(b, first, resource, &taken));
+	if (taken || says_nothing(first))
+		return ERR_OK;
+	for (uint32_t i = group->first; g.n < group->n; i = next_member(all, i))
+		g.members[g.n++] = i;
+	return build_rows(b, scope, &g, resource);
+}
+
+static enum err build_scope(struct otlp_builder *b, const struct otlp_scope *scope,
+			    uint32_t resource)
+{
+	struct grouping all = {.t = b->t, .profiles = scope->profiles};
+	enum err e = ERR_OK;
+
+	all.next = mem_zalloc((size_t)scope->profiles.n + 1, sizeof(*all.next));
+	if (!all.next)
+		return ERR_NO_MEMORY;
+	for (uint32_t i = 0; !e && i < scope->profiles.n; i++)
+		e = group_add(&all, scope->profiles.at + i);
+	for (size_t i = 0; !e && i < all.groups.n; i++)
+		e = build_group(b, scope, &all, &all.groups.v[i], resource);
+	mem_free(all.next);
+	vec_release(&all.groups);
+	vec_release(&all.newest);
+	map_release(&all.keys);
+	return e;
+}
+
+static void note_dropped(struct otlp_builder *b, const struct otlp_resource *r)
+{
+	bool schema = r->schema_url.n != 0, dropped = r->dropped_attributes != 0;
+
+	for (uint32_t i = 0; i < r->scopes.n; i++) {
+		schema |= b->t->scopes.v[r->scopes.at + i].schema_url.n != 0;
+		dropped |= b->t->scopes.v[r->scopes.at + i].dropped_attributes != 0;
+	}
+	if (schema)
+		notes_add(&b->out->notes, "schema URLs are not kept");
+	if (dropped)
+		notes_add(&b->out->notes, "a sender dropped attributes of a resource or scope");
+	if (r->entity_refs)
+		notes_add(&b->out->notes, "entity references are not kept");
+}
+
+static enum err build_resource(struct otlp_builder *b, const struct otlp_resource *r)
+{
+	uint32_t resource;
+
+	note_dropped(b, r);
+	TRY(otlp_pair_labels(b, r->attributes, r->attribute_count, &resource));
+	for (uint32_t i = 0; i < r->scopes.n; i++)
+		TRY(build_scope(b, &b->t->scopes.v[r->scopes.at + i], resource));
+	return ERR_OK;
+}
+
+/* With one profile in the message its mappings are those of the file, in their order. */
+static enum err keep_mapping_order(struct otlp_builder *b, size_t before)
+{
+	struct profile *p;
+	uint32_t id;
+
+	if (b->out->list->n != before + 1 || b->t->profiles.n == 0)
+		return ERR_OK;
+	p = b->out->list->v[before];
+	if (p->mappings.n) /* the payload brought its own */
+		return ERR_OK;
+	for (size_t i = 1; i < b->t->mappings.n && i <= INT32_MAX; i++) {
+		TRY(otlp_mapping(b, (int32_t)i, 0, &id));
+		TRY(vec_push(&p->mappings, id));
+	}
+	return ERR_OK;
+}
+
+static uint32_t *memo(struct otlp_builder *b, size_t n)
+{
+	uint32_t *array = arena_alloc(&b->arena, (n ? n : 1) * sizeof(*array));
+
+	if (array)
+		memset(array, 0xff, n * sizeof(*array));
+	return array;
+}
+
+static enum err builder_init(struct otlp_builder *b)
+{
+	const struct otlp_tables *t = b->t;
+
+	b->strings = memo(b, t->strings.n);
+	b->functions = memo(b, t->functions.n);
+	b->mappings = memo(b, t->mappings.n);
+	b->links = memo(b, t->links.n);
+	b->stacks = memo(b, t->stacks.n);
+	b->attributes = (struct otlp_range *)memo(b, t->attributes.n * 2);
+	b->locations = arena_zalloc(&b->arena, t->locations.n + 1, sizeof(*b->locations));
+	if (!b->strings || !b->functions || !b->mappings || !b->links || !b->stacks ||
+	    !b->attributes || !b->locations)
+		return ERR_NO_MEMORY;
+	b->frame_budget = (uint64_t)t->indices.n * 64 + 1000000;
+	b->text_budget = ((uint64_t)256 << 20) + (uint64_t)b->out->plain_bytes * 8;
+	return ERR_OK;
+}
+
+static void builder_release(struct otlp_builder *b)
+{
+	arena_release(&b->arena);
+	vec_release(&b->frames);
+	vec_release(&b->labels);
+	vec_release(&b->scratch);
+	vec_release(&b->sets);
+	map_release(&b->set_index);
+}
+
+static enum err build(struct otlp_builder *b)
+{
+	size_t before = b->out->list->n;
+
+	TRY(builder_init(b));
+	if (b->t->samples.n && !b->t->has_dictionary)
+		return fault_set(&b->out->fault, ERR_CORRUPT,
+				 "the message has samples but no dictionary (field 2)");
+	if (b->t->samples.n)
+		otlp_note_zero_entries(b);
+	for (size_t i = 0; i < b->t->resources.n; i++)
+		TRY(build_resource(b, &b->t->resources.v[i]));
+	return keep_mapping_order(b, before);
+}
+
+enum err otlp_build(const struct otlp_tables *t, struct reading *out)
+{
+	struct otlp_builder b = {.t = t, .out = out, .d = out->dict};
+	enum err e;
+
+	arena_init(&b.arena, 0);
+	e = build(&b);
+	builder_release(&b);
+	return e;
+}

@@ -1,0 +1,362 @@
+/*
+ * The file's dictionary into ours. Index 0 means "not set" everywhere; where a file lacks the zero
+ * entry (some senders did), an index 0 in a list, of a stack or of a function is taken for the
+ * entry that stands there.
+ */
+#include <stdio.h>
+
+#include "format/otlp_builder.h"
+
+const char *otlp_place(const struct otlp_builder *b, enum otlp_kind kind, size_t at, char place[96])
+{
+	CLEANUP(buf_release) struct buf where = BUF_INIT(4096);
+
+	place[0] = '\0';
+	if (b->t->locate)
+		b->t->locate(b->t, kind, at, &where);
+	if (where.n && !where.error)
+		(void)snprintf(place, 96, " (%.80s)", where.data);
+	return place;
+}
+
+enum err otlp_bad_index(const struct otlp_builder *b, const char *field, int64_t index,
+			const char *table, size_t size, enum otlp_kind kind, size_t at)
+{
+	char place[96];
+
+	return fault_set(&b->out->fault, ERR_BAD_INDEX, "%s is %lld, but %s has %zu entries%s",
+			 field, (long long)index, table, size, otlp_place(b, kind, at, place));
+}
+
+/* Not UTF-8: every byte that is not part of a character becomes U+FFFD. */
+static enum err replace_invalid(struct otlp_builder *b, struct str text, uint32_t *ret)
+{
+	CLEANUP(buf_release)
+	struct buf fixed = BUF_INIT((size_t)b->out->limits.max_string * 3 + 16);
+
+	while (text.n) {
+		size_t n = utf8_length(text);
+
+		if (n)
+			buf_append(&fixed, text.p, n);
+		else
+			buf_text(&fixed, "\xef\xbf\xbd");
+		text = str_skip(text, n ? n : 1);
+	}
+	TRY(buf_error(&fixed));
+	notes_add(&b->out->notes, "text that is not UTF-8: its invalid bytes were replaced");
+	return dict_string(b->d, buf_view(&fixed), ret);
+}
+
+/* References let a few bytes stand for a long text, over and over. */
+enum err otlp_spend_text(struct otlp_builder *b, size_t n)
+{
+	if (n > b->text_budget)
+		return fault_set(&b->out->fault, ERR_TOO_LARGE,
+				 "references expand to far more text than an honest file has");
+	b->text_budget -= n;
+	return ERR_OK;
+}
+
+enum err otlp_text(struct otlp_builder *b, struct str text, uint32_t *ret)
+{
+	TRY(otlp_spend_text(b, text.n));
+	if (text.n > b->out->limits.max_string)
+		return fault_set(&b->out->fault, ERR_TOO_LARGE,
+				 "a string has %zu bytes, more than %u", text.n,
+				 b->out->limits.max_string);
+	if (__builtin_expect(!utf8_valid(text), 0))
+		return replace_invalid(b, text, ret);
+	return dict_string(b->d, text, ret);
+}
+
+enum err otlp_string(struct otlp_builder *b, int32_t index, const char *field, enum otlp_kind kind,
+		     size_t at, uint32_t *ret)
+{
+	if (index == 0) {
+		*ret = STR_EMPTY;
+		return ERR_OK;
+	}
+	if (index < 0 || (size_t)index >= b->t->strings.n)
+		return otlp_bad_index(b, field, index, "string_table", b->t->strings.n, kind, at);
+	if (b->strings[index] == NOT_YET)
+		TRY(otlp_text(b, b->t->strings.v[index], &b->strings[index]));
+	*ret = b->strings[index];
+	return ERR_OK;
+}
+
+static enum err function_at(struct otlp_builder *b, int32_t index, size_t location, uint32_t *ret)
+{
+	const struct otlp_function *src;
+	struct function f = {0};
+
+	if (index == 0 && !b->t->functions.n) {
+		*ret = 0;
+		return ERR_OK;
+	}
+	if (index < 0 || (size_t)index >= b->t->functions.n)
+		return otlp_bad_index(b, "Line.function_index", index, "function_table",
+				      b->t->functions.n, OTLP_LOCATION, location);
+	if (b->functions[index] == NOT_YET) {
+		size_t at = (size_t)index;
+
+		src = &b->t->functions.v[index];
+		TRY(otlp_string(b, src->name, "Function.name_strindex", OTLP_FUNCTION, at,
+				&f.name));
+		TRY(otlp_string(b, src->system_name, "Function.system_name_strindex", OTLP_FUNCTION,
+				at, &f.system_name));
+		TRY(otlp_string(b, src->file, "Function.filename_strindex", OTLP_FUNCTION, at,
+				&f.file));
+		f.start_line = src->start_line;
+		TRY(dict_function(b->d, &f, &b->functions[index]));
+	}
+	*ret = b->functions[index];
+	return ERR_OK;
+}
+
+static enum err mapping_attribute(struct otlp_builder *b, const struct otlp_attribute *a,
+				  struct str key, struct mapping *m)
+{
+	static const struct {
+		const char *key;
+		uint32_t flag;
+	} flags[] = {
+		{ATTR_HAS_FUNCTIONS, MAPPING_HAS_FUNCTIONS},
+		{ATTR_HAS_FILENAMES, MAPPING_HAS_FILENAMES},
+		{ATTR_HAS_LINES, MAPPING_HAS_LINES},
+		{ATTR_HAS_INLINES, MAPPING_HAS_INLINES},
+	};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (a->value.type != ANY_BOOL || !str_eq(key, str_of(flags[i].key)))
+			continue;
+		if (a->value.number)
+			m->flags |= flags[i].flag;
+		return ERR_OK;
+	}
+	if (a->value.type == ANY_STRING) {
+		if (str_eq(key, STR(ATTR_BUILD_ID_GNU)))
+			return otlp_text(b, a->value.text, &m->build_id);
+		if (str_eq(key, STR(ATTR_BUILD_ID_GO)))
+			return otlp_text(b, a->value.text, &m->go_build_id);
+		if (str_eq(key, STR(ATTR_BUILD_ID_HTL)) || str_eq(key, STR(ATTR_BUILD_ID_OLD)))
+			return otlp_text(b, a->value.text, &m->htl_hash);
+	}
+	notes_add(&b->out->notes, "attribute %.*s of a mapping is not kept",
+		  (int)(key.n < 80 ? key.n : 80), key.p);
+	return ERR_OK;
+}
+
+static enum err build_mapping(struct otlp_builder *b, size_t index)
+{
+	const struct otlp_mapping *src = &b->t->mappings.v[index];
+	struct mapping m = {.start = src->start, .limit = src->limit, .offset = src->offset};
+
+	TRY(otlp_string(b, src->file, "Mapping.filename_strindex", OTLP_MAPPING, index, &m.file));
+	for (uint32_t i = 0; i < src->attributes.n; i++) {
+		const struct otlp_attribute *a;
+		struct str key;
+
+		TRY(otlp_attribute_at(b, src->attributes, i, "Mapping.attribute_indices",
+				      OTLP_MAPPING, index, &a, &key));
+		if (a)
+			TRY(mapping_attribute(b, a, key, &m));
+	}
+	return dict_mapping(b->d, &m, &b->mappings[index]);
+}
+
+enum err otlp_mapping(struct otlp_builder *b, int32_t index, size_t location, uint32_t *ret)
+{
+	if (index == 0) {
+		*ret = 0;
+		return ERR_OK;
+	}
+	if (index < 0 || (size_t)index >= b->t->mappings.n)
+		return otlp_bad_index(b, "Location.mapping_index", index, "mapping_table",
+				      b->t->mappings.n, OTLP_LOCATION, location);
+	if (b->mappings[index] == NOT_YET)
+		TRY(build_mapping(b, (size_t)index));
+	*ret = b->mappings[index];
+	return ERR_OK;
+}
+
+static enum err location_attribute(struct otlp_builder *b, const struct otlp_attribute *a,
+				   struct str key, struct frame *f)
+{
+	if (a->value.type == ANY_STRING && str_eq(key, STR(ATTR_FRAME_TYPE)))
+		return otlp_text(b, a->value.text, &f->kind);
+	if (a->value.type == ANY_BOOL && str_eq(key, STR(ATTR_IS_FOLDED))) {
+		f->flags |= a->value.number ? FRAME_FOLDED : 0;
+		return ERR_OK;
+	}
+	notes_add(&b->out->notes, "attribute %.*s of a location is not kept",
+		  (int)(key.n < 80 ? key.n : 80), key.p);
+	return ERR_OK;
+}
+
+/* What all frames of a location have in common. */
+static enum err location_frame(struct otlp_builder *b, size_t index, struct frame *ret)
+{
+	const struct otlp_location *src = &b->t->locations.v[index];
+
+	*ret = (struct frame){.address = src->address};
+	TRY(otlp_mapping(b, src->mapping, index, &ret->mapping));
+	for (uint32_t i = 0; i < src->attributes.n; i++) {
+		const struct otlp_attribute *a;
+		struct str key;
+
+		TRY(otlp_attribute_at(b, src->attributes, i, "Location.attribute_indices",
+				      OTLP_LOCATION, index, &a, &key));
+		if (a)
+			TRY(location_attribute(b, a, key, ret));
+	}
+	return ERR_OK;
+}
+
+static enum err line_frame(struct otlp_builder *b, size_t location, const struct otlp_line *line,
+			   struct frame frame, bool inlined)
+{
+	uint32_t id;
+
+	frame.flags |= FRAME_HAS_LINE | (inlined ? FRAME_INLINED : 0);
+	frame.line = line->line;
+	if (line->column >= 0 && line->column <= UINT32_MAX)
+		frame.column = (uint32_t)line->column;
+	else
+		notes_add(&b->out->notes, "a column outside 0 … 4294967295 was dropped");
+	TRY(function_at(b, line->function, location, &frame.function));
+	TRY(dict_frame(b->d, &frame, &id));
+	return vec_push(&b->frames, id);
+}
+
+/* Lines are the inlined callee first, the function that is really there last. */
+static enum err build_location(struct otlp_builder *b, size_t index)
+{
+	const struct otlp_location *src = &b->t->locations.v[index];
+	struct otlp_range range = {(uint32_t)b->frames.n, src->lines.n};
+	struct frame shared;
+	uint32_t id;
+
+	if (src->lines.n > b->out->limits.max_depth) {
+		char place[96];
+
+		return fault_set(&b->out->fault, ERR_TOO_DEEP,
+				 "a location has %u lines, more than %u%s", src->lines.n,
+				 b->out->limits.max_depth,
+				 otlp_place(b, OTLP_LOCATION, index, place));
+	}
+	TRY(location_frame(b, index, &shared));
+	if (!src->lines.n) {
+		TRY(dict_frame(b->d, &shared, &id));
+		TRY(vec_push(&b->frames, id));
+		range.n = 1;
+	}
+	for (uint32_t i = 0; i < src->lines.n; i++)
+		TRY(line_frame(b, index, &b->t->lines.v[src->lines.at + i], shared,
+			       i + 1 < src->lines.n));
+	b->locations[index] = range;
+	return ERR_OK;
+}
+
+static enum err too_deep(struct otlp_builder *b, size_t stack, bool budget)
+{
+	char place[96];
+
+	otlp_place(b, OTLP_STACK, stack, place);
+	if (budget)
+		return fault_set(&b->out->fault, ERR_TOO_LARGE,
+				 "stacks expand to far more frames than an honest file has%s",
+				 place);
+	return fault_set(&b->out->fault, ERR_TOO_DEEP, "a stack has more than %u frames%s",
+			 b->out->limits.max_depth, place);
+}
+
+static enum err build_stack(struct otlp_builder *b, size_t index)
+{
+	struct otlp_range src = b->t->stacks.v[index];
+	const int32_t *indices = b->t->indices.v + src.at;
+
+	b->scratch.n = 0;
+	for (uint32_t i = 0; i < src.n; i++) {
+		struct otlp_range frames;
+
+		if (indices[i] < 0 || (size_t)indices[i] >= b->t->locations.n)
+			return otlp_bad_index(b, "Stack.location_indices", indices[i],
+					      "location_table", b->t->locations.n, OTLP_STACK,
+					      index);
+		if (!b->locations[indices[i]].n)
+			TRY(build_location(b, (size_t)indices[i]));
+		frames = b->locations[indices[i]];
+		if (b->scratch.n + frames.n > b->out->limits.max_depth)
+			return too_deep(b, index, false);
+		if (frames.n > b->frame_budget)
+			return too_deep(b, index, true);
+		b->frame_budget -= frames.n;
+		if (frames.n == 1)
+			TRY(vec_push(&b->scratch, b->frames.v[frames.at]));
+		else
+			TRY(vec_append(&b->scratch, b->frames.v + frames.at, frames.n));
+	}
+	return dict_stack(b->d, b->scratch.v, (uint32_t)b->scratch.n, &b->stacks[index]);
+}
+
+enum err otlp_stack(struct otlp_builder *b, int32_t index, size_t sample, uint32_t *ret)
+{
+	if (index == 0 && !b->t->stacks.n) {
+		*ret = 0;
+		return ERR_OK;
+	}
+	if (__builtin_expect(index < 0 || (size_t)index >= b->t->stacks.n, 0))
+		return otlp_bad_index(b, "Sample.stack_index", index, "stack_table", b->t->stacks.n,
+				      OTLP_SAMPLE, sample);
+	if (b->stacks[index] == NOT_YET)
+		TRY(build_stack(b, (size_t)index));
+	*ret = b->stacks[index];
+	return ERR_OK;
+}
+
+enum err otlp_link(struct otlp_builder *b, int32_t index, size_t sample, uint32_t *ret)
+{
+	if (index == 0) {
+		*ret = 0;
+		return ERR_OK;
+	}
+	if (index < 0 || (size_t)index >= b->t->links.n)
+		return otlp_bad_index(b, "Sample.link_index", index, "link_table", b->t->links.n,
+				      OTLP_SAMPLE, sample);
+	if (b->links[index] == NOT_YET)
+		TRY(dict_link(b->d, &b->t->links.v[index], &b->links[index]));
+	*ret = b->links[index];
+	return ERR_OK;
+}
+
+void otlp_note_zero_entries(struct otlp_builder *b)
+{
+	static const struct otlp_mapping no_mapping;
+	static const struct otlp_location no_location;
+	static const struct otlp_function no_function;
+	static const struct link no_link;
+	const struct otlp_tables *t = b->t;
+	const struct otlp_mapping *m = t->mappings.n ? t->mappings.v : &no_mapping;
+	const struct otlp_location *l = t->locations.n ? t->locations.v : &no_location;
+	const struct otlp_function *f = t->functions.n ? t->functions.v : &no_function;
+	const struct link *k = t->links.n ? t->links.v : &no_link;
+	const struct {
+		const char *table;
+		bool missing;
+	} tables[] = {
+		{"string_table", !t->strings.n || t->strings.v[0].n},
+		{"mapping_table",
+		 !t->mappings.n || m->start || m->limit || m->offset || m->file || m->attributes.n},
+		{"location_table", !t->locations.n || l->address || l->mapping || l->lines.n},
+		{"function_table",
+		 !t->functions.n || f->name || f->system_name || f->file || f->start_line},
+		{"link_table", !t->links.n || memcmp(k, &no_link, sizeof(no_link)) != 0},
+		{"attribute_table", !t->attributes.n || t->attributes.v[0].key},
+		{"stack_table", !t->stacks.n || t->stacks.v[0].n},
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (tables[i].missing)
+			notes_add(&b->out->notes, "%s lacks its zero entry", tables[i].table);
+}

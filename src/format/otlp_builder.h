@@ -1,0 +1,81 @@
+/*
+ * Tables -> model, between otlp_build*.c. Entries of the file's dictionary are interned when the
+ * first sample needs them and remembered by their index, so that an orphan costs nothing and a
+ * shared entry is checked once.
+ */
+#pragma once
+
+#include "format/otlp_fields.h"
+#include "format/otlp_tables.h"
+
+#define NOT_YET UINT32_MAX
+
+/* The most attributes one list may have. */
+#define OTLP_MAX_LABELS 4096
+
+struct otlp_set_memo {
+	struct otlp_range indices;
+	uint32_t set;
+};
+
+struct otlp_builder {
+	const struct otlp_tables *t;
+	struct reading *out;
+	struct dict *d;
+	struct arena arena; /* of the arrays below */
+
+	/* By index in the file's tables: the id in the dictionary, or NOT_YET. */
+	uint32_t *strings, *functions, *mappings, *links, *stacks;
+	struct otlp_range *locations;  /* in `frames`; n is 0 before the first use */
+	struct otlp_range *attributes; /* in `labels`; at is NOT_YET before the first use */
+	VEC(uint32_t) frames;
+	VEC(uint32_t) labels;
+	VEC(uint32_t) scratch;
+
+	/* Label sets by their list of attribute indices. */
+	VEC(struct otlp_set_memo) sets;
+	struct map set_index;
+
+	/* What references may still multiply: a small file must not become a large model. */
+	uint64_t frame_budget, text_budget;
+	uint64_t rows;
+	size_t payload_bytes;
+};
+
+/* otlp_build_dict.c. `kind` and `at` say whose field it is, for the message. */
+enum err otlp_bad_index(const struct otlp_builder *b, const char *field, int64_t index,
+			const char *table, size_t size, enum otlp_kind kind, size_t at);
+/* Where entry `at` is: " (byte 12)", or nothing when that is not known. */
+const char *otlp_place(const struct otlp_builder *b, enum otlp_kind kind, size_t at,
+		       char place[96]);
+enum err otlp_spend_text(struct otlp_builder *b, size_t n) MUST_CHECK;
+enum err otlp_text(struct otlp_builder *b, struct str text, uint32_t *ret) MUST_CHECK;
+enum err otlp_string(struct otlp_builder *b, int32_t index, const char *field, enum otlp_kind kind,
+		     size_t at, uint32_t *ret) MUST_CHECK;
+enum err otlp_stack(struct otlp_builder *b, int32_t index, size_t sample, uint32_t *ret) MUST_CHECK;
+enum err otlp_link(struct otlp_builder *b, int32_t index, size_t sample, uint32_t *ret) MUST_CHECK;
+enum err otlp_mapping(struct otlp_builder *b, int32_t index, size_t location,
+		      uint32_t *ret) MUST_CHECK;
+void otlp_note_zero_entries(struct otlp_builder *b);
+
+/* otlp_build_labels.c */
+enum err otlp_attribute_at(const struct otlp_builder *b, struct otlp_range list, uint32_t i,
+			   const char *field, enum otlp_kind kind, size_t at,
+			   const struct otlp_attribute **ret, struct str *ret_key) MUST_CHECK;
+enum err otlp_sample_labels(struct otlp_builder *b, const struct otlp_sample *s, size_t at,
+			    uint32_t *ret) MUST_CHECK;
+enum err otlp_pair_labels(struct otlp_builder *b, const struct otlp_pair *pairs, uint32_t n,
+			  uint32_t *ret) MUST_CHECK;
+/* One label from a value; arrays and lists become JSON text. */
+enum err otlp_label(struct otlp_builder *b, uint32_t key, uint32_t unit,
+		    const struct otlp_any *value, uint32_t *ret) MUST_CHECK;
+/* A set of up to OTLP_MAX_LABELS labels in any order. May reorder them. */
+enum err otlp_label_set(struct otlp_builder *b, uint32_t *labels, size_t n,
+			uint32_t *ret) MUST_CHECK;
+
+/* otlp_build_profile.c: what the profile says of itself, apart from its rows. */
+enum err otlp_profile_header(struct otlp_builder *b, const struct otlp_profile *src, size_t at,
+			     const struct otlp_scope *scope, struct profile *dst) MUST_CHECK;
+/* The profile's own content when it only carries another format's bytes. */
+enum err otlp_payload(struct otlp_builder *b, const struct otlp_profile *src, uint32_t resource,
+		      bool *ret_taken) MUST_CHECK;

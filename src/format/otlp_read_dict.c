@@ -1,0 +1,290 @@
+/*
+ * The dictionary of an OTLP message: two walks, strings first, because values may refer to them.
+ * Entries are decoded as they are; otlp_build checks what they refer to.
+ */
+#include "format/otlp_decode.h"
+
+enum err otlp_read_indices(struct otlp_decoder *d, const struct pb *c, struct otlp_range *range,
+			   const char *what)
+{
+	struct otlp_tables *t = d->t;
+	const uint8_t *p, *end;
+	uint64_t value;
+
+	if (!range->n)
+		range->at = (uint32_t)t->indices.n;
+	else if (range->at + range->n != t->indices.n)
+		return fault_set(&d->out->fault, ERR_CORRUPT,
+				 "%s at byte %zu comes in pieces with other lists between them",
+				 what, pb_offset(c));
+	if (c->type == PB_VARINT) {
+		range->n++;
+		return vec_push(&t->indices, otlp_index(c->value));
+	}
+	WANT(d, c, PB_BYTES, what);
+	/* An index takes at least a byte. */
+	TRY(vec_reserve(&t->indices, c->bytes.n));
+	p = (const uint8_t *)c->bytes.p;
+	end = p + c->bytes.n;
+	while (p < end) {
+		if (!pb_varint(&p, end, &value))
+			return otlp_malformed(d, c, what);
+		t->indices.v[t->indices.n++] = otlp_index(value);
+	}
+	range->n = (uint32_t)t->indices.n - range->at;
+	return ERR_OK;
+}
+
+static enum err read_mapping(struct otlp_decoder *d, const struct pb *at)
+{
+	struct otlp_mapping m = {0};
+	struct pb c = pb_sub(at);
+
+	while (pb_next(&c)) {
+		if (c.field == MAPPING_ATTRIBUTES) {
+			TRY(otlp_read_indices(d, &c, &m.attributes, "Mapping.attribute_indices"));
+			continue;
+		}
+		if (c.field > MAPPING_ATTRIBUTES)
+			continue;
+		WANT(d, &c, PB_VARINT, "a number of a Mapping");
+		switch (c.field) {
+		case MAPPING_START:
+			m.start = c.value;
+			break;
+		case MAPPING_LIMIT:
+			m.limit = c.value;
+			break;
+		case MAPPING_OFFSET:
+			m.offset = c.value;
+			break;
+		case MAPPING_FILE:
+			m.file = otlp_index(c.value);
+			break;
+		}
+	}
+	if (c.failed)
+		return otlp_malformed(d, &c, "Mapping");
+	PUSH(d, &d->t->mappings, m, "mapping_table");
+	return ERR_OK;
+}
+
+static enum err read_line(struct otlp_decoder *d, const struct pb *at)
+{
+	struct otlp_line line = {0};
+	struct pb c = pb_sub(at);
+
+	while (pb_next(&c)) {
+		if (c.field > LINE_COLUMN)
+			continue;
+		WANT(d, &c, PB_VARINT, "a number of a Line");
+		if (c.field == LINE_FUNCTION)
+			line.function = otlp_index(c.value);
+		else if (c.field == LINE_LINE)
+			line.line = (int64_t)c.value;
+		else
+			line.column = (int64_t)c.value;
+	}
+	if (c.failed)
+		return otlp_malformed(d, &c, "Line");
+	PUSH(d, &d->t->lines, line, "lines");
+	return ERR_OK;
+}
+
+static enum err read_location(struct otlp_decoder *d, const struct pb *at)
+{
+	struct otlp_location l = {.lines.at = (uint32_t)d->t->lines.n};
+	struct pb c = pb_sub(at);
+
+	while (pb_next(&c)) {
+		switch (c.field) {
+		case LOCATION_MAPPING:
+			WANT(d, &c, PB_VARINT, "Location.mapping_index");
+			l.mapping = otlp_index(c.value);
+			break;
+		case LOCATION_ADDRESS:
+			WANT(d, &c, PB_VARINT, "Location.address");
+			l.address = c.value;
+			break;
+		case LOCATION_LINES:
+			WANT(d, &c, PB_BYTES, "Location.lines");
+			TRY(read_line(d, &c));
+			break;
+		case LOCATION_ATTRIBUTES:
+			TRY(otlp_read_indices(d, &c, &l.attributes, "Location.attribute_indices"));
+			break;
+		}
+	}
+	if (c.failed)
+		return otlp_malformed(d, &c, "Location");
+	l.lines.n = (uint32_t)d->t->lines.n - l.lines.at;
+	PUSH(d, &d->t->locations, l, "location_table");
+	return ERR_OK;
+}
+
+static enum err read_function(struct otlp_decoder *d, const struct pb *at)
+{
+	struct otlp_function f = {0};
+	struct pb c = pb_sub(at);
+
+	while (pb_next(&c)) {
+		if (c.field > FUNCTION_START_LINE)
+			continue;
+		WANT(d, &c, PB_VARINT, "a number of a Function");
+		switch (c.field) {
+		case FUNCTION_NAME:
+			f.name = otlp_index(c.value);
+			break;
+		case FUNCTION_SYSTEM_NAME:
+			f.system_name = otlp_index(c.value);
+			break;
+		case FUNCTION_FILE:
+			f.file = otlp_index(c.value);
+			break;
+		default:
+			f.start_line = (int64_t)c.value;
+		}
+	}
+	if (c.failed)
+		return otlp_malformed(d, &c, "Function");
+	PUSH(d, &d->t->functions, f, "function_table");
+	return ERR_OK;
+}
+
+/* An id of no bytes is how some senders write the zero entry; any other length is a mistake. */
+static enum err read_id(struct otlp_decoder *d, const struct pb *c, uint8_t *id, size_t length,
+			const char *what)
+{
+	WANT(d, c, PB_BYTES, what);
+	if (c->bytes.n && c->bytes.n != length)
+		return fault_set(&d->out->fault, ERR_CORRUPT,
+				 "%s at byte %zu has %zu bytes, expected %zu", what, pb_offset(c),
+				 c->bytes.n, length);
+	if (c->bytes.n)
+		memcpy(id, c->bytes.p, length);
+	return ERR_OK;
+}
+
+static enum err read_link(struct otlp_decoder *d, const struct pb *at)
+{
+	struct link link = {0};
+	struct pb c = pb_sub(at);
+
+	while (pb_next(&c)) {
+		if (c.field == LINK_TRACE_ID)
+			TRY(read_id(d, &c, link.trace_id, sizeof(link.trace_id), "Link.trace_id"));
+		else if (c.field == LINK_SPAN_ID)
+			TRY(read_id(d, &c, link.span_id, sizeof(link.span_id), "Link.span_id"));
+	}
+	if (c.failed)
+		return otlp_malformed(d, &c, "Link");
+	PUSH(d, &d->t->links, link, "link_table");
+	return ERR_OK;
+}
+
+static enum err read_attribute(struct otlp_decoder *d, const struct pb *at)
+{
+	struct otlp_attribute a = {0};
+	struct pb c = pb_sub(at);
+
+	while (pb_next(&c)) {
+		switch (c.field) {
+		case ATTRIBUTE_KEY:
+			WANT(d, &c, PB_VARINT, "KeyValueAndUnit.key_strindex");
+			a.key = otlp_index(c.value);
+			break;
+		case ATTRIBUTE_VALUE:
+			WANT(d, &c, PB_BYTES, "KeyValueAndUnit.value");
+			TRY(otlp_read_any(d, &c, 0, &a.value));
+			break;
+		case ATTRIBUTE_UNIT:
+			WANT(d, &c, PB_VARINT, "KeyValueAndUnit.unit_strindex");
+			a.unit = otlp_index(c.value);
+			break;
+		}
+	}
+	if (c.failed)
+		return otlp_malformed(d, &c, "KeyValueAndUnit");
+	PUSH(d, &d->t->attributes, a, "attribute_table");
+	return ERR_OK;
+}
+
+static enum err read_stack(struct otlp_decoder *d, const struct pb *at)
+{
+	struct otlp_range locations = {0};
+	struct pb c = pb_sub(at);
+
+	while (pb_next(&c))
+		if (c.field == STACK_LOCATIONS)
+			TRY(otlp_read_indices(d, &c, &locations, "Stack.location_indices"));
+	if (c.failed)
+		return otlp_malformed(d, &c, "Stack");
+	PUSH(d, &d->t->stacks, locations, "stack_table");
+	return ERR_OK;
+}
+
+static enum err read_string(struct otlp_decoder *d, const struct pb *c)
+{
+	if (c->bytes.n > d->out->limits.max_string)
+		return fault_set(&d->out->fault, ERR_TOO_LARGE,
+				 "string_table[%zu] at byte %zu has %zu bytes, more than %u",
+				 d->t->strings.n, pb_offset(c), c->bytes.n,
+				 d->out->limits.max_string);
+	PUSH(d, &d->t->strings, c->bytes, "string_table");
+	return ERR_OK;
+}
+
+static enum err read_entry(struct otlp_decoder *d, const struct pb *c)
+{
+	switch (c->field) {
+	case DICTIONARY_MAPPINGS:
+		return read_mapping(d, c);
+	case DICTIONARY_LOCATIONS:
+		return read_location(d, c);
+	case DICTIONARY_FUNCTIONS:
+		return read_function(d, c);
+	case DICTIONARY_LINKS:
+		return read_link(d, c);
+	case DICTIONARY_ATTRIBUTES:
+		return read_attribute(d, c);
+	case DICTIONARY_STACKS:
+		return read_stack(d, c);
+	default:
+		return ERR_OK;
+	}
+}
+
+static enum err walk_dictionary(struct otlp_decoder *d, const struct pb *at, bool strings)
+{
+	struct pb c = pb_sub(at);
+
+	while (pb_next(&c)) {
+		if (c.field > DICTIONARY_STACKS)
+			continue;
+		WANT(d, &c, PB_BYTES, "a table of the ProfilesDictionary");
+		if (strings && c.field == DICTIONARY_STRINGS)
+			TRY(read_string(d, &c));
+		else if (!strings && c.field != DICTIONARY_STRINGS)
+			TRY(read_entry(d, &c));
+	}
+	return c.failed ? otlp_malformed(d, &c, "ProfilesDictionary") : ERR_OK;
+}
+
+/* A message may hold its dictionary in pieces: as protobuf says, they are one. */
+enum err otlp_read_dictionary(struct otlp_decoder *d)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		struct pb c = otlp_walk(d);
+
+		while (pb_next(&c)) {
+			if (c.field != DATA_DICTIONARY)
+				continue;
+			WANT(d, &c, PB_BYTES, "ProfilesData.dictionary");
+			d->t->has_dictionary = true;
+			TRY(walk_dictionary(d, &c, pass == 0));
+		}
+		if (c.failed)
+			return otlp_malformed(d, &c, "ProfilesData");
+	}
+	return ERR_OK;
+}
