@@ -78,10 +78,20 @@ static void execution_setting(struct jfr_settings *s, struct str name, struct st
 
 	if (str_eq(name, STR("period")) && ns)
 		s->execution_ns = ns;
-	if (str_eq(name, STR("interval")))
+	if (str_eq(name, STR("interval"))) {
+		s->async_profiler = true;
 		s->counter_interval = s->execution_ns = ns;
+	}
 	if (str_eq(name, STR("wall")))
 		s->wall_ns = ns ? ns : ASYNC_WALL_NS;
+}
+
+/* The JDK has no settings of this event; which ones async-profiler has depends on its version. */
+static void recording_setting(struct jfr_settings *s, struct str name, struct str value)
+{
+	s->async_profiler = true;
+	if (str_eq(name, STR("event")))
+		async_event(s, value);
 }
 
 static enum err apply(struct jfr_reader *r, const struct jfr_value *slots)
@@ -107,10 +117,8 @@ static enum err apply(struct jfr_reader *r, const struct jfr_value *slots)
 		execution_setting(s, name, value);
 	else if (str_eq(event, STR("jdk.NativeMethodSample")) && str_eq(name, STR("period")))
 		s->native_ns = period_ns(value);
-	else if (str_eq(event, STR("jdk.ActiveRecording")) && str_eq(name, STR("engine")))
-		s->async_profiler = true;
-	else if (str_eq(event, STR("jdk.ActiveRecording")) && str_eq(name, STR("event")))
-		async_event(s, value);
+	else if (str_eq(event, STR("jdk.ActiveRecording")))
+		recording_setting(s, name, value);
 	return ERR_OK;
 }
 
