@@ -77,6 +77,7 @@ static void path_text(const struct json *j, char *out, size_t size)
 		snprintf(out + n, size - n, "…");
 }
 
+PRINTF_LIKE(4, 0)
 static enum err fail(struct json *j, size_t offset, enum err code, const char *format, va_list args)
 {
 	char path[160], text[240];
