@@ -1,7 +1,7 @@
 /*
  * vestal convert: any format in, any format out.
  */
-#include "cli/sink.h"
+#include "cli/export.h"
 #include "cli/view.h"
 
 struct convert_options {
@@ -51,54 +51,6 @@ static void set_defaults(void *options)
 	o->view.keep_all = true;
 }
 
-static int unknown_target(const struct invocation *in, const char *word)
-{
-	const char *names[FORMAT_COUNT_], *near;
-	size_t n = 0;
-
-	for (unsigned i = 0; i < FORMAT_COUNT_; i++)
-		if (formats[i].write)
-			names[n++] = formats[i].name;
-	near = nearest_word(str_of(word), names, n);
-	if (near)
-		return complain_usage(in, "--to %s: no such format (did you mean %s?)", word, near);
-	return complain_usage(in, "--to %s: no such format (vestal help formats lists them)", word);
-}
-
-/* x.folded.gz is folded, compressed. */
-static struct str without_compression(struct str path)
-{
-	if (str_ends(path, STR(".gz")))
-		path.n -= 3;
-	else if (str_ends(path, STR(".zst")))
-		path.n -= 4;
-	return path;
-}
-
-static int choose_target(const struct invocation *in, const struct convert_options *o,
-			 const struct format **ret)
-{
-	struct str path = str_of(o->output.path);
-	const struct format *f;
-
-	if (o->to) {
-		f = format_by_name(str_of(o->to));
-		if (!f)
-			return unknown_target(in, o->to);
-	} else {
-		f = format_by_path(path);
-		if (!f)
-			f = format_by_path(without_compression(path));
-		if (!f)
-			return complain_usage(in, "-o %s: the name does not say a format: add --to",
-					      o->output.path);
-	}
-	if (!f->write)
-		return complain_usage(in, "%s files can be read but not written", f->name);
-	*ret = f;
-	return EXIT_OK;
-}
-
 static int compression(const struct invocation *in, const struct convert_options *o, int *ret)
 {
 	struct str path = str_of(o->output.path);
@@ -122,31 +74,9 @@ struct target {
 static int write_list(const struct convert_options *o, const struct target *to,
 		      const struct profile_list *list, int type)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT((size_t)1 << 34);
 	struct writing w = {.list = list, .type = type, .compress = to->compress};
-	enum err e = format_write(to->format, &w, &out);
 
-	vec_for_each (note, &w.notes.list) {
-		if (note->count > 1)
-			say(&o->common, "%s: %s (%llu times)", to->format->name, note->text,
-			    (unsigned long long)note->count);
-		else
-			say(&o->common, "%s: %s", to->format->name, note->text);
-	}
-	notes_release(&w.notes);
-	if (e)
-		return complain(status_of(e), "%s: %s", to->format->name, w.fault.text);
-	if (to->compress > 0 && out.n >= 4 && !to->format->binary &&
-	    memcmp(out.data, "\x1f\x8b", 2) != 0 && memcmp(out.data, "\x28\xb5\x2f\xfd", 4) != 0) {
-		CLEANUP(buf_release) struct buf packed = BUF_INIT((size_t)1 << 34);
-
-		e = to->compress == 1 ? compress_gzip(buf_view(&out), 6, &packed)
-				      : compress_zstd(buf_view(&out), 3, &packed);
-		if (e)
-			return complain(status_of(e), "compressing: %s", err_text(e));
-		return sink_save(&o->output, &packed);
-	}
-	return sink_save(&o->output, &out);
+	return export_write(&o->common, &o->output, to->format, &w, NULL);
 }
 
 static bool wants_filter(const struct view_options *v)
@@ -203,7 +133,7 @@ static int run(struct invocation *in)
 		return complain_usage(in, "which profile? vestal convert FILE -o OUT");
 	if (!o->output.path)
 		return complain_usage(in, "where to? -o FILE, or -o - --to FORMAT");
-	status = choose_target(in, o, &to.format);
+	status = export_format(in, o->to, o->output.path, &to.format);
 	if (!status)
 		status = compression(in, o, &to.compress);
 	if (!status)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/diff_report.h"
+#include "cli/export.h"
 #include "cli/table.h"
 #include "cli/term.h"
 #include "cli/units.h"
@@ -191,7 +192,6 @@ static int build(struct diff_report *r)
 
 static int write_html(const struct diff_report *r)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT((size_t)1 << 32);
 	const struct diff_cli_options *o = r->o;
 	struct profile *one[] = {r->sides[1].profile};
 	struct profile_list list = {.v = one, .n = 1};
@@ -203,13 +203,8 @@ static int write_html(const struct diff_report *r)
 		.baseline = r->sides[0].profile,
 		.baseline_title = r->sides[0].in.sources.v[0].name,
 	};
-	enum err e = format_write(&formats[FORMAT_HTML], &w, &out);
-	int status;
+	int status = export_write(&o->common, &o->html, &formats[FORMAT_HTML], &w, NULL);
 
-	notes_release(&w.notes);
-	if (e)
-		return complain(status_of(e), "html: %s", w.fault.text);
-	status = sink_save(&o->html, &out);
 	if (!status && strcmp(o->html.path, "-") != 0)
 		say(&o->common, "wrote %s: open it in any browser", o->html.path);
 	return status;

@@ -1,7 +1,7 @@
 /*
  * vestal flame: a flame graph as one file that opens anywhere.
  */
-#include "cli/sink.h"
+#include "cli/export.h"
 #include "cli/view.h"
 
 struct flame_options {
@@ -69,7 +69,6 @@ static int choose_format(const struct invocation *in, const struct flame_options
 static int write_flame(const struct flame_options *o, const struct view *v,
 		       const struct format *format)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT((size_t)1 << 32);
 	struct profile *one[] = {v->profile};
 	struct profile_list list = {.v = one, .n = 1};
 	struct writing w = {
@@ -79,18 +78,12 @@ static int write_flame(const struct flame_options *o, const struct view *v,
 		.compress = -1,
 		.min_share = o->min_share,
 	};
-	enum err e = format_write(format, &w, &out);
-	int status;
+	size_t bytes;
+	int status = export_write(&o->common, &o->output, format, &w, &bytes);
 
-	vec_for_each (note, &w.notes.list)
-		say(&o->common, "%s", note->text);
-	notes_release(&w.notes);
-	if (e)
-		return complain(status_of(e), "%s: %s", format->name, w.fault.text);
-	status = sink_save(&o->output, &out);
 	if (!status && strcmp(o->output.path, "-") != 0)
 		say(&o->common, "wrote %s (%zu kB): open it in any browser, it needs no network",
-		    o->output.path, (out.n + 1023) / 1024);
+		    o->output.path, (bytes + 1023) / 1024);
 	return status;
 }
 

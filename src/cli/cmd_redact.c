@@ -2,8 +2,8 @@
  * vestal redact: take out of a profile what must not leave the house.
  */
 #include "base/hash.h"
+#include "cli/export.h"
 #include "cli/input.h"
-#include "cli/sink.h"
 
 struct redact_cli_options {
 	struct common_options common;
@@ -45,18 +45,13 @@ static void set_defaults(void *options)
 	input_defaults(&((struct redact_cli_options *)options)->input);
 }
 
+/* By --to or by name; stdout and odd names get the format of the input. */
 static int choose_target(const struct invocation *in, const struct redact_cli_options *o,
 			 const struct format **ret)
 {
-	const struct format *f =
-		o->to ? format_by_name(str_of(o->to)) : format_by_path(str_of(o->output.path));
-
-	if (!f && o->to)
-		return complain_usage(in, "--to %s: no such format (vestal help formats)", o->to);
-	if (f && !f->write)
-		return complain_usage(in, "%s files can be read but not written", f->name);
-	*ret = f; /* none: the format of the input */
-	return EXIT_OK;
+	if (!o->to && !format_by_path(str_of(o->output.path)))
+		return EXIT_OK;
+	return export_format(in, o->to, o->output.path, ret);
 }
 
 struct redacted {
@@ -85,17 +80,9 @@ static enum err redact_all(const struct inputs *in, const struct redact_options 
 static int write_redacted(const struct redact_cli_options *o, const struct format *format,
 			  const struct redacted *r)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT((size_t)1 << 34);
 	struct writing w = {.list = &r->list, .type = -1, .compress = -1};
-	enum err e = format_write(format, &w, &out);
-	int status;
+	int status = export_write(&o->common, &o->output, format, &w, NULL);
 
-	vec_for_each (note, &w.notes.list)
-		say(&o->common, "%s: %s", format->name, note->text);
-	notes_release(&w.notes);
-	if (e)
-		return complain(status_of(e), "%s: %s", format->name, w.fault.text);
-	status = sink_save(&o->output, &out);
 	if (!status)
 		say(&o->common, "redacted %u names, %u files, %u label values, %u comments",
 		    r->result.names, r->result.files, r->result.labels, r->result.comments);

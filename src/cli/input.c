@@ -147,8 +147,11 @@ static int input_failed(const char *name, enum err e, const struct fault *fault)
 
 	if (fetch_is_url(str_of(name)) && e == ERR_NO_PERMISSION)
 		status = EXIT_DENIED;
+	if (e == ERR_BAD_ARGUMENT) /* a directory */
+		status = EXIT_NO_INPUT;
 	if (str_starts(str_of(text), str_of(name)))
-		return complain(status, "%s", text);
+		return complain(status, "%s%s", text,
+				e == ERR_TOO_LARGE ? " (raise --max-bytes)" : "");
 	return complain(status, "%s: %s", name, text);
 }
 
