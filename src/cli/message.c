@@ -21,6 +21,7 @@ const struct option common_table[] = {
 };
 
 /* File names and names from files may hold anything: no control character reaches a terminal. */
+PRINTF_LIKE(2, 0)
 static void put_line(const char *prefix, const char *format, va_list args)
 {
 	CLEANUP(buf_release) struct buf raw = BUF_INIT(1 << 16);

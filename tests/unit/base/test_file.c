@@ -108,8 +108,7 @@ TEST(a_file_of_exactly_the_ceiling_is_read_and_one_byte_more_refused)
 TEST(a_file_that_says_nothing_of_its_size_is_read)
 {
 	CLEANUP(buf_release)
-	struct buf b = BUF_INIT(1 << 20),
-		   none = BUF_INIT(100), small = BUF_INIT(10);
+	struct buf b = BUF_INIT(1 << 20), none = BUF_INIT(100), small = BUF_INIT(10);
 
 	CHECK_OK(file_read("/proc/self/maps", &b, NULL));
 	CHECK(b.n > 100 && str_search(buf_view(&b), STR("test_file")) < b.n);
