@@ -145,7 +145,7 @@ static enum err resolve(struct pprof_file *f, const struct id_table *ids, uint64
 enum err pprof_location_frame(struct pprof_file *f, const struct pprof_raw_location *l, size_t line,
 			      struct frame *ret)
 {
-	const struct pprof_raw_line *raw = &f->raw_lines.v[line];
+	const struct pprof_raw_line *raw;
 
 	*ret = (struct frame){
 		.address = l->address,
@@ -155,6 +155,7 @@ enum err pprof_location_frame(struct pprof_file *f, const struct pprof_raw_locat
 		    &ret->mapping));
 	if (line >= f->raw_lines.n)
 		return ERR_OK;
+	raw = &f->raw_lines.v[line];
 	ret->flags |= FRAME_HAS_LINE | (line + 1 < f->raw_lines.n ? FRAME_INLINED : 0);
 	ret->line = (int64_t)raw->line;
 	ret->column = raw->column <= UINT32_MAX ? (uint32_t)raw->column : 0;

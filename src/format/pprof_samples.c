@@ -265,8 +265,10 @@ static enum err scan_any_sample(struct sample_reader *r, struct sample *s, int64
 	*s = (struct sample){.message = s->message};
 	while (pb_next(&c)) {
 		if (c.field == PPROF_SAMPLE_LOCATION) {
-			if (c.type != PB_BYTES || s->ids)
+			if (c.type != PB_BYTES || s->ids) {
 				s->scattered = true;
+				continue;
+			}
 			s->ids = (const uint8_t *)c.bytes.p;
 			s->ids_end = s->ids + c.bytes.n;
 		} else if (c.field == PPROF_SAMPLE_VALUE) {
