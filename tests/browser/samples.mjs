@@ -62,17 +62,24 @@ export function large(boxes, adversarial = false) {
     for (let i = 0; i < wide; i++) samples.push({ stack: Array.from({ length: rows }, (_, d) => names[(i + d * 7) % 2000]).map((f, d) => ({ ...f, line: d === 0 ? i : f.line, name: d === 0 ? `t${i}` : f.name })), values: [1] });
     return samples;
   }
+  // A callee depends on its caller: mostly the first of a few, rarely any of them.
   let made = 0;
+  const known = new Set();
   while (made < boxes) {
-    const depth = 5 + Math.floor(random() * random() * 50);
+    const depth = 4 + Math.floor(random() * random() * 60);
     const stack = [];
-    let f = Math.floor(random() * 40);
+    let f = Math.floor(random() ** 3 * 12);
+    let path = 0;
     for (let d = 0; d < depth; d++) {
       stack.push(names[f]);
-      f = random() < 0.7 ? (f * 31 + d + 1) % 2000 : Math.floor(random() * 2000);
+      path = (Math.imul(path, 31) + f + 1) | 0;
+      if (!known.has(path)) {
+        known.add(path);
+        made++;
+      }
+      f = (f * 7 + 1 + Math.floor(random() ** 4 * 9)) % 2000;
     }
     samples.push({ stack, values: [1 + Math.floor(random() * 1000)] });
-    made += depth * 0.62;
   }
   return samples;
 }

@@ -82,15 +82,18 @@ export function hash(text: string): number {
   return (h ^ (h >>> 12)) >>> 0;
 }
 
-// Warm hues for the three heaviest modules, the rest of the wheel for the others.
-const WARM = [24, 44, 346];
-const HUES = [24, 172, 262, 44, 346, 205, 12, 300, 58, 188, 236, 160];
-
-interface Tint {
+export interface Tint {
   hue: number;
   // Factor on the palette's saturation: what is not the user's own code is calmer.
   calm: number;
 }
+
+// Warm hues for the three heaviest modules, the rest of the wheel for the others; loud hues calmer.
+const WARM: Tint[] = [[24, 1], [44, 0.95], [6, 0.78]].map(([hue, calm]) => ({ hue, calm }));
+const WHEEL: Tint[] = [
+  ...WARM,
+  ...[[172, 0.72], [262, 0.46], [340, 0.5], [205, 0.66], [58, 0.7], [300, 0.34], [188, 0.66], [232, 0.46], [150, 0.5]].map(([hue, calm]) => ({ hue, calm })),
+];
 
 // Modules everybody shares keep one colour everywhere.
 function sharedTint(module: string, kind: string): Tint | undefined {
@@ -101,36 +104,30 @@ function sharedTint(module: string, kind: string): Tint | undefined {
   return undefined;
 }
 
-export interface ModuleTint {
-  module: string;
-  tint: Tint;
-}
-
 // The hue of each module: from its name, moved on when a heavier module already took it.
 export function tints(model: Model): { frames: Tint[]; modules: Map<string, Tint> } {
   const { vft } = model;
+  const own = new Float64Array(vft.frames.count);
+  for (let i = 0; i < vft.nodes; i++) own[vft.frame[i]] += vft.self[0][i];
   const weight = new Map<string, number>();
-  for (let i = 0; i < vft.nodes; i++) {
-    const frame = vft.frame[i];
-    if (model.pruned[frame] || frame === 0 || sharedTint(model.module(frame), model.kind(frame))) continue;
-    const key = moduleKey(model, frame);
-    let own = 0;
-    for (const column of vft.self) own += column[i] / (column.length || 1);
-    weight.set(key, (weight.get(key) ?? 0) + own);
+  for (let f = 1; f < vft.frames.count; f++) {
+    if (model.pruned[f] || sharedTint(model.module(f), model.kind(f))) continue;
+    const key = moduleKey(model, f);
+    weight.set(key, (weight.get(key) ?? 0) + own[f]);
   }
   const modules = new Map<string, Tint>();
-  const taken = new Set<number>();
+  const taken = new Set<Tint>();
   for (const [key] of [...weight].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))) {
-    const list = taken.size < WARM.length ? WARM : HUES;
+    const list = taken.size < WARM.length ? WARM : WHEEL;
     let at = hash(key) % list.length;
-    if (taken.size < HUES.length) while (taken.has(list[at])) at = (at + 1) % list.length;
+    if (taken.size < WHEEL.length) while (taken.has(list[at])) at = (at + 1) % list.length;
     taken.add(list[at]);
-    modules.set(key, { hue: list[at], calm: 1 });
+    modules.set(key, list[at]);
   }
   const frames: Tint[] = [];
   for (let f = 0; f < vft.frames.count; f++) {
     const key = moduleKey(model, f);
-    const tint = sharedTint(model.module(f), model.kind(f)) ?? modules.get(key) ?? { hue: HUES[0], calm: 1 };
+    const tint = sharedTint(model.module(f), model.kind(f)) ?? modules.get(key) ?? WARM[0];
     modules.set(key, tint);
     frames.push(f === 0 ? { hue: 30, calm: 0.22 } : tint);
   }

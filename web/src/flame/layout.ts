@@ -16,28 +16,40 @@ export interface Layout {
   slotOf: Uint32Array;
 }
 
-// Stable counting sort of `order` by key.
-function sortBy(order: Uint32Array, key: (item: number) => number, keys: number): Uint32Array {
+// Stable counting sort of `order` by the key of each item.
+function sortBy(order: Uint32Array, key: Uint32Array, keys: number): Uint32Array {
   const start = new Uint32Array(keys + 1);
-  for (let i = 0; i < order.length; i++) start[key(order[i]) + 1]++;
+  for (let i = 0; i < key.length; i++) start[key[i] + 1]++;
   for (let k = 0; k < keys; k++) start[k + 1] += start[k];
   const sorted = new Uint32Array(order.length);
-  for (let i = 0; i < order.length; i++) sorted[start[key(order[i])]++] = order[i];
+  for (let i = 0; i < order.length; i++) {
+    const item = order[i];
+    sorted[start[key[item]]++] = item;
+  }
   return sorted;
 }
 
-// Nodes grouped by parent, siblings in the wanted order.
+// Nodes grouped by parent, siblings in the wanted order; the root comes first.
 function siblings(tree: Tree, nameRank: Uint32Array, order: Order): Uint32Array {
-  let nodes = new Uint32Array(tree.count);
-  for (let i = 0; i < tree.count; i++) nodes[i] = i;
-  nodes = sortBy(nodes, (i) => nameRank[tree.frame[i]], nameRank.length) as Uint32Array<ArrayBuffer>;
+  const { count, frame, parent } = tree;
+  const key = new Uint32Array(count);
+  const identity = new Uint32Array(count);
+  for (let i = 0; i < count; i++) {
+    identity[i] = i;
+    key[i] = nameRank[frame[i]];
+  }
+  let nodes = sortBy(identity, key, nameRank.length);
   if (order === "weight") {
     // The bits of a positive float sort like the float; inverted, they sort it downwards.
     const bits = new Uint32Array(Float32Array.from(tree.weight).buffer);
-    nodes = sortBy(nodes, (i) => ~bits[i] & 0xffff, 0x10000) as Uint32Array<ArrayBuffer>;
-    nodes = sortBy(nodes, (i) => (~bits[i] >>> 16) & 0xffff, 0x10000) as Uint32Array<ArrayBuffer>;
+    for (let i = 0; i < count; i++) key[i] = ~bits[i] & 0xffff;
+    nodes = sortBy(nodes, key, 0x10000);
+    for (let i = 0; i < count; i++) key[i] = (~bits[i] >>> 16) & 0xffff;
+    nodes = sortBy(nodes, key, 0x10000);
   }
-  return sortBy(nodes, (i) => (i === 0 ? 0 : tree.parent[i] + 1), tree.count + 1);
+  for (let i = 1; i < count; i++) key[i] = parent[i] + 1;
+  key[0] = 0;
+  return sortBy(nodes, key, count + 1);
 }
 
 export function layout(tree: Tree, nameRank: Uint32Array, order: Order): Layout {
@@ -57,26 +69,22 @@ export function layout(tree: Tree, nameRank: Uint32Array, order: Order): Layout 
   const x0 = new Float64Array(count);
   const x1 = new Float64Array(count);
   const slotOf = new Uint32Array(count);
-  const fill = rowStart.slice();
   const scale = weight[0] > 0 ? 1 / weight[0] : 0;
-  const place = (n: number, left: number): void => {
-    const slot = fill[depth[n]]++;
-    node[slot] = n;
-    slotOf[n] = slot;
-    x0[slot] = left;
-    x1[slot] = left + weight[n] * scale;
-  };
-  // A parent's row is complete before its children's row begins: rows come out sorted by x.
-  place(0, 0);
-  for (let d = 0; d + 1 < rows; d++)
-    for (let slot = rowStart[d]; slot < rowStart[d + 1]; slot++) {
-      let left = x0[slot];
-      const n = node[slot];
-      for (let c = firstChild[n]; c < firstChild[n + 1]; c++) {
-        place(sorted[c], left);
-        left = x1[slotOf[sorted[c]]];
-      }
+  x1[0] = weight[0] * scale;
+  // Parents in order give children in order: every row comes out sorted, slots are handed out in turn.
+  let next = 1;
+  for (let slot = 0; slot < count; slot++) {
+    const n = node[slot];
+    let left = x0[slot];
+    for (let c = firstChild[n]; c < firstChild[n + 1]; c++) {
+      const child = sorted[c];
+      node[next] = child;
+      slotOf[child] = next;
+      x0[next] = left;
+      x1[next] = left += weight[child] * scale;
+      next++;
     }
+  }
   return { rows, rowStart, node, x0, x1, slotOf };
 }
 

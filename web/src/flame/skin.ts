@@ -1,5 +1,5 @@
 // The colour of every box, from what the reader asked: modules, a search, a diff, one function.
-import { diffColour, frameColours, mix, word, type Palette, type Rgb } from "./colour";
+import { diffColour, frameColours, mix, word, type Palette, type Rgb, type Tint } from "./colour";
 import { change, strength, type Samples } from "./diff";
 import type { Layout } from "./layout";
 import type { Model } from "./model";
@@ -9,7 +9,7 @@ import type { Tree } from "./tree";
 
 export interface Look {
   palette: Palette;
-  tints: { hue: number; calm: number }[];
+  tints: Tint[];
   matches: Matches;
   // Function whose boxes are lifted a little, or -1.
   func: number;

@@ -137,8 +137,8 @@ export class App {
 
   sandwich(func: number): void {
     if (func < 0 || this.model.funcFrame[func] === 0) return this.announce("Select a function first");
-    this.selection = null;
     this.set({ view: "sandwich", func, zoom: 0 });
+    this.select({ pane: "main", node: 0, whole: true });
     this.announce(`Callers and callees of ${this.model.name(this.model.funcFrame[func])}`);
   }
 

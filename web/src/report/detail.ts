@@ -85,14 +85,14 @@ export class Detail {
   private modules(): HTMLElement {
     const { app } = this;
     const tree = app.derived.base(app.state);
+    const byFrame = new Float64Array(app.model.vft.frames.count);
+    for (const run of tree.self) for (let i = 1; i < tree.count; i++) byFrame[tree.frame[i]] += run[i];
     const sums = new Map<string, number>();
-    for (let i = 1; i < tree.count; i++) {
-      if (app.model.pruned[tree.frame[i]]) continue;
-      const key = moduleKey(app.model, tree.frame[i]);
-      let own = 0;
-      for (const run of tree.self) own += run[i];
-      if (own > 0) sums.set(key, (sums.get(key) ?? 0) + own);
-    }
+    byFrame.forEach((own, frame) => {
+      if (own === 0 || app.model.pruned[frame]) return;
+      const key = moduleKey(app.model, frame);
+      sums.set(key, (sums.get(key) ?? 0) + own);
+    });
     const sorted = [...sums].sort((a, b) => b[1] - a[1]);
     const rows = sorted.slice(0, 12).map(([key, own]) => {
       const swatch = h("i", { class: "swatch" });

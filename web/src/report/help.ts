@@ -6,7 +6,7 @@ const KEYS: [string, string][] = [
   ["/", "search"], ["n  N", "next, previous match (widest first)"], ["r", "search by regular expression"],
   ["i", "bottom-up: what ran, and who called it"], ["s", "sandwich: callers and callees of one function"],
   ["f", "flip: root at the top or the bottom"], ["o", "order by size or by name"], ["t", "function table on or off"],
-  ["[  ]", "previous, next sample type"], ["c  C", "copy name, copy stack"], ["d", "dark or light"], ["?", "this help"],
+  ["[  ]", "previous, next sample type"], ["c  C  y", "copy name, stack, all stacks of the zoom"], ["d", "dark or light"], ["?", "this help"],
 ];
 const DIFF_KEYS: [string, string][] = [["m", "compare shares or values"], ["w", "swap before and after"]];
 const MOUSE: [string, string][] = [

@@ -105,6 +105,7 @@ export function listenKeys({ app, actions, toolbar, help, search, stage, theme }
     "]": () => actions.nextType(1),
     c: () => actions.copyName(),
     C: () => actions.copyStack(),
+    y: () => actions.copyFolded(),
     d: theme,
     "?": () => help.toggle(),
     m: () => diff && app.set({ normalise: !app.state.normalise }),

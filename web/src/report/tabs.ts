@@ -16,12 +16,7 @@ export class Tabs {
   ) {
     this.buttons = WORDS.map(([tab, word]) => ({ tab, button: h("button", { type: "button", onclick: () => this.open(tab) }, word) }));
     bar.append(...this.buttons.map((b) => b.button));
-    const table = h("button", { type: "button", class: "wide-only", title: "Function table on or off", onclick: () => app.set({ table: !app.state.table }, false) }, "Table", h("kbd", { "aria-hidden": "true" }, "t"));
-    bar.append(table);
-    app.subscribe(() => {
-      press(table, app.state.table);
-      panels.classList.toggle("no-table", !app.state.table);
-    });
+    app.subscribe(() => panels.classList.toggle("no-table", !app.state.table));
     this.open("graph");
   }
 

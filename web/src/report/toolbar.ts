@@ -31,6 +31,7 @@ export class Toolbar {
     const lie = h("span", { class: "seg", role: "group", "aria-label": "Picture" },
       this.toggle("Flip", "f", "Root at the bottom or at the top", () => app.set({ up: !app.state.up }), (s) => s.up, (s) => s.view !== "sandwich"),
       this.toggle("By size", "o", "Order by size instead of by name", () => app.set({ order: app.state.order === "name" ? "weight" : "name" }), (s) => s.order === "weight"),
+      this.toggle("Table", "t", "Function table on or off", () => app.set({ table: !app.state.table }, false), (s) => s.table),
     );
     bar.append(views, lie);
     if (app.model.meta.diff) {
@@ -41,7 +42,7 @@ export class Toolbar {
       bar.append(h("span", { class: "legend" },
         h("i", { class: "less" }), "less", h("i", { class: "little" }), "little", h("i", { class: "more" }), "more", h("i", { class: "hatch" }), "+ new, − gone"));
     }
-    bar.append(this.match, keyButton("Copy folded", "", "Copy the stacks of this zoom as folded text", copyFolded, { class: "quiet" }));
+    bar.append(this.match, keyButton("Copy folded", "y", "Copy the stacks of this zoom as folded text", copyFolded, { class: "quiet" }));
     stage.element.prepend(this.trail);
     app.subscribe((changed) => {
       if (changed.before?.query !== app.state.query || changed.before?.view !== app.state.view) this.hit = -1;
