@@ -1,6 +1,8 @@
 // A real Chromium that may not talk to anybody, and helpers to look at a report in it.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
 export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -24,8 +26,8 @@ export async function launch() {
 }
 
 /** Opens a file; `done()` closes it and asserts that it was silent. */
-export async function open(browser, file, { width = 1280, height = 800, scheme = "dark", hash = "", ratio = 1, complaints = false } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, deviceScaleFactor: ratio, reducedMotion: "reduce" });
+export async function open(browser, file, { width = 1280, height = 800, scheme = "dark", hash = "", ratio = 1, bypassCSP = false } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, deviceScaleFactor: ratio, reducedMotion: "reduce", bypassCSP });
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
   const requests = [];
@@ -40,9 +42,9 @@ export async function open(browser, file, { width = 1280, height = 800, scheme =
   const done = async () => {
     await context.close();
     assert.deepEqual(requests, [], "no network request");
-    if (!complaints) assert.deepEqual(errors, [], "no console error");
+    assert.deepEqual(errors, [], "no console error");
   };
-  return { page, done, requests, errors };
+  return { page, done };
 }
 
 // Two frames: one to apply, one to have painted.
@@ -94,3 +96,12 @@ export const frameTimes = (page) =>
     const at = (list, q) => [...list].sort((a, b) => a - b)[Math.floor(list.length * q)];
     return { p50: at(script, 0.5), p95: at(script, 0.95), interval95: at(between, 0.95) };
   });
+
+/** The accessibility checker as text, or "" when it is not installed. */
+export async function axeSource() {
+  try {
+    return await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -16,6 +16,8 @@ export interface Palette {
   // Luminance of the darkest and the lightest box.
   low: number;
   high: number;
+  // Luminance of the boxes of the selected function: still readable, plainly apart.
+  lifted: number;
   saturation: number;
   more: Rgb;
   less: Rgb;
@@ -25,13 +27,13 @@ export interface Palette {
 
 export const DARK: Palette = {
   dark: true, background: [20, 18, 15], ink: "#fdf6ee", hitInk: "#1d0f04", hit: [255, 176, 102],
-  merged: [74, 68, 61], pruned: [58, 53, 47], low: 0.085, high: 0.158, saturation: 0.55,
+  merged: [74, 68, 61], pruned: [58, 53, 47], low: 0.08, high: 0.142, lifted: 0.166, saturation: 0.55,
   more: [178, 86, 22], less: [38, 103, 152], little: [84, 78, 71], outline: "#ece6dd",
 };
 
 export const LIGHT: Palette = {
   dark: false, background: [247, 244, 239], ink: "#2a1a0c", hitInk: "#1d0f04", hit: [240, 138, 60],
-  merged: [203, 195, 184], pruned: [222, 215, 205], low: 0.46, high: 0.62, saturation: 0.64,
+  merged: [203, 195, 184], pruned: [222, 215, 205], low: 0.46, high: 0.62, lifted: 0.38, saturation: 0.64,
   more: [240, 148, 76], less: [116, 178, 222], little: [214, 207, 198], outline: "#26211b",
 };
 
@@ -60,6 +62,12 @@ function fromHsl(h: number, s: number, l: number): Rgb {
 export function luminance(rgb: Rgb): number {
   const [r, g, b] = rgb.map((v) => (v <= 10 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+// The same colour, brighter or darker.
+export function toLuminance(rgb: Rgb, wanted: number): Rgb {
+  const by = (wanted / Math.max(luminance(rgb), 0.001)) ** (1 / 2.3);
+  return rgb.map((v) => Math.min(255, Math.round(v * by))) as Rgb;
 }
 
 // The colour of a hue and saturation that has the wanted luminance.

@@ -1,5 +1,5 @@
 // The colour of every box, from what the reader asked: modules, a search, a diff, one function.
-import { diffColour, frameColours, mix, word, type Palette, type Rgb, type Tint } from "./colour";
+import { diffColour, frameColours, mix, toLuminance, word, type Palette, type Tint } from "./colour";
 import { change, strength, type Samples } from "./diff";
 import type { Layout } from "./layout";
 import type { Model } from "./model";
@@ -18,11 +18,9 @@ export interface Look {
 }
 
 const MUTED = 0.4;
-const LIFT = 0.22;
 
 export function makeSkin(model: Model, tree: Tree, lay: Layout, look: Look): Skin {
   const { palette, matches } = look;
-  const lifted: Rgb = palette.dark ? [255, 255, 255] : [90, 60, 30];
   const colour = new Uint32Array(tree.count);
   const hatched = new Uint8Array(tree.count);
   let anyHatched = false;
@@ -32,7 +30,7 @@ export function makeSkin(model: Model, tree: Tree, lay: Layout, look: Look): Ski
   });
   const words = byFrame.map((rgb, f) => {
     if (matches.frames[f] === 1) return word(palette.hit);
-    return word(look.func >= 0 && model.funcOf[f] === look.func ? mix(rgb, lifted, LIFT) : rgb);
+    return word(look.func >= 0 && model.funcOf[f] === look.func ? toLuminance(rgb, palette.lifted) : rgb);
   });
   for (let i = 0; i < tree.count; i++) {
     const frame = tree.frame[i];
@@ -42,7 +40,7 @@ export function makeSkin(model: Model, tree: Tree, lay: Layout, look: Look): Ski
       const c = change(tree.total[0][i], tree.total[1][i], look.diff.totals[0], look.diff.totals[1], look.diff.samples);
       let rgb = diffColour(palette, strength(c));
       if (matches.active) rgb = mix(rgb, palette.background, MUTED);
-      else if (look.func >= 0 && model.funcOf[frame] === look.func) rgb = mix(rgb, lifted, LIFT);
+      else if (look.func >= 0 && model.funcOf[frame] === look.func) rgb = toLuminance(rgb, palette.lifted);
       colour[i] = word(rgb);
       if (c.mark === "added" || c.mark === "removed") hatched[i] = 1;
     }

@@ -12,7 +12,7 @@ export class Functions {
   private readonly count = h("span", { class: "faint" });
   private readonly body = h("tbody", null);
   private readonly head = h("tr", null);
-  private readonly scroll = h("div", { class: "rows", tabindex: "0", role: "region", "aria-label": "Functions" });
+  private readonly scroll = h("div", { class: "rows", tabindex: "0", role: "region", "aria-label": "Function table" });
   private readonly empty = h("p", { class: "empty" });
   private rows: number[] = [];
   // Largest share in the sorted column: the full length of a bar.

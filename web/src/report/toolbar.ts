@@ -31,7 +31,7 @@ export class Toolbar {
     const lie = h("span", { class: "seg", role: "group", "aria-label": "Picture" },
       this.toggle("Flip", "f", "Root at the bottom or at the top", () => app.set({ up: !app.state.up }), (s) => s.up, (s) => s.view !== "sandwich"),
       this.toggle("By size", "o", "Order by size instead of by name", () => app.set({ order: app.state.order === "name" ? "weight" : "name" }), (s) => s.order === "weight"),
-      this.toggle("Table", "t", "Function table on or off", () => app.set({ table: !app.state.table }, false), (s) => s.table),
+      this.toggle("Table", "t", "Function table on or off", () => app.set({ table: !app.state.table }, false), (s) => s.table, undefined, "wide-only"),
     );
     bar.append(views, lie);
     if (app.model.meta.diff) {
@@ -43,15 +43,15 @@ export class Toolbar {
         h("i", { class: "less" }), "less", h("i", { class: "little" }), "little", h("i", { class: "more" }), "more", h("i", { class: "hatch" }), "+ new, − gone"));
     }
     bar.append(this.match, keyButton("Copy folded", "y", "Copy the stacks of this zoom as folded text", copyFolded, { class: "quiet" }));
-    stage.element.prepend(this.trail);
+    bar.after(this.trail);
     app.subscribe((changed) => {
       if (changed.before?.query !== app.state.query || changed.before?.view !== app.state.view) this.hit = -1;
       this.update();
     });
   }
 
-  private toggle(label: string, key: string, title: string, act: () => void, on: Toggle["on"], usable?: Toggle["usable"]): HTMLButtonElement {
-    const button = keyButton(label, key, title, act);
+  private toggle(label: string, key: string, title: string, act: () => void, on: Toggle["on"], usable?: Toggle["usable"], className = ""): HTMLButtonElement {
+    const button = keyButton(label, key, title, act, className ? { class: className } : {});
     this.toggles.push({ button, on, usable });
     return button;
   }
@@ -106,8 +106,8 @@ export class Toolbar {
     this.match.replaceChildren(
       h("span", null, "match ", h("strong", { text: s.query }), ` ${units.percent(app.derived.matchedShare(s))}`),
       h("span", { class: "faint", text: `${at}${units.count(hits.length)} boxes` }),
-      keyButton("", "N", "Previous match", () => this.step(-1), { class: "bare", "aria-label": "Previous match" }),
-      keyButton("", "n", "Next match", () => this.step(1), { class: "bare", "aria-label": "Next match" }),
+      keyButton("", "N", "Previous match", () => this.step(-1), { class: "bare", "aria-label": "N: previous match" }),
+      keyButton("", "n", "Next match", () => this.step(1), { class: "bare", "aria-label": "n: next match" }),
     );
   }
 
@@ -126,7 +126,7 @@ export class Toolbar {
       if (node < 0) parts.push(h("span", { class: "faint", text: `${path.length - 6} more` }));
       else parts.push(h("button", { type: "button", "aria-current": last ? "true" : null, text: app.model.name(tree.frame[node]), onclick: () => app.zoom(node) }));
     }
-    parts.push(keyButton("", "Esc", "Back", () => app.back(), { class: "bare", "aria-label": "Back" }), keyButton("", "0", "Show everything", () => app.zoom(0), { class: "bare", "aria-label": "Show everything" }));
+    parts.push(keyButton("", "Esc", "Back", () => app.back(), { class: "bare", "aria-label": "Esc: back" }), keyButton("", "0", "Show everything", () => app.zoom(0), { class: "bare", "aria-label": "0: show everything" }));
     this.trail.replaceChildren(...parts);
   }
 }
