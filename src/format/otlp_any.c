@@ -132,10 +132,3 @@ bool otlp_any_equal(const struct otlp_any *a, const struct otlp_any *b)
 		return a->number == b->number;
 	}
 }
-
-enum err otlp_any_of_json(struct str json, struct arena *arena, struct otlp_any *ret)
-{
-	(void)arena;
-	*ret = (struct otlp_any){.type = ANY_STRING, .text = json};
-	return ERR_OK;
-}

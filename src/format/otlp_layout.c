@@ -50,7 +50,7 @@ static void vote_sample(const struct otlp_decoder *d, const struct pb *at, struc
 {
 	struct seen field[5] = {0};
 	unsigned times = 0;
-	bool as_new, as_old;
+	bool is_old, is_new, as_new, as_old;
 	struct pb c = pb_sub(at);
 
 	while (pb_next(&c)) {
@@ -59,10 +59,12 @@ static void vote_sample(const struct otlp_decoder *d, const struct pb *at, struc
 		else if (c.field == SAMPLE_TIMES)
 			times += c.type == PB_BYTES ? (unsigned)(c.bytes.n / 8) : 1;
 	}
-	if (field[3].packed != field[4].packed) {
-		/* The packed one of the two is a list, so the other is the link. */
-		v->old_samples += field[3].packed != 0;
-		v->new_samples += field[4].packed != 0;
+	/* A sender that packs its lists writes only the link as a lone number. */
+	is_old = field[3].packed || (field[2].packed && field[4].n && !field[4].packed);
+	is_new = field[4].packed || (field[2].packed && field[3].n && !field[3].packed);
+	if (is_old != is_new) {
+		v->old_samples += is_old;
+		v->new_samples += is_new;
 		return;
 	}
 	/* A sample has a value or a time, one link at most, and as many values as times. */
