@@ -48,7 +48,8 @@ struct pattern; /* pattern.h */
 
 /* pprof's words: focus keeps stacks with a match, ignore drops them, hide removes frames,
  * show keeps only matching frames, show_from cuts everything above the outermost match. A pattern
- * is tried on function name, file and module. NULL = not used. */
+ * is tried on function name, file and module. NULL = not used. The results are pprof's, but for
+ * show and a frame without a line: pprof hides it, here its module decides. */
 struct filter {
 	const struct pattern *focus, *ignore, *hide, *show, *show_from;
 	/* Label filters: all must hold; value NULL = the key exists. */
