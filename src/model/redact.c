@@ -17,15 +17,21 @@ struct redacting {
 	struct buf text;
 };
 
+static bool removed_when_matching(enum text_role role)
+{
+	return role == TEXT_ID || role == TEXT_RULE;
+}
+
 static bool is_separator(char c)
 {
 	return c == '/' || c == '\\';
 }
 
-/* /… or C:\… */
+/* /a… or C:\… */
 static bool is_absolute_path(struct str s)
 {
-	return (s.n && s.p[0] == '/') || (s.n > 2 && s.p[1] == ':' && is_separator(s.p[2]));
+	return (s.n > 1 && s.p[0] == '/' && !is_separator(s.p[1])) ||
+	       (s.n > 3 && s.p[1] == ':' && is_separator(s.p[2]));
 }
 
 static size_t directory_length(struct str path)
@@ -37,19 +43,58 @@ static size_t directory_length(struct str path)
 	return n;
 }
 
-static struct str shorten_path(struct redacting *r, struct str path)
+static void put_path(struct redacting *r, struct str path)
 {
 	size_t directory = directory_length(path);
-	struct str base = str_skip(path, directory);
 
-	if (!directory || r->paths == PATHS_KEEP)
-		return path;
-	if (r->paths == PATHS_STRIP)
-		return base;
+	if (directory && r->paths == PATHS_MASK)
+		buf_printf(&r->text, "%05x/",
+			   (unsigned)(hash_bytes(path.p, directory - 1, MASK_SEED) & 0xfffff));
+	buf_str(&r->text, str_skip(path, directory));
+}
+
+/* What ends a path in the middle of a text. */
+static bool is_delimiter(char c)
+{
+	return strchr(" \t\r\n\"'`()[]{}<>,;=|", c) != NULL;
+}
+
+static void put_word(struct redacting *r, struct str word)
+{
+	struct str scheme = STR("file://");
+
+	if (str_starts(word, scheme) && is_absolute_path(str_skip(word, scheme.n)))
+		word = str_skip(word, scheme.n);
+	if (is_absolute_path(word))
+		put_path(r, word);
+	else
+		buf_str(&r->text, word);
+}
+
+/* Names and values are text with paths in it: of scripts, of arguments. */
+static void put_words(struct redacting *r, struct str text)
+{
+	size_t begin = 0;
+
+	for (size_t i = 0; i <= text.n; i++) {
+		if (i < text.n && !is_delimiter(text.p[i]))
+			continue;
+		put_word(r, str_n(text.p + begin, i - begin));
+		if (i < text.n)
+			buf_byte(&r->text, (unsigned char)text.p[i]);
+		begin = i + 1;
+	}
+}
+
+static struct str shorten_paths(struct redacting *r, enum text_role role, struct str text)
+{
+	if (r->paths == PATHS_KEEP || removed_when_matching(role))
+		return text;
 	buf_clear(&r->text);
-	buf_printf(&r->text, "%05x/",
-		   (unsigned)(hash_bytes(path.p, directory - 1, MASK_SEED) & 0xfffff));
-	buf_str(&r->text, base);
+	if (role == TEXT_FILE)
+		put_path(r, text);
+	else
+		put_words(r, text);
 	return buf_view(&r->text);
 }
 
@@ -67,22 +112,16 @@ static uint32_t *counter(struct redacting *r, enum text_role role)
 	}
 }
 
-static bool removed_when_matching(enum text_role role)
-{
-	return role == TEXT_ID || role == TEXT_RULE;
-}
-
 static enum err redact_text(void *context, enum text_role role, struct str text, struct str *ret)
 {
 	struct redacting *r = context;
-	struct str shown = text;
+	struct str shown;
 	bool match;
 
 	*ret = text;
 	if (role == TEXT_FIXED || !text.n)
 		return ERR_OK;
-	if (role == TEXT_FILE || (!removed_when_matching(role) && is_absolute_path(text)))
-		shown = shorten_path(r, text);
+	shown = shorten_paths(r, role, text);
 	TRY(buf_error(&r->text));
 	TRY(pattern_match(r->pattern, shown, &match));
 	if (match)

@@ -4,9 +4,10 @@
  * label values, comments, resource attributes.
  *
  * A name that matches goes as a whole, and so does the value of a label whose key or value does
- * (the key stays, so that a reader sees what is missing). Paths are shortened first. Names, values
- * and comments that begin like an absolute path are treated as one. Build ids and drop_frames that
- * match are removed. The words of the format (types, units, label keys, frame kinds) stay.
+ * (the key stays, so that a reader sees what is missing). Paths are shortened first: files and
+ * modules, and words inside names, values and comments that begin like an absolute path. Build ids
+ * and drop_frames that match are removed. The words of the format (types, units, label keys, frame
+ * kinds) stay.
  */
 #pragma once
 
