@@ -1,0 +1,227 @@
+/*
+ * Benchmarks that need the library, not the program: each prints one line of JSON for bench/run.
+ *
+ *	micro decode FILE...     pprof decode + intern on a warm dictionary, against inflating
+ *	micro intern             stacks of depth 25 interned per second, new and known ones
+ *	micro convert FILE       pprof, OTLP and folded into each other, MB/s of plain input
+ *	micro otlp FILE          decode one OTLP file again and again, for a peer to compare with
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "format/format.h"
+
+#define ROUNDS 15
+
+static double cpu_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void die(const char *what, const char *why)
+{
+	fprintf(stderr, "micro: %s: %s\n", what, why);
+	exit(1);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), compare);
+	return v[n / 2];
+}
+
+static struct buf slurp(const char *path)
+{
+	struct buf b = BUF_INIT((size_t)2 << 30);
+	struct fault fault = {0};
+
+	if (file_read(path, &b, &fault))
+		die(path, fault.text);
+	return b;
+}
+
+static struct buf inflate_file(const struct buf *packed)
+{
+	struct limits limits = LIMITS_DEFAULT;
+	struct fault fault = {0};
+	const char *name;
+	struct buf plain;
+
+	limits.max_bytes = (size_t)2 << 30;
+	if (decompress(buf_view(packed), &limits, &plain, &name, &fault))
+		die("decompress", fault.text);
+	return plain;
+}
+
+static struct reading reading_of(struct dict *d, struct profile_list *list)
+{
+	struct reading r = {.dict = d, .list = list, .limits = LIMITS_DEFAULT};
+
+	r.limits.max_bytes = (size_t)2 << 30;
+	return r;
+}
+
+static void read_plain(const struct format *f, struct str bytes, struct dict *d,
+		       struct profile_list *list)
+{
+	struct reading r = reading_of(d, list);
+
+	if (f->read(bytes, &r))
+		die(f->name, r.fault.text);
+	notes_release(&r.notes);
+}
+
+static void bench_decode(int count, char **paths)
+{
+	struct dict d;
+	struct buf *files = calloc((size_t)count, sizeof(*files));
+	double *inflating = calloc((size_t)count * ROUNDS, sizeof(double));
+	double *decoding = calloc((size_t)count * ROUNDS, sizeof(double));
+	size_t n = 0;
+
+	if (!files || !inflating || !decoding || dict_init(&d, hash_random_seed()))
+		die("decode", "out of memory");
+	for (int i = 0; i < count; i++)
+		files[i] = slurp(paths[i]);
+	/* The first two rounds fill the dictionary. */
+	for (int round = -2; round < ROUNDS; round++) {
+		for (int i = 0; i < count; i++) {
+			struct profile_list list = {0};
+			double start = cpu_seconds(), inflated, done;
+			struct buf plain = inflate_file(&files[i]);
+
+			inflated = cpu_seconds();
+			read_plain(&formats[FORMAT_PPROF], buf_view(&plain), &d, &list);
+			done = cpu_seconds();
+			profile_list_release(&list);
+			buf_release(&plain);
+			if (round < 0)
+				continue;
+			inflating[n] = inflated - start;
+			decoding[n++] = done - inflated;
+		}
+	}
+	printf("{\"inflate_us\": %.1f, \"decode_us\": %.1f, \"stacks\": %zu, \"frames\": %zu}\n",
+	       median(inflating, n) * 1e6, median(decoding, n) * 1e6, d.stacks.entries.n,
+	       d.frames.n);
+}
+
+#define INTERN_STACKS 1000000
+#define INTERN_DEPTH  25
+
+static void bench_intern(void)
+{
+	struct dict d;
+	uint32_t frames[5000], stack[INTERN_DEPTH], id;
+	uint64_t seed;
+	double start, fresh, known;
+	char name[64];
+
+	if (dict_init(&d, hash_random_seed()))
+		die("intern", "out of memory");
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "example.com/service.function%u", i);
+		if (dict_named_frame(&d, str_of(name), &frames[i]))
+			die("intern", "out of memory");
+	}
+	start = cpu_seconds();
+	for (int pass = 0; pass < 2; pass++) {
+		seed = 12345;
+		for (unsigned i = 0; i < INTERN_STACKS; i++) {
+			for (unsigned k = 0; k < INTERN_DEPTH; k++) {
+				seed = seed * 6364136223846793005u + 1442695040888963407u;
+				stack[k] = frames[(seed >> 33) % 5000];
+			}
+			if (dict_stack(&d, stack, INTERN_DEPTH, &id))
+				die("intern", "out of memory");
+		}
+		if (!pass)
+			fresh = cpu_seconds() - start;
+	}
+	known = cpu_seconds() - start - fresh;
+	printf("{\"new_per_s\": %.0f, \"known_per_s\": %.0f, \"stacks\": %zu}\n",
+	       INTERN_STACKS / fresh, INTERN_STACKS / known, d.stacks.entries.n);
+}
+
+/* One conversion: bytes of one format to bytes of another, as `vestal convert` does it. */
+static double convert_once(const struct format *from, struct str bytes, const struct format *to,
+			   struct buf *out)
+{
+	struct dict d;
+	struct profile_list list = {0};
+	struct writing w = {.list = &list, .type = -1, .compress = 0};
+	double start = cpu_seconds();
+
+	if (dict_init(&d, hash_random_seed()))
+		die("convert", "out of memory");
+	read_plain(from, bytes, &d, &list);
+	buf_clear(out);
+	if (to && format_write(to, &w, out))
+		die(to->name, w.fault.text);
+	notes_release(&w.notes);
+	profile_list_release(&list);
+	dict_release(&d);
+	return cpu_seconds() - start;
+}
+
+static double convert_speed(const struct format *from, const struct buf *in,
+			    const struct format *to, struct buf *out)
+{
+	double seconds[5];
+
+	for (unsigned i = 0; i < 5; i++)
+		seconds[i] = convert_once(from, buf_view(in), to, out);
+	return (double)in->n / 1e6 / median(seconds, 5);
+}
+
+static void bench_convert(const char *path)
+{
+	const struct format *pprof = &formats[FORMAT_PPROF], *otlp = &formats[FORMAT_OTLP];
+	const struct format *folded = &formats[FORMAT_FOLDED];
+	struct buf packed = slurp(path), plain = inflate_file(&packed);
+	struct buf as_otlp = BUF_INIT((size_t)2 << 30), as_folded = BUF_INIT((size_t)2 << 30);
+	struct buf as_pprof = BUF_INIT((size_t)2 << 30);
+	double to_otlp = convert_speed(pprof, &plain, otlp, &as_otlp);
+	double to_folded = convert_speed(pprof, &plain, folded, &as_folded);
+
+	printf("{\"pprof_to_otlp\": %.1f, \"otlp_to_pprof\": %.1f, \"pprof_to_folded\": %.1f, "
+	       "\"folded_to_pprof\": %.1f}\n",
+	       to_otlp, convert_speed(otlp, &as_otlp, pprof, &as_pprof), to_folded,
+	       convert_speed(folded, &as_folded, pprof, &as_pprof));
+}
+
+static void bench_otlp(const char *path)
+{
+	struct buf in = slurp(path), none = BUF_INIT(0);
+
+	printf("{\"mb_per_s\": %.1f}\n", convert_speed(&formats[FORMAT_OTLP], &in, NULL, &none));
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && strcmp(argv[1], "decode") == 0)
+		bench_decode(argc - 2, argv + 2);
+	else if (argc == 2 && strcmp(argv[1], "intern") == 0)
+		bench_intern();
+	else if (argc == 3 && strcmp(argv[1], "convert") == 0)
+		bench_convert(argv[2]);
+	else if (argc == 3 && strcmp(argv[1], "otlp") == 0)
+		bench_otlp(argv[2]);
+	else
+		die("usage", "micro decode FILE... | intern | convert FILE | otlp FILE");
+	return 0;
+}
