@@ -57,4 +57,4 @@ static inline size_t vec_sum(size_t n, size_t count)
 	} while (0)
 
 #define vec_for_each(item, vec) \
-	for (__typeof__(&*(vec)->v) item = (vec)->v; item < (vec)->v + (vec)->n; item++)
+	for (__typeof__(&*(vec)->v) item = (vec)->v; item && item < (vec)->v + (vec)->n; item++)
