@@ -26,13 +26,14 @@ export async function launch() {
 }
 
 /** Opens a file; `done()` closes it and asserts that it was silent. */
-export async function open(browser, file, { width = 1280, height = 800, scheme = "dark", hash = "", ratio = 1, bypassCSP = false } = {}) {
+export async function open(browser, file, { width = 1280, height = 800, scheme = "dark", hash = "", ratio = 1, bypassCSP = false, before = null, expect = null } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, deviceScaleFactor: ratio, reducedMotion: "reduce", bypassCSP });
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
   const requests = [];
   const errors = [];
   const url = pathToFileURL(file).href;
+  if (before) await page.addInitScript(before);
   page.on("request", (r) => r.url().split("#")[0] !== url && requests.push(r.url()));
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && errors.push(m.text()));
   page.on("pageerror", (e) => errors.push(String(e.stack)));
@@ -42,7 +43,7 @@ export async function open(browser, file, { width = 1280, height = 800, scheme =
   const done = async () => {
     await context.close();
     assert.deepEqual(requests, [], "no network request");
-    assert.deepEqual(errors, [], "no console error");
+    assert.deepEqual(errors.filter((e) => !expect || !expect.test(e)), [], "no console error");
   };
   return { page, done };
 }

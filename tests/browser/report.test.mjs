@@ -71,7 +71,7 @@ export async function reportTests(browser, pages) {
 
   await test("search paints the hits, counts nested ones once, n and N visit them", async () => {
     const { page, done } = await open(browser, pages.small);
-    await press(page, "/");
+    await press(page, "Control+f");
     await page.keyboard.type("json::PARSE");
     await settle(page);
     assert.match(await text(page, ".match"), /match json::PARSE 60\.0 %\s*4 boxes/);
@@ -340,7 +340,21 @@ export async function reportTests(browser, pages) {
   await test("a profile without samples is shown without a fuss", async () => {
     const { page, done } = await open(browser, pages.nothing);
     assert.match(await text(page, ".big"), /^0 ns/);
+    assert.equal(await text(page, ".nothing"), "Nothing was recorded as cpu.");
     await press(page, "ArrowDown", "i", "i", "Enter", "Escape");
+    await done();
+  });
+
+  await test("a browser that cannot unpack is told which can", async () => {
+    const { page, done } = await open(browser, pages.small, { before: () => delete window.DecompressionStream });
+    assert.match(await text(page, ".alone"), /no DecompressionStream.*Chrome 80, Firefox 113, Safari 16\.4/);
+    await done();
+  });
+
+  await test("a script that came in with the data does not run", async () => {
+    const { page, done } = await open(browser, pages.injected, { expect: /Content Security Policy/ });
+    assert.equal(await page.evaluate(() => window.injected), undefined);
+    assert.match(await text(page, ".big"), /^1 s/);
     await done();
   });
 

@@ -38,6 +38,7 @@ function makePages(dir) {
     deep: page("deep", writeVft(samples.deep(2000))),
     nothing: page("nothing", writeVft([{ stack: ["main"], values: [0] }])),
     empty: write("empty", html),
+    injected: write("injected", fillTemplate(html, small, "x").replace("</title>", "</title><script>window.injected = 1</script>")),
     cut: data("cut", base64.slice(0, 400)),
     text: data("text", "this is !! not base64"),
     magic: page("magic", marked([0x50, 0x4b])),

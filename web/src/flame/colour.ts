@@ -116,7 +116,8 @@ function sharedTint(module: string, kind: string): Tint | undefined {
 export function tints(model: Model): { frames: Tint[]; modules: Map<string, Tint> } {
   const { vft } = model;
   const own = new Float64Array(vft.frames.count);
-  for (let i = 0; i < vft.nodes; i++) own[vft.frame[i]] += vft.self[0][i];
+  const column = vft.self[model.meta.defaultType * (model.meta.diff ? 2 : 1)];
+  for (let i = 0; i < vft.nodes; i++) own[vft.frame[i]] += column[i];
   const weight = new Map<string, number>();
   for (let f = 1; f < vft.frames.count; f++) {
     if (model.pruned[f] || sharedTint(model.module(f), model.kind(f))) continue;

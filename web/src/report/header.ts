@@ -57,7 +57,8 @@ export class Header {
     const total = app.derived.columns(app.state).totals[0];
     const small: string[] = [];
     const ns = units.asNanoseconds(total, type);
-    if (ns > 0 && meta.durationNs > 0) small.push(`${units.figure(ns / meta.durationNs)} cores over ${units.duration(meta.durationNs)}`);
+    const cores = units.figure(ns / meta.durationNs);
+    if (type.name === "cpu" && ns > 0 && meta.durationNs > 0) small.push(`${cores} ${cores === "1" ? "core" : "cores"} over ${units.duration(meta.durationNs)}`);
     else if (meta.durationNs > 0) small.push(`over ${units.duration(meta.durationNs)}`);
     const samples = app.model.sampleType();
     if (samples >= 0 && samples !== app.state.type) small.push(units.amount(app.model.totals[samples], meta.types[samples]));

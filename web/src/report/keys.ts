@@ -121,6 +121,11 @@ export function listenKeys({ app, actions, toolbar, help, search, stage, theme }
     e.stopPropagation();
   });
   document.addEventListener("keydown", (e) => {
+    // The browser's own search sees no text in a picture; pressed twice it is still there.
+    if (e.key === "f" && (e.ctrlKey || e.metaKey) && !e.altKey && document.activeElement !== search) {
+      e.preventDefault();
+      return search.select();
+    }
     if (e.ctrlKey || e.metaKey || e.altKey || help.open) return;
     const target = e.target as HTMLElement;
     if (target === search) return;

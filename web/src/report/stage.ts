@@ -13,6 +13,7 @@ export class Stage {
   private readonly tooltip: Tooltip;
   private readonly hosts: Record<PaneName, HTMLElement>;
   private readonly middle = h("div", { class: "middle" });
+  private readonly nothing = h("p", { class: "nothing", hidden: true });
   private shown: Record<PaneName, Scene | null> = { main: null, callers: null };
   // What the footer says about the last frame.
   onDrawn: (boxes: number, merged: number, milliseconds: number) => void = () => undefined;
@@ -20,7 +21,7 @@ export class Stage {
   constructor(private readonly app: App) {
     this.tooltip = new Tooltip(app);
     this.hosts = { callers: h("div", { class: "pane callers" }), main: h("div", { class: "pane" }) };
-    this.element.append(this.hosts.callers, this.middle, this.hosts.main);
+    this.element.append(this.hosts.callers, this.middle, this.hosts.main, this.nothing);
     this.views = { callers: this.makeView("callers"), main: this.makeView("main") };
     app.subscribe((changed) => this.update(changed));
   }
@@ -60,6 +61,8 @@ export class Stage {
     const s = app.state;
     const sandwich = s.view === "sandwich";
     this.element.classList.toggle("sandwich", sandwich);
+    this.nothing.hidden = app.tree().weight[0] > 0;
+    this.nothing.textContent = `Nothing was recorded as ${app.model.meta.types[s.type].name}${app.model.meta.types.length > 1 ? ": choose another type above." : "."}`;
     if (sandwich) {
       this.middle.textContent = `callers above · ${app.model.name(app.model.funcFrame[s.func])} · callees below`;
       this.show("callers", app.tree("callers"), true);
