@@ -10,7 +10,7 @@ build/vestal: deps web
 	@tools/configure build release
 	@ninja -C build --quiet
 
-run: all
+run: deps-run all
 	@tools/demo
 
 test: deps-test all
@@ -38,6 +38,9 @@ web:
 deps:
 	@tools/install-deps build
 
+deps-run:
+	@tools/install-deps build run
+
 deps-test:
 	@tools/install-deps build test
 
@@ -45,4 +48,4 @@ clean:
 	rm -rf build build-* web/dist
 
 .PHONY: all build/vestal run test test-long bench fuzz install format check-format web deps \
-	deps-test clean
+	deps-run deps-test clean
