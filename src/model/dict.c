@@ -19,7 +19,7 @@ static const char *const fixed_strings[STR_FIXED_COUNT_] = {
 #define TABLE_ADD(table, entry, hash_value, ret)                                                 \
 	({                                                                                       \
 		enum err add_error_ = ERR_OK;                                                    \
-		if ((table)->n >= MAX_IDS)                                                       \
+		if ((table)->n >= d->max_ids)                                                    \
 			add_error_ = ERR_TABLE_FULL;                                             \
 		if (!add_error_)                                                                 \
 			add_error_ = vec_reserve(table, 1);                                      \
@@ -186,12 +186,12 @@ enum err dict_link(struct dict *d, const struct link *l, uint32_t *ret)
 }
 
 /* Adds a sequence that is known to be new. */
-static enum err sequence_add(struct sequence_table *t, uint64_t hash, const uint32_t *ids,
-			     uint32_t n, uint32_t *ret)
+static enum err sequence_add(const struct dict *d, struct sequence_table *t, uint64_t hash,
+			     const uint32_t *ids, uint32_t n, uint32_t *ret)
 {
 	struct sequence entry = {.hash = hash, .at = (uint32_t)t->pool.n, .n = n};
 
-	if (t->entries.n >= MAX_IDS || t->pool.n + n >= UINT32_MAX)
+	if (t->entries.n >= d->max_ids || t->pool.n + n >= d->max_ids)
 		return ERR_TABLE_FULL;
 	TRY(vec_reserve(&t->entries, 1));
 	TRY(vec_reserve(&t->pool, n));
@@ -217,13 +217,13 @@ enum err dict_stack(struct dict *d, const uint32_t *frames, uint32_t n, uint32_t
 		*ret = found;
 		return ERR_OK;
 	}
-	return sequence_add(&d->stacks, hash, frames, n, ret);
+	return sequence_add(d, &d->stacks, hash, frames, n, ret);
 }
 
 enum err dict_add_stack(struct dict *d, uint64_t hash, const uint32_t *frames, uint32_t n,
 			uint32_t *ret)
 {
-	return sequence_add(&d->stacks, hash, frames, n, ret);
+	return sequence_add(d, &d->stacks, hash, frames, n, ret);
 }
 
 uint32_t dict_find_stack(const struct dict *d, uint64_t hash)
@@ -263,7 +263,7 @@ enum err dict_label_set(struct dict *d, uint32_t *labels, uint32_t n, uint32_t *
 			return ERR_OK;
 		}
 	}
-	return sequence_add(&d->label_sets, hash, labels, n, ret);
+	return sequence_add(d, &d->label_sets, hash, labels, n, ret);
 }
 
 static enum err add_zero_entries(struct dict *d)
@@ -290,7 +290,7 @@ enum err dict_init(struct dict *d, uint64_t seed)
 {
 	enum err e;
 
-	*d = (struct dict){.seed = seed};
+	*d = (struct dict){.seed = seed, .max_ids = MAX_IDS};
 	d->multipliers = mem_alloc(STACK_MULTIPLIERS * sizeof(*d->multipliers));
 	if (!d->multipliers)
 		return ERR_NO_MEMORY;

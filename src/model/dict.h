@@ -128,6 +128,7 @@ struct string_entry {
 
 struct dict {
 	uint64_t seed;
+	size_t max_ids;	 /* ceiling of every table: 2^32 - 2, less in tests */
 	VEC(char) bytes; /* of all strings, each followed by a NUL */
 	TABLE(struct string_entry) strings;
 	TABLE(struct function) functions;

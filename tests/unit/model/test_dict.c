@@ -52,3 +52,34 @@ TEST(dictionary_survives_any_allocation_failing)
 {
 	ALLOC_SWEEP(build_small());
 }
+
+TEST(a_full_table_refuses_new_entries_and_still_finds_old_ones)
+{
+	CLEANUP(dict_release) struct dict d;
+	uint32_t first, id, stack;
+	char name[16];
+	enum err e = ERR_OK;
+
+	CHECK_OK(dict_init(&d, 1));
+	d.max_ids = 100;
+	CHECK_OK(dict_named_frame(&d, STR("first"), &first));
+	for (unsigned i = 0; i < 200 && !e; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		e = dict_named_frame(&d, str_of(name), &id);
+	}
+	CHECK_ERR(e, ERR_TABLE_FULL);
+	CHECK(d.strings.n <= 100);
+	CHECK_OK(dict_named_frame(&d, STR("first"), &id));
+	CHECK_INT(id, first);
+	/* The pool of a sequence table is a table too. */
+	e = ERR_OK;
+	for (unsigned i = 1; i < 100 && !e; i++) {
+		uint32_t frames[60];
+
+		for (unsigned k = 0; k < 60; k++)
+			frames[k] = 1 + (i + k) % 60;
+		e = dict_stack(&d, frames, 60, &stack);
+	}
+	CHECK_ERR(e, ERR_TABLE_FULL);
+	CHECK_INT(d.stacks.entries.n, 2);
+}
