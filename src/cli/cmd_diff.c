@@ -27,7 +27,7 @@ static const struct option table[] = {
 	 AT(struct diff_cli_options, normalise), NULL},
 	{"no-normalise", 0, OPT_OFF, NULL, "compare values as they were measured",
 	 AT(struct diff_cli_options, normalise), NULL},
-	{"html", 0, OPT_TEXT, "FILE", "also write a flame graph of the difference",
+	{"html", 0, OPT_TEXT, "FILE", "also write a flame graph of the difference (or FILE.svg)",
 	 AT(struct diff_cli_options, html.path), NULL},
 	{"force", 'f', OPT_FLAG, NULL, "overwrite an existing FILE",
 	 AT(struct diff_cli_options, html.force), NULL},
@@ -203,7 +203,9 @@ static int write_html(const struct diff_report *r)
 		.baseline = r->sides[0].profile,
 		.baseline_title = r->sides[0].in.sources.v[0].name,
 	};
-	int status = export_write(&o->common, &o->html, &formats[FORMAT_HTML], &w, NULL);
+	bool svg = str_ends(str_of(o->html.path), STR(".svg"));
+	int status = export_write(&o->common, &o->html, &formats[svg ? FORMAT_SVG : FORMAT_HTML],
+				  &w, NULL);
 
 	if (!status && strcmp(o->html.path, "-") != 0)
 		say(&o->common, "wrote %s: open it in any browser", o->html.path);

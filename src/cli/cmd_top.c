@@ -112,7 +112,7 @@ struct report {
 	struct top top;
 	struct inlines inlines;
 	size_t shown;
-	double shown_flat;
+	int64_t shown_flat;
 	struct scale scale;
 };
 
@@ -127,7 +127,7 @@ static struct scale choose_scale(const struct report *r)
 		if (value && (!smallest || value < smallest))
 			smallest = value;
 	}
-	return scale_choose(smallest, (int64_t)fmin(r->v->total, 9e18), r->v->unit);
+	return scale_choose(smallest, r->v->total, r->v->unit);
 }
 
 static enum err report_build(struct report *r)
@@ -142,7 +142,8 @@ static enum err report_build(struct report *r)
 	if (r->o->count && (uint64_t)r->o->count < r->shown)
 		r->shown = (size_t)r->o->count;
 	for (size_t i = 0; i < r->shown; i++)
-		r->shown_flat += (double)r->top.rows[i].flat[0];
+		if (__builtin_add_overflow(r->shown_flat, r->top.rows[i].flat[0], &r->shown_flat))
+			r->shown_flat = INT64_MAX;
 	r->scale = choose_scale(r);
 	return ERR_OK;
 }
@@ -175,10 +176,10 @@ static void put_duration(const struct report *r, struct buf *out)
 	buf_text(out, "Duration: ");
 	scale_put(out, &duration, (double)p->duration_ns);
 	buf_text(out, ", Total samples = ");
-	scale_put(out, &r->scale, r->v->total);
+	scale_put(out, &r->scale, (double)r->v->total);
 	if (unit_kind(r->v->unit, &factor) == UNIT_TIME && r->v->total > 0) {
 		buf_text(out, " (");
-		share_put(out, r->v->total * factor, (double)p->duration_ns);
+		share_put(out, (double)r->v->total * factor, (double)p->duration_ns);
 		buf_byte(out, ')');
 	}
 	buf_byte(out, '\n');
@@ -198,16 +199,16 @@ static void put_header(const struct report *r, struct buf *out)
 	if (p->duration_ns)
 		put_duration(r, out);
 	buf_text(out, "Showing nodes accounting for ");
-	scale_put(out, &r->scale, r->shown_flat);
+	scale_put(out, &r->scale, (double)r->shown_flat);
 	buf_text(out, ", ");
 	{
 		CLEANUP(buf_release) struct buf share = BUF_INIT(64);
 
-		share_put(&share, r->shown_flat, r->v->total);
+		share_put(&share, (double)r->shown_flat, (double)r->v->total);
 		buf_str(out, str_trim(buf_view(&share)));
 	}
 	buf_text(out, " of ");
-	scale_put(out, &r->scale, r->v->total);
+	scale_put(out, &r->scale, (double)r->v->total);
 	buf_text(out, " total\n");
 	if (r->shown < r->top.n)
 		buf_printf(out, "Showing top %zu nodes out of %zu\n", r->shown, r->top.n);
@@ -220,33 +221,34 @@ static const char *heat(double part, double whole)
 	return share >= 0.1 ? COLOR_RED : share >= 0.03 ? COLOR_YELLOW : NULL;
 }
 
-static void put_value(struct table *t, const struct scale *s, double value, double total,
-		      bool color)
+static void put_value(struct table *t, const struct scale *s, double value, const char *color)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(128);
 
 	scale_put(&text, s, value);
-	table_cell(t, buf_view(&text), color ? heat(value, total) : NULL);
+	table_cell(t, buf_view(&text), color);
 }
 
-static void put_share(struct table *t, double value, double total, bool color)
+static void put_share(struct table *t, double value, double total, const char *color)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(128);
 
 	share_put(&text, value, total);
-	table_cell(t, buf_view(&text), color ? heat(value, total) : NULL);
+	table_cell(t, buf_view(&text), color);
 }
 
 static void put_row(const struct report *r, struct table *t, const struct top_row *row, double sum,
 		    struct buf *name)
 {
 	uint8_t seen = inlines_of(&r->inlines, row->frame);
+	double flat = (double)row->flat[0], cum = (double)row->cum[0];
+	double total = (double)r->v->total;
 
-	put_value(t, &r->scale, (double)row->flat[0], r->v->total, true);
-	put_share(t, (double)row->flat[0], r->v->total, true);
-	put_share(t, sum, r->v->total, false);
-	put_value(t, &r->scale, (double)row->cum[0], r->v->total, false);
-	put_share(t, (double)row->cum[0], r->v->total, false);
+	put_value(t, &r->scale, flat, heat(flat, total));
+	put_share(t, flat, total, heat(flat, total));
+	put_share(t, sum, total, NULL);
+	put_value(t, &r->scale, cum, NULL);
+	put_share(t, cum, total, NULL);
 	buf_clear(name);
 	put_name(name, r->v->profile->dict, row->frame, r->o->lines);
 	if (seen & INLINED)
@@ -280,7 +282,7 @@ static void put_json_row(const struct report *r, struct jsonout *j, const struct
 	const struct dict *d = r->v->profile->dict;
 	const struct frame *f = &d->frames.v[row->frame];
 	uint8_t seen = inlines_of(&r->inlines, row->frame);
-	double total = r->v->total != 0 ? r->v->total : 1;
+	double total = r->v->total ? (double)r->v->total : 1;
 
 	buf_clear(name);
 	frame_label(d, row->frame, name);
@@ -317,7 +319,7 @@ static void put_json(const struct report *r, struct buf *out)
 	jsonout_put_str(&j, "unit", r->v->unit);
 	jsonout_put_i64(&j, "time_ns", p->time_ns);
 	jsonout_put_i64(&j, "duration_ns", p->duration_ns);
-	jsonout_put_double(&j, "total", r->v->total);
+	jsonout_put_i64(&j, "total", r->v->total);
 	jsonout_put_i64(&j, "kept", profile_total(p, r->v->type));
 	jsonout_put_text(&j, "order", r->o->cum ? "cum" : "flat");
 	jsonout_put_u64(&j, "row_count", r->top.n);

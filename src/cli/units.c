@@ -39,13 +39,14 @@ struct scale scale_of(int64_t value, struct str unit)
 	const struct step *s;
 
 	if (kind == UNIT_COUNT || (kind == UNIT_OTHER && !unit.n))
-		return (struct scale){.name = "", .factor = 1, .unit = unit};
+		return (struct scale){.name = "", .factor = 1, .size = 1, .unit = unit};
 	if (kind == UNIT_OTHER)
-		return (struct scale){.name = "", .factor = 1, .own_name = true, .unit = unit};
+		return (struct scale){
+			.name = "", .factor = 1, .size = 1, .own_name = true, .unit = unit};
 	amount = fabs((double)value) * factor;
 	s = kind == UNIT_TIME ? largest_below(times, sizeof(times) / sizeof(times[0]), amount)
 			      : largest_below(sizes, sizeof(sizes) / sizeof(sizes[0]), amount);
-	return (struct scale){.name = s->name, .factor = factor / s->size, .unit = unit};
+	return (struct scale){.name = s->name, .factor = factor, .size = s->size, .unit = unit};
 }
 
 struct scale scale_choose(int64_t smallest, int64_t total, struct str unit)
@@ -65,7 +66,7 @@ struct scale scale_choose(int64_t smallest, int64_t total, struct str unit)
 void scale_put(struct buf *out, const struct scale *s, double value)
 {
 	char text[64];
-	int n = snprintf(text, sizeof(text), "%.2f", value * s->factor);
+	int n = snprintf(text, sizeof(text), "%.2f", value * s->factor / s->size);
 
 	if (n > 3 && memcmp(text + n - 3, ".00", 3) == 0)
 		n -= 3;

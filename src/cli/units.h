@@ -8,8 +8,9 @@
 
 struct scale {
 	const char *name; /* "ms"; "" for plain numbers */
-	double factor;	  /* value * factor is in that unit */
-	bool own_name;	  /* a unit we do not know: print it as it is */
+	double factor; /* value * factor / size is in that unit: in this order, as pprof rounds */
+	double size;
+	bool own_name; /* a unit we do not know: print it as it is */
 	struct str unit;
 };
 

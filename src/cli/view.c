@@ -1,6 +1,6 @@
 #include "cli/view.h"
 
-#include <math.h>
+#include "cli/units.h"
 
 const struct option view_table[] = {
 	{"type", 't', OPT_TEXT, "TYPE",
@@ -130,12 +130,14 @@ int view_choose_type(const struct profile *p, const char *name, uint32_t *ret)
 			(int)types.n, types.data);
 }
 
-static double magnitude(const struct profile *p, uint32_t type)
+/* Saturating, so that the shares of a profile with absurd values are not absurd as well. */
+static int64_t magnitude(const struct profile *p, uint32_t type)
 {
-	double sum = 0;
+	int64_t sum = 0;
 
 	for (size_t i = 0; i < p->row_count; i++)
-		sum += fabs((double)profile_values(p, i)[type]);
+		if (__builtin_add_overflow(sum, magnitude_of(profile_values(p, i)[type]), &sum))
+			return INT64_MAX;
 	return sum;
 }
 

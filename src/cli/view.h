@@ -19,7 +19,7 @@ struct view {
 	struct profile *profile; /* what to look at; owned by the view */
 	uint32_t type;		 /* its column */
 	struct str type_name, unit;
-	double total; /* of the column before filters, magnitudes added, as pprof counts */
+	int64_t total; /* of the column before filters, magnitudes added, as pprof counts */
 	struct filter_result kept;
 	bool filtered;
 	struct profile dropped, narrowed;
