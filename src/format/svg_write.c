@@ -210,16 +210,6 @@ static void put_page(struct svg *s)
 		   100 * s->picture->tree.pruned_share);
 }
 
-static uint32_t shown_column(const struct writing *in, const struct picture *p)
-{
-	int wanted = in->type >= 0 ? in->type : profile_default_type(in->list->v[0]);
-
-	for (uint32_t c = 0; c < p->column_count; c++)
-		if (p->columns[c].profile == in->list->v[0] && (int)p->columns[c].type == wanted)
-			return c;
-	return p->column_count - 1;
-}
-
 enum err svg_write(struct writing *in, struct buf *out)
 {
 	struct picture picture;
@@ -230,7 +220,7 @@ enum err svg_write(struct writing *in, struct buf *out)
 
 	TRY(picture_build(in, 0, &picture));
 	n = picture.tree.nodes.n;
-	s.column = shown_column(in, &picture);
+	s.column = picture_shown_column(in, &picture);
 	s.unit = dict_str(s.d, in->list->v[0]->types[picture.columns[s.column].type].unit);
 	s.name = s.number = BUF_INIT((size_t)64 << 20);
 	s.x = mem_alloc(n * sizeof(*s.x));

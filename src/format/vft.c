@@ -61,6 +61,16 @@ void picture_release(struct picture *p)
 	top_release(&p->top);
 }
 
+uint32_t picture_shown_column(const struct writing *in, const struct picture *p)
+{
+	int wanted = in->type >= 0 ? in->type : profile_default_type(in->list->v[0]);
+
+	for (uint32_t c = 0; c < p->column_count; c++)
+		if (p->columns[c].profile == in->list->v[0] && (int)p->columns[c].type == wanted)
+			return c;
+	return p->column_count - 1;
+}
+
 /* Strings of the answer, each once. */
 struct string_set {
 	struct buf bytes;
@@ -331,7 +341,7 @@ static enum err encode_sections(struct vft_encoder *e)
 	CLEANUP(buf_release) struct buf meta = BUF_INIT((size_t)16 << 20);
 
 	TRY(number_frames(e));
-	top_sort(top, e->d, top->columns - 1, TOP_BY_FLAT);
+	top_sort(top, e->d, picture_shown_column(e->in, &e->picture), TOP_BY_FLAT);
 	rows = top->n < MAX_TABLE_ROWS ? top->n : MAX_TABLE_ROWS;
 	/* Frames of the table are numbered before the frame section is written. */
 	for (size_t i = 0; i < rows; i++) {

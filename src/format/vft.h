@@ -20,6 +20,8 @@ struct picture {
 enum err picture_build(const struct writing *in, uint32_t max_nodes,
 		       struct picture *ret) MUST_CHECK;
 void picture_release(struct picture *p);
+/* The column a reader sees first; in a diff that of the comparison. */
+uint32_t picture_shown_column(const struct writing *in, const struct picture *p);
 
 /* The share below which a box is left out when nobody says. */
 #define PICTURE_MIN_SHARE 0.00002
