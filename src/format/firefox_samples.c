@@ -12,6 +12,16 @@
 enum weight_type { WEIGHT_SAMPLES, WEIGHT_MS, WEIGHT_BYTES };
 enum { SAMPLE_STACK, SAMPLE_TIME, SAMPLE_DELTA, SAMPLE_WEIGHT, SAMPLE_CPU };
 
+/* Whole milliseconds apart, so that dates keep their nanoseconds; 0 for what is no sane time. */
+static int64_t nanoseconds(double ms)
+{
+	double whole = floor(ms);
+
+	if (!(ms > -9e12 && ms < 9e12))
+		return 0;
+	return (int64_t)whole * 1000000 + llround((ms - whole) * 1e6);
+}
+
 /* The profile that a thread's samples go to, by what their weights mean. */
 static enum err choose_profile(struct fox *f, enum weight_type weights, struct profile **ret)
 {
@@ -27,7 +37,7 @@ static enum err choose_profile(struct fox *f, enum weight_type weights, struct p
 			TRY(profile_add_type(p, STR("wall"), STR("nanoseconds")));
 		if (weights != WEIGHT_BYTES && f->cpu != FOX_CPU_NONE)
 			TRY(profile_add_type(p, STR("cpu"), STR("nanoseconds")));
-		p->time_ns = f->start > 0 && f->start < 9e12 ? llround(f->start * 1e6) : 0;
+		p->time_ns = f->start > 0 ? nanoseconds(f->start) : 0;
 		if (weights != WEIGHT_BYTES && f->interval > 0 && f->interval < 1e9) {
 			p->period_type = p->types[1];
 			p->period = llround(f->interval * 1e6);
@@ -113,7 +123,7 @@ static enum err add_samples(struct fox *f, struct fox_tables *tables,
 		time = isnan(delta) ? fox_cell(samples, SAMPLE_TIME, i) : time + delta;
 		row.time = 0;
 		if (p->time_ns && time > -1e12 && time < 1e12)
-			row.time = (uint64_t)(p->time_ns + llround(time * 1e6));
+			row.time = (uint64_t)p->time_ns + (uint64_t)nanoseconds(time);
 		if (time > last && time < 1e12)
 			last = time;
 		if (stack == UINT32_MAX)
@@ -125,8 +135,8 @@ static enum err add_samples(struct fox *f, struct fox_tables *tables,
 		sample_values(f, samples, i, weights, values);
 		TRY(profile_add(p, &row, values));
 	}
-	if (llround(last * 1e6) > p->duration_ns)
-		p->duration_ns = llround(last * 1e6);
+	if (nanoseconds(last) > p->duration_ns)
+		p->duration_ns = nanoseconds(last);
 	return ERR_OK;
 }
 
