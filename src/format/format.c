@@ -100,11 +100,16 @@ const struct format formats[FORMAT_COUNT_] = {
 	[FORMAT_PGO] = {.id = FORMAT_PGO,
 			.name = "pgo",
 			.title = "Go PGO profile",
-			.suffixes = "pgo"},
+			.suffixes = "pgo",
+			.binary = true,
+			.merged = true,
+			.write = pgo_write},
 	[FORMAT_AUTOFDO] = {.id = FORMAT_AUTOFDO,
 			    .name = "autofdo",
 			    .title = "AutoFDO text profile",
-			    .suffixes = "afdo autofdo"},
+			    .suffixes = "afdo autofdo",
+			    .merged = true,
+			    .write = autofdo_write},
 };
 
 const struct format *format_by_name(struct str name)
