@@ -101,9 +101,9 @@ void legacy_drop_second(struct legacy *l, struct legacy_sample *s)
 void legacy_drop_doubled_leaves(struct legacy *l)
 {
 	vec_for_each (s, &l->samples) {
-		const uint64_t *a = l->addresses.v + s->at;
+		const uint64_t *a = s->n > 1 ? l->addresses.v + s->at : NULL;
 
-		if (s->n > 1 && a[0] == a[1] + 1)
+		if (a && a[0] == a[1] + 1)
 			legacy_drop_second(l, s);
 	}
 }

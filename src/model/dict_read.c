@@ -44,7 +44,8 @@ const uint32_t *stack_frames(const struct dict *d, uint32_t stack, uint32_t *ret
 	const struct sequence *s = &d->stacks.entries.v[stack];
 
 	*ret_n = s->n;
-	return d->stacks.pool.v + s->at;
+	/* The pool may be NULL as long as it has nothing: no pointer is made from that. */
+	return s->n ? d->stacks.pool.v + s->at : NULL;
 }
 
 const uint32_t *label_set_items(const struct dict *d, uint32_t set, uint32_t *ret_n)
@@ -52,7 +53,7 @@ const uint32_t *label_set_items(const struct dict *d, uint32_t set, uint32_t *re
 	const struct sequence *s = &d->label_sets.entries.v[set];
 
 	*ret_n = s->n;
-	return d->label_sets.pool.v + s->at;
+	return s->n ? d->label_sets.pool.v + s->at : NULL;
 }
 
 const struct label *label_find(const struct dict *d, uint32_t set, struct str key)
