@@ -267,8 +267,6 @@ static enum err read_all(struct perf_reader *r, struct str bytes)
 
 		if (e->last_ns - e->first_ns <= INT64_MAX)
 			e->profile->duration_ns = (int64_t)(e->last_ns - e->first_ns);
-		if (e->timed && i == 0)
-			notes_add(&r->out->notes, "times of samples (perf's clock) were not kept");
 	}
 	return ERR_OK;
 }
