@@ -21,6 +21,7 @@
 struct evidence {
 	uint32_t column;
 	double worth; /* 0 = not known */
+	uint32_t at;  /* where it stands in the table */
 };
 
 static enum unit_kind column_kind(const struct profile *p, uint32_t t, double *ret_factor)
@@ -74,20 +75,20 @@ static struct evidence find_evidence(const struct profile *p, uint32_t t)
 
 	period = period_of_kind(p, kind);
 	if (kind != UNIT_OTHER && period > 0)
-		return (struct evidence){t, period / factor};
+		return (struct evidence){t, period / factor, 0};
 	if (kind == UNIT_COUNT) {
 		period = period_of_kind(p, UNIT_BYTES);
 		if (period > 0 && find_sibling(p, t, UNIT_BYTES, &sibling)) {
 			(void)column_kind(p, sibling, &factor);
-			return (struct evidence){sibling, period / factor};
+			return (struct evidence){sibling, period / factor, 0};
 		}
-		return (struct evidence){t, 1};
+		return (struct evidence){t, 1, 0};
 	}
 	if (find_sibling(p, t, UNIT_COUNT, &sibling)) {
 		period = period_of_kind(p, UNIT_COUNT);
-		return (struct evidence){sibling, period > 0 ? period : 1};
+		return (struct evidence){sibling, period > 0 ? period : 1, 0};
 	}
-	return (struct evidence){t, 0};
+	return (struct evidence){t, 0, 0};
 }
 
 /* Brings before's values to the unit of after's. */
@@ -145,7 +146,7 @@ static void test_row(const struct diff *d, const struct top_row *from, const str
 	double seen[2], of[2];
 
 	for (int side = 0; side < 2; side++) {
-		seen[side] = (double)from->cum[2 + side] / ev[side].worth / design_effect;
+		seen[side] = (double)from->cum[ev[side].at] / ev[side].worth / design_effect;
 		of[side] = d->samples[side] / design_effect;
 		/* What was taken away from a profile was not observed. */
 		if (!(seen[side] >= 0) || seen[side] > of[side] * (1 + 1e-9))
@@ -198,8 +199,9 @@ static enum err fill_diff(const struct top *top, const struct evidence *evidence
 	d->n = top->n;
 	for (int side = 0; side < 2; side++) {
 		d->totals[side] = side ? top->totals[1] : times(top->totals[0], unit);
-		if (evidence[side].worth > 0 && top->totals[2 + side] > 0)
-			d->samples[side] = (double)top->totals[2 + side] / evidence[side].worth;
+		if (evidence[side].worth > 0 && top->totals[evidence[side].at] > 0)
+			d->samples[side] =
+				(double)top->totals[evidence[side].at] / evidence[side].worth;
 	}
 	known = known && d->samples[0] > 0 && d->samples[1] > 0;
 	if (options->normalise && d->totals[0])
@@ -212,27 +214,45 @@ static enum err fill_diff(const struct top *top, const struct evidence *evidence
 	return judge_rows(d);
 }
 
+/* The values of both sides, and what counts their samples where that is another column. */
+static enum err choose_columns(const struct profile *const *sides,
+			       const struct diff_options *options, struct tree_column *columns,
+			       struct evidence *evidence, uint32_t *ret_count)
+{
+	*ret_count = 2;
+	for (uint32_t side = 0; side < 2; side++) {
+		uint32_t type = (uint32_t)options->type[side];
+
+		if (options->type[side] < 0 || type >= sides[side]->type_count)
+			return ERR_BAD_ARGUMENT;
+		columns[side] = (struct tree_column){sides[side], type};
+		evidence[side] = find_evidence(sides[side], type);
+		evidence[side].at = side;
+	}
+	for (uint32_t side = 0; side < 2; side++) {
+		if (evidence[side].column == columns[side].type)
+			continue;
+		evidence[side].at = *ret_count;
+		columns[(*ret_count)++] = (struct tree_column){sides[side], evidence[side].column};
+	}
+	return ERR_OK;
+}
+
 enum err diff_build(const struct profile *before, const struct profile *after,
 		    const struct diff_options *options, struct diff *ret)
 {
-	const struct profile *sides[2] = {before, after};
+	const struct profile *const sides[2] = {before, after};
 	struct tree_column columns[4];
 	struct evidence evidence[2];
 	struct diff d = {.scale = 1, .lines = options->lines};
 	struct top top;
+	uint32_t count;
 	double unit;
 	enum err e;
 
-	for (int side = 0; side < 2; side++) {
-		if (options->type[side] < 0 ||
-		    (uint32_t)options->type[side] >= sides[side]->type_count)
-			return ERR_BAD_ARGUMENT;
-		evidence[side] = find_evidence(sides[side], (uint32_t)options->type[side]);
-		columns[side] = (struct tree_column){sides[side], (uint32_t)options->type[side]};
-		columns[2 + side] = (struct tree_column){sides[side], evidence[side].column};
-	}
+	TRY(choose_columns(sides, options, columns, evidence, &count));
 	unit = unit_factor(before, columns[0].type, after, columns[1].type);
-	TRY(top_build(columns, 4, options->lines ? TOP_LINES : 0, &top));
+	TRY(top_build(columns, count, options->lines ? TOP_LINES : 0, &top));
 	e = fill_diff(&top, evidence, unit, options, &d);
 	top_release(&top);
 	if (e)
