@@ -209,7 +209,7 @@ void help_formats(struct buf *out)
 	for (unsigned i = 0; i < FORMAT_COUNT_; i++) {
 		const struct format *f = &formats[i];
 
-		buf_printf(out, "  %-12s  %-4s  %-5s  %-28s %s\n", f->name, f->read ? "yes" : "no",
+		buf_printf(out, "  %-12s  %-4s  %-5s  %-28s  %s\n", f->name, f->read ? "yes" : "no",
 			   f->write ? "yes" : "no", f->suffixes, f->title);
 	}
 }

@@ -16,6 +16,7 @@ import termios
 import threading
 import time
 
+from support import readme_formats
 from support.tap import ROOT, VESTAL, Skip, go_profiles, go_program, main, scratch, test, vestal
 
 COMMANDS = ["show", "top", "flame", "diff", "convert", "redact", "completion", "version", "help"]
@@ -636,6 +637,28 @@ def exit_statuses_are_documented():
     out, _ = vestal("help", "exit")
     for status in (0, 64, 65, 66, 69, 70, 71, 73, 74, 77, 130):
         assert re.search(rf"^\s+{status}  ", out, re.M), status
+
+
+@test
+def the_readme_lists_the_formats_this_program_has():
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        found = readme_formats.in_readme(file.read())
+    assert found and found[0] == readme_formats.table(VESTAL), \
+        "run tests/e2e/support/readme_formats.py build/vestal README.md"
+
+
+@test
+def the_readme_names_only_commands_and_options_that_exist():
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        text = file.read()
+    every_option = "".join(vestal(command, "--help")[0] for command in COMMANDS)
+    for command in re.findall(r"(?:^\$ |`)vestal ([a-z]+)", text, re.M):
+        assert command in COMMANDS, command
+    for option in re.findall(r"[` ](--[a-z-]+)", text):
+        assert option in every_option, option
+    for link in re.findall(r"\]\(([^)]*)\)", text):
+        if not link.endswith(".png"):
+            assert os.path.exists(os.path.join(ROOT, link)), link
 
 
 @test
