@@ -1,6 +1,7 @@
 // Where the boxes are: one row per depth, boxes of a row in order from left to right, edges as a
 // share of the whole (0..1). Rows are slices of one array, so a search for the first visible box is
 // a binary search in place.
+import { heaviestFirst, sortBy } from "./order";
 import type { Tree } from "./tree";
 
 export type Order = "name" | "weight";
@@ -16,19 +17,6 @@ export interface Layout {
   slotOf: Uint32Array;
 }
 
-// Stable counting sort of `order` by the key of each item.
-function sortBy(order: Uint32Array, key: Uint32Array, keys: number): Uint32Array {
-  const start = new Uint32Array(keys + 1);
-  for (let i = 0; i < key.length; i++) start[key[i] + 1]++;
-  for (let k = 0; k < keys; k++) start[k + 1] += start[k];
-  const sorted = new Uint32Array(order.length);
-  for (let i = 0; i < order.length; i++) {
-    const item = order[i];
-    sorted[start[key[item]]++] = item;
-  }
-  return sorted;
-}
-
 // Nodes grouped by parent, siblings in the wanted order; the root comes first.
 function siblings(tree: Tree, nameRank: Uint32Array, order: Order): Uint32Array {
   const { count, frame, parent } = tree;
@@ -39,14 +27,7 @@ function siblings(tree: Tree, nameRank: Uint32Array, order: Order): Uint32Array 
     key[i] = nameRank[frame[i]];
   }
   let nodes = sortBy(identity, key, nameRank.length);
-  if (order === "weight") {
-    // The bits of a positive float sort like the float; inverted, they sort it downwards.
-    const bits = new Uint32Array(Float32Array.from(tree.weight).buffer);
-    for (let i = 0; i < count; i++) key[i] = ~bits[i] & 0xffff;
-    nodes = sortBy(nodes, key, 0x10000);
-    for (let i = 0; i < count; i++) key[i] = (~bits[i] >>> 16) & 0xffff;
-    nodes = sortBy(nodes, key, 0x10000);
-  }
+  if (order === "weight") nodes = heaviestFirst(nodes, tree.weight);
   for (let i = 1; i < count; i++) key[i] = parent[i] + 1;
   key[0] = 0;
   return sortBy(nodes, key, count + 1);

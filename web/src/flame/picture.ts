@@ -36,13 +36,15 @@ export class Picture {
     this.labels = new Labels(context);
   }
 
-  resize(width: number, height: number): void {
-    if (this.image && this.image.width === width && this.image.height === height) return;
+  // Returns whether the size changed.
+  resize(width: number, height: number): boolean {
+    if (this.image && this.image.width === width && this.image.height === height) return false;
     this.canvas.width = width;
     this.canvas.height = height;
     this.image = this.context.createImageData(width, height);
     this.pixels = new Uint32Array(this.image.data.buffer);
     this.line = new Uint32Array(width);
+    return true;
   }
 
   // `ratio` = device pixels per CSS pixel; labels need boxes of `labelWidth` CSS pixels.

@@ -1,5 +1,6 @@
 // Search over frame names: which frames match, and how much of the whole passes through them.
 import type { Model } from "./model";
+import { heaviestFirst } from "./order";
 import type { Tree } from "./tree";
 
 export interface Query {
@@ -57,8 +58,8 @@ export function matchedValue(tree: Tree, matches: Matches): number[] {
 
 // Matching boxes, the widest first: the order in which n and N visit them.
 export function hitsByWeight(tree: Tree, matches: Matches): Uint32Array {
-  const hits: number[] = [];
-  for (let i = 0; i < tree.count; i++) if (matches.frames[tree.frame[i]] === 1) hits.push(i);
-  hits.sort((a, b) => tree.weight[b] - tree.weight[a] || a - b);
-  return Uint32Array.from(hits);
+  const hits = new Uint32Array(tree.count);
+  let n = 0;
+  for (let i = 0; i < tree.count; i++) if (matches.frames[tree.frame[i]] === 1) hits[n++] = i;
+  return heaviestFirst(hits.subarray(0, n), tree.weight);
 }

@@ -54,7 +54,8 @@ export class FlameView {
 
   // Shows a tree; the zoom goes back to all of it unless told otherwise.
   show(scene: Scene, up: boolean, keepZoom = false): void {
-    const turned = this.up !== up || this.scene === null || this.scene.tree !== scene.tree;
+    // Other values of the same boxes keep the place; another tree or direction starts at its root.
+    const turned = this.up !== up || this.scene === null || this.scene.tree.parent !== scene.tree.parent;
     this.scene = scene;
     this.up = up;
     this.hovered = -1;
@@ -83,8 +84,9 @@ export class FlameView {
     if (this.width < 1 || this.height < 1) return;
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.height}px`;
-    this.picture.resize(Math.round(this.width * this.ratio), Math.round(this.height * this.ratio));
-    this.draw();
+    // A canvas of a new size is blank: it must not wait for the next frame.
+    if (this.picture.resize(Math.round(this.width * this.ratio), Math.round(this.height * this.ratio))) this.draw();
+    else this.redraw();
   }
 
   private window(): Window {

@@ -1,5 +1,5 @@
 // On paper: light, the whole graph as large as the page, nothing else.
-import { LIGHT, makeSkin, Picture, ROW } from "../flame";
+import { LIGHT, makeSkin, Picture, ROW, units } from "../flame";
 import type { App } from "./app";
 import { byId, h } from "./dom";
 import type { Stage } from "./stage";
@@ -15,7 +15,9 @@ export function listenPrint(app: App, stage: Stage): void {
     const rows = scenes.reduce((sum, s) => sum + s.lay.rows, 0);
     // Rows shrink until all of them fit, down to two pixels; a label needs about ten.
     const pitch = Math.max(2, Math.min(ROW, Math.floor(HEIGHT / Math.max(1, rows)))) * SHARP;
-    sheet.replaceChildren(h("p", { text: `${document.title} · ${app.model.meta.subtitle}` }));
+    const [first] = app.derived.columns(app.state).totals;
+    const words = [document.title, app.model.meta.subtitle, units.amount(first, app.model.meta.types[app.state.type])];
+    sheet.replaceChildren(h("p", { text: words.filter(Boolean).join(" · ") }));
     scenes.forEach((scene, i) => {
       const canvas = h("canvas", null);
       const picture = new Picture(canvas);

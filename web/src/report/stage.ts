@@ -14,7 +14,8 @@ export class Stage {
   private readonly hosts: Record<PaneName, HTMLElement>;
   private readonly middle = h("div", { class: "middle" });
   private readonly nothing = h("p", { class: "nothing", hidden: true });
-  private shown: Record<PaneName, Scene | null> = { main: null, callers: null };
+  private readonly shown: Record<PaneName, Scene | null> = { main: null, callers: null };
+  private readonly looks: Record<PaneName, string> = { main: "", callers: "" };
   // What the footer says about the last frame.
   onDrawn: (boxes: number, merged: number, milliseconds: number) => void = () => undefined;
 
@@ -81,13 +82,16 @@ export class Stage {
     const view = this.views[pane];
     const { selection } = this.app;
     view.selected = selection && selection.pane === pane ? selection.node : -1;
+    const { state: s, palette } = this.app;
     const old = this.shown[pane];
-    this.shown[pane] = this.scene(tree, this.app.state);
+    // A million colours are made again only when one of them could differ.
+    const look = [palette.dark, s.query, s.regex, s.order, s.normalise, this.app.selectedFunc()].join("/");
+    if (old === null || old.tree !== tree || look !== this.looks[pane]) this.shown[pane] = this.scene(tree, s);
+    this.looks[pane] = look;
     view.show(this.shown[pane] as Scene, up, old !== null && old.tree === tree);
     view.redraw();
   }
 
-  // Brings a box on the screen: zooms when it is too narrow to see.
   scrollTo(selection: Selection): void {
     this.views[selection.pane].scrollTo(selection.node);
   }
