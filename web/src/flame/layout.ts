@@ -1,7 +1,6 @@
 // Where the boxes are: one row per depth, boxes of a row in order from left to right, edges as a
 // share of the whole (0..1). Rows are slices of one array, so a search for the first visible box is
 // a binary search in place.
-import { heaviestFirst, sortBy } from "./order";
 import type { Tree } from "./tree";
 
 export type Order = "name" | "weight";
@@ -17,31 +16,42 @@ export interface Layout {
   slotOf: Uint32Array;
 }
 
-// Nodes grouped by parent, siblings in the wanted order; the root comes first.
-function siblings(tree: Tree, nameRank: Uint32Array, order: Order): Uint32Array {
-  const { count, frame, parent } = tree;
-  const key = new Uint32Array(count);
-  const identity = new Uint32Array(count);
-  for (let i = 0; i < count; i++) {
-    identity[i] = i;
-    key[i] = nameRank[frame[i]];
+// Children of node p are child[first[p] .. first[p+1]), in the wanted order. Nodes are read in the
+// order of the file, which keeps a subtree together: at a million boxes memory decides the time.
+function childLists(tree: Tree, nameRank: Uint32Array, order: Order): { first: Uint32Array; child: Uint32Array } {
+  const { count, frame, parent, weight } = tree;
+  const first = new Uint32Array(count + 1);
+  for (let i = 1; i < count; i++) first[parent[i] + 1]++;
+  for (let i = 0; i < count; i++) first[i + 1] += first[i];
+  const child = new Uint32Array(count - 1);
+  const fill = first.slice();
+  for (let i = 1; i < count; i++) child[fill[parent[i]]++] = i;
+
+  const byName = (a: number, b: number): number => nameRank[frame[a]] - nameRank[frame[b]];
+  const byWeight = (a: number, b: number): number => weight[b] - weight[a] || byName(a, b);
+  const compare = order === "name" ? byName : byWeight;
+  for (let p = 0; p < count; p++) sortRange(child, first[p], first[p + 1], compare);
+  return { first, child };
+}
+
+// Most lists have a handful of children, for which insertion beats everything.
+function sortRange(list: Uint32Array, from: number, to: number, compare: (a: number, b: number) => number): void {
+  if (to - from > 24) {
+    list.subarray(from, to).sort(compare);
+    return;
   }
-  let nodes = sortBy(identity, key, nameRank.length);
-  if (order === "weight") nodes = heaviestFirst(nodes, tree.weight);
-  for (let i = 1; i < count; i++) key[i] = parent[i] + 1;
-  key[0] = 0;
-  return sortBy(nodes, key, count + 1);
+  for (let i = from + 1; i < to; i++) {
+    const item = list[i];
+    let at = i;
+    for (; at > from && compare(list[at - 1], item) > 0; at--) list[at] = list[at - 1];
+    list[at] = item;
+  }
 }
 
 export function layout(tree: Tree, nameRank: Uint32Array, order: Order): Layout {
   const { count, parent, depth, weight } = tree;
   const rows = tree.maxDepth + 1;
-  const sorted = siblings(tree, nameRank, order);
-  const firstChild = new Uint32Array(count + 1);
-  for (let i = 1; i < count; i++) firstChild[parent[i] + 1]++;
-  firstChild[0] = 1; // slot 0 of `sorted` is the root itself
-  for (let i = 0; i < count; i++) firstChild[i + 1] += firstChild[i];
-
+  const { first, child } = childLists(tree, nameRank, order);
   const rowStart = new Uint32Array(rows + 1);
   for (let i = 0; i < count; i++) rowStart[depth[i] + 1]++;
   for (let d = 0; d < rows; d++) rowStart[d + 1] += rowStart[d];
@@ -51,20 +61,22 @@ export function layout(tree: Tree, nameRank: Uint32Array, order: Order): Layout 
   const x1 = new Float64Array(count);
   const slotOf = new Uint32Array(count);
   const scale = weight[0] > 0 ? 1 / weight[0] : 0;
-  x1[0] = weight[0] * scale;
-  // Parents in order give children in order: every row comes out sorted, slots are handed out in turn.
-  let next = 1;
-  for (let slot = 0; slot < count; slot++) {
-    const n = node[slot];
-    let left = x0[slot];
-    for (let c = firstChild[n]; c < firstChild[n + 1]; c++) {
-      const child = sorted[c];
-      node[next] = child;
-      slotOf[child] = next;
-      x0[next] = left;
-      x1[next] = left += weight[child] * scale;
-      next++;
-    }
+  const fill = rowStart.slice();
+  // Where the next child of a node begins.
+  const left = new Float64Array(count);
+  // Depth first, from left to right: every row fills from left to right, too.
+  const stack = new Uint32Array(count);
+  let top = 1;
+  while (top > 0) {
+    const n = stack[--top];
+    const slot = fill[depth[n]]++;
+    const x = n === 0 ? 0 : left[parent[n]];
+    node[slot] = n;
+    slotOf[n] = slot;
+    x0[slot] = left[n] = x;
+    x1[slot] = left[parent[n]] = x + weight[n] * scale;
+    if (n === 0) left[0] = 0;
+    for (let c = first[n + 1]; c-- > first[n]; ) stack[top++] = child[c];
   }
   return { rows, rowStart, node, x0, x1, slotOf };
 }

@@ -1,7 +1,7 @@
 // Sorting a million small integers: stable counting sorts, no comparisons.
 
 // `items` in ascending order of key[item]; keys are below `keys`.
-export function sortBy(items: Uint32Array, key: Uint32Array, keys: number): Uint32Array {
+function sortBy(items: Uint32Array, key: Uint32Array, keys: number): Uint32Array {
   const start = new Uint32Array(keys + 1);
   for (let i = 0; i < items.length; i++) start[key[items[i]] + 1]++;
   for (let k = 0; k < keys; k++) start[k + 1] += start[k];

@@ -1,6 +1,5 @@
 // Trees made out of the tree: bottom-up (callers of what ran), and both halves of a sandwich.
-// All of them take a list of (node, value) items and merge the walks that start there by function,
-// one level at a time.
+// Boxes of the same function under the same parent become one.
 import type { Model } from "./model";
 import { makeTree, type Tree } from "./tree";
 
@@ -29,58 +28,62 @@ class Builder {
   }
 }
 
-interface Item {
-  // Node of the source tree whose frame comes next; the value that flows along the walk.
-  node: number;
-  value: number[];
+// Walks towards the root, all at once: `next[i]` is the node whose frame walk i takes next, and
+// `value[side][i]` what flows along it.
+interface Walks {
+  next: Uint32Array;
+  value: Float64Array[];
 }
 
-// Follows every item towards the root, merging equal functions under one box.
-function walkUp(tree: Tree, model: Model, builder: Builder, first: Item[], whole: number): void {
-  let level: { at: number; items: Item[] }[] = [{ at: 0, items: first }];
+interface Box {
+  at: number;
+  walks: number[];
+  weight: number;
+}
+
+// Takes every walk one level further at a time, merging equal functions under one box.
+function walkUp(tree: Tree, model: Model, builder: Builder, { next, value }: Walks): void {
+  const settle = (walk: number, at: number): void => {
+    for (let s = 0; s < value.length; s++) builder.self[s][at] += value[s][walk];
+  };
+  const whole = value.reduce((sum, run) => run.reduce((a, b) => a + b, sum), 0);
+  let level: Box[] = [{ at: 0, walks: Array.from(next, (_, i) => i), weight: whole }];
   while (level.length > 0) {
-    const next: typeof level = [];
-    for (const { at, items } of level) {
-      const groups = new Map<number, { at: number; items: Item[]; weight: number }>();
-      for (const item of items) {
-        if (item.node === 0) {
-          item.value.forEach((v, s) => (builder.self[s][at] += v));
+    const deeper: Box[] = [];
+    for (const { at, walks } of level) {
+      const boxes = new Map<number, Box>();
+      for (const walk of walks) {
+        const node = next[walk];
+        if (node === 0) {
+          settle(walk, at);
           continue;
         }
-        const frame = tree.frame[item.node];
+        const frame = tree.frame[node];
         const func = model.funcOf[frame];
-        let group = groups.get(func);
-        if (!group) {
-          group = { at: builder.add(at, model.pruned[frame] ? frame : model.funcFrame[func]), items: [], weight: 0 };
-          groups.set(func, group);
-        }
-        group.items.push({ node: tree.parent[item.node], value: item.value });
-        for (const v of item.value) group.weight += v;
+        let box = boxes.get(func);
+        if (!box) boxes.set(func, (box = { at: builder.add(at, model.pruned[frame] ? frame : model.funcFrame[func]), walks: [], weight: 0 }));
+        box.walks.push(walk);
+        for (const run of value) box.weight += run[walk];
+        next[walk] = tree.parent[node];
       }
-      for (const group of groups.values()) {
-        if (group.weight >= whole * SMALLEST_SHARE && builder.parent.length < MOST_NODES) {
-          next.push(group);
-          continue;
-        }
-        for (const item of group.items) {
-          item.value.forEach((v, s) => (builder.self[s][group.at] += v));
-          if (item.node !== 0) builder.unexpanded++;
+      for (const box of boxes.values()) {
+        if (box.weight >= whole * SMALLEST_SHARE && builder.parent.length < MOST_NODES) deeper.push(box);
+        else for (const walk of box.walks) {
+          settle(walk, box.at);
+          if (next[walk] !== 0) builder.unexpanded++;
         }
       }
     }
-    level = next;
+    level = deeper;
   }
 }
 
 export function bottomUp(tree: Tree, model: Model): Tree {
   const builder = new Builder(0, tree.self.length);
-  const items: Item[] = [];
-  for (let i = 1; i < tree.count; i++) {
-    const value = tree.self.map((run) => run[i]);
-    if (value.some((v) => v > 0)) items.push({ node: i, value });
-  }
   tree.self.forEach((run, s) => (builder.self[s][0] += run[0]));
-  walkUp(tree, model, builder, items, tree.weight[0]);
+  const leaves: number[] = [];
+  for (let i = 1; i < tree.count; i++) if (tree.self.some((run) => run[i] > 0)) leaves.push(i);
+  walkUp(tree, model, builder, { next: Uint32Array.from(leaves), value: tree.self.map((run) => Float64Array.from(leaves, (i) => run[i])) });
   return builder.finish();
 }
 
@@ -100,11 +103,8 @@ export function outermost(tree: Tree, model: Model, func: number): number[] {
 
 export function callersOf(tree: Tree, model: Model, func: number): Tree {
   const builder = new Builder(model.funcFrame[func], tree.self.length);
-  const items = outermost(tree, model, func).map((node) => ({
-    node: tree.parent[node],
-    value: tree.total.map((run) => run[node]),
-  }));
-  walkUp(tree, model, builder, items, items.reduce((sum, item) => sum + item.value.reduce((a, b) => a + b, 0), 0));
+  const boxes = outermost(tree, model, func);
+  walkUp(tree, model, builder, { next: Uint32Array.from(boxes, (n) => tree.parent[n]), value: tree.total.map((run) => Float64Array.from(boxes, (n) => run[n])) });
   return builder.finish();
 }
 
