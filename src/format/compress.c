@@ -142,6 +142,7 @@ enum err decompress(struct str bytes, const struct limits *limits, struct buf *r
 	enum err e;
 
 	*ret_name = "none";
+	buf_init(ret, limits->max_bytes);
 	if (bytes.n >= 2 && memcmp(bytes.p, "\x1f\x8b", 2) == 0) {
 		*ret_name = "gzip";
 		e = gunzip(bytes, limits, ret, fault);
@@ -149,7 +150,6 @@ enum err decompress(struct str bytes, const struct limits *limits, struct buf *r
 		*ret_name = "zstd";
 		e = unzstd(bytes, limits, ret, fault);
 	} else {
-		buf_init(ret, 0);
 		return ERR_OK;
 	}
 	if (e)

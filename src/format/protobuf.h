@@ -39,7 +39,8 @@ static inline struct pb pb_of(struct str bytes)
 {
 	const uint8_t *p = (const uint8_t *)bytes.p;
 
-	return (struct pb){.p = p, .end = p + bytes.n, .start = p};
+	/* Not even 0 may be added to a NULL pointer. */
+	return (struct pb){.p = p, .end = p ? p + bytes.n : p, .start = p};
 }
 
 /* A cursor over the current field's bytes that still counts offsets from the outermost start. */
@@ -47,7 +48,7 @@ static inline struct pb pb_sub(const struct pb *c)
 {
 	const uint8_t *p = (const uint8_t *)c->bytes.p;
 
-	return (struct pb){.p = p, .end = p + c->bytes.n, .start = c->start};
+	return (struct pb){.p = p, .end = p ? p + c->bytes.n : p, .start = c->start};
 }
 
 /* Decodes a varint of at most 10 bytes; false when cut or too long. */

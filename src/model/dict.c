@@ -282,6 +282,9 @@ static enum err add_zero_entries(struct dict *d)
 	TRY(dict_frame(d, &no_frame, &id));
 	TRY(dict_label(d, &no_label, &id));
 	TRY(dict_link(d, &no_link, &id));
+	/* Pools that exist: the empty stack is a place in one, and NULL has no places. */
+	TRY(vec_reserve(&d->stacks.pool, 1));
+	TRY(vec_reserve(&d->label_sets.pool, 1));
 	TRY(dict_stack(d, NULL, 0, &id));
 	return dict_label_set(d, NULL, 0, &id);
 }
