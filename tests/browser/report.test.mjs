@@ -126,6 +126,7 @@ export async function reportTests(browser, pages) {
 
   await test("bottom-up shows what ran, sandwich its callers and callees", async () => {
     const { page, done } = await open(browser, pages.small);
+    assert.equal(await page.locator(".callers").isVisible(), false);
     await press(page, "i");
     assert.equal(await hash(page), "view=bottom-up");
     await clickBox(page, 0.1, 1);
@@ -137,6 +138,7 @@ export async function reportTests(browser, pages) {
     await press(page, "s");
     assert.equal(await hash(page), "view=sandwich&fn=malloc&in=libc.so.6");
     assert.match(await text(page, ".middle"), /malloc/);
+    assert.equal(await page.locator(".callers").isVisible(), true);
     assert.equal(await page.locator(".pane canvas").count(), 2);
     await press(page, "Escape");
     assert.equal(await hash(page), "");
