@@ -15,8 +15,8 @@
  *
  * Way of the data: jfr_read.c walks the chunks; jfr_chunk.c reads the header, jfr_metadata.c the
  * types, jfr_layout.c compiles them, jfr_pools.c indexes the pools, jfr_settings.c finds out how
- * often samples were taken, jfr_events.c makes rows, and asks jfr_stacks.c and jfr_labels.c for the
- * dictionary's ids of what the events refer to.
+ * often samples were taken, jfr_events.c makes rows, and asks jfr_stacks.c, jfr_names.c and
+ * jfr_labels.c for the dictionary's ids of what the events refer to.
  */
 #pragma once
 
@@ -25,7 +25,8 @@
 #include "format/formats_internal.h"
 
 #define JFR_HEADER_SIZE 68
-#define JFR_NO_CLASS	UINT32_MAX
+#define JFR_NO_CLASS	UINT16_MAX
+#define JFR_MAX_CLASSES 65000 /* a JDK has some 400 */
 
 /* A place in a chunk. Reading past the end gives zeros and sets `failed`; callers look once. */
 struct jfr_cursor {
@@ -111,32 +112,35 @@ struct jfr_plan_step {
 	int slot; /* -1: skip the field */
 };
 
-#define JFR_MAX_SLOTS 16
+#define JFR_MAX_SLOTS 4 /* wanted of any pool's type */
 
 struct jfr_plan {
 	uint32_t class; /* JFR_NO_CLASS: the chunk has no such type */
 	VEC(struct jfr_plan_step) steps;
+	size_t wanted; /* steps up to the last one that reads */
+};
+
+enum jfr_value_kind {
+	JFR_ABSENT,
+	JFR_NUMBER,
+	JFR_TEXT,   /* a string in place: `number` is its offset in the chunk */
+	JFR_REF,    /* `number` is a key into the pool of `class` */
+	JFR_OBJECT, /* `number` is an offset in the chunk */
+	JFR_ARRAY,  /* `number` is the offset of the first element, `count` their number */
 };
 
 struct jfr_value {
-	enum {
-		JFR_ABSENT,
-		JFR_NUMBER,
-		JFR_TEXT,   /* a string in place: `number` is its offset in the chunk */
-		JFR_REF,    /* `number` is a key into the pool of `class` */
-		JFR_OBJECT, /* `number` is an offset in the chunk */
-		JFR_ARRAY,  /* `number` is the offset of the first element, `count` their number */
-	} kind;
-	enum jfr_unit unit;
-	uint32_t class;
 	uint64_t number;
-	uint64_t count;
+	uint32_t count;
+	uint16_t class;
+	uint8_t kind; /* enum jfr_value_kind */
+	uint8_t unit; /* enum jfr_unit */
 };
 
 struct jfr_pool_entry {
 	uint64_t key;
 	uint64_t at;   /* offset of the value in the chunk */
-	uint32_t memo; /* what it became in the dictionary, see jfr_stacks.c; JFR_NO_MEMO */
+	uint32_t memo; /* what it became in the dictionary, or JFR_NO_MEMO */
 };
 
 #define JFR_NO_MEMO UINT32_MAX
@@ -204,12 +208,24 @@ struct jfr_method {
 	bool native;
 };
 
+/*
+ * Frames met lately, by the keys in the file: most frames of a stack are those of the stack before.
+ * `frame` 0 is an empty place.
+ */
+struct jfr_known_frame {
+	uint64_t method, type;
+	uint32_t line, frame;
+};
+
+#define JFR_KNOWN_FRAMES 16384 /* a power of two */
+
 struct jfr_reader {
 	struct reading *out;
 	struct jfr_chunk *chunk;
 	struct jfr_settings settings;
 	struct profile families[JFR_FAMILY_COUNT_];
 	VEC(uint32_t) frames;
+	struct jfr_known_frame *known;	/* JFR_KNOWN_FRAMES of them, of this chunk */
 	VEC(struct jfr_method) methods; /* of this chunk; the pool's memos are indices */
 	VEC(uint32_t) thread_labels;	/* two ids a thread: name, id; 0 = none */
 	struct buf text, scratch;
@@ -223,6 +239,13 @@ struct jfr_reader {
 };
 
 /* jfr_value.c */
+uint64_t jfr_long_varint(struct jfr_cursor *c);
+static inline uint64_t jfr_varint(struct jfr_cursor *c)
+{
+	if (c->at < c->end && c->base[c->at] < 0x80)
+		return c->base[c->at++];
+	return jfr_long_varint(c);
+}
 uint64_t jfr_integer(struct jfr_cursor *c, enum jfr_primitive p);
 static inline uint64_t jfr_long(struct jfr_cursor *c)
 {
@@ -236,8 +259,11 @@ const uint8_t *jfr_take(struct jfr_cursor *c, uint64_t n);
 void jfr_skip_string(struct jfr_cursor *c);
 void jfr_skip(const struct jfr_chunk *k, struct jfr_cursor *c, struct jfr_program p);
 struct jfr_cursor jfr_at(const struct jfr_chunk *k, uint64_t at);
-/* Reads the fields of a plan into `slots`, which the caller has cleared. */
+/* Reads the fields of a plan into `slots`, which the caller has cleared, and goes behind the
+ * object; or no further than the last field wanted. */
 void jfr_read_fields(const struct jfr_chunk *k, struct jfr_cursor *c, const struct jfr_plan *plan,
+		     struct jfr_value *slots);
+void jfr_peek_fields(const struct jfr_chunk *k, struct jfr_cursor *c, const struct jfr_plan *plan,
 		     struct jfr_value *slots);
 /* The string at the cursor as UTF-8: in place when it can be, else in `scratch`. Longer than
  * `limit` is ERR_TOO_LARGE. A key into the string pool is followed once. */
@@ -285,6 +311,10 @@ enum { JFR_NAME_NAME, JFR_NAME_DESCRIPTION };
 
 /* jfr_stacks.c */
 enum err jfr_stack_id(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret) MUST_CHECK;
+
+/* jfr_names.c */
+enum err jfr_method_of(struct jfr_reader *r, const struct jfr_value *v,
+		       struct jfr_method *ret) MUST_CHECK;
 /* Appends the name of a class as Java programmers write it: "java.lang.String[]". */
 enum err jfr_class_name(struct jfr_reader *r, const struct jfr_value *v,
 			struct buf *out) MUST_CHECK;

@@ -170,7 +170,7 @@ enum err jfr_plan_make(struct jfr_chunk *k, uint32_t class, const char *const *n
 		       struct jfr_plan *plan)
 {
 	plan->class = JFR_NO_CLASS;
-	plan->steps.n = 0;
+	plan->steps.n = plan->wanted = 0;
 	if (class == JFR_NO_CLASS || k->classes.v[class].layout != JFR_LAYOUT_DONE)
 		return ERR_OK;
 	for (uint32_t i = 0; i < k->classes.v[class].field_n; i++) {
@@ -178,6 +178,8 @@ enum err jfr_plan_make(struct jfr_chunk *k, uint32_t class, const char *const *n
 
 		step.slot = slot_of(names, k->fields.v[step.field].name);
 		TRY(vec_push(&plan->steps, step));
+		if (step.slot >= 0)
+			plan->wanted = plan->steps.n;
 	}
 	plan->class = class;
 	return ERR_OK;

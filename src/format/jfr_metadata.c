@@ -14,7 +14,6 @@
  */
 #include "format/jfr.h"
 
-#define MAX_CLASSES 65536
 #define MAX_FIELDS  (1u << 18)
 #define MAX_NESTING 16
 
@@ -162,7 +161,7 @@ static enum err read_class(struct metadata *m, const struct attributes *a, unsig
 	uint32_t index = (uint32_t)k->classes.n;
 
 	TRY(number_of(a->id, &class.id));
-	if (index >= MAX_CLASSES)
+	if (index >= JFR_MAX_CLASSES)
 		return ERR_TOO_LARGE;
 	TRY(vec_push(&k->classes, class));
 	if (jfr_class_by_id(k, class.id) == JFR_NO_CLASS)

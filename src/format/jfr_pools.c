@@ -193,6 +193,6 @@ bool jfr_object(struct jfr_chunk *k, const struct jfr_value *v, enum jfr_kind ki
 			return true;
 	}
 	c = jfr_at(k, *ret_entry ? (*ret_entry)->at : v->number);
-	jfr_read_fields(k, &c, &k->plans[kind], slots);
+	jfr_peek_fields(k, &c, &k->plans[kind], slots);
 	return !c.failed;
 }

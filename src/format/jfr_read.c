@@ -15,6 +15,7 @@ static void forget_chunk(struct jfr_reader *r)
 {
 	r->methods.n = 0;
 	r->thread_labels.n = 0;
+	memset(r->known, 0, JFR_KNOWN_FRAMES * sizeof(*r->known));
 }
 
 static void widen_span(struct jfr_reader *r, const struct jfr_header *h)
@@ -131,7 +132,8 @@ enum err jfr_read(struct str bytes, struct reading *out)
 	buf_init(&r.scratch, 4 * (size_t)out->limits.max_string + 64);
 	for (unsigned i = 0; i < JFR_FAMILY_COUNT_; i++)
 		profile_init(&r.families[i], out->dict);
-	e = read_chunks(&r, bytes);
+	r.known = mem_zalloc(JFR_KNOWN_FRAMES, sizeof(*r.known));
+	e = r.known ? read_chunks(&r, bytes) : ERR_NO_MEMORY;
 	if (!e)
 		e = jfr_families_finish(&r);
 	if (!e) {
@@ -140,6 +142,7 @@ enum err jfr_read(struct str bytes, struct reading *out)
 	}
 	for (unsigned i = 0; i < JFR_FAMILY_COUNT_; i++)
 		profile_release(&r.families[i]);
+	mem_free(r.known);
 	vec_release(&r.frames);
 	vec_release(&r.methods);
 	vec_release(&r.thread_labels);

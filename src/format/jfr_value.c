@@ -47,7 +47,7 @@ static uint64_t big_endian(struct jfr_cursor *c, unsigned n)
 }
 
 /* Seven bits a byte, low ones first; the ninth byte holds eight. */
-static uint64_t varint(struct jfr_cursor *c)
+uint64_t jfr_long_varint(struct jfr_cursor *c)
 {
 	uint64_t v = 0;
 
@@ -72,13 +72,13 @@ uint64_t jfr_integer(struct jfr_cursor *c, enum jfr_primitive p)
 	case JFR_BYTE:
 		return (uint64_t)(int8_t)big_endian(c, 1);
 	case JFR_CHAR:
-		return (uint16_t)(c->compressed ? varint(c) : big_endian(c, 2));
+		return (uint16_t)(c->compressed ? jfr_varint(c) : big_endian(c, 2));
 	case JFR_SHORT:
-		return (uint64_t)(int16_t)(c->compressed ? varint(c) : big_endian(c, 2));
+		return (uint64_t)(int16_t)(c->compressed ? jfr_varint(c) : big_endian(c, 2));
 	case JFR_INT:
-		return (uint64_t)(int32_t)(c->compressed ? varint(c) : big_endian(c, 4));
+		return (uint64_t)(int32_t)(c->compressed ? jfr_varint(c) : big_endian(c, 4));
 	default:
-		return c->compressed ? varint(c) : big_endian(c, 8);
+		return c->compressed ? jfr_varint(c) : big_endian(c, 8);
 	}
 }
 
@@ -119,15 +119,37 @@ void jfr_skip_string(struct jfr_cursor *c)
 	}
 }
 
+/* Elements of nothing but compressed integers, as the frames of a stack are: most of a file. */
+static bool skip_varints(const struct jfr_chunk *k, struct jfr_cursor *c, struct jfr_program p,
+			 uint64_t elements)
+{
+	for (uint32_t i = p.at; i < p.at + p.n; i++)
+		if (k->ops.v[i].code != JFR_OP_VARINT)
+			return false;
+	for (uint64_t n = elements * p.n; n && !c->failed; n--)
+		jfr_varint(c);
+	return true;
+}
+
+static void skip_array(const struct jfr_chunk *k, struct jfr_cursor *c, struct jfr_program element)
+{
+	uint64_t n = (uint32_t)jfr_int(c);
+
+	/* An element without steps takes no bytes: nothing to skip. */
+	if (!element.n || skip_varints(k, c, element, n))
+		return;
+	for (; n && !c->failed; n--)
+		jfr_skip(k, c, element);
+}
+
 void jfr_skip(const struct jfr_chunk *k, struct jfr_cursor *c, struct jfr_program p)
 {
 	for (uint32_t i = p.at; i < p.at + p.n && !c->failed; i++) {
 		const struct jfr_op *op = &k->ops.v[i];
-		struct jfr_program element = {i + 1, op->n};
 
 		switch (op->code) {
 		case JFR_OP_VARINT:
-			varint(c);
+			jfr_varint(c);
 			break;
 		case JFR_OP_FIXED:
 			jfr_take(c, op->n);
@@ -136,56 +158,79 @@ void jfr_skip(const struct jfr_chunk *k, struct jfr_cursor *c, struct jfr_progra
 			jfr_skip_string(c);
 			break;
 		case JFR_OP_ARRAY:
-			/* An element without steps takes no bytes: nothing to skip. */
-			for (uint64_t n = (uint32_t)jfr_int(c); n && op->n && !c->failed; n--)
-				jfr_skip(k, c, element);
+			skip_array(k, c, (struct jfr_program){i + 1, op->n});
 			i += op->n;
 			break;
 		}
 	}
 }
 
+/* An array is not walked: `peek` stays at its elements. */
+static struct jfr_value read_array(const struct jfr_chunk *k, struct jfr_cursor *c,
+				   const struct jfr_field *f, bool peek)
+{
+	struct jfr_cursor inside = *c;
+	struct jfr_value v = {.class = (uint16_t)f->class};
+
+	v.count = (uint32_t)count_of(&inside);
+	v.number = inside.at;
+	/* Nothing wanted is an array of keys. */
+	v.kind = f->pooled ? JFR_ABSENT : JFR_ARRAY;
+	if (peek)
+		*c = inside;
+	else
+		jfr_skip(k, c, f->skip);
+	return v;
+}
+
 static struct jfr_value read_value(const struct jfr_chunk *k, struct jfr_cursor *c,
 				   const struct jfr_field *f)
 {
-	const struct jfr_class *class = &k->classes.v[f->class];
-	struct jfr_value v = {.unit = f->unit, .class = f->class};
-	struct jfr_cursor array = *c;
+	enum jfr_primitive primitive = k->classes.v[f->class].primitive;
+	struct jfr_value v = {.unit = (uint8_t)f->unit, .class = (uint16_t)f->class};
 
-	if (f->array) {
-		/* Nothing wanted is an array of keys. */
-		v.kind = f->pooled ? JFR_ABSENT : JFR_ARRAY;
-		v.count = count_of(&array);
-		v.number = array.at;
-		jfr_skip(k, c, f->skip);
-	} else if (f->pooled) {
+	if (f->pooled) {
 		v.kind = JFR_REF;
 		v.number = jfr_long(c);
-	} else if (class->primitive == JFR_STRUCT || class->primitive == JFR_STRING) {
-		v.kind = class->primitive == JFR_STRUCT ? JFR_OBJECT : JFR_TEXT;
+	} else if (primitive == JFR_STRUCT || primitive == JFR_STRING) {
+		v.kind = primitive == JFR_STRUCT ? JFR_OBJECT : JFR_TEXT;
 		v.number = c->at;
 		jfr_skip(k, c, f->skip);
-	} else if (class->primitive == JFR_FLOAT || class->primitive == JFR_DOUBLE) {
+	} else if (primitive == JFR_FLOAT || primitive == JFR_DOUBLE) {
 		jfr_skip(k, c, f->skip);
 	} else {
 		v.kind = JFR_NUMBER;
-		v.number = jfr_integer(c, class->primitive);
+		v.number = jfr_integer(c, primitive);
 	}
 	return v;
 }
 
-void jfr_read_fields(const struct jfr_chunk *k, struct jfr_cursor *c, const struct jfr_plan *plan,
-		     struct jfr_value *slots)
+static void read_steps(const struct jfr_chunk *k, struct jfr_cursor *c, const struct jfr_plan *plan,
+		       size_t n, struct jfr_value *slots, bool peek)
 {
-	for (size_t i = 0; i < plan->steps.n && !c->failed; i++) {
+	for (size_t i = 0; i < n && !c->failed; i++) {
 		const struct jfr_plan_step *step = &plan->steps.v[i];
 		const struct jfr_field *f = &k->fields.v[step->field];
 
 		if (step->slot < 0)
 			jfr_skip(k, c, f->skip);
+		else if (f->array)
+			slots[step->slot] = read_array(k, c, f, peek && i + 1 == n);
 		else
 			slots[step->slot] = read_value(k, c, f);
 	}
+}
+
+void jfr_read_fields(const struct jfr_chunk *k, struct jfr_cursor *c, const struct jfr_plan *plan,
+		     struct jfr_value *slots)
+{
+	read_steps(k, c, plan, plan->steps.n, slots, false);
+}
+
+void jfr_peek_fields(const struct jfr_chunk *k, struct jfr_cursor *c, const struct jfr_plan *plan,
+		     struct jfr_value *slots)
+{
+	read_steps(k, c, plan, plan->wanted, slots, true);
 }
 
 static void put_utf8(struct buf *out, uint32_t code)
