@@ -1,0 +1,3 @@
+module golegacy
+
+go 1.21
