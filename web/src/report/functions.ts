@@ -131,7 +131,7 @@ export class Functions {
     const share = (v: number, side: number): number => (totals[side] > 0 ? v / totals[side] : 0);
     const digits = (v: number): string => (v * 100).toFixed(1);
     const name = app.model.name(frame);
-    const cells: HTMLElement[] = [h("th", { scope: "row", title: `${name}\n${app.model.module(frame)}` }, h("button", { type: "button", tabindex: "-1", text: name }))];
+    const cells: HTMLElement[] = [h("th", { scope: "row", title: `${name}\n${app.model.module(frame)}` }, h("button", { type: "button", tabindex: "-1" }, h("bdi", { text: name })))];
     if (app.model.meta.diff) {
       const values = s.measure === "self" ? tableSelf : tableTotal;
       const { text, tone } = changeText(changeOf(app, values[0][row], values[1][row]));
