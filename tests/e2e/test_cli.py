@@ -9,6 +9,7 @@ import pty
 import re
 import shutil
 import signal
+import ssl
 import struct
 import subprocess
 import sys
@@ -615,6 +616,23 @@ def servers_that_fail_are_quoted():
         assert "hunter2" not in err, err
     _, err = vestal("top", "http://127.0.0.1:1/x", status=69)
     assert "127.0.0.1" in err
+
+
+@test
+def a_certificate_nobody_vouches_for_is_refused():
+    if not shutil.which("openssl"):
+        raise Skip("no openssl to make a certificate")
+    pem = os.path.join(scratch(), "server.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj",
+                    "/CN=localhost", "-keyout", pem, "-out", pem + ".crt"], check=True,
+                   capture_output=True)
+    with Server(lambda request: send(request, cpu_bytes())) as server:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pem + ".crt", pem)
+        server.server.socket = context.wrap_socket(server.server.socket, server_side=True)
+        url = server.url.replace("http:", "https:") + "/x"
+        out, err = vestal("top", url, status=69)
+        assert out == "" and "certificate" in err, err
 
 
 @test
