@@ -5,6 +5,8 @@
 //	otlpgo make SHAPE FILE   encodes one of the shapes in shapes.go
 //	otlpgo rows FILE         decodes and prints rows, resolved, as JSON lines
 //	otlpgo dump FILE         decodes and prints the message as JSON
+//	otlpgo json FILE JSON    decodes and writes protojson
+//	otlpgo proto JSON FILE   the reverse
 //	otlpgo bench FILE N      decodes N times and prints nanoseconds per decoding
 package main
 
@@ -220,12 +222,20 @@ func main() {
 		out := json.NewEncoder(os.Stdout)
 		out.SetIndent("", " ")
 		fail(out.Encode(tree(decode(args[1]))))
+	case len(args) == 3 && args[0] == "json":
+		text, err := protojson.Marshal(decode(args[1]))
+		fail(err)
+		fail(os.WriteFile(args[2], text, 0o666))
+	case len(args) == 3 && args[0] == "proto":
+		text, err := os.ReadFile(args[1])
+		fail(err)
+		fail(os.WriteFile(args[2], encode(string(text)), 0o666))
 	case len(args) == 3 && args[0] == "bench":
 		n, err := strconv.Atoi(args[2])
 		fail(err)
 		bench(args[1], n)
 	default:
-		fmt.Fprintln(os.Stderr, "usage: otlpgo make SHAPE FILE | rows FILE | dump FILE | bench FILE N")
+		fmt.Fprintln(os.Stderr, "usage: otlpgo make SHAPE FILE | rows FILE | dump FILE | json FILE JSON | proto JSON FILE | bench FILE N")
 		os.Exit(2)
 	}
 }
