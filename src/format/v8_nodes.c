@@ -9,11 +9,14 @@ void v8_nodes_release(struct v8_nodes *n)
 	vec_release(&n->list);
 	vec_release(&n->children);
 	vec_release(&n->open);
+	vec_release(&n->dense);
 	map_release(&n->by_id);
 }
 
 uint32_t v8_nodes_find(const struct v8_nodes *n, int64_t id)
 {
+	if (n->dense.n)
+		return id >= 0 && (size_t)id < n->dense.n ? n->dense.v[id] - 1 : MAP_NONE;
 	MAP_PROBE(&n->by_id, hash_mix((uint64_t)id, 1), index)
 	{
 		if (n->list.v[index].id == id)
@@ -184,8 +187,23 @@ void v8_nodes_nested(struct v8_nodes *n, struct json *j, struct reading *out)
 	}
 }
 
+/* V8 numbers nodes from 1, so a plain array will nearly always do; a sample then costs one load. */
+static enum err prepare_index(struct v8_nodes *n)
+{
+	int64_t limit = (int64_t)n->list.n * 4 + 1000;
+
+	vec_for_each (node, &n->list)
+		if (node->has_id && (node->id < 0 || node->id >= limit))
+			return map_reserve(&n->by_id, (uint32_t)n->list.n);
+	TRY(vec_reserve(&n->dense, (size_t)limit));
+	n->dense.n = (size_t)limit;
+	memset(n->dense.v, 0, n->dense.n * sizeof(*n->dense.v));
+	return ERR_OK;
+}
+
 static enum err index_ids(struct v8_nodes *n, struct json *j)
 {
+	TRY(prepare_index(n));
 	for (uint32_t i = 0; i < n->list.n; i++) {
 		const struct v8_node *node = &n->list.v[i];
 		uint32_t other;
@@ -197,7 +215,10 @@ static enum err index_ids(struct v8_nodes *n, struct json *j)
 			return json_fail_at(j, node->offset, ERR_CORRUPT,
 					    "two nodes have the id %lld, the other is at byte %zu",
 					    (long long)node->id, n->list.v[other].offset);
-		TRY(map_put(&n->by_id, hash_mix((uint64_t)node->id, 1), i));
+		if (n->dense.n)
+			n->dense.v[node->id] = i + 1;
+		else
+			TRY(map_put(&n->by_id, hash_mix((uint64_t)node->id, 1), i));
 	}
 	return ERR_OK;
 }

@@ -29,7 +29,8 @@ struct v8_nodes {
 	VEC(struct v8_node) list;
 	VEC(struct v8_child) children; /* of the shape that lists them by id */
 	VEC(uint32_t) open;	       /* nested shape: the nodes around the cursor */
-	struct map by_id;	       /* id -> index */
+	VEC(uint32_t) dense;	       /* id -> index + 1, when ids are small numbers … */
+	struct map by_id;	       /* … else: hash of the id -> index */
 };
 
 void v8_nodes_release(struct v8_nodes *n);

@@ -15,8 +15,9 @@ static void copy_number(struct json *j, struct jsonout *o)
 
 	if (!json_number(j, &n))
 		return;
-	if (n.kind == JSON_I64)
-		jsonout_i64(o, n.i);
+	/* -0.0 is written as -0, which reads as a whole number without a sign. */
+	if (n.kind == JSON_I64 || (n.kind == JSON_REAL && n.d == 0))
+		jsonout_i64(o, n.kind == JSON_I64 ? n.i : 0);
 	else if (n.kind == JSON_U64)
 		jsonout_u64(o, n.u);
 	else

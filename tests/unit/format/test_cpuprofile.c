@@ -111,6 +111,17 @@ TEST(hit_counts_serve_when_there_are_no_samples)
 	check_folded(&l, 1, "a 2000\na;b 6000\n");
 }
 
+TEST(ids_may_be_any_whole_numbers)
+{
+	LOAD(l, "{\"nodes\":[{\"id\":-5," FRAME(
+			"a", 0) ",\"children\":[9223372036854775807]},"
+				"{\"id\":9223372036854775807," FRAME(
+					"b", 0) "}],\"samples\":[-5,"
+						"9223372036854775807],\"timeDeltas\":[1,1],"
+						"\"startTime\":0,\"endTime\":4}");
+	check_folded(&l, 0, "a 1\na;b 1\n");
+}
+
 TEST(negative_deltas_are_noted_and_no_time_is_counted_twice)
 {
 	LOAD(l, "{\"nodes\":[{\"id\":1," FRAME("a", 0) "},{\"id\":2," FRAME(
@@ -147,6 +158,11 @@ TEST(reader_refuses_cycles_doubled_and_missing_ids)
 		      "its own ancestor");
 	CHECK_REFUSED("{\"nodes\":[{\"id\":1},{\"id\":1}]}", ERR_CORRUPT,
 		      "at byte 19: two nodes have the id 1, the other is at byte 10");
+	CHECK_REFUSED("{\"nodes\":[{\"id\":-1},{\"id\":-1}]}", ERR_CORRUPT,
+		      "two nodes have the id -1");
+	CHECK_REFUSED("{\"nodes\":[{\"id\":-1,\"parent\":8}]}", ERR_BAD_INDEX,
+		      "the parent 8 of a node");
+	CHECK_REFUSED("{\"nodes\":[{\"id\":1,\"parent\":-8}]}", ERR_BAD_INDEX, "the parent -8 of");
 	CHECK_REFUSED("{\"nodes\":[{\"id\":1,\"children\":[7]}]}", ERR_BAD_INDEX,
 		      "the child 7 of a node is not in the file");
 	CHECK_REFUSED("{\"nodes\":[{\"id\":1,\"parent\":7}]}", ERR_BAD_INDEX,
