@@ -295,10 +295,20 @@ static enum err take_message(struct otlp_json *r)
 	return r->j.error;
 }
 
+/* Pools that are there even when empty: a range of none may then be pointed at. */
+static enum err prepare_pools(struct otlp_tables *t)
+{
+	TRY(vec_reserve(&t->indices, 1));
+	TRY(vec_reserve(&t->lines, 1));
+	TRY(vec_reserve(&t->values, 1));
+	return vec_reserve(&t->times, 1);
+}
+
 static enum err read_messages(struct otlp_json *r)
 {
 	unsigned count = 0;
 
+	TRY(prepare_pools(r->t));
 	do {
 		otlp_tables_clear(r->t);
 		TRY(take_message(r));
