@@ -68,7 +68,7 @@ const struct format formats[FORMAT_COUNT_] = {
 			      .read = perf_data_read},
 	[FORMAT_CPUPROFILE] = {.id = FORMAT_CPUPROFILE,
 			       .name = "cpuprofile",
-			       .title = "V8 CPU profile",
+			       .title = "V8 CPU profile, Firefox Profiler",
 			       .suffixes = "cpuprofile",
 			       .sniff = cpuprofile_sniff,
 			       .read = cpuprofile_read},

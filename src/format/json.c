@@ -54,6 +54,17 @@ bool json_more(struct json *j)
 	return j->p < j->end;
 }
 
+/* A key for a message: what a terminal might take for a command is shown as '?'. */
+static size_t key_text(struct str key, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; n < key.n && n + 1 < size && n < 60; n++)
+		out[n] = key.p[n] >= ' ' && key.p[n] < 0x7f ? key.p[n] : '?';
+	out[n] = '\0';
+	return n;
+}
+
 /* "profiles[2].weights[17]" of where the cursor stands. */
 static void path_text(const struct json *j, char *out, size_t size)
 {
@@ -61,26 +72,25 @@ static void path_text(const struct json *j, char *out, size_t size)
 	size_t n = 0;
 
 	out[0] = '\0';
-	for (uint32_t i = 1; i <= depth && n < size - 1; i++) {
+	for (uint32_t i = 1; i <= depth && n + 32 < size; i++) {
 		const struct json_step *step = &j->path[i];
-		int added = 0;
 
-		if (step->key.p)
-			added = snprintf(out + n, size - n, "%s%.*s", n ? "." : "",
-					 (int)(step->key.n < 60 ? step->key.n : 60), step->key.p);
-		else if (step->index != UINT64_MAX)
-			added = snprintf(out + n, size - n, "[%llu]",
-					 (unsigned long long)step->index);
-		n += added > 0 ? (size_t)added : 0;
+		if (step->key.p) {
+			if (n)
+				out[n++] = '.';
+			n += key_text(step->key, out + n, size - n);
+		} else if (step->index != UINT64_MAX) {
+			n += (size_t)snprintf(out + n, size - n, "[%llu]",
+					      (unsigned long long)step->index);
+		}
 	}
-	if (j->depth > JSON_PATH && n < size - 1)
-		snprintf(out + n, size - n, "…");
+	if (j->depth > JSON_PATH && n + 32 < size)
+		snprintf(out + n, size - n, "...");
 }
 
-PRINTF_LIKE(4, 0)
 static enum err fail(struct json *j, size_t offset, enum err code, const char *format, va_list args)
 {
-	char path[160], text[240];
+	char path[200], text[240];
 
 	if (j->error)
 		return j->error;

@@ -339,6 +339,27 @@ TEST(messages_name_the_path_and_the_byte)
 		  "test: profiles[1].weights[1] at byte 30: expected a number, found a string");
 }
 
+TEST(messages_do_not_carry_bytes_that_steer_a_terminal)
+{
+	struct fault fault = {0};
+
+	CHECK_ERR(skip_text(STR("{\"\xc2\x9b\x7f\\u001b[2J\":{\"k\":x}}"), &fault), ERR_CORRUPT);
+	CHECK_STR(str_of(fault.text),
+		  "test: ???\\u001b[2J.k at byte 21: expected a value, found 'x'");
+}
+
+TEST(paths_of_any_length_fit_a_message)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(1 << 16);
+	struct fault fault = {0};
+
+	for (int i = 0; i < 20; i++)
+		buf_text(&b, "{\"a key of quite some length, so that eight of them do not fit\":");
+	CHECK_ERR(skip_text(buf_view(&b), &fault), ERR_TRUNCATED);
+	CHECK(strstr(fault.text, "test: a key of quite some length"));
+	CHECK(strstr(fault.text, ": the data ends where a value was expected"));
+}
+
 TEST(marks_lead_back_and_forks_walk_beside)
 {
 	WALK(w, STR("{\"w\":[10,20,30],\"s\":[1,2,3]}"));
