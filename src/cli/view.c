@@ -18,7 +18,7 @@ const struct option view_table[] = {
 	 "cut off the callers of the outermost frame that matches RE",
 	 AT(struct view_options, show_from), NULL},
 	{"tag", 0, OPT_LIST, "K=V",
-	 "only samples with label K=V; also K=~RE, or K alone; all must hold",
+	 "only samples with label K=V; also K=~RE, K=4kb:1mb, or K alone; all must hold",
 	 AT(struct view_options, tags), NULL},
 	{"keep-all", 0, OPT_FLAG, NULL, "show also the frames the profile asks to be dropped",
 	 AT(struct view_options, keep_all), NULL},
@@ -60,6 +60,7 @@ static int compile_tag(struct filter_set *f, const char *text)
 	value = str_skip(all, equals + 1);
 	if (value.n && value.p[0] == '~')
 		return compile(f, "tag", str_skip(value, 1), 0, &t->value);
+	(void)tag_filter_range(value, t);
 	return compile(f, "tag", value, PATTERN_LITERAL | PATTERN_ANCHORED, &t->value);
 }
 

@@ -154,10 +154,9 @@ static enum err mask_stack(void *context, struct stack_mask *mask)
 static enum err value_matches(struct filtering *f, const struct label *l,
 			      const struct tag_filter *tag, bool *ret)
 {
-	if (!tag->value) {
-		*ret = true;
+	*ret = tag->is_range ? tag_range_matches(tag, f->dict, l) : !tag->value;
+	if (*ret || !tag->value)
 		return ERR_OK;
-	}
 	buf_clear(&f->text);
 	label_value(f->dict, l, &f->text);
 	TRY(buf_error(&f->text));
@@ -193,6 +192,7 @@ static enum err tag_holds(struct filtering *f, uint32_t labels, const struct tag
 	*ret = false;
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]) && !has_key; i++)
 		TRY(set_matches(f, sets[i], tag, &has_key, ret));
+	*ret = *ret != tag->negate;
 	return ERR_OK;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "model/profile.h"
+#include "model/types.h"
 
 /* Rows with equal stack, labels, link and time become one; rows of only zeros go when asked. */
 enum aggregate_flags {
@@ -52,13 +53,27 @@ struct pattern; /* pattern.h */
  * show and a frame without a line: pprof hides it, here its module decides. */
 struct filter {
 	const struct pattern *focus, *ignore, *hide, *show, *show_from;
-	/* Label filters: all must hold; value NULL = the key exists. */
+	/* Label filters: all must hold. A key the row does not have is looked for in the resource
+	 * and the attributes of the profile. */
 	struct tag_filter {
 		struct str key;
-		const struct pattern *value; /* unanchored; a plain k=v is anchored by the caller */
+		/* Unanchored; a plain k=v is anchored by the caller. NULL = the key exists, or a
+		 * number in the range. */
+		const struct pattern *value;
+		bool negate; /* must not hold: pprof's tagignore */
+		/* Numbers also match when they are in the range (tag_filter_range). */
+		bool is_range;
+		double min, max;
+		enum unit_kind kind;
 	} tags[16];
 	uint32_t tag_count;
 };
+
+/* Reads "4kb:1mb", "10ms:", ":64" or "32kb" into the range of a tag filter; false when the text is
+ * none of these. */
+bool tag_filter_range(struct str text, struct tag_filter *ret);
+/* Whether a label is a number in the range. */
+bool tag_range_matches(const struct tag_filter *tag, const struct dict *d, const struct label *l);
 
 struct filter_result {
 	size_t rows_in, rows_out;

@@ -188,6 +188,78 @@ TEST(tags_select_rows_by_label_or_by_the_profiles_own_attributes)
 	CHECK_FILTER(&m, f, "");
 }
 
+static enum err number_row(struct made *m, const char *name, const char *key, const char *unit,
+			   int64_t value)
+{
+	struct label l = {.type = LABEL_INT, .value = value};
+	struct row row = {0};
+	int64_t one = 1;
+	uint32_t id;
+
+	TRY(dict_text(&m->dict, key, &l.key));
+	TRY(dict_text(&m->dict, unit, &l.unit));
+	TRY(dict_label(&m->dict, &l, &id));
+	TRY(dict_label_set(&m->dict, &id, 1, &row.labels));
+	TRY(maker_stack(&m->dict, name, &row.stack));
+	return profile_add(&m->p, &row, &one);
+}
+
+static bool is_range(const char *text, struct tag_filter *ret)
+{
+	return tag_filter_range(str_of(text), ret);
+}
+
+TEST(ranges_compare_numbers_across_units)
+{
+	MADE(m);
+	struct filter f = {.tag_count = 1};
+
+	CHECK_OK(made_init(&m, 1));
+	CHECK_OK(number_row(&m, "a", "bytes", "", 512));
+	CHECK_OK(number_row(&m, "b", "bytes", "bytes", 4096));
+	CHECK_OK(number_row(&m, "c", "bytes", "kilobytes", 5));
+	CHECK_OK(number_row(&m, "d", "size", "", 5));
+	CHECK_OK(maker_add(&m.p, "e", "bytes=12:30", (int64_t[]){1}));
+	f.tags[0].key = STR("bytes");
+	CHECK(is_range("1kb:1mb", &f.tags[0]));
+	CHECK_FILTER(&m, f, "b 1\nc 1\n");
+	CHECK(is_range(":4kb", &f.tags[0]));
+	CHECK_FILTER(&m, f, "a 1\nb 1\n");
+	CHECK(is_range("4kb", &f.tags[0]));
+	CHECK_FILTER(&m, f, "b 1\n");
+	CHECK(is_range("5kb:", &f.tags[0]));
+	CHECK_FILTER(&m, f, "c 1\n");
+	CHECK(is_range("5:600", &f.tags[0]));
+	CHECK_FILTER(&m, f, "a 1\nc 1\n");
+	f.tags[0].negate = true;
+	CHECK_FILTER(&m, f, "b 1\nd 1\ne 1\n");
+	f.tags[0].negate = false;
+	f.tags[0].key = STR("size");
+	CHECK(is_range("1s:", &f.tags[0]));
+	CHECK_FILTER(&m, f, "");
+	PATTERN(literal, "^12:30$");
+	f.tags[0].key = STR("bytes");
+	f.tags[0].value = literal;
+	CHECK(is_range("12:30", &f.tags[0]));
+	CHECK_FILTER(&m, f, "e 1\n");
+}
+
+TEST(what_is_no_range_is_left_alone)
+{
+	struct tag_filter t = {0};
+
+	CHECK(!is_range("", &t));
+	CHECK(!is_range(":", &t));
+	CHECK(!is_range("worker-1", &t));
+	CHECK(!is_range("1kb:2s", &t));
+	CHECK(!is_range("1:2:3", &t));
+	CHECK(!is_range("4 kb", &t));
+	CHECK(!is_range("-", &t));
+	CHECK(!t.is_range);
+	CHECK(is_range("-5:+7", &t));
+	CHECK(t.min == -5 && t.max == 7);
+}
+
 TEST(result_states_what_is_left)
 {
 	MADE(m);
