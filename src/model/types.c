@@ -1,5 +1,6 @@
 #include "model/types.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -111,7 +112,7 @@ static const struct step byte_steps[] = {
 /* At most two decimals, none when they are zero. */
 static void put_number(struct buf *out, double value)
 {
-	char text[64];
+	char text[DBL_MAX_10_EXP + 16];
 	int n = snprintf(text, sizeof(text), "%.2f", value);
 
 	if (n > 3 && memcmp(text + n - 3, ".00", 3) == 0)

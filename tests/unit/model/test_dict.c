@@ -1,5 +1,6 @@
 #include "../test.h"
 
+#include "base/buf.h"
 #include "model/model.h"
 
 TEST(equal_stacks_get_one_id_and_ids_come_in_order)
@@ -82,4 +83,198 @@ TEST(a_full_table_refuses_new_entries_and_still_finds_old_ones)
 	}
 	CHECK_ERR(e, ERR_TABLE_FULL);
 	CHECK_INT(d.stacks.entries.n, 2);
+}
+
+TEST(id_zero_is_the_empty_entry_of_every_table)
+{
+	CLEANUP(dict_release) struct dict d;
+	uint32_t id, n;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(dict_string(&d, STR(""), &id));
+	CHECK_INT(id, 0);
+	CHECK_OK(dict_function(&d, &(struct function){0}, &id));
+	CHECK_INT(id, 0);
+	CHECK_OK(dict_mapping(&d, &(struct mapping){0}, &id));
+	CHECK_INT(id, 0);
+	CHECK_OK(dict_frame(&d, &(struct frame){0}, &id));
+	CHECK_INT(id, 0);
+	CHECK_OK(dict_link(&d, &(struct link){0}, &id));
+	CHECK_INT(id, 0);
+	CHECK_OK(dict_stack(&d, NULL, 0, &id));
+	CHECK_INT(id, 0);
+	CHECK_OK(dict_label_set(&d, NULL, 0, &id));
+	CHECK_INT(id, 0);
+	(void)stack_frames(&d, 0, &n);
+	CHECK_INT(n, 0);
+	CHECK_STR(frame_name(&d, 0), "");
+	CHECK_STR(dict_str(&d, KIND_NATIVE), "native");
+	CHECK_STR(dict_str(&d, KIND_RUST), "rust");
+}
+
+TEST(strings_may_hold_any_bytes)
+{
+	CLEANUP(dict_release) struct dict d;
+	uint32_t a, b, c;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(dict_string(&d, str_n("a\0b", 3), &a));
+	CHECK_OK(dict_string(&d, str_n("a\0c", 3), &b));
+	CHECK_OK(dict_string(&d, str_n("a", 1), &c));
+	CHECK(a != b && b != c && a != c);
+	CHECK_INT(dict_str(&d, a).n, 3);
+	CHECK(memcmp(dict_str(&d, b).p, "a\0c", 4) == 0);
+}
+
+TEST(entries_differ_by_every_field)
+{
+	CLEANUP(dict_release) struct dict d;
+	struct frame frames[] = {
+		{.address = 1}, {.line = 1},	   {.function = 1}, {.mapping = 1},
+		{.column = 1},	{.kind = KIND_GO}, {.flags = 1},    {.flags = 2},
+	};
+	struct mapping mappings[] = {
+		{.start = 9},	 {.limit = 9},	     {.offset = 9},   {.file = 1},
+		{.build_id = 1}, {.go_build_id = 1}, {.htl_hash = 1}, {.flags = 1},
+	};
+	uint32_t id, function, mapping;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(dict_function(&d, &(struct function){.name = 1}, &function));
+	CHECK_OK(dict_mapping(&d, &(struct mapping){.start = 1}, &mapping));
+	for (uint32_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
+		CHECK_OK(dict_frame(&d, &frames[i], &id));
+		CHECK_INT(id, i + 1);
+		CHECK_OK(dict_frame(&d, &frames[i], &id));
+		CHECK_INT(id, i + 1);
+	}
+	for (uint32_t i = 0; i < sizeof(mappings) / sizeof(mappings[0]); i++) {
+		CHECK_OK(dict_mapping(&d, &mappings[i], &id));
+		CHECK_INT(id, i + 2);
+	}
+	CHECK_OK(dict_function(&d, &(struct function){.system_name = 1}, &id));
+	CHECK_INT(id, 2);
+	CHECK_OK(dict_function(&d, &(struct function){.file = 1}, &id));
+	CHECK_INT(id, 3);
+	CHECK_OK(dict_function(&d, &(struct function){.start_line = -1}, &id));
+	CHECK_INT(id, 4);
+}
+
+TEST(label_sets_are_sorted_by_key_and_keep_the_order_of_values)
+{
+	CLEANUP(dict_release) struct dict d;
+	CLEANUP(buf_release) struct buf text = BUF_INIT(100);
+	uint32_t z, a1, a2, one, two, other, n;
+	const uint32_t *items;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(dict_label_text(&d, STR("z"), STR("1"), &z));
+	CHECK_OK(dict_label_text(&d, STR("a"), STR("2"), &a2));
+	CHECK_OK(dict_label_text(&d, STR("a"), STR("1"), &a1));
+	CHECK_OK(dict_label_set(&d, (uint32_t[]){z, a2, a1}, 3, &one));
+	CHECK_OK(dict_label_set(&d, (uint32_t[]){a2, z, a1}, 3, &two));
+	CHECK_OK(dict_label_set(&d, (uint32_t[]){a1, z, a2}, 3, &other));
+	CHECK_INT(one, two);
+	CHECK(one != other);
+	items = label_set_items(&d, one, &n);
+	CHECK_INT(n, 3);
+	CHECK_INT(items[0], a2);
+	CHECK_INT(items[2], z);
+	label_value(&d, label_find(&d, one, STR("a")), &text);
+	CHECK_STR(buf_view(&text), "2");
+	CHECK(label_find(&d, one, STR("b")) == NULL);
+}
+
+TEST(label_values_of_every_type_are_text)
+{
+	CLEANUP(dict_release) struct dict d;
+	CLEANUP(buf_release) struct buf text = BUF_INIT(200);
+	struct label number = {.type = LABEL_DOUBLE};
+	double value = 0.5;
+
+	CHECK_OK(dict_init(&d, 1));
+	memcpy(&number.value, &value, sizeof(value));
+	label_value(&d, &(struct label){.type = LABEL_INT, .value = INT64_MIN}, &text);
+	buf_byte(&text, ' ');
+	label_value(&d, &(struct label){.type = LABEL_BOOL, .value = 1}, &text);
+	buf_byte(&text, ' ');
+	label_value(&d, &number, &text);
+	buf_byte(&text, ' ');
+	label_value(&d, &(struct label){.type = LABEL_JSON, .value = KIND_GO}, &text);
+	CHECK_STR(buf_view(&text), "-9223372036854775808 true 0.5 go");
+}
+
+TEST(frames_without_a_function_are_called_by_module_and_offset)
+{
+	CLEANUP(dict_release) struct dict d;
+	CLEANUP(buf_release) struct buf text = BUF_INIT(200);
+	struct mapping m = {.start = 0x400000, .offset = 0x1000};
+	struct frame f = {.address = 0x400010};
+	uint32_t bare, inside, named;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(dict_frame(&d, &f, &bare));
+	CHECK_OK(dict_text(&d, "/usr/lib/libc.so.6", &m.file));
+	CHECK_OK(dict_mapping(&d, &m, &f.mapping));
+	CHECK_OK(dict_frame(&d, &f, &inside));
+	CHECK_OK(dict_named_frame(&d, STR("main"), &named));
+	frame_label(&d, bare, &text);
+	buf_byte(&text, ' ');
+	frame_label(&d, inside, &text);
+	buf_byte(&text, ' ');
+	frame_label(&d, named, &text);
+	CHECK_STR(buf_view(&text), "0x400010 libc.so.6+0x1010 main");
+}
+
+TEST(system_name_stands_in_for_a_missing_name)
+{
+	CLEANUP(dict_release) struct dict d;
+	struct function f = {0};
+	struct frame frame = {0};
+	uint32_t id;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(dict_text(&d, "_ZN3fooEv", &f.system_name));
+	CHECK_OK(dict_function(&d, &f, &frame.function));
+	CHECK_OK(dict_frame(&d, &frame, &id));
+	CHECK_STR(frame_name(&d, id), "_ZN3fooEv");
+}
+
+TEST(stacks_deeper_than_the_multipliers_are_told_apart)
+{
+	CLEANUP(dict_release) struct dict d;
+	CLEANUP(mem_free_ptr) uint32_t *frames = mem_alloc(20000 * sizeof(*frames));
+	uint32_t a, b, one, two, three;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(dict_named_frame(&d, STR("a"), &a));
+	CHECK_OK(dict_named_frame(&d, STR("b"), &b));
+	for (int i = 0; i < 20000; i++)
+		frames[i] = a;
+	CHECK_OK(dict_stack(&d, frames, 20000, &one));
+	frames[19999] = b;
+	CHECK_OK(dict_stack(&d, frames, 20000, &two));
+	frames[19999] = a;
+	frames[19998] = b;
+	CHECK_OK(dict_stack(&d, frames, 20000, &three));
+	CHECK(one != two && two != three && one != three);
+	CHECK_INT(dict_find_stack(&d, stack_hash(&d, two)), two);
+	CHECK_INT(dict_find_stack(&d, 12345), MAP_NONE);
+}
+
+TEST(many_entries_are_all_found_again)
+{
+	CLEANUP(dict_release) struct dict d;
+	char name[24];
+	uint32_t id;
+
+	CHECK_OK(dict_init(&d, 1));
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < 20000; i++) {
+			snprintf(name, sizeof(name), "function_%u", i);
+			CHECK_OK(dict_named_frame(&d, str_of(name), &id));
+			CHECK_INT(id, i + 1);
+		}
+	}
+	CHECK_STR(frame_name(&d, 12346), "function_12345");
 }
