@@ -257,3 +257,30 @@ TEST(reading_and_writing_survive_any_allocation_failing)
 {
 	ALLOC_SWEEP(read_and_write());
 }
+
+TEST(text_formats_are_told_apart_by_their_content)
+{
+	static const struct {
+		const char *text, *format;
+	} cases[] = {
+		{"main;work 3\nmain;idle 4\n", "folded"},
+		{"main;work\nmain;idle\n", "folded"},
+		{"main 12\nidle 4\n", "folded"},
+		{"w 1 1.000000: 1 cycles: \n\t 11ef leaf+0x1f (/bin/w)\n\n", "perf-script"},
+		{"w 1 1.000000: 1 cycles:  11ef leaf+0x1f (/bin/w)\n", "perf-script"},
+		{"\n\t 11ef leaf\n\t 10ba main\n\n", "perf-script"},
+		{"heap profile: 1: 1 [1: 1] @ heap/512\n1: 1 [1: 1] @ 0x1\n", "legacy-pprof"},
+		{"goroutine profile: total 7\n7 @ 0x1 0x2\n", "legacy-pprof"},
+		{"--- mutex:\ncycles/second=1\n1 2 @ 0x1\n", "legacy-pprof"},
+		{"--- threadz 1 ---\n\n--- Thread 1 (name: a/1) stack: ---\n", "legacy-pprof"},
+		{"PERFILE2hhhh", "perf-data"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct format *f = format_sniff(str_of(cases[i].text));
+
+		CHECK(f);
+		CHECK_STR(str_of(f->name), cases[i].format);
+	}
+	CHECK(!format_sniff(STR("Dear reader,\nthis is a letter.\n")));
+}
