@@ -20,6 +20,7 @@ static void put_double(struct jsonout *o, double value)
 		jsonout_raw(o, buf_view(&text));
 }
 
+/* As an object, so that bytes do not come back as text. */
 static void put_bytes(struct jsonout *o, struct str bytes)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -31,8 +32,9 @@ static void put_bytes(struct jsonout *o, struct str bytes)
 	}
 	if (text.error)
 		o->b->error = o->b->error ? o->b->error : text.error;
-	else
-		jsonout_str(o, buf_view(&text));
+	jsonout_object(o);
+	jsonout_put_str(o, "bytes", buf_view(&text));
+	jsonout_end_object(o);
 }
 
 /* As deep as the decoder let it be. */

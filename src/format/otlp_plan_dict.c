@@ -110,22 +110,15 @@ static enum err take_scratch(struct otlp_planner *p, struct otlp_range *ret)
 	return ERR_OK;
 }
 
-/* pprof has one field for all build ids; Go's own have slashes between their parts. */
-static bool is_go_build_id(struct str id)
-{
-	return str_find(id, '/') < id.n;
-}
-
 enum err otlp_plan_mapping(struct otlp_planner *p, uint32_t id, int32_t *ret)
 {
 	const struct mapping *m = &p->d->mappings.v[id];
 	struct otlp_mapping entry = {.start = m->start, .limit = m->limit, .offset = m->offset};
-	bool go = !m->go_build_id && is_go_build_id(dict_str(p->d, m->build_id));
 
 	if (id && !p->mappings[id]) {
 		TRY(otlp_plan_string(p, m->file, &entry.file));
 		p->scratch.n = 0;
-		TRY(push_text_attribute(p, go ? ATTR_BUILD_ID_GO : ATTR_BUILD_ID_GNU, m->build_id));
+		TRY(push_text_attribute(p, ATTR_BUILD_ID_GNU, m->build_id));
 		TRY(push_text_attribute(p, ATTR_BUILD_ID_GO, m->go_build_id));
 		TRY(push_text_attribute(p, ATTR_BUILD_ID_HTL, m->htl_hash));
 		TRY(push_flag_attribute(p, ATTR_HAS_FUNCTIONS, m->flags & MAPPING_HAS_FUNCTIONS));

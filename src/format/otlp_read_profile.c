@@ -17,14 +17,16 @@ static uint32_t sample_field(const struct otlp_decoder *d, uint32_t field)
 
 static enum err read_values(struct otlp_decoder *d, const struct pb *c)
 {
-	const uint8_t *p = (const uint8_t *)c->bytes.p, *end = p + c->bytes.n;
 	struct otlp_tables *t = d->t;
+	const uint8_t *p, *end;
 	uint64_t value;
 
 	if (c->type == PB_VARINT)
 		return vec_push(&t->values, (int64_t)c->value);
 	WANT(d, c, PB_BYTES, "Sample.values");
 	TRY(vec_reserve(&t->values, c->bytes.n));
+	p = (const uint8_t *)c->bytes.p;
+	end = p + c->bytes.n;
 	while (p < end) {
 		if (!pb_varint(&p, end, &value))
 			return otlp_malformed(d, c, "Sample.values");

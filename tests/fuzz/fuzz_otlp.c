@@ -51,10 +51,13 @@ static uint64_t digest(const struct profile *p)
 	return hash_mix(sum, resource ^ p->type_count);
 }
 
-/* Sums at the ends of int64 do not add up; inlined frames need their outer one; a type may stand
- * twice: such inputs are read, but not compared. */
+/* Sums at the ends of int64 do not add up, and a key that stands twice in a sample may change its
+ * kind: such inputs are read, but not compared. */
 static bool comparable(const struct world *w)
 {
+	vec_for_each (note, &w->out.notes.list)
+		if (strstr(note->text, "two attributes with one key"))
+			return false;
 	for (size_t i = 0; i < w->list.n; i++) {
 		const struct profile *p = w->list.v[i];
 
@@ -64,7 +67,15 @@ static bool comparable(const struct world *w)
 			if (p->values[k] > INT64_MAX >> 24 || p->values[k] < INT64_MIN >> 24)
 				return false;
 	}
-	return w->out.notes.list.n == 0;
+	return true;
+}
+
+static bool lossy(const struct notes *notes)
+{
+	vec_for_each (note, &notes->list)
+		if (strstr(note->text, "different units") || strstr(note->text, "without a key"))
+			return true;
+	return false;
 }
 
 static void compare(const struct world *a, const struct world *b)
@@ -95,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fprintf(stderr, "cannot read what was written: %s\n", b.out.fault.text);
 			abort();
 		}
-		if (comparable(&a) && in.notes.list.n == 0)
+		if (comparable(&a) && !lossy(&in.notes))
 			compare(&a, &b);
 	}
 	notes_release(&in.notes);
