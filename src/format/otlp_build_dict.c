@@ -274,7 +274,7 @@ static enum err too_deep(struct otlp_builder *b, size_t stack, bool budget)
 static enum err build_stack(struct otlp_builder *b, size_t index)
 {
 	struct otlp_range src = b->t->stacks.v[index];
-	const int32_t *indices = b->t->indices.v + src.at;
+	const int32_t *indices = src.n ? b->t->indices.v + src.at : NULL;
 
 	b->scratch.n = 0;
 	for (uint32_t i = 0; i < src.n; i++) {

@@ -190,8 +190,8 @@ static enum err build_set(struct otlp_builder *b, struct otlp_range list, size_t
 enum err otlp_sample_labels(struct otlp_builder *b, const struct otlp_sample *s, size_t at,
 			    uint32_t *ret)
 {
-	const int32_t *indices = b->t->indices.v + s->attributes.at;
-	size_t bytes = s->attributes.n * sizeof(*indices);
+	size_t bytes = s->attributes.n * sizeof(*b->t->indices.v);
+	const int32_t *indices;
 	struct otlp_set_memo memo = {.indices = s->attributes};
 	uint64_t hash;
 
@@ -199,6 +199,7 @@ enum err otlp_sample_labels(struct otlp_builder *b, const struct otlp_sample *s,
 		*ret = 0;
 		return ERR_OK;
 	}
+	indices = b->t->indices.v + s->attributes.at;
 	hash = hash_bytes(indices, bytes, b->d->seed);
 	MAP_PROBE(&b->set_index, hash, id)
 	{
