@@ -89,6 +89,9 @@ static void path_text(const struct json *j, char *out, size_t size)
 }
 
 static enum err fail(struct json *j, size_t offset, enum err code, const char *format, va_list args)
+	PRINTF_LIKE(4, 0);
+
+static enum err fail(struct json *j, size_t offset, enum err code, const char *format, va_list args)
 {
 	char path[200], text[240];
 
