@@ -121,9 +121,7 @@ static bool slow_number(struct json *j, struct json_number *ret)
 		json_fail(j, ERR_CORRUPT, "a digit is missing in the number");
 		return false;
 	}
-	/* Integers have no -0: it stays what it is as a real one. */
-	if (d.real || d.rounded ||
-	    (negative && (!d.mantissa || d.mantissa > (uint64_t)INT64_MAX + 1))) {
+	if (d.real || d.rounded || (negative && d.mantissa > (uint64_t)INT64_MAX + 1)) {
 		if (!real_number(j, str_n(from, (size_t)(p - from)), &d, negative, ret))
 			return false;
 	} else if (!negative && d.mantissa > INT64_MAX) {

@@ -21,7 +21,7 @@ static void copy_number(struct json *j, struct jsonout *o)
 	else if (n.kind == JSON_U64)
 		jsonout_u64(o, n.u);
 	else
-		jsonout_double(o, n.d);
+		jsonout_double(o, n.d == 0 ? 0 : n.d); /* -0.0 is written -0, an integer, thus 0 */
 }
 
 static void copy_scalar(struct json *j, struct jsonout *o)
