@@ -86,12 +86,14 @@ static void execution_setting(struct jfr_settings *s, struct str name, struct st
 		s->wall_ns = ns ? ns : ASYNC_WALL_NS;
 }
 
-/* The JDK has no settings of this event; which ones async-profiler has depends on its version. */
+/* Of the JDK this event has "enabled" and the like; of async-profiler, by its version, these. */
 static void recording_setting(struct jfr_settings *s, struct str name, struct str value)
 {
-	s->async_profiler = true;
 	if (str_eq(name, STR("event")))
 		async_event(s, value);
+	else if (!str_eq(name, STR("engine")) && !str_eq(name, STR("version")))
+		return;
+	s->async_profiler = true;
 }
 
 static enum err apply(struct jfr_reader *r, const struct jfr_value *slots)

@@ -23,6 +23,9 @@ struct merge_state {
 	VEC(struct series) series;
 	struct map series_index, comment_index;
 	bool period_differs;
+	/* The recording the last profile was of, and the columns its profiles have so far. */
+	int64_t last_time, last_duration;
+	uint64_t last_columns;
 };
 
 /* Where a column of the source goes, and what its unit is in that of the target. */
@@ -252,14 +255,35 @@ static enum err merge_identity(struct merge *m, const struct profile *src)
 	return ERR_OK;
 }
 
-static enum err merge_head(struct merge *m, const struct profile *src)
+/*
+ * A recording of several kinds of events (JFR) is several profiles of the same time, one behind the
+ * other, with columns of their own: that time has passed once.
+ */
+static bool same_recording(struct merge_state *s, const struct profile *src,
+			   const struct column *columns)
+{
+	uint64_t mask = 0;
+	bool same;
+
+	for (uint32_t t = 0; t < src->type_count; t++)
+		mask |= (uint64_t)1 << columns[t].to;
+	same = src->time_ns && src->time_ns == s->last_time &&
+	       src->duration_ns == s->last_duration && !(mask & s->last_columns);
+	s->last_columns = same ? s->last_columns | mask : mask;
+	s->last_time = src->time_ns;
+	s->last_duration = src->duration_ns;
+	return same;
+}
+
+static enum err merge_head(struct merge *m, const struct profile *src, const struct column *columns)
 {
 	struct profile *dst = m->dst;
 	struct remap *r = &m->state->remap;
 
 	if (src->time_ns && (!dst->time_ns || src->time_ns < dst->time_ns))
 		dst->time_ns = src->time_ns;
-	dst->duration_ns = value_add(dst->duration_ns, src->duration_ns);
+	if (!same_recording(m->state, src, columns))
+		dst->duration_ns = value_add(dst->duration_ns, src->duration_ns);
 	TRY(first_wins(r, &dst->doc_url, src->doc_url));
 	TRY(first_wins(r, &dst->drop_frames, src->drop_frames));
 	TRY(first_wins(r, &dst->keep_frames, src->keep_frames));
@@ -308,7 +332,7 @@ enum err merge_add(struct merge *m, const struct profile *src)
 	remap_begin(&m->state->remap, src->dict, m->dst->dict);
 	TRY(keep_first_mapping(&m->state->remap));
 	TRY(place_columns(m, src, columns));
-	TRY(merge_head(m, src));
+	TRY(merge_head(m, src, columns));
 	TRY(remap_label_set(&m->state->remap, src->resource, &resource));
 	TRY(find_series(m->state, resource, &series));
 	for (uint32_t t = 0; t < src->type_count; t++)

@@ -153,6 +153,22 @@ TEST(recording_of_plain_integers_is_read_the_same)
 	check_chunk(&x);
 }
 
+TEST(settings_of_the_jdk_are_not_taken_for_those_of_async_profiler)
+{
+	CLEANUP(jfr_build_release) struct jfr_build b = {0};
+	CLEANUP(read_release) struct read x;
+
+	chunk_begin(&b);
+	put_setting(&b, T_RECORDING, "enabled", "true");
+	put_events(&b);
+	put_test_pools(&b);
+	put_metadata(&b, TYPES, TYPE_COUNT);
+	chunk_end(&b);
+	CHECK_OK(read_bytes(&x, buf_view(&b.out)));
+	check_chunk(&x);
+	CHECK(strcmp(x.r.variant, "JDK") == 0);
+}
+
 TEST(jfr_is_recognised_by_its_magic)
 {
 	CHECK(format_sniff(str_n("FLR\0\0\2\0\1", 8)) == &formats[FORMAT_JFR]);

@@ -271,6 +271,28 @@ TEST(head_is_merged_as_pprof_merges_it)
 	CHECK_INT(out.p.profile_id[3], 0);
 }
 
+TEST(several_profiles_of_one_recording_last_as_long_as_one)
+{
+	CLEANUP(merge_release) struct merge m;
+	TARGET(out, 3);
+	MADE(cpu);
+	MADE(alloc);
+
+	CHECK_OK(one_value(&cpu, 1, "cpu", "nanoseconds", 5));
+	CHECK_OK(one_value(&alloc, 2, "alloc_space", "bytes", 7));
+	cpu.p.time_ns = alloc.p.time_ns = 1000;
+	cpu.p.duration_ns = alloc.p.duration_ns = 60;
+	merge_begin(&m, &out.p);
+	CHECK_OK(merge_add(&m, &cpu.p));
+	CHECK_OK(merge_add(&m, &alloc.p));
+	CHECK_INT(out.p.duration_ns, 60);
+	/* The same columns again are another program at the same time. */
+	CHECK_OK(merge_add(&m, &cpu.p));
+	CHECK_OK(merge_add(&m, &alloc.p));
+	CHECK_INT(out.p.duration_ns, 120);
+	CHECK_OK(merge_finish(&m));
+}
+
 TEST(period_of_another_type_is_forgotten)
 {
 	MADE(a);
