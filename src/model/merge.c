@@ -329,7 +329,7 @@ enum err merge_add(struct merge *m, const struct profile *src)
 
 	if (!m->state)
 		TRY(state_begin(m));
-	remap_begin(&m->state->remap, src->dict, m->dst->dict);
+	TRY(remap_begin(&m->state->remap, src->dict, m->dst->dict));
 	TRY(keep_first_mapping(&m->state->remap));
 	TRY(place_columns(m, src, columns));
 	TRY(merge_head(m, src, columns));

@@ -198,7 +198,7 @@ static enum err redact_all(struct redacting *state, const struct profile *src, s
 	const struct remap_editor editor = {redact_text, redact_key, STR(REDACTED_TEXT), state};
 	CLEANUP(remap_release) struct remap r = {.editor = &editor};
 
-	remap_begin(&r, src->dict, dst->dict);
+	TRY(remap_begin(&r, src->dict, dst->dict));
 	TRY(redact_head(&r, src, dst));
 	TRY(redact_comments(&r, state, src, dst));
 	return redact_rows(&r, src, dst);

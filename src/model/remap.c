@@ -19,13 +19,6 @@ void memo_release(struct memo *m)
 	*m = (struct memo){0};
 }
 
-void remap_begin(struct remap *r, const struct dict *src, struct dict *dst)
-{
-	r->src = src;
-	r->dst = dst;
-	r->epoch++;
-}
-
 void remap_release(struct remap *r)
 {
 	struct memo *memos[] = {&r->functions,	&r->mappings, &r->frames, &r->labels,
@@ -43,7 +36,9 @@ void remap_release(struct remap *r)
 /* Id 0 is the empty entry of every dictionary. */
 static bool known(const struct remap *r, const struct memo *m, uint32_t id, uint32_t *ret)
 {
-	if (id == 0 || r->src == r->dst) {
+	bool has_address = m == &r->mappings || m == &r->frames || m == &r->stacks;
+
+	if (id == 0 || (r->src == r->dst && !(has_address && r->moves))) {
 		*ret = id;
 		return true;
 	}
@@ -105,28 +100,47 @@ static uint64_t content_hash(const struct mapping *m)
 	return hash_mix(hash_mix(mapping_pages(m), m->offset), mapping_identity(m));
 }
 
+/* The first mapping of dst with this content, or MAP_NONE. */
+static uint32_t find_mapping(const struct remap *r, const struct mapping *m)
+{
+	uint32_t first = MAP_NONE;
+
+	MAP_PROBE(&r->mapping_index, content_hash(m), id)
+	{
+		if (id < first && same_content(&r->dst->mappings.v[id], m))
+			first = id;
+	}
+	return first;
+}
+
 static enum err index_mappings(struct remap *r)
 {
-	while (r->mappings_indexed < r->dst->mappings.n) {
-		uint32_t id = r->mappings_indexed;
+	if (!r->mappings_indexed)
+		r->mappings_indexed = 1;
+	for (; r->mappings_indexed < r->dst->mappings.n; r->mappings_indexed++) {
+		const struct mapping *m = &r->dst->mappings.v[r->mappings_indexed];
 
-		TRY(map_put(&r->mapping_index, content_hash(&r->dst->mappings.v[id]), id));
-		r->mappings_indexed++;
+		if (find_mapping(r, m) != MAP_NONE)
+			r->moves = true;
+		else
+			TRY(map_put(&r->mapping_index, content_hash(m), r->mappings_indexed));
 	}
 	return ERR_OK;
+}
+
+enum err remap_begin(struct remap *r, const struct dict *src, struct dict *dst)
+{
+	r->src = src;
+	r->dst = dst;
+	r->epoch++;
+	return r->editor ? ERR_OK : index_mappings(r);
 }
 
 static enum err find_or_add_mapping(struct remap *r, const struct mapping *m, uint32_t *ret)
 {
 	TRY(index_mappings(r));
-	MAP_PROBE(&r->mapping_index, content_hash(m), id)
-	{
-		if (id && same_content(&r->dst->mappings.v[id], m)) {
-			*ret = id;
-			return ERR_OK;
-		}
-	}
-	return dict_mapping(r->dst, m, ret);
+	*ret = find_mapping(r, m);
+	return *ret == MAP_NONE ? dict_mapping(r->dst, m, ret) : ERR_OK;
 }
 
 enum err remap_mapping(struct remap *r, uint32_t id, uint32_t *ret)
@@ -236,8 +250,9 @@ enum err remap_stack(struct remap *r, uint32_t id, uint32_t *ret)
 	if (known(r, &r->stacks, id, ret))
 		return ERR_OK;
 	/* With one seed the hash is the stack's name in both: nothing to look at or intern. */
-	*ret = r->src->seed == r->dst->seed ? dict_find_stack(r->dst, stack_hash(r->src, id))
-					    : MAP_NONE;
+	*ret = MAP_NONE;
+	if (r->src->seed == r->dst->seed && r->src != r->dst && !r->editor)
+		*ret = dict_find_stack(r->dst, stack_hash(r->src, id));
 	if (*ret == MAP_NONE) {
 		frames = stack_frames(r->src, id, &n);
 		r->scratch.n = 0;

@@ -45,9 +45,14 @@ struct remap {
 	VEC(uint32_t) scratch;
 	struct map mapping_index; /* of dst: by what is mapped, wherever it was mapped to */
 	uint32_t mappings_indexed;
+	bool moves; /* dst has one content at two addresses: its own frames may change too */
 };
 
-void remap_begin(struct remap *r, const struct dict *src, struct dict *dst);
+/*
+ * With src == dst only frames change that lie in a mapping dst also has at another address; most
+ * dictionaries have none, and everything stays as it is.
+ */
+enum err remap_begin(struct remap *r, const struct dict *src, struct dict *dst) MUST_CHECK;
 void remap_release(struct remap *r);
 
 enum err remap_text(struct remap *r, enum text_role role, uint32_t id, uint32_t *ret) MUST_CHECK;

@@ -309,7 +309,7 @@ TEST(period_of_another_type_is_forgotten)
 	CHECK_INT(out.p.period_type.type, 0);
 }
 
-static enum err mapped_row(struct made *m, uint64_t seed, uint64_t start)
+static enum err add_mapped(struct profile *p, uint64_t start)
 {
 	struct mapping mapping = {.start = start, .limit = start + 0x2000, .offset = 0x1000};
 	struct frame f = {.address = start + 0x123};
@@ -317,13 +317,18 @@ static enum err mapped_row(struct made *m, uint64_t seed, uint64_t start)
 	int64_t one = 1;
 	uint32_t id;
 
+	TRY(dict_text(p->dict, "/bin/shop", &mapping.file));
+	TRY(dict_text(p->dict, "abcd", &mapping.build_id));
+	TRY(dict_mapping(p->dict, &mapping, &f.mapping));
+	TRY(dict_frame(p->dict, &f, &id));
+	TRY(dict_stack(p->dict, &id, 1, &row.stack));
+	return profile_add(p, &row, &one);
+}
+
+static enum err mapped_row(struct made *m, uint64_t seed, uint64_t start)
+{
 	TRY(made_init(m, seed));
-	TRY(dict_text(&m->dict, "/bin/shop", &mapping.file));
-	TRY(dict_text(&m->dict, "abcd", &mapping.build_id));
-	TRY(dict_mapping(&m->dict, &mapping, &f.mapping));
-	TRY(dict_frame(&m->dict, &f, &id));
-	TRY(dict_stack(&m->dict, &id, 1, &row.stack));
-	return profile_add(&m->p, &row, &one);
+	return add_mapped(&m->p, start);
 }
 
 TEST(one_file_mapped_at_two_addresses_is_one_mapping)
@@ -338,6 +343,27 @@ TEST(one_file_mapped_at_two_addresses_is_one_mapping)
 	CHECK_INT(out.p.row_count, 1);
 	CHECK_INT(out.p.values[0], 2);
 	CHECK_INT(out.dict.mappings.n, 2);
+}
+
+TEST(one_file_mapped_at_two_addresses_is_one_mapping_in_one_dictionary_too)
+{
+	MADE(m);
+	CLEANUP(profile_release) struct profile q;
+	CLEANUP(profile_release) struct profile out;
+	uint32_t n;
+
+	CHECK_OK(mapped_row(&m, 1, 0x10000));
+	CHECK_OK(maker_row(&m.p, "main", 5));
+	profile_init(&q, &m.dict);
+	profile_init(&out, &m.dict);
+	CHECK_OK(profile_add_type(&q, STR("samples"), STR("count")));
+	CHECK_OK(add_mapped(&q, 0x55550000));
+	CHECK_OK(maker_row(&q, "main", 6));
+	CHECK_OK(merge_two(&m.p, &q, false, &out));
+	CHECK_INT(out.row_count, 2);
+	CHECK_INT(out.values[0], 2);
+	CHECK_INT(out.values[1], 11);
+	CHECK_INT(m.dict.frames.v[stack_frames(&m.dict, out.stack[0], &n)[0]].address, 0x10123);
 }
 
 TEST(merging_in_any_order_gives_the_same_sums)
