@@ -18,7 +18,8 @@ const struct option view_table[] = {
 	 "cut off the callers of the outermost frame that matches RE",
 	 AT(struct view_options, show_from), NULL},
 	{"tag", 0, OPT_LIST, "K=V",
-	 "only samples with label K=V; also K=~RE, K=4kb:1mb, or K alone; all must hold",
+	 "only samples with label K=V; also K=~RE, K!=V, K!~RE, K=4kb:1mb, or K alone; all must "
+	 "hold",
 	 AT(struct view_options, tags), NULL},
 	{"keep-all", 0, OPT_FLAG, NULL, "show also the frames the profile asks to be dropped",
 	 AT(struct view_options, keep_all), NULL},
@@ -41,23 +42,31 @@ static int compile(struct filter_set *f, const char *option, struct str source, 
 	return EXIT_OK;
 }
 
+/* "K", "K=V", "K=~RE", and with a ! before the = or ~ what must not be. */
 static int compile_tag(struct filter_set *f, const char *text)
 {
-	struct str all = str_of(text), value;
-	size_t equals = str_find(all, '=');
+	struct str all = str_of(text), key, value;
+	size_t bang = str_search(all, STR("!~")), equals = str_find(all, '=');
+	bool negate_pattern = bang < equals;
 	struct tag_filter *t = &f->filter.tags[f->filter.tag_count];
 
 	if (f->filter.tag_count == sizeof(f->filter.tags) / sizeof(f->filter.tags[0]))
 		return complain(EXIT_USAGE, "--tag: at most %zu of them",
 				sizeof(f->filter.tags) / sizeof(f->filter.tags[0]));
-	if (!equals || !all.n)
-		return complain(EXIT_USAGE, "--tag %s: expected K=V, K=~RE or K", text);
-	*t = (struct tag_filter){.key = str_n(all.p, equals)};
+	key = str_n(all.p, negate_pattern ? bang : equals);
+	value = str_skip(all, negate_pattern ? bang + 1 : equals + 1);
+	*t = (struct tag_filter){.negate = negate_pattern};
+	if (!negate_pattern && equals < all.n && str_ends(key, STR("!"))) {
+		t->negate = true;
+		key.n--;
+	}
+	if (!key.n)
+		return complain(EXIT_USAGE, "--tag %s: expected K=V, K=~RE, K!=V or K", text);
+	t->key = key;
 	f->filter.tag_count++;
 	f->any = true;
-	if (equals == all.n)
+	if (key.n == all.n)
 		return EXIT_OK;
-	value = str_skip(all, equals + 1);
 	if (value.n && value.p[0] == '~')
 		return compile(f, "tag", str_skip(value, 1), 0, &t->value);
 	(void)tag_filter_range(value, t);

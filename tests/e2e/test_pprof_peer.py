@@ -124,8 +124,14 @@ def labels_select_what_pprof_selects():
     for ours, theirs in (
             (["--tag", "endpoint=/checkout"], ["-tagfocus=endpoint=/checkout"]),
             (["--tag", "endpoint=~s.arch"], ["-tagfocus=endpoint=s.arch"]),
+            (["--tag", "endpoint!=/checkout"], ["-tagignore=endpoint=/checkout"]),
+            (["--tag", "endpoint!~s.arch"], ["-tagignore=endpoint=s.arch"]),
+            (["--tag", "endpoint=~/", "--tag", "password!=hunter2"],
+             ["-tagfocus=endpoint=/", "-tagignore=password=hunter2"]),
     ):
         same([path("cpu")], "cpu", ours, theirs)
+    for size in ("4kb:", ":1kb", "512b:4kb"):
+        same([path("heap")], "alloc_space", ["--tag", f"bytes={size}"], [f"-tagfocus=bytes={size}"])
 
 
 @test
