@@ -271,8 +271,7 @@ enum err jfr_string(struct jfr_chunk *k, struct jfr_cursor *c, size_t limit, str
 		    struct str *ret) MUST_CHECK;
 
 /* jfr_layout.c */
-enum err jfr_compile(struct jfr_chunk *k, const struct limits *limits,
-		     struct fault *fault) MUST_CHECK;
+enum err jfr_compile(struct jfr_chunk *k, struct fault *fault) MUST_CHECK;
 enum err jfr_plan_make(struct jfr_chunk *k, uint32_t class, const char *const *names,
 		       struct jfr_plan *plan) MUST_CHECK;
 uint32_t jfr_class_by_id(const struct jfr_chunk *k, uint64_t id);
@@ -292,8 +291,7 @@ enum err jfr_metadata_read(struct jfr_chunk *k, const struct limits *limits,
 			   struct fault *fault) MUST_CHECK;
 
 /* jfr_pools.c */
-enum err jfr_pools_read(struct jfr_chunk *k, const struct limits *limits,
-			struct fault *fault) MUST_CHECK;
+enum err jfr_pools_read(struct jfr_chunk *k, struct fault *fault) MUST_CHECK;
 /* The entry a value refers to when it is of that kind, or NULL. */
 struct jfr_pool_entry *jfr_pool_find(struct jfr_chunk *k, enum jfr_kind kind, uint64_t key);
 /* Reads the object a value names or is: false when there is none of that kind. */

@@ -135,9 +135,8 @@ static enum err compile_class(struct jfr_chunk *k, uint32_t index, uint32_t nest
 	return ERR_OK;
 }
 
-enum err jfr_compile(struct jfr_chunk *k, const struct limits *limits, struct fault *fault)
+enum err jfr_compile(struct jfr_chunk *k, struct fault *fault)
 {
-	(void)limits;
 	for (uint32_t i = 0; i < k->classes.n; i++) {
 		enum err e = compile_class(k, i, 0);
 
@@ -146,7 +145,8 @@ enum err jfr_compile(struct jfr_chunk *k, const struct limits *limits, struct fa
 				fault, e,
 				"type %.*s in the metadata at byte %llu is larger than "
 				"any real one: its layout passes %u steps",
-				(int)(k->classes.v[i].name.n & 127), k->classes.v[i].name.p,
+				(int)(k->classes.v[i].name.n < 100 ? k->classes.v[i].name.n : 100),
+				k->classes.v[i].name.p,
 				(unsigned long long)(k->file_offset + k->header.metadata_offset),
 				MAX_OPS);
 		TRY(e);

@@ -160,9 +160,8 @@ static enum err read_checkpoint(struct jfr_chunk *k, uint64_t at)
 	return c.failed ? ERR_CORRUPT : ERR_OK;
 }
 
-enum err jfr_pools_read(struct jfr_chunk *k, const struct limits *limits, struct fault *fault)
+enum err jfr_pools_read(struct jfr_chunk *k, struct fault *fault)
 {
-	(void)limits;
 	TRY(make_plans(k));
 	if (k->complete)
 		TRY(follow_chain(k, fault));

@@ -42,8 +42,8 @@ static enum err read_chunk(struct jfr_reader *r)
 		return ERR_OK; /* cut off before it said what its events are */
 	}
 	TRY(jfr_metadata_read(k, &out->limits, &out->fault));
-	TRY(jfr_compile(k, &out->limits, &out->fault));
-	TRY(jfr_pools_read(k, &out->limits, &out->fault));
+	TRY(jfr_compile(k, &out->fault));
+	TRY(jfr_pools_read(k, &out->fault));
 	TRY(jfr_settings_read(r));
 	TRY(jfr_events_read(r));
 	r->unfinished += !k->complete;

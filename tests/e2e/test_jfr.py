@@ -23,6 +23,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.dirname(os.path.abspath(os.environ.get("VESTAL", "build/vestal")))
+VESTAL = os.path.abspath(os.environ.get("VESTAL", "build/vestal"))
 DUMP_ROWS = os.environ.get("DUMP_ROWS", os.path.join(BUILD, "tests", "dump_rows"))
 ASYNC_PROFILER = "tools.profiler:async-profiler:4.4"
 SECONDS = "3"
@@ -260,6 +261,25 @@ def check_contents(profiles, title):
            "%s: the contenders wait for a java.lang.Object" % title)
 
 
+def check_program(path, title):
+    """What a person sees: the table of functions, and the way to Go's pprof."""
+    if not os.access(VESTAL, os.X_OK):
+        skip("%s: vestal top" % title, "there is no " + VESTAL)
+        return
+    done = subprocess.run([VESTAL, "top", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    report(done.returncode == 0 and b"Type: cpu" in done.stdout and b"Work.burn" in done.stdout,
+           "%s: vestal top shows Work.burnInner" % title, (done.stdout + done.stderr).decode())
+    packed = path + ".pb.gz"
+    done = subprocess.run([VESTAL, "convert", path, "-o", packed], stderr=subprocess.PIPE)
+    report(done.returncode == 0, "%s: vestal convert makes a pprof" % title, done.stderr.decode())
+    if not shutil.which("go"):
+        skip("%s: go tool pprof" % title, "go is not installed")
+        return
+    done = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=cpu", packed],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    report(b"Work.burn" in done.stdout, "%s: go tool pprof reads it" % title, done.stderr.decode())
+
+
 def test_jdk(version, home, classes, work):
     title = "JDK %d" % version
     path = os.path.join(work, "jdk%d.jfr" % version)
@@ -274,6 +294,7 @@ def test_jdk(version, home, classes, work):
         return
     profiles = compare(os.path.join(home, "jfr"), path, title)
     check_contents(profiles, title)
+    check_program(path, title)
     profile, _ = find_profile(profiles, "cpu")
     report(profile and profile["period"] == 10000000,
            "%s: the period is the 10 ms of settings=profile" % title)
