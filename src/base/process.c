@@ -15,12 +15,14 @@
 
 #define ERRORS_CEILING ((size_t)64 * 1024)
 #define READ_PIECE     ((size_t)64 * 1024)
+#define ASK_EVERY_MS   20
 
 extern char **environ;
 
 /* A child under way. Descriptors are -1 when closed. */
 struct child {
-	pid_t pid;
+	pid_t pid; /* 0 before it runs and after its end */
+	int status;
 	int input, output, errors, ended;
 	int output_end, errors_end; /* the child's ends, until it has them */
 };
@@ -168,46 +170,49 @@ static int milliseconds_until(int64_t deadline)
 	return left > 1000000 ? 1000000 : (int)left;
 }
 
-/* Until both pipes are at their end, or the program itself. */
-static enum err child_collect(struct child *c, int64_t deadline, struct process_result *r)
+/* Whether the program has ended; then `status` is known. */
+static bool child_ended(struct child *c)
 {
-	while (c->output >= 0 || c->errors >= 0) {
-		struct pollfd fds[3] = {
-			{c->output, POLLIN, 0}, {c->errors, POLLIN, 0}, {c->ended, POLLIN, 0}};
-		int n = poll(fds, 3, milliseconds_until(deadline));
+	int status;
 
-		if (n < 0 && errno != EINTR)
-			return ERR_IO;
-		if (n == 0 && milliseconds_until(deadline) == 0)
-			return ERR_TIMEOUT;
-		if (n <= 0)
-			continue;
-		TRY(drain(&c->output, &r->output, true));
-		TRY(drain(&c->errors, &r->errors, false));
-		if (fds[2].revents)
-			break;
+	if (c->pid > 0 && waitpid(c->pid, &status, WNOHANG) == c->pid) {
+		c->pid = 0;
+		c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	}
-	return ERR_OK;
+	return c->pid == 0;
 }
 
-/* Waits for the end itself: a program may close its output and go on. */
-static enum err child_reap(struct child *c, int64_t deadline, int *ret_status)
+/* Waits until there is something to read or the program ended. */
+static enum err child_wait(struct child *c, int64_t deadline)
 {
-	struct pollfd ended = {c->ended, POLLIN, 0};
-	int status, n = 0;
+	struct pollfd fds[3] = {
+		{c->output, POLLIN, 0}, {c->errors, POLLIN, 0}, {c->ended, POLLIN, 0}};
+	int wait = milliseconds_until(deadline);
 
-	while (c->ended >= 0 && n <= 0) {
-		n = poll(&ended, 1, milliseconds_until(deadline));
-		if (n < 0 && errno != EINTR)
-			return ERR_IO;
-		if (n == 0 && milliseconds_until(deadline) == 0)
-			return ERR_TIMEOUT;
-	}
-	while (waitpid(c->pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return ERR_IO;
-	c->pid = 0;
-	*ret_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (wait == 0)
+		return ERR_TIMEOUT;
+	/* Where the kernel does not tell of the end (a sandbox, valgrind) we ask now and then. */
+	if (c->ended < 0 && (wait < 0 || wait > ASK_EVERY_MS))
+		wait = ASK_EVERY_MS;
+	return poll(fds, 3, wait) < 0 && errno != EINTR ? ERR_IO : ERR_OK;
+}
+
+/*
+ * Until the program has ended, which may be later than the end of its output, or earlier, when
+ * something it started keeps the pipes open.
+ */
+static enum err child_collect(struct child *c, int64_t deadline, struct process_result *r)
+{
+	bool ended;
+
+	do {
+		TRY(child_wait(c, deadline));
+		/* Asked first: what it wrote before its end is then in the pipes. */
+		ended = child_ended(c);
+		TRY(drain(&c->output, &r->output, true));
+		TRY(drain(&c->errors, &r->errors, false));
+	} while (!ended);
+	r->status = c->status;
 	return ERR_OK;
 }
 
@@ -239,7 +244,7 @@ enum err process_run(const struct process_options *options, struct process_resul
 {
 	struct process_result r = {.output = BUF_INIT(options->max_output),
 				   .errors = BUF_INIT(ERRORS_CEILING)};
-	struct child c = {0, -1, -1, -1, -1, -1, -1};
+	struct child c = {0, 0, -1, -1, -1, -1, -1, -1};
 	int64_t deadline = 0;
 	enum err e;
 
@@ -248,8 +253,6 @@ enum err process_run(const struct process_options *options, struct process_resul
 	e = child_start(&c, options, fault);
 	if (!e) {
 		e = child_collect(&c, deadline, &r);
-		if (!e)
-			e = child_reap(&c, deadline, &r.status);
 		if (e)
 			e = run_fault(options, e, fault);
 	}
