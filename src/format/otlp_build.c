@@ -416,11 +416,14 @@ static enum err builder_init(struct otlp_builder *b)
 	b->links = memo(b, t->links.n);
 	b->stacks = memo(b, t->stacks.n);
 	b->attributes = (struct otlp_range *)memo(b, t->attributes.n * 2);
+	b->single_sets = memo(b, t->attributes.n);
 	b->locations = arena_zalloc(&b->arena, t->locations.n + 1, sizeof(*b->locations));
 	if (!b->strings || !b->functions || !b->mappings || !b->links || !b->stacks ||
-	    !b->attributes || !b->locations)
+	    !b->attributes || !b->single_sets || !b->locations)
 		return ERR_NO_MEMORY;
 	b->frame_budget = (uint64_t)t->indices.n * 64 + 1000000;
+	for (size_t i = 0; i < t->packed_stacks.n; i++)
+		b->frame_budget += t->packed_stacks.v[i].n * 64;
 	b->text_budget = ((uint64_t)256 << 20) + (uint64_t)b->out->plain_bytes * 8;
 	return ERR_OK;
 }

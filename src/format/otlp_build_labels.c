@@ -187,34 +187,48 @@ static enum err build_set(struct otlp_builder *b, struct otlp_range list, size_t
 	return ERR_OK;
 }
 
-enum err otlp_sample_labels(struct otlp_builder *b, const struct otlp_sample *s, size_t at,
-			    uint32_t *ret)
+static enum err find_set(struct otlp_builder *b, struct otlp_range list, size_t sample,
+			 uint32_t *ret)
 {
-	size_t bytes = s->attributes.n * sizeof(*b->t->indices.v);
-	const int32_t *indices;
-	struct otlp_set_memo memo = {.indices = s->attributes};
-	uint64_t hash;
+	const int32_t *indices = b->t->indices.v + list.at;
+	size_t bytes = list.n * sizeof(*indices);
+	struct otlp_set_memo memo = {.indices = list};
+	uint64_t hash = hash_bytes(indices, bytes, b->d->seed);
 
-	if (!s->attributes.n) {
-		*ret = 0;
-		return ERR_OK;
-	}
-	indices = b->t->indices.v + s->attributes.at;
-	hash = hash_bytes(indices, bytes, b->d->seed);
 	MAP_PROBE(&b->set_index, hash, id)
 	{
 		const struct otlp_set_memo *known = &b->sets.v[id];
 
-		if (known->indices.n == s->attributes.n &&
+		if (known->indices.n == list.n &&
 		    memcmp(b->t->indices.v + known->indices.at, indices, bytes) == 0) {
 			*ret = known->set;
 			return ERR_OK;
 		}
 	}
-	TRY(build_set(b, s->attributes, at, &memo.set));
+	TRY(build_set(b, list, sample, &memo.set));
 	TRY(map_put(&b->set_index, hash, (uint32_t)b->sets.n));
 	TRY(vec_push(&b->sets, memo));
 	*ret = memo.set;
+	return ERR_OK;
+}
+
+enum err otlp_sample_labels(struct otlp_builder *b, const struct otlp_sample *s, size_t at,
+			    uint32_t *ret)
+{
+	uint32_t *single;
+	int32_t first;
+
+	if (!s->attributes.n) {
+		*ret = 0;
+		return ERR_OK;
+	}
+	first = b->t->indices.v[s->attributes.at];
+	if (s->attributes.n > 1 || first < 0 || (size_t)first >= b->t->attributes.n)
+		return find_set(b, s->attributes, at, ret);
+	single = &b->single_sets[first];
+	if (*single == NOT_YET)
+		TRY(build_set(b, s->attributes, at, single));
+	*ret = *single;
 	return ERR_OK;
 }
 

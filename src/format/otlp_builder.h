@@ -18,6 +18,13 @@ struct otlp_set_memo {
 	uint32_t set;
 };
 
+/* A location as frames of ours. */
+struct otlp_place {
+	uint64_t hash; /* of the frame, when it is one */
+	uint32_t at;   /* the frame when n is 1, else where they are in `frames` */
+	uint32_t n;    /* 0 before the first use */
+};
+
 struct otlp_builder {
 	const struct otlp_tables *t;
 	struct reading *out;
@@ -26,18 +33,20 @@ struct otlp_builder {
 
 	/* By index in the file's tables: the id in the dictionary, or NOT_YET. */
 	uint32_t *strings, *functions, *mappings, *links, *stacks;
-	struct otlp_range *locations;  /* in `frames`; n is 0 before the first use */
+	struct otlp_place *locations;
 	struct otlp_range *attributes; /* in `labels`; at is NOT_YET before the first use */
 	VEC(uint32_t) frames;
 	VEC(uint32_t) labels;
 	VEC(uint32_t) scratch;
 
 	/* Label sets by their list of attribute indices. */
+	uint32_t *single_sets; /* by attribute, for lists of one; or NOT_YET */
 	VEC(struct otlp_set_memo) sets;
 	struct map set_index;
 
 	/* What references may still multiply: a small file must not become a large model. */
 	uint64_t frame_budget, text_budget;
+	uint32_t quick_depth; /* frames of the current stack that need no check of the budget */
 	uint64_t rows;
 	size_t payload_bytes;
 };

@@ -24,8 +24,7 @@ static inline struct pb otlp_walk(const struct otlp_decoder *d)
 
 /* The layout of the message; ERR_UNSUPPORTED for those before 1.8. */
 enum err otlp_find_layout(struct otlp_decoder *d) MUST_CHECK;
-/* Before the dictionary is read: its older shapes. */
-enum err otlp_refuse_ancient_dictionary(struct otlp_decoder *d) MUST_CHECK;
+enum err otlp_refuse_ancient(struct otlp_decoder *d);
 const char *otlp_layout_name(enum otlp_layout layout);
 
 /* otlp_read_dict.c: fills the tables of the dictionary. */

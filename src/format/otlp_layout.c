@@ -150,38 +150,11 @@ static enum err vote_resource(struct otlp_decoder *d, const struct pb *at, struc
 	return c.failed ? otlp_malformed(d, &c, "ResourceProfiles") : ERR_OK;
 }
 
-static enum err refuse_ancient(struct otlp_decoder *d)
+enum err otlp_refuse_ancient(struct otlp_decoder *d)
 {
 	return fault_set(&d->out->fault, ERR_UNSUPPORTED,
 			 "OTLP profiles in the layout of proto 1.7 or older: Vestal reads 1.8 "
 			 "(September 2025) and newer, please update the sender");
-}
-
-enum err otlp_refuse_ancient_dictionary(struct otlp_decoder *d)
-{
-	struct pb c = otlp_walk(d);
-
-	while (pb_next(&c)) {
-		struct pb table, entry;
-
-		/* Tables beside the resources: 1.6. */
-		if (c.field > DATA_DICTIONARY && c.field <= 8 && c.type == PB_BYTES)
-			return refuse_ancient(d);
-		if (c.field != DATA_DICTIONARY || c.type != PB_BYTES)
-			continue;
-		table = pb_sub(&c);
-		while (pb_next(&table)) {
-			if (table.field != DICTIONARY_ATTRIBUTES || table.type != PB_BYTES)
-				continue;
-			entry = pb_sub(&table);
-			/* Keys as text: KeyValue of 1.7. */
-			while (pb_next(&entry))
-				if (entry.field == ATTRIBUTE_KEY && entry.type == PB_BYTES &&
-				    entry.bytes.n)
-					return refuse_ancient(d);
-		}
-	}
-	return ERR_OK;
 }
 
 enum err otlp_find_layout(struct otlp_decoder *d)
@@ -193,7 +166,7 @@ enum err otlp_find_layout(struct otlp_decoder *d)
 		if (c.field == DATA_RESOURCE_PROFILES && c.type == PB_BYTES)
 			TRY(vote_resource(d, &c, &v));
 	if (v.ancient)
-		return refuse_ancient(d);
+		return otlp_refuse_ancient(d);
 	if (v.v1_8 > v.v1_9 && v.old_samples >= v.new_samples)
 		d->layout = OTLP_1_8;
 	else if (v.old_samples > v.new_samples)

@@ -36,7 +36,6 @@ static enum err decode_message(struct otlp_decoder *d)
 {
 	struct pb c;
 
-	TRY(otlp_refuse_ancient_dictionary(d));
 	TRY(otlp_read_dictionary(d));
 	TRY(otlp_find_layout(d));
 	c = otlp_walk(d);
@@ -59,6 +58,7 @@ static enum err read_message(struct otlp_tables *t, struct reading *out, struct 
 	otlp_tables_clear(t);
 	t->locate = otlp_locate;
 	t->locate_context = &d.message;
+	t->readable = d.message.end;
 	TRY(decode_message(&d));
 	out->variant = otlp_layout_name(d.layout);
 	return otlp_build(t, out);

@@ -190,6 +190,9 @@ static enum err read_attribute(struct otlp_decoder *d, const struct pb *at)
 	while (pb_next(&c)) {
 		switch (c.field) {
 		case ATTRIBUTE_KEY:
+			/* Text here is KeyValue of 1.7. */
+			if (c.type == PB_BYTES && c.bytes.n)
+				return otlp_refuse_ancient(d);
 			WANT(d, &c, PB_VARINT, "KeyValueAndUnit.key_strindex");
 			a.key = otlp_index(c.value);
 			break;
@@ -209,18 +212,33 @@ static enum err read_attribute(struct otlp_decoder *d, const struct pb *at)
 	return ERR_OK;
 }
 
+/* One packed list, as nearly every stack is: its bytes, left as they are. */
+static struct str packed_list(struct str stack)
+{
+	const uint8_t *p = (const uint8_t *)stack.p + 1, *end = p - 1 + stack.n;
+	uint64_t n;
+
+	if (stack.n < 3 || stack.p[0] != (STACK_LOCATIONS << 3 | PB_BYTES) ||
+	    !pb_varint(&p, end, &n) || n != (uint64_t)(end - p))
+		return (struct str){0};
+	return str_n(p, n);
+}
+
 static enum err read_stack(struct otlp_decoder *d, const struct pb *at)
 {
 	struct otlp_range locations = {0};
+	struct str packed = packed_list(at->bytes);
 	struct pb c = pb_sub(at);
 
+	PUSH(d, &d->t->packed_stacks, packed, "stack_table");
+	if (packed.n)
+		return vec_push(&d->t->stacks, locations);
 	while (pb_next(&c))
 		if (c.field == STACK_LOCATIONS)
 			TRY(otlp_read_indices(d, &c, &locations, "Stack.location_indices"));
 	if (c.failed)
 		return otlp_malformed(d, &c, "Stack");
-	PUSH(d, &d->t->stacks, locations, "stack_table");
-	return ERR_OK;
+	return vec_push(&d->t->stacks, locations);
 }
 
 static enum err read_string(struct otlp_decoder *d, const struct pb *c)
@@ -277,6 +295,9 @@ enum err otlp_read_dictionary(struct otlp_decoder *d)
 		struct pb c = otlp_walk(d);
 
 		while (pb_next(&c)) {
+			/* Tables beside the resources: 1.6. */
+			if (c.field > DATA_DICTIONARY && c.field <= 8 && c.type == PB_BYTES)
+				return otlp_refuse_ancient(d);
 			if (c.field != DATA_DICTIONARY)
 				continue;
 			WANT(d, &c, PB_BYTES, "ProfilesData.dictionary");

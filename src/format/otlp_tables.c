@@ -19,7 +19,7 @@ void otlp_tables_clear(struct otlp_tables *t)
 	arena_init(&t->arena, ceiling);
 	t->has_dictionary = false;
 	t->mappings.n = t->locations.n = t->functions.n = t->links.n = 0;
-	t->strings.n = t->attributes.n = t->stacks.n = 0;
+	t->strings.n = t->attributes.n = t->stacks.n = t->packed_stacks.n = 0;
 	t->resources.n = t->scopes.n = t->profiles.n = t->samples.n = 0;
 	t->indices.n = t->lines.n = t->values.n = t->times.n = 0;
 }
@@ -36,6 +36,7 @@ void otlp_tables_release(struct otlp_tables *t)
 	vec_release(&t->strings);
 	vec_release(&t->attributes);
 	vec_release(&t->stacks);
+	vec_release(&t->packed_stacks);
 	vec_release(&t->resources);
 	vec_release(&t->scopes);
 	vec_release(&t->profiles);

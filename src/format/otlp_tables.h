@@ -154,6 +154,10 @@ struct otlp_tables {
 	VEC(struct str) strings;
 	VEC(struct otlp_attribute) attributes;
 	VEC(struct otlp_range) stacks; /* in `indices`: locations, leaf first */
+	/* A decoder of protobuf may leave stacks as they are: varints, by stack; empty = not so.
+	 * `readable` is the end of the bytes they stand in. */
+	VEC(struct str) packed_stacks;
+	const uint8_t *readable;
 
 	/* The tree above the samples, flat, in the order of the file. */
 	VEC(struct otlp_resource) resources;

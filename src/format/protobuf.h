@@ -89,6 +89,30 @@ static inline bool pb_varint_fast(const uint8_t **p, const uint8_t *end, uint64_
 	return true;
 }
 
+/* A varint of a packed run that ends at `end`, in bytes that can be read up to `readable`. Small
+ * numbers, by far the most, go without arithmetic. */
+static inline bool pb_varint_quick(const uint8_t **p, const uint8_t *end, const uint8_t *readable,
+				   uint64_t *ret)
+{
+	const uint8_t *at = *p;
+
+	if (at[0] < 0x80) {
+		*ret = at[0];
+		*p = at + 1;
+		return true;
+	}
+	if (end - at >= 2 && at[1] < 0x80) {
+		*ret = (at[0] & 0x7f) | (uint64_t)at[1] << 7;
+		*p = at + 2;
+		return true;
+	}
+	if (pb_varint_fast(&at, readable, ret)) {
+		*p = at;
+		return at <= end;
+	}
+	return pb_varint_slow(p, end, ret);
+}
+
 /* Steps to the next field; false at the end and on malformed input (then `failed`). */
 bool pb_next(struct pb *c);
 

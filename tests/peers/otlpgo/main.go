@@ -7,7 +7,7 @@
 //	otlpgo dump FILE         decodes and prints the message as JSON
 //	otlpgo json FILE JSON    decodes and writes protojson
 //	otlpgo proto JSON FILE   the reverse
-//	otlpgo bench FILE N      decodes N times and prints nanoseconds per decoding
+//	otlpgo bench FILE        decodes again and again and prints MB per second of CPU time
 package main
 
 import (
@@ -15,9 +15,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"syscall"
 
 	profiles "go.opentelemetry.io/proto/otlp/profiles/v1development"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -200,15 +201,24 @@ func printRows(path string) {
 	}
 }
 
-func bench(path string, n int) {
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	fail(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
+}
+
+func bench(path string) {
 	bytes, err := os.ReadFile(path)
 	fail(err)
-	begin := time.Now()
-	for i := 0; i < n; i++ {
+	seconds := make([]float64, 7)
+	for i := range seconds {
+		begin := cpuSeconds()
 		var data profiles.ProfilesData
 		fail(proto.Unmarshal(bytes, &data))
+		seconds[i] = cpuSeconds() - begin
 	}
-	fmt.Println(time.Since(begin).Nanoseconds() / int64(n))
+	slices.Sort(seconds)
+	fmt.Printf("{\"mb_per_s\": %.1f}\n", float64(len(bytes))/1e6/seconds[len(seconds)/2])
 }
 
 func main() {
@@ -230,10 +240,8 @@ func main() {
 		text, err := os.ReadFile(args[1])
 		fail(err)
 		fail(os.WriteFile(args[2], encode(string(text)), 0o666))
-	case len(args) == 3 && args[0] == "bench":
-		n, err := strconv.Atoi(args[2])
-		fail(err)
-		bench(args[1], n)
+	case len(args) == 2 && args[0] == "bench":
+		bench(args[1])
 	default:
 		fmt.Fprintln(os.Stderr, "usage: otlpgo make SHAPE FILE | rows FILE | dump FILE | json FILE JSON | proto JSON FILE | bench FILE N")
 		os.Exit(2)
