@@ -155,7 +155,7 @@ static void put_module(const struct report *r, struct buf *out)
 	struct str file = m ? dict_str(p->dict, m->file) : STR("");
 	size_t slash = str_rfind(file, '/');
 
-	if (file.n) {
+	if (file.n && file.p[0] != '[') { /* [kernel.kallsyms] is not the program */
 		buf_text(out, "File: ");
 		text_clean(out, slash < file.n ? str_skip(file, slash + 1) : file);
 		buf_byte(out, '\n');
