@@ -186,7 +186,8 @@ static enum err write_column(struct otlp_planner *p, struct rows *r, uint32_t ty
 	TRY(otlp_plan_string(p, vt->unit, &profile.sample_type.unit));
 	profile.samples = (struct otlp_range){(uint32_t)p->t->samples.n, (uint32_t)r->samples.n};
 	TRY(vec_append(&p->t->samples, r->samples.v, r->samples.n));
-	TRY(r->timed ? write_values(p, r, type) : write_sums(p, r, type));
+	if (r->samples.n)
+		TRY(r->timed ? write_values(p, r, type) : write_sums(p, r, type));
 	return vec_push(&p->t->profiles, profile);
 }
 
