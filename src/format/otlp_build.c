@@ -305,6 +305,7 @@ static enum err build_rows(struct otlp_builder *b, const struct otlp_scope *scop
 	TRY(add_cpu_time(scope, p, &g->cpu_time));
 	note_joined(b, g);
 	TRY(profile_reserve(p, first->samples.n));
+	TRY(otlp_prepare_stacks(b, first->samples));
 	for (uint32_t i = 0; i < first->samples.n; i++)
 		TRY(add_sample(b, g, i, p));
 	return ERR_OK;

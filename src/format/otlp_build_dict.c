@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "format/otlp_builder.h"
-#include "format/protobuf.h"
 
 const char *otlp_place(const struct otlp_builder *b, enum otlp_kind kind, size_t at, char place[96])
 {
@@ -231,7 +230,7 @@ static enum err line_frame(struct otlp_builder *b, size_t location, const struct
 }
 
 /* Lines are the inlined callee first, the function that is really there last. */
-static enum err build_location(struct otlp_builder *b, size_t index)
+enum err otlp_location(struct otlp_builder *b, size_t index)
 {
 	const struct otlp_location *src = &b->t->locations.v[index];
 	struct otlp_place place = {.at = (uint32_t)b->frames.n, .n = src->lines.n};
@@ -260,127 +259,6 @@ static enum err build_location(struct otlp_builder *b, size_t index)
 		place.hash = frame_hash(b->d, place.at);
 	}
 	b->locations[index] = place;
-	return ERR_OK;
-}
-
-static enum err too_deep(struct otlp_builder *b, size_t stack, bool budget)
-{
-	char place[96];
-
-	otlp_place(b, OTLP_STACK, stack, place);
-	if (budget)
-		return fault_set(&b->out->fault, ERR_TOO_LARGE,
-				 "stacks expand to far more frames than an honest file has%s",
-				 place);
-	return fault_set(&b->out->fault, ERR_TOO_DEEP, "a stack has more than %u frames%s",
-			 b->out->limits.max_depth, place);
-}
-
-/* What a stack has come to so far; its frames are in b->scratch. */
-struct growing {
-	size_t index; /* of the stack */
-	uint64_t sum;
-	uint32_t depth;
-};
-
-static enum err add_inlined(struct otlp_builder *b, struct growing *g, struct otlp_place place)
-{
-	for (uint32_t i = 0; i < place.n; i++) {
-		uint32_t frame = place.n == 1 ? place.at : b->frames.v[place.at + i];
-
-		b->scratch.v[g->depth] = frame;
-		g->sum += frame_hash(b->d, frame) * content_multiplier(b->d, g->depth++);
-	}
-	return ERR_OK;
-}
-
-/* The rarer ways: first use, inlined frames, mistakes. */
-static enum err __attribute__((noinline))
-add_location_slowly(struct otlp_builder *b, struct growing *g, int64_t index)
-{
-	struct otlp_place place;
-
-	if (index < 0 || (uint64_t)index >= b->t->locations.n)
-		return otlp_bad_index(b, "Stack.location_indices", index, "location_table",
-				      b->t->locations.n, OTLP_STACK, g->index);
-	if (!b->locations[index].n)
-		TRY(build_location(b, (size_t)index));
-	place = b->locations[index];
-	if (place.n > b->out->limits.max_depth - g->depth)
-		return too_deep(b, g->index, false);
-	if (g->depth + (uint64_t)place.n > b->frame_budget)
-		return too_deep(b, g->index, true);
-	TRY(mem_grow(&b->scratch.v, &b->scratch.cap, g->depth + place.n, sizeof(*b->scratch.v),
-		     VEC_CEILING));
-	return add_inlined(b, g, place);
-}
-
-static inline enum err add_location(struct otlp_builder *b, struct growing *g, int64_t index)
-{
-	if (__builtin_expect((uint64_t)index < b->t->locations.n && g->depth < b->quick_depth, 1)) {
-		struct otlp_place place = b->locations[index];
-
-		if (__builtin_expect(place.n == 1, 1)) {
-			b->scratch.v[g->depth] = place.at;
-			g->sum += place.hash * content_multiplier(b->d, g->depth++);
-			return ERR_OK;
-		}
-	}
-	return add_location_slowly(b, g, index);
-}
-
-static enum err add_packed(struct otlp_builder *b, struct growing *g, struct str packed)
-{
-	const uint8_t *p = (const uint8_t *)packed.p, *end = p + packed.n;
-	char place[96];
-	uint64_t index;
-
-	while (p < end) {
-		if (!pb_varint_quick(&p, end, b->t->readable, &index)) {
-			otlp_place(b, OTLP_STACK, g->index, place);
-			return fault_set(&b->out->fault, ERR_CORRUPT,
-					 "Stack.location_indices is cut or malformed%s", place);
-		}
-		TRY(add_location(b, g, (int64_t)index));
-	}
-	return ERR_OK;
-}
-
-static enum err build_stack(struct otlp_builder *b, size_t index)
-{
-	struct otlp_range src = b->t->stacks.v[index];
-	struct growing g = {.index = index};
-	uint64_t hash;
-
-	/* Room that single frames need not ask for. */
-	b->quick_depth = 256 < b->out->limits.max_depth ? 256 : b->out->limits.max_depth;
-	if (b->quick_depth > b->frame_budget)
-		b->quick_depth = (uint32_t)b->frame_budget;
-	TRY(mem_grow(&b->scratch.v, &b->scratch.cap, 256, sizeof(*b->scratch.v), VEC_CEILING));
-	if (index < b->t->packed_stacks.n && b->t->packed_stacks.v[index].n)
-		TRY(add_packed(b, &g, b->t->packed_stacks.v[index]));
-	for (uint32_t i = 0; i < src.n; i++)
-		TRY(add_location(b, &g, b->t->indices.v[src.at + i]));
-	b->frame_budget -= g.depth;
-	hash = content_stack(g.sum, g.depth);
-	b->stacks[index] = dict_find_stack(b->d, hash);
-	if (b->stacks[index] != MAP_NONE)
-		return ERR_OK;
-	return dict_add_stack(b->d, hash, b->scratch.v, g.depth, &b->stacks[index]);
-}
-
-enum err otlp_stack(struct otlp_builder *b, int32_t index, size_t sample, uint32_t *ret)
-{
-	if (index == 0 && !b->t->stacks.n) {
-		*ret = 0;
-		return ERR_OK;
-	}
-	if (__builtin_expect(index < 0 || (size_t)index >= b->t->stacks.n, 0))
-		return otlp_bad_index(b, "Sample.stack_index", index, "stack_table", b->t->stacks.n,
-				      OTLP_SAMPLE, sample);
-	if (b->stacks[index] == NOT_YET)
-		TRY(build_stack(b, (size_t)index));
-	*ret = b->stacks[index];
 	return ERR_OK;
 }
 

@@ -46,7 +46,6 @@ struct otlp_builder {
 
 	/* What references may still multiply: a small file must not become a large model. */
 	uint64_t frame_budget, text_budget;
-	uint32_t quick_depth; /* frames of the current stack that need no check of the budget */
 	uint64_t rows;
 	size_t payload_bytes;
 };
@@ -61,11 +60,17 @@ enum err otlp_spend_text(struct otlp_builder *b, size_t n) MUST_CHECK;
 enum err otlp_text(struct otlp_builder *b, struct str text, uint32_t *ret) MUST_CHECK;
 enum err otlp_string(struct otlp_builder *b, int32_t index, const char *field, enum otlp_kind kind,
 		     size_t at, uint32_t *ret) MUST_CHECK;
-enum err otlp_stack(struct otlp_builder *b, int32_t index, size_t sample, uint32_t *ret) MUST_CHECK;
 enum err otlp_link(struct otlp_builder *b, int32_t index, size_t sample, uint32_t *ret) MUST_CHECK;
 enum err otlp_mapping(struct otlp_builder *b, int32_t index, size_t location,
 		      uint32_t *ret) MUST_CHECK;
+/* Fills b->locations[index]. */
+enum err otlp_location(struct otlp_builder *b, size_t index) MUST_CHECK;
 void otlp_note_zero_entries(struct otlp_builder *b);
+
+/* otlp_build_stacks.c: first all stacks of the samples, then one by one. */
+enum err otlp_prepare_stacks(struct otlp_builder *b, struct otlp_range samples) MUST_CHECK;
+enum err otlp_stack(const struct otlp_builder *b, int32_t index, size_t sample,
+		    uint32_t *ret) MUST_CHECK;
 
 /* otlp_build_labels.c */
 enum err otlp_attribute_at(const struct otlp_builder *b, struct otlp_range list, uint32_t i,

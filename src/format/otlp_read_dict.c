@@ -272,13 +272,35 @@ static enum err read_entry(struct otlp_decoder *d, const struct pb *c)
 	}
 }
 
-static enum err walk_dictionary(struct otlp_decoder *d, const struct pb *at, bool strings)
+/* Room for what the first walk counted. */
+static enum err reserve_tables(struct otlp_decoder *d, const size_t *count)
+{
+	struct otlp_tables *t = d->t;
+
+	for (unsigned i = 0; i <= DICTIONARY_STACKS; i++)
+		if (count[i] > d->out->limits.max_entries)
+			return otlp_too_many(d, "a table of the dictionary",
+					     d->out->limits.max_entries);
+	TRY(vec_reserve(&t->mappings, count[DICTIONARY_MAPPINGS]));
+	TRY(vec_reserve(&t->locations, count[DICTIONARY_LOCATIONS]));
+	TRY(vec_reserve(&t->lines, count[DICTIONARY_LOCATIONS]));
+	TRY(vec_reserve(&t->functions, count[DICTIONARY_FUNCTIONS]));
+	TRY(vec_reserve(&t->attributes, count[DICTIONARY_ATTRIBUTES]));
+	TRY(vec_reserve(&t->stacks, count[DICTIONARY_STACKS]));
+	return vec_reserve(&t->packed_stacks, count[DICTIONARY_STACKS]);
+}
+
+static enum err walk_dictionary(struct otlp_decoder *d, const struct pb *at, bool strings,
+				size_t *count)
 {
 	struct pb c = pb_sub(at);
 
+	if (!strings)
+		TRY(reserve_tables(d, count));
 	while (pb_next(&c)) {
 		if (c.field > DICTIONARY_STACKS)
 			continue;
+		count[c.field] += strings;
 		WANT(d, &c, PB_BYTES, "a table of the ProfilesDictionary");
 		if (strings && c.field == DICTIONARY_STRINGS)
 			TRY(read_string(d, &c));
@@ -291,6 +313,8 @@ static enum err walk_dictionary(struct otlp_decoder *d, const struct pb *at, boo
 /* A message may hold its dictionary in pieces: as protobuf says, they are one. */
 enum err otlp_read_dictionary(struct otlp_decoder *d)
 {
+	size_t count[DICTIONARY_STACKS + 1] = {0};
+
 	for (int pass = 0; pass < 2; pass++) {
 		struct pb c = otlp_walk(d);
 
@@ -302,7 +326,7 @@ enum err otlp_read_dictionary(struct otlp_decoder *d)
 				continue;
 			WANT(d, &c, PB_BYTES, "ProfilesData.dictionary");
 			d->t->has_dictionary = true;
-			TRY(walk_dictionary(d, &c, pass == 0));
+			TRY(walk_dictionary(d, &c, pass == 0, count));
 		}
 		if (c.failed)
 			return otlp_malformed(d, &c, "ProfilesData");
