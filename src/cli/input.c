@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "cli/readahead.h"
 #include "cli/term.h"
 #include "net/net.h"
 
@@ -173,30 +174,55 @@ static int decode(struct inputs *in, struct source *s, struct str bytes, const s
 	return EXIT_OK;
 }
 
-int inputs_read(struct inputs *in, const char *name)
+static int read_and_decode(struct inputs *in, const char *name, struct source *s,
+			   const struct format *as)
 {
 	CLEANUP(buf_release) struct buf bytes = BUF_INIT(in->options->max_bytes);
-	const struct format *as;
 	struct fault fault = {0};
+	enum err e = read_bytes(in, name, &bytes, &fault);
+
+	if (e)
+		return input_failed(s->name, e, &fault);
+	return decode(in, s, buf_view(&bytes), as);
+}
+
+/* An input that was read ahead: plain bytes already. */
+static int decode_ahead(struct inputs *in, struct source *s, struct readahead_slot *ahead,
+			const struct format *as)
+{
+	int status = decode(in, s, buf_view(&ahead->plain), as);
+
+	s->compression = ahead->compression;
+	s->file_bytes = ahead->file_bytes;
+	buf_release(&ahead->plain);
+	return status;
+}
+
+/* Reads one more, from what was read ahead when there is such a thing. */
+static int read_input(struct inputs *in, const char *name, struct readahead *ahead, size_t index)
+{
+	const struct format *as;
 	struct source s = {.name = display_name(name)};
+	struct readahead_slot slot = {0};
 	int status = find_format(in, &as);
-	enum err e;
 
 	if (!status)
 		status = s.name ? make_dict(in) : no_memory();
-	if (!status) {
-		e = read_bytes(in, name, &bytes, &fault);
-		if (e)
-			status = input_failed(s.name, e, &fault);
-	}
 	if (!status)
-		status = decode(in, &s, buf_view(&bytes), as);
+		status = ahead && readahead_take(ahead, index, &slot)
+				 ? decode_ahead(in, &s, &slot, as)
+				 : read_and_decode(in, name, &s, as);
 	if (vec_push(&in->sources, s)) {
 		notes_release(&s.notes);
 		mem_free(s.name);
 		return no_memory();
 	}
 	return status;
+}
+
+int inputs_read(struct inputs *in, const char *name)
+{
+	return read_input(in, name, NULL, 0);
 }
 
 static int check_stdin_once(const struct text_list *names)
@@ -211,14 +237,17 @@ static int check_stdin_once(const struct text_list *names)
 int inputs_read_all(struct inputs *in, const struct text_list *names)
 {
 	int status = check_stdin_once(names);
+	struct readahead ahead;
 
+	readahead_start(&ahead, names, 0, in->options->max_bytes);
 	for (size_t i = 0; !status && i < names->n; i++) {
 		if (names->n > 1)
 			progress_begin("reading", PROGRESS_FILES, names->n, in->common->quiet);
 		progress_update(i);
-		status = inputs_read(in, names->v[i]);
+		status = read_input(in, names->v[i], &ahead, i);
 	}
 	progress_end();
+	readahead_stop(&ahead);
 	return status;
 }
 
@@ -266,6 +295,7 @@ static int read_and_merge(struct inputs *in, const struct text_list *names, size
 	struct profile merged, *p = in->list.v[0];
 	struct value_type first = {0};
 	uint32_t first_types = p->type_count;
+	struct readahead ahead;
 	struct merge m;
 	int status;
 
@@ -276,12 +306,14 @@ static int read_and_merge(struct inputs *in, const struct text_list *names, size
 	m.sum_gauges = in->options->sum_gauges;
 	status = merge_newest(in, &m);
 	progress_begin("reading", PROGRESS_FILES, names->n, in->common->quiet);
+	readahead_start(&ahead, names, next, in->options->max_bytes);
 	for (size_t i = next; !status && i < names->n; i++) {
 		progress_update(i);
-		status = inputs_read(in, names->v[i]);
+		status = read_input(in, names->v[i], &ahead, i);
 		if (!status)
 			status = merge_newest(in, &m);
 	}
+	readahead_stop(&ahead);
 	progress_end();
 	if (!status)
 		status = merge_finished(in, &m, &merged, &first, first_types);
