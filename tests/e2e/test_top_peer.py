@@ -12,9 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
-VESTAL = os.environ.get("VESTAL", "build/vestal")
+from support.tap import Skip, VESTAL, go_profiles, main, scratch, test
 
 
 def varint(n):
@@ -102,7 +101,8 @@ def make(seed, drop=False, negative=False):
     return p.encode()
 
 
-ROW = re.compile(r"^\s*(-?[\d.]+)\s+\S+%?\s+\S+%\s+(-?[\d.]+)\s+\S+%\s+(.*?)( \((partial-)?inline\))?$")
+NUMBER = r"(-?[\d.]+)[a-zA-Z]*"
+ROW = re.compile(rf"^\s*{NUMBER}\s+\S+%\s+\S+%\s+{NUMBER}\s+\S+%\s+(.*?)( \((partial-)?inline\))?$")
 
 
 def pprof(files, arguments):
@@ -162,46 +162,62 @@ CASES = [
 ]
 
 
-def compare(folder, seed, go_args, our_args, drop, negative, merged):
-    files = []
-    for i in range(2 if merged else 1):
-        files.append(os.path.join(folder, "%d-%d.pb" % (seed, i)))
-        with open(files[-1], "wb") as f:
-            f.write(make(seed * 7 + i, drop, negative))
+def difference(files, go_args, our_args):
+    """The first row that differs, or None."""
     want = pprof(files, go_args)
     got = vestal(files, our_args, "--lines" in our_args)
-    if want == got:
-        return None
-    for i, pair in enumerate(zip(want + [None] * len(got), got + [None] * len(want))):
-        if pair[0] != pair[1]:
-            return "seed %d row %d: pprof %s, vestal %s" % (seed, i, pair[0], pair[1])
-    return "?"
+    assert want or not got, "pprof has no rows"
+    for i in range(max(len(want), len(got))):
+        theirs = want[i] if i < len(want) else None
+        ours = got[i] if i < len(got) else None
+        if theirs != ours:
+            return f"row {i}: pprof {theirs}, vestal {ours}"
+    return None
 
 
-def main():
+def compare_made(number, go_args, our_args):
     if not shutil.which("go"):
-        print("1..0 # SKIP go is not installed")
-        return 0
-    failures = 0
-    folder = tempfile.mkdtemp(prefix="vestal-top-")
-    os.environ["PPROF_TMPDIR"] = folder
-    rounds = int(os.environ.get("ROUNDS", "1"))
-    try:
-        for n, (name, go_args, our_args) in enumerate(CASES):
-            wrong = None
-            for i in range(rounds):
-                seed = n * 1000 + i
-                wrong = wrong or compare(folder, seed, go_args, our_args, seed % 3 == 1,
-                                         seed % 2 == 1, n == 0 or seed % 5 == 4)
-            failures += wrong is not None
-            print("%sok %d - top equals pprof: %s" % ("not " if wrong else "", n + 1, name))
-            if wrong:
-                print("# " + wrong)
-        print("1..%d" % len(CASES))
-    finally:
-        shutil.rmtree(folder)
-    return 1 if failures else 0
+        raise Skip("no Go toolchain")
+    for i in range(int(os.environ.get("ROUNDS", "1"))):
+        seed = number * 1000 + i
+        files = []
+        for j in range(2 if number == 0 or seed % 5 == 4 else 1):
+            files.append(os.path.join(scratch(), f"{seed}-{j}.pb"))
+            with open(files[-1], "wb") as f:
+                f.write(make(seed * 7 + j, seed % 3 == 1, seed % 2 == 1))
+        wrong = difference(files, go_args, our_args)
+        assert wrong is None, f"seed {seed} {wrong}"
 
+
+def compare_real(files, column, unit, *more):
+    paths = [os.path.join(go_profiles(), f) for f in files]
+    more = list(more)
+    wrong = difference(paths, [f"-sample_index={column}", f"-unit={unit}"] + more,
+                       ["--type", column, "--sum-gauges"] + ["-" + m for m in more])
+    assert wrong is None, wrong
+
+
+def register(name, function):
+    function.__name__ = name
+    test(function)
+
+
+for n, (case, theirs, ours) in enumerate(CASES):
+    register("top_equals_pprof_" + case.replace(" ", "_"),
+             lambda n=n, theirs=theirs, ours=ours: compare_made(n, theirs, ours))
+for files, column, unit in [(["cpu.pb.gz"], "samples", "count"), (["cpu.pb.gz"], "cpu", "ns"),
+                            (["cpu.pb.gz", "cpu2.pb.gz"], "cpu", "ns"),
+                            (["heap.pb.gz"], "alloc_objects", "count"),
+                            (["heap.pb.gz"], "alloc_space", "B"),
+                            (["heap.pb.gz"], "inuse_space", "B"),
+                            (["heap.pb.gz", "heap.pb.gz"], "inuse_space", "B"),
+                            (["mutex.pb.gz"], "delay", "ns"),
+                            (["block.pb.gz"], "contentions", "count"),
+                            (["goroutine.pb.gz"], "goroutine", "count")]:
+    name = "top_equals_pprof_on_gos_" + "_and_".join(f.split(".")[0] for f in files) + "_" + column
+    register(name, lambda f=files, c=column, u=unit: compare_real(f, c, u))
+    register(name + "_by_line", lambda f=files, c=column, u=unit: compare_real(f, c, u, "-lines"))
 
 if __name__ == "__main__":
-    sys.exit(main())
+    os.environ["PPROF_TMPDIR"] = scratch()
+    main()

@@ -1,0 +1,26 @@
+/*
+ * Private to src/model: what a merge remembers between its profiles (merge.c) and settles when the
+ * last one is in (merge_finish.c).
+ */
+#pragma once
+
+#include "model/ops.h"
+#include "model/remap.h"
+#include "model/rows.h"
+
+/* The profiles with one resource: one producer over time. */
+struct series {
+	uint32_t resource;
+	uint32_t profiles[PROFILE_MAX_TYPES]; /* that had the column */
+};
+
+struct merge_state {
+	struct remap remap;
+	struct row_index rows;
+	VEC(struct series) series;
+	struct map series_index, comment_index;
+	bool period_differs;
+	/* The recording the last profile was of, and the columns its profiles have so far. */
+	int64_t last_time, last_duration;
+	uint64_t last_columns;
+};
