@@ -155,7 +155,7 @@ enum err dict_label(struct dict *d, const struct label *l, uint32_t *ret)
 	bool text = l->type == LABEL_STRING || l->type == LABEL_BYTES || l->type == LABEL_JSON;
 	uint64_t value = text ? string_hash(d, (uint32_t)l->value)
 			      : (uint64_t)l->value ^ string_hash(d, l->unit);
-	uint64_t hash = hash_mix(hash_mix(string_hash(d, l->key), value),
+	uint64_t hash = hash_mix(hash_mix(string_hash(d, l->key), value ^ d->seed),
 				 hash_mix(string_hash(d, l->unit), l->type));
 
 	MAP_PROBE(&d->labels.index, hash, id)

@@ -55,15 +55,16 @@ static bool same_key(const struct dict *d, uint32_t a, uint32_t b)
 	return name ? same_line(d, a, b) : same_place(d, a, b);
 }
 
+/* Lines and offsets are what a file says: the seed keeps them from meeting the constants. */
 static uint64_t key_hash(const struct dict *d, uint32_t frame)
 {
 	const struct mapping *m = &d->mappings.v[d->frames.v[frame].mapping];
 	uint32_t name = name_id(d, frame);
+	uint64_t line = (uint64_t)d->frames.v[frame].line;
 
 	if (name)
-		return hash_mix(hash_mix(name, file_id(d, frame)),
-				(uint64_t)d->frames.v[frame].line);
-	return hash_mix(hash_mix(m->file, m->build_id), frame_offset(d, frame));
+		return hash_mix(hash_mix(name, file_id(d, frame)), line ^ d->seed);
+	return hash_mix(hash_mix(m->file, m->build_id), frame_offset(d, frame) ^ d->seed);
 }
 
 /* The key of a frame that is known by more than its name. */

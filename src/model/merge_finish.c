@@ -51,7 +51,7 @@ static uint32_t *count_labels(const struct merge *m)
 	return counts;
 }
 
-/* A set's labels and those of a resource of which `wanted` series have each (0 = not all). */
+/* A set's labels, and those of a resource that all series have, or (not common) that not all do. */
 static enum err join_labels(struct dict *d, uint32_t set, uint32_t resource, const uint32_t *counts,
 			    size_t all, bool common, uint32_t *ret)
 {

@@ -95,9 +95,11 @@ static bool same_content(const struct mapping *a, const struct mapping *b)
 	       mapping_identity(a) == mapping_identity(b);
 }
 
-static uint64_t content_hash(const struct mapping *m)
+static uint64_t content_hash(const struct remap *r, const struct mapping *m)
 {
-	return hash_mix(hash_mix(mapping_pages(m), m->offset), mapping_identity(m));
+	uint64_t seed = r->dst->seed;
+
+	return hash_mix(hash_mix(mapping_pages(m) ^ seed, m->offset ^ seed), mapping_identity(m));
 }
 
 /* The first mapping of dst with this content, or MAP_NONE. */
@@ -105,7 +107,7 @@ static uint32_t find_mapping(const struct remap *r, const struct mapping *m)
 {
 	uint32_t first = MAP_NONE;
 
-	MAP_PROBE(&r->mapping_index, content_hash(m), id)
+	MAP_PROBE(&r->mapping_index, content_hash(r, m), id)
 	{
 		if (id < first && same_content(&r->dst->mappings.v[id], m))
 			first = id;
@@ -123,7 +125,7 @@ static enum err index_mappings(struct remap *r)
 		if (find_mapping(r, m) != MAP_NONE)
 			r->moves = true;
 		else
-			TRY(map_put(&r->mapping_index, content_hash(m), r->mappings_indexed));
+			TRY(map_put(&r->mapping_index, content_hash(r, m), r->mappings_indexed));
 	}
 	return ERR_OK;
 }

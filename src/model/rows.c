@@ -13,7 +13,7 @@ static uint64_t row_hash(const struct profile *p, const struct row *row, uint32_
 {
 	uint64_t content = hash_mix((uint64_t)row->stack << 32 | row->labels, p->dict->seed);
 
-	return hash_mix(content ^ ((uint64_t)group << 32 | row->link), row->time);
+	return hash_mix(content ^ ((uint64_t)group << 32 | row->link), row->time ^ p->dict->seed);
 }
 
 static bool row_equals(const struct row_index *index, const struct profile *p, uint32_t i,

@@ -1,5 +1,7 @@
 #include "profile_maker.h"
 
+#include "base/hash.h"
+
 static int64_t value_of(const struct profile *p, const char *folded, const char *labels,
 			uint32_t type)
 {
@@ -383,6 +385,24 @@ TEST(merging_in_any_order_gives_the_same_sums)
 	CHECK_INT(ab.p.row_count, ba.p.row_count);
 	CHECK_INT(profile_total(&ab.p, 0), profile_total(&a.p, 0) + profile_total(&b.p, 0));
 	CHECK_INT(profile_total(&ba.p, 0), profile_total(&ab.p, 0));
+}
+
+/* A number from outside that meets a constant of the hash must not make all rows one chain. */
+TEST(rows_with_a_constant_of_the_hash_as_time_do_not_collide)
+{
+	MADE(m);
+	CLEANUP(profile_release) struct profile out;
+	int64_t one = 1;
+
+	CHECK_OK(made_init(&m, 12345));
+	profile_init(&out, &m.dict);
+	for (uint32_t i = 0; i < 200000; i++) {
+		struct row row = {.link = i, .time = HASH_K2};
+
+		CHECK_OK(profile_add(&m.p, &row, &one));
+	}
+	CHECK_OK(profile_aggregate(&m.p, 0, &out));
+	CHECK_INT(out.row_count, 200000);
 }
 
 TEST(empty_merge_leaves_the_target_alone)

@@ -1,5 +1,7 @@
 #include "profile_maker.h"
 
+#include "base/hash.h"
+
 static enum err build(const struct profile *p, unsigned flags, struct top *ret)
 {
 	struct tree_column column = {p, 0};
@@ -179,6 +181,27 @@ TEST(columns_of_two_profiles_stand_in_one_table)
 	columns[2].type = 2;
 	CHECK_ERR(top_build(columns, 3, 0, &t), ERR_BAD_ARGUMENT);
 	CHECK_ERR(top_build(columns, 0, 0, &t), ERR_BAD_ARGUMENT);
+}
+
+TEST(lines_with_a_constant_of_the_hash_do_not_collide)
+{
+	MADE(m);
+	CLEANUP(frame_keys_release) struct frame_keys keys = {0};
+
+	CHECK_OK(made_init(&m, 12345));
+	for (uint32_t i = 0; i < 100000; i++) {
+		struct function f = {0};
+		struct frame frame = {.line = (int64_t)HASH_K2};
+		char name[24];
+		uint32_t id;
+
+		snprintf(name, sizeof(name), "f%u", i);
+		CHECK_OK(dict_text(&m.dict, name, &f.name));
+		CHECK_OK(dict_function(&m.dict, &f, &frame.function));
+		CHECK_OK(dict_frame(&m.dict, &frame, &id));
+	}
+	CHECK_OK(frame_keys_build(&m.dict, true, &keys));
+	CHECK_INT(keys.representative.n, 100001);
 }
 
 TEST(columns_of_two_dictionaries_are_refused)
