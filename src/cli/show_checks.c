@@ -52,7 +52,8 @@ static void check_stacks(const struct facts *f, struct notes *out)
 			  f->cut_stacks, f->cut_depth);
 	if (f->empty_rows)
 		notes_add(out, "%" PRIu64 " samples have no stack", f->empty_rows);
-	if (f->repeated_rows)
+	/* Go writes a few of these for its labels: only a file made of them is worth a word. */
+	if (f->repeated_rows > f->p->row_count / 2)
 		notes_add(out,
 			  "%" PRIu64 " samples repeat the stack and labels of another one (merging "
 			  "would make the file smaller)",
