@@ -418,9 +418,12 @@ static enum err builder_init(struct otlp_builder *b)
 	b->stacks = memo(b, t->stacks.n);
 	b->attributes = (struct otlp_range *)memo(b, t->attributes.n * 2);
 	b->single_sets = memo(b, t->attributes.n);
+	b->string_hashes = arena_zalloc(&b->arena, t->strings.n + 1, sizeof(uint64_t));
+	b->function_hashes = arena_zalloc(&b->arena, t->functions.n + 1, sizeof(uint64_t));
 	b->locations = arena_zalloc(&b->arena, t->locations.n + 1, sizeof(*b->locations));
 	if (!b->strings || !b->functions || !b->mappings || !b->links || !b->stacks ||
-	    !b->attributes || !b->single_sets || !b->locations)
+	    !b->attributes || !b->single_sets || !b->locations || !b->string_hashes ||
+	    !b->function_hashes)
 		return ERR_NO_MEMORY;
 	b->frame_budget = (uint64_t)t->indices.n * 64 + 1000000;
 	for (size_t i = 0; i < t->packed_stacks.n; i++)
@@ -433,8 +436,10 @@ static void builder_release(struct otlp_builder *b)
 {
 	arena_release(&b->arena);
 	vec_release(&b->frames);
+	vec_release(&b->frame_hashes);
 	vec_release(&b->labels);
 	vec_release(&b->scratch);
+	vec_release(&b->stack_scratch);
 	vec_release(&b->sets);
 	map_release(&b->set_index);
 }

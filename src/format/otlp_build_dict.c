@@ -85,7 +85,7 @@ enum err otlp_string(struct otlp_builder *b, int32_t index, const char *field, e
 	return ERR_OK;
 }
 
-static enum err function_at(struct otlp_builder *b, int32_t index, size_t location, uint32_t *ret)
+enum err otlp_function(struct otlp_builder *b, int32_t index, size_t location, uint32_t *ret)
 {
 	const struct otlp_function *src;
 	struct function f = {0};
@@ -177,88 +177,6 @@ enum err otlp_mapping(struct otlp_builder *b, int32_t index, size_t location, ui
 	if (b->mappings[index] == NOT_YET)
 		TRY(build_mapping(b, (size_t)index));
 	*ret = b->mappings[index];
-	return ERR_OK;
-}
-
-static enum err location_attribute(struct otlp_builder *b, const struct otlp_attribute *a,
-				   struct str key, struct frame *f)
-{
-	if (a->value.type == ANY_STRING && str_eq(key, STR(ATTR_FRAME_TYPE)))
-		return otlp_text(b, a->value.text, &f->kind);
-	if (a->value.type == ANY_BOOL && str_eq(key, STR(ATTR_IS_FOLDED))) {
-		f->flags |= a->value.number ? FRAME_FOLDED : 0;
-		return ERR_OK;
-	}
-	notes_add(&b->out->notes, "attribute %.*s of a location is not kept",
-		  (int)(key.n < 80 ? key.n : 80), key.p);
-	return ERR_OK;
-}
-
-/* What all frames of a location have in common. */
-static enum err location_frame(struct otlp_builder *b, size_t index, struct frame *ret)
-{
-	const struct otlp_location *src = &b->t->locations.v[index];
-
-	*ret = (struct frame){.address = src->address};
-	TRY(otlp_mapping(b, src->mapping, index, &ret->mapping));
-	for (uint32_t i = 0; i < src->attributes.n; i++) {
-		const struct otlp_attribute *a;
-		struct str key;
-
-		TRY(otlp_attribute_at(b, src->attributes, i, "Location.attribute_indices",
-				      OTLP_LOCATION, index, &a, &key));
-		if (a)
-			TRY(location_attribute(b, a, key, ret));
-	}
-	return ERR_OK;
-}
-
-static enum err line_frame(struct otlp_builder *b, size_t location, const struct otlp_line *line,
-			   struct frame frame, bool inlined)
-{
-	uint32_t id;
-
-	frame.flags |= FRAME_HAS_LINE | (inlined ? FRAME_INLINED : 0);
-	frame.line = line->line;
-	if (line->column >= 0 && line->column <= UINT32_MAX)
-		frame.column = (uint32_t)line->column;
-	else
-		notes_add(&b->out->notes, "a column outside 0 … 4294967295 was dropped");
-	TRY(function_at(b, line->function, location, &frame.function));
-	TRY(dict_frame(b->d, &frame, &id));
-	return vec_push(&b->frames, id);
-}
-
-/* Lines are the inlined callee first, the function that is really there last. */
-enum err otlp_location(struct otlp_builder *b, size_t index)
-{
-	const struct otlp_location *src = &b->t->locations.v[index];
-	struct otlp_place place = {.at = (uint32_t)b->frames.n, .n = src->lines.n};
-	struct frame shared;
-	uint32_t id;
-
-	if (src->lines.n > b->out->limits.max_depth) {
-		char where[96];
-
-		return fault_set(&b->out->fault, ERR_TOO_DEEP,
-				 "a location has %u lines, more than %u%s", src->lines.n,
-				 b->out->limits.max_depth,
-				 otlp_place(b, OTLP_LOCATION, index, where));
-	}
-	TRY(location_frame(b, index, &shared));
-	if (!src->lines.n) {
-		TRY(dict_frame(b->d, &shared, &id));
-		TRY(vec_push(&b->frames, id));
-		place.n = 1;
-	}
-	for (uint32_t i = 0; i < src->lines.n; i++)
-		TRY(line_frame(b, index, &b->t->lines.v[src->lines.at + i], shared,
-			       i + 1 < src->lines.n));
-	if (place.n == 1) {
-		place.at = b->frames.v[place.at];
-		place.hash = frame_hash(b->d, place.at);
-	}
-	b->locations[index] = place;
 	return ERR_OK;
 }
 

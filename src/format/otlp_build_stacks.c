@@ -9,10 +9,11 @@
 #define BATCH 32
 #define CHUNK 64
 
-/* A stack on its way: its frames are in b->scratch, from `base` on. */
+/* A stack on its way: its locations are in b->scratch, from `base` on. */
 struct growing {
 	size_t index;
 	size_t base;
+	uint32_t locations;
 	uint64_t sum, hash;
 	uint32_t depth;
 	uint32_t quick; /* depth up to which there is room and budget for single frames */
@@ -51,12 +52,12 @@ static enum err add_location(struct otlp_builder *b, struct growing *g, int64_t 
 		return too_deep(b, g->index, false);
 	if (g->depth + (uint64_t)place.n > b->frame_budget)
 		return too_deep(b, g->index, true);
-	TRY(reserve_scratch(b, g->base + g->depth + place.n));
+	TRY(reserve_scratch(b, g->base + g->locations + 1));
+	b->scratch.v[g->base + g->locations++] = (uint32_t)index;
 	for (uint32_t i = 0; i < place.n; i++) {
-		uint32_t frame = place.n == 1 ? place.at : b->frames.v[place.at + i];
+		uint64_t hash = place.n == 1 ? place.hash : b->frame_hashes.v[place.at + i];
 
-		b->scratch.v[g->base + g->depth] = frame;
-		g->sum += frame_hash(b->d, frame) * content_multiplier(b->d, g->depth++);
+		g->sum += hash * content_multiplier(b->d, g->depth++);
 	}
 	return ERR_OK;
 }
@@ -67,25 +68,26 @@ static uint32_t add_known(struct otlp_builder *b, struct growing *g, const int64
 {
 	const struct otlp_place *locations = b->locations;
 	const uint64_t *multipliers = b->d->multipliers + g->depth;
-	uint32_t *frames = b->scratch.v + g->base + g->depth;
+	uint32_t *places = b->scratch.v + g->base + g->locations;
 	uint64_t sum = 0;
 	uint32_t i;
 
 	if (g->depth + n > g->quick)
 		return 0;
 	for (i = 0; i < n; i++) {
-		struct otlp_place place;
+		const struct otlp_place *place;
 
 		if ((uint64_t)indices[i] >= b->t->locations.n)
 			break;
-		place = locations[indices[i]];
-		if (place.n != 1)
+		place = &locations[indices[i]];
+		if (place->n != 1)
 			break;
-		frames[i] = place.at;
-		sum += place.hash * multipliers[i];
+		places[i] = (uint32_t)indices[i];
+		sum += place->hash * multipliers[i];
 	}
 	g->sum += sum;
 	g->depth += i;
+	g->locations += i;
 	return i;
 }
 
@@ -138,7 +140,7 @@ static enum err add_unpacked(struct otlp_builder *b, struct growing *g, struct o
 	return ERR_OK;
 }
 
-/* Hashes a stack and puts its frames into b->scratch. */
+/* Hashes a stack and puts its locations into b->scratch. */
 static enum err expand(struct otlp_builder *b, size_t index, size_t base, struct growing *g)
 {
 	uint64_t quick = STACK_MULTIPLIERS;
@@ -156,6 +158,25 @@ static enum err expand(struct otlp_builder *b, size_t index, size_t base, struct
 	return ERR_OK;
 }
 
+/* A stack the dictionary lacks. */
+static enum err store(struct otlp_builder *b, const struct growing *g, uint32_t *ret)
+{
+	b->stack_scratch.n = 0;
+	for (uint32_t i = 0; i < g->locations; i++) {
+		uint32_t index = b->scratch.v[g->base + i];
+		const struct otlp_place *place = &b->locations[index];
+		bool single = place->n == 1;
+
+		if ((single ? place->at : b->frames.v[place->at]) == NOT_YET)
+			TRY(otlp_store_location(b, index));
+		if (single)
+			TRY(vec_push(&b->stack_scratch, place->at));
+		else
+			TRY(vec_append(&b->stack_scratch, b->frames.v + place->at, place->n));
+	}
+	return dict_add_stack(b->d, g->hash, b->stack_scratch.v, g->depth, ret);
+}
+
 static enum err finish(struct otlp_builder *b, const struct growing *g)
 {
 	uint32_t *id = &b->stacks[g->index];
@@ -163,7 +184,7 @@ static enum err finish(struct otlp_builder *b, const struct growing *g)
 	*id = dict_find_stack(b->d, g->hash);
 	if (*id != MAP_NONE)
 		return ERR_OK;
-	return dict_add_stack(b->d, g->hash, b->scratch.v + g->base, g->depth, id);
+	return store(b, g, id);
 }
 
 /* The stacks of samples [first, first + n) that are not known yet. Bad indices are left alone:
@@ -180,7 +201,7 @@ static enum err prepare_batch(struct otlp_builder *b, size_t first, size_t n)
 			continue;
 		TRY(expand(b, (size_t)index, base, &batch[count]));
 		map_prefetch(&b->d->stacks.index, batch[count].hash);
-		base += batch[count++].depth;
+		base += batch[count++].locations;
 	}
 	for (size_t i = 0; i < count; i++)
 		TRY(finish(b, &batch[i]));

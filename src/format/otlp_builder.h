@@ -18,10 +18,10 @@ struct otlp_set_memo {
 	uint32_t set;
 };
 
-/* A location as frames of ours. */
+/* A location as frames of ours: first their hashes, later their ids. */
 struct otlp_place {
 	uint64_t hash; /* of the frame, when it is one */
-	uint32_t at;   /* the frame when n is 1, else where they are in `frames` */
+	uint32_t at;   /* the frame (or NOT_YET) when n is 1, else where they are in `frames` */
 	uint32_t n;    /* 0 before the first use */
 };
 
@@ -35,9 +35,13 @@ struct otlp_builder {
 	uint32_t *strings, *functions, *mappings, *links, *stacks;
 	struct otlp_place *locations;
 	struct otlp_range *attributes; /* in `labels`; at is NOT_YET before the first use */
-	VEC(uint32_t) frames;
+	VEC(uint32_t) frames; /* of locations with several; NOT_YET before they are stored */
+	VEC(uint64_t) frame_hashes;
+	uint64_t *string_hashes, *function_hashes; /* 0 = not yet */
+	const struct otlp_attribute *kind_attribute;
+	uint32_t kind; /* what that attribute says */
 	VEC(uint32_t) labels;
-	VEC(uint32_t) scratch;
+	VEC(uint32_t) scratch, stack_scratch;
 
 	/* Label sets by their list of attribute indices. */
 	uint32_t *single_sets; /* by attribute, for lists of one; or NOT_YET */
@@ -63,9 +67,13 @@ enum err otlp_string(struct otlp_builder *b, int32_t index, const char *field, e
 enum err otlp_link(struct otlp_builder *b, int32_t index, size_t sample, uint32_t *ret) MUST_CHECK;
 enum err otlp_mapping(struct otlp_builder *b, int32_t index, size_t location,
 		      uint32_t *ret) MUST_CHECK;
-/* Fills b->locations[index]. */
-enum err otlp_location(struct otlp_builder *b, size_t index) MUST_CHECK;
+enum err otlp_function(struct otlp_builder *b, int32_t index, size_t location,
+		       uint32_t *ret) MUST_CHECK;
 void otlp_note_zero_entries(struct otlp_builder *b);
+
+/* otlp_build_locations.c: b->locations[index] with hashes, then with frames of the dictionary. */
+enum err otlp_location(struct otlp_builder *b, size_t index) MUST_CHECK;
+enum err otlp_store_location(struct otlp_builder *b, size_t index) MUST_CHECK;
 
 /* otlp_build_stacks.c: first all stacks of the samples, then one by one. */
 enum err otlp_prepare_stacks(struct otlp_builder *b, struct otlp_range samples) MUST_CHECK;
