@@ -5,25 +5,11 @@
  * in everything but their type and values (a pprof file that became OTLP) are one group and become
  * one profile with a column each.
  */
-#include "base/hash.h"
 #include "format/otlp_builder.h"
+#include "format/otlp_groups.h"
 
 /* Profiles of a model in one file: each costs a good deal more than it does in the file. */
 #define MAX_PROFILES 200000
-
-/* Members are chained by `next`, in the order of the file. */
-struct group {
-	uint32_t first, last, n;
-};
-
-struct grouping {
-	const struct otlp_tables *t;
-	struct otlp_range profiles;
-	uint32_t *next; /* by profile, counted from the scope's first */
-	VEC(struct group) groups;
-	VEC(uint32_t) newest; /* by key: the group that may still grow */
-	struct map keys;
-};
 
 static int64_t value_of(const struct otlp_tables *t, const struct otlp_sample *s, uint32_t i)
 {
@@ -31,99 +17,6 @@ static int64_t value_of(const struct otlp_tables *t, const struct otlp_sample *s
 	if (s->values.n)
 		return t->values.v[s->values.at + i];
 	return s->times.n ? 1 : 0;
-}
-
-static bool range_equal(const struct otlp_tables *t, struct otlp_range a, struct otlp_range b)
-{
-	return a.n == b.n && (!a.n || memcmp(t->indices.v + a.at, t->indices.v + b.at,
-					     a.n * sizeof(*t->indices.v)) == 0);
-}
-
-static bool sample_keys_equal(const struct otlp_tables *t, const struct otlp_sample *a,
-			      const struct otlp_sample *b)
-{
-	return a->stack == b->stack && a->link == b->link && a->times.n == b->times.n &&
-	       range_equal(t, a->attributes, b->attributes) &&
-	       (!a->times.n || memcmp(t->times.v + a->times.at, t->times.v + b->times.at,
-				      a->times.n * sizeof(*t->times.v)) == 0);
-}
-
-static bool same_type(struct otlp_value_type a, struct otlp_value_type b)
-{
-	return a.type == b.type && a.unit == b.unit;
-}
-
-static bool profiles_join(const struct otlp_tables *t, const struct otlp_profile *a,
-			  const struct otlp_profile *b)
-{
-	if (a->time != b->time || a->duration != b->duration || a->period != b->period ||
-	    !same_type(a->period_type, b->period_type) || a->samples.n != b->samples.n ||
-	    a->payload.n || b->payload.n || !range_equal(t, a->attributes, b->attributes) ||
-	    !range_equal(t, a->comments, b->comments))
-		return false;
-	for (uint32_t i = 0; i < a->samples.n; i++)
-		if (!sample_keys_equal(t, &t->samples.v[a->samples.at + i],
-				       &t->samples.v[b->samples.at + i]))
-			return false;
-	return true;
-}
-
-static uint64_t profile_key(const struct otlp_tables *t, const struct otlp_profile *p)
-{
-	uint64_t hash =
-		hash_mix(p->time, p->duration) ^ hash_mix(p->samples.n, (uint64_t)p->period);
-
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		const struct otlp_sample *s = &t->samples.v[p->samples.at + i];
-
-		hash = hash_mix(hash, (uint64_t)(uint32_t)s->stack << 32 | (uint32_t)s->link);
-		hash += s->attributes.n + s->times.n;
-	}
-	return hash;
-}
-
-static uint32_t next_member(const struct grouping *all, uint32_t index)
-{
-	return all->next[index - all->profiles.at];
-}
-
-static bool group_accepts(const struct grouping *all, const struct group *g, uint32_t index)
-{
-	const struct otlp_profile *list = all->t->profiles.v;
-
-	if (g->n == PROFILE_MAX_TYPES)
-		return false;
-	for (uint32_t i = g->first;; i = next_member(all, i)) {
-		if (same_type(list[i].sample_type, list[index].sample_type))
-			return false;
-		if (i == g->last)
-			break;
-	}
-	return profiles_join(all->t, &list[g->first], &list[index]);
-}
-
-/* Only the newest group under a key may grow, so that the cost stays linear in the file. */
-static enum err group_add(struct grouping *all, uint32_t index)
-{
-	uint64_t key = profile_key(all->t, &all->t->profiles.v[index]);
-	struct group fresh = {.first = index, .last = index, .n = 1};
-	uint32_t place = map_get(&all->keys, key);
-
-	if (place != MAP_NONE) {
-		struct group *g = &all->groups.v[all->newest.v[place]];
-
-		if (group_accepts(all, g, index)) {
-			all->next[g->last - all->profiles.at] = index;
-			g->last = index;
-			g->n++;
-			return ERR_OK;
-		}
-		all->newest.v[place] = (uint32_t)all->groups.n;
-	} else {
-		TRY(vec_push(&all->newest, (uint32_t)all->groups.n));
-		TRY(map_put(&all->keys, key, (uint32_t)all->newest.n - 1));
-	}
-	return vec_push(&all->groups, fresh);
 }
 
 static const struct otlp_any *scope_attribute(const struct otlp_scope *s, struct str key)
@@ -318,7 +211,7 @@ static bool says_nothing(const struct otlp_profile *p)
 }
 
 static enum err build_group(struct otlp_builder *b, const struct otlp_scope *scope,
-			    const struct grouping *all, const struct group *group,
+			    const struct otlp_grouping *all, const struct otlp_group *group,
 			    uint32_t resource)
 {
 	const struct otlp_profile *first = &b->t->profiles.v[group->first];
@@ -328,7 +221,7 @@ static enum err build_group(struct otlp_builder *b, const struct otlp_scope *sco
 	TRY(otlp_payload(b, first, resource, &taken));
 	if (taken || says_nothing(first))
 		return ERR_OK;
-	for (uint32_t i = group->first; g.n < group->n; i = next_member(all, i))
+	for (uint32_t i = group->first; g.n < group->n; i = otlp_next_member(all, i))
 		g.members[g.n++] = i;
 	return build_rows(b, scope, &g, resource);
 }
@@ -336,20 +229,17 @@ static enum err build_group(struct otlp_builder *b, const struct otlp_scope *sco
 static enum err build_scope(struct otlp_builder *b, const struct otlp_scope *scope,
 			    uint32_t resource)
 {
-	struct grouping all = {.t = b->t, .profiles = scope->profiles};
+	struct otlp_grouping all = {.t = b->t, .profiles = scope->profiles};
 	enum err e = ERR_OK;
 
 	all.next = mem_zalloc((size_t)scope->profiles.n + 1, sizeof(*all.next));
 	if (!all.next)
 		return ERR_NO_MEMORY;
 	for (uint32_t i = 0; !e && i < scope->profiles.n; i++)
-		e = group_add(&all, scope->profiles.at + i);
+		e = otlp_group_add(&all, scope->profiles.at + i);
 	for (size_t i = 0; !e && i < all.groups.n; i++)
 		e = build_group(b, scope, &all, &all.groups.v[i], resource);
-	mem_free(all.next);
-	vec_release(&all.groups);
-	vec_release(&all.newest);
-	map_release(&all.keys);
+	otlp_grouping_release(&all);
 	return e;
 }
 

@@ -1,0 +1,105 @@
+#include "format/otlp_groups.h"
+
+#include "base/hash.h"
+
+static bool range_equal(const struct otlp_tables *t, struct otlp_range a, struct otlp_range b)
+{
+	return a.n == b.n && (!a.n || memcmp(t->indices.v + a.at, t->indices.v + b.at,
+					     a.n * sizeof(*t->indices.v)) == 0);
+}
+
+static bool sample_keys_equal(const struct otlp_tables *t, const struct otlp_sample *a,
+			      const struct otlp_sample *b)
+{
+	return a->stack == b->stack && a->link == b->link && a->times.n == b->times.n &&
+	       range_equal(t, a->attributes, b->attributes) &&
+	       (!a->times.n || memcmp(t->times.v + a->times.at, t->times.v + b->times.at,
+				      a->times.n * sizeof(*t->times.v)) == 0);
+}
+
+static bool same_type(struct otlp_value_type a, struct otlp_value_type b)
+{
+	return a.type == b.type && a.unit == b.unit;
+}
+
+static bool profiles_join(const struct otlp_tables *t, const struct otlp_profile *a,
+			  const struct otlp_profile *b)
+{
+	if (a->time != b->time || a->duration != b->duration || a->period != b->period ||
+	    !same_type(a->period_type, b->period_type) || a->samples.n != b->samples.n ||
+	    a->payload.n || b->payload.n || !range_equal(t, a->attributes, b->attributes) ||
+	    !range_equal(t, a->comments, b->comments))
+		return false;
+	for (uint32_t i = 0; i < a->samples.n; i++)
+		if (!sample_keys_equal(t, &t->samples.v[a->samples.at + i],
+				       &t->samples.v[b->samples.at + i]))
+			return false;
+	return true;
+}
+
+static uint64_t profile_key(const struct otlp_tables *t, const struct otlp_profile *p)
+{
+	uint64_t hash =
+		hash_mix(p->time, p->duration) ^ hash_mix(p->samples.n, (uint64_t)p->period);
+
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct otlp_sample *s = &t->samples.v[p->samples.at + i];
+
+		hash = hash_mix(hash, (uint64_t)(uint32_t)s->stack << 32 | (uint32_t)s->link);
+		hash += s->attributes.n + s->times.n;
+	}
+	return hash;
+}
+
+uint32_t otlp_next_member(const struct otlp_grouping *all, uint32_t index)
+{
+	return all->next[index - all->profiles.at];
+}
+
+static bool group_accepts(const struct otlp_grouping *all, const struct otlp_group *g,
+			  uint32_t index)
+{
+	const struct otlp_profile *list = all->t->profiles.v;
+
+	if (g->n == PROFILE_MAX_TYPES)
+		return false;
+	for (uint32_t i = g->first;; i = otlp_next_member(all, i)) {
+		if (same_type(list[i].sample_type, list[index].sample_type))
+			return false;
+		if (i == g->last)
+			break;
+	}
+	return profiles_join(all->t, &list[g->first], &list[index]);
+}
+
+/* Only the newest group under a key may grow, so that the cost stays linear in the file. */
+enum err otlp_group_add(struct otlp_grouping *all, uint32_t index)
+{
+	uint64_t key = profile_key(all->t, &all->t->profiles.v[index]);
+	struct otlp_group fresh = {.first = index, .last = index, .n = 1};
+	uint32_t place = map_get(&all->keys, key);
+
+	if (place != MAP_NONE) {
+		struct otlp_group *g = &all->groups.v[all->newest.v[place]];
+
+		if (group_accepts(all, g, index)) {
+			all->next[g->last - all->profiles.at] = index;
+			g->last = index;
+			g->n++;
+			return ERR_OK;
+		}
+		all->newest.v[place] = (uint32_t)all->groups.n;
+	} else {
+		TRY(vec_push(&all->newest, (uint32_t)all->groups.n));
+		TRY(map_put(&all->keys, key, (uint32_t)all->newest.n - 1));
+	}
+	return vec_push(&all->groups, fresh);
+}
+
+void otlp_grouping_release(struct otlp_grouping *all)
+{
+	mem_free(all->next);
+	vec_release(&all->groups);
+	vec_release(&all->newest);
+	map_release(&all->keys);
+}

@@ -1,0 +1,25 @@
+/*
+ * Which Profiles of a scope belong together: those that differ only in sample type and values.
+ */
+#pragma once
+
+#include "format/otlp_tables.h"
+
+/* Members are chained by `next`, in the order of the file. */
+struct otlp_group {
+	uint32_t first, last, n;
+};
+
+struct otlp_grouping {
+	const struct otlp_tables *t;
+	struct otlp_range profiles;
+	uint32_t *next; /* by profile, counted from the scope's first */
+	VEC(struct otlp_group) groups;
+	VEC(uint32_t) newest; /* by key: the group that may still grow */
+	struct map keys;
+};
+
+/* Puts a profile into the group it fits, or into a new one. `next` must have room for all. */
+enum err otlp_group_add(struct otlp_grouping *all, uint32_t index) MUST_CHECK;
+uint32_t otlp_next_member(const struct otlp_grouping *all, uint32_t index);
+void otlp_grouping_release(struct otlp_grouping *all);
