@@ -151,7 +151,7 @@ static enum err report_build(struct report *r)
 static void put_module(const struct report *r, struct buf *out)
 {
 	const struct profile *p = r->v->profile;
-	const struct mapping *m = p->dict->mappings.n > 1 ? &p->dict->mappings.v[1] : NULL;
+	const struct mapping *m = p->mappings.n ? &p->dict->mappings.v[p->mappings.v[0]] : NULL;
 	struct str file = m ? dict_str(p->dict, m->file) : STR("");
 	size_t slash = str_rfind(file, '/');
 

@@ -251,9 +251,32 @@ int inputs_read_all(struct inputs *in, const struct text_list *names)
 	return status;
 }
 
-/* Adds what the last input brought and forgets it: a thousand inputs need the memory of one. */
+/* The time from the first begin to the last end of an input's profiles; 0 when one has no time. */
+static int64_t span_of(const struct profile_list *list)
+{
+	int64_t begin = INT64_MAX, end = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct profile *p = list->v[i];
+		int64_t last;
+
+		if (p->time_ns <= 0 || p->duration_ns < 0 ||
+		    __builtin_add_overflow(p->time_ns, p->duration_ns, &last))
+			return 0;
+		begin = p->time_ns < begin ? p->time_ns : begin;
+		end = last > end ? last : end;
+	}
+	return list->n ? end - begin : 0;
+}
+
+/*
+ * Adds what the last input brought and forgets it: a thousand inputs need the memory of one.
+ * Durations of inputs add up, as in pprof; the profiles of one input (the processes of a host in
+ * one OTLP request) were taken side by side, and its duration is the time they span.
+ */
 static int merge_newest(struct inputs *in, struct merge *m)
 {
+	int64_t before = m->dst->duration_ns, span = span_of(&in->list);
 	enum err e = ERR_OK;
 
 	for (size_t i = 0; !e && i < in->list.n; i++)
@@ -261,6 +284,9 @@ static int merge_newest(struct inputs *in, struct merge *m)
 	if (e)
 		return complain(status_of(e), "%s: cannot be merged: %s",
 				in->sources.v[in->sources.n - 1].name, err_text(e));
+	if (in->list.n > 1 && span > 0 &&
+	    __builtin_add_overflow(before, span, &m->dst->duration_ns))
+		m->dst->duration_ns = INT64_MAX;
 	profile_list_release(&in->list);
 	return EXIT_OK;
 }

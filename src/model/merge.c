@@ -26,6 +26,7 @@ static void state_release(struct merge_state *s)
 	vec_release(&s->series);
 	map_release(&s->series_index);
 	map_release(&s->comment_index);
+	map_release(&s->mapping_index);
 }
 
 void merge_release(struct merge *m)
@@ -63,10 +64,11 @@ static enum err find_series(struct merge_state *s, uint32_t resource, uint32_t *
 	return map_put(&s->series_index, hash, *ret);
 }
 
-static enum err remember_comment(struct merge_state *s, uint32_t comment, bool *ret_new)
+/* Whether an id is new to a set of ids, which then has it. */
+static enum err remember(struct map *seen, uint32_t id, bool *ret_new)
 {
-	*ret_new = map_get(&s->comment_index, hash_mix(comment, 1)) == MAP_NONE;
-	return *ret_new ? map_put(&s->comment_index, hash_mix(comment, 1), comment) : ERR_OK;
+	*ret_new = map_get(seen, hash_mix(id, 1)) == MAP_NONE;
+	return *ret_new ? map_put(seen, hash_mix(id, 1), id) : ERR_OK;
 }
 
 /* The target may have rows of its own: they are the first profile of the merge. */
@@ -81,7 +83,9 @@ static enum err state_begin(struct merge *m)
 		return ERR_NO_MEMORY;
 	m->state = s;
 	for (size_t i = 0; i < dst->comments.n; i++)
-		TRY(remember_comment(s, dst->comments.v[i], &fresh));
+		TRY(remember(&s->comment_index, dst->comments.v[i], &fresh));
+	for (size_t i = 0; i < dst->mappings.n; i++)
+		TRY(remember(&s->mapping_index, dst->mappings.v[i], &fresh));
 	if (!dst->row_count)
 		return ERR_OK;
 	TRY(find_series(s, dst->resource, &series));
@@ -178,7 +182,7 @@ static enum err merge_comments(struct merge *m, const struct profile *src)
 		bool fresh;
 
 		TRY(remap_string(&m->state->remap, src->comments.v[i], &id));
-		TRY(remember_comment(m->state, id, &fresh));
+		TRY(remember(&m->state->comment_index, id, &fresh));
 		if (fresh)
 			TRY(vec_push(&m->dst->comments, id));
 	}
@@ -292,14 +296,19 @@ static enum err merge_rows(struct merge *m, const struct profile *src, const str
 	return ERR_OK;
 }
 
-/* The first mapping of a pprof file is the program itself: it stays first. */
-static enum err keep_first_mapping(struct remap *r)
+/* In the order of the files: the first mapping of a pprof file is the program itself. */
+static enum err merge_mappings(struct merge *m, const struct profile *src)
 {
-	uint32_t id;
+	for (size_t i = 0; i < src->mappings.n; i++) {
+		uint32_t id;
+		bool fresh;
 
-	if (r->src->mappings.n < 2 || r->dst->mappings.n > 1)
-		return ERR_OK;
-	return remap_mapping(r, 1, &id);
+		TRY(remap_mapping(&m->state->remap, src->mappings.v[i], &id));
+		TRY(remember(&m->state->mapping_index, id, &fresh));
+		if (fresh)
+			TRY(vec_push(&m->dst->mappings, id));
+	}
+	return ERR_OK;
 }
 
 enum err merge_add(struct merge *m, const struct profile *src)
@@ -310,7 +319,7 @@ enum err merge_add(struct merge *m, const struct profile *src)
 	if (!m->state)
 		TRY(state_begin(m));
 	TRY(remap_begin(&m->state->remap, src->dict, m->dst->dict));
-	TRY(keep_first_mapping(&m->state->remap));
+	TRY(merge_mappings(m, src));
 	TRY(place_columns(m, src, columns));
 	TRY(merge_head(m, src, columns));
 	TRY(remap_label_set(&m->state->remap, src->resource, &resource));

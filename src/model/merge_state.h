@@ -18,7 +18,7 @@ struct merge_state {
 	struct remap remap;
 	struct row_index rows;
 	VEC(struct series) series;
-	struct map series_index, comment_index;
+	struct map series_index, comment_index, mapping_index;
 	bool period_differs;
 	/* The recording the last profile was of, and the columns its profiles have so far. */
 	int64_t last_time, last_duration;

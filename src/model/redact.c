@@ -201,6 +201,12 @@ static enum err redact_all(struct redacting *state, const struct profile *src, s
 	TRY(remap_begin(&r, src->dict, dst->dict));
 	TRY(redact_head(&r, src, dst));
 	TRY(redact_comments(&r, state, src, dst));
+	for (size_t i = 0; i < src->mappings.n; i++) {
+		uint32_t id;
+
+		TRY(remap_mapping(&r, src->mappings.v[i], &id));
+		TRY(vec_push(&dst->mappings, id));
+	}
 	return redact_rows(&r, src, dst);
 }
 

@@ -74,6 +74,7 @@ enum err profile_copy_head(const struct profile *src, struct profile *dst)
 	dst->drop_frames = src->drop_frames;
 	dst->keep_frames = src->keep_frames;
 	memcpy(dst->profile_id, src->profile_id, sizeof(dst->profile_id));
+	TRY(vec_append(&dst->mappings, src->mappings.v, src->mappings.n));
 	return vec_append(&dst->comments, src->comments.v, src->comments.n);
 }
 
