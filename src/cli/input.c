@@ -156,22 +156,45 @@ static int input_failed(const char *name, enum err e, const struct fault *fault)
 	return complain(status, "%s: %s", name, text);
 }
 
-static int decode(struct inputs *in, struct source *s, struct str bytes, const struct format *as)
+static int bad_data(const struct source *s, enum err e, const struct fault *fault)
+{
+	return complain(e == ERR_NO_MEMORY ? EXIT_OS : EXIT_BAD_DATA, "%s: %s", s->name,
+			fault->text[0] ? fault->text : err_text(e));
+}
+
+static int decode(struct inputs *in, struct source *s, struct str plain, const struct format *as)
 {
 	struct reading r = {.dict = in->dict, .list = &in->list, .limits = LIMITS_DEFAULT};
 	enum err e;
 
 	r.limits.max_bytes = in->options->max_bytes;
-	e = format_read(bytes, as, &r, &s->format);
+	e = format_read(plain, as, &r, &s->format);
 	s->notes = r.notes;
 	if (e)
-		return complain(e == ERR_NO_MEMORY ? EXIT_OS : EXIT_BAD_DATA, "%s: %s", s->name,
-				r.fault.text);
-	s->compression = r.compression;
+		return bad_data(s, e, &r.fault);
 	s->variant = r.variant;
 	s->plain_bytes = r.plain_bytes;
-	s->file_bytes = bytes.n;
 	return EXIT_OK;
+}
+
+/* The compressed bytes are given back before decoding: of large files they are a good part. */
+static int unpack_and_decode(struct inputs *in, struct source *s, struct buf *bytes,
+			     const struct format *as)
+{
+	CLEANUP(buf_release) struct buf plain = BUF_INIT(0);
+	struct limits limits = LIMITS_DEFAULT;
+	struct fault fault = {0};
+	enum err e;
+
+	limits.max_bytes = in->options->max_bytes;
+	s->file_bytes = bytes->n;
+	e = decompress(buf_view(bytes), &limits, &plain, &s->compression, &fault);
+	if (e)
+		return bad_data(s, e, &fault);
+	if (strcmp(s->compression, "none") == 0)
+		return decode(in, s, buf_view(bytes), as);
+	buf_release(bytes);
+	return decode(in, s, buf_view(&plain), as);
 }
 
 static int read_and_decode(struct inputs *in, const char *name, struct source *s,
@@ -183,7 +206,7 @@ static int read_and_decode(struct inputs *in, const char *name, struct source *s
 
 	if (e)
 		return input_failed(s->name, e, &fault);
-	return decode(in, s, buf_view(&bytes), as);
+	return unpack_and_decode(in, s, &bytes, as);
 }
 
 /* An input that was read ahead: plain bytes already. */
