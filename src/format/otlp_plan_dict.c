@@ -80,7 +80,7 @@ static enum err plan_function(struct otlp_planner *p, uint32_t id, int32_t *ret)
 	return ERR_OK;
 }
 
-static enum err push_text_attribute(struct otlp_planner *p, const char *key, uint32_t string)
+enum err otlp_plan_push_text(struct otlp_planner *p, const char *key, uint32_t string)
 {
 	struct otlp_any value = {.type = ANY_STRING};
 	int32_t index;
@@ -118,9 +118,9 @@ enum err otlp_plan_mapping(struct otlp_planner *p, uint32_t id, int32_t *ret)
 	if (id && !p->mappings[id]) {
 		TRY(otlp_plan_string(p, m->file, &entry.file));
 		p->scratch.n = 0;
-		TRY(push_text_attribute(p, ATTR_BUILD_ID_GNU, m->build_id));
-		TRY(push_text_attribute(p, ATTR_BUILD_ID_GO, m->go_build_id));
-		TRY(push_text_attribute(p, ATTR_BUILD_ID_HTL, m->htl_hash));
+		TRY(otlp_plan_push_text(p, ATTR_BUILD_ID_GNU, m->build_id));
+		TRY(otlp_plan_push_text(p, ATTR_BUILD_ID_GO, m->go_build_id));
+		TRY(otlp_plan_push_text(p, ATTR_BUILD_ID_HTL, m->htl_hash));
 		TRY(push_flag_attribute(p, ATTR_HAS_FUNCTIONS, m->flags & MAPPING_HAS_FUNCTIONS));
 		TRY(push_flag_attribute(p, ATTR_HAS_FILENAMES, m->flags & MAPPING_HAS_FILENAMES));
 		TRY(push_flag_attribute(p, ATTR_HAS_LINES, m->flags & MAPPING_HAS_LINES));
@@ -156,7 +156,7 @@ static enum err add_location(struct otlp_planner *p, const uint32_t *frames, uin
 	for (uint32_t i = 0; i < n; i++)
 		TRY(plan_line(p, &p->d->frames.v[frames[i]], &l.lines));
 	p->scratch.n = 0;
-	TRY(push_text_attribute(p, ATTR_FRAME_TYPE, physical->kind));
+	TRY(otlp_plan_push_text(p, ATTR_FRAME_TYPE, physical->kind));
 	TRY(push_flag_attribute(p, ATTR_IS_FOLDED, physical->flags & FRAME_FOLDED));
 	TRY(take_scratch(p, &l.attributes));
 	return ADD(&p->t->locations, l, ret);
@@ -183,22 +183,6 @@ static enum err find_run(struct otlp_planner *p, const uint32_t *frames, uint32_
 	return vec_push(&p->runs, run);
 }
 
-/* How many frames from here are one location: inlined ones and what they were inlined into. */
-static uint32_t run_length(const struct dict *d, const uint32_t *frames, uint32_t n)
-{
-	uint32_t length = 1;
-
-	while (length < n && d->frames.v[frames[length - 1]].flags & FRAME_INLINED) {
-		const struct frame *inner = &d->frames.v[frames[length - 1]];
-		const struct frame *outer = &d->frames.v[frames[length]];
-
-		if (inner->address != outer->address || inner->mapping != outer->mapping)
-			break;
-		length++;
-	}
-	return length;
-}
-
 static enum err plan_run(struct otlp_planner *p, const uint32_t *frames, uint32_t n, int32_t *ret)
 {
 	if (n > 1)
@@ -219,7 +203,7 @@ static enum err add_stack(struct otlp_planner *p, uint32_t id)
 
 	p->stack_scratch.n = 0;
 	for (uint32_t i = 0; i < n;) {
-		uint32_t length = run_length(p->d, frames + i, n - i);
+		uint32_t length = stack_location_length(p->d, frames + i, n - i);
 
 		TRY(plan_run(p, frames + i, length, &location));
 		TRY(vec_push(&p->stack_scratch, location));

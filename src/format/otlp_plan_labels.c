@@ -241,18 +241,6 @@ enum err otlp_plan_scope(struct otlp_planner *p, const struct profile *src, cons
 	return add_pairs(p, src->attributes, true, ret->attributes, &ret->attribute_count);
 }
 
-static enum err push_text(struct otlp_planner *p, const char *key, uint32_t string)
-{
-	struct otlp_any value = {.type = ANY_STRING};
-	int32_t index;
-
-	if (!string)
-		return ERR_OK;
-	TRY(otlp_plan_text(p, dict_str(p->d, string), &value.text));
-	TRY(otlp_plan_named(p, key, value, &index));
-	return vec_push(&p->scratch, index);
-}
-
 static enum err push_comments(struct otlp_planner *p, const struct profile *src)
 {
 	struct otlp_any value = {.type = ANY_ARRAY, .n = (uint32_t)src->comments.n};
@@ -276,9 +264,9 @@ enum err otlp_plan_profile_attributes(struct otlp_planner *p, const struct profi
 {
 	p->scratch.n = 0;
 	TRY(push_comments(p, src));
-	TRY(push_text(p, ATTR_DOC_URL, src->doc_url));
-	TRY(push_text(p, ATTR_DROP_FRAMES, src->drop_frames));
-	TRY(push_text(p, ATTR_KEEP_FRAMES, src->keep_frames));
+	TRY(otlp_plan_push_text(p, ATTR_DOC_URL, src->doc_url));
+	TRY(otlp_plan_push_text(p, ATTR_DROP_FRAMES, src->drop_frames));
+	TRY(otlp_plan_push_text(p, ATTR_KEEP_FRAMES, src->keep_frames));
 	TRY(push_labels(p, src->attributes, true));
 	return take_scratch(p, ret);
 }

@@ -36,6 +36,8 @@ struct otlp_planner {
 };
 
 /* otlp_plan_dict.c */
+/* Adds a text attribute to p->scratch, unless the string is 0. */
+enum err otlp_plan_push_text(struct otlp_planner *p, const char *key, uint32_t string) MUST_CHECK;
 enum err otlp_plan_zero_entries(struct otlp_planner *p) MUST_CHECK;
 /* Text as it may stand in a file: valid UTF-8. */
 enum err otlp_plan_text(struct otlp_planner *p, struct str text, struct str *ret) MUST_CHECK;

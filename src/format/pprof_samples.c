@@ -76,29 +76,6 @@ static inline enum err push_location(struct sample_reader *r, const struct sampl
 	return push_new_location(r, l);
 }
 
-/* The next varint of a packed run; small ids, by far the most, go without arithmetic. */
-static inline bool next_id(const uint8_t **p, const uint8_t *end, const uint8_t *file_end,
-			   uint64_t *ret)
-{
-	const uint8_t *at = *p;
-
-	if (at[0] < 0x80) {
-		*ret = at[0];
-		*p = at + 1;
-		return true;
-	}
-	if (end - at >= 2 && at[1] < 0x80) {
-		*ret = (at[0] & 0x7f) | (uint64_t)at[1] << 7;
-		*p = at + 2;
-		return true;
-	}
-	if (pb_varint_fast(&at, file_end, ret)) {
-		*p = at;
-		return at <= end;
-	}
-	return pb_varint_slow(p, end, ret);
-}
-
 static enum err collect_packed(struct sample_reader *r, const struct sample *s)
 {
 	const uint8_t *p = s->ids;
@@ -106,7 +83,7 @@ static enum err collect_packed(struct sample_reader *r, const struct sample *s)
 	uint64_t id;
 
 	while (p < s->ids_end) {
-		if (!next_id(&p, s->ids_end, file_end, &id))
+		if (!pb_varint_quick(&p, s->ids_end, file_end, &id))
 			return sample_fault(r, s, ERR_TRUNCATED, "location_id ends inside number",
 					    r->frames.n);
 		TRY(push_location(r, s, id));
@@ -181,7 +158,7 @@ static bool hash_stack(const struct pprof_file *f, const uint8_t *p, const uint8
 	while (p < end) {
 		const struct pprof_location *l;
 
-		if (__builtin_expect(!next_id(&p, end, file_end, &id) || id >= limit, 0))
+		if (__builtin_expect(!pb_varint_quick(&p, end, file_end, &id) || id >= limit, 0))
 			return false;
 		l = &location[id];
 		if (__builtin_expect(l->lines == 1 && depth < STACK_MULTIPLIERS, 1)) {

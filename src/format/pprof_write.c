@@ -159,22 +159,6 @@ static enum err location_for(struct pprof_encoder *e, const uint32_t *frames, ui
 	return ERR_OK;
 }
 
-/* How many frames from here are one location: inlined ones and what they were inlined into. */
-static uint32_t run_length(const struct dict *d, const uint32_t *frames, uint32_t n)
-{
-	uint32_t length = 1;
-
-	while (length < n && d->frames.v[frames[length - 1]].flags & FRAME_INLINED) {
-		const struct frame *inner = &d->frames.v[frames[length - 1]];
-		const struct frame *outer = &d->frames.v[frames[length]];
-
-		if (inner->address != outer->address || inner->mapping != outer->mapping)
-			break;
-		length++;
-	}
-	return length;
-}
-
 static enum err stack_locations(struct pprof_encoder *e, uint32_t stack)
 {
 	uint32_t n, location;
@@ -182,7 +166,7 @@ static enum err stack_locations(struct pprof_encoder *e, uint32_t stack)
 
 	e->ids.n = 0;
 	for (uint32_t i = 0; i < n;) {
-		uint32_t length = run_length(e->d, frames + i, n - i);
+		uint32_t length = stack_location_length(e->d, frames + i, n - i);
 
 		TRY(location_for(e, frames + i, length, &location));
 		TRY(vec_push(&e->ids, location));

@@ -169,6 +169,9 @@ struct str dict_str(const struct dict *d, uint32_t string);
 struct str frame_name(const struct dict *d, uint32_t frame); /* "" when not symbolised */
 struct str frame_file(const struct dict *d, uint32_t frame);
 const uint32_t *stack_frames(const struct dict *d, uint32_t stack, uint32_t *ret_n);
+/* How many of these frames, from the first towards the root, are one location of the program:
+ * inlined ones and what they were inlined into. */
+uint32_t stack_location_length(const struct dict *d, const uint32_t *frames, uint32_t n);
 const uint32_t *label_set_items(const struct dict *d, uint32_t set, uint32_t *ret_n);
 /* The first value of a key in a label set: the label, or NULL. */
 const struct label *label_find(const struct dict *d, uint32_t set, struct str key);

@@ -48,6 +48,21 @@ const uint32_t *stack_frames(const struct dict *d, uint32_t stack, uint32_t *ret
 	return s->n ? d->stacks.pool.v + s->at : NULL;
 }
 
+uint32_t stack_location_length(const struct dict *d, const uint32_t *frames, uint32_t n)
+{
+	uint32_t length = 1;
+
+	while (length < n && d->frames.v[frames[length - 1]].flags & FRAME_INLINED) {
+		const struct frame *inner = &d->frames.v[frames[length - 1]];
+		const struct frame *outer = &d->frames.v[frames[length]];
+
+		if (inner->address != outer->address || inner->mapping != outer->mapping)
+			break;
+		length++;
+	}
+	return length;
+}
+
 const uint32_t *label_set_items(const struct dict *d, uint32_t set, uint32_t *ret_n)
 {
 	const struct sequence *s = &d->label_sets.entries.v[set];
