@@ -3,8 +3,9 @@
  *
  * It wants samples/count or cpu/nanoseconds, and of each frame the function's name, its start line
  * and the line of the call; the difference of the two is how it finds the call again in changed
- * source. So addresses, mappings, labels and times go, and stacks that are equal without them
- * become one.
+ * source. So mappings, labels and times go, and stacks that are equal without them become one.
+ * Addresses stay: by them it tells the calls of a recursion apart, and a call from a place to
+ * itself is one it drops.
  */
 #include "format/formats_internal.h"
 
@@ -51,6 +52,7 @@ static enum err copy_frame(struct pgo *g, uint32_t id, uint32_t *ret)
 	const struct frame *from = &g->from->frames.v[id];
 	const struct function *function = &g->from->functions.v[from->function];
 	struct frame frame = {
+		.address = from->address,
 		.line = from->line,
 		.flags = (from->flags & FRAME_INLINED) | FRAME_HAS_LINE,
 	};
@@ -60,8 +62,6 @@ static enum err copy_frame(struct pgo *g, uint32_t id, uint32_t *ret)
 		*ret = g->frames[id];
 		return ERR_OK;
 	}
-	if (!from->function)
-		frame.address = from->address;
 	TRY(copy_string(g, function->name ? function->name : function->system_name, &copy.name));
 	TRY(copy_string(g, function->file, &copy.file));
 	TRY(dict_function(&g->to, &copy, &frame.function));

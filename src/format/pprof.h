@@ -219,10 +219,5 @@ static inline struct pb pprof_message(const struct pprof_file *f, struct span sp
 enum err pprof_fault(struct pprof_file *f, enum err e, const void *at, const char *format, ...)
 	PRINTF_LIKE(4, 5);
 
-struct pprof_write_options {
-	bool drop_labels; /* PGO wants stacks alone */
-	bool drop_addresses;
-};
 /* The profile as uncompressed pprof bytes. */
-enum err pprof_encode(const struct profile *p, const struct pprof_write_options *options,
-		      struct buf *out) MUST_CHECK;
+enum err pprof_encode(const struct profile *p, struct buf *out) MUST_CHECK;

@@ -20,7 +20,6 @@ struct renumber {
 struct pprof_encoder {
 	const struct profile *p;
 	const struct dict *d;
-	struct pprof_write_options options;
 	struct buf *out;
 	struct renumber strings, functions, mappings;
 	/* Text the dictionary does not have: numbers as text, ids of spans. */
@@ -258,10 +257,8 @@ static enum err put_sample(struct pprof_encoder *e, size_t i)
 	for (uint32_t t = 0; t < e->p->type_count; t++)
 		pb_put_varint(e->out, (uint64_t)profile_values(e->p, i)[t]);
 	pb_end(e->out, packed);
-	if (!e->options.drop_labels) {
-		TRY(put_labels(e, row.labels));
-		TRY(put_link(e, row.link, row.labels));
-	}
+	TRY(put_labels(e, row.labels));
+	TRY(put_link(e, row.link, row.labels));
 	pb_end(e->out, sample);
 	return ERR_OK;
 }
@@ -318,8 +315,7 @@ static enum err put_location(struct pprof_encoder *e, size_t i)
 		TRY(renumber_get(&e->mappings, physical->mapping, &mapping));
 		pb_put_uint(e->out, PPROF_LOCATION_MAPPING, mapping);
 	}
-	if (!e->options.drop_addresses)
-		put_nonzero(e->out, PPROF_LOCATION_ADDRESS, physical->address);
+	put_nonzero(e->out, PPROF_LOCATION_ADDRESS, physical->address);
 	for (uint32_t k = 0; k < n; k++)
 		TRY(put_line(e, &e->d->frames.v[run[k]]));
 	put_nonzero(e->out, PPROF_LOCATION_IS_FOLDED, !!(physical->flags & FRAME_FOLDED));
@@ -432,10 +428,9 @@ static void encoder_release(struct pprof_encoder *e)
 	arena_release(&e->arena);
 }
 
-enum err pprof_encode(const struct profile *p, const struct pprof_write_options *options,
-		      struct buf *out)
+enum err pprof_encode(const struct profile *p, struct buf *out)
 {
-	struct pprof_encoder e = {.p = p, .d = p->dict, .options = *options, .out = out};
+	struct pprof_encoder e = {.p = p, .d = p->dict, .out = out};
 	enum err error;
 
 	buf_init(&e.scratch, MAX_SCRATCH);
@@ -449,9 +444,8 @@ enum err pprof_encode(const struct profile *p, const struct pprof_write_options 
 enum err pprof_write(struct writing *in, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf plain = BUF_INIT(out->ceiling);
-	struct pprof_write_options options = {0};
 
-	TRY(pprof_encode(in->list->v[0], &options, &plain));
+	TRY(pprof_encode(in->list->v[0], &plain));
 	if (in->list->v[0]->time)
 		notes_add(&in->notes, "pprof has no time per sample: dropped");
 	switch (in->compress) {

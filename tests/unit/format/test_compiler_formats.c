@@ -154,7 +154,8 @@ static enum err again(struct loaded *l, text_writer *write, struct loaded *ret)
 	return format_read(buf_view(&bytes), &formats[FORMAT_PPROF], &ret->reading, NULL);
 }
 
-TEST(pgo_keeps_lines_and_drops_addresses_and_labels)
+/* Addresses tell the calls of a recursion apart. */
+TEST(pgo_keeps_lines_and_addresses_and_drops_labels)
 {
 	CLEANUP(loaded_release) struct loaded l = {0};
 	CLEANUP(loaded_release) struct loaded m = {0};
@@ -178,9 +179,8 @@ TEST(pgo_keeps_lines_and_drops_addresses_and_labels)
 	CHECK_INT(p->labels[0], 0);
 	frames = stack_frames(&m.dict, p->stack[0], &n);
 	CHECK_INT(n, 3);
-	CHECK(m.dict.frames.v[frames[0]].flags & FRAME_INLINED);
 	for (uint32_t i = 0; i < n; i++)
-		CHECK_INT(m.dict.frames.v[frames[i]].address, 0);
+		CHECK(m.dict.frames.v[frames[i]].address != 0);
 	CHECK_STR(frame_name(&m.dict, frames[2]), "caller");
 	CHECK_INT(m.dict.frames.v[frames[2]].line, 25);
 	CHECK_INT(m.dict.functions.v[m.dict.frames.v[frames[2]].function].start_line, 20);

@@ -598,7 +598,7 @@ TEST(inlined_functions_stay_one_location)
 	make_everything(&m);
 	OPEN(o, buf_view(&m.b));
 	CHECK_OK(o.e);
-	CHECK_OK(pprof_encode(o.list.v[0], &(struct pprof_write_options){0}, &out));
+	CHECK_OK(pprof_encode(o.list.v[0], &out));
 	c = pb_of(buf_view(&out));
 	while (pb_next(&c))
 		locations += c.field == PPROF_LOCATION;
