@@ -148,6 +148,14 @@ static enum err report_build(struct report *r)
 	return ERR_OK;
 }
 
+/* pprof takes the first mapping for the program; in a profile of a whole machine it may be
+ * anything, so a library or the kernel is not called that. */
+static bool may_be_program(struct str file)
+{
+	return file.n && file.p[0] != '[' && str_search(file, STR(".so")) == file.n &&
+	       !str_starts(file, STR("vmlinux"));
+}
+
 static void put_module(const struct report *r, struct buf *out)
 {
 	const struct profile *p = r->v->profile;
@@ -155,12 +163,14 @@ static void put_module(const struct report *r, struct buf *out)
 	struct str file = m ? dict_str(p->dict, m->file) : STR("");
 	size_t slash = str_rfind(file, '/');
 
-	if (file.n && file.p[0] != '[') { /* [kernel.kallsyms] is not the program */
-		buf_text(out, "File: ");
-		text_clean(out, slash < file.n ? str_skip(file, slash + 1) : file);
-		buf_byte(out, '\n');
-	}
-	if (m && m->build_id) {
+	if (slash < file.n)
+		file = str_skip(file, slash + 1);
+	if (!may_be_program(file))
+		return;
+	buf_text(out, "File: ");
+	text_clean(out, file);
+	buf_byte(out, '\n');
+	if (m->build_id) {
 		buf_text(out, "Build ID: ");
 		text_clean(out, dict_str(p->dict, m->build_id));
 		buf_byte(out, '\n');
