@@ -239,12 +239,26 @@ enum err folded_read(struct str bytes, struct reading *out)
 	return e;
 }
 
+/*
+ * A page of HTML or an object of JSON, though frames begin like these too: `<module>` in Python,
+ * `{closure}` and `{main}` in PHP. Those end in a count.
+ */
+static bool looks_like_markup(struct str line, bool counted)
+{
+	if (text_is_space(line.p[0]))
+		return true;
+	if (line.p[0] == '{')
+		return !counted || line.n == 1 || line.p[1] == '"' || text_is_space(line.p[1]);
+	return line.p[0] == '<' && !counted;
+}
+
 /* Certain of nothing: any text may be folded stacks, so every other text format goes first. */
 int folded_sniff(struct str head)
 {
 	struct text_lines lines;
 	struct str line, number;
 	unsigned seen = 0, separated = 0, counted = 0;
+	bool has_count;
 
 	if (!text_looks_plain(head))
 		return 0;
@@ -252,10 +266,11 @@ int folded_sniff(struct str head)
 	while (seen < 32 && text_line(&lines, &line)) {
 		if (!str_trim(line).n || is_comment(line))
 			continue;
-		if (text_is_space(line.p[0]) || line.p[0] == '{' || line.p[0] == '<')
+		has_count = take_number(&line, &number);
+		if (looks_like_markup(line, has_count))
 			return 0;
 		seen++;
-		counted += take_number(&line, &number);
+		counted += has_count;
 		separated += str_find(line, ';') < line.n;
 	}
 	if (!seen || (counted < seen && separated < seen))

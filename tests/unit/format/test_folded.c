@@ -240,6 +240,8 @@ TEST(other_text_is_not_taken_for_folded_stacks)
 	CHECK(folded_sniff(STR("main;work\nmain\n")) == 0);
 	CHECK(folded_sniff(STR("{\"nodes\": [\n 1\n")) == 0);
 	CHECK(folded_sniff(STR("main  123 45.6:  1 cycles:\n\tffff main (/a)\n")) == 0);
+	CHECK(folded_sniff(STR("<!DOCTYPE html>\n<p>a;b 1\n")) == 0);
+	CHECK(folded_sniff(STR("{ \"a\": 1\n")) == 0);
 	CHECK(folded_sniff(STR("some text\nmore text\n")) == 0);
 	CHECK(folded_sniff(STR("")) == 0);
 	CHECK(folded_sniff(STR("\n\n")) == 0);
@@ -266,6 +268,8 @@ TEST(text_formats_are_told_apart_by_their_content)
 		{"main;work 3\nmain;idle 4\n", "folded"},
 		{"main;work\nmain;idle\n", "folded"},
 		{"main 12\nidle 4\n", "folded"},
+		{"<module> (a.py:5);f (a.py:3) 2\n<module> (a.py:6) 1\n", "folded"}, /* py-spy */
+		{"{main};{closure} 2\n", "folded"},
 		{"w 1 1.000000: 1 cycles: \n\t 11ef leaf+0x1f (/bin/w)\n\n", "perf-script"},
 		{"w 1 1.000000: 1 cycles:  11ef leaf+0x1f (/bin/w)\n", "perf-script"},
 		{"\n\t 11ef leaf\n\t 10ba main\n\n", "perf-script"},
