@@ -352,7 +352,7 @@ static enum err build_stacks(struct fox_tables *t, struct json *j, const struct 
 {
 	for (size_t row = 0; row < table->rows; row++) {
 		uint32_t frame = fox_index(j, table, STACK_FRAME, row, t->frames.n, "frames");
-		uint32_t parent, node;
+		uint32_t parent = 0, node;
 
 		TRY(j->error);
 		TRY(stack_parent(j, table, row, &parent));

@@ -160,7 +160,7 @@ static void note_time(struct perf_event *event, const struct perf_header *h)
 static enum err finish_sample(struct perf_reader *r)
 {
 	const struct perf_header *h = &r->header;
-	struct perf_event *event;
+	struct perf_event *event = NULL;
 	int64_t values[2] = {1, 0};
 	struct row row = {0};
 
