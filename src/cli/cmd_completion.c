@@ -22,10 +22,17 @@ static const struct example examples[] = {
 	{0},
 };
 
-static void put_format_names(struct buf *out)
+/* --from completes to what can be read, --to to what can be written. */
+static void put_format_names(struct buf *out, bool to_write)
 {
-	for (unsigned i = 0; i < FORMAT_COUNT_; i++)
-		buf_printf(out, "%s%s", i ? " " : "", formats[i].name);
+	const char *blank = "";
+
+	for (unsigned i = 0; i < FORMAT_COUNT_; i++) {
+		if (to_write ? !formats[i].write : !formats[i].read)
+			continue;
+		buf_printf(out, "%s%s", blank, formats[i].name);
+		blank = " ";
+	}
 }
 
 /* The words an option's argument completes to; nothing when it is a file or anything. */
@@ -34,7 +41,7 @@ static void put_choices(struct buf *out, const struct option *o)
 	if (o->kind == OPT_CHOICE)
 		buf_text(out, o->choices);
 	else if (o->argument && strcmp(o->argument, "FORMAT") == 0)
-		put_format_names(out);
+		put_format_names(out, strcmp(o->name, "to") == 0);
 }
 
 static void bash_options(struct buf *out, const struct command *c)
