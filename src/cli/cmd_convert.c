@@ -72,9 +72,9 @@ struct target {
 };
 
 static int write_list(const struct convert_options *o, const struct target *to,
-		      const struct profile_list *list, int type)
+		      const struct profile_list *list, int type, const char *title)
 {
-	struct writing w = {.list = list, .type = type, .compress = to->compress};
+	struct writing w = {.list = list, .type = type, .title = title, .compress = to->compress};
 
 	return export_write(&o->common, &o->output, to->format, &w, NULL);
 }
@@ -98,7 +98,8 @@ static int convert_merged(struct invocation *in, const struct convert_options *o
 		struct profile *one[] = {v.profile};
 		struct profile_list list = {.v = one, .n = 1};
 
-		status = write_list(o, to, &list, o->view.type ? (int)v.type : -1);
+		status = write_list(o, to, &list, o->view.type ? (int)v.type : -1,
+				    v.in.sources.v[0].title);
 	}
 	view_release(&v);
 	return status;
@@ -118,7 +119,7 @@ static int convert_apart(struct invocation *in, const struct convert_options *o,
 		status = complain(EXIT_BAD_DATA, "%s: there is no profile in it",
 				  inputs.sources.v[0].name);
 	if (!status)
-		status = write_list(o, to, &inputs.list, -1);
+		status = write_list(o, to, &inputs.list, -1, inputs.sources.v[0].title);
 	inputs_release(&inputs);
 	return status;
 }

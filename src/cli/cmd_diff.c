@@ -190,6 +190,17 @@ static int build(struct diff_report *r)
 	return EXIT_OK;
 }
 
+/* monday/cpu.pb.gz and tuesday/cpu.pb.gz need their directories to be told apart. */
+static const char *html_title(const struct diff_report *r, int side)
+{
+	const struct source *before = &r->sides[0].in.sources.v[0];
+	const struct source *after = &r->sides[1].in.sources.v[0];
+	bool alike = strcmp(before->title, after->title) == 0;
+	const struct source *s = side ? after : before;
+
+	return alike ? s->name : s->title;
+}
+
 static int write_html(const struct diff_report *r)
 {
 	const struct diff_cli_options *o = r->o;
@@ -198,10 +209,10 @@ static int write_html(const struct diff_report *r)
 	struct writing w = {
 		.list = &list,
 		.type = (int)r->sides[1].type,
-		.title = r->sides[1].in.sources.v[0].name,
+		.title = html_title(r, 1),
 		.compress = -1,
 		.baseline = r->sides[0].profile,
-		.baseline_title = r->sides[0].in.sources.v[0].name,
+		.baseline_title = html_title(r, 0),
 	};
 	bool svg = str_ends(str_of(o->html.path), STR(".svg"));
 	int status = export_write(&o->common, &o->html, &formats[svg ? FORMAT_SVG : FORMAT_HTML],
@@ -296,7 +307,9 @@ const struct command command_diff = {
 		"share of the total in percentage points with the half width of its 95 % interval, "
 		"and "
 		"a verdict: more, less, added, removed, or noise when sampling alone explains it "
-		"(binomial test, 5 % false discoveries over all rows).\n\n"
+		"(binomial test, 5 % false discoveries over all rows). Among hundreds of rows some "
+		"leave their interval by chance: such a row is noise too, until there are more "
+		"samples.\n\n"
 		"When the totals differ, before is scaled to the total of after, so that a longer "
 		"recording does not look like a slower program; --no-normalise compares as "
 		"measured.",

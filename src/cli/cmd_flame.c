@@ -14,7 +14,7 @@ struct flame_options {
 };
 
 static const struct option table[] = {
-	{"title", 0, OPT_TEXT, "TEXT", "the title (the name of the first input)",
+	{"title", 0, OPT_TEXT, "TEXT", "the title (the first input, without directories)",
 	 AT(struct flame_options, title), NULL},
 	{"min-share", 0, OPT_REAL, "SHARE", "leave out boxes below this share of the total (0)",
 	 AT(struct flame_options, min_share), NULL},
@@ -49,6 +49,15 @@ static void set_defaults(void *options)
 	o->output.path = NULL;
 }
 
+static bool has_suffix(struct str path)
+{
+	size_t slash = str_rfind(path, '/');
+	struct str file = slash < path.n ? str_skip(path, slash + 1) : path;
+	size_t dot = str_rfind(file, '.');
+
+	return dot > 0 && dot + 1 < file.n;
+}
+
 static int choose_format(const struct invocation *in, const struct flame_options *o,
 			 const struct format **ret)
 {
@@ -56,6 +65,9 @@ static int choose_format(const struct invocation *in, const struct flame_options
 
 	if (!f && strcmp(o->output.path, "-") != 0)
 		f = format_by_path(str_of(o->output.path));
+	if (!f && has_suffix(str_of(o->output.path)))
+		return complain_usage(in, "%s: a flame graph is .html or .svg (--to insists)",
+				      o->output.path);
 	if (!f)
 		f = &formats[FORMAT_HTML];
 	if (f->id != FORMAT_HTML && f->id != FORMAT_SVG)
@@ -74,7 +86,7 @@ static int write_flame(const struct flame_options *o, const struct view *v,
 	struct writing w = {
 		.list = &list,
 		.type = (int)v->type,
-		.title = o->title ? o->title : v->in.sources.v[0].name,
+		.title = o->title ? o->title : v->in.sources.v[0].title,
 		.compress = -1,
 		.min_share = o->min_share,
 	};
@@ -90,7 +102,7 @@ static int write_flame(const struct flame_options *o, const struct view *v,
 static int run(struct invocation *in)
 {
 	struct flame_options *o = in->options;
-	const struct format *format;
+	const struct format *format = NULL;
 	struct view v;
 	int status;
 

@@ -6,6 +6,12 @@
 #include "cli/sink.h"
 #include "commit.h"
 
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
 struct version_options {
 	struct common_options common;
 	bool json;
@@ -37,7 +43,7 @@ static void put_json(struct buf *out)
 	jsonout_put_text(&o, "schema", "vestal.version/1");
 	jsonout_put_text(&o, "version", VESTAL_VERSION);
 	jsonout_put_text(&o, "commit", VESTAL_COMMIT);
-	jsonout_put_text(&o, "compiler", __VERSION__);
+	jsonout_put_text(&o, "compiler", COMPILER);
 	jsonout_put_object(&o, "libraries");
 	jsonout_put_text(&o, "libdeflate", LIBDEFLATE_VERSION_STRING);
 	jsonout_put_text(&o, "libzstd", ZSTD_versionString());
@@ -59,7 +65,7 @@ static int run(struct invocation *in)
 		buf_printf(&out, "vestal %s%s%s%s\nlibdeflate %s, libzstd %s, built with %s\n",
 			   VESTAL_VERSION, VESTAL_COMMIT[0] ? " (" : "", VESTAL_COMMIT,
 			   VESTAL_COMMIT[0] ? ")" : "", LIBDEFLATE_VERSION_STRING,
-			   ZSTD_versionString(), __VERSION__);
+			   ZSTD_versionString(), COMPILER);
 	return sink_stdout(&out);
 }
 

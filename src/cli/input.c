@@ -16,6 +16,8 @@ const struct option input_table[] = {
 	 AT(struct input_options, max_bytes), NULL},
 	{"timeout", 0, OPT_REAL, "SECONDS", "give up on a URL after SECONDS (its seconds=N and 30)",
 	 AT(struct input_options, timeout), NULL},
+	{"insecure", 'k', OPT_FLAG, NULL, "fetch https URLs whose certificate cannot be verified",
+	 AT(struct input_options, insecure), NULL},
 	{"sum-gauges", 0, OPT_FLAG, NULL,
 	 "add up heap and thread counts of merged inputs, as pprof does, instead of averaging",
 	 AT(struct input_options, sum_gauges), NULL},
@@ -38,6 +40,7 @@ void inputs_release(struct inputs *in)
 	vec_for_each (s, &in->sources) {
 		notes_release(&s->notes);
 		mem_free(s->name);
+		mem_free(s->title);
 	}
 	vec_release(&in->sources);
 	profile_list_release(&in->list);
@@ -55,8 +58,9 @@ static void on_tick(void *context, uint64_t received, uint64_t total, double ela
 	double *seconds = context;
 
 	(void)total;
-	if (*seconds > 0 && !received)
-		progress_update((uint64_t)elapsed);
+	/* The bar counts the seconds of the server where there are such, else bytes. */
+	if (*seconds > 0)
+		progress_update((uint64_t)(elapsed < *seconds ? elapsed : *seconds));
 	else
 		progress_update(received);
 }
@@ -69,6 +73,7 @@ static enum err read_url(const struct inputs *in, const char *url, struct buf *b
 		.url = url,
 		.user_agent = "vestal/" VESTAL_VERSION,
 		.timeout = in->options->timeout,
+		.insecure = in->options->insecure,
 		.tick = on_tick,
 		.context = &seconds,
 	};
@@ -107,6 +112,17 @@ static char *display_name(const char *name)
 	return mem_strndup(text.data, text.n);
 }
 
+/* A report is mailed: where its profile lay, and the token of a query, are nobody's business. */
+static char *title_of(const char *display)
+{
+	struct str name = str_of(display);
+	size_t slash = str_rfind(name, '/');
+
+	if (fetch_is_url(name))
+		return mem_strndup(name.p, str_find(name, '?'));
+	return mem_strdup(slash + 1 < name.n ? display + slash + 1 : display);
+}
+
 static int find_format(const struct inputs *in, const struct format **ret)
 {
 	const char *names[FORMAT_COUNT_], *near;
@@ -140,12 +156,28 @@ static int make_dict(struct inputs *in)
 	return EXIT_OK;
 }
 
+/* What was meant by a name that is no file: `localhost:6060/debug/pprof/heap`, `ftp://…`. */
+static const char *url_advice(struct str name)
+{
+	size_t colon = str_find(name, ':'), port = colon + 1;
+
+	if (str_search(name, STR("://")) < name.n)
+		return "only http:// and https:// are fetched";
+	while (port < name.n && name.p[port] >= '0' && name.p[port] <= '9')
+		port++;
+	if (port > colon + 1 && (port == name.n || name.p[port] == '/'))
+		return "no such file; a URL begins with http://";
+	return NULL;
+}
+
 /* Faults of files begin with the path already, those of readers do not. */
 static int input_failed(const char *name, enum err e, const struct fault *fault)
 {
 	const char *text = fault->text[0] ? fault->text : err_text(e);
 	int status = status_of(e);
 
+	if (e == ERR_NOT_FOUND && url_advice(str_of(name)))
+		return complain(status, "%s: %s", name, url_advice(str_of(name)));
 	if (fetch_is_url(str_of(name)) && e == ERR_NO_PERMISSION)
 		status = EXIT_DENIED;
 	if (e == ERR_BAD_ARGUMENT) /* a directory */
@@ -229,8 +261,10 @@ static int read_input(struct inputs *in, const char *name, struct readahead *ahe
 	struct readahead_slot slot = {0};
 	int status = find_format(in, &as);
 
+	if (s.name)
+		s.title = title_of(s.name);
 	if (!status)
-		status = s.name ? make_dict(in) : no_memory();
+		status = s.title ? make_dict(in) : no_memory();
 	if (!status)
 		status = ahead && readahead_take(ahead, index, &slot)
 				 ? decode_ahead(in, &s, &slot, as)
@@ -238,6 +272,7 @@ static int read_input(struct inputs *in, const char *name, struct readahead *ahe
 	if (vec_push(&in->sources, s)) {
 		notes_release(&s.notes);
 		mem_free(s.name);
+		mem_free(s.title);
 		return no_memory();
 	}
 	return status;

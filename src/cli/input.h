@@ -11,6 +11,7 @@ struct input_options {
 	const char *from; /* a format's name, NULL = by content */
 	size_t max_bytes;
 	double timeout; /* for URLs, seconds */
+	bool insecure;	/* https without a look at the certificate */
 	bool sum_gauges;
 };
 extern const struct option input_table[];
@@ -18,7 +19,8 @@ void input_defaults(struct input_options *o);
 
 /* One input and what was noticed while reading it. Its profiles are in `inputs.list`. */
 struct source {
-	char *name; /* for people: a path, "stdin", a URL without its password */
+	char *name;  /* for people: a path, "stdin", a URL without its password */
+	char *title; /* for strangers: without directories, or without the query of the URL */
 	const struct format *format;
 	const char *compression, *variant;
 	size_t file_bytes, plain_bytes;

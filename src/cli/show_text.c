@@ -72,10 +72,12 @@ static void put_times(const struct facts *f, struct buf *out)
 		struct scale s = scale_of(p->duration_ns, STR("nanoseconds"));
 
 		field(out, "time");
-		buf_text(out, p->time_ns ? clock_format(p->time_ns, 3, text) : "not known");
+		if (p->time_ns)
+			buf_text(out, clock_format(p->time_ns, 3, text));
 		if (p->duration_ns) {
-			buf_text(out, " for ");
+			buf_text(out, p->time_ns ? " for " : "");
 			scale_put(out, &s, (double)p->duration_ns);
+			buf_text(out, p->time_ns ? "" : ", begin not known");
 		}
 		buf_byte(out, '\n');
 	}
@@ -104,7 +106,7 @@ static void put_counts(const struct facts *f, struct buf *out)
 	field(out, "functions");
 	buf_printf(out, "%" PRIu64, f->functions);
 	if (f->frames_without_function)
-		buf_printf(out, ", %.2g %% of frames without a name", facts_unsymbolised(f) * 100);
+		buf_printf(out, ", %.3g %% of frames without a name", facts_unsymbolised(f) * 100);
 	buf_byte(out, '\n');
 	if (f->links) {
 		field(out, "links");

@@ -192,6 +192,36 @@ static int apply_filters(struct view *v, const struct view_options *o)
 	return status;
 }
 
+/* The type to look at when all values of the chosen one are 0; one of the same unit, if any. */
+static uint32_t type_with_values(const struct profile *p, uint32_t chosen)
+{
+	uint32_t best = chosen;
+
+	for (uint32_t i = 0; i < p->type_count; i++) {
+		bool same_unit = p->types[i].unit == p->types[chosen].unit;
+
+		if (i == chosen || (best != chosen && !same_unit) || !magnitude(p, i))
+			continue;
+		best = i;
+		if (same_unit)
+			break;
+	}
+	return best;
+}
+
+/* A gperftools heap profile at exit holds nothing, but has much to tell about what was allocated.
+ */
+static void say_where_values_are(const struct view *v)
+{
+	const struct profile *p = v->profile;
+	uint32_t other = type_with_values(p, v->type);
+	struct str name = dict_str(p->dict, p->types[other].type);
+
+	if (other != v->type)
+		say(v->in.common, "all values of %.*s are 0; --type %.*s has others",
+		    (int)v->type_name.n, v->type_name.p, (int)name.n, name.p);
+}
+
 void view_refresh(struct view *v)
 {
 	const struct value_type *t = &v->profile->types[v->type];
@@ -215,6 +245,8 @@ int view_narrow(struct view *v, struct profile *p, const struct view_options *o)
 	view_refresh(v);
 	if (!status && v->filtered && !v->profile->row_count)
 		say(v->in.common, "no sample is left by the filters");
+	else if (!status && !v->total)
+		say_where_values_are(v);
 	return status;
 }
 

@@ -3,6 +3,8 @@
  */
 #include "format/format.h"
 
+#include <strings.h>
+
 #include "format/formats_internal.h"
 
 const struct format formats[FORMAT_COUNT_] = {
@@ -156,10 +158,34 @@ const struct format *format_sniff(struct str bytes)
 	return best;
 }
 
+/* Files that come by mistake where a profile was meant, by their beginning. */
+static const struct {
+	const char *begin, *advice;
+} mistakes[] = {
+	{"<!doctype html", "this is a page for browsers, not a profile: check the address"},
+	{"<html", "this is a page for browsers, not a profile: check the address"},
+	{"goroutine ", "this is a text dump of goroutines: leave out debug=2"},
+	{"go 1.", "this is a Go execution trace, not a profile: see go tool trace"},
+	{"java profile 1.", "this is a dump of a Java heap, not a profile: record with JFR"},
+	{"\177elf", "this is a program, not a profile"},
+	{"[{\"args\"", "this is a Chrome trace, which is not read: py-spy writes speedscope too"},
+	{"{\"traceevents\"", "this is a Chrome trace, which is not read"},
+};
+
+static bool begins_with(struct str s, struct str lower_case)
+{
+	return s.n >= lower_case.n && strncasecmp(s.p, lower_case.p, lower_case.n) == 0;
+}
+
 static enum err unknown_format(struct reading *out, struct str plain)
 {
+	struct str text = str_trim(plain);
+
 	if (!plain.n)
 		return fault_set(&out->fault, ERR_UNKNOWN_FORMAT, "the input is empty");
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
+		if (begins_with(text, str_of(mistakes[i].begin)))
+			return fault_set(&out->fault, ERR_UNKNOWN_FORMAT, "%s", mistakes[i].advice);
 	return fault_set(&out->fault, ERR_UNKNOWN_FORMAT,
 			 "the format is not recognised from its content (say it with --from)");
 }

@@ -206,8 +206,12 @@ static void put_page(struct svg *s)
 	for (size_t i = 0; i < s->picture->tree.nodes.n; i++)
 		put_box(s, i);
 	buf_printf(s->out, "<text x=\"8\" y=\"%.0f\">vestal " VESTAL_VERSION "; ", height - 8);
-	buf_printf(s->out, "%.3f%% of the value is in boxes too small to show</text>\n</svg>\n",
-		   100 * s->picture->tree.pruned_share);
+	if (s->picture->tree.pruned_share > 0)
+		buf_printf(s->out, "%.3g%% of the value is in boxes too small to show",
+			   100 * s->picture->tree.pruned_share);
+	else
+		buf_text(s->out, "nothing is left out");
+	buf_text(s->out, "</text>\n</svg>\n");
 }
 
 enum err svg_write(struct writing *in, struct buf *out)

@@ -108,6 +108,8 @@ static bool configure(struct transfer *t)
 		 c->setopt(h, CURLOPT_NOSIGNAL, 1L) ||
 		 c->setopt(h, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS) ||
 		 c->setopt(h, CURLOPT_TIMEOUT_MS, (long)(timeout * 1000)) ||
+		 c->setopt(h, CURLOPT_SSL_VERIFYPEER, r->insecure ? 0L : 1L) ||
+		 c->setopt(h, CURLOPT_SSL_VERIFYHOST, r->insecure ? 0L : 2L) ||
 		 c->setopt(h, CURLOPT_USERAGENT, r->user_agent) ||
 		 c->setopt(h, CURLOPT_ERRORBUFFER, t->error) ||
 		 c->setopt(h, CURLOPT_WRITEFUNCTION, on_data) ||
@@ -141,8 +143,11 @@ static enum err curl_error(const struct transfer *t, CURLcode code, struct fault
 				 t->body->ceiling);
 	if (t->body->error)
 		return fault_set(fault, t->body->error, "%s", err_text(t->body->error));
-	return fault_set(fault, code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_NETWORK, "%s",
-			 text);
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return fault_set(fault, ERR_NETWORK, "%s (--insecure takes it)", text);
+	if (code == CURLE_OPERATION_TIMEDOUT)
+		return fault_set(fault, ERR_TIMEOUT, "%s (--timeout waits longer)", text);
+	return fault_set(fault, ERR_NETWORK, "%s", text);
 }
 
 static enum err perform(struct transfer *t, struct fault *fault)

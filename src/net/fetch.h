@@ -10,6 +10,7 @@ struct fetch {
 	const char *url;
 	const char *user_agent;
 	double timeout; /* seconds for all of it, 0 = what fetch_patience() says */
+	bool insecure;	/* take any certificate */
 	/* Called often while it runs; total is 0 when the server does not say. */
 	void (*tick)(void *context, uint64_t received, uint64_t total, double elapsed);
 	void *context;

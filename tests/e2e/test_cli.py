@@ -632,7 +632,58 @@ def a_certificate_nobody_vouches_for_is_refused():
         server.server.socket = context.wrap_socket(server.server.socket, server_side=True)
         url = server.url.replace("http:", "https:") + "/x"
         out, err = vestal("top", url, status=69)
-        assert out == "" and "certificate" in err, err
+        assert out == "" and "certificate" in err and "--insecure" in err, err
+        out, _ = vestal("top", "--insecure", url)
+        assert "flat%" in out
+
+
+@test
+def what_is_no_profile_is_called_by_its_name():
+    work = folder("mistakes")
+    for name, content, words in (
+            ("page.html", b"\n<!DOCTYPE html>\n<html></html>\n", "a page for browsers"),
+            ("dump.txt", b"goroutine 1 [running]:\nmain.main()\n\t/x/main.go:3 +0x1d\n", "debug=2"),
+            ("trace.out", b"go 1.22 trace\0\0\0", "go tool trace"),
+            ("chrome.json", b'{"traceEvents":[{"ph":"B","ts":1}]}', "Chrome trace"),
+            ("program", b"\x7fELF\2\1\1" + bytes(60), "a program"),
+    ):
+        path = os.path.join(work, name)
+        with open(path, "wb") as file:
+            file.write(content)
+        _, err = vestal("top", path, status=65)
+        assert words in err, err
+    _, err = vestal("top", "localhost:6060/debug/pprof/heap", status=66)
+    assert "begins with http://" in err, err
+    _, err = vestal("top", "ftp://localhost/cpu.pb.gz", status=66)
+    assert "only http:// and https://" in err, err
+
+
+@test
+def a_report_does_not_tell_where_its_profile_lay():
+    work = folder("private")
+    page = os.path.join(work, "flame.html")
+    vestal("flame", os.path.join(work, "cpu.pb.gz"), "-o", page)
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    assert "<title>cpu.pb.gz" in text and work not in text
+    picture = os.path.join(work, "flame.svg")
+    with Server(lambda request: send(request, cpu_bytes())) as server:
+        vestal("flame", server.url + "/cpu?token=hunter2", "-o", picture)
+    with open(picture, encoding="utf-8") as file:
+        text = file.read()
+    assert "127.0.0.1" in text and "hunter2" not in text
+    _, err = vestal("flame", os.path.join(work, "cpu.pb.gz"), "-o", page + ".pdf", status=64)
+    assert ".html or .svg" in err and not os.path.exists(page + ".pdf"), err
+
+
+@test
+def a_type_without_values_points_to_one_that_has_some():
+    path = os.path.join(folder("zeros"), "exit.heap")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("heap profile: 0: 0 [ 14: 524256] @ heapprofile\n"
+                   "0: 0 [ 14: 524256] @ 0x55be6336aa9a 0x55be633692d7\n")
+    _, err = vestal("top", path)
+    assert "--type alloc_space" in err, err
 
 
 @test
@@ -644,6 +695,7 @@ def progress_appears_on_a_terminal_and_is_wiped():
     with Server(slow) as server:
         shown, status = on_terminal(["top", server.url + "/debug/pprof/profile?seconds=2"])
         assert status == 0 and "profiling" in shown and "of 2 s" in shown, shown
+        assert {int(n) for n in re.findall(r"(\d+) of 2 s", shown)} <= {1, 2}, shown
         shown, status = on_terminal(["top", "-q", server.url + "/debug/pprof/profile?seconds=2"])
         assert status == 0 and "profiling" not in shown
         _, err = vestal("top", server.url + "/x?seconds=2")
