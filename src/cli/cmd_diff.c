@@ -148,6 +148,8 @@ static void put_text(const struct diff_report *r, struct buf *out)
 	if (r->diff.scale != 1)
 		buf_printf(out, "Changes are after scaling before by %.4g to the total of after\n",
 			   r->diff.scale);
+	if (!r->matching && r->diff.n)
+		buf_text(out, "No change is above noise\n");
 	if (r->shown < r->matching)
 		buf_printf(out, "Showing top %zu of %zu\n", r->shown, r->matching);
 	for (size_t i = 0, left = r->shown; left && i < r->diff.n; i++) {
@@ -307,7 +309,8 @@ const struct command command_diff = {
 		"share of the total in percentage points with the half width of its 95 % interval, "
 		"and "
 		"a verdict: more, less, added, removed, or noise when sampling alone explains it "
-		"(binomial test, 5 % false discoveries over all rows). Among hundreds of rows some "
+		"(binomial test, 5 % false discoveries over the rows with samples enough to tell). "
+		"Among hundreds of rows some "
 		"leave their interval by chance: such a row is noise too, until there are more "
 		"samples.\n\n"
 		"When the totals differ, before is scaled to the total of after, so that a longer "

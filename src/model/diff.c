@@ -154,6 +154,7 @@ static void test_row(const struct diff *d, const struct top_row *from, const str
 	}
 	row->verdict = DIFF_NOISE;
 	row->p_value = share_test(seen, of);
+	row->p_floor = share_test_floor(seen, of);
 	row->error = interval(seen, of);
 }
 
@@ -169,20 +170,29 @@ static void name_change(struct diff_row *row)
 		row->verdict = row->share_change > 0 ? DIFF_MORE : DIFF_LESS;
 }
 
+static bool is_worth_testing(const struct diff_row *row, double floor)
+{
+	return row->verdict != DIFF_UNKNOWN && row->p_floor <= floor;
+}
+
 static enum err judge_rows(struct diff *d)
 {
 	CLEANUP(mem_free_ptr) double *p_values = mem_alloc(d->n * sizeof(*p_values));
-	size_t tested = 0;
-	double limit;
+	size_t known = 0, tested = 0;
+	double floor, limit;
 
 	if (!p_values)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < d->n; i++)
 		if (d->rows[i].verdict != DIFF_UNKNOWN)
+			p_values[known++] = d->rows[i].p_floor;
+	floor = worthwhile_floor(p_values, known, FALSE_DISCOVERY);
+	for (size_t i = 0; i < d->n; i++)
+		if (is_worth_testing(&d->rows[i], floor))
 			p_values[tested++] = d->rows[i].p_value;
 	limit = discovery_limit(p_values, tested, FALSE_DISCOVERY);
 	for (size_t i = 0; i < d->n; i++)
-		if (d->rows[i].verdict != DIFF_UNKNOWN && d->rows[i].p_value <= limit)
+		if (is_worth_testing(&d->rows[i], floor) && d->rows[i].p_value <= limit)
 			name_change(&d->rows[i]);
 	return ERR_OK;
 }

@@ -4,9 +4,10 @@
  *
  * The test compares shares of samples, whatever the scale: given both counts, the first is
  * binomial with n1/(n1+n2) when nothing changed. A normal test above 20 samples, exact below;
- * Benjamini-Hochberg at 5 % over all rows; a change under 0.1 percentage points is noise. It
- * treats samples as independent; a design effect can be given to widen it. Samples are counted by
- * the period, or by a count column; where neither tells, the verdict is DIFF_UNKNOWN.
+ * Benjamini-Hochberg at 5 % over the rows with samples enough to tell; a change under 0.1
+ * percentage points is noise. It treats samples as independent; a design effect can be given to
+ * widen it. Samples are counted by the period, or by a count column; where neither tells, the
+ * verdict is DIFF_UNKNOWN.
  *
  * Both profiles are over one dictionary: the caller reads both into it, or merges them there.
  */
@@ -23,6 +24,7 @@ struct diff_row {
 	double share_change;		/* of cum, in percentage points */
 	double error;			/* half width of its 95 % interval, percentage points */
 	double p_value;			/* of cum; 1 when it cannot be told */
+	double p_floor;			/* the smallest its number of samples could give */
 	enum diff_verdict verdict;
 };
 

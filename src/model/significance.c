@@ -55,6 +55,18 @@ double share_test(const double *seen, const double *of)
 	return normal_test(seen, of);
 }
 
+double share_test_floor(const double *seen, const double *of)
+{
+	double first = of[0] / (of[0] + of[1]);
+	double present = round(seen[0]) + round(seen[1]);
+	double missed = round(fmax(of[0] - seen[0], 0)) + round(fmax(of[1] - seen[1], 0));
+	double n = fmin(present, missed);
+
+	if (!(of[0] > 0) || !(of[1] > 0))
+		return 1;
+	return n > NORMAL_FROM ? 0 : fmin(2 * pow(fmin(first, 1 - first), n), 1);
+}
+
 static int ascending(const void *left, const void *right)
 {
 	const double *a = left, *b = right;
@@ -70,4 +82,20 @@ double discovery_limit(double *p, size_t n, double rate)
 		if (p[i - 1] <= rate * (double)i / (double)n)
 			return p[i - 1];
 	return -1;
+}
+
+/* The smallest K for which no more than K floors are below rate / K. */
+double worthwhile_floor(double *floors, size_t n, double rate)
+{
+	size_t k = 1, below = n;
+
+	if (n)
+		qsort(floors, n, sizeof(*floors), ascending);
+	for (; k < n; k++) {
+		while (below && floors[below - 1] > rate / (double)k)
+			below--;
+		if (below <= k)
+			break;
+	}
+	return rate / (double)k;
 }

@@ -13,6 +13,18 @@
 double share_test(const double *seen, const double *of);
 
 /*
+ * The smallest p-value share_test() could give to as many observations, had all been on one side:
+ * known before one looks where they were. 0 where they are many.
+ */
+double share_test_floor(const double *seen, const double *of);
+
+/*
+ * Gilbert (2005), after Tarone: tests that could not have succeeded whatever they saw need not be
+ * paid for. The answer is the largest floor that is worth testing. Reorders `floors`.
+ */
+double worthwhile_floor(double *floors, size_t n, double rate);
+
+/*
  * Benjamini and Hochberg: p-values up to the answer may be called discoveries, and of those no
  * more than `rate` are false in the mean. Negative when none may. Reorders `p`.
  */

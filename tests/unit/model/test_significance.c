@@ -57,3 +57,28 @@ TEST(false_discoveries_are_held_to_the_rate)
 	CHECK(discovery_limit(none, 2, 0.05) < 0);
 	CHECK(discovery_limit(none, 0, 0.05) < 0);
 }
+
+TEST(no_split_of_the_same_observations_is_below_the_floor)
+{
+	double of[2] = {300, 500};
+
+	for (double n = 0; n <= 20; n++) {
+		double all[] = {0, n}, floor = share_test_floor(all, of), least = 1;
+
+		for (double k = 0; k <= n; k++) {
+			double seen[] = {k, n - k};
+
+			least = fmin(least, share_test(seen, of));
+		}
+		CHECK(fabs(floor - least) < 1e-9);
+	}
+}
+
+TEST(tests_that_cannot_succeed_are_not_paid_for)
+{
+	double few[] = {1, 0.5, 0.0001, 1, 1, 0.25}, many[] = {0, 0, 0, 0};
+
+	CHECK(near(worthwhile_floor(few, 6, 0.05), 0.05));
+	CHECK(near(worthwhile_floor(many, 4, 0.05), 0.05 / 4));
+	CHECK(near(worthwhile_floor(many, 0, 0.05), 0.05));
+}
