@@ -183,16 +183,6 @@ static enum err find_run(struct otlp_planner *p, const uint32_t *frames, uint32_
 	return vec_push(&p->runs, run);
 }
 
-static enum err plan_run(struct otlp_planner *p, const uint32_t *frames, uint32_t n, int32_t *ret)
-{
-	if (n > 1)
-		return find_run(p, frames, n, ret);
-	if (frames[0] && !p->single[frames[0]])
-		TRY(add_location(p, frames, 1, &p->single[frames[0]]));
-	*ret = p->single[frames[0]];
-	return ERR_OK;
-}
-
 /* Locations come first, then the list: adding them uses the same pool. */
 static enum err add_stack(struct otlp_planner *p, uint32_t id)
 {
@@ -202,11 +192,20 @@ static enum err add_stack(struct otlp_planner *p, uint32_t id)
 	int32_t location;
 
 	p->stack_scratch.n = 0;
+	TRY(vec_reserve(&p->stack_scratch, n));
 	for (uint32_t i = 0; i < n;) {
-		uint32_t length = stack_location_length(p->d, frames + i, n - i);
+		uint32_t length = 1;
 
-		TRY(plan_run(p, frames + i, length, &location));
-		TRY(vec_push(&p->stack_scratch, location));
+		/* A frame that is not inlined is a location by itself. */
+		location = p->single[frames[i]];
+		if (!location && p->d->frames.v[frames[i]].flags & FRAME_INLINED) {
+			length = stack_location_length(p->d, frames + i, n - i);
+			TRY(find_run(p, frames + i, length, &location));
+		} else if (!location && frames[i]) {
+			TRY(add_location(p, frames + i, 1, &location));
+			p->single[frames[i]] = location;
+		}
+		p->stack_scratch.v[p->stack_scratch.n++] = location;
 		i += length;
 	}
 	range = (struct otlp_range){(uint32_t)p->t->indices.n, (uint32_t)p->stack_scratch.n};

@@ -27,7 +27,7 @@ struct otlp_planner {
 
 	/* By id in our dictionary: index in the file's table, 0 = not yet. */
 	int32_t *strings, *functions, *mappings, *links, *stacks;
-	int32_t *single;	 /* by frame: location of a run of one */
+	int32_t *single;	 /* by frame that is not inlined: its location */
 	struct otlp_range *sets; /* by label set; n is 0 before the first use */
 	VEC(struct otlp_extra) extra;
 	VEC(struct otlp_run) runs; /* of several frames */

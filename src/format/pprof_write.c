@@ -27,7 +27,7 @@ struct pprof_encoder {
 	VEC(struct str) extra;
 	struct map extra_index;
 	/* Locations: a run of frames that are one place in the program. */
-	uint32_t *single;	    /* by frame: location of a run of one frame, 0 = none yet */
+	uint32_t *single;	    /* by frame that is not inlined: its location, 0 = none yet */
 	struct map runs;	    /* longer ones, by hash of their frames */
 	VEC(struct span) locations; /* into run_frames */
 	VEC(uint32_t) run_frames;
@@ -125,50 +125,57 @@ static enum err put_value_type(struct pprof_encoder *e, uint32_t field, struct v
 	return ERR_OK;
 }
 
-/* The location for a run of frames, leaf-most first. */
-static enum err location_for(struct pprof_encoder *e, const uint32_t *frames, uint32_t n,
+static enum err add_location(struct pprof_encoder *e, const uint32_t *frames, uint32_t n,
 			     uint32_t *ret)
 {
 	struct span run = {(uint32_t)e->run_frames.n, n};
-	uint64_t hash = n;
 
-	if (n == 1 && e->single[frames[0]]) {
-		*ret = e->single[frames[0]];
-		return ERR_OK;
-	}
-	for (uint32_t i = 0; n > 1 && i < n; i++)
-		hash = hash_mix(hash, frames[i]);
-	if (n > 1) {
-		MAP_PROBE(&e->runs, hash, id)
-		{
-			const struct span *s = &e->locations.v[id - 1];
-
-			if (s->n == n && memcmp(e->run_frames.v + s->at, frames, n * 4) == 0) {
-				*ret = id;
-				return ERR_OK;
-			}
-		}
-	}
 	TRY(vec_append(&e->run_frames, frames, n));
 	TRY(vec_push(&e->locations, run));
 	*ret = (uint32_t)e->locations.n;
-	if (n > 1)
-		return map_put(&e->runs, hash, *ret);
-	e->single[frames[0]] = *ret;
 	return ERR_OK;
 }
 
+/* The location for a run that begins with an inlined frame, leaf-most first. */
+static enum err inlined_location(struct pprof_encoder *e, const uint32_t *frames, uint32_t n,
+				 uint32_t *ret)
+{
+	uint64_t hash = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		hash = hash_mix(hash, frames[i]);
+	MAP_PROBE(&e->runs, hash, id)
+	{
+		const struct span *s = &e->locations.v[id - 1];
+
+		if (s->n == n && memcmp(e->run_frames.v + s->at, frames, n * 4) == 0) {
+			*ret = id;
+			return ERR_OK;
+		}
+	}
+	TRY(add_location(e, frames, n, ret));
+	return map_put(&e->runs, hash, *ret);
+}
+
+/* A frame that is not inlined is a location by itself, and after its first time found at once. */
 static enum err stack_locations(struct pprof_encoder *e, uint32_t stack)
 {
-	uint32_t n, location;
+	uint32_t n;
 	const uint32_t *frames = stack_frames(e->d, stack, &n);
 
 	e->ids.n = 0;
+	TRY(vec_reserve(&e->ids, n));
 	for (uint32_t i = 0; i < n;) {
-		uint32_t length = stack_location_length(e->d, frames + i, n - i);
+		uint32_t length = 1, location = e->single[frames[i]];
 
-		TRY(location_for(e, frames + i, length, &location));
-		TRY(vec_push(&e->ids, location));
+		if (!location && e->d->frames.v[frames[i]].flags & FRAME_INLINED) {
+			length = stack_location_length(e->d, frames + i, n - i);
+			TRY(inlined_location(e, frames + i, length, &location));
+		} else if (!location) {
+			TRY(add_location(e, frames + i, 1, &location));
+			e->single[frames[i]] = location;
+		}
+		e->ids.v[e->ids.n++] = location;
 		i += length;
 	}
 	return ERR_OK;

@@ -158,7 +158,7 @@ bool pb_packed_next(struct pb_packed *run, uint64_t *ret)
 	return false;
 }
 
-void pb_put_varint(struct buf *b, uint64_t value)
+void pb_put_varint_slow(struct buf *b, uint64_t value)
 {
 	uint8_t bytes[10];
 	unsigned n = 0;

@@ -142,7 +142,23 @@ struct pb_packed pb_packed_fixed64(const struct pb *c);
 bool pb_packed_next(struct pb_packed *run, uint64_t *ret);
 
 /* Writing. Fields with the default value are written too: the caller leaves them out. */
-void pb_put_varint(struct buf *b, uint64_t value);
+void pb_put_varint_slow(struct buf *b, uint64_t value);
+/* Lists of ids are most of what is written: straight into the buffer while there is room. */
+static inline void pb_put_varint(struct buf *b, uint64_t value)
+{
+	char *at;
+
+	if (__builtin_expect(b->error || b->cap - b->n < 12 || value >> 56, 0)) {
+		pb_put_varint_slow(b, value);
+		return;
+	}
+	at = b->data + b->n;
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (char)(value | 0x80);
+	*at++ = (char)value;
+	*at = '\0';
+	b->n = (size_t)(at - b->data);
+}
 void pb_put_tag(struct buf *b, uint32_t field, enum pb_type type);
 void pb_put_uint(struct buf *b, uint32_t field, uint64_t value);
 void pb_put_int(struct buf *b, uint32_t field, int64_t value);
