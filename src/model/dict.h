@@ -187,7 +187,7 @@ uint64_t stack_hash(const struct dict *d, uint32_t stack);
 
 /*
  * The hashes by parts, for decoders that look up a stack by content before they intern anything
- * (pprof_decode.c). hash_string of the parts first, then upwards.
+ * (pprof_samples.c): strings first, then upwards.
  */
 uint64_t content_string(const struct dict *d, struct str s);
 
@@ -203,10 +203,10 @@ uint64_t content_mapping(const struct mapping *m, uint64_t file, uint64_t build_
 static inline uint64_t content_frame(const struct frame *f, uint64_t function, uint64_t mapping,
 				     uint64_t kind)
 {
-	uint64_t line = (uint64_t)f->line ^ (uint64_t)f->column << 40;
-	uint64_t where = hash_mix(f->address ^ mapping, function ^ line);
+	uint64_t where = hash_mix(f->address ^ mapping, function ^ (uint64_t)f->line);
 
-	return hash_mix(where ^ kind, function ^ (uint64_t)f->flags << 56);
+	/* Not beside the line: a file chooses both, and could let one undo the other. */
+	return hash_mix(where ^ kind ^ f->column, function ^ (uint64_t)f->flags << 56);
 }
 
 static inline uint64_t content_multiplier(const struct dict *d, uint32_t position)

@@ -37,6 +37,20 @@ TEST(frames_with_a_constant_of_the_hash_as_line_do_not_collide)
 	}
 }
 
+TEST(frames_do_not_collide_when_line_and_column_cancel_each_other)
+{
+	uint64_t hashes[ENTRIES];
+
+	for (unsigned shift = 0; shift < 64; shift++) {
+		for (uint64_t i = 0; i < ENTRIES; i++) {
+			struct frame f = {.line = (int64_t)(i << shift), .column = (uint32_t)i};
+
+			hashes[i] = content_frame(&f, 11, 12, 13);
+		}
+		CHECK(distinct(hashes, ENTRIES));
+	}
+}
+
 TEST(mappings_with_a_constant_of_the_hash_as_bound_do_not_collide)
 {
 	uint64_t hashes[ENTRIES];
