@@ -102,13 +102,14 @@ static enum err unzstd(struct str bytes, const struct limits *limits, struct buf
 	ZSTD_DCtx *d = ZSTD_createDCtx();
 	ZSTD_inBuffer in = {bytes.p, bytes.n, 0};
 	size_t limit = allowed(bytes.n, limits), left = 1;
+	bool full = false; /* zstd may hold back bytes of input it has taken already */
 	enum err e = ERR_OK;
 
 	if (!d)
 		return ERR_NO_MEMORY;
 	buf_init(ret, limit);
 	ZSTD_DCtx_setParameter(d, ZSTD_d_windowLogMax, 27);
-	while (!e && in.pos < in.size) {
+	while (!e && (in.pos < in.size || full)) {
 		size_t room = ZSTD_DStreamOutSize();
 		ZSTD_outBuffer out;
 
@@ -127,6 +128,7 @@ static enum err unzstd(struct str bytes, const struct limits *limits, struct buf
 		if (ZSTD_isError(left))
 			e = fault_set(fault, ERR_CORRUPT, "the zstd data is damaged: %s",
 				      ZSTD_getErrorName(left));
+		full = left && out.pos == room;
 		ret->n += out.pos;
 		ret->data[ret->n] = '\0';
 	}

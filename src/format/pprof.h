@@ -181,7 +181,8 @@ struct pprof_file {
 
 	/* Dictionary ids + 1 of what was interned, by position; 0 = not yet. */
 	uint32_t *string_id, *function_id, *mapping_id, *location_frames;
-	VEC(uint32_t) frames; /* location_frames points here: a count, then frame ids */
+	VEC(uint32_t) frames;  /* location_frames points here: a count, then frame ids */
+	uint64_t frame_budget; /* frames that locations of several lines may still add to stacks */
 };
 
 enum err pprof_scan(struct pprof_file *f) MUST_CHECK;

@@ -6,7 +6,10 @@
 #include "base/hash.h"
 #include "format/pprof.h"
 
-#define BATCH 128
+#define BATCH		128
+/* Of inlined functions, in all stacks together. */
+#define FRAMES_PER_BYTE 16
+#define FRAMES_FREE	1000000
 
 struct sample {
 	uint64_t hash;
@@ -50,12 +53,32 @@ static struct pprof_location *find_location(const struct pprof_file *f, uint64_t
 	return position == UINT32_MAX ? NULL : &f->location[position];
 }
 
-static enum err push_new_location(struct sample_reader *r, struct pprof_location *l)
+/* A location of many lines costs a stack that names it one byte: what all of them may expand to is
+ * bounded by the size of the file. */
+static bool spend_frames(struct pprof_file *f, uint32_t n)
+{
+	if (n > f->frame_budget)
+		return false;
+	f->frame_budget -= n;
+	return true;
+}
+
+static enum err push_new_location(struct sample_reader *r, const struct sample *s,
+				  struct pprof_location *l)
 {
 	const uint32_t *frames;
 	uint32_t n;
 	uint32_t position = l->lines == 1 ? l->at : r->f->inlined.v[l->at].position;
 
+	/* Too deep already: intern_stack cuts it. */
+	if (r->frames.n > r->f->out->limits.max_depth)
+		return ERR_OK;
+	/* What has a hash has paid in hash_stack. */
+	if (!s->hash && l->lines > 1 && !spend_frames(r->f, l->lines))
+		return pprof_fault(r->f, ERR_TOO_LARGE, s->message.p,
+				   "stacks expand to far more inlined frames than an honest file "
+				   "has, here at sample %zu",
+				   sample_number(r->f, s));
 	TRY(pprof_intern_location(r->f, position, &frames, &n));
 	if (l->lines == 1) {
 		l->at = frames[0];
@@ -73,7 +96,7 @@ static inline enum err push_location(struct sample_reader *r, const struct sampl
 	if (!l)
 		return sample_fault(r, s, ERR_BAD_INDEX,
 				    "no location of the file has the location_id", id);
-	return push_new_location(r, l);
+	return push_new_location(r, s, l);
 }
 
 static enum err collect_packed(struct sample_reader *r, const struct sample *s)
@@ -144,8 +167,7 @@ static uint64_t hash_inlined(const struct pprof_file *f, const struct pprof_loca
  * The hash of a packed run of location ids, by the rule of content_stack(). False when an id is
  * malformed or unknown: the slow path then says what is wrong.
  */
-static bool hash_stack(const struct pprof_file *f, const uint8_t *p, const uint8_t *end,
-		       uint64_t *ret)
+static bool hash_stack(struct pprof_file *f, const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {
 	const uint64_t *multiplier = f->out->dict->multipliers;
 	const struct pprof_location *location = f->location;
@@ -165,7 +187,8 @@ static bool hash_stack(const struct pprof_file *f, const uint8_t *p, const uint8
 			sum += l->hash * multiplier[depth++];
 			continue;
 		}
-		if (!l->lines || l->lines > max_depth || depth > max_depth - l->lines)
+		if (!l->lines || l->lines > max_depth || depth > max_depth - l->lines ||
+		    !spend_frames(f, l->lines))
 			return false;
 		if (l->lines > 1)
 			sum += hash_inlined(f, l, &depth);
@@ -412,6 +435,7 @@ enum err pprof_samples(struct pprof_file *f)
 	if (!r)
 		return ERR_NO_MEMORY;
 	r->f = f;
+	f->frame_budget = (uint64_t)f->bytes.n * FRAMES_PER_BYTE + FRAMES_FREE;
 	r->values = arena_alloc(&f->arena, BATCH * f->profile->type_count * sizeof(int64_t));
 	e = r->values ? read_batches(r) : ERR_NO_MEMORY;
 	vec_release(&r->frames);

@@ -1,5 +1,7 @@
 #include "../test.h"
 
+#include <zstd.h>
+
 #include "format/formats_internal.h"
 #include "format/pprof.h"
 
@@ -429,6 +431,48 @@ TEST(reader_cuts_stacks_deeper_than_the_limit_and_says_so)
 	CHECK(noted(&o, "deeper than 100"));
 }
 
+/* A location of `lines` inlined functions, two bytes each. */
+static void make_inlined(struct maker *m, uint64_t id, uint32_t lines)
+{
+	size_t mark = pb_begin(&m->b, PPROF_LOCATION);
+
+	pb_put_uint(&m->b, PPROF_LOCATION_ID, id);
+	for (uint32_t i = 0; i < lines; i++)
+		pb_put_bytes(&m->b, PPROF_LOCATION_LINE, STR(""));
+	pb_end(&m->b, mark);
+}
+
+TEST(reader_cuts_a_stack_of_many_inlined_functions_before_it_grows)
+{
+	MAKER(m);
+	uint64_t ids[30];
+	uint32_t n;
+
+	for (size_t i = 0; i < 30; i++)
+		ids[i] = 3;
+	make_tables(&m);
+	make_inlined(&m, 3, 20000);
+	make_sample(&m, ids, 30, 1, 1);
+	OPEN(o, buf_view(&m.b));
+	CHECK_OK(o.e);
+	stack_frames(&o.d, o.list.v[0]->stack[0], &n);
+	CHECK_INT(n, LIMITS_DEFAULT.max_depth);
+	CHECK(noted(&o, "deeper than"));
+}
+
+TEST(reader_refuses_stacks_that_expand_without_end)
+{
+	MAKER(m);
+
+	make_tables(&m);
+	make_inlined(&m, 3, 10000);
+	for (unsigned i = 0; i < 200; i++)
+		SAMPLE(&m, 1, 1, 3);
+	OPEN(o, buf_view(&m.b));
+	CHECK_ERR(o.e, ERR_TOO_LARGE);
+	CHECK(said(&o, "more inlined frames than an honest file"));
+}
+
 TEST(reader_refuses_strings_above_the_limit)
 {
 	MAKER(m);
@@ -454,6 +498,34 @@ TEST(reader_keeps_invalid_utf8_and_says_so)
 	OPEN(o, buf_view(&m.b));
 	CHECK_OK(o.e);
 	CHECK(noted(&o, "not valid UTF-8"));
+}
+
+/* Blocks of different sizes: the last one is taken while the output is nearly full. */
+TEST(zstd_is_unpacked_to_its_end_whatever_its_blocks)
+{
+	CLEANUP(buf_release) struct buf plain = BUF_INIT(1 << 20);
+	CLEANUP(buf_release) struct buf packed = BUF_INIT(1 << 20);
+	CLEANUP(buf_release) struct buf out = BUF_INIT(0);
+	struct limits limits = LIMITS_DEFAULT;
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+	const char *name;
+	ZSTD_inBuffer in;
+	ZSTD_outBuffer to;
+
+	for (unsigned i = 0; i < 40000; i++)
+		buf_u64(&plain, (uint64_t)i * i * 2654435761u);
+	plain.n = 220 << 10;
+	to = (ZSTD_outBuffer){buf_reserve(&packed, 1 << 19), 1 << 19, 0};
+	CHECK(c && to.dst);
+	in = (ZSTD_inBuffer){plain.data, 100 << 10, 0};
+	CHECK_INT(ZSTD_compressStream2(c, &to, &in, ZSTD_e_flush), 0);
+	in = (ZSTD_inBuffer){plain.data, plain.n, 100 << 10};
+	CHECK_INT(ZSTD_compressStream2(c, &to, &in, ZSTD_e_end), 0);
+	ZSTD_freeCCtx(c);
+	packed.n = to.pos;
+	CHECK_OK(decompress(buf_view(&packed), &limits, &out, &name, NULL));
+	CHECK_INT(out.n, plain.n);
+	CHECK(str_eq(buf_view(&out), buf_view(&plain)));
 }
 
 TEST(reader_refuses_decompression_bombs)
