@@ -2,8 +2,6 @@
  * Attributes -> labels. A list of attribute indices is seen again and again: the set it makes is
  * found by the list itself.
  */
-#include <stdlib.h>
-
 #include "base/hash.h"
 #include "format/otlp_builder.h"
 
@@ -118,40 +116,12 @@ static enum err build_attribute(struct otlp_builder *b, size_t index)
 	return ERR_OK;
 }
 
-static int by_key(const void *a, const void *b, void *context)
-{
-	const struct dict *d = context;
-	const uint64_t *x = a, *y = b;
-	int order = str_cmp(dict_str(d, d->labels.v[(uint32_t)*x].key),
-			    dict_str(d, d->labels.v[(uint32_t)*y].key));
-
-	/* The upper half is the place in the list: values of one key keep their order. */
-	return order ? order : (*x > *y) - (*x < *y);
-}
-
-/* dict_label_set sorts by insertion: a long list comes to it in order. */
-static enum err sort_labels(struct otlp_builder *b, uint32_t *labels, size_t n)
-{
-	CLEANUP(mem_free_ptr) uint64_t *keyed = mem_alloc(n * sizeof(*keyed));
-
-	if (!keyed)
-		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < n; i++)
-		keyed[i] = (uint64_t)i << 32 | labels[i];
-	qsort_r(keyed, n, sizeof(*keyed), by_key, b->d);
-	for (size_t i = 0; i < n; i++)
-		labels[i] = (uint32_t)keyed[i];
-	return ERR_OK;
-}
-
 enum err otlp_label_set(struct otlp_builder *b, uint32_t *labels, size_t n, uint32_t *ret)
 {
 	if (n > OTLP_MAX_LABELS)
 		return fault_set(&b->out->fault, ERR_TOO_LARGE,
 				 "a list of attributes has %zu values, more than %d", n,
 				 OTLP_MAX_LABELS);
-	if (n > 16)
-		TRY(sort_labels(b, labels, n));
 	return dict_label_set(b->d, labels, (uint32_t)n, ret);
 }
 

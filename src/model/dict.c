@@ -1,8 +1,11 @@
 #include "model/dict.h"
 
+#include <stdlib.h>
+
 #include "base/hash.h"
 
-#define MAX_IDS ((size_t)UINT32_MAX - 1)
+#define MAX_IDS	  ((size_t)UINT32_MAX - 1)
+#define SHORT_SET 16
 
 static const char *const fixed_strings[STR_FIXED_COUNT_] = {
 	[STR_EMPTY] = "",     [KIND_NATIVE] = "native", [KIND_KERNEL] = "kernel",
@@ -231,8 +234,8 @@ uint32_t dict_find_stack(const struct dict *d, uint64_t hash)
 	return map_get(&d->stacks.index, hash);
 }
 
-/* Label sets are short: an insertion sort that keeps equal keys in their order. */
-static void sort_by_key(const struct dict *d, uint32_t *labels, uint32_t n)
+/* Most label sets are short: an insertion sort that keeps equal keys in their order. */
+static void sort_short(const struct dict *d, uint32_t *labels, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
 		uint32_t item = labels[i], j = i;
@@ -246,11 +249,41 @@ static void sort_by_key(const struct dict *d, uint32_t *labels, uint32_t n)
 	}
 }
 
+static int compare_keys(const void *left, const void *right, void *context)
+{
+	const struct dict *d = context;
+	const uint64_t *a = left, *b = right;
+	int order = str_cmp(dict_str(d, d->labels.v[(uint32_t)*a].key),
+			    dict_str(d, d->labels.v[(uint32_t)*b].key));
+
+	/* The upper half is the place in the list: values of one key keep their order. */
+	return order ? order : (*a > *b) - (*a < *b);
+}
+
+static enum err sort_by_key(struct dict *d, uint32_t *labels, uint32_t n)
+{
+	CLEANUP(mem_free_ptr) uint64_t *placed = NULL;
+
+	if (n <= SHORT_SET) {
+		sort_short(d, labels, n);
+		return ERR_OK;
+	}
+	placed = mem_alloc(n * sizeof(*placed));
+	if (!placed)
+		return ERR_NO_MEMORY;
+	for (uint32_t i = 0; i < n; i++)
+		placed[i] = (uint64_t)i << 32 | labels[i];
+	qsort_r(placed, n, sizeof(*placed), compare_keys, d);
+	for (uint32_t i = 0; i < n; i++)
+		labels[i] = (uint32_t)placed[i];
+	return ERR_OK;
+}
+
 enum err dict_label_set(struct dict *d, uint32_t *labels, uint32_t n, uint32_t *ret)
 {
 	uint64_t hash = n;
 
-	sort_by_key(d, labels, n);
+	TRY(sort_by_key(d, labels, n));
 	for (uint32_t i = 0; i < n; i++)
 		hash = hash_mix(hash, d->labels.hash.v[labels[i]]);
 	MAP_PROBE(&d->label_sets.index, hash, id)

@@ -160,6 +160,35 @@ TEST(entries_differ_by_every_field)
 	CHECK_INT(id, 4);
 }
 
+/* Many labels go another way than few; both must agree. */
+TEST(long_label_sets_are_sorted_as_short_ones)
+{
+	enum { KEYS = 100 };
+	CLEANUP(dict_release) struct dict d;
+	uint32_t labels[KEYS * 2], set, n;
+	const uint32_t *items;
+
+	CHECK_OK(dict_init(&d, 1));
+	for (uint32_t i = 0; i < KEYS * 2; i++) {
+		char key[16], value[16];
+
+		snprintf(key, sizeof(key), "k%03u", KEYS - 1 - i % KEYS);
+		snprintf(value, sizeof(value), "%u", i / KEYS);
+		CHECK_OK(dict_label_text(&d, str_of(key), str_of(value), &labels[i]));
+	}
+	CHECK_OK(dict_label_set(&d, labels, KEYS * 2, &set));
+	items = label_set_items(&d, set, &n);
+	CHECK_INT(n, KEYS * 2);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct label *l = &d.labels.v[items[i]];
+		char key[16];
+
+		snprintf(key, sizeof(key), "k%03u", i / 2);
+		CHECK_STR(dict_str(&d, l->key), key);
+		CHECK_STR(dict_str(&d, (uint32_t)l->value), i % 2 ? "1" : "0");
+	}
+}
+
 TEST(label_sets_are_sorted_by_key_and_keep_the_order_of_values)
 {
 	CLEANUP(dict_release) struct dict d;
