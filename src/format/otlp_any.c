@@ -104,7 +104,7 @@ uint64_t otlp_any_hash(const struct otlp_any *v, uint64_t seed)
 	case ANY_EMPTY:
 		return hash;
 	default:
-		return hash_mix(hash, (uint64_t)v->number);
+		return hash_mix(hash, (uint64_t)v->number ^ hash);
 	}
 }
 

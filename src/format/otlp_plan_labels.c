@@ -70,7 +70,8 @@ static enum err plan_attribute(struct otlp_planner *p, int32_t key, int32_t unit
 			       const struct otlp_any *value, int32_t *ret)
 {
 	struct otlp_attribute a = {.key = key, .unit = unit, .value = *value};
-	uint64_t hash = otlp_any_hash(value, (uint64_t)(uint32_t)key << 32 | (uint32_t)unit);
+	uint64_t place = (uint64_t)(uint32_t)key << 32 | (uint32_t)unit;
+	uint64_t hash = otlp_any_hash(value, place ^ p->d->seed);
 
 	MAP_PROBE(&p->attribute_index, hash, id)
 	{

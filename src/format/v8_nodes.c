@@ -13,11 +13,17 @@ void v8_nodes_release(struct v8_nodes *n)
 	map_release(&n->by_id);
 }
 
+/* The file chooses its ids: without the seed it could crowd them together. */
+static uint64_t id_hash(const struct v8_nodes *n, int64_t id)
+{
+	return hash_mix((uint64_t)id ^ n->seed, n->seed);
+}
+
 uint32_t v8_nodes_find(const struct v8_nodes *n, int64_t id)
 {
 	if (n->dense.n)
 		return id >= 0 && (size_t)id < n->dense.n ? n->dense.v[id] - 1 : MAP_NONE;
-	MAP_PROBE(&n->by_id, hash_mix((uint64_t)id, 1), index)
+	MAP_PROBE(&n->by_id, id_hash(n, id), index)
 	{
 		if (n->list.v[index].id == id)
 			return index;
@@ -218,7 +224,7 @@ static enum err index_ids(struct v8_nodes *n, struct json *j)
 		if (n->dense.n)
 			n->dense.v[node->id] = i + 1;
 		else
-			TRY(map_put(&n->by_id, hash_mix((uint64_t)node->id, 1), i));
+			TRY(map_put(&n->by_id, id_hash(n, node->id), i));
 	}
 	return ERR_OK;
 }
@@ -278,6 +284,7 @@ enum err v8_nodes_link(struct v8_nodes *n, struct json *j, struct reading *out,
 	uint32_t id, frame;
 	enum err e;
 
+	n->seed = out->dict->seed;
 	TRY(index_ids(n, j));
 	TRY(find_parents(n, j));
 	vec_for_each (node, &n->list) {

@@ -31,6 +31,7 @@ struct v8_nodes {
 	VEC(uint32_t) open;	       /* nested shape: the nodes around the cursor */
 	VEC(uint32_t) dense;	       /* id -> index + 1, when ids are small numbers … */
 	struct map by_id;	       /* … else: hash of the id -> index */
+	uint64_t seed;		       /* the dictionary's */
 };
 
 void v8_nodes_release(struct v8_nodes *n);
