@@ -140,8 +140,15 @@ static enum err read_frames(struct jfr_reader *r, const struct jfr_value *array)
 	TRY(vec_reserve(&r->frames, array->count));
 	integers = frames_are_integers(r->chunk, plan);
 	for (uint32_t i = 0; i < array->count; i++) {
+		size_t before = c.at;
+
 		TRY(read_frame(r, &c, integers, &r->frames.v[r->frames.n]));
 		r->frames.n++;
+		/* Frames that take no bytes would be work a small file gets for nothing. */
+		if (c.at == before)
+			return fault_set(&r->out->fault, ERR_CORRUPT,
+					 "the JFR stack at byte %llu has frames without content",
+					 (unsigned long long)(r->chunk->file_offset + before));
 	}
 	return ERR_OK;
 }

@@ -531,7 +531,7 @@ TEST(event_shorter_than_its_fields_is_refused)
 }
 
 /* A pool of one stack that claims so many frames. */
-static enum err read_with_frames(struct read *x, int64_t frames)
+static enum err read_frames_of_types(struct read *x, int64_t frames, const struct t_class *types)
 {
 	CLEANUP(jfr_build_release) struct jfr_build b = {0};
 
@@ -545,9 +545,28 @@ static enum err read_with_frames(struct read *x, int64_t frames)
 	for (int i = 0; i < 60000; i++)
 		put_byte(&b, 0);
 	event_end(&b);
-	put_metadata(&b, TYPES, TYPE_COUNT);
+	put_metadata(&b, types, TYPE_COUNT);
 	chunk_end(&b);
 	return read_bytes(x, buf_view(&b.out));
+}
+
+static enum err read_with_frames(struct read *x, int64_t frames)
+{
+	return read_frames_of_types(x, frames, TYPES);
+}
+
+TEST(frames_that_take_no_bytes_are_refused)
+{
+	CLEANUP(read_release) struct read x;
+	struct t_class types[TYPE_COUNT];
+
+	memcpy(types, TYPES, sizeof(types));
+	memset(types[T_ODD_PART - T_BOOLEAN].fields, 0, sizeof(types[0].fields));
+	memset(types[T_FRAME - T_BOOLEAN].fields, 0, sizeof(types[0].fields));
+	types[T_FRAME - T_BOOLEAN].fields[0] =
+		(struct t_field){"method", T_ODD_PART, false, false, NULL};
+	CHECK_ERR(read_frames_of_types(&x, 16000, types), ERR_CORRUPT);
+	CHECK(strstr(x.r.fault.text, "frames without content"));
 }
 
 TEST(arrays_longer_than_their_bytes_are_refused)
