@@ -58,6 +58,7 @@ struct limits {
 /* What a reader noticed but could live with; one line each, counted when it repeats. */
 struct note {
 	char text[160];
+	const char *format; /* it was made from */
 	uint64_t count;
 };
 
@@ -65,7 +66,8 @@ struct notes {
 	VEC(struct note) list;
 };
 
-/* Adds a note, or one more to the count of an equal one. Never fails: notes are a courtesy. */
+/* Adds a note, or one more to the count of an equal one; a hundred different ones are kept. Never
+ * fails: notes are a courtesy. */
 void notes_add(struct notes *n, const char *format, ...) PRINTF_LIKE(2, 3);
 void notes_release(struct notes *n);
 
