@@ -273,9 +273,9 @@ static int load(struct diff_report *r, const struct diff_cli_options *o)
 	/* Reading the second side moved the strings of the first. */
 	view_refresh(&r->sides[0]);
 	if (!str_eq(r->sides[0].unit, r->sides[1].unit))
-		return complain(EXIT_BAD_DATA, "%s is in %.*s before and in %.*s after", type.data,
-				(int)r->sides[0].unit.n, r->sides[0].unit.p,
-				(int)r->sides[1].unit.n, r->sides[1].unit.p);
+		return complain(EXIT_BAD_DATA, "%s is in %.*s before and in %.*s after",
+				type.n ? type.data : "", (int)r->sides[0].unit.n,
+				r->sides[0].unit.p, (int)r->sides[1].unit.n, r->sides[1].unit.p);
 	return EXIT_OK;
 }
 

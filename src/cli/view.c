@@ -166,7 +166,8 @@ static int drop_frames(struct view *v)
 	profile_init(&v->dropped, v->profile->dict);
 	e = profile_drop_frames(v->profile, &v->dropped, &fault);
 	if (e)
-		return step_failed("drop_frames (--keep-all leaves them in)", e, &fault);
+		return step_failed("the profile's own filter (--keep-all does without it)",
+				   e == ERR_BAD_ARGUMENT ? ERR_CORRUPT : e, &fault);
 	v->profile = &v->dropped;
 	return EXIT_OK;
 }

@@ -28,11 +28,6 @@ bool text_line(struct text_lines *t, struct str *ret)
 	return true;
 }
 
-struct str text_rest(const struct text_lines *t)
-{
-	return str_skip(t->all, t->at);
-}
-
 enum err text_fault(const struct text_lines *t, struct reading *out, enum err code,
 		    const char *format, ...)
 {

@@ -16,8 +16,6 @@ struct text_lines {
 
 void text_lines_init(struct text_lines *t, struct str all);
 bool text_line(struct text_lines *t, struct str *ret);
-/* What has not been read yet. */
-struct str text_rest(const struct text_lines *t);
 /* Sets `out->fault` to "line N (byte M): …". */
 enum err text_fault(const struct text_lines *t, struct reading *out, enum err code,
 		    const char *format, ...) PRINTF_LIKE(4, 5);

@@ -21,8 +21,7 @@ static bool resolve(void *library, struct curl_library *c)
 	       symbol(library, "curl_easy_perform", &c->perform) &&
 	       symbol(library, "curl_easy_getinfo", &c->getinfo) &&
 	       symbol(library, "curl_easy_cleanup", &c->cleanup) &&
-	       symbol(library, "curl_easy_strerror", &c->strerror) &&
-	       symbol(library, "curl_version", &c->version);
+	       symbol(library, "curl_easy_strerror", &c->strerror);
 }
 
 enum err curl_library_load(const struct curl_library **ret, struct fault *fault)

@@ -15,7 +15,6 @@ struct curl_library {
 	CURLcode (*getinfo)(CURL *handle, CURLINFO info, ...);
 	void (*cleanup)(CURL *handle);
 	const char *(*strerror)(CURLcode code);
-	char *(*version)(void);
 };
 
 enum err curl_library_load(const struct curl_library **ret, struct fault *fault) MUST_CHECK;

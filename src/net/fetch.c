@@ -1,7 +1,6 @@
 #include "net/fetch.h"
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 
 #include "net/curl_library.h"
 
@@ -9,6 +8,7 @@
 #define SLACK_SECONDS	30
 #define GO_DEFAULT	30
 #define MAX_REDIRECTS	10
+#define MAX_SECONDS	(30L * 86400) /* libcurl refuses what 32 bits of milliseconds do not hold */
 
 bool fetch_is_url(struct str text)
 {
@@ -98,6 +98,7 @@ static bool configure(struct transfer *t)
 	const struct curl_library *c = t->curl;
 	const struct fetch *r = t->request;
 	double timeout = r->timeout > 0 ? r->timeout : fetch_patience(str_of(r->url));
+	long milliseconds = timeout < MAX_SECONDS ? (long)(timeout * 1000) : MAX_SECONDS * 1000;
 	CURL *h = t->handle;
 
 	return !(c->setopt(h, CURLOPT_URL, r->url) ||
@@ -107,7 +108,7 @@ static bool configure(struct transfer *t)
 		 c->setopt(h, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS) ||
 		 c->setopt(h, CURLOPT_NOSIGNAL, 1L) ||
 		 c->setopt(h, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS) ||
-		 c->setopt(h, CURLOPT_TIMEOUT_MS, (long)(timeout * 1000)) ||
+		 c->setopt(h, CURLOPT_TIMEOUT_MS, milliseconds) ||
 		 c->setopt(h, CURLOPT_SSL_VERIFYPEER, r->insecure ? 0L : 1L) ||
 		 c->setopt(h, CURLOPT_SSL_VERIFYHOST, r->insecure ? 0L : 2L) ||
 		 c->setopt(h, CURLOPT_USERAGENT, r->user_agent) ||
