@@ -29,10 +29,36 @@ static void catch_signals(void)
 			sigaction(numbers[i], &action, NULL);
 }
 
+/* The commands and reports of pprof, and what does their work here. */
+static const char *from_pprof(const char *word)
+{
+	static const char *const words[][2] = {
+		{"text", "vestal top"},
+		{"list", "vestal top --lines --focus RE"},
+		{"peek", "vestal top --cum --focus RE"},
+		{"web", "vestal flame"},
+		{"svg", "vestal flame -o FILE.svg"},
+		{"http", "vestal flame"},
+		{"tree", "vestal flame"},
+		{"proto", "vestal convert -o FILE.pb.gz"},
+		{"traces", "vestal convert --to folded -o -"},
+		{"raw", "vestal show"},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(word, words[i][0]) == 0)
+			return words[i][1];
+	return NULL;
+}
+
 static int unknown_command(const char *word)
 {
 	const char *names[32], *near;
 	size_t n = 0;
+
+	if (from_pprof(word))
+		return complain(EXIT_USAGE, "%s is not a command (here it is %s)", word,
+				from_pprof(word));
 
 	for (; commands[n] && n < 32; n++)
 		names[n] = commands[n]->name;

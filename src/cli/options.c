@@ -164,12 +164,40 @@ static struct found find_letter(const struct option_group *groups, char letter)
 	return (struct found){0};
 }
 
+/* What pprof calls it, for fingers that know pprof. */
+static const char *from_pprof(struct str name)
+{
+	static const char *const words[][2] = {
+		{"sample_index", "--type"},
+		{"si", "--type"},
+		{"nodecount", "--count"},
+		{"tagfocus", "--tag"},
+		{"show_from", "--show-from"},
+		{"base", "vestal diff"},
+		{"diff_base", "vestal diff"},
+		{"http", "vestal flame"},
+		{"web", "vestal flame"},
+		{"svg", "vestal flame"},
+		{"proto", "vestal convert"},
+		{"raw", "vestal show"},
+		{"output", "-o"},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (str_eq(name, str_of(words[i][0])))
+			return words[i][1];
+	return NULL;
+}
+
 static enum err unknown_option(const struct option_group *groups, struct str name,
 			       struct fault *fault)
 {
-	const char *names[96], *near;
+	const char *names[96], *near = from_pprof(name);
 	size_t n = 0;
 
+	if (near)
+		return fault_set(fault, ERR_BAD_ARGUMENT, "unknown option --%.*s (here it is %s)",
+				 (int)name.n, name.p, near);
 	for (; groups->table; groups++)
 		for (const struct option *o = groups->table; o->name && n < 96; o++)
 			names[n++] = o->name;
@@ -220,6 +248,9 @@ static enum err refuse_single_dash(const struct option_group *groups, const char
 	if (name.n > 1 && find_long(groups, name).option)
 		return fault_set(fault, ERR_BAD_ARGUMENT, "-%.*s: did you mean --%.*s?",
 				 (int)name.n, name.p, (int)name.n, name.p);
+	if (name.n > 1 && from_pprof(name))
+		return fault_set(fault, ERR_BAD_ARGUMENT, "unknown option -%.*s (here it is %s)",
+				 (int)name.n, name.p, from_pprof(name));
 	return ERR_OK;
 }
 

@@ -140,6 +140,30 @@ int view_choose_type(const struct profile *p, const char *name, uint32_t *ret)
 			(int)types.n, types.data);
 }
 
+/* The label pprof puts on the samples it took away (`-diff_base`); 0 when there is none. */
+static uint32_t find_base_label(const struct dict *d)
+{
+	for (uint32_t i = 1; i < d->labels.n; i++) {
+		const struct label *l = &d->labels.v[i];
+
+		if (l->type == LABEL_STRING && str_eq(dict_str(d, l->key), STR("pprof::base")) &&
+		    str_eq(dict_str(d, (uint32_t)l->value), STR("true")))
+			return i;
+	}
+	return 0;
+}
+
+static bool has_label(const struct dict *d, uint32_t set, uint32_t label)
+{
+	uint32_t n;
+	const uint32_t *items = label_set_items(d, set, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (items[i] == label)
+			return true;
+	return false;
+}
+
 /* Saturating, so that the shares of a profile with absurd values are not absurd as well. */
 static int64_t magnitude(const struct profile *p, uint32_t type)
 {
@@ -223,6 +247,19 @@ static void say_where_values_are(const struct view *v)
 		    (int)v->type_name.n, v->type_name.p, (int)name.n, name.p);
 }
 
+/* What shares are of: all there is, or what was taken away when it is a difference, as in pprof. */
+static int64_t total_of(const struct profile *p, uint32_t type)
+{
+	uint32_t base = find_base_label(p->dict);
+	int64_t sum = 0;
+
+	for (size_t i = 0; base && i < p->row_count; i++)
+		if (has_label(p->dict, p->labels[i], base) &&
+		    __builtin_add_overflow(sum, magnitude_of(profile_values(p, i)[type]), &sum))
+			return INT64_MAX;
+	return sum ? sum : magnitude(p, type);
+}
+
 void view_refresh(struct view *v)
 {
 	const struct value_type *t = &v->profile->types[v->type];
@@ -241,7 +278,7 @@ int view_narrow(struct view *v, struct profile *p, const struct view_options *o)
 		status = drop_frames(v);
 	if (status)
 		return status;
-	v->total = magnitude(v->profile, v->type);
+	v->total = total_of(v->profile, v->type);
 	status = apply_filters(v, o);
 	view_refresh(v);
 	if (!status && v->filtered && !v->profile->row_count)

@@ -687,6 +687,14 @@ def a_type_without_values_points_to_one_that_has_some():
 
 
 @test
+def words_of_pprof_are_understood_and_answered():
+    for args, words in ((["top", "-sample_index=cpu"], "--type"), (["top", "-nodecount=3"], "--count"),
+                        (["list"], "--lines"), (["web"], "vestal flame")):
+        _, err = vestal(*args, cpu(), status=64)
+        assert words in err, err
+
+
+@test
 def progress_appears_on_a_terminal_and_is_wiped():
     def slow(request):
         time.sleep(2.5)

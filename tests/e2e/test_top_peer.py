@@ -197,6 +197,20 @@ def compare_real(files, column, unit, *more):
     assert wrong is None, wrong
 
 
+def shares_of_a_difference():
+    """What pprof subtracted and wrote: shares are of the base, and the rows are those of pprof."""
+    base, now = (os.path.join(go_profiles(), f) for f in ("cpu.pb.gz", "cpu2.pb.gz"))
+    path = os.path.join(scratch(), "difference.pb.gz")
+    subprocess.run(["go", "tool", "pprof", "-proto", "-symbolize=none", "-output=" + path,
+                    "-diff_base=" + base, now], check=True, capture_output=True)
+    total = [json.loads(subprocess.run([VESTAL, "top", "--json", "-q", "--type", "samples", f],
+                                       capture_output=True, check=True).stdout)["total"]
+             for f in (base, path)]
+    assert total[0] == total[1], total
+    wrong = difference([path], ["-sample_index=samples"], ["--type", "samples"])
+    assert wrong is None, wrong
+
+
 def register(name, function):
     function.__name__ = name
     test(function)
@@ -217,6 +231,8 @@ for files, column, unit in [(["cpu.pb.gz"], "samples", "count"), (["cpu.pb.gz"],
     name = "top_equals_pprof_on_gos_" + "_and_".join(f.split(".")[0] for f in files) + "_" + column
     register(name, lambda f=files, c=column, u=unit: compare_real(f, c, u))
     register(name + "_by_line", lambda f=files, c=column, u=unit: compare_real(f, c, u, "-lines"))
+
+register("shares_of_a_difference_are_of_the_base_as_in_pprof", shares_of_a_difference)
 
 if __name__ == "__main__":
     os.environ["PPROF_TMPDIR"] = scratch()

@@ -23,13 +23,14 @@ export interface Samples {
 // Without a sample count: changes below both limits are too small to paint.
 const LEAST_POINTS = 0.0005;
 const LEAST_RATIO = 0.02;
-const SIGMAS = 2;
+const SIGMAS = 3;
 
 function share(value: number, total: number): number {
   return total > 0 ? value / total : 0;
 }
 
-// Two standard errors of the difference of two shares, each estimated with one sample more than was
+// Three standard errors of the difference of two shares, since a graph compares hundreds of boxes at
+// once and two would paint one in twenty by chance. Each is estimated with one sample more than was
 // seen, so that 0 against 1 is not a discovery.
 export function noiseLimit(shareBefore: number, shareAfter: number, samples: Samples): number {
   const variance = (p: number, n: number): number => {
