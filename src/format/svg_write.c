@@ -131,21 +131,30 @@ static void put_tooltip(struct svg *s, size_t i)
 	buf_text(s->out, ")</title>");
 }
 
+/* The bytes of the first `chars` characters. */
+static size_t first_chars(struct str s, size_t chars)
+{
+	size_t at = 0;
+
+	for (; at < s.n && chars; chars--) {
+		size_t n = utf8_length(str_skip(s, at));
+
+		at += n ? n : 1;
+	}
+	return at;
+}
+
 static void put_label(struct svg *s, size_t i, double y)
 {
-	size_t room = (size_t)((s->width[i] - 6) / CHAR_WIDTH), shown = 0, chars = 0;
+	size_t room = s->width[i] > 6 ? (size_t)((s->width[i] - 6) / CHAR_WIDTH) : 0;
 	struct str name = buf_view(&s->name);
+	size_t shown = first_chars(name, room);
 
-	if (s->width[i] < 3 * CHAR_WIDTH)
+	/* The ellipsis is as wide as two letters; fewer than three before it say nothing. */
+	if (shown < name.n && room < 3 + 2)
 		return;
-	while (shown < name.n && chars + (shown < name.n) <= room) {
-		size_t n = utf8_length(str_skip(name, shown));
-
-		shown += n ? n : 1;
-		chars++;
-	}
-	if (shown < name.n && chars < 3)
-		return;
+	if (shown < name.n)
+		shown = first_chars(name, room - 2);
 	buf_printf(s->out, "<text x=\"%.1f\" y=\"%.1f\">", s->x[i] + 3, y + 12);
 	put_xml_text(s->out, str_n(name.p, shown));
 	buf_text(s->out, shown < name.n ? "\xe2\x80\xa6</text>" : "</text>");
