@@ -163,6 +163,10 @@ TEST(svg_escapes_names_and_states_what_it_left_out)
 	CHECK(str_search(buf_view(&out), STR("work&lt;T&gt;")) < out.n);
 	CHECK(str_search(buf_view(&out), STR("&lt;&amp;&gt;")) < out.n);
 	CHECK(str_search(buf_view(&out), STR("work<T>")) == out.n);
+	CHECK(str_search(buf_view(&out), STR("nothing is left out")) < out.n);
+	buf_clear(&out);
+	w.min_share = 0.5;
+	CHECK_OK(svg_write(&w, &out));
 	CHECK(str_search(buf_view(&out), STR("too small to show")) < out.n);
 }
 
