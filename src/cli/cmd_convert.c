@@ -53,16 +53,9 @@ static void set_defaults(void *options)
 
 static int compression(const struct invocation *in, const struct convert_options *o, int *ret)
 {
-	struct str path = str_of(o->output.path);
-
 	if (o->gzip + o->zstd + o->plain > 1)
 		return complain_usage(in, "--gzip, --zstd and --no-compress exclude each other");
-	if (o->gzip || (!o->zstd && !o->plain && str_ends(path, STR(".gz"))))
-		*ret = 1;
-	else if (o->zstd || (!o->plain && str_ends(path, STR(".zst"))))
-		*ret = 2;
-	else
-		*ret = o->plain ? 0 : -1;
+	*ret = o->gzip ? 1 : o->zstd ? 2 : o->plain ? 0 : export_compression(o->output.path);
 	return EXIT_OK;
 }
 

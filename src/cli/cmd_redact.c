@@ -49,7 +49,7 @@ static void set_defaults(void *options)
 static int choose_target(const struct invocation *in, const struct redact_cli_options *o,
 			 const struct format **ret)
 {
-	if (!o->to && !format_by_path(str_of(o->output.path)))
+	if (!o->to && !export_format_of(o->output.path))
 		return EXIT_OK;
 	return export_format(in, o->to, o->output.path, ret);
 }
@@ -80,7 +80,8 @@ static enum err redact_all(const struct inputs *in, const struct redact_options 
 static int write_redacted(const struct redact_cli_options *o, const struct format *format,
 			  const struct redacted *r)
 {
-	struct writing w = {.list = &r->list, .type = -1, .compress = -1};
+	struct writing w = {
+		.list = &r->list, .type = -1, .compress = export_compression(o->output.path)};
 	int status = export_write(&o->common, &o->output, format, &w, NULL);
 
 	if (!status)

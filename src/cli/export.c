@@ -63,9 +63,9 @@ int export_write(const struct common_options *common, const struct sink_options 
 	return sink_save(to, &out);
 }
 
-/* x.folded.gz is folded, compressed. */
-static const struct format *format_of_path(struct str path)
+const struct format *export_format_of(const char *name)
 {
+	struct str path = str_of(name);
 	const struct format *f = format_by_path(path);
 
 	if (!f && str_ends(path, STR(".gz")))
@@ -73,6 +73,13 @@ static const struct format *format_of_path(struct str path)
 	if (!f && str_ends(path, STR(".zst")))
 		f = format_by_path(str_n(path.p, path.n - 4));
 	return f;
+}
+
+int export_compression(const char *name)
+{
+	struct str path = str_of(name);
+
+	return str_ends(path, STR(".gz")) ? 1 : str_ends(path, STR(".zst")) ? 2 : -1;
 }
 
 static int unknown_name(const struct invocation *in, const char *word)
@@ -92,7 +99,7 @@ static int unknown_name(const struct invocation *in, const char *word)
 int export_format(const struct invocation *in, const char *name, const char *path,
 		  const struct format **ret)
 {
-	const struct format *f = name ? format_by_name(str_of(name)) : format_of_path(str_of(path));
+	const struct format *f = name ? format_by_name(str_of(name)) : export_format_of(path);
 
 	if (!f && name)
 		return unknown_name(in, name);

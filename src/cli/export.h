@@ -11,6 +11,10 @@
 /* `w` without its notes and fault, which are used and released here. */
 int export_write(const struct common_options *common, const struct sink_options *to,
 		 const struct format *format, struct writing *w, size_t *ret_bytes);
+/* The format the name of a file says, also with .gz or .zst behind it; NULL when it says none. */
+const struct format *export_format_of(const char *path);
+/* What the name of a file says about compression, as in `struct writing`. */
+int export_compression(const char *path);
 /* The format a name or a path means, for writing; says what is wrong with either. */
 int export_format(const struct invocation *in, const char *name, const char *path,
 		  const struct format **ret);

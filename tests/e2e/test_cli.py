@@ -500,6 +500,18 @@ def show_says_what_looks_wrong():
 
 
 @test
+def redacted_files_are_what_their_names_say():
+    target = os.path.join(scratch(), "redacted.folded.gz")
+    vestal("redact", "-q", "-f", cpu(), "-o", target)
+    with gzip.open(target, "rt", encoding="utf-8") as file:
+        assert re.match(r".*;.* \d+$", file.readline().strip())
+    target = os.path.join(scratch(), "redacted.pb.zst")
+    vestal("redact", "-q", "-f", cpu(), "-o", target)
+    with open(target, "rb") as file:
+        assert file.read(4) == b"\x28\xb5\x2f\xfd"
+
+
+@test
 def redaction_leaves_no_trace_of_the_word():
     target = os.path.join(scratch(), "redacted.pb.gz")
     _, err = vestal("redact", "-f", "--pattern", "hunter2|hashLoop", "--strip-paths", cpu(), "-o",
