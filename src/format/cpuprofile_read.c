@@ -217,7 +217,7 @@ static enum err read_v8(struct str bytes, struct reading *out)
 
 	/* The older shape nests a node two levels deeper than its parent. */
 	json_init(&c.j, bytes, "cpuprofile", out->limits.max_depth * 2 + 16, out);
-	TRY(stack_nodes_init(&c.stacks));
+	TRY(stack_nodes_init(&c.stacks, out->dict->seed));
 	take_top_level(&c, out);
 	TRY(json_finish(&c.j));
 	if (!c.nodes.list.n)

@@ -380,7 +380,7 @@ static enum err take_stacks(struct fox_tables *t, struct json *j, const struct j
 enum err fox_tables_build(struct fox_tables *t, struct json *j, const struct fox_marks *marks,
 			  const uint32_t *mappings, size_t mapping_count, struct reading *out)
 {
-	TRY(stack_nodes_init(&t->stacks));
+	TRY(stack_nodes_init(&t->stacks, out->dict->seed));
 	if (marks->strings.p) {
 		TRY(fox_names_build(&t->own, j, marks, out));
 		t->names = &t->own;

@@ -91,7 +91,7 @@ enum err heapprofile_read(struct str bytes, struct reading *out)
 
 	/* A node is nested two levels deeper than its parent. */
 	json_init(&h.j, bytes, "heapprofile", out->limits.max_depth * 2 + 16, out);
-	TRY(stack_nodes_init(&h.stacks));
+	TRY(stack_nodes_init(&h.stacks, out->dict->seed));
 	take_top_level(&h, out);
 	TRY(json_finish(&h.j));
 	if (!h.nodes.list.n)

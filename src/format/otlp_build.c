@@ -229,7 +229,7 @@ static enum err build_group(struct otlp_builder *b, const struct otlp_scope *sco
 static enum err build_scope(struct otlp_builder *b, const struct otlp_scope *scope,
 			    uint32_t resource)
 {
-	struct otlp_grouping all = {.t = b->t, .profiles = scope->profiles};
+	struct otlp_grouping all = {.t = b->t, .seed = b->d->seed, .profiles = scope->profiles};
 	enum err e = ERR_OK;
 
 	all.next = mem_zalloc((size_t)scope->profiles.n + 1, sizeof(*all.next));

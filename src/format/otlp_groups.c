@@ -37,10 +37,11 @@ static bool profiles_join(const struct otlp_tables *t, const struct otlp_profile
 	return true;
 }
 
-static uint64_t profile_key(const struct otlp_tables *t, const struct otlp_profile *p)
+static uint64_t profile_key(const struct otlp_grouping *all, const struct otlp_profile *p)
 {
-	uint64_t hash =
-		hash_mix(p->time, p->duration) ^ hash_mix(p->samples.n, (uint64_t)p->period);
+	const struct otlp_tables *t = all->t;
+	uint64_t hash = hash_mix(p->time ^ all->seed, p->duration ^ all->seed) ^
+			hash_mix(p->samples.n, (uint64_t)p->period ^ all->seed);
 
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		const struct otlp_sample *s = &t->samples.v[p->samples.at + i];
@@ -75,7 +76,7 @@ static bool group_accepts(const struct otlp_grouping *all, const struct otlp_gro
 /* Only the newest group under a key may grow, so that the cost stays linear in the file. */
 enum err otlp_group_add(struct otlp_grouping *all, uint32_t index)
 {
-	uint64_t key = profile_key(all->t, &all->t->profiles.v[index]);
+	uint64_t key = profile_key(all, &all->t->profiles.v[index]);
 	struct otlp_group fresh = {.first = index, .last = index, .n = 1};
 	uint32_t place = map_get(&all->keys, key);
 

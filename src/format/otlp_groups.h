@@ -12,6 +12,7 @@ struct otlp_group {
 
 struct otlp_grouping {
 	const struct otlp_tables *t;
+	uint64_t seed; /* the dictionary's */
 	struct otlp_range profiles;
 	uint32_t *next; /* by profile, counted from the scope's first */
 	VEC(struct otlp_group) groups;

@@ -205,7 +205,7 @@ enum err scope_read_evented(struct scope *s, const struct scope_profile *p)
 
 	if (!p->events.p)
 		return json_fail_at(&s->j, p->offset, ERR_CORRUPT, "the profile has no \"events\"");
-	TRY(stack_nodes_init(&f.nodes));
+	TRY(stack_nodes_init(&f.nodes, s->out->dict->seed));
 	TRY(take_events(s, p, &f));
 	return stack_nodes_rows(&f.nodes, s->target->profile, s->labels, s->out);
 }

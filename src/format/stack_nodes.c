@@ -2,9 +2,9 @@
 
 #include "base/hash.h"
 
-enum err stack_nodes_init(struct stack_nodes *n)
+enum err stack_nodes_init(struct stack_nodes *n, uint64_t seed)
 {
-	*n = (struct stack_nodes){0};
+	*n = (struct stack_nodes){.seed = seed};
 	return vec_push(&n->list, (struct stack_node){0});
 }
 
@@ -30,7 +30,7 @@ enum err stack_nodes_add(struct stack_nodes *n, uint32_t parent, uint32_t frame,
 
 enum err stack_nodes_child(struct stack_nodes *n, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
-	uint64_t hash = hash_mix(parent, frame);
+	uint64_t hash = hash_mix(((uint64_t)parent << 32 | frame) ^ n->seed, n->seed);
 
 	MAP_PROBE(&n->children, hash, id)
 	{

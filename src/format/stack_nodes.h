@@ -25,10 +25,11 @@ struct stack_nodes {
 	struct map children; /* of nodes made by stack_nodes_child */
 	VEC(uint32_t) path;
 	uint64_t frames; /* of all stacks made so far */
+	uint64_t seed;
 };
 
-/* All zero, then: */
-enum err stack_nodes_init(struct stack_nodes *n) MUST_CHECK;
+/* The seed is the dictionary's. */
+enum err stack_nodes_init(struct stack_nodes *n, uint64_t seed) MUST_CHECK;
 void stack_nodes_release(struct stack_nodes *n);
 
 /* A new node. The parent may be a node that comes later (then call stack_nodes_check). */
