@@ -39,6 +39,12 @@ static void put_base64(struct buf *out, struct str bytes)
 	out->data[out->n] = '\0';
 }
 
+/* U+FFFE and U+FFFF, valid UTF-8 that XML forbids. */
+static bool is_noncharacter(struct str text)
+{
+	return str_starts(text, STR("\xef\xbf\xbe")) || str_starts(text, STR("\xef\xbf\xbf"));
+}
+
 void put_xml_text(struct buf *out, struct str text)
 {
 	while (text.n) {
@@ -53,7 +59,7 @@ void put_xml_text(struct buf *out, struct str text)
 			buf_text(out, "&amp;");
 		else if (c == '"')
 			buf_text(out, "&quot;");
-		else if (!n || (c < 0x20 && c != '\t'))
+		else if (!n || (c < 0x20 && c != '\t') || is_noncharacter(text))
 			buf_text(out, "\xef\xbf\xbd");
 		else
 			buf_append(out, text.p, n);

@@ -26,11 +26,6 @@ uint64_t content_mapping(const struct mapping *m, uint64_t file, uint64_t build_
 	return hash_mix(place, ids);
 }
 
-uint64_t frame_hash(const struct dict *d, uint32_t frame)
-{
-	return d->frames.hash.v[frame];
-}
-
 uint64_t stack_hash(const struct dict *d, uint32_t stack)
 {
 	return d->stacks.entries.v[stack].hash;

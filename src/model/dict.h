@@ -181,8 +181,7 @@ void label_value(const struct dict *d, const struct label *l, struct buf *out);
 /* What to call a frame in a table: its function, or module+offset, or the bare address. */
 void frame_label(const struct dict *d, uint32_t frame, struct buf *out);
 
-/* Identities: equal content and seed give equal hashes in any dictionary. */
-uint64_t frame_hash(const struct dict *d, uint32_t frame);
+/* Its identity: equal content and seed give equal hashes in any dictionary. */
 uint64_t stack_hash(const struct dict *d, uint32_t stack);
 
 /*

@@ -170,6 +170,14 @@ TEST(svg_escapes_names_and_states_what_it_left_out)
 	CHECK(str_search(buf_view(&out), STR("too small to show")) < out.n);
 }
 
+TEST(xml_text_has_only_characters_of_xml)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(1 << 10);
+
+	put_xml_text(&out, STR("a\x01 \xff \xef\xbf\xbf \xef\xbf\xbd \xc3\xa9"));
+	CHECK_STR(buf_view(&out), "a\xef\xbf\xbd \xef\xbf\xbd \xef\xbf\xbd \xef\xbf\xbd \xc3\xa9");
+}
+
 static enum err encode_all(const struct profile_list *list)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(1 << 20);
