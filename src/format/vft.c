@@ -187,13 +187,23 @@ static void put_u32(struct buf *b, uint32_t v)
 	buf_append(b, &v, 4);
 }
 
-/* A picture has no room for negative values (a subtracted profile): they are drawn as nothing. */
+/* A picture has no room for negative values (a subtracted profile): they are drawn as nothing, and
+ * the page says so. */
+static void note_negative_values(struct vft_encoder *e)
+{
+	const struct tree *t = &e->picture.tree;
+
+	for (size_t i = 0; i < t->nodes.n * e->picture.column_count; i++) {
+		if (t->self[i] < 0) {
+			notes_add(&e->in->notes, "negative values are not drawn");
+			return;
+		}
+	}
+}
+
 static void put_value(struct vft_encoder *e, double v)
 {
-	if (v < 0) {
-		v = 0;
-		notes_add(&e->in->notes, "negative values are not drawn");
-	}
+	v = v > 0 ? v : 0;
 	buf_append(e->out, &v, 8);
 }
 
@@ -349,6 +359,7 @@ static enum err encode_sections(struct vft_encoder *e)
 
 		TRY(add_frame(e, top->rows[i].frame, &frame));
 	}
+	note_negative_values(e);
 	put_meta(e, &meta);
 	TRY(buf_error(&meta));
 	buf_text(e->out, "VFT1");

@@ -221,3 +221,21 @@ TEST(module_is_the_package_where_everything_is_one_binary)
 	CHECK_OK(dict_frame(&d, &frame, &id));
 	CHECK_STR(frame_module(&d, id), "libssl.so.3");
 }
+
+TEST(negative_values_are_not_drawn_and_the_page_says_so)
+{
+	CLEANUP(dict_release) struct dict d = {0};
+	CLEANUP(profile_list_release) struct profile_list list = {0};
+	CLEANUP(buf_release) struct buf out = BUF_INIT(1 << 20);
+	struct writing w = {.list = &list, .type = -1};
+	struct sections s;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(make_profile(&d, &list, -1));
+	CHECK_OK(vft_encode(&w, &out));
+	s = parse(&out);
+	for (uint32_t i = 0; i < s.counts[0] * s.counts[4]; i++)
+		CHECK(s.self[i] >= 0);
+	CHECK(str_search(s.meta, STR("negative values are not drawn")) < s.meta.n);
+	notes_release(&w.notes);
+}
