@@ -42,18 +42,18 @@ static void work(void *context)
 	struct readahead_slot slot;
 
 	mutex_lock(&r->lock);
-	while (!r->stop && r->next_read < r->names->n) {
-		size_t index = r->next_read;
+	while (!r->stop && r->next_claim < r->names->n) {
+		size_t index = r->next_claim;
 
 		if (index >= r->next_take + READAHEAD_SLOTS) {
 			cond_wait(&r->changed, &r->lock);
 			continue;
 		}
+		r->next_claim++;
 		mutex_unlock(&r->lock);
 		fill(r, r->names->v[index], &slot);
 		mutex_lock(&r->lock);
 		r->slots[index % READAHEAD_SLOTS] = slot;
-		r->next_read++;
 		cond_broadcast(&r->changed);
 	}
 	mutex_unlock(&r->lock);
@@ -63,7 +63,7 @@ void readahead_start(struct readahead *r, const struct text_list *names, size_t 
 		     size_t max_bytes)
 {
 	*r = (struct readahead){
-		.names = names, .max_bytes = max_bytes, .next_read = first, .next_take = first};
+		.names = names, .max_bytes = max_bytes, .next_claim = first, .next_take = first};
 	mutex_init(&r->lock);
 	cond_init(&r->changed);
 	/* Without a second thread everything still works, only slower. */
@@ -79,10 +79,16 @@ bool readahead_take(struct readahead *r, size_t index, struct readahead_slot *re
 	if (r->stop)
 		return false;
 	mutex_lock(&r->lock);
-	while (!slot->filled)
-		cond_wait(&r->changed, &r->lock);
-	*ret = *slot;
-	*slot = (struct readahead_slot){0};
+	if (index == r->next_claim) {
+		/* Instead of waiting for the other thread, help it. */
+		*ret = (struct readahead_slot){0};
+		r->next_claim++;
+	} else {
+		while (!slot->filled)
+			cond_wait(&r->changed, &r->lock);
+		*ret = *slot;
+		*slot = (struct readahead_slot){0};
+	}
 	r->next_take = index + 1;
 	cond_broadcast(&r->changed);
 	mutex_unlock(&r->lock);

@@ -27,7 +27,8 @@ struct readahead {
 	struct thread worker;
 	struct mutex lock;
 	struct cond changed;
-	size_t next_read, next_take; /* indices into names; at most READAHEAD_SLOTS apart */
+	size_t next_claim; /* index into names: nobody has begun to read this one or later ones */
+	size_t next_take;  /* at most READAHEAD_SLOTS behind next_claim */
 	bool stop;
 	struct readahead_slot slots[READAHEAD_SLOTS];
 };
@@ -35,6 +36,7 @@ struct readahead {
 /* Begins with names[first]. Few names, one processor: then nothing is read ahead. */
 void readahead_start(struct readahead *r, const struct text_list *names, size_t first,
 		     size_t max_bytes);
-/* Takes file `index`, waiting for it; indices come in order. False: read it yourself. */
+/* Takes file `index`, waiting while it is being read; indices come in order. False: read it
+ * yourself, because it failed, or because the other thread has not begun it yet. */
 bool readahead_take(struct readahead *r, size_t index, struct readahead_slot *ret);
 void readahead_stop(struct readahead *r);

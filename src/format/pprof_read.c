@@ -4,6 +4,8 @@
 #include "format/formats_internal.h"
 #include "format/pprof.h"
 
+#define SNIFF_ENTRIES 1000
+
 /* How sure we are that these bytes are a Profile: its fields with their wire types, and a
  * string table whose first entry is empty. */
 int pprof_sniff(struct str head)
@@ -12,7 +14,7 @@ int pprof_sniff(struct str head)
 	unsigned known = 0, strings = 0;
 	bool first_empty = false, typed = false;
 
-	while (pb_next(&c) && known < 10000) {
+	while (known < SNIFF_ENTRIES && pb_next(&c)) {
 		bool number = c.field == PPROF_DROP_FRAMES || c.field == PPROF_KEEP_FRAMES ||
 			      c.field == PPROF_TIME_NANOS || c.field == PPROF_DURATION_NANOS ||
 			      c.field == PPROF_PERIOD || c.field == PPROF_DEFAULT_SAMPLE_TYPE ||
@@ -38,6 +40,9 @@ int pprof_sniff(struct str head)
 		return typed && known > 3 ? 40 : 0;
 	if (strings)
 		return first_empty ? 90 : 60;
+	/* Strings come last: of a large file only the beginning was seen. */
+	if (known == SNIFF_ENTRIES)
+		return typed ? 85 : 50;
 	return known > 1 ? 30 : 10;
 }
 
