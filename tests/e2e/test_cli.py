@@ -423,8 +423,10 @@ def an_interrupt_leaves_nothing_and_gives_130():
         send(request, b"")
 
     with Server(slow) as server:
+        # A job in the background ignores SIGINT, and so would the child.
         child = subprocess.Popen([VESTAL, "flame", server.url + "/x", "-o", "out.html"], cwd=work,
-                                 stderr=subprocess.PIPE)
+                                 stderr=subprocess.PIPE,
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         assert started.wait(60)
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=60)
