@@ -10,15 +10,19 @@
  *	types.h    the table of profile types and units
  *	redact.h   what must not leave the host
  *	pattern.h  regular expressions
+ *	linear_regex.h  regular expressions of strangers
+ *	series.h   a profile with its address; spans
  */
 #pragma once
 
 #include "model/diff.h"
 #include "model/dict.h"
+#include "model/linear_regex.h"
 #include "model/ops.h"
 #include "model/pattern.h"
 #include "model/profile.h"
 #include "model/redact.h"
+#include "model/series.h"
 #include "model/top.h"
 #include "model/tree.h"
 #include "model/types.h"

@@ -1,0 +1,280 @@
+/*
+ * The store: keeps profiles, answers questions. Other folders include this header only.
+ *
+ * Behind it is a table of functions per engine: embedded (SQLite, one file a day) and in memory.
+ * Engines answer questions and never hand out chunks; dense ids never cross this interface, only
+ * text and content hashes over dictionaries that the caller sees. The tenant comes first in every
+ * call and keeps data fully apart.
+ *
+ * Words. A *series* is a set of labels (service_name among them) that names where profiles come
+ * from. A *type* is Pyroscope's five-part id, "process_cpu:cpu:nanoseconds:cpu:nanoseconds". A row
+ * of a profile may carry *sample labels* (thread, endpoint …) and a *link* (trace, span); selectors
+ * and group-by work on labels of both kinds, and a series' label wins over a sample's.
+ *
+ * All functions may be called from any thread, except that a batch belongs to one thread at a time.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "model/model.h"
+
+struct store;
+
+/* ------------------------------------------------------------------ opening */
+
+struct store_limits {
+	uint32_t max_series; /* of a tenant and day */
+	uint32_t max_labels; /* of a series */
+	uint32_t max_label_name, max_label_value;
+	uint32_t max_depth;  /* deeper stacks keep the root side; the rest is counted */
+	uint64_t max_stacks; /* of a service and day */
+	int64_t max_age_ns, max_ahead_ns; /* older or newer profiles are refused, with the reason */
+	uint64_t max_spans_per_day;	  /* of traces */
+};
+
+struct store_options {
+	const char *directory; /* NULL = in memory */
+	struct store_limits limits;
+	int64_t retention_ns;	   /* 0 = for ever */
+	int64_t span_retention_ns; /* of traces */
+	uint64_t max_size;	   /* bytes on disk, 0 = no limit: oldest data goes first */
+	/* Per service: (service, retention_ns). */
+	const struct service_retention {
+		struct str service;
+		int64_t retention_ns;
+	} * overrides;
+	size_t override_count;
+	int64_t (*now_ns)(void); /* wall clock; NULL = the real one (tests move it) */
+};
+extern const struct store_options store_options_default;
+
+/* Creates the directory when it is missing. Refuses a directory that another process has open
+ * (naming its pid), and one of a newer format version. */
+enum err store_open(const struct store_options *options, struct store **ret,
+		    struct fault *fault) MUST_CHECK;
+/* Waits for commits under way. */
+void store_close(struct store *s);
+/* The seed of all content hashes: dictionaries given to store_batch_add must be made with it. */
+uint64_t store_seed(const struct store *s);
+
+/* ------------------------------------------------------------------ writing */
+
+/*
+ * A batch is what one request brings: all of it becomes durable, or none.
+ *
+ *	store_batch_new(store, tenant, &batch, fault)
+ *	store_batch_service(batch, service, &dict)	 fast path: decode straight into the
+ *	format_read(… dict …)				 service's dictionary, which is locked
+ *	store_batch_add(batch, &profile, fault)		 … or add profiles over any dictionary
+ *	store_batch_commit(batch, done, context)	 `done` is called when it is durable
+ */
+struct store_batch;
+
+enum err store_batch_new(struct store *s, struct str tenant, struct store_batch **ret,
+			 struct fault *fault) MUST_CHECK;
+/* Locks today's dictionary of the service until the next call on this batch with another service,
+ * or its commit. What is interned there stays, even if decoding then fails. */
+enum err store_batch_service(struct store_batch *b, struct str service, struct dict **ret_dict,
+			     struct fault *fault) MUST_CHECK;
+enum err store_batch_add(struct store_batch *b, const struct series_profile *p,
+			 struct fault *fault) MUST_CHECK;
+/* How many stacks were cut at max_depth, for the answer to the client. */
+uint64_t store_batch_cut_stacks(const struct store_batch *b);
+
+enum err store_batch_span(struct store_batch *b, const struct span *span,
+			  struct fault *fault) MUST_CHECK;
+
+/*
+ * Hands the batch over; `done` is called exactly once, from another thread or before this returns,
+ * with ERR_OK when everything is durable. An empty batch succeeds at once.
+ */
+void store_batch_commit(struct store_batch *b,
+			void (*done)(void *context, enum err error, const struct fault *fault),
+			void *context);
+/* Throws a batch away; NULL is fine. */
+void store_batch_abandon(struct store_batch *b);
+
+/* ------------------------------------------------------------------ asking */
+
+enum match_op { MATCH_EQUAL, MATCH_NOT_EQUAL, MATCH_REGEX, MATCH_NOT_REGEX };
+
+/* A label that is absent counts as empty, as in Prometheus. */
+struct matcher {
+	struct str name;
+	enum match_op op;
+	struct str value;
+	/* For the two regex ops: anchored, matched in linear time. */
+	const struct linear_regex *regex;
+};
+
+struct selection {
+	const struct matcher *matchers; /* all must hold; __profile_type__ and __name__ work too */
+	size_t matcher_count;
+	struct str type; /* five-part id; empty where a question does not need one */
+	int64_t from_ns, until_ns;
+	/* Only rows linked to one of these; zero trace or span part = not looked at. */
+	const struct link *links;
+	size_t link_count;
+};
+
+/* How much a question may cost, and whether anybody still wants the answer. */
+struct ask {
+	atomic_bool *cancelled; /* or NULL */
+	size_t max_memory;	/* bytes for the answer and what it takes; 0 = 256 MiB */
+	struct fault *fault;	/* or NULL */
+	/* Filled: what was read. */
+	uint64_t chunks, blocks, rollups, rows, bytes;
+};
+
+/* Merges everything selected into `dst` (initialised over a dictionary of the store's seed): one
+ * column, sums as sums, gauges as mean over time within a series, then summed over series. With
+ * `group_by`, rows carry those labels as their label set. Times and links are dropped. */
+enum err store_merge(struct store *s, struct str tenant, const struct selection *selection,
+		     const struct str *group_by, size_t group_count, struct ask *ask,
+		     struct profile *dst) MUST_CHECK;
+
+struct point {
+	int64_t time_ns;
+	double value;
+};
+struct series_points {
+	const struct label_pair *labels; /* the group */
+	size_t label_count;
+	struct point *points; /* one per bucket from..until, NAN where nothing was measured */
+	size_t n;
+};
+struct series_question {
+	const struct str *group_by;
+	size_t group_count;
+	int64_t step_ns; /* buckets are aligned to it; at most 11,000 of them */
+	bool average;	 /* else the type's own habit: sums summed, gauges averaged */
+	bool force_sum;
+	/* Only stacks that contain these functions, root first as a path; empty = all. */
+	const struct str *call_site;
+	size_t call_site_count;
+	struct str function; /* value of this function over time; empty = of everything */
+	bool function_self;  /* its own, not with what it calls */
+	uint32_t limit;	     /* series in the answer, largest first; 0 = all */
+};
+struct series_answer {
+	struct arena arena; /* holds all of it */
+	struct series_points *series;
+	size_t n;
+};
+enum err store_series(struct store *s, struct str tenant, const struct selection *selection,
+		      const struct series_question *question, struct ask *ask,
+		      struct series_answer *ret) MUST_CHECK;
+
+/* Sums of value in cells of (time, position within the second): from per-sample times where rows
+ * have them, else all of a profile at its start. */
+struct heatmap_answer {
+	size_t columns, rows;
+	double *cells;	  /* [column * rows + row] */
+	uint64_t untimed; /* rows without a time of their own */
+};
+enum err store_heatmap(struct store *s, struct str tenant, const struct selection *selection,
+		       int64_t column_ns, int64_t row_ns, struct ask *ask,
+		       struct heatmap_answer *ret) MUST_CHECK;
+/* Individual profiles or spans with their value, for heat maps of values and exemplars. */
+struct exemplar {
+	int64_t time_ns;
+	double value;
+	struct link link; /* zero when a whole profile is meant */
+	uint64_t profile; /* id of the profile, for `store_profile_by_id` */
+	const struct label_pair *labels;
+	size_t label_count;
+};
+struct exemplar_answer {
+	struct arena arena;
+	struct exemplar *v;
+	size_t n;
+};
+enum err store_exemplars(struct store *s, struct str tenant, const struct selection *selection,
+			 bool by_span, uint32_t limit, struct ask *ask,
+			 struct exemplar_answer *ret) MUST_CHECK;
+
+struct text_answer {
+	struct arena arena;
+	struct str *v; /* sorted, distinct */
+	size_t n;
+	bool more; /* cut at `limit` */
+};
+enum err store_label_names(struct store *s, struct str tenant, const struct selection *selection,
+			   struct ask *ask, struct text_answer *ret) MUST_CHECK;
+enum err store_label_values(struct store *s, struct str tenant, struct str name,
+			    const struct selection *selection, size_t limit, struct ask *ask,
+			    struct text_answer *ret) MUST_CHECK;
+enum err store_types(struct store *s, struct str tenant, const struct selection *selection,
+		     struct ask *ask, struct text_answer *ret) MUST_CHECK;
+struct label_set_answer {
+	struct arena arena;
+	struct label_group {
+		struct label_pair *labels;
+		size_t n;
+	} * v;
+	size_t n;
+};
+/* The distinct label sets of selected series, reduced to `names` (all when there are none);
+ * __profile_type__ may be among them. */
+enum err store_label_sets(struct store *s, struct str tenant, const struct selection *selection,
+			  const struct str *names, size_t name_count, struct ask *ask,
+			  struct label_set_answer *ret) MUST_CHECK;
+
+/* Spans of traces, newest first. */
+struct span_question {
+	struct str service, operation; /* empty = any */
+	int64_t from_ns, until_ns, min_duration_ns;
+	const uint8_t *trace_id; /* 16 bytes, or NULL */
+	size_t limit;
+};
+struct span_answer {
+	struct arena arena;
+	struct span *v;
+	size_t n;
+};
+enum err store_spans(struct store *s, struct str tenant, const struct span_question *question,
+		     struct ask *ask, struct span_answer *ret) MUST_CHECK;
+
+/* ------------------------------------------------------------------ keeping */
+
+struct store_stats {
+	uint64_t profiles, rows, series, services, spans; /* of the tenant */
+	int64_t oldest_ns, newest_ns;			  /* 0 = nothing stored */
+	uint64_t disk_bytes, dictionary_bytes;		  /* of the tenant */
+	/* Of the whole store. */
+	uint64_t commits, queued_batches, fresh_chunks, blocks, rollups;
+	int64_t compaction_lag_ns; /* age of the oldest chunk that should be in a block */
+	uint64_t refused[ERR_COUNT_];
+	bool full; /* the disk is full: writes are refused, questions answered */
+};
+enum err store_stats(struct store *s, struct str tenant, struct store_stats *ret) MUST_CHECK;
+enum err store_tenants(struct store *s, struct text_answer *ret) MUST_CHECK;
+
+/* Deletes what is selected (type empty = all types), dictionary included; frees the disk space. */
+enum err store_delete(struct store *s, struct str tenant, const struct selection *selection,
+		      struct ask *ask, uint64_t *ret_profiles) MUST_CHECK;
+/* A consistent copy of the whole store into a new directory, while it runs. */
+enum err store_backup(struct store *s, const char *destination, struct fault *fault) MUST_CHECK;
+/* Compaction and retention as far as they are due; the engine does so by itself in the background,
+ * this waits for it (tests, `vestal check`). `all` also takes what is not ten minutes old. */
+enum err store_settle(struct store *s, bool all, struct fault *fault) MUST_CHECK;
+/* Verifies every checksum of a directory that no server has open; problems go to `each`. */
+enum err store_check(const char *directory, void (*each)(void *context, const char *problem),
+		     void *context, uint64_t *ret_checked, struct fault *fault) MUST_CHECK;
+
+/* Small named values of a tenant (settings, saved filters). A value of p == NULL deletes. */
+enum err store_setting_set(struct store *s, struct str tenant, struct str name,
+			   struct str value) MUST_CHECK;
+struct setting {
+	struct str name, value;
+	int64_t modified_ns;
+};
+struct setting_answer {
+	struct arena arena;
+	struct setting *v;
+	size_t n;
+};
+enum err store_settings(struct store *s, struct str tenant, struct setting_answer *ret) MUST_CHECK;
