@@ -22,7 +22,7 @@ struct series_profile {
 };
 
 /* A span of a trace, as OTLP brings it. */
-struct span {
+struct trace_span {
 	uint8_t trace_id[16];
 	uint8_t span_id[8], parent_id[8];
 	uint32_t kind, status; /* OTLP's numbers */

@@ -20,7 +20,7 @@ struct sink {
 	enum err (*dictionary)(void *context, struct str service, struct dict **ret,
 			       struct fault *fault);
 	enum err (*profile)(void *context, const struct series_profile *p, struct fault *fault);
-	enum err (*span)(void *context, const struct span *span, struct fault *fault);
+	enum err (*span)(void *context, const struct trace_span *span, struct fault *fault);
 };
 
 struct receive_limits {

@@ -84,7 +84,7 @@ enum err store_batch_add(struct store_batch *b, const struct series_profile *p,
 /* How many stacks were cut at max_depth, for the answer to the client. */
 uint64_t store_batch_cut_stacks(const struct store_batch *b);
 
-enum err store_batch_span(struct store_batch *b, const struct span *span,
+enum err store_batch_span(struct store_batch *b, const struct trace_span *span,
 			  struct fault *fault) MUST_CHECK;
 
 /*
@@ -232,7 +232,7 @@ struct span_question {
 };
 struct span_answer {
 	struct arena arena;
-	struct span *v;
+	struct trace_span *v;
 	size_t n;
 };
 enum err store_spans(struct store *s, struct str tenant, const struct span_question *question,
