@@ -80,6 +80,7 @@ int status_of(enum err e)
 		return EXIT_USAGE;
 	case ERR_NOT_FOUND:
 	case ERR_NO_PERMISSION:
+	case ERR_UNAUTHENTICATED:
 	case ERR_IO:
 		return EXIT_NO_INPUT;
 	case ERR_EXISTS:
@@ -88,6 +89,8 @@ int status_of(enum err e)
 		return EXIT_IO;
 	case ERR_NETWORK:
 	case ERR_TIMEOUT:
+	case ERR_BUSY:
+	case ERR_UNAVAILABLE:
 		return EXIT_UNAVAILABLE;
 	case ERR_CANCELLED:
 		return EXIT_INTERRUPTED;

@@ -1,5 +1,5 @@
 /*
- * Bytes <-> model. Other folders include this header only.
+ * Bytes <-> model. Other folders include this header only; with it comes the protobuf cursor.
  *
  * Every format is one row of the table in format.c: a name, how to recognise it, how to read it,
  * how to write it. Readers take bytes that are already decompressed; format_read does that, with
@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "format/protobuf.h"
 #include "model/model.h"
 
 enum format_id {

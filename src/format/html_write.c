@@ -1,6 +1,7 @@
 /*
  * The flame graph as one HTML file: the page built from web/, with the profile put in.
  */
+#include "base/base64.h"
 #include "format/flame_template.h"
 #include "format/formats_internal.h"
 #include "format/vft.h"
@@ -8,36 +9,6 @@
 #define DATA_MARK  "<!--VESTAL-DATA-->"
 #define TITLE_MARK "<!--VESTAL-TITLE-->"
 #define DATA_OPEN  "<script type=\"application/octet-stream\" id=\"vestal-data\">"
-
-static void put_base64(struct buf *out, struct str bytes)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *p = (const unsigned char *)bytes.p;
-	char *at = buf_reserve(out, (bytes.n + 2) / 3 * 4);
-	size_t i;
-
-	if (!at)
-		return;
-	for (i = 0; i + 2 < bytes.n; i += 3) {
-		uint32_t v = (uint32_t)p[i] << 16 | (uint32_t)p[i + 1] << 8 | p[i + 2];
-
-		*at++ = digits[v >> 18];
-		*at++ = digits[v >> 12 & 63];
-		*at++ = digits[v >> 6 & 63];
-		*at++ = digits[v & 63];
-	}
-	if (i < bytes.n) {
-		uint32_t v = (uint32_t)p[i] << 16 | (i + 1 < bytes.n ? (uint32_t)p[i + 1] << 8 : 0);
-
-		*at++ = digits[v >> 18];
-		*at++ = digits[v >> 12 & 63];
-		*at++ = i + 1 < bytes.n ? digits[v >> 6 & 63] : '=';
-		*at++ = '=';
-	}
-	out->n += (bytes.n + 2) / 3 * 4;
-	out->data[out->n] = '\0';
-}
 
 /* U+FFFE and U+FFFF, valid UTF-8 that XML forbids. */
 static bool is_noncharacter(struct str text)
@@ -75,7 +46,7 @@ static enum err put_data(struct writing *in, struct buf *out)
 	TRY(vft_encode(in, &tree));
 	TRY(compress_gzip(buf_view(&tree), 9, &packed));
 	buf_text(out, DATA_OPEN);
-	put_base64(out, buf_view(&packed));
+	base64_put(out, buf_view(&packed), true);
 	buf_text(out, "</script>");
 	return buf_error(out);
 }

@@ -3,6 +3,7 @@
  */
 #include <math.h>
 
+#include "base/base64.h"
 #include "format/otlp_json.h"
 
 bool otlp_key_is(struct str key, const char *snake)
@@ -85,45 +86,6 @@ void otlp_take_u32(struct otlp_json *r, uint32_t *ret)
 void otlp_take_string(struct otlp_json *r, struct str *ret)
 {
 	json_string_keep(&r->j, &r->t->arena, ret);
-}
-
-static int base64_digit(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	if (c == '+' || c == '-')
-		return 62;
-	return c == '/' || c == '_' ? 63 : -1;
-}
-
-/* Standard or URL alphabet, padded or not; false when it is neither. */
-static bool base64_decode(struct str text, uint8_t *out, size_t *ret_n)
-{
-	uint32_t bits = 0, have = 0;
-	size_t n = 0;
-
-	for (int i = 0; i < 2 && text.n && text.p[text.n - 1] == '='; i++)
-		text.n--;
-	if (text.n % 4 == 1)
-		return false;
-	for (size_t i = 0; i < text.n; i++) {
-		int digit = base64_digit(text.p[i]);
-
-		if (digit < 0)
-			return false;
-		bits = bits << 6 | (uint32_t)digit;
-		have += 6;
-		if (have >= 8) {
-			have -= 8;
-			out[n++] = (uint8_t)(bits >> have);
-		}
-	}
-	*ret_n = n;
-	return true;
 }
 
 static bool hex_decode(struct str text, uint8_t *out)

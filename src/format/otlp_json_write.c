@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "base/base64.h"
 #include "base/jsonout.h"
 #include "format/formats_internal.h"
 #include "format/otlp_tables.h"
@@ -53,22 +54,9 @@ static void put_hex(struct jsonout *o, const char *key, struct str bytes)
 
 static void put_base64(struct jsonout *o, const char *key, struct str bytes)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint8_t *p = (const uint8_t *)bytes.p;
-
 	jsonout_key(o, str_of(key));
 	jsonout_raw(o, STR("\""));
-	for (size_t i = 0; i < bytes.n; i += 3) {
-		size_t left = bytes.n - i;
-		uint32_t bits = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
-				(left > 2 ? p[i + 2] : 0);
-		char text[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
-				left > 1 ? digits[bits >> 6 & 63] : '=',
-				left > 2 ? digits[bits & 63] : '='};
-
-		buf_append(o->b, text, 4);
-	}
+	base64_put(o->b, bytes, true);
 	buf_byte(o->b, '"');
 }
 
