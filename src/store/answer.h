@@ -1,0 +1,119 @@
+/*
+ * Private to src/store: the questions of store.h answered over whatever an engine has: it shows its
+ * partitions, and of a partition the chunks of a time range (single ones, of blocks, or of
+ * roll-ups). Which series match is decided once per partition, labels of samples once per label
+ * set, links once per chunk.
+ */
+#pragma once
+
+#include "store/block.h"
+#include "store/partition.h"
+
+enum chunk_origin { ORIGIN_CHUNK, ORIGIN_BLOCK, ORIGIN_ROLLUP };
+
+/* What a question wants of one partition. Profiles belong to the range by the time they start. */
+struct scan {
+	int64_t from_ns, until_ns;
+	/* Bit per series; an engine may skip others, and need not. NULL = all. */
+	const uint64_t *series;
+	uint32_t series_count;
+	/* Bit per type, likewise. */
+	const uint64_t *types;
+	uint32_t type_count;
+	/* When links are asked for: blocks whose filter says no may be skipped. */
+	const struct link *links;
+	size_t link_count;
+	/* Roll-ups that lie wholly in the range may be shown instead of what they sum up, if they
+	 * begin and end at multiples of this; 0 = never. */
+	int64_t rollup_ns;
+	struct ask *ask; /* count chunks, blocks, rollups, bytes; look at `cancelled` */
+	enum err (*each)(void *context, const struct chunk_view *v);
+	void *context;
+};
+
+struct source {
+	void *engine;
+	uint64_t seed;
+	/*
+	 * Calls `each` with every partition of the tenant that has data in the range and whose
+	 * service passes selection_takes_service, days in order, without its lock held. The
+	 * partition stays while `each` runs.
+	 */
+	enum err (*partitions)(void *engine, struct str tenant, const struct selection *selection,
+			       struct ask *ask,
+			       enum err (*each)(void *context, struct partition *p), void *context);
+	/* Calls scan->each, without the lock of the partition held. */
+	enum err (*scan)(void *engine, struct partition *p, const struct scan *scan);
+};
+
+/* Whether the matchers of service_name accept it: engines need not open other partitions. */
+enum err selection_takes_service(const struct selection *selection, struct str service,
+				 bool *ret) MUST_CHECK;
+/* Whether a question still runs; engines call it now and then. */
+static inline bool ask_cancelled(const struct ask *ask)
+{
+	return ask && ask->cancelled && atomic_load_explicit(ask->cancelled, memory_order_relaxed);
+}
+
+enum err answer_merge(const struct source *source, struct str tenant,
+		      const struct selection *selection, const struct str *group_by,
+		      size_t group_count, struct ask *ask, struct profile *dst) MUST_CHECK;
+enum err answer_series(const struct source *source, struct str tenant,
+		       const struct selection *selection, const struct series_question *question,
+		       struct ask *ask, struct series_answer *ret) MUST_CHECK;
+enum err answer_heatmap(const struct source *source, struct str tenant,
+			const struct selection *selection, int64_t column_ns, int64_t row_ns,
+			struct ask *ask, struct heatmap_answer *ret) MUST_CHECK;
+enum err answer_exemplars(const struct source *source, struct str tenant,
+			  const struct selection *selection, bool by_span, uint32_t limit,
+			  struct ask *ask, struct exemplar_answer *ret) MUST_CHECK;
+enum err answer_label_names(const struct source *source, struct str tenant,
+			    const struct selection *selection, struct ask *ask,
+			    struct text_answer *ret) MUST_CHECK;
+enum err answer_label_values(const struct source *source, struct str tenant, struct str name,
+			     const struct selection *selection, size_t limit, struct ask *ask,
+			     struct text_answer *ret) MUST_CHECK;
+enum err answer_types(const struct source *source, struct str tenant,
+		      const struct selection *selection, struct ask *ask,
+		      struct text_answer *ret) MUST_CHECK;
+enum err answer_label_sets(const struct source *source, struct str tenant,
+			   const struct selection *selection, const struct str *names,
+			   size_t name_count, struct ask *ask,
+			   struct label_set_answer *ret) MUST_CHECK;
+
+/* ------------------------------------------------------------------ selecting in a partition */
+
+#define MATCHERS_MAX 64
+
+/*
+ * A selection applied to one partition. Bits of `series` and `types` say what may match; a series
+ * whose `open` is not 0 has matchers that only the labels of its rows can decide.
+ */
+struct choice {
+	struct arena arena;
+	const struct selection *selection;
+	uint64_t *series, *types;
+	uint64_t *open; /* per series: matchers not decided by the series */
+	uint32_t series_count, type_count;
+	uint32_t matching_series, matching_types;
+	bool all_series; /* every series matches, nothing is left open */
+	/* Per label set, made when asked: the matchers it satisfies. */
+	struct map set_index;
+	VEC(uint64_t) set_masks;
+};
+
+/* With the partition's lock held. */
+enum err choice_init(struct choice *c, const struct partition *p,
+		     const struct selection *selection) MUST_CHECK;
+void choice_release(struct choice *c);
+static inline bool choice_has_series(const struct choice *c, uint32_t series)
+{
+	return series < c->series_count && c->series[series / 64] >> (series % 64) & 1;
+}
+static inline bool choice_has_type(const struct choice *c, uint32_t type)
+{
+	return type < c->type_count && c->types[type / 64] >> (type % 64) & 1;
+}
+/* Whether rows of this series with this label set match; takes the lock when the set is new. */
+enum err choice_takes_labels(struct choice *c, struct partition *p, uint32_t series,
+			     uint32_t label_set, bool *ret) MUST_CHECK;

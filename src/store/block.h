@@ -1,0 +1,57 @@
+/*
+ * Private to src/store: many chunks of one partition in one blob; ten minutes or an hour of a
+ * service, or a roll-up.
+ *
+ * A block is a directory of chunk heads and *segments*: chunks of the same types and series stand
+ * side by side, the streams of about 64 KiB of rows are concatenated stream by stream, and each is
+ * a zstd frame. A question of one series or type decompresses the segments and streams it needs.
+ * Since chunks are not decoded to make a block, compaction costs little, and an hour is made from
+ * blocks of ten minutes the same way.
+ *
+ *	0  u8   version
+ *	1  u8   0
+ *	2  u32  checksum of all that follows
+ *	6  head first and last time, chunks, rows, Bloom filter bytes, directory bytes (plain,
+ *packed), segments × streams × (plain, packed) Bloom filter of the span ids of all links directory,
+ *zstd: per chunk its segment and its head as in chunk.h streams of segment 0, 1, …
+ */
+#pragma once
+
+#include "store/chunk.h"
+
+#define BLOCK_VERSION 1
+
+struct block {
+	struct arena arena;
+	int64_t first_ns, last_ns;
+	uint64_t rows;
+	struct chunk_view *chunks; /* by (types, series, time) */
+	size_t n;
+	struct str bloom;
+	struct block_segment *segments;
+	size_t segment_count;
+};
+
+/* Parses and verifies; `bytes` must live as long as the block. A released or zero block is fine to
+ * release. `max_memory` bounds what the block may allocate, decompressed streams included. */
+enum err block_open(struct str bytes, size_t max_memory, struct block *ret) MUST_CHECK;
+void block_release(struct block *b);
+/* False when certainly no row is linked to one of these. Cheap: no directory is read. */
+enum err block_may_link(struct str bytes, const struct link *links, size_t n, bool *ret) MUST_CHECK;
+
+/* Appends a block of these chunks, in whatever order they come. The array is sorted. */
+enum err block_encode(struct chunk_view **chunks, size_t n, struct buf *out) MUST_CHECK;
+
+/*
+ * A roll-up is a block with a chunk per type: stack -> sum over all profiles, without series,
+ * labels, links and times. Gauges have a chunk per type and series, because the mean over time
+ * must be taken inside a series: its `profiles` says how many were summed.
+ */
+struct rollup;
+enum err rollup_new(int64_t time_ns, int64_t duration_ns, struct rollup **ret) MUST_CHECK;
+void rollup_free(struct rollup *r);
+/* `gauge[type]` for all types of the partition, `stack_count` of its dictionary. A view may itself
+ * be of a roll-up: a day is made from hours. */
+enum err rollup_add(struct rollup *r, const struct chunk_view *v, const bool *gauge,
+		    uint32_t type_count, uint32_t stack_count) MUST_CHECK;
+enum err rollup_finish(struct rollup *r, struct buf *out) MUST_CHECK;

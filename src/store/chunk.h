@@ -1,0 +1,147 @@
+/*
+ * Private to src/store: the columns of one profile as bytes, and back.
+ *
+ * A chunk holds rows (stack, label set, link, time?, one value per type). Rows are sorted by (label
+ * set, link, stack, time); equal ones are one row. What a row needs beyond its stack is written
+ *once per *group* of rows with the same label set and link; a profile without either is one group
+ * that takes no bytes. Ids are those of the partition (partition.h), except links: a chunk carries
+ * the links it uses, so that span ids do not pile up in a dictionary.
+ *
+ *	0  u8      version
+ *	1  u8      flags: CHUNK_GROUPS, CHUNK_TIMES, CHUNK_NEGATIVE
+ *	2  u32     checksum of all that follows
+ *	6  head    series + 1 (0 = of many), profiles, time, duration, rows, groups, links,
+ *	           columns × (type, stream, scale, total), sizes of streams
+ *	   streams one behind the other
+ *
+ * Streams (all numbers are varints unless said):
+ *	GROUPS   per group: label set, link (index into LINKS + 1), rows
+ *	TOKENS   one byte per row: 5 bits gap to the stack before (31 = see ESCAPES), 3 bits value
+ *	         of the first value stream minus 1 (7 = see ESCAPES); the gap starts anew in a group
+ *	ESCAPES  in order of rows: gap - 31, then the value in zigzag
+ *	TIMES    per row: nanoseconds since the start of the profile, zigzag
+ *	LINKS    24 bytes each
+ *	VALUES…  further value streams, zigzag
+ *
+ * A column is a stream times a scale: cpu = samples × period is two columns over one stream, and
+ * a column whose rows are all equal is a scale alone (STREAM_ONES). The total of every column
+ *stands in the head, so that a time line does not touch rows.
+ *
+ * Blocks and roll-ups (block.h) consist of the same heads and streams; a `chunk_view` is one chunk
+ * wherever it stands. Decoders check everything: bytes may come from a damaged disk.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "model/model.h"
+
+#define CHUNK_VERSION  1
+#define SERIES_MANY    UINT32_MAX /* a roll-up over series */
+#define CHUNK_MAX_ROWS (1u << 26)
+
+enum chunk_flags { CHUNK_GROUPS = 1, CHUNK_TIMES = 2, CHUNK_NEGATIVE = 4 };
+
+enum chunk_stream {
+	STREAM_GROUPS,
+	STREAM_TOKENS,
+	STREAM_ESCAPES,
+	STREAM_TIMES,
+	STREAM_LINKS,
+	STREAM_VALUES, /* and further ones: at most a stream per type */
+};
+#define CHUNK_MAX_STREAMS (STREAM_VALUES + PROFILE_MAX_TYPES)
+
+/* Which values a column multiplies. */
+enum { COLUMN_ONES, COLUMN_TOKENS, COLUMN_VALUES /* + n: stream STREAM_VALUES + n */ };
+
+struct chunk_column {
+	uint32_t type;	 /* of the partition */
+	uint32_t source; /* COLUMN_… */
+	int64_t scale;
+	int64_t total; /* stays at the ends of int64 */
+};
+
+struct chunk_head {
+	uint32_t series, profiles; /* profiles: 1, more in a roll-up */
+	int64_t time_ns, duration_ns;
+	uint32_t rows, groups, links;
+	uint32_t flags;
+	uint32_t column_count, stream_count;
+	const struct chunk_column *columns;
+};
+
+struct block_segment;
+
+/* A chunk that can be read. Streams of a block are decompressed when they are first asked for. */
+struct chunk_view {
+	struct chunk_head head;
+	const struct str *streams;     /* of a chunk of its own, or … */
+	struct block_segment *segment; /* … of a block: */
+	const uint32_t *at, *n;	       /* places in the segment's streams */
+};
+
+/* Parses and verifies. `arena` takes the columns' descriptions; `bytes` must live as long. */
+enum err chunk_open(struct str bytes, struct arena *arena, struct chunk_view *ret) MUST_CHECK;
+/* The column of a type, or NULL. */
+const struct chunk_column *chunk_find(const struct chunk_view *v, uint32_t type);
+
+/* One group of rows, from `first` on. */
+struct chunk_group {
+	uint32_t labels; /* label set of the partition */
+	uint32_t link;	 /* index into chunk_links + 1, 0 = none */
+	uint32_t first, n;
+};
+/* All groups, at least one unless there are no rows. In the arena. */
+enum err chunk_groups(const struct chunk_view *v, struct arena *arena, struct chunk_group **ret,
+		      uint32_t *ret_n) MUST_CHECK;
+/* Not aligned: read with memcpy. 24 bytes each, `head.links` of them. */
+enum err chunk_links(const struct chunk_view *v, struct str *ret) MUST_CHECK;
+/* The columns as arrays of `head.rows`. Every stack is below `stack_count`. */
+enum err chunk_stacks(const struct chunk_view *v, uint32_t stack_count, uint32_t *ret) MUST_CHECK;
+enum err chunk_values(const struct chunk_view *v, const struct chunk_column *column,
+		      int64_t *ret) MUST_CHECK;
+enum err chunk_times(const struct chunk_view *v, int64_t *ret) MUST_CHECK;
+
+/* sums[stack] += value for all rows, without arrays in between. Wraps like unsigned numbers: the
+ * caller sees to it that the totals of all it adds fit (chunk_head's columns), or takes
+ * chunk_values and saturates. */
+enum err chunk_sum(const struct chunk_view *v, const struct chunk_column *column, int64_t *sums,
+		   uint32_t stack_count) MUST_CHECK;
+
+/* What is encoded: rows in any order, equal ones possibly several times. */
+struct chunk_rows {
+	uint32_t series, profiles;
+	int64_t time_ns, duration_ns;
+	uint32_t type_count;
+	const uint32_t *types;
+	size_t n;
+	const uint32_t *stack;
+	const uint32_t *labels;	  /* NULL = all 0 */
+	const uint32_t *link;	  /* indices into `links`; NULL = all 0 */
+	const struct link *links; /* links[0] is not used */
+	const uint64_t *time;	  /* absolute, 0 = not known; NULL = all 0 */
+	/* Row i, type t: values[i * stride + column[t]]. */
+	const int64_t *values;
+	size_t stride;
+	const uint32_t *column;
+};
+
+/* Memory that encoding needs again and again. All zero is valid. */
+struct chunk_scratch {
+	VEC(uint64_t) bitmap; /* of stacks, all zero between calls */
+	VEC(uint32_t) slot;
+	VEC(uint32_t) order;
+	VEC(int64_t) values;
+	VEC(uint32_t) stacks;
+	VEC(uint64_t) keys;
+	struct buf streams[CHUNK_MAX_STREAMS];
+};
+void chunk_scratch_release(struct chunk_scratch *s);
+/* Appends the chunk to `out`. */
+enum err chunk_encode(const struct chunk_rows *rows, uint32_t stack_count, struct chunk_scratch *s,
+		      struct buf *out) MUST_CHECK;
+/* The same profile without the columns for which keep(context, type) is false. Appends nothing
+ * when no column is left. */
+enum err chunk_filter_types(const struct chunk_view *v, bool (*keep)(void *context, uint32_t type),
+			    void *context, struct chunk_scratch *s, struct buf *out) MUST_CHECK;

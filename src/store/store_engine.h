@@ -1,0 +1,83 @@
+/*
+ * Private to src/store: what an engine is. An engine embeds `struct store` as its first member and
+ * fills it with store_base_init; store.c dispatches.
+ */
+#pragma once
+
+#include "store/answer.h"
+
+struct batch_chunk {
+	struct partition *partition; /* held until the batch is finished */
+	size_t at, n;		     /* bytes of the chunk in the batch's buffer */
+	struct encoded_chunk info;
+};
+
+struct store_batch {
+	struct store *store;
+	struct str tenant;
+	struct arena arena;	  /* tenant, spans */
+	struct partition *locked; /* by store_batch_service */
+	VEC(struct batch_chunk) chunks;
+	VEC(struct partition *) held; /* each once */
+	struct buf bytes;
+	VEC(struct trace_span) spans;
+	uint64_t cut_stacks, rows;
+	void (*done)(void *context, enum err error, const struct fault *fault);
+	void *context;
+	struct store_batch *next; /* for the engine's queue */
+};
+
+/* Calls done, gives partitions back, frees the batch. */
+void batch_finish(struct store_batch *b, enum err error, const struct fault *fault);
+
+struct store_ops {
+	const char *name;
+	void (*close)(struct store *s);
+	/*
+	 * The partition, made or loaded when needed, held until `give_back`, not locked. Refuses a
+	 * tenant or service name that it cannot keep.
+	 */
+	enum err (*partition)(struct store *s, struct str tenant, struct str service, int64_t day,
+			      struct partition **ret, struct fault *fault);
+	void (*give_back)(struct store *s, struct partition *p);
+	/* Owns the batch from here on, and ends with batch_finish, now or later. */
+	void (*commit)(struct store *s, struct store_batch *b);
+	enum err (*partitions)(void *engine, struct str tenant, const struct selection *selection,
+			       struct ask *ask,
+			       enum err (*each)(void *context, struct partition *p), void *context);
+	enum err (*scan)(void *engine, struct partition *p, const struct scan *scan);
+	enum err (*spans)(struct store *s, struct str tenant, const struct span_question *question,
+			  struct ask *ask, struct span_answer *ret);
+	/* What the engine knows; `refused` is filled by store.c. */
+	enum err (*stats)(struct store *s, struct str tenant, struct store_stats *ret);
+	enum err (*tenants)(struct store *s, struct text_answer *ret);
+	enum err (*delete)(struct store *s, struct str tenant, const struct selection *selection,
+			   struct ask *ask, uint64_t *ret_profiles);
+	enum err (*backup)(struct store *s, const char *destination, struct fault *fault);
+	enum err (*settle)(struct store *s, bool all, struct fault *fault);
+	enum err (*setting_set)(struct store *s, struct str tenant, struct str name,
+				struct str value);
+	enum err (*settings)(struct store *s, struct str tenant, struct setting_answer *ret);
+};
+
+struct store {
+	const struct store_ops *ops;
+	struct store_options options; /* a copy; texts are in `arena` */
+	struct arena arena;
+	uint64_t seed;
+	struct source source; /* of ops->partitions and ops->scan */
+	atomic_ullong refused[ERR_COUNT_];
+};
+
+enum err store_base_init(struct store *s, const struct store_ops *ops,
+			 const struct store_options *options, uint64_t seed) MUST_CHECK;
+void store_base_release(struct store *s);
+int64_t store_now(const struct store *s);
+
+enum err store_memory_open(const struct store_options *options, struct store **ret,
+			   struct fault *fault) MUST_CHECK;
+enum err store_embedded_open(const struct store_options *options, struct store **ret,
+			     struct fault *fault) MUST_CHECK;
+enum err store_embedded_check(const char *directory,
+			      void (*each)(void *context, const char *problem), void *context,
+			      uint64_t *ret_checked, struct fault *fault) MUST_CHECK;
