@@ -72,6 +72,12 @@ struct notes {
 void notes_add(struct notes *n, const char *format, ...) PRINTF_LIKE(2, 3);
 void notes_release(struct notes *n);
 
+/* Profiles that were left out because something in them is wrong, with the reason of the first. */
+struct rejects {
+	uint64_t n;
+	struct fault reason;
+};
+
 /* Where a reader puts what it finds. The caller owns all of it. */
 struct reading {
 	struct dict *dict;
@@ -82,6 +88,9 @@ struct reading {
 	const char *compression; /* "gzip", "zstd", or "none": filled by format_read */
 	const char *variant;	 /* finer than the format: "OTLP 1.9", "legacy heap"; or NULL */
 	size_t plain_bytes;	 /* size after decompression */
+	/* When set, OTLP leaves out profiles that are wrong in themselves (an index outside its
+	 * table) instead of failing: one sender must not spoil what others put into a request. */
+	struct rejects *rejects;
 };
 
 struct writing {
@@ -127,3 +136,7 @@ enum err decompress(struct str bytes, const struct limits *limits, struct buf *r
 		    const char **ret_name, struct fault *fault) MUST_CHECK;
 enum err compress_gzip(struct str plain, int level, struct buf *out) MUST_CHECK;
 enum err compress_zstd(struct str plain, int level, struct buf *out) MUST_CHECK;
+
+/* What those need who speak the same languages without profiles in them (requests, answers). */
+#include "format/json.h"
+#include "format/protobuf.h"

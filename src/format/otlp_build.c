@@ -226,6 +226,38 @@ static enum err build_group(struct otlp_builder *b, const struct otlp_scope *sco
 	return build_rows(b, scope, &g, resource);
 }
 
+/* What the file itself is to blame for, and no other profile of it. */
+static bool is_rejection(const struct otlp_builder *b, enum err e)
+{
+	return b->out->rejects && e && !err_retry(e) && e != ERR_TABLE_FULL && e != ERR_INTERNAL;
+}
+
+static void reject(struct otlp_builder *b, uint64_t n, enum err e)
+{
+	struct rejects *rejects = b->out->rejects;
+
+	if (!b->out->fault.text[0])
+		(void)fault_set(&b->out->fault, e, "%s", err_text(e));
+	if (!rejects->n)
+		rejects->reason = b->out->fault;
+	rejects->n += n;
+	b->out->fault = (struct fault){0};
+}
+
+static enum err take_group(struct otlp_builder *b, const struct otlp_scope *scope,
+			   const struct otlp_grouping *all, const struct otlp_group *group,
+			   uint32_t resource)
+{
+	size_t before = b->out->list->n;
+	enum err e = build_group(b, scope, all, group, resource);
+
+	if (!is_rejection(b, e))
+		return e;
+	profile_list_cut(b->out->list, before);
+	reject(b, group->n, e);
+	return ERR_OK;
+}
+
 static enum err build_scope(struct otlp_builder *b, const struct otlp_scope *scope,
 			    uint32_t resource)
 {
@@ -238,7 +270,7 @@ static enum err build_scope(struct otlp_builder *b, const struct otlp_scope *sco
 	for (uint32_t i = 0; !e && i < scope->profiles.n; i++)
 		e = otlp_group_add(&all, scope->profiles.at + i);
 	for (size_t i = 0; !e && i < all.groups.n; i++)
-		e = build_group(b, scope, &all, &all.groups.v[i], resource);
+		e = take_group(b, scope, &all, &all.groups.v[i], resource);
 	otlp_grouping_release(&all);
 	return e;
 }
@@ -259,12 +291,27 @@ static void note_dropped(struct otlp_builder *b, const struct otlp_resource *r)
 		notes_add(&b->out->notes, "entity references are not kept");
 }
 
+static uint64_t profiles_of(const struct otlp_builder *b, const struct otlp_resource *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < r->scopes.n; i++)
+		n += b->t->scopes.v[r->scopes.at + i].profiles.n;
+	return n;
+}
+
 static enum err build_resource(struct otlp_builder *b, const struct otlp_resource *r)
 {
 	uint32_t resource;
+	enum err e;
 
 	note_dropped(b, r);
-	TRY(otlp_pair_labels(b, r->attributes, r->attribute_count, &resource));
+	e = otlp_pair_labels(b, r->attributes, r->attribute_count, &resource);
+	if (is_rejection(b, e)) {
+		reject(b, profiles_of(b, r), e);
+		return ERR_OK;
+	}
+	TRY(e);
 	for (uint32_t i = 0; i < r->scopes.n; i++)
 		TRY(build_scope(b, &b->t->scopes.v[r->scopes.at + i], resource));
 	return ERR_OK;
@@ -276,7 +323,8 @@ static enum err keep_mapping_order(struct otlp_builder *b, size_t before)
 	struct profile *p;
 	uint32_t id;
 
-	if (b->out->list->n != before + 1 || b->t->profiles.n == 0)
+	/* Who takes part of a message does not write it again. */
+	if (b->out->list->n != before + 1 || b->t->profiles.n == 0 || b->out->rejects)
 		return ERR_OK;
 	p = b->out->list->v[before];
 	if (p->mappings.n) /* the payload brought its own */

@@ -158,14 +158,20 @@ enum err profile_list_add(struct profile_list *list, struct dict *d, struct prof
 	return ERR_OK;
 }
 
+void profile_list_cut(struct profile_list *list, size_t n)
+{
+	while (list->n > n) {
+		list->n--;
+		profile_release(list->v[list->n]);
+		mem_free(list->v[list->n]);
+	}
+}
+
 void profile_list_release(struct profile_list *list)
 {
 	if (!list)
 		return;
-	for (size_t i = 0; i < list->n; i++) {
-		profile_release(list->v[i]);
-		mem_free(list->v[i]);
-	}
+	profile_list_cut(list, 0);
 	mem_free(list->v);
 	*list = (struct profile_list){0};
 }

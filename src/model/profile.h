@@ -71,4 +71,6 @@ struct profile_list {
 
 enum err profile_list_add(struct profile_list *list, struct dict *d,
 			  struct profile **ret) MUST_CHECK;
+/* Takes away all but the first n. */
+void profile_list_cut(struct profile_list *list, size_t n);
 void profile_list_release(struct profile_list *list);

@@ -294,3 +294,38 @@ TEST(a_broken_message_of_a_sequence_is_named)
 	CHECK_ERR(read_bytes(&w, bytes, sizeof(bytes) - 1), ERR_CORRUPT);
 	CHECK(strstr(w.out.fault.text, "message at byte 10"));
 }
+
+/* One profile with a stack that does not exist between two good ones. */
+TEST(a_broken_profile_is_left_out_when_the_caller_counts_rejects)
+{
+	CLEANUP(world_release) struct world w;
+	CLEANUP(message_release) struct message m;
+	struct rejects rejects = {0};
+	static const int stacks[] = {1, 99, 2};
+
+	message_begin(&m, S_SAMPLES, S_COUNT);
+	for (unsigned i = 0; i < 3; i++) {
+		size_t sample;
+
+		if (i) {
+			pb_end(&m.b, m.profile);
+			message_profile(&m, S_SAMPLES, S_COUNT);
+		}
+		pb_put_fixed64(&m.b, PROFILE_TIME, i + 1);
+		sample = pb_begin(&m.b, PROFILE_SAMPLES);
+		pb_put_uint(&m.b, SAMPLE_STACK, (uint64_t)stacks[i]);
+		PACKED(&m.b, SAMPLE_VALUES, 7);
+		pb_end(&m.b, sample);
+	}
+	message_end(&m, true);
+	CHECK_OK(world_init(&w));
+	CHECK_ERR(world_read(&w, &m.b), ERR_BAD_INDEX);
+	profile_list_release(&w.list);
+	w.out.rejects = &rejects;
+	CHECK_OK(world_read(&w, &m.b));
+	CHECK_INT(w.list.n, 2);
+	CHECK_INT(w.list.v[0]->row_count + w.list.v[1]->row_count, 2);
+	CHECK_INT(rejects.n, 1);
+	CHECK_INT(rejects.reason.code, ERR_BAD_INDEX);
+	CHECK(strstr(rejects.reason.text, "Sample.stack_index"));
+}
