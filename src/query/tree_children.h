@@ -1,0 +1,12 @@
+/* Where the children of each node of a tree are: they lie behind each other. */
+#pragma once
+
+#include "model/model.h"
+
+struct tree_children {
+	uint32_t *first, *count; /* by node */
+};
+
+/* Released by the caller, also after an error. */
+enum err tree_children_find(const struct tree *t, struct tree_children *ret) MUST_CHECK;
+void tree_children_release(struct tree_children *c);

@@ -1,0 +1,17 @@
+/*
+ * Points in time and durations as people and programs write them.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+/*
+ * "now", "now-1h30m", "-1h", "2026-11-15", "2026-11-15T10:00:00Z" (with fraction and offset), or a
+ * number: of 13 digits milliseconds, of 16 microseconds, of 19 nanoseconds, else seconds (a
+ * fraction is kept).
+ */
+enum err when_parse(struct str text, int64_t now_ns, int64_t *ret_ns,
+		    struct fault *fault) MUST_CHECK;
+/* "1h", "90s", "1h30m", "250ms", "14d", "2w"; a bare number is seconds. Not negative. */
+enum err duration_parse(struct str text, int64_t *ret_ns, struct fault *fault) MUST_CHECK;
