@@ -6,8 +6,9 @@
  *	pprof_scan      one pass over the top level: where samples, locations, strings … stand
  *	pprof_tables    hash of every string → function → mapping, nothing interned
  *	pprof_locations hash of every location: of its frames
- *	pprof_samples   hash of every stack from its locations' hashes, looked up in the dictionary;
- *	                only on a miss are strings, functions and frames interned (pprof_intern.c)
+ *	pprof_stacks    hash of every stack from its locations' hashes
+ *	pprof_samples   stacks looked up in the dictionary; only on a miss are strings, functions
+ *	                and frames interned (pprof_intern.c)
  *
  * (docs/decisions/0002-stacks-are-sequences.md has the measurements.)
  */
@@ -73,6 +74,9 @@ enum pprof_function_field {
 	PPROF_FUNCTION_FILENAME = 4,
 	PPROF_FUNCTION_START_LINE = 5,
 };
+
+/* Bytes behind an entry that its short way may read: more than all its fields can take. */
+#define PPROF_SLACK 96
 
 /* A piece of the file: 32-bit offsets, because limits keep files below 4 GiB. */
 struct span {
@@ -141,12 +145,11 @@ struct pprof_raw_line {
 };
 
 /*
- * What the stack loop touches: 16 bytes a location. A location of one line carries its frame's
- * hash and its position in the file, or once interned its frame in the dictionary; one of several
- * lines carries an index into `inlined`.
+ * A location of one line carries its position in the file, or once interned its frame in the
+ * dictionary; one of several lines carries an index into `inlined`. The hash of its frame, which
+ * is all that most stacks ask for, stands in an array of its own.
  */
 struct pprof_location {
-	uint64_t hash;
 	uint32_t at;
 	uint32_t lines : 31; /* 0 = no such location */
 	uint32_t interned : 1;
@@ -171,10 +174,13 @@ struct pprof_file {
 
 	/* Content hashes, by position in the file. */
 	uint64_t *string_hash, *function_hash, *mapping_hash;
-	struct id_table function_ids, mapping_ids, location_ids;
-	struct pprof_location *location; /* by id when `by_id`, else by position */
-	bool by_id;
-	uint64_t location_limit; /* with by_id: ids are below this */
+	struct id_table function_ids, mapping_ids;
+	/* By id, below location_limit; when ids are no numbers 1, 2, 3 … that is 0, and both are by
+	 * position, which sparse_locations knows. */
+	struct pprof_location *location;
+	uint64_t *location_hash; /* 0 = not a location of one line: see `location` */
+	uint64_t location_limit;
+	struct id_table sparse_locations;
 	VEC(struct pprof_inlined) inlined;
 	VEC(uint64_t) line_hash;
 	VEC(struct pprof_raw_line) raw_lines; /* scratch */
@@ -189,6 +195,21 @@ enum err pprof_scan(struct pprof_file *f) MUST_CHECK;
 enum err pprof_tables(struct pprof_file *f) MUST_CHECK;
 enum err pprof_locations(struct pprof_file *f) MUST_CHECK;
 enum err pprof_samples(struct pprof_file *f) MUST_CHECK;
+
+/*
+ * The content hash of the stack in a packed run of location ids. False when an id is malformed or
+ * unknown, or there are too many: the slow path then says what is wrong.
+ */
+bool pprof_hash_stack(struct pprof_file *f, struct span ids, uint64_t *ret) MUST_CHECK;
+/* A location of many lines costs a stack that names it one byte: what all of them may expand to is
+ * bounded by the size of the file. */
+static inline bool pprof_spend_frames(struct pprof_file *f, uint32_t n)
+{
+	if (n > f->frame_budget)
+		return false;
+	f->frame_budget -= n;
+	return true;
+}
 
 /* Reading one entry by its position; what is malformed ends in a fault. */
 enum err pprof_read_function(struct pprof_file *f, size_t i, struct pprof_function *ret) MUST_CHECK;

@@ -180,8 +180,9 @@ static enum err hash_frame(struct pprof_file *f, const struct pprof_raw_location
 	return ERR_OK;
 }
 
+/* A location with its lines as hashes; `ret_hash` is that of its only line, else 0. */
 static enum err hash_location(struct pprof_file *f, size_t i, struct pprof_location *ret,
-			      uint64_t *ret_id)
+			      uint64_t *ret_hash, uint64_t *ret_id)
 {
 	struct pprof_raw_location l;
 	struct pprof_inlined inlined = {(uint32_t)i, (uint32_t)f->line_hash.n};
@@ -189,9 +190,10 @@ static enum err hash_location(struct pprof_file *f, size_t i, struct pprof_locat
 
 	TRY(pprof_read_location(f, i, &l));
 	*ret_id = l.id;
+	*ret_hash = 0;
 	if (f->raw_lines.n <= 1) {
 		*ret = (struct pprof_location){.at = (uint32_t)i, .lines = 1};
-		return hash_frame(f, &l, 0, &ret->hash);
+		return hash_frame(f, &l, 0, ret_hash);
 	}
 	*ret = (struct pprof_location){.at = (uint32_t)f->inlined.n,
 				       .lines = (uint32_t)f->raw_lines.n};
@@ -203,43 +205,112 @@ static enum err hash_location(struct pprof_file *f, size_t i, struct pprof_locat
 	return ERR_OK;
 }
 
-/* With ids 1, 2, 3 … the array is laid out by id: the stack loop then needs one load a frame. */
-static enum err lay_out_by_id(struct pprof_file *f)
+/* The location most have: its fields in order, one line in a function. False = not that simple. */
+static inline bool hash_usual_location(const struct pprof_file *f, struct span span,
+				       uint64_t *ret_hash, uint64_t *ret_id)
 {
-	struct pprof_location *by_id;
+	const uint8_t *p = (const uint8_t *)AT(f, span), *end = p + span.n;
+	uint64_t id = 0, mapping = 0, function = 0, line = 0, column = 0;
+	struct frame frame = {.flags = FRAME_HAS_LINE};
+	uint32_t mapping_at, function_at;
 
-	if (!f->location_ids.size)
-		return ERR_OK;
-	by_id = arena_zalloc(&f->arena, f->location_ids.size, sizeof(*by_id));
-	if (!by_id)
+	if (f->bytes.n - span.at - span.n < PPROF_SLACK ||
+	    !pb_take_open(&p, PPROF_LOCATION_ID << 3, &id) ||
+	    !pb_take_open(&p, PPROF_LOCATION_MAPPING << 3, &mapping) ||
+	    !pb_take_open(&p, PPROF_LOCATION_ADDRESS << 3, &frame.address) || p >= end ||
+	    p[0] != (PPROF_LOCATION_LINE << 3 | PB_BYTES) || p[1] != end - p - 2)
+		return false;
+	p += 2;
+	if (!pb_take_open(&p, PPROF_LINE_FUNCTION << 3, &function) ||
+	    !pb_take_open(&p, PPROF_LINE_LINE << 3, &line) ||
+	    !pb_take_open(&p, PPROF_LINE_COLUMN << 3, &column) || p != end || !id || !mapping ||
+	    !function || column > UINT32_MAX)
+		return false;
+	mapping_at = id_table_get(&f->mapping_ids, mapping);
+	function_at = id_table_get(&f->function_ids, function);
+	if (mapping_at == UINT32_MAX || function_at == UINT32_MAX)
+		return false;
+	frame.line = (int64_t)line;
+	frame.column = (uint32_t)column;
+	*ret_id = id;
+	*ret_hash = content_frame(&frame, f->function_hash[function_at],
+				  f->mapping_hash[mapping_at], f->string_hash[0]);
+	return true;
+}
+
+static uint32_t position_of(const struct pprof_file *f, const struct pprof_location *l)
+{
+	return l->lines == 1 ? l->at : f->inlined.v[l->at].position;
+}
+
+/* An id beyond the array: from now on locations stand by position, and a map knows their ids. */
+static enum err leave_order(struct pprof_file *f)
+{
+	size_t n = f->locations.n;
+	struct pprof_location *location = arena_alloc(&f->arena, n * sizeof(*location));
+	uint64_t *hash = arena_alloc(&f->arena, n * sizeof(*hash));
+
+	if (!location || !hash)
 		return ERR_NO_MEMORY;
-	for (uint64_t id = 0; id < f->location_ids.size; id++)
-		if (f->location_ids.direct[id])
-			by_id[id] = f->location[f->location_ids.direct[id] - 1];
-	f->location = by_id;
-	f->by_id = true;
-	f->location_limit = f->location_ids.size;
+	f->sparse_locations.seed = f->out->dict->seed;
+	for (uint64_t id = 0; id < f->location_limit; id++) {
+		const struct pprof_location *l = &f->location[id];
+
+		if (!l->lines)
+			continue;
+		location[position_of(f, l)] = *l;
+		hash[position_of(f, l)] = f->location_hash[id];
+		TRY(id_table_add_slow(&f->sparse_locations, id, position_of(f, l)));
+	}
+	f->location = location;
+	f->location_hash = hash;
+	f->location_limit = 0;
+	return ERR_OK;
+}
+
+static enum err place_location(struct pprof_file *f, size_t i, uint64_t id, struct pprof_location l,
+			       uint64_t hash)
+{
+	bool twice = false;
+	uint64_t at = id;
+	enum err e;
+
+	if (__builtin_expect(id >= f->location_limit, 0)) {
+		if (f->location_limit)
+			TRY(leave_order(f));
+		e = id_table_add_slow(&f->sparse_locations, id, (uint32_t)i);
+		if (e && e != ERR_EXISTS)
+			return e;
+		twice = e;
+		at = i;
+	} else {
+		twice = f->location[id].lines;
+	}
+	if (__builtin_expect(twice, 0))
+		return pprof_fault(f, ERR_CORRUPT, AT(f, f->locations.v[i]),
+				   "two locations have id %llu", (unsigned long long)id);
+	f->location[at] = l;
+	f->location_hash[at] = hash;
 	return ERR_OK;
 }
 
 enum err pprof_locations(struct pprof_file *f)
 {
 	size_t n = f->locations.n;
-	uint64_t id;
-	enum err e;
 
-	f->location = arena_alloc(&f->arena, n * sizeof(*f->location));
+	f->location_limit = n + 2;
+	f->location = arena_zalloc(&f->arena, n + 2, sizeof(*f->location));
+	f->location_hash = arena_zalloc(&f->arena, n + 2, sizeof(*f->location_hash));
 	f->location_frames = arena_zalloc(&f->arena, n, sizeof(*f->location_frames));
-	if (!f->location || !f->location_frames)
+	if (!f->location || !f->location_hash || !f->location_frames)
 		return ERR_NO_MEMORY;
-	TRY(id_table_init(&f->location_ids, &f->arena, n, f->out->dict->seed));
 	for (size_t i = 0; i < n; i++) {
-		TRY(hash_location(f, i, &f->location[i], &id));
-		e = id_table_add(&f->location_ids, id, (uint32_t)i);
-		if (e == ERR_EXISTS)
-			return pprof_fault(f, ERR_CORRUPT, AT(f, f->locations.v[i]),
-					   "two locations have id %llu", (unsigned long long)id);
-		TRY(e);
+		struct pprof_location l = {.at = (uint32_t)i, .lines = 1};
+		uint64_t id, hash;
+
+		if (__builtin_expect(!hash_usual_location(f, f->locations.v[i], &hash, &id), 0))
+			TRY(hash_location(f, i, &l, &hash, &id));
+		TRY(place_location(f, i, id, l, hash));
 	}
-	return lay_out_by_id(f);
+	return ERR_OK;
 }

@@ -132,7 +132,7 @@ static void file_release(struct pprof_file *f)
 	vec_release(&f->frames);
 	map_release(&f->function_ids.sparse);
 	map_release(&f->mapping_ids.sparse);
-	map_release(&f->location_ids.sparse);
+	map_release(&f->sparse_locations.sparse);
 	arena_release(&f->arena);
 }
 

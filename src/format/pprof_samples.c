@@ -47,20 +47,10 @@ static struct pprof_location *find_location(const struct pprof_file *f, uint64_t
 {
 	uint32_t position;
 
-	if (f->by_id)
+	if (f->location_limit)
 		return id < f->location_limit && f->location[id].lines ? &f->location[id] : NULL;
-	position = id_table_get(&f->location_ids, id);
+	position = id_table_get(&f->sparse_locations, id);
 	return position == UINT32_MAX ? NULL : &f->location[position];
-}
-
-/* A location of many lines costs a stack that names it one byte: what all of them may expand to is
- * bounded by the size of the file. */
-static bool spend_frames(struct pprof_file *f, uint32_t n)
-{
-	if (n > f->frame_budget)
-		return false;
-	f->frame_budget -= n;
-	return true;
 }
 
 static enum err push_new_location(struct sample_reader *r, const struct sample *s,
@@ -73,8 +63,8 @@ static enum err push_new_location(struct sample_reader *r, const struct sample *
 	/* Too deep already: intern_stack cuts it. */
 	if (r->frames.n > r->f->out->limits.max_depth)
 		return ERR_OK;
-	/* What has a hash has paid in hash_stack. */
-	if (!s->hash && l->lines > 1 && !spend_frames(r->f, l->lines))
+	/* What has a hash has paid in pprof_hash_stack. */
+	if (!s->hash && l->lines > 1 && !pprof_spend_frames(r->f, l->lines))
 		return pprof_fault(r->f, ERR_TOO_LARGE, s->message.p,
 				   "stacks expand to far more inlined frames than an honest file "
 				   "has, here at sample %zu",
@@ -150,55 +140,6 @@ static enum err intern_stack(struct sample_reader *r, const struct sample *s, ui
 		return dict_add_stack(r->f->out->dict, s->hash, r->frames.v, (uint32_t)r->frames.n,
 				      ret);
 	return dict_stack(r->f->out->dict, r->frames.v, (uint32_t)r->frames.n, ret);
-}
-
-static uint64_t hash_inlined(const struct pprof_file *f, const struct pprof_location *l,
-			     uint32_t *depth)
-{
-	const uint64_t *hash = f->line_hash.v + f->inlined.v[l->at].first_hash;
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < l->lines; i++)
-		sum += hash[i] * content_multiplier(f->out->dict, (*depth)++);
-	return sum;
-}
-
-/*
- * The hash of a packed run of location ids, by the rule of content_stack(). False when an id is
- * malformed or unknown: the slow path then says what is wrong.
- */
-static bool hash_stack(struct pprof_file *f, const uint8_t *p, const uint8_t *end, uint64_t *ret)
-{
-	const uint64_t *multiplier = f->out->dict->multipliers;
-	const struct pprof_location *location = f->location;
-	const uint8_t *file_end = (const uint8_t *)f->bytes.p + f->bytes.n;
-	uint64_t sum = 0, id, limit = f->location_limit;
-	uint32_t depth = 0, max_depth = f->out->limits.max_depth;
-
-	if (!f->by_id)
-		return false;
-	while (p < end) {
-		const struct pprof_location *l;
-
-		if (__builtin_expect(!pb_varint_quick(&p, end, file_end, &id) || id >= limit, 0))
-			return false;
-		l = &location[id];
-		if (__builtin_expect(l->lines == 1 && depth < STACK_MULTIPLIERS, 1)) {
-			sum += l->hash * multiplier[depth++];
-			continue;
-		}
-		if (!l->lines || l->lines > max_depth || depth > max_depth - l->lines ||
-		    !spend_frames(f, l->lines))
-			return false;
-		if (l->lines > 1)
-			sum += hash_inlined(f, l, &depth);
-		else
-			sum += l->hash * content_multiplier(f->out->dict, depth++);
-	}
-	if (depth > max_depth)
-		return false;
-	*ret = content_stack(sum, depth);
-	return true;
 }
 
 static enum err take_values(struct sample_reader *r, const struct sample *s, const struct pb *c,
@@ -286,6 +227,12 @@ static enum err scan_any_sample(struct sample_reader *r, struct sample *s, int64
 	return ERR_OK;
 }
 
+static struct span span_between(const struct pprof_file *f, const uint8_t *p, const uint8_t *end)
+{
+	return p ? (struct span){(uint32_t)(p - (const uint8_t *)f->bytes.p), (uint32_t)(end - p)}
+		 : (struct span){0};
+}
+
 /* First pass over a sample: its stack's hash, its values, whether it has labels. */
 static enum err scan_sample(struct sample_reader *r, struct span span, struct sample *s,
 			    int64_t *values)
@@ -295,7 +242,7 @@ static enum err scan_sample(struct sample_reader *r, struct span span, struct sa
 	*s = (struct sample){.message = str_n(f->bytes.p + span.at, span.n)};
 	if (!scan_usual_sample(r, s, values))
 		TRY(scan_any_sample(r, s, values));
-	if (s->scattered || !hash_stack(f, s->ids, s->ids_end, &s->hash))
+	if (s->scattered || !pprof_hash_stack(f, span_between(f, s->ids, s->ids_end), &s->hash))
 		s->hash = 0;
 	else
 		map_prefetch(&f->out->dict->stacks.index, s->hash);

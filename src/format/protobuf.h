@@ -113,6 +113,35 @@ static inline bool pb_varint_quick(const uint8_t **p, const uint8_t *end, const 
 	return pb_varint_slow(p, end, ret);
 }
 
+/*
+ * A varint where at least 8 bytes can be read. One or two bytes, by far the most, are told apart
+ * without a branch, since which of them comes next cannot be predicted. False beyond eight bytes.
+ */
+static inline bool pb_varint_open(const uint8_t **p, uint64_t *ret)
+{
+	const uint8_t *at = *p;
+	uint16_t word;
+	unsigned two;
+
+	memcpy(&word, at, 2);
+	if (__builtin_expect((word & 0x8080) == 0x8080, 0))
+		return pb_varint_fast(p, at + 8, ret);
+	two = word >> 7 & 1;
+	*ret = (word & 0x7fu) | (word >> 1 & 0x3f80u & -two);
+	*p = at + 1 + two;
+	return true;
+}
+
+/* Takes the field with this tag when it is next, else leaves the value as it is. As above, with 9
+ * bytes readable at p. */
+static inline bool pb_take_open(const uint8_t **p, uint8_t tag, uint64_t *ret)
+{
+	if (**p != tag)
+		return true;
+	++*p;
+	return pb_varint_open(p, ret);
+}
+
 /* Steps to the next field; false at the end and on malformed input (then `failed`). */
 bool pb_next(struct pb *c);
 
