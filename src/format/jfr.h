@@ -20,6 +20,8 @@
  */
 #pragma once
 
+#include <endian.h>
+
 #include "base/arena.h"
 #include "base/hash.h"
 #include "format/formats_internal.h"
@@ -209,12 +211,12 @@ struct jfr_method {
 };
 
 /*
- * Frames met lately, by the keys in the file: most frames of a stack are those of the stack before.
- * `frame` 0 is an empty place.
+ * Frames met lately, by their bytes in the file: most frames of a stack are those of the stack
+ * before. `frame` 0 is an empty place.
  */
 struct jfr_known_frame {
-	uint64_t method, type;
-	uint32_t line, frame;
+	uint64_t bytes;
+	uint32_t frame;
 };
 
 #define JFR_KNOWN_FRAMES 16384 /* a power of two */
@@ -245,6 +247,16 @@ static inline uint64_t jfr_varint(struct jfr_cursor *c)
 	if (c->at < c->end && c->base[c->at] < 0x80)
 		return c->base[c->at++];
 	return jfr_long_varint(c);
+}
+/* The bit of each byte that says that the integer goes on in the next one. */
+#define JFR_CONTINUES UINT64_C(0x8080808080808080)
+/* The next eight bytes, which must be there, the first one lowest. */
+static inline uint64_t jfr_word(const struct jfr_cursor *c)
+{
+	uint64_t word;
+
+	memcpy(&word, c->base + c->at, sizeof(word));
+	return le64toh(word);
 }
 uint64_t jfr_integer(struct jfr_cursor *c, enum jfr_primitive p);
 static inline uint64_t jfr_long(struct jfr_cursor *c)

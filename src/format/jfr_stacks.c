@@ -50,84 +50,71 @@ static enum err frame_id(struct jfr_reader *r, const struct jfr_value *slots, ui
 	return ERR_OK;
 }
 
-/* The keys of a frame as a chunk has them. */
-struct jfr_frame_keys {
-	uint64_t v[JFR_FRAME_TYPE + 1];
-};
-
-/* Whether every field of a frame is one integer, and method and type are keys: so it is in all
- * recordings, and such frames are read without a value for each field. */
-static bool frames_are_integers(const struct jfr_chunk *k, const struct jfr_plan *plan)
+/* Of how many compressed integers a frame is made, as in all recordings; 0: of something else. */
+static unsigned integers_of_frame(const struct jfr_chunk *k, const struct jfr_plan *plan)
 {
-	unsigned keys = 0;
-
 	for (size_t i = 0; i < plan->steps.n; i++) {
 		const struct jfr_field *f = &k->fields.v[plan->steps.v[i].field];
-		int slot = plan->steps.v[i].slot;
 
 		if (f->array || f->skip.n != 1 || k->ops.v[f->skip.at].code != JFR_OP_VARINT)
-			return false;
-		if (slot == JFR_FRAME_METHOD || slot == JFR_FRAME_TYPE)
-			keys += f->pooled;
+			return 0;
 	}
-	return keys == 2;
+	return plan->steps.n <= 8 ? (unsigned)plan->steps.n : 0;
 }
 
-static void read_keys(struct jfr_cursor *c, const struct jfr_plan *plan, struct jfr_frame_keys *ret)
+/*
+ * The bytes of the frame at the cursor as one number, when it is `integers` of them and no more
+ * than eight bytes: the same frame is nearly always written the same way, and no other is. Without
+ * a look at what the integers are; 0 bytes: it is longer than that, or the chunk ends here.
+ */
+static unsigned frame_bytes(const struct jfr_cursor *c, unsigned integers, uint64_t *ret)
 {
-	*ret = (struct jfr_frame_keys){0};
-	for (size_t i = 0; i < plan->steps.n; i++) {
-		uint64_t v = jfr_varint(c);
+	uint64_t word, ends;
+	unsigned bits;
 
-		if (plan->steps.v[i].slot >= 0)
-			ret->v[plan->steps.v[i].slot] = v;
-	}
+	if (!integers || c->end - c->at < sizeof(word))
+		return 0;
+	word = jfr_word(c);
+	ends = ~word & JFR_CONTINUES;
+	while (--integers)
+		ends &= ends - 1;
+	if (!ends)
+		return 0;
+	bits = (unsigned)__builtin_ctzll(ends) + 1;
+	*ret = word & UINT64_MAX >> (64 - bits);
+	return bits / 8;
 }
 
-/* The frame of these keys; `at` is where it stands in the chunk. */
-static enum err known_frame_id(struct jfr_reader *r, const struct jfr_frame_keys *keys, size_t at,
-			       uint32_t *ret)
+static enum err read_frame(struct jfr_reader *r, struct jfr_cursor *c, unsigned integers,
+			   uint32_t *ret)
 {
-	const uint64_t *v = keys->v;
-	uint64_t slot = hash_mix(v[JFR_FRAME_METHOD], v[JFR_FRAME_LINE]) & (JFR_KNOWN_FRAMES - 1);
-	struct jfr_known_frame *known = &r->known[slot];
 	struct jfr_value slots[JFR_MAX_SLOTS] = {0};
-	struct jfr_cursor c;
+	struct jfr_known_frame *known = NULL;
+	uint64_t bytes;
+	unsigned n = frame_bytes(c, integers, &bytes);
 
-	if (known->frame && known->method == v[JFR_FRAME_METHOD] &&
-	    known->type == v[JFR_FRAME_TYPE] && known->line == (uint32_t)v[JFR_FRAME_LINE]) {
-		*ret = known->frame;
-		return ERR_OK;
+	if (n) {
+		known = &r->known[hash_mix(bytes, r->chunk->seed) & (JFR_KNOWN_FRAMES - 1)];
+		if (known->frame && known->bytes == bytes) {
+			c->at += n;
+			*ret = known->frame;
+			return ERR_OK;
+		}
 	}
-	c = jfr_at(r->chunk, at);
-	jfr_read_fields(r->chunk, &c, &r->chunk->plans[JFR_KIND_FRAME], slots);
-	TRY(frame_id(r, slots, ret));
-	*known = (struct jfr_known_frame){v[JFR_FRAME_METHOD], v[JFR_FRAME_TYPE],
-					  (uint32_t)v[JFR_FRAME_LINE], *ret};
-	return ERR_OK;
-}
-
-static enum err read_frame(struct jfr_reader *r, struct jfr_cursor *c, bool integers, uint32_t *ret)
-{
-	const struct jfr_plan *plan = &r->chunk->plans[JFR_KIND_FRAME];
-	struct jfr_value slots[JFR_MAX_SLOTS] = {0};
-	struct jfr_frame_keys keys;
-	size_t at = c->at;
-
-	if (integers)
-		read_keys(c, plan, &keys);
-	else
-		jfr_read_fields(r->chunk, c, plan, slots);
+	jfr_read_fields(r->chunk, c, &r->chunk->plans[JFR_KIND_FRAME], slots);
 	if (c->failed)
 		return ERR_CORRUPT;
-	return integers ? known_frame_id(r, &keys, at, ret) : frame_id(r, slots, ret);
+	TRY(frame_id(r, slots, ret));
+	if (known)
+		*known = (struct jfr_known_frame){bytes, *ret};
+	return ERR_OK;
 }
 
 static enum err read_frames(struct jfr_reader *r, const struct jfr_value *array)
 {
 	const struct jfr_plan *plan = &r->chunk->plans[JFR_KIND_FRAME];
 	struct jfr_cursor c = jfr_at(r->chunk, array->number);
-	bool integers;
+	unsigned integers;
 
 	r->frames.n = 0;
 	if (array->kind != JFR_ARRAY || plan->class != array->class || !plan->steps.n)
@@ -138,7 +125,7 @@ static enum err read_frames(struct jfr_reader *r, const struct jfr_value *array)
 				 (unsigned long long)(r->chunk->file_offset + array->number),
 				 array->count, r->out->limits.max_depth);
 	TRY(vec_reserve(&r->frames, array->count));
-	integers = frames_are_integers(r->chunk, plan);
+	integers = integers_of_frame(r->chunk, plan);
 	for (uint32_t i = 0; i < array->count; i++) {
 		size_t before = c.at;
 

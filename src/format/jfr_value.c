@@ -119,15 +119,33 @@ void jfr_skip_string(struct jfr_cursor *c)
 	}
 }
 
+/*
+ * Goes over compressed integers eight bytes at a time by counting the bytes that end one. Where
+ * eight bytes have no end an integer of nine begins, whose last byte has no such bit.
+ */
+static void skip_varints(struct jfr_cursor *c, uint64_t n)
+{
+	while (n >= 8 && c->end - c->at >= 8) {
+		uint64_t ends = ~jfr_word(c) & JFR_CONTINUES;
+
+		if (!ends) {
+			jfr_long_varint(c);
+			n--;
+			continue;
+		}
+		n -= (ends >> 7) * 0x0101010101010101u >> 56;
+		c->at += 8 - (unsigned)__builtin_clzll(ends) / 8;
+	}
+	for (; n && !c->failed; n--)
+		jfr_varint(c);
+}
+
 /* Elements of nothing but compressed integers, as the frames of a stack are: most of a file. */
-static bool skip_varints(const struct jfr_chunk *k, struct jfr_cursor *c, struct jfr_program p,
-			 uint64_t elements)
+static bool only_varints(const struct jfr_chunk *k, struct jfr_program p)
 {
 	for (uint32_t i = p.at; i < p.at + p.n; i++)
 		if (k->ops.v[i].code != JFR_OP_VARINT)
 			return false;
-	for (uint64_t n = elements * p.n; n && !c->failed; n--)
-		jfr_varint(c);
 	return true;
 }
 
@@ -136,8 +154,12 @@ static void skip_array(const struct jfr_chunk *k, struct jfr_cursor *c, struct j
 	uint64_t n = (uint32_t)jfr_int(c);
 
 	/* An element without steps takes no bytes: nothing to skip. */
-	if (!element.n || skip_varints(k, c, element, n))
+	if (!element.n)
 		return;
+	if (only_varints(k, element)) {
+		skip_varints(c, n * element.n);
+		return;
+	}
 	for (; n && !c->failed; n--)
 		jfr_skip(k, c, element);
 }
