@@ -2,11 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* Pipes are read in pieces of this size at least. */
 #define READ_PIECE ((size_t)64 * 1024)
+#define LARGE_PAGE ((size_t)2 << 20)
 
 static enum err read_fault(struct fault *fault, const char *name, int os_error)
 {
@@ -54,6 +57,18 @@ static size_t next_piece(const struct buf *b, size_t claimed_left, bool claim_me
 	return piece < room ? piece : room;
 }
 
+/* Asks for large pages where a buffer is about to be filled: a file of some MiB is otherwise
+ * thousands of page faults, which cost more than copying it. */
+static void prefer_large_pages(char *at, size_t n)
+{
+	uintptr_t begin = ((uintptr_t)at + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1);
+	uintptr_t end = ((uintptr_t)at + n) & ~(uintptr_t)(LARGE_PAGE - 1);
+
+	/* It is advice: nothing is lost where the kernel does not take it. */
+	if (begin < end)
+		(void)madvise(at + (begin - (uintptr_t)at), end - begin, MADV_HUGEPAGE);
+}
+
 /*
  * Reads to the end. `claimed` is the size the file says it has (0 when it does not): then one read
  * takes it all, and a second one finds the end. A claim is not trusted: the file may grow or shrink
@@ -73,6 +88,8 @@ static enum err read_to_end(int fd, const char *name, size_t claimed, struct buf
 		at = piece ? buf_reserve(ret, piece) : &probe;
 		if (!at)
 			break;
+		if (piece >= 2 * LARGE_PAGE)
+			prefer_large_pages(at, piece);
 		got = read_some(fd, at, piece ? piece : 1);
 		if (got < 0)
 			return read_fault(fault, name, errno);

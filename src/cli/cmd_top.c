@@ -57,6 +57,7 @@ static void set_defaults(void *options)
 	struct top_options *o = options;
 
 	input_defaults(&o->input);
+	o->view.one_type = true;
 	o->count = 30;
 }
 

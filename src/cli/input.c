@@ -200,6 +200,7 @@ static int decode(struct inputs *in, struct source *s, struct str plain, const s
 	enum err e;
 
 	r.limits.max_bytes = in->options->max_bytes;
+	r.first_type_only = in->first_type_only;
 	e = format_read(plain, as, &r, &s->format);
 	s->notes = r.notes;
 	if (e)

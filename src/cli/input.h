@@ -30,6 +30,7 @@ struct source {
 struct inputs {
 	const struct common_options *common;
 	const struct input_options *options;
+	bool first_type_only; /* of what readers bring, see format.h */
 	struct dict own;
 	struct dict *dict; /* own, or another's */
 	struct profile_list list;

@@ -290,7 +290,10 @@ int view_narrow(struct view *v, struct profile *p, const struct view_options *o)
 
 int view_load(struct view *v, const struct text_list *names, const struct view_options *o)
 {
-	int status = inputs_read_merged(&v->in, names);
+	int status;
 
+	/* What is shown first of several inputs is for the first to say. */
+	v->in.first_type_only = o->one_type && !str_of(o->type).n && names->n == 1;
+	status = inputs_read_merged(&v->in, names);
 	return status ? status : view_narrow(v, v->in.list.v[0], o);
 }

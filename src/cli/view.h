@@ -11,6 +11,7 @@ struct view_options {
 	const char *focus, *ignore, *hide, *show, *show_from;
 	struct text_list tags;
 	bool keep_all; /* drop_frames is not applied */
+	bool one_type; /* set by commands that show nothing but the chosen type */
 };
 extern const struct option view_table[];
 

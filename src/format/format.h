@@ -83,6 +83,9 @@ struct reading {
 	struct dict *dict;
 	struct profile_list *list;
 	struct limits limits;
+	/* The caller looks at what is shown first and nothing else: of a recording of several kinds
+	 * of events a reader may leave out the other profiles. */
+	bool first_type_only;
 	struct notes notes;
 	struct fault fault;	 /* the reason when a reader fails */
 	const char *compression; /* "gzip", "zstd", or "none": filled by format_read */

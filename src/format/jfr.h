@@ -14,9 +14,9 @@
  * value of it (jfr_layout.c), and an object is read by its fields' names (jfr_value.c).
  *
  * Way of the data: jfr_read.c walks the chunks; jfr_chunk.c reads the header, jfr_metadata.c the
- * types, jfr_layout.c compiles them, jfr_pools.c indexes the pools, jfr_settings.c finds out how
- * often samples were taken, jfr_events.c makes rows, and asks jfr_stacks.c, jfr_names.c and
- * jfr_labels.c for the dictionary's ids of what the events refer to.
+ * types, jfr_layout.c compiles them, jfr_pools.c indexes the pools, jfr_wanted.c the events,
+ * jfr_settings.c finds out how often samples were taken, jfr_events.c makes rows, and asks
+ * jfr_stacks.c, jfr_names.c and jfr_labels.c for the dictionary's ids of what the events refer to.
  */
 #pragma once
 
@@ -160,23 +160,6 @@ struct jfr_header {
 	uint8_t state; /* 0: finished */
 };
 
-struct jfr_chunk {
-	struct jfr_header header;
-	const uint8_t *base;
-	uint64_t file_offset; /* of base, for messages */
-	size_t size;	      /* bytes there are */
-	bool complete;	      /* false: cut off or still being written */
-	struct arena arena;   /* strings of the metadata that had to be converted */
-	VEC(struct jfr_class) classes;
-	VEC(struct jfr_field) fields;
-	VEC(struct jfr_op) ops;
-	struct map class_index;
-	struct jfr_plan plans[JFR_KIND_COUNT_];
-	struct jfr_pool pools[JFR_KIND_COUNT_];
-	VEC(uint64_t) checkpoints; /* offsets, newest first */
-	uint64_t seed;
-};
-
 /* The profiles a recording may hold: one for each kind of event that is sampled differently. */
 enum jfr_family {
 	JFR_FAMILY_CPU_TIME,
@@ -193,6 +176,69 @@ enum jfr_family {
 	JFR_FAMILY_EXCEPTIONS,
 	JFR_FAMILY_METHOD_TRACE,
 	JFR_FAMILY_COUNT_
+};
+
+/* What the value of an event is. */
+enum jfr_measure {
+	JFR_MEASURE_INTERVAL,
+	JFR_MEASURE_WALL,
+	JFR_MEASURE_PERIOD,
+	JFR_MEASURE_AMOUNT,
+	JFR_MEASURE_DURATION,
+	JFR_MEASURE_COUNT,
+	JFR_MEASURE_LOST,
+	JFR_MEASURE_SETTING
+};
+
+struct jfr_rule {
+	const char *event;
+	enum jfr_family family;
+	enum jfr_measure measure;
+	const char *amount; /* the field that holds it */
+};
+
+#define JFR_RULE_COUNT	 17
+#define JFR_RULE_SETTING (JFR_RULE_COUNT - 1)
+extern const struct jfr_rule jfr_rules[JFR_RULE_COUNT];
+
+/* The slots of the events, and of jdk.ActiveSetting. */
+enum {
+	JFR_EVENT_START,
+	JFR_EVENT_DURATION,
+	JFR_EVENT_THREAD,
+	JFR_EVENT_STACK,
+	JFR_EVENT_STATE,
+	JFR_EVENT_CLASS,
+	JFR_EVENT_AMOUNT,
+	JFR_EVENT_CONTEXT,
+	JFR_EVENT_SPAN_ID,
+	JFR_EVENT_SPAN_NAME,
+	JFR_EVENT_TRACE_HIGH,
+	JFR_EVENT_TRACE_LOW,
+	JFR_EVENT_SLOTS_
+};
+enum { JFR_SETTING_EVENT, JFR_SETTING_NAME, JFR_SETTING_VALUE, JFR_SETTING_SLOTS_ };
+
+struct jfr_chunk {
+	struct jfr_header header;
+	const uint8_t *base;
+	uint64_t file_offset; /* of base, for messages */
+	size_t size;	      /* bytes there are */
+	bool complete;	      /* false: cut off or still being written */
+	struct arena arena;   /* strings of the metadata that had to be converted */
+	VEC(struct jfr_class) classes;
+	VEC(struct jfr_field) fields;
+	VEC(struct jfr_op) ops;
+	struct map class_index;
+	struct jfr_plan plans[JFR_KIND_COUNT_];
+	struct jfr_pool pools[JFR_KIND_COUNT_];
+	VEC(uint64_t) checkpoints; /* offsets, newest first */
+	struct jfr_plan event_plans[JFR_RULE_COUNT];
+	VEC(uint64_t) settings; /* offsets of jdk.ActiveSetting */
+	VEC(uint64_t) events;	/* of the wanted: offset << 8 | rule */
+	uint64_t walked;	/* where the events end */
+	uint32_t families;	/* a bit for each the chunk has events of */
+	uint64_t seed;
 };
 
 /* What the settings of a chunk say about its samples. */
@@ -226,6 +272,8 @@ struct jfr_reader {
 	struct jfr_chunk *chunk;
 	struct jfr_settings settings;
 	struct profile families[JFR_FAMILY_COUNT_];
+	uint32_t present;     /* a bit for each family there were events of so far */
+	enum jfr_family only; /* the one to read, JFR_FAMILY_COUNT_: all */
 	VEC(uint32_t) frames;
 	struct jfr_known_frame *known;	/* JFR_KNOWN_FRAMES of them, of this chunk */
 	VEC(struct jfr_method) methods; /* of this chunk; the pool's memos are indices */
@@ -250,12 +298,12 @@ static inline uint64_t jfr_varint(struct jfr_cursor *c)
 }
 /* The bit of each byte that says that the integer goes on in the next one. */
 #define JFR_CONTINUES UINT64_C(0x8080808080808080)
-/* The next eight bytes, which must be there, the first one lowest. */
-static inline uint64_t jfr_word(const struct jfr_cursor *c)
+/* Eight bytes, which must be there, from `ahead` of the cursor on; the first one is lowest. */
+static inline uint64_t jfr_word(const struct jfr_cursor *c, size_t ahead)
 {
 	uint64_t word;
 
-	memcpy(&word, c->base + c->at, sizeof(word));
+	memcpy(&word, c->base + c->at + ahead, sizeof(word));
 	return le64toh(word);
 }
 uint64_t jfr_integer(struct jfr_cursor *c, enum jfr_primitive p);
@@ -336,6 +384,9 @@ enum err jfr_thread_labels(struct jfr_reader *r, const struct jfr_value *v, uint
 			   uint32_t *ret_id) MUST_CHECK;
 enum err jfr_state_label(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret) MUST_CHECK;
 enum err jfr_class_label(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret) MUST_CHECK;
+
+/* jfr_wanted.c: fills `settings`, `events` and what belongs to them. */
+enum err jfr_events_find(struct jfr_chunk *k) MUST_CHECK;
 
 /* jfr_settings.c */
 enum err jfr_settings_read(struct jfr_reader *r) MUST_CHECK;

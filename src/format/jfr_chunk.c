@@ -132,6 +132,10 @@ void jfr_chunk_release(struct jfr_chunk *k)
 	vec_release(&k->fields);
 	vec_release(&k->ops);
 	vec_release(&k->checkpoints);
+	vec_release(&k->settings);
+	vec_release(&k->events);
+	for (unsigned i = 0; i < JFR_RULE_COUNT; i++)
+		vec_release(&k->event_plans[i].steps);
 	map_release(&k->class_index);
 	for (unsigned i = 0; i < JFR_KIND_COUNT_; i++) {
 		vec_release(&k->plans[i].steps);

@@ -1,94 +1,20 @@
 /*
- * Events to rows. One table says which events are wanted, which profile they go to, and which field
- * is their value; all others are stepped over by their size.
+ * The wanted events to rows. A row has a count of 1 and a value:
+ * - of samples taken by a timer, the interval the recording's settings tell (jfr_settings.c);
+ * - of jdk.CPUTimeSample, the period the event itself tells;
+ * - of an allocation in a new TLAB, the size of the buffer the object opened, which stands for all
+ *   that is allocated in it; of others the size, or the weight the JDK's throttle gave the sample;
+ * - of waiting, how long it took.
  *
- * What the values mean:
- *	samples taken by a timer	1 and the interval the recording's settings tell
- *(jfr_settings.c) jdk.CPUTimeSample		1 and the period the event itself tells allocation
- *in a new TLAB	1 and the size of the buffer the object opened, which stands for all that is
- *allocated in it
- *	other allocations		1 and the size, or the weight the JDK's throttle gave the
- *sample waiting				1 and how long it took jdk.NativeMethodSample is
- *kept apart from cpu: the JDK samples threads in native code whether they run or wait in a system
- *call.
+ * jdk.NativeMethodSample is kept apart from cpu: the JDK samples threads in native code whether
+ * they run or wait in a system call.
  */
 #include "format/jfr.h"
 
 #include <stdio.h>
 
 #define ASSUMED_INTERVAL_NS 20000000
-#define DIRECT_TYPES	    8192
 #define MAX_LABELS	    8
-
-enum measure {
-	MEASURE_INTERVAL,
-	MEASURE_WALL,
-	MEASURE_PERIOD,
-	MEASURE_AMOUNT,
-	MEASURE_DURATION,
-	MEASURE_COUNT,
-	MEASURE_LOST
-};
-
-struct rule {
-	const char *event;
-	enum jfr_family family;
-	enum measure measure;
-	const char *amount; /* the field that holds it */
-};
-
-static const struct rule rules[] = {
-	{"jdk.ExecutionSample", JFR_FAMILY_EXECUTION, MEASURE_INTERVAL, ""},
-	{"jdk.CPUTimeSample", JFR_FAMILY_CPU_TIME, MEASURE_PERIOD, "samplingPeriod"},
-	{"profiler.WallClockSample", JFR_FAMILY_WALL, MEASURE_WALL, "samples"},
-	{"jdk.NativeMethodSample", JFR_FAMILY_NATIVE, MEASURE_INTERVAL, ""},
-	{"jdk.ObjectAllocationSample", JFR_FAMILY_ALLOC_SAMPLE, MEASURE_AMOUNT, "weight"},
-	{"jdk.ObjectAllocationInNewTLAB", JFR_FAMILY_ALLOC_TLAB, MEASURE_AMOUNT, "tlabSize"},
-	{"jdk.ObjectAllocationOutsideTLAB", JFR_FAMILY_ALLOC_OUTSIDE, MEASURE_AMOUNT,
-	 "allocationSize"},
-	{"profiler.LiveObject", JFR_FAMILY_LIVE, MEASURE_AMOUNT, "allocationSize"},
-	{"profiler.Malloc", JFR_FAMILY_MALLOC, MEASURE_AMOUNT, "size"},
-	{"jdk.JavaMonitorEnter", JFR_FAMILY_LOCK, MEASURE_DURATION, ""},
-	{"jdk.ThreadPark", JFR_FAMILY_BLOCK, MEASURE_DURATION, ""},
-	{"jdk.JavaExceptionThrow", JFR_FAMILY_EXCEPTIONS, MEASURE_COUNT, ""},
-	{"jdk.JavaErrorThrow", JFR_FAMILY_EXCEPTIONS, MEASURE_COUNT, ""},
-	{"jdk.MethodTrace", JFR_FAMILY_METHOD_TRACE, MEASURE_DURATION, ""},
-	{"profiler.MethodTrace", JFR_FAMILY_METHOD_TRACE, MEASURE_DURATION, ""},
-	{"jdk.CPUTimeSamplesLost", JFR_FAMILY_COUNT_, MEASURE_LOST, "lostSamples"},
-};
-
-#define RULE_COUNT (sizeof(rules) / sizeof(rules[0]))
-
-enum {
-	SLOT_START,
-	SLOT_DURATION,
-	SLOT_THREAD,
-	SLOT_STACK,
-	SLOT_STATE,
-	SLOT_CLASS,
-	SLOT_AMOUNT,
-	SLOT_CONTEXT,
-	SLOT_SPAN_ID,
-	SLOT_SPAN_NAME,
-	SLOT_TRACE_HIGH,
-	SLOT_TRACE_LOW,
-	SLOT_COUNT_
-};
-
-static const char *const event_fields[SLOT_COUNT_ + 1] = {
-	[SLOT_START] = "startTime",
-	[SLOT_DURATION] = "duration",
-	[SLOT_THREAD] = "sampledThread eventThread",
-	[SLOT_STACK] = "stackTrace",
-	[SLOT_STATE] = "state",
-	[SLOT_CLASS] = "objectClass monitorClass parkedClass thrownClass",
-	[SLOT_AMOUNT] = "",
-	[SLOT_CONTEXT] = "contextId",
-	[SLOT_SPAN_ID] = "spanId",
-	[SLOT_SPAN_NAME] = "spanName",
-	[SLOT_TRACE_HIGH] = "traceIdHi",
-	[SLOT_TRACE_LOW] = "traceIdLo",
-};
 
 struct family {
 	const char *count, *value, *unit; /* value NULL: only the count */
@@ -114,44 +40,6 @@ static const struct family family_types[JFR_FAMILY_COUNT_] = {
 	[JFR_FAMILY_EXCEPTIONS] = {"exceptions", NULL, NULL, NULL, NULL},
 	[JFR_FAMILY_METHOD_TRACE] = {"method_calls", "method_time", "nanoseconds", NULL, NULL},
 };
-
-/* Which types of a chunk are wanted, and how each is read. */
-struct wanted {
-	struct jfr_plan plans[RULE_COUNT];
-	uint64_t ids[RULE_COUNT];
-	uint8_t direct[DIRECT_TYPES]; /* rule + 1 of small type ids: all real ones are */
-};
-
-static enum err make_wanted(struct jfr_chunk *k, struct wanted *w)
-{
-	for (uint32_t i = 0; i < k->classes.n; i++) {
-		const struct jfr_class *class = &k->classes.v[i];
-		const char *names[SLOT_COUNT_ + 1];
-
-		for (unsigned rule = 0; rule < RULE_COUNT; rule++) {
-			if (w->plans[rule].steps.n ||
-			    !str_eq(str_of(rules[rule].event), class->name))
-				continue;
-			memcpy(names, event_fields, sizeof(names));
-			names[SLOT_AMOUNT] = rules[rule].amount;
-			TRY(jfr_plan_make(k, i, names, &w->plans[rule]));
-			w->ids[rule] = class->id;
-			if (class->id < DIRECT_TYPES && w->plans[rule].class != JFR_NO_CLASS)
-				w->direct[class->id] = (uint8_t)(rule + 1);
-		}
-	}
-	return ERR_OK;
-}
-
-static int wanted_rule(const struct wanted *w, uint64_t type)
-{
-	if (type < DIRECT_TYPES)
-		return (int)w->direct[type] - 1;
-	for (unsigned rule = 0; rule < RULE_COUNT; rule++)
-		if (w->ids[rule] == type && w->plans[rule].steps.n)
-			return (int)rule;
-	return -1;
-}
 
 static enum err family_profile(struct jfr_reader *r, enum jfr_family family, struct profile **ret)
 {
@@ -197,33 +85,33 @@ static int64_t interval_of(struct jfr_reader *r, enum jfr_family family)
 
 static int64_t amount_of(const struct jfr_value *slots)
 {
-	int64_t amount = (int64_t)slots[SLOT_AMOUNT].number;
+	int64_t amount = (int64_t)slots[JFR_EVENT_AMOUNT].number;
 
-	return slots[SLOT_AMOUNT].kind == JFR_NUMBER && amount > 0 ? amount : 0;
+	return slots[JFR_EVENT_AMOUNT].kind == JFR_NUMBER && amount > 0 ? amount : 0;
 }
 
-static void measure(struct jfr_reader *r, const struct rule *rule, enum jfr_family family,
+static void measure(struct jfr_reader *r, const struct jfr_rule *rule, enum jfr_family family,
 		    const struct jfr_value *slots, int64_t *values)
 {
 	values[0] = 1;
 	values[1] = 0;
 	switch (rule->measure) {
-	case MEASURE_WALL:
+	case JFR_MEASURE_WALL:
 		values[0] = amount_of(slots) ? amount_of(slots) : 1;
 		if (__builtin_mul_overflow(values[0], interval_of(r, family), &values[1]))
 			values[1] = INT64_MAX;
 		break;
-	case MEASURE_INTERVAL:
+	case JFR_MEASURE_INTERVAL:
 		values[1] = interval_of(r, family);
 		break;
-	case MEASURE_PERIOD:
-		values[1] = jfr_span_ns(r->chunk, &slots[SLOT_AMOUNT]);
+	case JFR_MEASURE_PERIOD:
+		values[1] = jfr_span_ns(r->chunk, &slots[JFR_EVENT_AMOUNT]);
 		break;
-	case MEASURE_AMOUNT:
+	case JFR_MEASURE_AMOUNT:
 		values[1] = amount_of(slots);
 		break;
-	case MEASURE_DURATION:
-		values[1] = jfr_span_ns(r->chunk, &slots[SLOT_DURATION]);
+	case JFR_MEASURE_DURATION:
+		values[1] = jfr_span_ns(r->chunk, &slots[JFR_EVENT_DURATION]);
 		break;
 	default:
 		break;
@@ -259,23 +147,23 @@ static enum err span_context(struct jfr_reader *r, const struct jfr_value *slots
 	char hex[17];
 	struct str name;
 
-	TRY(add_number(r, "contextId", &slots[SLOT_CONTEXT], labels, n));
-	if (slots[SLOT_SPAN_NAME].kind == JFR_NUMBER) {
-		TRY(add_number(r, "spanName", &slots[SLOT_SPAN_NAME], labels, n));
-	} else if (slots[SLOT_SPAN_NAME].kind) {
-		TRY(jfr_text(r, &slots[SLOT_SPAN_NAME], &name));
+	TRY(add_number(r, "contextId", &slots[JFR_EVENT_CONTEXT], labels, n));
+	if (slots[JFR_EVENT_SPAN_NAME].kind == JFR_NUMBER) {
+		TRY(add_number(r, "spanName", &slots[JFR_EVENT_SPAN_NAME], labels, n));
+	} else if (slots[JFR_EVENT_SPAN_NAME].kind) {
+		TRY(jfr_text(r, &slots[JFR_EVENT_SPAN_NAME], &name));
 		if (name.n)
 			TRY(dict_label_text(r->out->dict, STR("span_name"), name, &labels[(*n)++]));
 	}
-	if (slots[SLOT_SPAN_ID].kind != JFR_NUMBER || !slots[SLOT_SPAN_ID].number)
+	if (slots[JFR_EVENT_SPAN_ID].kind != JFR_NUMBER || !slots[JFR_EVENT_SPAN_ID].number)
 		return ERR_OK;
-	if (slots[SLOT_TRACE_HIGH].number || slots[SLOT_TRACE_LOW].number) {
-		put_be64(link.trace_id, slots[SLOT_TRACE_HIGH].number);
-		put_be64(link.trace_id + 8, slots[SLOT_TRACE_LOW].number);
-		put_be64(link.span_id, slots[SLOT_SPAN_ID].number);
+	if (slots[JFR_EVENT_TRACE_HIGH].number || slots[JFR_EVENT_TRACE_LOW].number) {
+		put_be64(link.trace_id, slots[JFR_EVENT_TRACE_HIGH].number);
+		put_be64(link.trace_id + 8, slots[JFR_EVENT_TRACE_LOW].number);
+		put_be64(link.span_id, slots[JFR_EVENT_SPAN_ID].number);
 		return dict_link(r->out->dict, &link, ret_link);
 	}
-	snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)slots[SLOT_SPAN_ID].number);
+	snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)slots[JFR_EVENT_SPAN_ID].number);
 	return dict_label_text(r->out->dict, STR("span_id"), str_n(hex, 16), &labels[(*n)++]);
 }
 
@@ -283,9 +171,9 @@ static enum err row_context(struct jfr_reader *r, const struct jfr_value *slots,
 {
 	uint32_t labels[MAX_LABELS], n = 0, name, id, state, class;
 
-	TRY(jfr_thread_labels(r, &slots[SLOT_THREAD], &name, &id));
-	TRY(jfr_state_label(r, &slots[SLOT_STATE], &state));
-	TRY(jfr_class_label(r, &slots[SLOT_CLASS], &class));
+	TRY(jfr_thread_labels(r, &slots[JFR_EVENT_THREAD], &name, &id));
+	TRY(jfr_state_label(r, &slots[JFR_EVENT_STATE], &state));
+	TRY(jfr_class_label(r, &slots[JFR_EVENT_CLASS], &class));
 	if (name)
 		labels[n++] = name;
 	if (id)
@@ -298,85 +186,109 @@ static enum err row_context(struct jfr_reader *r, const struct jfr_value *slots,
 	return dict_label_set(r->out->dict, labels, n, &row->labels);
 }
 
-static enum err add_row(struct jfr_reader *r, const struct rule *rule,
+static enum jfr_family family_of(const struct jfr_reader *r, const struct jfr_rule *rule)
+{
+	bool wall = rule->family == JFR_FAMILY_EXECUTION && r->settings.wall_only;
+
+	return wall ? JFR_FAMILY_WALL : rule->family;
+}
+
+/* Rows of which there are none, losses, are wanted in any case. */
+static bool family_is_wanted(const struct jfr_reader *r, enum jfr_family family)
+{
+	return r->only == JFR_FAMILY_COUNT_ || family == r->only || family == JFR_FAMILY_COUNT_;
+}
+
+static enum err add_row(struct jfr_reader *r, const struct jfr_rule *rule,
 			const struct jfr_value *slots)
 {
-	enum jfr_family family = rule->family;
+	enum jfr_family family = family_of(r, rule);
 	struct row row = {0};
 	struct profile *p;
 	int64_t values[2];
 
-	if (rule->measure == MEASURE_LOST) {
+	if (rule->measure == JFR_MEASURE_LOST) {
 		r->lost_samples += (uint64_t)amount_of(slots);
 		return ERR_OK;
 	}
-	if (family == JFR_FAMILY_EXECUTION && r->settings.wall_only)
-		family = JFR_FAMILY_WALL;
 	if (++r->rows > r->out->limits.max_samples)
 		return fault_set(&r->out->fault, ERR_TOO_LARGE,
 				 "the recording has more than %llu samples",
 				 (unsigned long long)r->out->limits.max_samples);
 	TRY(family_profile(r, family, &p));
-	TRY(jfr_stack_id(r, &slots[SLOT_STACK], &row.stack));
+	TRY(jfr_stack_id(r, &slots[JFR_EVENT_STACK], &row.stack));
 	TRY(row_context(r, slots, &row));
-	row.time = (uint64_t)jfr_time_ns(r->chunk, &slots[SLOT_START]);
+	row.time = (uint64_t)jfr_time_ns(r->chunk, &slots[JFR_EVENT_START]);
 	measure(r, rule, family, slots, values);
-	if (rule->measure <= MEASURE_PERIOD)
-		p->period = rule->measure == MEASURE_WALL ? interval_of(r, family) : values[1];
+	if (rule->measure <= JFR_MEASURE_PERIOD)
+		p->period = rule->measure == JFR_MEASURE_WALL ? interval_of(r, family) : values[1];
 	return profile_add(p, &row, values);
 }
 
-static enum err read_wanted(struct jfr_reader *r, const struct wanted *w)
+/*
+ * When only what is shown first is asked for, that is the first family there are events of; what
+ * was read of later ones before it came is dropped. So much is sure of samples taken by a timer:
+ * values of others may all be 0, and then there is something to say about the rest.
+ */
+static void choose_families(struct jfr_reader *r)
 {
-	struct jfr_chunk *k = r->chunk;
-	uint64_t at = JFR_HEADER_SIZE, begin = at, type;
+	const uint32_t execution = 1u << JFR_FAMILY_EXECUTION;
+	uint32_t present = r->chunk->families;
+
+	if (r->settings.wall_only && present & execution)
+		present = (present & ~execution) | 1u << JFR_FAMILY_WALL;
+	r->present |= present;
+	if (!r->out->first_type_only || !r->present)
+		return;
+	r->only = (enum jfr_family)__builtin_ctz(r->present);
+	if (r->only > JFR_FAMILY_NATIVE)
+		r->only = JFR_FAMILY_COUNT_;
+}
+
+static enum err read_event(struct jfr_reader *r, uint64_t at, const struct jfr_rule *rule,
+			   const struct jfr_plan *plan)
+{
+	struct jfr_value slots[JFR_EVENT_SLOTS_] = {0};
+	uint64_t next = at, type;
 	struct jfr_cursor c;
 
-	for (; jfr_next_event(k, &at, &c, &type); begin = at) {
-		struct jfr_value slots[SLOT_COUNT_] = {0};
-		int rule = wanted_rule(w, type);
-
-		if (rule < 0)
-			continue;
-		jfr_read_fields(k, &c, &w->plans[rule], slots);
-		if (c.failed)
-			return fault_set(&r->out->fault, ERR_CORRUPT,
-					 "the event %s at byte %llu is shorter than the fields its "
-					 "metadata describes",
-					 rules[rule].event,
-					 (unsigned long long)(k->file_offset + begin));
-		TRY(add_row(r, &rules[rule], slots));
-	}
-	if (begin < k->size)
+	if (!jfr_next_event(r->chunk, &next, &c, &type))
+		return ERR_INTERNAL;
+	jfr_read_fields(r->chunk, &c, plan, slots);
+	if (c.failed)
 		return fault_set(&r->out->fault, ERR_CORRUPT,
-				 "the JFR event at byte %llu has a size that is 0 or leads out of "
-				 "its chunk",
-				 (unsigned long long)(k->file_offset + begin));
-	return ERR_OK;
+				 "the event %s at byte %llu is shorter than the fields its "
+				 "metadata describes",
+				 rule->event, (unsigned long long)(r->chunk->file_offset + at));
+	return add_row(r, rule, slots);
 }
 
 enum err jfr_events_read(struct jfr_reader *r)
 {
-	struct wanted *w = mem_zalloc(1, sizeof(*w));
-	enum err e;
+	const struct jfr_chunk *k = r->chunk;
 
-	if (!w)
-		return ERR_NO_MEMORY;
-	e = make_wanted(r->chunk, w);
-	if (!e)
-		e = read_wanted(r, w);
-	for (unsigned i = 0; i < RULE_COUNT; i++)
-		vec_release(&w->plans[i].steps);
-	mem_free(w);
-	return e;
+	choose_families(r);
+	vec_for_each (event, &k->events) {
+		const struct jfr_rule *rule = &jfr_rules[*event & 0xff];
+
+		if (family_is_wanted(r, family_of(r, rule)))
+			TRY(read_event(r, *event >> 8, rule, &k->event_plans[*event & 0xff]));
+	}
+	if (k->walked < k->size)
+		return fault_set(&r->out->fault, ERR_CORRUPT,
+				 "the JFR event at byte %llu has a size that is 0 or leads out of "
+				 "its chunk",
+				 (unsigned long long)(k->file_offset + k->walked));
+	return ERR_OK;
 }
 
 /* Two profilers of processor time in one recording: the exact one keeps the name. */
 static enum err rename_execution(struct jfr_reader *r)
 {
+	const uint32_t both = 1u << JFR_FAMILY_CPU_TIME | 1u << JFR_FAMILY_EXECUTION;
 	struct profile *p = &r->families[JFR_FAMILY_EXECUTION];
 
-	if (!p->row_count || !r->families[JFR_FAMILY_CPU_TIME].row_count)
+	if ((r->present & both) != both)
 		return ERR_OK;
 	notes_add(&r->out->notes, "jdk.CPUTimeSample is shown as cpu; jdk.ExecutionSample, which "
 				  "covers the same time, as execution");
@@ -387,19 +299,16 @@ static enum err rename_execution(struct jfr_reader *r)
 enum err jfr_families_finish(struct jfr_reader *r)
 {
 	struct profile *p;
-	bool any = false;
 
 	TRY(rename_execution(r));
-	for (unsigned i = 0; i < JFR_FAMILY_COUNT_; i++)
-		any |= r->families[i].row_count != 0;
-	if (!any) {
+	if (!r->present) {
 		notes_add(&r->out->notes, "the recording has none of the events that are read");
 		TRY(family_profile(r, JFR_FAMILY_EXECUTION, &p));
 	}
 	for (unsigned i = 0; i < JFR_FAMILY_COUNT_; i++) {
 		struct profile *family = &r->families[i];
 
-		if (!family->type_count)
+		if (!family->type_count || !family_is_wanted(r, i))
 			continue;
 		family->time_ns = r->first_ns;
 		family->duration_ns = r->last_ns - r->first_ns;

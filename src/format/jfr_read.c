@@ -44,6 +44,7 @@ static enum err read_chunk(struct jfr_reader *r)
 	TRY(jfr_metadata_read(k, &out->limits, &out->fault));
 	TRY(jfr_compile(k, &out->fault));
 	TRY(jfr_pools_read(k, &out->fault));
+	TRY(jfr_events_find(k));
 	TRY(jfr_settings_read(r));
 	TRY(jfr_events_read(r));
 	r->unfinished += !k->complete;
@@ -125,7 +126,9 @@ static void tell(const struct jfr_reader *r)
 
 enum err jfr_read(struct str bytes, struct reading *out)
 {
-	struct jfr_reader r = {.out = out, .name_budget = ((uint64_t)64 << 20) + 8 * bytes.n};
+	struct jfr_reader r = {.out = out,
+			       .only = JFR_FAMILY_COUNT_,
+			       .name_budget = ((uint64_t)64 << 20) + 8 * bytes.n};
 	enum err e;
 
 	buf_init(&r.text, 8 * (size_t)out->limits.max_string + 64);

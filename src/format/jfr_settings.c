@@ -12,9 +12,6 @@
 #define ASYNC_CPU_NS  10000000
 #define ASYNC_WALL_NS 50000000
 
-static const char *const setting_fields[] = {"id", "name", "value", NULL};
-enum { SETTING_EVENT, SETTING_NAME, SETTING_VALUE, SETTING_SLOTS_ };
-
 /* Settings are short; what is longer is none we know. */
 static enum err short_text(struct jfr_reader *r, const struct jfr_value *v, struct str *ret)
 {
@@ -99,22 +96,22 @@ static void recording_setting(struct jfr_settings *s, struct str name, struct st
 static enum err apply(struct jfr_reader *r, const struct jfr_value *slots)
 {
 	struct jfr_settings *s = &r->settings;
-	uint32_t class = jfr_class_by_id(r->chunk, slots[SETTING_EVENT].number);
+	uint32_t class = jfr_class_by_id(r->chunk, slots[JFR_SETTING_EVENT].number);
 	CLEANUP(buf_release) struct buf name_copy = BUF_INIT(4 * MAX_TEXT);
 	struct str event, name, value;
 
-	if (slots[SETTING_EVENT].kind != JFR_NUMBER || class == JFR_NO_CLASS)
+	if (slots[JFR_SETTING_EVENT].kind != JFR_NUMBER || class == JFR_NO_CLASS)
 		return ERR_OK;
 	event = r->chunk->classes.v[class].name;
 	if (!str_eq(event, STR("jdk.ExecutionSample")) &&
 	    !str_eq(event, STR("jdk.NativeMethodSample")) &&
 	    !str_eq(event, STR("jdk.ActiveRecording")))
 		return ERR_OK;
-	TRY(short_text(r, &slots[SETTING_NAME], &name));
+	TRY(short_text(r, &slots[JFR_SETTING_NAME], &name));
 	buf_str(&name_copy, name);
 	TRY(buf_error(&name_copy));
 	name = buf_view(&name_copy);
-	TRY(short_text(r, &slots[SETTING_VALUE], &value));
+	TRY(short_text(r, &slots[JFR_SETTING_VALUE], &value));
 	if (str_eq(event, STR("jdk.ExecutionSample")))
 		execution_setting(s, name, value);
 	else if (str_eq(event, STR("jdk.NativeMethodSample")) && str_eq(name, STR("period")))
@@ -138,34 +135,21 @@ static void apply_defaults(struct jfr_settings *s)
 		s->counter_interval = 1;
 }
 
-/* The type ActiveSetting, or JFR_NO_CLASS. */
-static uint32_t setting_class(const struct jfr_chunk *k)
-{
-	for (uint32_t i = 0; i < k->classes.n; i++)
-		if (str_eq(k->classes.v[i].name, STR("jdk.ActiveSetting")))
-			return i;
-	return JFR_NO_CLASS;
-}
-
 enum err jfr_settings_read(struct jfr_reader *r)
 {
-	struct jfr_plan plan = {0};
-	uint64_t at = JFR_HEADER_SIZE, type;
-	uint32_t class = setting_class(r->chunk);
-	struct jfr_cursor c;
-	enum err e = jfr_plan_make(r->chunk, class, setting_fields, &plan);
+	const struct jfr_chunk *k = r->chunk;
 
-	while (!e && plan.class != JFR_NO_CLASS && jfr_next_event(r->chunk, &at, &c, &type)) {
-		struct jfr_value slots[SETTING_SLOTS_] = {0};
+	vec_for_each (at, &k->settings) {
+		struct jfr_value slots[JFR_SETTING_SLOTS_] = {0};
+		uint64_t next = *at, type;
+		struct jfr_cursor c;
 
-		if (type != r->chunk->classes.v[class].id)
-			continue;
-		jfr_read_fields(r->chunk, &c, &plan, slots);
+		if (!jfr_next_event(k, &next, &c, &type))
+			return ERR_INTERNAL;
+		jfr_read_fields(k, &c, &k->event_plans[JFR_RULE_SETTING], slots);
 		if (!c.failed)
-			e = apply(r, slots);
+			TRY(apply(r, slots));
 	}
-	vec_release(&plan.steps);
-	if (!e)
-		apply_defaults(&r->settings);
-	return e;
+	apply_defaults(&r->settings);
+	return ERR_OK;
 }

@@ -74,7 +74,7 @@ static unsigned frame_bytes(const struct jfr_cursor *c, unsigned integers, uint6
 
 	if (!integers || c->end - c->at < sizeof(word))
 		return 0;
-	word = jfr_word(c);
+	word = jfr_word(c, 0);
 	ends = ~word & JFR_CONTINUES;
 	while (--integers)
 		ends &= ends - 1;

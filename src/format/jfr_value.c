@@ -119,22 +119,34 @@ void jfr_skip_string(struct jfr_cursor *c)
 	}
 }
 
+static uint64_t count_bits_of_bytes(uint64_t ends)
+{
+	return (ends >> 7) * UINT64_C(0x0101010101010101) >> 56;
+}
+
 /*
- * Goes over compressed integers eight bytes at a time by counting the bytes that end one. Where
- * eight bytes have no end an integer of nine begins, whose last byte has no such bit.
+ * Goes over compressed integers by counting the bytes that end one, two words at a time, to behind
+ * the last end. Where eight bytes in a row have no end an integer of nine begins, whose last byte
+ * is not marked: then only the first word is taken, or that integer.
  */
 static void skip_varints(struct jfr_cursor *c, uint64_t n)
 {
-	while (n >= 8 && c->end - c->at >= 8) {
-		uint64_t ends = ~jfr_word(c) & JFR_CONTINUES;
+	while (n >= 16 && c->end - c->at >= 16) {
+		uint64_t first = ~jfr_word(c, 0) & JFR_CONTINUES;
+		uint64_t second = ~jfr_word(c, 8) & JFR_CONTINUES;
 
-		if (!ends) {
+		if (!first) {
 			jfr_long_varint(c);
 			n--;
 			continue;
 		}
-		n -= (ends >> 7) * 0x0101010101010101u >> 56;
-		c->at += 8 - (unsigned)__builtin_clzll(ends) / 8;
+		n -= count_bits_of_bytes(first);
+		if (!second || __builtin_clzll(first) + __builtin_ctzll(second) >= 64) {
+			c->at += 8 - (unsigned)__builtin_clzll(first) / 8;
+			continue;
+		}
+		n -= count_bits_of_bytes(second);
+		c->at += 16 - (unsigned)__builtin_clzll(second) / 8;
 	}
 	for (; n && !c->failed; n--)
 		jfr_varint(c);

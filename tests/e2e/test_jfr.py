@@ -269,6 +269,11 @@ def check_program(path, title):
     done = subprocess.run([VESTAL, "top", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     report(done.returncode == 0 and b"Type: cpu" in done.stdout and b"Work.burn" in done.stdout,
            "%s: vestal top shows Work.burnInner" % title, (done.stdout + done.stderr).decode())
+    # Without --type only the events shown are read, with it all of them.
+    chosen = subprocess.run([VESTAL, "top", "--type", "cpu", path], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+    report(chosen.stdout == done.stdout, "%s: vestal top shows what --type cpu shows" % title,
+           (chosen.stdout + chosen.stderr).decode())
     packed = path + ".pb.gz"
     done = subprocess.run([VESTAL, "convert", path, "-o", packed], stderr=subprocess.PIPE)
     report(done.returncode == 0, "%s: vestal convert makes a pprof" % title, done.stderr.decode())

@@ -21,16 +21,19 @@ static void check_rows(const struct profile *p)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void read_once(struct str bytes, bool first_type_only)
 {
 	struct dict d;
 	struct profile_list list = {0};
-	struct reading r = {.dict = &d, .list = &list, .limits = LIMITS_DEFAULT};
+	struct reading r = {.dict = &d,
+			    .list = &list,
+			    .limits = LIMITS_DEFAULT,
+			    .first_type_only = first_type_only};
 
 	if (dict_init(&d, 1) != ERR_OK)
-		return 0;
+		return;
 	r.limits.max_bytes = 16 << 20;
-	if (format_read(str_n(data, size), &formats[FORMAT_JFR], &r, NULL) == ERR_OK)
+	if (format_read(bytes, &formats[FORMAT_JFR], &r, NULL) == ERR_OK)
 		for (size_t i = 0; i < list.n; i++)
 			check_rows(list.v[i]);
 	else if (!r.fault.text[0])
@@ -38,5 +41,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	profile_list_release(&list);
 	notes_release(&r.notes);
 	dict_release(&d);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	read_once(str_n(data, size), false);
+	read_once(str_n(data, size), true);
 	return 0;
 }
