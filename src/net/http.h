@@ -71,6 +71,12 @@ void http_reply(struct http_exchange *x, struct http_response *r);
 /* A short text or JSON body. */
 void http_reply_text(struct http_exchange *x, int status, const char *content_type,
 		     struct str text);
+/*
+ * `static_body` with the validator `tag` ("\"abc\"", empty = none): 304 when the client has it, one
+ * range of bytes (206, 416) when it asks for one. At most HTTP_ASSET_HEADERS headers of the caller.
+ */
+#define HTTP_ASSET_HEADERS 16
+void http_reply_asset(struct http_exchange *x, struct http_response *r, struct str tag);
 
 struct http_handlers {
 	void *context;
@@ -120,7 +126,7 @@ enum err http_server_new(const struct http_options *options, const struct http_h
 			 struct http_server **ret, struct fault *fault) MUST_CHECK;
 /*
  * "127.0.0.1:4040", "[::1]:4040", "0.0.0.0:0", "unix:/path", or "fd:N" for a socket that systemd
- * opened. `tag` appears as the exchange's port when the address has none of its own.
+ * opened. A `tag` that is not 0 appears as the exchange's port; else the address's own does.
  * `*ret_address` (NULL = not wanted) is what it listens on, with the port the kernel chose.
  */
 enum err http_server_listen(struct http_server *s, struct str address, uint16_t tag,

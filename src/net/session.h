@@ -91,6 +91,8 @@ struct session {
 	int64_t deadline_ns; /* of whatever it waits for from the peer; SESSION_NEVER */
 	bool paused;	     /* wants no input for now */
 	bool closing;	     /* send `out`, then end the connection */
+	bool linger;	     /* with closing: the peer may still be sending; closing at once would
+				take the reply from it */
 };
 
 /* Both take the first bytes of the connection with input(). NULL: no memory. */
@@ -141,6 +143,11 @@ struct exchange {
 struct exchange *exchange_new(struct session *s, size_t extra, void **ret_extra);
 /* The head is complete: asks `admit`. False: a reply will come, the body is not wanted. */
 bool exchange_admit(struct exchange *x);
+/* Appends to the body; ERR_TOO_LARGE beyond http.max_body. */
+enum err exchange_body(struct exchange *x, struct str bytes) MUST_CHECK;
+/* Room for up to `expected` more bytes of body, perhaps fewer (`*ret_n`), to be read into and then
+ * given to exchange_body, which knows its own memory. NULL: no memory, or beyond max_body. */
+char *exchange_body_room(struct exchange *x, uint64_t expected, size_t *ret_n);
 /* The body is complete. A reply will come. */
 void exchange_handle(struct exchange *x);
 /* The session needs it no more: answered, or the peer went away (then it is told: `gone`). */

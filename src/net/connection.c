@@ -1,0 +1,405 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "net/loop.h"
+
+#define READ_BUDGET (512u << 10) /* then others have their turn */
+#define IOV_COUNT   16
+#define LINGER_NS   (2 * NS_PER_S)
+#define RATE_GRACE  (3 * NS_PER_S)
+
+static void name_peer(struct connection *c, bool local)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_un un;
+	} a = {0};
+	socklen_t size = sizeof(a);
+	char host[INET6_ADDRSTRLEN];
+	int n = 0;
+
+	if (local || getpeername(c->transport.fd, &a.any, &size) != 0)
+		n = snprintf(c->peer_text, sizeof(c->peer_text), "unix");
+	else if (a.any.sa_family == AF_INET6 &&
+		 inet_ntop(AF_INET6, &a.in6.sin6_addr, host, sizeof(host)))
+		n = snprintf(c->peer_text, sizeof(c->peer_text), "[%s]:%u", host,
+			     ntohs(a.in6.sin6_port));
+	else if (a.any.sa_family == AF_INET &&
+		 inet_ntop(AF_INET, &a.in.sin_addr, host, sizeof(host)))
+		n = snprintf(c->peer_text, sizeof(c->peer_text), "%s:%u", host,
+			     ntohs(a.in.sin_port));
+	c->peer.text = str_n(c->peer_text, n > 0 ? (size_t)n : 0);
+}
+
+struct connection *connection_new(struct http_server *s, const struct listener *listener, int fd)
+{
+	struct connection *c = mem_zalloc(1, sizeof(*c));
+
+	(void)s;
+	if (!c) {
+		close(fd);
+		return NULL;
+	}
+	c->watch = WATCH_CONNECTION;
+	c->peer.port = listener->port;
+	transport_plain_init(&c->transport, fd);
+	c->handshaken = c->transport.ops->handshake == NULL;
+	name_peer(c, listener->local);
+	return c;
+}
+
+void connection_free(struct connection *c)
+{
+	if (!c)
+		return;
+	session_free(c->session);
+	if (c->transport.ops)
+		c->transport.ops->release(&c->transport);
+	if (c->transport.fd >= 0)
+		close(c->transport.fd);
+	mem_free(c);
+}
+
+void connection_begin(struct connection *c)
+{
+	struct loop *l = c->loop;
+	struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+				    .data.ptr = c};
+
+	counter_add(&l->shared.counters.connections, 1);
+	c->next = l->connections;
+	if (c->next)
+		c->next->previous = c;
+	l->connections = c;
+	c->deadline_ns = l->shared.now_ns + l->server->options.idle_timeout_ns;
+	/* Most clients' first bytes are here already. */
+	c->readable = c->writable = true;
+	if (timer_heap_reserve(&l->timers, atomic_load(&l->open)) ||
+	    epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->transport.fd, &event) != 0)
+		connection_close(c);
+	else
+		connection_run(c);
+}
+
+void connection_close(struct connection *c)
+{
+	struct loop *l = c->loop;
+
+	if (c->dead)
+		return;
+	c->dead = true;
+	session_free(c->session);
+	c->session = NULL;
+	c->transport.ops->release(&c->transport);
+	c->transport.ops = NULL;
+	close(c->transport.fd);
+	c->transport.fd = -1;
+	timer_remove(&l->timers, &c->timer);
+	if (c->previous)
+		c->previous->next = c->next;
+	else
+		l->connections = c->next;
+	if (c->next)
+		c->next->previous = c->previous;
+	/* Events of this turn may still name it. */
+	c->next = l->dead;
+	l->dead = c;
+	atomic_fetch_sub(&l->open, 1);
+}
+
+static bool begin_session(struct connection *c)
+{
+	c->session = http1_session_new(&c->loop->shared, &c->peer, c);
+	return c->session != NULL;
+}
+
+static enum err feed(struct connection *c, struct str bytes)
+{
+	if (!c->session && !begin_session(c))
+		return ERR_NO_MEMORY;
+	return c->session->ops->input(c->session, bytes);
+}
+
+static bool wants_input(const struct connection *c)
+{
+	const struct session *s = c->session;
+
+	return c->readable && !c->input_ended &&
+	       (!s || (!s->paused && !s->closing && s->out.bytes < SESSION_OUT_LOW));
+}
+
+static void input_ended(struct connection *c)
+{
+	c->input_ended = true;
+	c->readable = false;
+	if (!c->session)
+		connection_close(c);
+	else
+		c->session->ops->end_of_input(c->session);
+}
+
+/* One read. False: the connection is closed. */
+static bool read_some(struct connection *c, size_t *budget)
+{
+	struct loop *l = c->loop;
+	size_t room_n = LOOP_SCRATCH, n = 0;
+	char *room = NULL;
+	enum io_status status;
+
+	if (c->session && c->session->ops->room)
+		room = c->session->ops->room(c->session, &room_n);
+	if (!room) {
+		room = l->scratch;
+		room_n = LOOP_SCRATCH;
+	}
+	status = c->transport.ops->read(&c->transport, room, room_n, &n);
+	if (status == IO_FAILED) {
+		connection_close(c);
+	} else if (status == IO_AGAIN) {
+		c->readable = false;
+	} else if (status == IO_END) {
+		input_ended(c);
+	} else {
+		counter_add(&l->shared.counters.bytes_in, n);
+		*budget -= n < *budget ? n : *budget;
+		/* Less than asked for: the socket is empty, and epoll will report what comes. */
+		if (n < room_n && !c->transport.ops->either_way && !c->hung_up)
+			c->readable = false;
+		if (feed(c, str_n(room, n)))
+			connection_close(c);
+	}
+	return !c->dead;
+}
+
+/* Forgets what still comes, so that the last reply is not lost to a reset. */
+static void linger(struct connection *c)
+{
+	size_t budget = READ_BUDGET, n = 0;
+	enum io_status status = IO_OK;
+
+	while (budget && status == IO_OK) {
+		status = c->transport.ops->read(&c->transport, c->loop->scratch, LOOP_SCRATCH, &n);
+		budget -= n < budget ? n : budget;
+	}
+	if (status == IO_END || status == IO_FAILED)
+		connection_close(c);
+	else if (status == IO_OK)
+		loop_ready(c->loop, c);
+}
+
+static void finish(struct connection *c)
+{
+	bool wait = c->session->linger && !c->input_ended;
+
+	c->transport.ops->end(&c->transport);
+	if (!wait) {
+		connection_close(c);
+		return;
+	}
+	session_free(c->session);
+	c->session = NULL;
+	c->lingering = true;
+	c->deadline_ns = c->loop->shared.now_ns + LINGER_NS;
+	timer_set(&c->loop->timers, &c->timer, c->deadline_ns);
+	linger(c);
+}
+
+static void note_progress(struct connection *c, size_t sent)
+{
+	counter_add(&c->loop->shared.counters.bytes_out, sent);
+	if (c->session->out.bytes == 0)
+		c->out_since_ns = 0;
+	c->out_sent += sent;
+}
+
+/* False: the connection is closed or nothing more can be sent now. */
+static bool write_some(struct connection *c)
+{
+	struct iovec parts[IOV_COUNT];
+	struct outqueue *out = &c->session->out;
+	size_t sent = 0;
+	enum io_status status;
+
+	status = c->transport.ops->write(&c->transport, parts, outqueue_view(out, parts, IOV_COUNT),
+					 &sent);
+	if (status == IO_OK) {
+		outqueue_sent(out, sent);
+		note_progress(c, sent);
+		return true;
+	}
+	if (status == IO_AGAIN) {
+		c->writable = false;
+		if (!c->out_since_ns) {
+			c->out_since_ns = c->loop->shared.now_ns;
+			c->out_sent = 0;
+		}
+	} else {
+		connection_close(c);
+	}
+	return false;
+}
+
+/* False: the connection is closed. */
+static bool flush(struct connection *c)
+{
+	struct session *s = c->session;
+
+	if (!s)
+		return true;
+	for (;;) {
+		if (s->ops->produce && !s->closing && s->out.bytes < SESSION_OUT_LOW)
+			s->ops->produce(s);
+		if (s->out.error) {
+			connection_close(c);
+			return false;
+		}
+		if (!s->out.bytes || !c->writable)
+			break;
+		if (!write_some(c))
+			return !c->dead;
+	}
+	if (s->closing && !s->out.bytes) {
+		finish(c);
+		return false;
+	}
+	return true;
+}
+
+static int64_t write_deadline(const struct connection *c)
+{
+	const struct http_options *o = &c->loop->server->options;
+	int64_t earned = RATE_GRACE + o->idle_timeout_ns;
+
+	if (!c->out_since_ns)
+		return SESSION_NEVER;
+	if (o->min_body_rate) {
+		uint64_t seconds = c->out_sent / o->min_body_rate;
+
+		earned += (int64_t)(seconds < 1u << 30 ? seconds : 1u << 30) * NS_PER_S;
+	}
+	return c->out_since_ns + earned;
+}
+
+static int64_t next_deadline(const struct connection *c)
+{
+	int64_t reading = c->session ? c->session->deadline_ns : c->deadline_ns;
+	int64_t writing = write_deadline(c);
+
+	return reading < writing ? reading : writing;
+}
+
+static bool shake_hands(struct connection *c)
+{
+	enum io_status status = c->transport.ops->handshake(&c->transport);
+
+	if (status == IO_OK) {
+		c->handshaken = true;
+		if (c->transport.ops->certificate)
+			c->peer.certificate = c->transport.ops->certificate(&c->transport);
+		return true;
+	}
+	if (status != IO_AGAIN)
+		connection_close(c);
+	return false;
+}
+
+void connection_run(struct connection *c)
+{
+	size_t budget = READ_BUDGET;
+
+	if (c->dead)
+		return;
+	if (c->lingering) {
+		linger(c);
+		return;
+	}
+	if (!c->handshaken && !shake_hands(c)) {
+		if (!c->dead)
+			timer_set(&c->loop->timers, &c->timer, next_deadline(c));
+		return;
+	}
+	do {
+		if (!flush(c))
+			return;
+		while (budget && wants_input(c))
+			if (!read_some(c, &budget))
+				return;
+		if (!flush(c))
+			return;
+	} while (budget && wants_input(c));
+	if (wants_input(c))
+		loop_ready(c->loop, c);
+	timer_set(&c->loop->timers, &c->timer, next_deadline(c));
+}
+
+void connection_event(struct connection *c, uint32_t events)
+{
+	bool broken = events & (EPOLLERR | EPOLLHUP);
+
+	if (c->dead)
+		return;
+	if (broken || (events & EPOLLIN) || c->transport.ops->either_way)
+		c->readable = true;
+	if (broken || (events & EPOLLOUT) || c->transport.ops->either_way)
+		c->writable = true;
+	if (events & EPOLLRDHUP) {
+		c->hung_up = c->readable = true;
+		if (c->session)
+			session_gone(c->session);
+	}
+	/* Nothing can be sent any more: whoever works for it is told now. */
+	if (broken && !(events & EPOLLIN))
+		connection_close(c);
+	else if (broken && c->session && c->session->paused)
+		connection_close(c);
+	else
+		connection_run(c);
+}
+
+void connection_expired(struct connection *c)
+{
+	int64_t now = c->loop->shared.now_ns;
+	bool stuck = write_deadline(c) <= now;
+
+	if (next_deadline(c) > now) {
+		timer_set(&c->loop->timers, &c->timer, next_deadline(c));
+		return;
+	}
+	if (stuck || !c->session || c->session->closing) {
+		if (stuck || !c->handshaken)
+			counter_add(&c->loop->shared.counters.timeouts, 1);
+		connection_close(c);
+		return;
+	}
+	c->session->ops->expired(c->session);
+	connection_run(c);
+}
+
+/* What the peer has sent before the stop is still read and answered. */
+void connection_drain(struct connection *c)
+{
+	if (!c->session) {
+		c->readable = true;
+		connection_run(c);
+	} else if (!c->session->paused) {
+		c->readable = true;
+		connection_run(c);
+	}
+	if (c->dead || c->lingering)
+		return;
+	if (!c->session) {
+		connection_close(c);
+		return;
+	}
+	c->session->ops->drain(c->session);
+	connection_run(c);
+}

@@ -1,0 +1,16 @@
+/* Replies as HTTP/1.1. */
+#pragma once
+
+#include "net/session.h"
+
+struct http1_framing {
+	enum http_version version;
+	bool head;	 /* the request was HEAD: no body */
+	bool keep_alive; /* what the reply says about the connection */
+};
+
+/* Appends the reply and takes its body. */
+void http1_write_reply(struct outqueue *out, struct reply *r, const struct http1_framing *framing,
+		       const char *date);
+/* A refusal by the protocol itself: a sentence as text, and the connection ends. */
+void http1_write_refusal(struct outqueue *out, int status, const char *why, const char *date);

@@ -1,0 +1,107 @@
+/*
+ * The moving parts of the server: listeners, loops, connections. A connection belongs to one loop
+ * for life and is touched by its thread only.
+ */
+#pragma once
+
+#include "base/thread.h"
+#include "net/buf_pool.h"
+#include "net/session.h"
+#include "net/timer_heap.h"
+#include "net/transport.h"
+
+#define LOOP_SCRATCH (64u << 10)
+
+/* What epoll gives back: the first member of what is watched. */
+enum watch { WATCH_MAILBOX, WATCH_LISTENER, WATCH_CONNECTION };
+
+struct listener {
+	enum watch watch;
+	int fd;
+	bool local;	   /* a unix socket */
+	uint16_t port;	   /* exchanges say this */
+	char *unlink_path; /* the unix socket is removed at the end; NULL = not ours */
+};
+
+struct connection {
+	enum watch watch;
+	bool readable, writable; /* as far as we know: the last call did not say IO_AGAIN */
+	bool ready_queued;
+	bool handshaken;
+	bool hung_up;	  /* the peer has closed its direction; bytes may still be there */
+	bool input_ended; /* and they were read */
+	bool lingering;	  /* everything is sent; reads and forgets until the peer ends */
+	bool dead;	  /* closed; freed at the end of the turn */
+	struct loop *loop;
+	struct session *session; /* NULL until its first bytes say which */
+	struct transport transport;
+	struct timer timer;
+	int64_t deadline_ns;  /* of the handshake, the first byte, or lingering */
+	int64_t out_since_ns; /* when output began to wait for the peer; 0 = it does not */
+	uint64_t out_sent;    /* since then */
+	struct connection *previous, *next; /* all of the loop */
+	struct connection *next_ready;
+	struct mail mail; /* for its way to the loop */
+	struct session_peer peer;
+	char peer_text[56];
+};
+
+struct loop {
+	struct http_server *server;
+	struct session_shared shared;
+	struct buf_pool pool;
+	struct thread thread;
+	int epoll;
+	enum watch mailbox_watch;
+	atomic_uint open; /* connections, those on their way here included */
+	struct connection *connections;
+	struct connection *ready, **ready_last; /* to be run again */
+	struct connection *dead;
+	struct timer_heap timers;
+	int64_t accept_again_ns; /* out of descriptors until then; 0 = accepting */
+	struct mail stop;
+	atomic_bool stop_posted;
+	bool stop_asked, stopping;
+	bool listening; /* the listeners are watched */
+	char *scratch;
+};
+
+struct http_server {
+	struct http_options options;
+	struct http_handlers handlers;
+	struct loop *loops;
+	unsigned loop_count;
+	VEC(struct listener *) listeners;
+	atomic_uint accepting; /* loops that still accept; the last one closes the listeners */
+	_Atomic int64_t deadline_ns; /* of the stop */
+};
+
+/* listener.c */
+enum err listener_open(struct str address, uint16_t tag, struct listener **ret,
+		       struct buf *ret_address, struct fault *fault) MUST_CHECK;
+void listener_close(struct listener *l);
+void listener_free(struct listener *l);
+
+/* accept.c */
+enum err loop_watch_listeners(struct loop *l) MUST_CHECK;
+void loop_unwatch_listeners(struct loop *l);
+void loop_accept(struct loop *l, struct listener *listener, unsigned at_most);
+
+/* connection.c */
+/* Takes the descriptor over. NULL: no memory, it is closed. */
+struct connection *connection_new(struct http_server *s, const struct listener *listener, int fd);
+/* Begins to be watched by the loop it was given to. */
+void connection_begin(struct connection *c);
+void connection_event(struct connection *c, uint32_t events);
+/* Reads, works and writes as far as possible without waiting. */
+void connection_run(struct connection *c);
+void connection_expired(struct connection *c);
+void connection_drain(struct connection *c);
+void connection_close(struct connection *c);
+void connection_free(struct connection *c);
+
+/* loop.c */
+enum err loop_init(struct loop *l, struct http_server *s) MUST_CHECK;
+void loop_release(struct loop *l);
+void loop_run(void *loop);
+void loop_ready(struct loop *l, struct connection *c);
