@@ -3,6 +3,7 @@
  *
  *	dict.h     strings, functions, frames, stacks, labels: everything by id
  *	profile.h  rows over a dictionary
+ *	remap.h    ids of one dictionary into those of another
  *	ops.h      merge, aggregate, filter, subtract
  *	tree.h     the call tree, pruned
  *	top.h      the exact function table
@@ -22,6 +23,7 @@
 #include "model/pattern.h"
 #include "model/profile.h"
 #include "model/redact.h"
+#include "model/remap.h"
 #include "model/series.h"
 #include "model/top.h"
 #include "model/tree.h"

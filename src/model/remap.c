@@ -135,7 +135,7 @@ enum err remap_begin(struct remap *r, const struct dict *src, struct dict *dst)
 	r->src = src;
 	r->dst = dst;
 	r->epoch++;
-	return r->editor ? ERR_OK : index_mappings(r);
+	return r->editor || r->exact ? ERR_OK : index_mappings(r);
 }
 
 static enum err find_or_add_mapping(struct remap *r, const struct mapping *m, uint32_t *ret)
@@ -157,7 +157,7 @@ enum err remap_mapping(struct remap *r, uint32_t id, uint32_t *ret)
 	TRY(remap_text(r, TEXT_ID, m.go_build_id, &m.go_build_id));
 	TRY(remap_text(r, TEXT_ID, m.htl_hash, &m.htl_hash));
 	/* Edited names prove nothing about what is mapped. */
-	if (r->editor)
+	if (r->editor || r->exact)
 		TRY(dict_mapping(r->dst, &m, ret));
 	else
 		TRY(find_or_add_mapping(r, &m, ret));

@@ -1,6 +1,7 @@
 /*
- * Private to src/model: ids of one dictionary turned into ids of another. An entry is interned
- * when it is first asked for, and once: memos remember the answer per source id.
+ * Ids of one dictionary turned into ids of another. An entry is interned when it is first asked
+ * for, and once: memos remember the answer per source id. A mapping that the target has at another
+ * address becomes that one, and frames move with it, unless `exact` is set.
  *
  * A memo entry carries the epoch it was made in, so that beginning with another source dictionary
  * costs nothing, however large the memos have become. remap_begin must be called whenever the
@@ -39,6 +40,7 @@ struct remap {
 	const struct dict *src;
 	struct dict *dst;
 	const struct remap_editor *editor; /* or NULL */
+	bool exact;			   /* set before the first remap_begin, and kept */
 	uint32_t epoch;
 	struct memo strings[TEXT_ROLE_COUNT];
 	struct memo functions, mappings, frames, labels, label_sets, links, stacks;

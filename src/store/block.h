@@ -29,7 +29,7 @@ struct block {
 	size_t n;
 	struct str bloom;
 	struct block_segment *segments;
-	size_t segment_count;
+	uint32_t segment_count;
 };
 
 /* Parses and verifies; `bytes` must live as long as the block. A released or zero block is fine to

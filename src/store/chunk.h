@@ -1,25 +1,25 @@
 /*
  * Private to src/store: the columns of one profile as bytes, and back.
  *
- * A chunk holds rows (stack, label set, link, time?, one value per type). Rows are sorted by (label
- * set, link, stack, time); equal ones are one row. What a row needs beyond its stack is written
+ * A chunk holds rows (stack, label set, link, time?, one value per type). Rows are sorted by (link,
+ * label set, stack, time); equal ones are one row. What a row needs beyond its stack is written
  *once per *group* of rows with the same label set and link; a profile without either is one group
  * that takes no bytes. Ids are those of the partition (partition.h), except links: a chunk carries
  * the links it uses, so that span ids do not pile up in a dictionary.
  *
  *	0  u8      version
- *	1  u8      flags: CHUNK_GROUPS, CHUNK_TIMES, CHUNK_NEGATIVE
+ *	1  u8      0
  *	2  u32     checksum of all that follows
- *	6  head    series + 1 (0 = of many), profiles, time, duration, rows, groups, links,
+ *	6  head    flags, series + 1 (0 = of many), profiles, time, duration, rows, groups, links,
  *	           columns × (type, stream, scale, total), sizes of streams
  *	   streams one behind the other
  *
  * Streams (all numbers are varints unless said):
  *	GROUPS   per group: label set, link (index into LINKS + 1), rows
  *	TOKENS   one byte per row: 5 bits gap to the stack before (31 = see ESCAPES), 3 bits value
- *	         of the first value stream minus 1 (7 = see ESCAPES); the gap starts anew in a group
+ *	         of the first value stream (7 = see ESCAPES); the gap starts anew in a group
  *	ESCAPES  in order of rows: gap - 31, then the value in zigzag
- *	TIMES    per row: nanoseconds since the start of the profile, zigzag
+ *	TIMES    per row: nanoseconds since the start of the profile, zigzag + 1; 0 = not known
  *	LINKS    24 bytes each
  *	VALUES…  further value streams, zigzag
  *
@@ -103,11 +103,15 @@ enum err chunk_values(const struct chunk_view *v, const struct chunk_column *col
 		      int64_t *ret) MUST_CHECK;
 enum err chunk_times(const struct chunk_view *v, int64_t *ret) MUST_CHECK;
 
-/* sums[stack] += value for all rows, without arrays in between. Wraps like unsigned numbers: the
- * caller sees to it that the totals of all it adds fit (chunk_head's columns), or takes
- * chunk_values and saturates. */
-enum err chunk_sum(const struct chunk_view *v, const struct chunk_column *column, int64_t *sums,
-		   uint32_t stack_count) MUST_CHECK;
+/* Sums per stack that stay at the ends of int64 instead of wrapping. */
+struct sums {
+	int64_t *v;
+	uint32_t n;    /* stacks */
+	int64_t bound; /* no sum can be larger; INT64_MAX = watch every addition */
+};
+/* v[stack] += value for all rows, without arrays in between. */
+enum err chunk_sum(const struct chunk_view *v, const struct chunk_column *column,
+		   struct sums *sums) MUST_CHECK;
 
 /* What is encoded: rows in any order, equal ones possibly several times. */
 struct chunk_rows {
@@ -127,21 +131,50 @@ struct chunk_rows {
 	const uint32_t *column;
 };
 
+/* What rows are sorted by, and which row it is. */
+struct chunk_key {
+	uint64_t key;
+	uint32_t row;
+};
+
 /* Memory that encoding needs again and again. All zero is valid. */
 struct chunk_scratch {
-	VEC(uint64_t) bitmap; /* of stacks, all zero between calls */
-	VEC(uint32_t) slot;
-	VEC(uint32_t) order;
-	VEC(int64_t) values;
-	VEC(uint32_t) stacks;
-	VEC(uint64_t) keys;
+	VEC(struct chunk_key) keys, spare;
+	VEC(uint32_t) stacks; /* of the rows, sorted, equal ones merged */
+	VEC(uint64_t) groups; /* link << 32 | label set, of each row */
+	VEC(uint64_t) times;
+	VEC(int64_t) values; /* column by column, each as long as the rows */
 	struct buf streams[CHUNK_MAX_STREAMS];
 };
 void chunk_scratch_release(struct chunk_scratch *s);
 /* Appends the chunk to `out`. */
-enum err chunk_encode(const struct chunk_rows *rows, uint32_t stack_count, struct chunk_scratch *s,
+enum err chunk_encode(const struct chunk_rows *rows, struct chunk_scratch *s,
 		      struct buf *out) MUST_CHECK;
 /* The same profile without the columns for which keep(context, type) is false. Appends nothing
  * when no column is left. */
 enum err chunk_filter_types(const struct chunk_view *v, bool (*keep)(void *context, uint32_t type),
 			    void *context, struct chunk_scratch *s, struct buf *out) MUST_CHECK;
+
+/* ------------------------------------------------------------------ parts, for blocks */
+
+/* The bytes of a stream. */
+enum err chunk_stream(const struct chunk_view *v, uint32_t stream, struct str *ret) MUST_CHECK;
+static inline uint32_t chunk_stream_size(const struct chunk_view *v, uint32_t stream)
+{
+	if (stream >= v->head.stream_count)
+		return 0;
+	return v->segment ? v->n[stream] : (uint32_t)v->streams[stream].n;
+}
+struct cursor;
+/* A head; times are written as the distance to `base_ns`. */
+void chunk_head_write(const struct chunk_head *h, const uint32_t *stream_sizes, int64_t base_ns,
+		      struct buf *out);
+/* Reads one and checks what it says of itself; the sizes of its streams go to `ret_sizes`, which
+ * has room for CHUNK_MAX_STREAMS. */
+enum err chunk_head_read(struct cursor *c, int64_t base_ns, struct arena *arena,
+			 struct chunk_head *ret, uint32_t *ret_sizes) MUST_CHECK;
+/* Version, a zero byte and a checksum before what `out` holds from `at` + BLOB_HEAD on. */
+#define BLOB_HEAD 6
+void blob_seal(struct buf *out, size_t at, uint8_t version);
+/* Checks these; `ret` is what follows. */
+enum err blob_verify(struct str bytes, uint8_t version, struct str *ret) MUST_CHECK;

@@ -67,7 +67,6 @@ struct partition {
 	struct quota *quota;
 	/* Of what was added since the partition was opened. */
 	uint64_t profiles, rows;
-	struct partition_scratch *scratch;
 	void *engine; /* whatever the engine keeps here */
 };
 
@@ -110,6 +109,8 @@ enum err partition_encode(struct partition *p, const struct series_profile *prof
 			  struct encoded_chunk *ret, struct fault *fault) MUST_CHECK;
 
 /* ------------------------------------------------------------------ dictionary deltas */
+
+#define DELTA_VERSION 1
 
 struct partition_mark partition_mark(const struct partition *p);
 bool partition_mark_equal(const struct partition_mark *a, const struct partition_mark *b);

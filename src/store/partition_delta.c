@@ -1,0 +1,204 @@
+/*
+ * The dictionary of a partition as bytes: what was added to each table since some moment.
+ *
+ *	0  u8   version
+ *	1  u8   0
+ *	2  u32  checksum of all that follows
+ *	6       where each table begins and ends (10 numbers twice), size of the plain body,
+ *	        size of the packed body or 0 when it is plain
+ *	   body table by table, column by column; ids as differences to the entry before
+ *
+ * Stacks are written from the root: how many frames are those of the stack before, how many follow,
+ * and these. A frame that followed the same caller recently is a number below RECENT, because a
+ * call tree repeats itself; any other is its id + RECENT.
+ */
+#include "store/callees.h"
+#include "store/packing.h"
+#include "store/partition.h"
+#include "store/varint.h"
+
+#define MAX_BODY ((size_t)1 << 30)
+
+struct partition_mark partition_mark(const struct partition *p)
+{
+	const struct dict *d = &p->dict;
+
+	return (struct partition_mark){
+		.strings = (uint32_t)d->strings.n,
+		.functions = (uint32_t)d->functions.n,
+		.mappings = (uint32_t)d->mappings.n,
+		.frames = (uint32_t)d->frames.n,
+		.labels = (uint32_t)d->labels.n,
+		.label_sets = (uint32_t)d->label_sets.entries.n,
+		.stacks = (uint32_t)d->stacks.entries.n,
+		.series = (uint32_t)p->series.n,
+		.types = (uint32_t)p->types.n,
+		.pairs = (uint32_t)p->pairs.n,
+	};
+}
+
+bool partition_mark_equal(const struct partition_mark *a, const struct partition_mark *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* A column of ids or numbers: differences are small because things come in order. */
+#define PUT_COLUMN(table, first, field)                                                       \
+	do {                                                                                  \
+		uint64_t before_ = 0;                                                         \
+		for (size_t i_ = (first); i_ < (table)->n; i_++) {                            \
+			put_zigzag(out, (int64_t)((uint64_t)(table)->v[i_].field - before_)); \
+			before_ = (uint64_t)(table)->v[i_].field;                             \
+		}                                                                             \
+	} while (0)
+
+static void put_text(struct buf *out, struct str s)
+{
+	put_varint(out, s.n);
+	buf_str(out, s);
+}
+
+static void write_strings(const struct dict *d, uint32_t from, struct buf *out)
+{
+	for (size_t i = from; i < d->strings.n; i++)
+		put_varint(out, d->strings.v[i].n);
+	for (size_t i = from; i < d->strings.n; i++)
+		buf_str(out, dict_str(d, (uint32_t)i));
+}
+
+static void write_tables(const struct dict *d, const struct partition_mark *from, struct buf *out)
+{
+	PUT_COLUMN(&d->functions, from->functions, name);
+	PUT_COLUMN(&d->functions, from->functions, system_name);
+	PUT_COLUMN(&d->functions, from->functions, file);
+	PUT_COLUMN(&d->functions, from->functions, start_line);
+	PUT_COLUMN(&d->mappings, from->mappings, start);
+	PUT_COLUMN(&d->mappings, from->mappings, limit);
+	PUT_COLUMN(&d->mappings, from->mappings, offset);
+	PUT_COLUMN(&d->mappings, from->mappings, file);
+	PUT_COLUMN(&d->mappings, from->mappings, build_id);
+	PUT_COLUMN(&d->mappings, from->mappings, go_build_id);
+	PUT_COLUMN(&d->mappings, from->mappings, htl_hash);
+	PUT_COLUMN(&d->mappings, from->mappings, flags);
+	PUT_COLUMN(&d->frames, from->frames, address);
+	PUT_COLUMN(&d->frames, from->frames, line);
+	PUT_COLUMN(&d->frames, from->frames, function);
+	PUT_COLUMN(&d->frames, from->frames, mapping);
+	PUT_COLUMN(&d->frames, from->frames, column);
+	PUT_COLUMN(&d->frames, from->frames, kind);
+	PUT_COLUMN(&d->frames, from->frames, flags);
+	PUT_COLUMN(&d->labels, from->labels, key);
+	PUT_COLUMN(&d->labels, from->labels, unit);
+	PUT_COLUMN(&d->labels, from->labels, type);
+	PUT_COLUMN(&d->labels, from->labels, value);
+}
+
+static void write_label_sets(const struct dict *d, uint32_t from, struct buf *out)
+{
+	for (size_t set = from; set < d->label_sets.entries.n; set++) {
+		uint32_t n;
+		const uint32_t *items = label_set_items(d, (uint32_t)set, &n);
+
+		put_varint(out, n);
+		for (uint32_t i = 0; i < n; i++)
+			put_varint(out, items[i]);
+	}
+}
+
+/* Frames two stacks have in common, counted from the root. */
+static uint32_t common_frames(const uint32_t *a, uint32_t n, const uint32_t *b, uint32_t m)
+{
+	uint32_t same = 0;
+
+	while (same < n && same < m && a[n - 1 - same] == b[m - 1 - same])
+		same++;
+	return same;
+}
+
+static void write_stack(const struct dict *d, uint32_t stack, struct callees *callees,
+			struct buf *out)
+{
+	uint32_t n, m, caller = 0;
+	const uint32_t *frames = stack_frames(d, stack, &n);
+	const uint32_t *before = stack_frames(d, stack - 1, &m);
+	uint32_t same = common_frames(frames, n, before, m);
+
+	put_varint(out, same);
+	put_varint(out, n - same);
+	if (same)
+		caller = frames[n - same];
+	for (uint32_t i = same; i < n; i++) {
+		uint32_t frame = frames[n - 1 - i];
+
+		put_varint(out, callees_code(callees, caller, frame));
+		callees_note(callees, caller, frame);
+		caller = frame;
+	}
+}
+
+static enum err write_stacks(const struct dict *d, uint32_t from, struct buf *out)
+{
+	CLEANUP(callees_release) struct callees callees = {0};
+
+	if (from == d->stacks.entries.n)
+		return ERR_OK;
+	TRY(callees_init(&callees, d->frames.n, d->stacks.entries.n - from));
+	for (size_t stack = from; stack < d->stacks.entries.n; stack++)
+		write_stack(d, (uint32_t)stack, &callees, out);
+	return ERR_OK;
+}
+
+static void write_series(const struct partition *p, const struct partition_mark *from,
+			 struct buf *out)
+{
+	for (size_t i = from->types; i < p->types.n; i++)
+		put_text(out, p->types.v[i].id);
+	for (size_t i = from->series; i < p->series.n; i++) {
+		const struct series_entry *s = &p->series.v[i];
+
+		put_varint(out, s->n);
+		for (uint32_t l = 0; l < s->n; l++) {
+			put_text(out, s->labels[l].name);
+			put_text(out, s->labels[l].value);
+		}
+	}
+	PUT_COLUMN(&p->pairs, from->pairs, series);
+	PUT_COLUMN(&p->pairs, from->pairs, type);
+}
+
+static void put_mark(struct buf *out, const struct partition_mark *m)
+{
+	const uint32_t counts[] = {m->strings,	  m->functions, m->mappings, m->frames, m->labels,
+				   m->label_sets, m->stacks,	m->series,   m->types,	m->pairs};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		put_varint(out, counts[i]);
+}
+
+enum err partition_delta_encode(const struct partition *p, const struct partition_mark *from,
+				int level, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT(MAX_BODY);
+	CLEANUP(buf_release) struct buf packed = BUF_INIT(MAX_BODY);
+	struct partition_mark to = partition_mark(p);
+	size_t at = out->n;
+
+	write_strings(&p->dict, from->strings, &body);
+	write_tables(&p->dict, from, &body);
+	write_label_sets(&p->dict, from->label_sets, &body);
+	TRY(write_stacks(&p->dict, from->stacks, &body));
+	write_series(p, from, &body);
+	TRY(buf_error(&body));
+	if (level > 0)
+		TRY(pack(buf_view(&body), level, &packed));
+	buf_append(out, (char[BLOB_HEAD]){0}, BLOB_HEAD);
+	put_mark(out, from);
+	put_mark(out, &to);
+	put_varint(out, body.n);
+	put_varint(out, packed.n);
+	buf_str(out, packed.n ? buf_view(&packed) : buf_view(&body));
+	blob_seal(out, at, DELTA_VERSION);
+	if (out->error)
+		out->n = at;
+	return buf_error(out);
+}
