@@ -261,7 +261,7 @@ struct jfr_method {
  * before. `frame` 0 is an empty place.
  */
 struct jfr_known_frame {
-	uint64_t bytes;
+	uint64_t bytes[2];
 	uint32_t frame;
 };
 
@@ -305,6 +305,11 @@ static inline uint64_t jfr_word(const struct jfr_cursor *c, size_t ahead)
 
 	memcpy(&word, c->base + c->at + ahead, sizeof(word));
 	return le64toh(word);
+}
+/* How many bytes of a word end an integer, given their bits of JFR_CONTINUES. */
+static inline unsigned jfr_count_ends(uint64_t ends)
+{
+	return (unsigned)((ends >> 7) * UINT64_C(0x0101010101010101) >> 56);
 }
 uint64_t jfr_integer(struct jfr_cursor *c, enum jfr_primitive p);
 static inline uint64_t jfr_long(struct jfr_cursor *c)

@@ -62,27 +62,56 @@ static unsigned integers_of_frame(const struct jfr_chunk *k, const struct jfr_pl
 	return plan->steps.n <= 8 ? (unsigned)plan->steps.n : 0;
 }
 
-/*
- * The bytes of the frame at the cursor as one number, when it is `integers` of them and no more
- * than eight bytes: the same frame is nearly always written the same way, and no other is. Without
- * a look at what the integers are; 0 bytes: it is longer than that, or the chunk ends here.
- */
-static unsigned frame_bytes(const struct jfr_cursor *c, unsigned integers, uint64_t *ret)
+/* Where the n-th of these ends is, in bits from the lowest; 0: there are less. */
+static unsigned nth_end(uint64_t ends, unsigned n)
 {
-	uint64_t word, ends;
-	unsigned bits;
-
-	if (!integers || c->end - c->at < sizeof(word))
-		return 0;
-	word = jfr_word(c, 0);
-	ends = ~word & JFR_CONTINUES;
-	while (--integers)
+	while (--n)
 		ends &= ends - 1;
-	if (!ends)
+	return ends ? (unsigned)__builtin_ctzll(ends) + 1 : 0;
+}
+
+static uint64_t low_bits(uint64_t word, unsigned bits)
+{
+	return word & UINT64_MAX >> (64 - bits);
+}
+
+/*
+ * The bytes of the frame at the cursor as numbers, when it is `integers` compressed ones: the same
+ * frame is nearly always written the same way, and no other is. Returns how many bytes it has,
+ * without a look at what the integers are; 0: more than two words, or the chunk ends here.
+ */
+static unsigned frame_bytes(const struct jfr_cursor *c, unsigned integers, uint64_t ret[2])
+{
+	uint64_t first, second;
+	unsigned bits, found;
+
+	if (!integers || c->end - c->at < 2 * sizeof(*ret))
 		return 0;
-	bits = (unsigned)__builtin_ctzll(ends) + 1;
-	*ret = word & UINT64_MAX >> (64 - bits);
-	return bits / 8;
+	first = ~jfr_word(c, 0) & JFR_CONTINUES;
+	bits = nth_end(first, integers);
+	ret[1] = 0;
+	if (bits) {
+		ret[0] = low_bits(jfr_word(c, 0), bits);
+		return bits / 8;
+	}
+	found = jfr_count_ends(first);
+	second = ~jfr_word(c, 8) & JFR_CONTINUES;
+	/* The last byte of an integer of nine is not marked. */
+	if (!first || !second || __builtin_clzll(first) + __builtin_ctzll(second) >= 64)
+		return 0;
+	bits = nth_end(second, integers - found);
+	if (!bits)
+		return 0;
+	ret[0] = jfr_word(c, 0);
+	ret[1] = low_bits(jfr_word(c, 8), bits);
+	return 8 + bits / 8;
+}
+
+static struct jfr_known_frame *known_place(const struct jfr_reader *r, const uint64_t bytes[2])
+{
+	uint64_t hash = hash_mix(bytes[0] ^ bytes[1] * HASH_K1, r->chunk->seed);
+
+	return &r->known[hash & (JFR_KNOWN_FRAMES - 1)];
 }
 
 static enum err read_frame(struct jfr_reader *r, struct jfr_cursor *c, unsigned integers,
@@ -90,12 +119,12 @@ static enum err read_frame(struct jfr_reader *r, struct jfr_cursor *c, unsigned 
 {
 	struct jfr_value slots[JFR_MAX_SLOTS] = {0};
 	struct jfr_known_frame *known = NULL;
-	uint64_t bytes;
-	unsigned n = frame_bytes(c, integers, &bytes);
+	uint64_t bytes[2];
+	unsigned n = frame_bytes(c, integers, bytes);
 
 	if (n) {
-		known = &r->known[hash_mix(bytes, r->chunk->seed) & (JFR_KNOWN_FRAMES - 1)];
-		if (known->frame && known->bytes == bytes) {
+		known = known_place(r, bytes);
+		if (known->frame && known->bytes[0] == bytes[0] && known->bytes[1] == bytes[1]) {
 			c->at += n;
 			*ret = known->frame;
 			return ERR_OK;
@@ -106,7 +135,7 @@ static enum err read_frame(struct jfr_reader *r, struct jfr_cursor *c, unsigned 
 		return ERR_CORRUPT;
 	TRY(frame_id(r, slots, ret));
 	if (known)
-		*known = (struct jfr_known_frame){bytes, *ret};
+		*known = (struct jfr_known_frame){{bytes[0], bytes[1]}, *ret};
 	return ERR_OK;
 }
 

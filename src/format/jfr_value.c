@@ -119,11 +119,6 @@ void jfr_skip_string(struct jfr_cursor *c)
 	}
 }
 
-static uint64_t count_bits_of_bytes(uint64_t ends)
-{
-	return (ends >> 7) * UINT64_C(0x0101010101010101) >> 56;
-}
-
 /*
  * Goes over compressed integers by counting the bytes that end one, two words at a time, to behind
  * the last end. Where eight bytes in a row have no end an integer of nine begins, whose last byte
@@ -140,12 +135,12 @@ static void skip_varints(struct jfr_cursor *c, uint64_t n)
 			n--;
 			continue;
 		}
-		n -= count_bits_of_bytes(first);
+		n -= jfr_count_ends(first);
 		if (!second || __builtin_clzll(first) + __builtin_ctzll(second) >= 64) {
 			c->at += 8 - (unsigned)__builtin_clzll(first) / 8;
 			continue;
 		}
-		n -= count_bits_of_bytes(second);
+		n -= jfr_count_ends(second);
 		c->at += 16 - (unsigned)__builtin_clzll(second) / 8;
 	}
 	for (; n && !c->failed; n--)

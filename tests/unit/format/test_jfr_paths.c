@@ -43,7 +43,7 @@ static void put_wait(struct jfr_build *b)
 	event_end(b);
 }
 
-/* `frames` of the stack with key 1, each with the keys of its method in turn. */
+/* Stack 1 has `frames`, with the keys of the methods in turn. */
 static void put_long_stack(struct jfr_build *b, const uint64_t *methods, unsigned n, int frames)
 {
 	checkpoint_begin(b, 0, 4);
@@ -65,16 +65,19 @@ static void put_long_stack(struct jfr_build *b, const uint64_t *methods, unsigne
 		put_long(b, 3);
 		put_byte(b, 0);
 	}
-	/* The second one shows that the end of the first was found. */
-	pool_begin(b, T_STACK, 2);
-	for (unsigned stack = 1; stack <= 2; stack++) {
+	/* The second one shows that the end of the first was found, the third is the first again.
+	 */
+	pool_begin(b, T_STACK, 3);
+	for (unsigned stack = 1; stack <= 3; stack++) {
+		int n_frames = stack == 2 ? 1 : frames;
+
 		put_long(b, stack);
 		put_byte(b, 0);
-		put_int(b, stack == 1 ? frames : 1);
-		for (int i = 0; i < (stack == 1 ? frames : 1); i++) {
+		put_int(b, n_frames);
+		for (int i = 0; i < n_frames; i++) {
 			put_long(b, methods[(unsigned)i % n]);
-			put_int(b, stack == 1 ? i * 37 : 7);
-			put_long(b, (unsigned)i % 3 ? 1 : (uint64_t)1 << 62);
+			put_int(b, stack == 2 ? 7 : i * 37);
+			put_long(b, (unsigned)i % 3 ? 1 : UINT64_MAX);
 		}
 	}
 	event_end(b);
@@ -102,12 +105,13 @@ TEST(frames_of_any_length_are_read_and_skipped)
 		chunk_begin(&b);
 		put_sample(&b, 1500, 5, 2);
 		put_sample(&b, 1500, 5, 1);
-		put_sample(&b, 1500, 5, 1);
+		put_sample(&b, 1500, 5, 3);
 		put_long_stack(&b, methods, sizeof(methods) / sizeof(methods[0]), frames);
 		put_metadata(&b, TYPES, TYPE_COUNT);
 		chunk_end(&b);
 		CHECK_OK(read_recording(&x, &b, false));
 		CHECK_INT(x.list.v[0]->row_count, 3);
+		CHECK_INT(x.list.v[0]->stack[2], x.list.v[0]->stack[1]);
 		ids = stack_frames(&x.d, x.list.v[0]->stack[1], &n);
 		CHECK_INT(n, (uint32_t)frames);
 		for (uint32_t i = 0; i < n; i++) {
