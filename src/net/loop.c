@@ -60,6 +60,8 @@ void loop_release(struct loop *l)
 {
 	if (!l->server)
 		return;
+	for (struct connection *c = l->ready; c; c = c->next_ready)
+		c->ready_queued = false;
 	free_dead(l);
 	mailbox_release(&l->shared.mailbox);
 	if (l->epoll >= 0)
