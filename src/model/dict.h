@@ -138,7 +138,9 @@ struct dict {
 	TABLE(struct link) links;
 	struct sequence_table stacks;
 	struct sequence_table label_sets;
+	/* Never changed after dict_init, like the seed: any thread may compute content hashes. */
 	uint64_t *multipliers; /* STACK_MULTIPLIERS secret odd numbers, one per stack position */
+	uint64_t no_function, no_mapping; /* hashes of the empty entries */
 };
 
 enum err dict_init(struct dict *d, uint64_t seed) MUST_CHECK;
