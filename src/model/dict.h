@@ -159,6 +159,14 @@ enum err dict_stack(struct dict *d, const uint32_t *frames, uint32_t n, uint32_t
 /* Sorted by key before interning; values of one key keep their order. May reorder `labels`. */
 enum err dict_label_set(struct dict *d, uint32_t *labels, uint32_t n, uint32_t *ret) MUST_CHECK;
 
+/* What a file may bring; each a guess from above. */
+struct dict_sizes {
+	size_t strings, functions, frames;
+	size_t stacks, stack_frames; /* and the frames in all of them */
+};
+/* Makes room for it where the dictionary has less. */
+enum err dict_expect(struct dict *d, const struct dict_sizes *coming) MUST_CHECK;
+
 /* Shorthands: text in, id out. */
 enum err dict_text(struct dict *d, const char *text, uint32_t *ret) MUST_CHECK;
 enum err dict_label_text(struct dict *d, struct str key, struct str value,
