@@ -62,7 +62,8 @@ static void refuse(struct loop *l, int fd)
 		"the server has too many connections :(\n";
 
 	counter_add(&l->shared.counters.refused, 1);
-	if (send(fd, full, sizeof(full) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+	/* Whoever waits for a handshake cannot read it. */
+	if (!l->server->tls && send(fd, full, sizeof(full) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 		shutdown(fd, SHUT_WR);
 	close(fd);
 }

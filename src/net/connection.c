@@ -44,14 +44,19 @@ struct connection *connection_new(struct http_server *s, const struct listener *
 {
 	struct connection *c = mem_zalloc(1, sizeof(*c));
 
-	(void)s;
 	if (!c) {
 		close(fd);
 		return NULL;
 	}
 	c->watch = WATCH_CONNECTION;
 	c->peer.port = listener->port;
-	transport_plain_init(&c->transport, fd);
+	if (!s->tls) {
+		transport_plain_init(&c->transport, fd);
+	} else if (tls_accept(s->tls, fd, &c->transport)) {
+		close(fd);
+		mem_free(c);
+		return NULL;
+	}
 	c->handshaken = c->transport.ops->handshake == NULL;
 	name_peer(c, listener->local);
 	return c;
@@ -80,7 +85,8 @@ void connection_begin(struct connection *c)
 	if (c->next)
 		c->next->previous = c;
 	l->connections = c;
-	c->deadline_ns = l->shared.now_ns + l->server->options.idle_timeout_ns;
+	c->deadline_ns = l->shared.now_ns + (c->handshaken ? l->server->options.idle_timeout_ns
+							   : l->server->options.head_timeout_ns);
 	/* Most clients' first bytes are here already. */
 	c->readable = c->writable = true;
 	if (timer_heap_reserve(&l->timers, atomic_load(&l->open)) ||
@@ -116,16 +122,47 @@ void connection_close(struct connection *c)
 	atomic_fetch_sub(&l->open, 1);
 }
 
-static bool begin_session(struct connection *c)
+/* No method of HTTP/1.1 begins as the preface of HTTP/2 does. */
+static bool says_http2(const struct connection *c, struct str bytes, bool *ret_unclear)
 {
-	c->session = http1_session_new(&c->loop->shared, &c->peer, c);
-	return c->session != NULL;
+	char first[sizeof(c->early) + 1];
+	size_t n = c->early_n;
+
+	memcpy(first, c->early, n);
+	for (; n < sizeof(first) && bytes.n; bytes = str_skip(bytes, 1))
+		first[n++] = bytes.p[0];
+	*ret_unclear = n < sizeof(first) && memcmp(first, HTTP2_PREFACE, n) == 0;
+	return n == sizeof(first) && memcmp(first, HTTP2_PREFACE, n) == 0;
+}
+
+static enum err begin_session(struct connection *c, bool http2)
+{
+	struct session *(*make)(struct session_shared *, const struct session_peer *, void *) =
+		http2 ? http2_session_new : http1_session_new;
+	struct str early = {c->early, c->early_n};
+
+	c->session = make(&c->loop->shared, &c->peer, c);
+	if (!c->session)
+		return ERR_NO_MEMORY;
+	return early.n ? c->session->ops->input(c->session, early) : ERR_OK;
 }
 
 static enum err feed(struct connection *c, struct str bytes)
 {
-	if (!c->session && !begin_session(c))
-		return ERR_NO_MEMORY;
+	bool unclear;
+
+	if (!c->session) {
+		bool http2 = says_http2(c, bytes, &unclear);
+
+		if (unclear) {
+			memcpy(c->early + c->early_n, bytes.p, bytes.n);
+			c->early_n += (uint8_t)bytes.n;
+			c->deadline_ns =
+				c->loop->shared.now_ns + c->loop->server->options.head_timeout_ns;
+			return ERR_OK;
+		}
+		TRY(begin_session(c, http2));
+	}
 	return c->session->ops->input(c->session, bytes);
 }
 
@@ -303,6 +340,7 @@ static bool shake_hands(struct connection *c)
 
 	if (status == IO_OK) {
 		c->handshaken = true;
+		c->deadline_ns = c->loop->shared.now_ns + c->loop->server->options.idle_timeout_ns;
 		if (c->transport.ops->certificate)
 			c->peer.certificate = c->transport.ops->certificate(&c->transport);
 		return true;

@@ -9,17 +9,30 @@
 #define BLOCK_MAX (1u << 20) /* of reply headers */
 #define COUNT_MAX 256
 
+static struct str copy_text(char **at, struct str text)
+{
+	char *copy = *at;
+
+	if (text.n)
+		memcpy(copy, text.p, text.n);
+	*at += text.n;
+	return str_n(copy, text.n);
+}
+
 struct exchange *exchange_new(struct session *s, size_t extra, void **ret_extra)
 {
-	/* Behind the exchange, where anything may be stored. */
+	/* Behind the exchange, where anything may be stored; names follow: a handler may still
+	 * read them when the connection is gone. */
 	size_t head = (sizeof(struct exchange) + 15) & ~(size_t)15;
-	struct exchange *x = extra <= BLOCK_MAX ? mem_alloc(head + extra) : NULL;
+	size_t names = s->peer->text.n + s->peer->certificate.n;
+	struct exchange *x = extra <= BLOCK_MAX ? mem_alloc(head + extra + names) : NULL;
+	char *at = (char *)x + head + extra;
 
 	if (!x)
 		return NULL;
 	memset(x, 0, sizeof(*x));
-	x->http.peer = s->peer->text;
-	x->http.certificate = s->peer->certificate;
+	x->http.peer = copy_text(&at, s->peer->text);
+	x->http.certificate = copy_text(&at, s->peer->certificate);
 	x->http.port = s->peer->port;
 	x->http.max_body = s->shared->options->max_body;
 	x->http.started_ns = s->shared->now_ns;

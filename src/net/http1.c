@@ -182,11 +182,9 @@ static enum err step_head(struct http1 *h, struct str *input)
 		h->head_since_ns = h->session.shared->now_ns;
 		h->session.deadline_ns = h->head_since_ns + o->head_timeout_ns;
 	}
-	/* What lies beyond the limit is not looked at: the answer is the same however it comes. */
-	p = http1_find_end(str_n(input->p, input->n < o->max_head ? input->n : o->max_head),
-			   &h->scanned, &refusal);
+	p = http1_find_end(*input, &h->scanned, &refusal);
 	all = h->scanned;
-	if (p == HTTP1_REFUSED || (p == HTTP1_MORE && input->n > o->max_head)) {
+	if (p == HTTP1_REFUSED || all > o->max_head) {
 		counter_add(&h->session.shared->counters.protocol_errors, 1);
 		refuse(h, refusal.status, refusal.why);
 		return ERR_OK;

@@ -7,13 +7,17 @@
 enum err http_server_new(const struct http_options *options, const struct http_handlers *handlers,
 			 struct http_server **ret, struct fault *fault)
 {
-	struct http_server *s;
+	struct http_server *s = mem_zalloc(1, sizeof(*s));
+	enum err e = ERR_OK;
 
-	if (options->tls.certificate)
-		return fault_set(fault, ERR_UNSUPPORTED, "TLS is not built into this program");
-	s = mem_zalloc(1, sizeof(*s));
 	if (!s)
 		return ERR_NO_MEMORY;
+	if (options->tls.certificate || options->tls.key)
+		e = tls_new(&options->tls, &s->tls, fault);
+	if (e) {
+		mem_free(s);
+		return e;
+	}
 	s->options = *options;
 	s->handlers = *handlers;
 	if (!s->options.loops)
@@ -71,9 +75,7 @@ enum err http_server_start(struct http_server *s, struct fault *fault)
 
 enum err http_server_reload(struct http_server *s, struct fault *fault)
 {
-	(void)s;
-	(void)fault;
-	return ERR_OK;
+	return s->tls ? tls_reload(s->tls, fault) : ERR_OK;
 }
 
 struct http_counters http_server_counters(const struct http_server *s)
@@ -122,5 +124,6 @@ void http_server_free(struct http_server *s)
 	vec_for_each (l, &s->listeners)
 		listener_free(*l);
 	vec_release(&s->listeners);
+	tls_free(s->tls);
 	mem_free(s);
 }

@@ -8,6 +8,7 @@
 #include "net/buf_pool.h"
 #include "net/session.h"
 #include "net/timer_heap.h"
+#include "net/tls.h"
 #include "net/transport.h"
 
 #define LOOP_SCRATCH (64u << 10)
@@ -44,6 +45,8 @@ struct connection {
 	struct mail mail; /* for its way to the loop */
 	struct session_peer peer;
 	char peer_text[56];
+	uint8_t early_n; /* the first bytes, as long as they do not say which protocol it is */
+	char early[3];
 };
 
 struct loop {
@@ -71,6 +74,7 @@ struct http_server {
 	struct http_handlers handlers;
 	struct loop *loops;
 	unsigned loop_count;
+	struct tls *tls; /* NULL: plain */
 	VEC(struct listener *) listeners;
 	atomic_uint accepting; /* loops that still accept; the last one closes the listeners */
 	_Atomic int64_t deadline_ns; /* of the stop */

@@ -98,6 +98,8 @@ struct session {
 /* Both take the first bytes of the connection with input(). NULL: no memory. */
 struct session *http1_session_new(struct session_shared *shared, const struct session_peer *peer,
 				  void *owner);
+struct session *http2_session_new(struct session_shared *shared, const struct session_peer *peer,
+				  void *owner);
 /* What an HTTP/2 client says first. */
 #define HTTP2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
