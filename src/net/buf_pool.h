@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 
-#define BUF_POOL_SLOTS 16
-#define BUF_POOL_MAX   (1u << 20) /* larger buffers go back to the heap */
+#define BUF_POOL_SLOTS 8
+#define BUF_POOL_MAX   (256u << 10) /* larger buffers go back to the heap */
 
 struct buf_pool {
 	struct buf slots[BUF_POOL_SLOTS];

@@ -92,6 +92,8 @@ void connection_begin(struct connection *c)
 	if (timer_heap_reserve(&l->timers, atomic_load(&l->open)) ||
 	    epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->transport.fd, &event) != 0)
 		connection_close(c);
+	else if (l->stopping)
+		connection_drain(c);
 	else
 		connection_run(c);
 }
@@ -425,13 +427,8 @@ void connection_expired(struct connection *c)
 /* What the peer has sent before the stop is still read and answered. */
 void connection_drain(struct connection *c)
 {
-	if (!c->session) {
-		c->readable = true;
-		connection_run(c);
-	} else if (!c->session->paused) {
-		c->readable = true;
-		connection_run(c);
-	}
+	c->readable = true;
+	connection_run(c);
 	if (c->dead || c->lingering)
 		return;
 	if (!c->session) {

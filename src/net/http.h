@@ -125,8 +125,9 @@ struct http_server;
 enum err http_server_new(const struct http_options *options, const struct http_handlers *handlers,
 			 struct http_server **ret, struct fault *fault) MUST_CHECK;
 /*
- * "127.0.0.1:4040", "[::1]:4040", "0.0.0.0:0", "unix:/path", or "fd:N" for a socket that systemd
- * opened. A `tag` that is not 0 appears as the exchange's port; else the address's own does.
+ * Before the start. "127.0.0.1:4040", "[::1]:4040", "0.0.0.0:0", "unix:/path", or "fd:N" for a
+ * socket that systemd opened. A `tag` that is not 0 appears as the exchange's port; else the
+ * address's own does.
  * `*ret_address` (NULL = not wanted) is what it listens on, with the port the kernel chose.
  */
 enum err http_server_listen(struct http_server *s, struct str address, uint16_t tag,

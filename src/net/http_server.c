@@ -34,6 +34,8 @@ enum err http_server_listen(struct http_server *s, struct str address, uint16_t 
 	struct listener *l;
 	enum err e;
 
+	if (s->loops)
+		return fault_set(fault, ERR_BAD_ARGUMENT, "the server has started already");
 	TRY(listener_open(address, tag, &l, ret_address, fault));
 	e = vec_push(&s->listeners, l);
 	if (e)

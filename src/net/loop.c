@@ -18,7 +18,8 @@ enum err loop_init(struct loop *l, struct http_server *s)
 
 	l->server = s;
 	l->epoll = -1;
-	l->ready_last = &l->ready;
+	l->ready.last = &l->ready.first;
+	l->answered.last = &l->answered.first;
 	l->mailbox_watch = WATCH_MAILBOX;
 	l->shared.options = &s->options;
 	l->shared.handlers = &s->handlers;
@@ -39,7 +40,7 @@ enum err loop_init(struct loop *l, struct http_server *s)
 	return ERR_OK;
 }
 
-/* Except those that the list of ready ones still names. */
+/* Except those that a list still names. */
 static void free_dead(struct loop *l)
 {
 	struct connection *c = l->dead, *next;
@@ -47,7 +48,7 @@ static void free_dead(struct loop *l)
 	l->dead = NULL;
 	for (; c; c = next) {
 		next = c->next;
-		if (c->ready_queued) {
+		if (c->listed) {
 			c->next = l->dead;
 			l->dead = c;
 		} else {
@@ -60,8 +61,10 @@ void loop_release(struct loop *l)
 {
 	if (!l->server)
 		return;
-	for (struct connection *c = l->ready; c; c = c->next_ready)
-		c->ready_queued = false;
+	for (struct connection *c = l->ready.first; c; c = c->next_run)
+		c->listed = false;
+	for (struct connection *c = l->answered.first; c; c = c->next_run)
+		c->listed = false;
 	free_dead(l);
 	mailbox_release(&l->shared.mailbox);
 	if (l->epoll >= 0)
@@ -72,27 +75,32 @@ void loop_release(struct loop *l)
 	*l = (struct loop){0};
 }
 
-void loop_ready(struct loop *l, struct connection *c)
+static void run_later(struct run_list *list, struct connection *c)
 {
-	if (c->ready_queued)
+	if (c->listed)
 		return;
-	c->ready_queued = true;
-	c->next_ready = NULL;
-	*l->ready_last = c;
-	l->ready_last = &c->next_ready;
+	c->listed = true;
+	c->next_run = NULL;
+	*list->last = c;
+	list->last = &c->next_run;
 }
 
-/* Those that are ready now; who becomes ready meanwhile waits for the next turn. */
-static void run_ready(struct loop *l)
+void loop_ready(struct loop *l, struct connection *c)
 {
-	struct connection *c = l->ready;
+	run_later(&l->ready, c);
+}
 
-	l->ready = NULL;
-	l->ready_last = &l->ready;
+/* Those in the list now; who is added meanwhile waits for the next time. */
+static void run_all(struct run_list *list)
+{
+	struct connection *c = list->first;
+
+	list->first = NULL;
+	list->last = &list->first;
 	while (c) {
-		struct connection *next = c->next_ready;
+		struct connection *next = c->next_run;
 
-		c->ready_queued = false;
+		c->listed = false;
 		connection_run(c);
 		c = next;
 	}
@@ -104,7 +112,7 @@ static void take_reply(struct loop *l, struct exchange *x)
 
 	exchange_deliver(x);
 	if (c)
-		loop_ready(l, c);
+		run_later(&l->answered, c);
 }
 
 static void read_mail(struct loop *l)
@@ -122,6 +130,9 @@ static void read_mail(struct loop *l)
 		else
 			l->stop_asked = true;
 	}
+	/* Several replies to one client leave together. */
+	if (l->answered.first)
+		run_all(&l->answered);
 }
 
 static void run_timers(struct loop *l)
@@ -178,7 +189,7 @@ static int wait_ms(struct loop *l)
 {
 	int64_t until = timer_heap_next(&l->timers), wait;
 
-	if (l->ready || !mailbox_sleep(&l->shared.mailbox))
+	if (l->ready.first || !mailbox_sleep(&l->shared.mailbox))
 		return 0;
 	if (l->accept_again_ns && l->accept_again_ns < until)
 		until = l->accept_again_ns;
@@ -215,7 +226,7 @@ void loop_run(void *argument)
 		for (int i = 0; i < n; i++)
 			take_event(l, &events[i]);
 		read_mail(l);
-		run_ready(l);
+		run_all(&l->ready);
 		run_timers(l);
 		free_dead(l);
 	}

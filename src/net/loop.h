@@ -27,7 +27,7 @@ struct listener {
 struct connection {
 	enum watch watch;
 	bool readable, writable; /* as far as we know: the last call did not say IO_AGAIN */
-	bool ready_queued;
+	bool listed;		 /* waits in a list to be run */
 	bool handshaken;
 	bool hung_up;	  /* the peer has closed its direction; bytes may still be there */
 	bool input_ended; /* and they were read */
@@ -41,12 +41,16 @@ struct connection {
 	int64_t out_since_ns; /* when output began to wait for the peer; 0 = it does not */
 	uint64_t out_sent;    /* since then */
 	struct connection *previous, *next; /* all of the loop */
-	struct connection *next_ready;
-	struct mail mail; /* for its way to the loop */
+	struct connection *next_run;	    /* in one of the lists to be run */
+	struct mail mail;		    /* for its way to the loop */
 	struct session_peer peer;
 	char peer_text[56];
 	uint8_t early_n; /* the first bytes, as long as they do not say which protocol it is */
 	char early[3];
+};
+
+struct run_list {
+	struct connection *first, **last;
 };
 
 struct loop {
@@ -58,7 +62,8 @@ struct loop {
 	enum watch mailbox_watch;
 	atomic_uint open; /* connections, those on their way here included */
 	struct connection *connections;
-	struct connection *ready, **ready_last; /* to be run again */
+	struct run_list ready;	  /* have more to do: run once a turn */
+	struct run_list answered; /* got replies: run at once */
 	struct connection *dead;
 	struct timer_heap timers;
 	int64_t accept_again_ns; /* out of descriptors until then; 0 = accepting */

@@ -260,6 +260,7 @@ TEST(server_answers_on_a_unix_socket_and_removes_it)
 TEST(a_socket_left_behind_is_taken_and_one_in_use_is_not)
 {
 	CLEANUP(fixture_end) struct fixture f = {0};
+	CLEANUP(fixture_end) struct fixture other = {0};
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int left = socket(AF_UNIX, SOCK_STREAM, 0);
 	char address[160];
@@ -270,7 +271,8 @@ TEST(a_socket_left_behind_is_taken_and_one_in_use_is_not)
 	CHECK(bind(left, (struct sockaddr *)&a, sizeof(a)) == 0);
 	close(left);
 	CHECK_OK(fixture_start(&f, address));
-	CHECK_ERR(http_server_listen(f.server, str_of(address), 0, NULL, &fault), ERR_EXISTS);
+	CHECK_OK(fixture_new_server(&other));
+	CHECK_ERR(http_server_listen(other.server, str_of(address), 0, NULL, &fault), ERR_EXISTS);
 	CHECK(strstr(fault.text, "in use"));
 }
 
@@ -296,6 +298,7 @@ TEST(server_takes_a_socket_that_systemd_opened)
 TEST(bad_addresses_are_told_apart)
 {
 	CLEANUP(fixture_end) struct fixture f = {0};
+	CLEANUP(fixture_end) struct fixture other = {0};
 	static const char *const bad[] = {
 		"",	   "4040",	     "127.0.0.1",    "127.0.0.1:",    "127.0.0.1:65536",
 		"[::1:80", "example.org:80", "1.2.3.4:x",    "unix:",	      "fd:",
@@ -303,15 +306,19 @@ TEST(bad_addresses_are_told_apart)
 	struct fault fault;
 
 	CHECK_OK(fixture_start(&f, "127.0.0.1:0"));
+	CHECK_OK(fixture_new_server(&other));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		fault.text[0] = '\0';
-		CHECK_ERR(http_server_listen(f.server, str_of(bad[i]), 0, NULL, &fault),
+		CHECK_ERR(http_server_listen(other.server, str_of(bad[i]), 0, NULL, &fault),
 			  ERR_BAD_ARGUMENT);
 		CHECK(fault.text[0]);
 	}
-	CHECK_ERR(http_server_listen(f.server, buf_view(&f.address), 0, NULL, &fault), ERR_EXISTS);
-	CHECK(http_server_listen(f.server, STR("198.51.100.1:80"), 0, NULL, &fault) != ERR_OK);
+	CHECK_ERR(http_server_listen(other.server, buf_view(&f.address), 0, NULL, &fault),
+		  ERR_EXISTS);
+	CHECK(http_server_listen(other.server, STR("198.51.100.1:80"), 0, NULL, &fault) != ERR_OK);
 	CHECK(strstr(fault.text, "not an address of this machine"));
+	CHECK_ERR(http_server_listen(f.server, STR("127.0.0.1:0"), 0, NULL, NULL),
+		  ERR_BAD_ARGUMENT);
 }
 
 struct client_run {
