@@ -91,6 +91,10 @@ struct reading {
 	const char *compression; /* "gzip", "zstd", or "none": filled by format_read */
 	const char *variant;	 /* finer than the format: "OTLP 1.9", "legacy heap"; or NULL */
 	size_t plain_bytes;	 /* size after decompression */
+	/* JFR: what async-profiler sampled by ("itimer", "wall"; empty: it does not say), and
+	 * whether an interval had to be assumed because the recording tells none. */
+	char event[32];
+	bool assumed_interval;
 	/* When set, OTLP leaves out profiles that are wrong in themselves (an index outside its
 	 * table) instead of failing: one sender must not spoil what others put into a request. */
 	struct rejects *rejects;
@@ -143,3 +147,7 @@ enum err compress_zstd(struct str plain, int level, struct buf *out) MUST_CHECK;
 /* What those need who speak the same languages without profiles in them (requests, answers). */
 #include "format/json.h"
 #include "format/protobuf.h"
+
+/* What only servers read. */
+#include "format/otlp_traces.h"
+#include "format/pyroscope.h"

@@ -141,6 +141,7 @@ enum err jfr_read(struct str bytes, struct reading *out)
 		e = jfr_families_finish(&r);
 	if (!e) {
 		out->variant = r.settings.async_profiler ? "async-profiler" : "JDK";
+		out->assumed_interval = r.assumed_interval;
 		tell(&r);
 	}
 	for (unsigned i = 0; i < JFR_FAMILY_COUNT_; i++)

@@ -118,6 +118,11 @@ static enum err apply(struct jfr_reader *r, const struct jfr_value *slots)
 		s->native_ns = period_ns(value);
 	else if (str_eq(event, STR("jdk.ActiveRecording")))
 		recording_setting(s, name, value);
+	if (str_eq(event, STR("jdk.ActiveRecording")) && str_eq(name, STR("event")) &&
+	    value.n < sizeof(r->out->event)) {
+		memcpy(r->out->event, value.p, value.n);
+		r->out->event[value.n] = '\0';
+	}
 	return ERR_OK;
 }
 

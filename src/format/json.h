@@ -82,6 +82,8 @@ bool json_string(struct json *j, struct str *ret);
 /* Valid as long as the input and the arena. */
 bool json_string_keep(struct json *j, struct arena *arena, struct str *ret);
 bool json_bool(struct json *j, bool *ret);
+/* Bytes as base64, at most `max_bytes` of text, into the arena. */
+bool json_base64(struct json *j, struct arena *arena, size_t max_bytes, struct str *ret);
 
 /* A number as exactly as the text gives it: U64 only above INT64_MAX, REAL for everything with a
  * fraction, an exponent or more than 64 bits. */

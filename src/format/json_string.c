@@ -1,6 +1,7 @@
 /*
  * The JSON cursor's strings.
  */
+#include "base/base64.h"
 #include "format/json_internal.h"
 
 #define ONES  0x0101010101010101u
@@ -275,4 +276,37 @@ bool json_bool(struct json *j, bool *ret)
 		return false;
 	}
 	return true;
+}
+
+/* The text at the cursor, however long: payloads are files of their own. */
+static bool long_string(struct json *j, size_t max_bytes, struct str *ret)
+{
+	uint32_t max = j->max_string;
+	size_t ceiling = j->scratch.ceiling;
+	bool ok;
+
+	j->max_string = UINT32_MAX;
+	j->scratch.ceiling = max_bytes;
+	ok = json_string(j, ret);
+	j->max_string = max;
+	j->scratch.ceiling = ceiling;
+	return ok;
+}
+
+bool json_base64(struct json *j, struct arena *arena, size_t max_bytes, struct str *ret)
+{
+	size_t offset = json_offset(j), n = 0;
+	struct str text = {NULL, 0};
+	uint8_t *bytes;
+
+	if (!long_string(j, max_bytes, &text))
+		return false;
+	bytes = arena_alloc(arena, text.n / 4 * 3 + 3);
+	if (!bytes)
+		json_fail(j, ERR_NO_MEMORY, "%s", err_text(ERR_NO_MEMORY));
+	else if (!base64_decode(text, bytes, &n))
+		json_fail_at(j, offset, ERR_CORRUPT, "expected base64");
+	else
+		*ret = str_n(bytes, n);
+	return !j->error;
 }

@@ -100,36 +100,9 @@ static bool hex_decode(struct str text, uint8_t *out)
 	return true;
 }
 
-/* The text at the cursor, however long: payloads are files of their own. */
-static bool long_string(struct otlp_json *r, struct str *ret)
-{
-	uint32_t max = r->j.max_string;
-	size_t ceiling = r->j.scratch.ceiling;
-	bool ok;
-
-	r->j.max_string = UINT32_MAX;
-	r->j.scratch.ceiling = r->out->limits.max_bytes;
-	ok = json_string(&r->j, ret);
-	r->j.max_string = max;
-	r->j.scratch.ceiling = ceiling;
-	return ok;
-}
-
 void otlp_take_base64(struct otlp_json *r, struct str *ret)
 {
-	size_t offset = json_offset(&r->j), n = 0;
-	struct str text = {NULL, 0};
-	uint8_t *bytes;
-
-	if (!long_string(r, &text))
-		return;
-	bytes = arena_alloc(&r->t->arena, text.n / 4 * 3 + 3);
-	if (!bytes)
-		otlp_json_ok(r, ERR_NO_MEMORY);
-	else if (!base64_decode(text, bytes, &n))
-		json_fail_at(&r->j, offset, ERR_CORRUPT, "expected base64");
-	else
-		*ret = str_n(bytes, n);
+	json_base64(&r->j, &r->t->arena, r->out->limits.max_bytes, ret);
 }
 
 void otlp_take_id(struct otlp_json *r, size_t n, struct str *ret)

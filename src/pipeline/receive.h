@@ -16,7 +16,8 @@ struct sink {
 	void *context;
 	uint64_t seed; /* of dictionaries made for it */
 	/* A warm dictionary that profiles of this service may be decoded into; it stays usable
-	 * until the next call of the sink. NULL function: there is none. */
+	 * until the sink is asked for another or given a profile of another service. NULL function:
+	 * there is none. */
 	enum err (*dictionary)(void *context, struct str service, struct dict **ret,
 			       struct fault *fault);
 	enum err (*profile)(void *context, const struct series_profile *p, struct fault *fault);
@@ -30,6 +31,10 @@ struct receive_limits {
 	const struct str *series_labels;
 	size_t series_label_count;
 };
+
+/* 30 labels of at most 1024 and 2048 bytes, 64 MiB, and an allow-list of labels that say where and
+ * in which version a program runs. */
+extern const struct receive_limits receive_limits_default;
 
 /* What came of it. Rejected parts are counted with the first reason, for OTLP's partial success;
  * a receiver fails as a whole only when nothing could be taken. */
@@ -46,6 +51,8 @@ struct receive {
 	int64_t now_ns; /* wall clock at arrival: for windows that have no time */
 	struct received result;
 };
+
+void received_release(struct received *r);
 
 enum err receive_otlp_profiles(struct receive *r, struct str body, bool json,
 			       struct fault *fault) MUST_CHECK;

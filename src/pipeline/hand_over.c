@@ -1,0 +1,312 @@
+#include "pipeline/hand_over.h"
+
+/* One profile on its way. */
+struct handing {
+	struct receive *r;
+	const struct address *to;
+	struct profile *p;
+	struct row_plans plans;
+	struct arena arena;
+	uint32_t *groups; /* by row, when there are several */
+};
+
+bool is_rejection(enum err e)
+{
+	return e && !err_retry(e) && err_http(e) < 500;
+}
+
+void reject(struct receive *r, uint64_t n, enum err e, const struct fault *reason)
+{
+	if (!r->result.rejected) {
+		r->result.reason = *reason;
+		if (!reason->text[0])
+			(void)fault_set(&r->result.reason, e, "%s", err_text(e));
+	}
+	r->result.rejected += n;
+}
+
+/* Whether a row has something to say in the columns that are kept. */
+static bool row_counts(const struct handing *h, const int64_t *values)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < h->p->type_count; i++) {
+		if (!h->to->types[i].n)
+			continue;
+		if (values[i] < 0)
+			return false;
+		any |= values[i] != 0;
+	}
+	return any;
+}
+
+static void move_row(struct profile *p, size_t from, size_t to)
+{
+	size_t n = p->type_count;
+
+	p->stack[to] = p->stack[from];
+	p->labels[to] = p->labels[from];
+	if (p->link)
+		p->link[to] = p->link[from];
+	if (p->time)
+		p->time[to] = p->time[from];
+	memmove(p->values + to * n, p->values + from * n, n * sizeof(*p->values));
+}
+
+static void drop_rows(struct handing *h)
+{
+	struct profile *p = h->p;
+	size_t kept = 0, negative = 0;
+
+	for (size_t i = 0; i < p->row_count; i++) {
+		const int64_t *values = profile_values(p, i);
+
+		if (!row_counts(h, values)) {
+			for (uint32_t c = 0; c < p->type_count; c++)
+				negative += h->to->types[c].n && values[c] < 0;
+			continue;
+		}
+		if (kept != i)
+			move_row(p, i, kept);
+		kept++;
+	}
+	p->row_count = kept;
+	if (negative)
+		notes_add(&h->r->result.notes, "rows with negative values were left out");
+}
+
+static enum err set_link(struct profile *p, size_t row, uint32_t link)
+{
+	if (!link)
+		return ERR_OK;
+	if (!p->link) {
+		p->link = mem_zalloc(p->row_cap, sizeof(*p->link));
+		if (!p->link)
+			return ERR_NO_MEMORY;
+	}
+	if (!p->link[row])
+		p->link[row] = link;
+	return ERR_OK;
+}
+
+static enum err set_group(struct handing *h, size_t row, uint32_t group)
+{
+	if (!h->groups) {
+		if (!group)
+			return ERR_OK;
+		h->groups = arena_zalloc(&h->arena, h->p->row_count, sizeof(*h->groups));
+		if (!h->groups)
+			return ERR_NO_MEMORY;
+	}
+	h->groups[row] = group;
+	return ERR_OK;
+}
+
+static enum err plan_rows(struct handing *h)
+{
+	struct profile *p = h->p;
+	const struct row_plan *plan = NULL;
+
+	for (size_t i = 0; i < p->row_count; i++) {
+		if (!plan || plan->set != p->labels[i])
+			TRY(row_plans_get(&h->plans, p->labels[i], &plan));
+		p->labels[i] = plan->labels;
+		h->plans.groups.v[plan->group].rows++;
+		TRY(set_link(p, i, plan->link));
+		TRY(set_group(h, i, plan->group));
+	}
+	return ERR_OK;
+}
+
+static bool has_labels(const struct profile *p)
+{
+	for (size_t i = 0; i < p->row_count; i++)
+		if (p->labels[i])
+			return true;
+	return false;
+}
+
+static enum err give(struct handing *h, const struct row_group *g, const struct profile *p,
+		     struct fault *fault)
+{
+	struct series_labels labels;
+	struct series_profile series = {.types = h->to->types,
+					.profile = p,
+					.time_ns = h->to->time_ns,
+					.duration_ns = h->to->duration_ns};
+	struct received *result = &h->r->result;
+
+	labels.limits = h->to->labels->limits;
+	labels.lenient = h->to->labels->lenient;
+	labels.n = h->to->labels->n;
+	memcpy(labels.v, h->to->labels->v, labels.n * sizeof(*labels.v));
+	/* Of a row's label nobody said that it would be one of the series. */
+	if (!labels.lenient)
+		labels.lenient = &result->notes;
+	for (uint32_t i = 0; g && i < g->n; i++) {
+		const struct label_pair *pair = &h->plans.pairs.v[g->at + i];
+
+		TRY(series_labels_set(&labels, pair->name, pair->value, fault));
+	}
+	TRY(series_labels_finish(&labels, fault));
+	series.labels = labels.v;
+	series.label_count = labels.n;
+	TRY(h->r->sink.profile(h->r->sink.context, &series, fault));
+	result->profiles++;
+	result->samples += p->row_count;
+	return ERR_OK;
+}
+
+static enum err merge_equal(struct profile *p)
+{
+	struct profile merged;
+
+	TRY(profile_aggregate(p, 0, &merged));
+	profile_release(p);
+	*p = merged;
+	return ERR_OK;
+}
+
+/* The rows of one group in a profile of their own. */
+static enum err give_part(struct handing *h, uint32_t group, struct fault *fault)
+{
+	const struct row_group *g = &h->plans.groups.v[group];
+	const struct profile *p = h->p;
+	struct profile part;
+	enum err e;
+
+	if (!g->rows)
+		return ERR_OK;
+	profile_init(&part, p->dict);
+	memcpy(part.types, p->types, sizeof(part.types));
+	part.type_count = p->type_count;
+	part.default_type = p->default_type;
+	part.period_type = p->period_type;
+	part.period = p->period;
+	e = profile_reserve(&part, g->rows);
+	for (size_t i = 0; !e && i < p->row_count; i++) {
+		struct row row = profile_row(p, i);
+
+		if (h->groups[i] == group)
+			e = profile_add(&part, &row, profile_values(p, i));
+	}
+	if (!e && h->plans.merge)
+		e = merge_equal(&part);
+	if (!e)
+		e = give(h, g, &part, fault);
+	profile_release(&part);
+	return e;
+}
+
+static enum err give_all(struct handing *h, struct fault *fault)
+{
+	struct row_plans *plans = &h->plans;
+	size_t used = 0, only = 0;
+
+	for (size_t i = 0; i < plans->groups.n; i++) {
+		if (!plans->groups.v[i].rows)
+			continue;
+		used++;
+		only = i;
+	}
+	if (used == 1) {
+		if (plans->merge)
+			TRY(merge_equal(h->p));
+		return give(h, &plans->groups.v[only], h->p, fault);
+	}
+	for (uint32_t i = 0; i < plans->groups.n; i++)
+		TRY(give_part(h, i, fault));
+	return ERR_OK;
+}
+
+static enum err split(struct handing *h, struct fault *fault)
+{
+	const struct row_rules rules = {.limits = &h->r->limits,
+					.series = h->to->labels,
+					.contexts = h->to->contexts,
+					.services = h->to->services};
+	enum err e;
+
+	arena_init(&h->arena, (size_t)256 << 20);
+	e = row_plans_init(&h->plans, h->p->dict, &rules, &h->arena, &h->r->result.notes);
+	if (!e)
+		e = plan_rows(h);
+	if (!e)
+		e = give_all(h, fault);
+	row_plans_release(&h->plans);
+	arena_release(&h->arena);
+	return e;
+}
+
+enum err hand_over(struct receive *r, const struct address *to, struct profile *p,
+		   struct fault *fault)
+{
+	struct handing h = {.r = r, .to = to, .p = p};
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->type_count; i++)
+		any |= to->types[i].n != 0;
+	if (any)
+		drop_rows(&h);
+	if (!any || !p->row_count)
+		return ERR_OK;
+	return has_labels(p) ? split(&h, fault) : give(&h, NULL, p, fault);
+}
+
+enum err decoding_init(struct decoding *d, struct receive *r, const struct str *service,
+		       struct fault *fault)
+{
+	d->r = r;
+	d->list = (struct profile_list){0};
+	d->out = (struct reading){.list = &d->list, .limits = r->limits.format};
+	d->owns = false;
+	if (service && r->sink.dictionary) {
+		TRY(r->sink.dictionary(r->sink.context, *service, &d->out.dict, fault));
+	} else {
+		TRY(dict_init(&d->own, r->sink.seed));
+		d->owns = true;
+		d->out.dict = &d->own;
+	}
+	/* Notes of the request go on. */
+	d->out.notes = r->result.notes;
+	r->result.notes = (struct notes){0};
+	return ERR_OK;
+}
+
+static void give_back_notes(struct decoding *d)
+{
+	d->r->result.notes = d->out.notes;
+	d->out.notes = (struct notes){0};
+}
+
+void decoding_release(struct decoding *d)
+{
+	profile_list_release(&d->list);
+	if (d->owns)
+		dict_release(&d->own);
+}
+
+static enum err tell(struct decoding *d, enum err e, struct fault *fault)
+{
+	give_back_notes(d);
+	if (!e)
+		return ERR_OK;
+	if (fault)
+		*fault = d->out.fault;
+	if (!d->out.fault.text[0])
+		return fault_set(fault, e, "%s", err_text(e));
+	return e;
+}
+
+enum err decoding_read(struct decoding *d, struct str bytes, const struct format *format,
+		       const struct format **ret_format, struct fault *fault)
+{
+	return tell(d, format_read(bytes, format, &d->out, ret_format), fault);
+}
+
+enum err decoding_read_with(struct decoding *d, struct str bytes,
+			    enum err (*read)(struct str bytes, struct reading *out),
+			    struct fault *fault)
+{
+	return tell(d, read(bytes, &d->out), fault);
+}

@@ -1,0 +1,15 @@
+/*
+ * Attributes of a resource and a scope as labels of a series.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "pipeline/series_labels.h"
+
+/*
+ * Adds those that are text, whole numbers or truth values (or a list of one of these), the
+ * resource's first: text goes to the arena. service_name is service.name, else
+ * "unknown_service:<process.executable.name>" or "unknown_service", unless there is one.
+ */
+enum err resource_labels_add(struct series_labels *labels, const struct profile *p,
+			     struct arena *arena, struct fault *fault) MUST_CHECK;
