@@ -89,6 +89,16 @@ static enum err add_value(struct charting *c, uint32_t group, uint32_t series, s
 	return ERR_OK;
 }
 
+/* A value of the whole profile. */
+static enum err add_whole(struct charting *c, const struct chunk_view *v, uint32_t series,
+			  size_t point, double value)
+{
+	uint32_t group;
+
+	TRY(grouping_find(&c->grouping, &c->q, v->head.series, 0, &group));
+	return add_value(c, group, series, point, value);
+}
+
 static double sum_rows(const struct charting *c, const struct chunk_rows_read *r,
 		       const struct chunk_group *group)
 {
@@ -110,6 +120,9 @@ static enum err add_rows(struct charting *c, const struct chunk_view *v,
 	if (!call_site_is_all(&c->site))
 		TRY(call_site_look(&c->site, &c->q, v->head.stack_limit));
 	TRY(question_rows(&c->q, v, column, &rows));
+	/* A profile without rows was measured all the same. */
+	if (!rows.group_count && question_takes_all(&c->q, v))
+		e = add_whole(c, v, series, point, 0);
 	for (uint32_t g = 0; !e && g < rows.group_count; g++) {
 		uint32_t group;
 
@@ -127,7 +140,7 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 {
 	struct charting *c = (struct charting *)q;
 	size_t point = (size_t)((v->head.time_ns - c->first_ns) / c->question->step_ns);
-	uint32_t series, group;
+	uint32_t series;
 
 	if (v->head.time_ns < c->first_ns || point >= c->n)
 		return ERR_OK;
@@ -136,8 +149,7 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 	if (!call_site_is_all(&c->site) || !question_takes_all(q, v) ||
 	    (c->grouping.name_count && v->head.flags & CHUNK_GROUPS))
 		return add_rows(c, v, column, series, point);
-	TRY(grouping_find(&c->grouping, q, v->head.series, 0, &group));
-	return add_value(c, group, series, point, (double)column->total);
+	return add_whole(c, v, series, point, (double)column->total);
 }
 
 static enum err begin_partition(struct question *q)
