@@ -21,7 +21,9 @@ static bool resolve(void *library, struct curl_library *c)
 	       symbol(library, "curl_easy_perform", &c->perform) &&
 	       symbol(library, "curl_easy_getinfo", &c->getinfo) &&
 	       symbol(library, "curl_easy_cleanup", &c->cleanup) &&
-	       symbol(library, "curl_easy_strerror", &c->strerror);
+	       symbol(library, "curl_easy_strerror", &c->strerror) &&
+	       symbol(library, "curl_slist_append", &c->append) &&
+	       symbol(library, "curl_slist_free_all", &c->free_list);
 }
 
 enum err curl_library_load(const struct curl_library **ret, struct fault *fault)

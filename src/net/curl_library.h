@@ -15,6 +15,8 @@ struct curl_library {
 	CURLcode (*getinfo)(CURL *handle, CURLINFO info, ...);
 	void (*cleanup)(CURL *handle);
 	const char *(*strerror)(CURLcode code);
+	struct curl_slist *(*append)(struct curl_slist *list, const char *line);
+	void (*free_list)(struct curl_slist *list);
 };
 
 enum err curl_library_load(const struct curl_library **ret, struct fault *fault) MUST_CHECK;

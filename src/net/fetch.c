@@ -57,6 +57,7 @@ struct transfer {
 	CURL *handle;
 	struct buf *body;
 	struct buf problem; /* the beginning of the body of an HTTP error */
+	struct curl_slist *headers;
 	bool too_large;
 	char error[CURL_ERROR_SIZE];
 };
@@ -91,6 +92,40 @@ static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off
 	t->request->tick(t->request->context, now > 0 ? (uint64_t)now : 0,
 			 total > 0 ? (uint64_t)total : 0, elapsed);
 	return 0;
+}
+
+/* The caller's headers; a body goes out as it is, without libcurl's guess at its type. */
+static bool add_headers(struct transfer *t)
+{
+	static const char *const of_body[] = {"Content-Type: application/octet-stream", "Expect:"};
+	struct curl_slist *more;
+
+	for (const char *const *h = t->request->headers; h && *h; h++) {
+		more = t->curl->append(t->headers, *h);
+		if (!more)
+			return false;
+		t->headers = more;
+	}
+	for (size_t i = 0; t->request->post && i < 2; i++) {
+		more = t->curl->append(t->headers, of_body[i]);
+		if (!more)
+			return false;
+		t->headers = more;
+	}
+	return true;
+}
+
+static bool configure_body(struct transfer *t)
+{
+	const struct curl_library *c = t->curl;
+	struct str body = t->request->body;
+
+	if (!add_headers(t) || (t->headers && c->setopt(t->handle, CURLOPT_HTTPHEADER, t->headers)))
+		return false;
+	return !t->request->post ||
+	       !(c->setopt(t->handle, CURLOPT_POST, 1L) ||
+		 c->setopt(t->handle, CURLOPT_POSTFIELDS, body.n ? body.p : "") ||
+		 c->setopt(t->handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n));
 }
 
 static bool configure(struct transfer *t)
@@ -156,7 +191,7 @@ static enum err perform(struct transfer *t, struct fault *fault)
 	CURLcode code;
 	long status = 0;
 
-	if (!configure(t))
+	if (!configure(t) || !configure_body(t))
 		return fault_set(fault, ERR_NETWORK, "libcurl refuses the request: %s",
 				 t->error[0] ? t->error : "not a URL it knows");
 	code = t->curl->perform(t->handle);
@@ -179,6 +214,7 @@ enum err fetch(const struct fetch *request, struct buf *ret, struct fault *fault
 		return ERR_NO_MEMORY;
 	e = perform(&t, fault);
 	t.curl->cleanup(t.handle);
+	t.curl->free_list(t.headers);
 	buf_release(&t.problem);
 	if (e) {
 		ret->n = before;

@@ -11,6 +11,11 @@ struct fetch {
 	const char *user_agent;
 	double timeout; /* seconds for all of it, 0 = what fetch_patience() says */
 	bool insecure;	/* take any certificate */
+	/* Lines like "Authorization: Bearer …", ends with NULL; or NULL. Not sent to other hosts.
+	 */
+	const char *const *headers;
+	bool post; /* with `body`, which may be empty */
+	struct str body;
 	/* Called often while it runs; total is 0 when the server does not say. */
 	void (*tick)(void *context, uint64_t received, uint64_t total, double elapsed);
 	void *context;

@@ -1,9 +1,6 @@
-#include <limits.h>
-#include <time.h>
-
 #include "query/when.h"
 
-#define SECOND 1000000000LL
+#include "base/clock.h"
 
 static const struct unit {
 	struct str name;
@@ -13,13 +10,13 @@ static const struct unit {
 	{STR("us"), 1000},
 	{STR("µs"), 1000},
 	{STR("ms"), 1000000},
-	{STR("min"), 60 * SECOND},
-	{STR("s"), SECOND},
-	{STR("m"), 60 * SECOND},
-	{STR("h"), 3600 * SECOND},
-	{STR("d"), 86400 * SECOND},
-	{STR("w"), 7 * 86400 * SECOND},
-	{STR("y"), 365 * 86400 * SECOND},
+	{STR("min"), 60 * NS_PER_S},
+	{STR("s"), NS_PER_S},
+	{STR("m"), 60 * NS_PER_S},
+	{STR("h"), 3600 * NS_PER_S},
+	{STR("d"), 86400 * NS_PER_S},
+	{STR("w"), 7 * 86400 * NS_PER_S},
+	{STR("y"), 365 * 86400 * NS_PER_S},
 };
 
 static bool digit(char c)
@@ -88,93 +85,44 @@ static enum err bad_time(struct str text, struct fault *fault)
 			 (int)(text.n < 80 ? text.n : 80), text.p);
 }
 
-/* Exactly `digits` digits, which may not be above `max`. */
-static bool take_field(struct str *text, size_t digits, int max, int *ret)
-{
-	int value = 0;
-
-	if (text->n < digits)
-		return false;
-	for (size_t i = 0; i < digits; i++) {
-		if (!digit(text->p[i]))
-			return false;
-		value = value * 10 + (text->p[i] - '0');
-	}
-	*text = str_skip(*text, digits);
-	*ret = value;
-	return value <= max;
-}
-
-static bool take_char(struct str *text, const char *any)
-{
-	if (!text->n || !strchr(any, text->p[0]))
-		return false;
-	*text = str_skip(*text, 1);
-	return true;
-}
-
-/* ".123456789" of a second; digits beyond nanoseconds are dropped. */
-static bool take_fraction(struct str *text, int64_t *ret_ns)
-{
-	int64_t ns = 0, unit = SECOND / 10;
-	size_t n = 0;
-
-	*ret_ns = 0;
-	if (!take_char(text, ".,"))
-		return true;
-	for (; n < text->n && digit(text->p[n]); n++, unit /= 10)
-		ns += (text->p[n] - '0') * unit;
-	*text = str_skip(*text, n);
-	*ret_ns = ns;
-	return n > 0;
-}
-
-static bool take_offset(struct str *text, int64_t *ret_seconds)
-{
-	int hours, minutes = 0;
-	int sign = text->n && text->p[0] == '-' ? -1 : 1;
-
-	*ret_seconds = 0;
-	if (!text->n || take_char(text, "Zz"))
-		return true;
-	if (!take_char(text, "+-") || !take_field(text, 2, 23, &hours))
-		return false;
-	(void)take_char(text, ":");
-	if (text->n && !take_field(text, 2, 59, &minutes))
-		return false;
-	*ret_seconds = sign * (hours * 3600 + minutes * 60);
-	return true;
-}
-
-/* RFC 3339, of which everything behind the date may be missing; without an offset it is UTC. */
+/* RFC 3339, of which everything behind the date, the seconds or the offset may be missing, and the
+ * T may be a space: what is missing is filled in. Without an offset it is UTC. */
 static bool parse_date(struct str text, int64_t *ret_ns)
 {
-	struct tm tm = {0};
-	int64_t fraction = 0, offset = 0;
+	static const char rest[] = "0000-00-00T00:00:00Z";
+	char full[64];
+	size_t n = text.n;
 
-	if (!take_field(&text, 4, 2262, &tm.tm_year) || !take_char(&text, "-") ||
-	    !take_field(&text, 2, 12, &tm.tm_mon) || !take_char(&text, "-") ||
-	    !take_field(&text, 2, 31, &tm.tm_mday) || tm.tm_mon < 1 || tm.tm_mday < 1 ||
-	    tm.tm_year < 1970)
+	if (n < 10 || n > 40)
 		return false;
-	if (take_char(&text, "Tt ")) {
-		if (!take_field(&text, 2, 23, &tm.tm_hour) || !take_char(&text, ":") ||
-		    !take_field(&text, 2, 59, &tm.tm_min))
-			return false;
-		if (take_char(&text, ":") &&
-		    (!take_field(&text, 2, 60, &tm.tm_sec) || !take_fraction(&text, &fraction)))
-			return false;
-		if (!take_offset(&text, &offset))
-			return false;
+	memcpy(full, text.p, n);
+	if (n > 10 && full[10] == ' ')
+		full[10] = 'T';
+	if (n == 10 || n == 16) { /* "2026-11-15", "2026-11-15T10:00" */
+		memcpy(full + n, rest + n, sizeof(rest) - 1 - n);
+		n = sizeof(rest) - 1;
+	} else if (n == 17 && full[16] == 'Z') {
+		memcpy(full + 16, ":00Z", 4);
+		n = 20;
+	} else if (!memchr("Zz", full[n - 1], 2) && !memchr(full + 10, '+', n - 10) &&
+		   !memchr(full + 10, '-', n - 10)) {
+		full[n++] = 'Z';
 	}
-	tm.tm_year -= 1900;
-	tm.tm_mon -= 1;
-	int64_t seconds;
+	return clock_parse(str_n(full, n), ret_ns) == ERR_OK;
+}
 
-	if (text.n || __builtin_sub_overflow((int64_t)timegm(&tm), offset, &seconds) ||
-	    __builtin_mul_overflow(seconds, SECOND, ret_ns))
-		return false;
-	return !__builtin_add_overflow(*ret_ns, fraction, ret_ns);
+/* ".25" in nanoseconds; digits beyond nine are dropped. */
+static bool parse_fraction(struct str text, int64_t *ret_ns)
+{
+	int64_t unit = NS_PER_S / 10;
+
+	*ret_ns = 0;
+	for (size_t i = 1; i < text.n; i++, unit /= 10) {
+		if (!digit(text.p[i]))
+			return false;
+		*ret_ns += (text.p[i] - '0') * unit;
+	}
+	return text.n != 1;
 }
 
 /* Which unit a bare number has is told by its length, as Pyroscope's clients send it; one with a
@@ -182,14 +130,16 @@ static bool parse_date(struct str text, int64_t *ret_ns)
 static bool parse_number(struct str text, int64_t *ret_ns)
 {
 	struct str whole = str_n(text.p, str_find(text, '.')), rest = str_skip(text, whole.n);
-	int64_t value, unit = SECOND, fraction;
+	int64_t value, unit = NS_PER_S, fraction;
 
 	if (str_to_i64(whole, &value) != ERR_OK || value < 0)
 		return false;
 	if (!rest.n)
-		unit = whole.n == 13 ? 1000000 : whole.n == 16 ? 1000 : whole.n == 19 ? 1 : SECOND;
-	return take_fraction(&rest, &fraction) && !rest.n &&
-	       !__builtin_mul_overflow(value, unit, ret_ns) &&
+		unit = whole.n == 13   ? 1000000
+		       : whole.n == 16 ? 1000
+		       : whole.n == 19 ? 1
+				       : NS_PER_S;
+	return parse_fraction(rest, &fraction) && !__builtin_mul_overflow(value, unit, ret_ns) &&
 	       !__builtin_add_overflow(*ret_ns, fraction, ret_ns);
 }
 

@@ -1,0 +1,85 @@
+#include "server/api.h"
+
+#include "server/routes.h"
+
+void api_answer(struct request *r, enum err (*answer)(struct question *q, struct jsonout *o))
+{
+	struct buf out = BUF_INIT(r->server->options.query_memory);
+	struct jsonout o = jsonout_of(&out, parameter_flag(r, "pretty"));
+	struct fault fault = {0};
+	struct question q;
+	enum err error;
+
+	question_init(&q, r, &fault);
+	error = answer(&q, &o);
+	if (error == ERR_OK)
+		error = buf_error(&out);
+	question_release(&q);
+	if (error == ERR_OK)
+		request_reply_json(r, &out);
+	else
+		request_fail(r, error, &fault);
+	buf_release(&out);
+}
+
+enum err api_select(struct question *q)
+{
+	struct request *r = q->request;
+	int64_t from, until;
+
+	TRY(parameter_range(r, "from", "until", &from, &until, q->fault));
+	return question_select(q, parameter(r, "query"), parameter(r, "type"), from, until);
+}
+
+void api_head(const struct question *q, struct jsonout *o, const char *schema)
+{
+	jsonout_put_text(o, "schema", schema);
+	if (q->selection.type.n) {
+		jsonout_put_str(o, "type", q->selection.type);
+		jsonout_put_str(o, "unit", type_split(q->selection.type).sample_unit);
+	}
+	jsonout_put_i64(o, "from_ns", q->selection.from_ns);
+	jsonout_put_i64(o, "until_ns", q->selection.until_ns);
+}
+
+void api_cost(const struct question *q, struct jsonout *o)
+{
+	jsonout_put_object(o, "read");
+	jsonout_put_u64(o, "chunks", q->ask.chunks);
+	jsonout_put_u64(o, "blocks", q->ask.blocks);
+	jsonout_put_u64(o, "rollups", q->ask.rollups);
+	jsonout_put_u64(o, "rows", q->ask.rows);
+	jsonout_put_u64(o, "bytes", q->ask.bytes);
+	jsonout_end_object(o);
+}
+
+void api_labels(struct jsonout *o, const struct label_pair *labels, size_t n)
+{
+	jsonout_put_object(o, "labels");
+	for (size_t i = 0; i < n; i++) {
+		jsonout_key(o, labels[i].name);
+		jsonout_str(o, labels[i].value);
+	}
+	jsonout_end_object(o);
+}
+
+#define ASK (ROUTE_READ | ROUTE_WORKER)
+
+const struct route api_routes[] = {
+	{"GET", "/api/v1/top", ASK, "api_top", api_top, NULL},
+	{"GET", "/api/v1/tree", ASK, "api_tree", api_tree, NULL},
+	{"GET", "/api/v1/series", ASK, "api_series", api_series, NULL},
+	{"GET", "/api/v1/heatmap", ASK, "api_heatmap", api_heatmap, NULL},
+	{"GET", "/api/v1/diff", ASK, "api_diff", api_diff, NULL},
+	{"GET", "/api/v1/export", ASK, "api_export", api_export, NULL},
+	{"GET", "/api/v1/services", ASK, "api_services", api_services, NULL},
+	{"GET", "/api/v1/types", ASK, "api_types", api_types, NULL},
+	{"GET", "/api/v1/labels", ASK, "api_labels", api_label_names, NULL},
+	{"GET", "/api/v1/labels/*", ASK, "api_label_values", api_label_values, NULL},
+	{"GET", "/api/v1/spans", ASK, "api_spans", api_spans, NULL},
+	{"GET", "/api/v1/status", ASK, "api_status", api_status, NULL},
+	{"POST", "/api/v1/delete", ROUTE_ADMIN | ROUTE_WORKER, "api_delete", api_delete, NULL},
+	{"POST", "/api/v1/backup", ROUTE_ADMIN | ROUTE_WORKER, "api_backup", api_backup, NULL},
+	{"POST", "/api/v1/profiles", ROUTE_WRITE, "api_profiles", api_upload, NULL},
+	{0},
+};

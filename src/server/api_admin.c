@@ -1,0 +1,176 @@
+/*
+ * /api/v1: state of the server, deleting, backing up, and uploads of any format.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/api.h"
+#include "server/upload.h"
+
+/* ------------------------------------------------------------------ status */
+
+static enum err answer_status(struct question *q, struct jsonout *o)
+{
+	struct request *r = q->request;
+	struct store_stats s;
+
+	TRY(store_stats(r->server->store, r->tenant, &s));
+	jsonout_object(o);
+	jsonout_put_text(o, "schema", "vestal.status/1");
+	jsonout_put_str(o, "tenant", r->tenant);
+	jsonout_put_i64(o, "uptime_ns", clock_monotonic_ns() - r->server->started_ns);
+	jsonout_put_u64(o, "profiles", s.profiles);
+	jsonout_put_u64(o, "samples", s.rows);
+	jsonout_put_u64(o, "series", s.series);
+	jsonout_put_u64(o, "services", s.services);
+	jsonout_put_u64(o, "spans", s.spans);
+	jsonout_put_i64(o, "oldest_ns", s.oldest_ns);
+	jsonout_put_i64(o, "newest_ns", s.newest_ns);
+	jsonout_put_u64(o, "disk_bytes", s.disk_bytes);
+	jsonout_put_u64(o, "dictionary_bytes", s.dictionary_bytes);
+	jsonout_put_u64(o, "fresh_chunks", s.fresh_chunks);
+	jsonout_put_u64(o, "blocks", s.blocks);
+	jsonout_put_u64(o, "rollups", s.rollups);
+	jsonout_put_i64(o, "compaction_lag_ns", s.compaction_lag_ns);
+	jsonout_put_bool(o, "disk_full", s.full);
+	jsonout_put_i64(o, "retention_ns", r->server->options.store.retention_ns);
+	jsonout_put_u64(o, "max_size", r->server->options.store.max_size);
+	jsonout_end_object(o);
+	return ERR_OK;
+}
+
+void api_status(struct request *r)
+{
+	api_answer(r, answer_status);
+}
+
+/* ------------------------------------------------------------------ delete */
+
+static enum err answer_delete(struct question *q, struct jsonout *o)
+{
+	struct request *r = q->request;
+	struct str query = parameter(r, "query");
+	int64_t before = INT64_MAX;
+	uint64_t profiles;
+
+	if (!query.n)
+		return fault_set(q->fault, ERR_BAD_ARGUMENT,
+				 "query is missing; {} deletes everything");
+	if (parameter(r, "before").n)
+		TRY(when_parse(parameter(r, "before"), clock_wall_ns(), &before, q->fault));
+	TRY(question_select(q, query, parameter(r, "type"), 0, before));
+	TRY(store_delete(r->server->store, r->tenant, &q->selection, &q->ask, &profiles));
+	log_info("deleted", log_str("tenant", r->tenant), log_str("query", query),
+		 log_str("peer", r->x->peer), log_u64("profiles", profiles));
+	jsonout_object(o);
+	jsonout_put_text(o, "schema", "vestal.deleted/1");
+	jsonout_put_u64(o, "profiles", profiles);
+	jsonout_end_object(o);
+	return ERR_OK;
+}
+
+void api_delete(struct request *r)
+{
+	api_answer(r, answer_delete);
+}
+
+/* ------------------------------------------------------------------ backup */
+
+static enum err answer_backup(struct question *q, struct jsonout *o)
+{
+	struct request *r = q->request;
+	struct str destination = parameter(r, "destination");
+	const char *path = arena_copy(&r->x->arena, destination);
+
+	if (!path)
+		return ERR_NO_MEMORY;
+	if (!destination.n || path[0] != '/')
+		return fault_set(q->fault, ERR_BAD_ARGUMENT,
+				 "destination is the absolute path of a directory that is not "
+				 "there yet, on the server's host");
+	TRY(store_backup(r->server->store, path, q->fault));
+	log_info("backed up", log_str("destination", destination), log_str("peer", r->x->peer));
+	jsonout_object(o);
+	jsonout_put_text(o, "schema", "vestal.backup/1");
+	jsonout_put_str(o, "destination", destination);
+	jsonout_end_object(o);
+	return ERR_OK;
+}
+
+void api_backup(struct request *r)
+{
+	api_answer(r, answer_backup);
+}
+
+/* ------------------------------------------------------------------ uploads */
+
+#define MAX_LABELS 64
+
+struct upload_labels {
+	struct label_pair v[MAX_LABELS];
+	size_t n;
+	struct fault *fault;
+};
+
+/* service=x&label=k=v&label=k2=v2 */
+static enum err read_label(void *context, struct str name, struct str value)
+{
+	struct upload_labels *l = context;
+	size_t equals = str_find(value, '=');
+
+	if (!str_eq(name, STR("label")) && !str_eq(name, STR("service")))
+		return ERR_OK;
+	if (l->n >= MAX_LABELS)
+		return fault_set(l->fault, ERR_TOO_LARGE, "more than %d labels", MAX_LABELS);
+	if (str_eq(name, STR("service"))) {
+		l->v[l->n++] = (struct label_pair){STR("service_name"), value};
+		return ERR_OK;
+	}
+	if (equals == value.n || !equals)
+		return fault_set(l->fault, ERR_BAD_ARGUMENT, "label=%.*s is not name=value",
+				 (int)(value.n < 80 ? value.n : 80), value.p);
+	l->v[l->n++] = (struct label_pair){str_n(value.p, equals), str_skip(value, equals + 1)};
+	return ERR_OK;
+}
+
+static void reply_upload(struct upload *u)
+{
+	struct buf out = BUF_INIT(8192);
+	struct jsonout o = jsonout_of(&out, false);
+	struct request *r = u->request;
+
+	jsonout_object(&o);
+	jsonout_put_text(&o, "schema", "vestal.upload/1");
+	jsonout_put_u64(&o, "profiles", u->receive.result.profiles);
+	jsonout_put_u64(&o, "samples", u->receive.result.samples);
+	jsonout_end_object(&o);
+	notes_release(&u->receive.result.notes);
+	request_reply_json(r, &out);
+}
+
+static enum err receive_any(struct upload *u, struct fault *fault)
+{
+	struct request *r = u->request;
+	struct upload_labels labels = {.fault = fault};
+	struct upload_request in = {.labels = labels.v, .format = parameter(r, "format")};
+	int64_t until = 0;
+
+	TRY(http_params(r->x, r->x->query, read_label, &labels));
+	in.label_count = labels.n;
+	if (parameter(r, "from").n)
+		TRY(when_parse(parameter(r, "from"), u->receive.now_ns, &in.time_ns, fault));
+	if (parameter(r, "until").n)
+		TRY(when_parse(parameter(r, "until"), u->receive.now_ns, &until, fault));
+	if (in.time_ns && until > in.time_ns)
+		in.duration_ns = until - in.time_ns;
+	TRY(request_body(r, &u->plain, &in.body, fault));
+	return receive_upload(&u->receive, &in, fault);
+}
+
+void api_upload(struct request *r)
+{
+	struct upload *u = upload_begin(r, reply_upload);
+	struct fault fault = {0};
+
+	if (u)
+		upload_end(u, receive_any(u, &fault), &fault);
+}

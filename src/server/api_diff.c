@@ -1,0 +1,112 @@
+/*
+ * /api/v1/diff: what changed between two selections, by function, and whether that is more than
+ * sampling noise.
+ */
+#include "server/api.h"
+
+#define DEFAULT_ROWS 50
+
+static const char *const verdicts[] = {"noise", "more", "less", "added", "removed", "unknown"};
+
+static void put_pair(struct jsonout *o, const char *key, const int64_t values[2], double change)
+{
+	jsonout_put_object(o, key);
+	jsonout_put_i64(o, "before", values[0]);
+	jsonout_put_i64(o, "after", values[1]);
+	jsonout_put_double(o, "change", change);
+	jsonout_end_object(o);
+}
+
+static void put_row(struct jsonout *o, const struct dict *d, const struct diff_row *row,
+		    struct buf *name)
+{
+	buf_clear(name);
+	frame_label(d, row->frame, name);
+	jsonout_object(o);
+	jsonout_put_str(o, "name", buf_view(name));
+	jsonout_put_str(o, "file", frame_file(d, row->frame));
+	put_pair(o, "flat", row->flat, row->flat_change);
+	put_pair(o, "cum", row->cum, row->cum_change);
+	jsonout_put_double(o, "share_change", row->share_change / 100);
+	jsonout_put_double(o, "share_error", row->error / 100);
+	jsonout_put_double(o, "p_value", row->p_value);
+	jsonout_put_text(o, "verdict", verdicts[row->verdict]);
+	jsonout_end_object(o);
+}
+
+static enum err put_diff(const struct question *q, const struct diff *diff, int64_t rows,
+			 struct jsonout *o)
+{
+	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
+
+	jsonout_object(o);
+	api_head(q, o, "vestal.diff/1");
+	jsonout_put_array(o, "totals");
+	jsonout_i64(o, diff->totals[0]);
+	jsonout_i64(o, diff->totals[1]);
+	jsonout_end_array(o);
+	jsonout_put_double(o, "scale", diff->scale);
+	jsonout_put_u64(o, "row_count", diff->n);
+	jsonout_put_array(o, "rows");
+	for (size_t i = 0; i < diff->n && i < (size_t)rows; i++)
+		put_row(o, q->profile.dict, &diff->rows[i], &name);
+	jsonout_end_array(o);
+	jsonout_end_object(o);
+	return buf_error(&name);
+}
+
+static enum err compare(struct question *before, struct question *after, int64_t rows,
+			struct jsonout *o)
+{
+	struct diff_options options = {.normalise = !str_eq(parameter(before->request, "normalise"),
+							    STR("false")),
+				       .design_effect = 1};
+	struct profile moved;
+	struct diff diff;
+	enum err error;
+
+	TRY(question_merge(before, NULL, 0));
+	TRY(question_merge(after, NULL, 0));
+	TRY(question_move(after, &before->dict, &moved));
+	error = diff_build(&before->profile, &moved, &options, &diff);
+	if (error == ERR_OK) {
+		diff_sort(&diff, &before->dict, false);
+		error = put_diff(before, &diff, rows, o);
+		diff_release(&diff);
+	}
+	profile_release(&moved);
+	return error;
+}
+
+static enum err select_side(struct question *q, const char *query, const char *from,
+			    const char *until)
+{
+	struct request *r = q->request;
+	int64_t from_ns, until_ns;
+	bool own = parameter(r, from).n > 0;
+
+	TRY(parameter_range(r, own ? from : "from", own ? until : "until", &from_ns, &until_ns,
+			    q->fault));
+	return question_select(q, parameter(r, query), parameter(r, "type"), from_ns, until_ns);
+}
+
+static enum err answer_diff(struct question *before, struct jsonout *o)
+{
+	struct question after;
+	int64_t rows;
+	enum err error;
+
+	TRY(parameter_int(before->request, "limit", DEFAULT_ROWS, &rows, before->fault));
+	TRY(select_side(before, "baseline", "baseline_from", "baseline_until"));
+	question_init(&after, before->request, before->fault);
+	error = select_side(&after, "comparison", "comparison_from", "comparison_until");
+	if (error == ERR_OK)
+		error = compare(before, &after, rows, o);
+	question_release(&after);
+	return error;
+}
+
+void api_diff(struct request *r)
+{
+	api_answer(r, answer_diff);
+}

@@ -1,0 +1,7 @@
+/* Stacks that begin with a path of functions. */
+#pragma once
+
+#include "model/model.h"
+
+/* Drops every row whose stack does not begin, at the root, with these functions. */
+enum err profile_keep_path(struct profile *p, const struct str *path, size_t n) MUST_CHECK;

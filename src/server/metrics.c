@@ -1,0 +1,162 @@
+#include "server/metrics.h"
+
+#include "base/clock.h"
+#include "server/server_internal.h"
+
+#define FIRST_BUCKET_NS (NS_PER_MS / 4)
+
+void histogram_add(struct histogram *h, int64_t ns)
+{
+	size_t bucket = 0;
+
+	while (bucket < HISTOGRAM_BUCKETS && ns > FIRST_BUCKET_NS << bucket)
+		bucket++;
+	atomic_fetch_add_explicit(&h->buckets[bucket], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->sum_ns, (uint64_t)(ns > 0 ? ns : 0), memory_order_relaxed);
+}
+
+static void head(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_printf(out, "# HELP vestal_%s %s\n# TYPE vestal_%s %s\n", name, help, name, type);
+}
+
+static void one(struct buf *out, const char *name, const char *type, const char *help,
+		uint64_t value)
+{
+	head(out, name, type, help);
+	buf_printf(out, "vestal_%s %llu\n", name, (unsigned long long)value);
+}
+
+static void seconds(struct buf *out, const char *name, const char *help, double value)
+{
+	head(out, name, "gauge", help);
+	buf_printf(out, "vestal_%s %.9g\n", name, value);
+}
+
+static void print_histogram(struct buf *out, const char *name, const char *help,
+			    struct histogram *h)
+{
+	uint64_t sum = 0;
+
+	head(out, name, "histogram", help);
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		sum += atomic_load(&h->buckets[i]);
+		buf_printf(out, "vestal_%s_bucket{le=\"%g\"} %llu\n", name,
+			   (double)(FIRST_BUCKET_NS << i) / NS_PER_S, (unsigned long long)sum);
+	}
+	sum += atomic_load(&h->buckets[HISTOGRAM_BUCKETS]);
+	buf_printf(out, "vestal_%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)sum);
+	buf_printf(out, "vestal_%s_sum %.9g\nvestal_%s_count %llu\n", name,
+		   (double)atomic_load(&h->sum_ns) / NS_PER_S, name, (unsigned long long)sum);
+}
+
+static void print_failures(struct metrics *m, struct buf *out)
+{
+	head(out, "requests_failed_total", "counter", "Requests that failed, by reason.");
+	for (int e = 1; e < ERR_COUNT_; e++) {
+		uint64_t n = atomic_load(&m->failures[e]);
+
+		if (n)
+			buf_printf(out, "vestal_requests_failed_total{reason=\"%s\"} %llu\n",
+				   err_label((enum err)e), (unsigned long long)n);
+	}
+}
+
+static void print_ingest(struct metrics *m, struct buf *out)
+{
+	one(out, "uploads_total", "counter", "Requests whose profiles or spans are stored.",
+	    atomic_load(&m->uploads));
+	one(out, "profiles_total", "counter", "Profiles stored.", atomic_load(&m->profiles));
+	one(out, "samples_total", "counter", "Samples stored.", atomic_load(&m->samples));
+	one(out, "spans_total", "counter", "Spans of traces stored.", atomic_load(&m->spans));
+	one(out, "rejected_parts_total", "counter",
+	    "Profiles or spans rejected out of requests that were taken.",
+	    atomic_load(&m->rejected_parts));
+	one(out, "received_bytes_total", "counter", "Bytes of bodies as sent.",
+	    atomic_load(&m->bytes_received));
+	one(out, "inflated_bytes_total", "counter", "Bytes of bodies after decompression.",
+	    atomic_load(&m->bytes_inflated));
+	print_histogram(out, "ack_seconds", "From the whole request to durable.", &m->ack);
+}
+
+static void print_store(const struct store_stats *s, struct buf *out)
+{
+	one(out, "store_commits_total", "counter", "Group commits.", s->commits);
+	one(out, "store_queued_batches", "gauge", "Batches waiting for their commit.",
+	    s->queued_batches);
+	one(out, "store_fresh_chunks", "gauge", "Chunks not yet compacted.", s->fresh_chunks);
+	one(out, "store_blocks", "gauge", "Blocks.", s->blocks);
+	one(out, "store_rollups", "gauge", "Roll-ups.", s->rollups);
+	seconds(out, "store_compaction_lag_seconds", "Age of the oldest chunk due for compaction.",
+		(double)s->compaction_lag_ns / NS_PER_S);
+	one(out, "store_full", "gauge", "1 while the disk is full and writes are refused.",
+	    s->full);
+	head(out, "store_refused_total", "counter", "Profiles the store refused, by reason.");
+	for (int e = 1; e < ERR_COUNT_; e++)
+		if (s->refused[e])
+			buf_printf(out, "vestal_store_refused_total{reason=\"%s\"} %llu\n",
+				   err_label((enum err)e), (unsigned long long)s->refused[e]);
+}
+
+static void print_tenants(struct server *s, struct buf *out)
+{
+	struct text_answer tenants;
+	struct store_stats stats = {0};
+
+	if (store_tenants(s->store, &tenants) != ERR_OK)
+		return;
+	head(out, "store_bytes", "gauge", "Disk space, by tenant.");
+	for (size_t i = 0; i < tenants.n; i++)
+		if (store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
+			buf_printf(out, "vestal_store_bytes{tenant=\"%.*s\"} %llu\n",
+				   (int)tenants.v[i].n, tenants.v[i].p,
+				   (unsigned long long)stats.disk_bytes);
+	head(out, "store_dictionary_bytes", "gauge", "Names and stacks in memory, by tenant.");
+	for (size_t i = 0; i < tenants.n; i++)
+		if (store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
+			buf_printf(out, "vestal_store_dictionary_bytes{tenant=\"%.*s\"} %llu\n",
+				   (int)tenants.v[i].n, tenants.v[i].p,
+				   (unsigned long long)stats.dictionary_bytes);
+	if (!tenants.n)
+		(void)!store_stats(s->store, STR("anonymous"), &stats);
+	arena_release(&tenants.arena);
+	print_store(&stats, out);
+}
+
+static void print_http(struct server *s, struct buf *out)
+{
+	struct http_counters c = http_server_counters(s->http);
+
+	one(out, "http_connections_total", "counter", "Connections accepted.", c.connections_total);
+	one(out, "http_connections", "gauge", "Connections open.", c.connections_open);
+	one(out, "http_requests_total", "counter", "Requests.", c.requests_total);
+	one(out, "http_refused_total", "counter", "Connections refused at the limit.",
+	    c.refused_total);
+	one(out, "http_timeouts_total", "counter", "Connections ended because too slow.",
+	    c.timeouts_total);
+	one(out, "http_protocol_errors_total", "counter", "Requests that were no HTTP.",
+	    c.protocol_errors_total);
+	one(out, "in_flight_bytes", "gauge", "Bytes of bodies being received or decoded.",
+	    atomic_load(&s->in_flight));
+}
+
+void metrics_print(struct server *s, struct buf *out)
+{
+	print_ingest(&s->metrics, out);
+	print_failures(&s->metrics, out);
+	one(out, "questions_total", "counter", "Questions asked.",
+	    atomic_load(&s->metrics.questions));
+	one(out, "questions_cancelled_total", "counter", "Questions nobody waited for any more.",
+	    atomic_load(&s->metrics.questions_cancelled));
+	one(out, "questions_waiting", "gauge", "Questions in the queue.",
+	    workers_waiting(s->workers));
+	print_histogram(out, "question_seconds", "Time to answer a question.",
+			&s->metrics.question);
+	print_http(s, out);
+	print_tenants(s, out);
+	seconds(out, "cpu_seconds_total", "CPU time of this process.",
+		(double)clock_process_cpu_ns() / NS_PER_S);
+	seconds(out, "uptime_seconds", "Since the start.",
+		(double)(clock_monotonic_ns() - s->started_ns) / NS_PER_S);
+}

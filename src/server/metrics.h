@@ -1,0 +1,29 @@
+/*
+ * What the server counts about itself, and /metrics in Prometheus' text format. Counters are
+ * atomics: any thread adds.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+
+#define HISTOGRAM_BUCKETS 16
+
+/* Seconds, in buckets from 0.25 ms to 8 s that double. */
+struct histogram {
+	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS + 1]; /* the last is "more" */
+	_Atomic uint64_t count, sum_ns;
+};
+void histogram_add(struct histogram *h, int64_t ns);
+
+struct metrics {
+	_Atomic uint64_t uploads, profiles, samples, spans, rejected_parts;
+	_Atomic uint64_t bytes_received, bytes_inflated;
+	_Atomic uint64_t failures[ERR_COUNT_]; /* requests that failed, by reason */
+	_Atomic uint64_t questions, questions_cancelled;
+	struct histogram ack, question;
+};
+
+struct server;
+void metrics_print(struct server *s, struct buf *out);

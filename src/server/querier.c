@@ -1,0 +1,287 @@
+/*
+ * Pyroscope's querier service, the calls that say what there is: types, labels, series, statistics.
+ */
+#include "server/querier.h"
+
+#include "base/clock.h"
+
+void *list_make(struct list *l, size_t n, size_t size, struct arena *scope)
+{
+	l->v = arena_zalloc(scope, n ? n : 1, size);
+	l->n = l->v ? n : 0;
+	return l->v;
+}
+
+enum err copy_str(struct arena *scope, struct str text, struct str *ret)
+{
+	const char *copy = arena_copy(scope, text);
+
+	*ret = str_n(copy, copy ? text.n : 0);
+	return copy ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err copy_labels(struct arena *scope, const struct label_pair *labels, size_t n,
+		     struct list *ret)
+{
+	struct label_message *out = list_make(ret, n, sizeof(*out), scope);
+
+	if (!out)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < n; i++) {
+		TRY(copy_str(scope, labels[i].name, &out[i].name));
+		TRY(copy_str(scope, labels[i].value, &out[i].value));
+	}
+	return ERR_OK;
+}
+
+/* Of several only the first counts: one selector is all any client sends, and "or" between several
+ * is more than the store is asked. */
+struct str join_matchers(struct arena *scope, const struct list *matchers)
+{
+	(void)scope;
+	return matchers->n ? *(struct str *)matchers->v : STR("{}");
+}
+
+void question_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t *ret_until)
+{
+	const int64_t most = INT64_MAX / NS_PER_MS;
+
+	*ret_from = start_ms <= 0 ? 0 : start_ms > most ? INT64_MAX - 1 : start_ms * NS_PER_MS;
+	*ret_until = end_ms <= 0 || end_ms > most ? INT64_MAX : end_ms * NS_PER_MS;
+	if (start_ms > 0 && end_ms <= 0)
+		*ret_until = 0; /* an end before the start: refused with that reason */
+}
+
+/* Common to all: a selector without a type, and what the store says to it. */
+static enum err select_range(struct question *q, struct str selector, int64_t start, int64_t end)
+{
+	int64_t from, until;
+
+	question_range(start, end, &from, &until);
+	return question_select(q, selector, (struct str){0}, from, until);
+}
+
+static enum err fill_types(const struct text_answer *types, struct arena *scope,
+			   struct profile_types_reply *reply)
+{
+	struct profile_type_message *out = list_make(&reply->types, types->n, sizeof(*out), scope);
+
+	if (!out)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < types->n; i++) {
+		TRY(copy_str(scope, types->v[i], &out[i].id));
+		struct type_parts parts = type_split(out[i].id);
+
+		out[i].name = parts.name;
+		out[i].sample_type = parts.sample_type;
+		out[i].sample_unit = parts.sample_unit;
+		out[i].period_type = parts.period_type;
+		out[i].period_unit = parts.period_unit;
+	}
+	return ERR_OK;
+}
+
+static enum err call_profile_types(struct request *r, const void *in, void *out,
+				   struct arena *scope, struct fault *fault)
+{
+	const struct range_request *request = in;
+	struct text_answer types = {0};
+	struct question q;
+	enum err error;
+
+	question_init(&q, r, fault);
+	error = select_range(&q, STR("{}"), request->start, request->end);
+	if (error == ERR_OK)
+		error = store_types(r->server->store, r->tenant, &q.selection, &q.ask, &types);
+	if (error == ERR_OK)
+		error = fill_types(&types, scope, out);
+	arena_release(&types.arena);
+	question_release(&q);
+	return error;
+}
+
+static enum err fill_names(const struct text_answer *names, struct arena *scope,
+			   struct names_reply *reply)
+{
+	struct str *out = list_make(&reply->names, names->n, sizeof(*out), scope);
+
+	if (!out)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < names->n; i++)
+		TRY(copy_str(scope, names->v[i], &out[i]));
+	return ERR_OK;
+}
+
+/* Names that Prometheus would not take are shown only to clients that say they can read them. */
+static bool legacy_name(struct str name)
+{
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		if (!((c >= '0' && c <= '9' && i) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+		      c == '_'))
+			return false;
+	}
+	return name.n > 0;
+}
+
+static void hide_utf8_names(const struct request *r, struct text_answer *names)
+{
+	struct str accept = http_find(r->x, STR("accept"));
+	size_t kept = 0;
+
+	if (str_search(accept, STR("allow-utf8-labelnames=true")) < accept.n)
+		return;
+	for (size_t i = 0; i < names->n; i++)
+		if (legacy_name(names->v[i]))
+			names->v[kept++] = names->v[i];
+	names->n = kept;
+}
+
+static enum err call_label_names(struct request *r, const void *in, void *out, struct arena *scope,
+				 struct fault *fault)
+{
+	const struct label_names_request *request = in;
+	struct text_answer names = {0};
+	struct question q;
+	enum err error;
+
+	question_init(&q, r, fault);
+	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
+			     request->end);
+	if (error == ERR_OK)
+		error = store_label_names(r->server->store, r->tenant, &q.selection, &q.ask,
+					  &names);
+	if (error == ERR_OK) {
+		hide_utf8_names(r, &names);
+		error = fill_names(&names, scope, out);
+	}
+	arena_release(&names.arena);
+	question_release(&q);
+	return error;
+}
+
+static enum err call_label_values(struct request *r, const void *in, void *out, struct arena *scope,
+				  struct fault *fault)
+{
+	const struct label_values_request *request = in;
+	struct text_answer values = {0};
+	struct question q;
+	enum err error;
+
+	if (!request->name.n)
+		return fault_set(fault, ERR_BAD_ARGUMENT, "which label? \"name\" is empty");
+	question_init(&q, r, fault);
+	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
+			     request->end);
+	if (error == ERR_OK)
+		error = store_label_values(r->server->store, r->tenant, request->name, &q.selection,
+					   0, &q.ask, &values);
+	if (error == ERR_OK)
+		error = fill_names(&values, scope, out);
+	arena_release(&values.arena);
+	question_release(&q);
+	return error;
+}
+
+static enum err fill_sets(const struct label_set_answer *sets, struct arena *scope,
+			  struct series_reply *reply)
+{
+	struct labels_message *out = list_make(&reply->labels_set, sets->n, sizeof(*out), scope);
+
+	if (!out)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < sets->n; i++)
+		TRY(copy_labels(scope, sets->v[i].labels, sets->v[i].n, &out[i].labels));
+	return ERR_OK;
+}
+
+static enum err call_series(struct request *r, const void *in, void *out, struct arena *scope,
+			    struct fault *fault)
+{
+	const struct series_request *request = in;
+	struct label_set_answer sets = {0};
+	struct question q;
+	enum err error;
+
+	question_init(&q, r, fault);
+	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
+			     request->end);
+	if (error == ERR_OK)
+		error = store_label_sets(r->server->store, r->tenant, &q.selection,
+					 request->label_names.v, request->label_names.n, &q.ask,
+					 &sets);
+	if (error == ERR_OK)
+		error = fill_sets(&sets, scope, out);
+	arena_release(&sets.arena);
+	question_release(&q);
+	return error;
+}
+
+static enum err call_stats(struct request *r, const void *in, void *out, struct arena *scope,
+			   struct fault *fault)
+{
+	struct stats_reply *reply = out;
+	struct store_stats stats;
+
+	(void)in, (void)scope, (void)fault;
+	TRY(store_stats(r->server->store, r->tenant, &stats));
+	reply->data_ingested = stats.profiles > 0;
+	reply->oldest = stats.oldest_ns / NS_PER_MS;
+	reply->newest = stats.newest_ns / NS_PER_MS;
+	return ERR_OK;
+}
+
+/* What a question would read: asked of the store by its series and its size. */
+static enum err call_analyze(struct request *r, const void *in, void *out, struct arena *scope,
+			     struct fault *fault)
+{
+	const struct analyze_request *request = in;
+	struct analyze_reply *reply = out;
+	struct label_set_answer sets = {0};
+	struct store_stats stats;
+	struct question q;
+	enum err error;
+
+	question_init(&q, r, fault);
+	error = select_range(&q, request->query, request->start, request->end);
+	if (error == ERR_OK)
+		error = store_label_sets(r->server->store, r->tenant, &q.selection, NULL, 0, &q.ask,
+					 &sets);
+	if (error == ERR_OK)
+		error = store_stats(r->server->store, r->tenant, &stats);
+	if (error == ERR_OK) {
+		struct query_scope *one = list_make(&reply->scopes, 1, sizeof(*one), scope);
+
+		reply->impact = arena_zalloc(scope, 1, sizeof(*reply->impact));
+		if (!one || !reply->impact) {
+			error = ERR_NO_MEMORY;
+		} else {
+			*one = (struct query_scope){.component_type = STR("Store"),
+						    .component_count = 1,
+						    .block_count = (int64_t)stats.blocks,
+						    .series_count = (int64_t)sets.n,
+						    .profile_count = (int64_t)stats.profiles,
+						    .sample_count = (int64_t)stats.rows,
+						    .profile_bytes = (int64_t)stats.disk_bytes,
+						    .symbol_bytes =
+							    (int64_t)stats.dictionary_bytes};
+			reply->impact->total_bytes = (int64_t)stats.disk_bytes;
+			reply->impact->total_series = (int64_t)sets.n;
+		}
+	}
+	arena_release(&sets.arena);
+	question_release(&q);
+	return error;
+}
+
+const struct rpc_method method_profile_types = {&range_request_table, &profile_types_reply_table,
+						call_profile_types},
+			method_label_names = {&label_names_request_table, &names_reply_table,
+					      call_label_names},
+			method_label_values = {&label_values_request_table, &names_reply_table,
+					       call_label_values},
+			method_series = {&series_request_table, &series_reply_table, call_series},
+			method_stats = {&empty_table, &stats_reply_table, call_stats},
+			method_analyze = {&analyze_request_table, &analyze_reply_table,
+					  call_analyze};

@@ -1,0 +1,25 @@
+/* What the calls of the querier service share. */
+#pragma once
+
+#include "server/querier_messages.h"
+#include "server/question.h"
+#include "server/rpc_route.h"
+
+/* Room for n items of a repeated field. */
+void *list_make(struct list *l, size_t n, size_t size, struct arena *scope);
+enum err copy_str(struct arena *scope, struct str text, struct str *ret) MUST_CHECK;
+enum err copy_labels(struct arena *scope, const struct label_pair *labels, size_t n,
+		     struct list *ret) MUST_CHECK;
+/* All matchers of a request as one selector: Grafana sends a list of one. */
+struct str join_matchers(struct arena *scope, const struct list *matchers);
+/* Milliseconds as asked; both 0 means everything. */
+void question_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t *ret_until);
+
+/* Flame graphs (querier_graph.c). */
+extern const struct rpc_method method_merge_stacktraces, method_merge_spans, method_diff;
+void handle_merge_profile(struct request *r);
+/* Series, heat maps (querier_series.c). */
+extern const struct rpc_method method_select_series, method_heatmap;
+/* What there is (querier.c). */
+extern const struct rpc_method method_profile_types, method_label_names, method_label_values,
+	method_series, method_stats, method_analyze;

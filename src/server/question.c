@@ -1,0 +1,193 @@
+#include "server/question.h"
+
+#include <stdio.h>
+
+#define DEFAULT_NODES 8192
+#define MAX_NODES     1048576
+
+void question_init(struct question *q, struct request *r, struct fault *fault)
+{
+	*q = (struct question){.request = r, .fault = fault};
+	q->ask = (struct ask){.cancelled = &r->x->gone,
+			      .max_memory = r->server->options.query_memory,
+			      .fault = fault};
+}
+
+void question_release(struct question *q)
+{
+	if (q->built)
+		tree_release(&q->tree);
+	if (q->merged) {
+		profile_release(&q->profile);
+		dict_release(&q->dict);
+	}
+	if (q->selected)
+		selector_release(&q->selector);
+	arena_release(&q->types.arena);
+}
+
+struct type_parts type_split(struct str id)
+{
+	struct type_parts p = {0};
+	struct str *const parts[] = {&p.name, &p.sample_type, &p.sample_unit, &p.period_type,
+				     &p.period_unit};
+
+	for (size_t i = 0; i < 5 && str_split(&id, ':', parts[i]); i++)
+		;
+	return p;
+}
+
+static size_t count_colons(struct str s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++)
+		n += s.p[i] == ':';
+	return n;
+}
+
+/* "…:delta" is what Parca's users write behind a type. */
+static struct str without_delta(struct str id)
+{
+	return count_colons(id) == 5 ? str_n(id.p, str_rfind(id, ':')) : id;
+}
+
+static enum err no_such_type(struct question *q, struct str name)
+{
+	char list[300];
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->types.n && n + q->types.v[i].n + 3 < sizeof(list); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%.*s", i ? ", " : "",
+				      (int)q->types.v[i].n, q->types.v[i].p);
+	return fault_set(q->fault, ERR_NOT_FOUND, "there is no type \"%.*s\"%s%s",
+			 (int)(name.n < 80 ? name.n : 80), name.p,
+			 n ? "; there are: " : " in this selection, and no other either",
+			 n ? list : "");
+}
+
+/* The stored type that a short name means: the one of the table of types when it is there, else the
+ * first whose sample type has that name. */
+static enum err find_type(struct question *q, struct str name)
+{
+	const struct profile_type *known = type_by_name(name);
+	struct str want = known ? str_of(known->type) : name;
+	struct selection all = q->selection;
+
+	all.type = (struct str){0};
+	TRY(store_types(q->request->server->store, q->request->tenant, &all, &q->ask, &q->types));
+	for (size_t i = 0; known && i < q->types.n; i++)
+		if (str_eq(q->types.v[i], str_of(known->pyroscope))) {
+			q->selection.type = q->types.v[i];
+			return ERR_OK;
+		}
+	for (size_t i = 0; i < q->types.n; i++) {
+		struct type_parts parts = type_split(q->types.v[i]);
+
+		if (str_eq(parts.sample_type, want) || str_eq(parts.sample_type, name)) {
+			q->selection.type = q->types.v[i];
+			return ERR_OK;
+		}
+	}
+	return no_such_type(q, name);
+}
+
+enum err question_select(struct question *q, struct str selector, struct str type, int64_t from_ns,
+			 int64_t until_ns)
+{
+	if (until_ns <= from_ns)
+		return fault_set(q->fault, ERR_BAD_ARGUMENT,
+				 "the end of the time range must be behind its start");
+	TRY(selector_parse(str_trim(selector).n ? selector : STR("{}"), &q->selector, q->fault));
+	q->selected = true;
+	q->selection = (struct selection){.matchers = q->selector.matchers.v,
+					  .matcher_count = q->selector.matchers.n,
+					  .from_ns = from_ns,
+					  .until_ns = until_ns};
+	if (!type.n)
+		type = q->selector.type;
+	if (count_colons(type) >= 4)
+		q->selection.type = without_delta(type);
+	else if (type.n)
+		return find_type(q, type);
+	return ERR_OK;
+}
+
+enum err question_need_type(struct question *q)
+{
+	if (q->selection.type.n)
+		return ERR_OK;
+	return fault_set(q->fault, ERR_BAD_ARGUMENT,
+			 "which type? say cpu, heap or a full id such as "
+			 "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+}
+
+enum err question_merge(struct question *q, const struct str *group_by, size_t group_count)
+{
+	struct server *s = q->request->server;
+
+	TRY(question_need_type(q));
+	TRY(dict_init(&q->dict, store_seed(s->store)));
+	profile_init(&q->profile, &q->dict);
+	q->merged = true;
+	TRY(store_merge(s->store, q->request->tenant, &q->selection, group_by, group_count, &q->ask,
+			&q->profile));
+	/* Nothing found is a profile of that type without rows. */
+	struct type_parts parts = type_split(q->selection.type);
+
+	return q->profile.type_count
+		       ? ERR_OK
+		       : profile_add_type(&q->profile, parts.sample_type, parts.sample_unit);
+}
+
+enum err question_tree(struct question *q, int64_t max_nodes)
+{
+	struct tree_options options = {.max_nodes = DEFAULT_NODES};
+	struct tree_column column = {&q->profile, 0};
+
+	if (max_nodes < 0 || max_nodes > MAX_NODES)
+		return fault_set(q->fault, ERR_BAD_ARGUMENT, "at most %d nodes can be asked for",
+				 MAX_NODES);
+	if (max_nodes)
+		options.max_nodes = max_nodes < 2 ? 2 : (uint32_t)max_nodes;
+	if (!q->merged)
+		TRY(question_merge(q, NULL, 0));
+	TRY(tree_build(&column, 1, &options, &q->tree));
+	q->built = true;
+	return ERR_OK;
+}
+
+enum err question_move(const struct question *q, struct dict *to, struct profile *ret)
+{
+	struct merge merge;
+	enum err error;
+
+	profile_init(ret, to);
+	merge_begin(&merge, ret);
+	error = merge_add(&merge, &q->profile);
+	if (error == ERR_OK)
+		error = merge_finish(&merge);
+	merge_release(&merge);
+	if (error != ERR_OK)
+		profile_release(ret);
+	return error;
+}
+
+enum err question_diff_tree(struct question *left, struct question *right, int64_t max_nodes,
+			    struct tree *ret)
+{
+	struct tree_options options = {.max_nodes = DEFAULT_NODES};
+	struct profile moved;
+	enum err error;
+
+	if (max_nodes > 1)
+		options.max_nodes = (uint32_t)(max_nodes < MAX_NODES ? max_nodes : MAX_NODES);
+	TRY(question_merge(left, NULL, 0));
+	TRY(question_merge(right, NULL, 0));
+	TRY(question_move(right, &left->dict, &moved));
+	struct tree_column columns[2] = {{&left->profile, 0}, {&moved, 0}};
+
+	error = tree_build(columns, 2, &options, ret);
+	profile_release(&moved);
+	return error;
+}

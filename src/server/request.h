@@ -1,0 +1,54 @@
+/*
+ * A request on its way through the server: who asks, what for, and the ways to answer.
+ *
+ * Exactly one request_reply… or request_fail ends it; after that it is gone.
+ */
+#pragma once
+
+#include "server/server_internal.h"
+
+#define DEFAULT_TENANT "anonymous"
+
+enum route_flags {
+	ROUTE_OPEN = 1 << 0,   /* needs no token: health, metrics on loopback, assets */
+	ROUTE_READ = 1 << 1,   /* the right to read */
+	ROUTE_WRITE = 1 << 2,  /* the right to write; its body counts as bytes in flight */
+	ROUTE_ADMIN = 1 << 3,  /* the right to delete and to change settings */
+	ROUTE_WORKER = 1 << 4, /* runs on a thread for questions, not on the event loop */
+	ROUTE_RPC = 1 << 5,    /* Connect or gRPC: failures are told in its words */
+};
+
+struct request;
+
+struct route {
+	const char *methods; /* "GET HEAD" */
+	const char *path;    /* exact; one that ends with '*' is a prefix */
+	unsigned flags;
+	const char *name; /* in metrics */
+	void (*handle)(struct request *r);
+	const void *data; /* the handler's own: the method of a remote procedure call */
+};
+
+struct request {
+	struct server *server;
+	struct http_exchange *x;
+	const struct route *route;
+	struct str tenant;
+	unsigned rights;     /* of enum token_rights */
+	size_t reserved;     /* bytes counted as in flight */
+	int64_t deadline_ns; /* monotonic, 0 = none: the client's own */
+	void *call;	     /* of an RPC, see rpc_route.c */
+};
+
+void request_reply(struct request *r, int status, const char *content_type, struct buf *body);
+void request_reply_json(struct request *r, struct buf *body);
+void request_reply_empty(struct request *r, int status);
+/* One sentence and a code, in the shape this kind of client reads. `fault` may be NULL. */
+void request_fail(struct request *r, enum err error, const struct fault *fault);
+
+/* The body with its Content-Encoding undone; `ret_owner` holds the bytes when they had to be
+ * inflated. */
+enum err request_body(struct request *r, struct buf *ret_owner, struct str *ret,
+		      struct fault *fault) MUST_CHECK;
+/* Whether whoever asked still listens. */
+bool request_wanted(const struct request *r);

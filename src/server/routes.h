@@ -1,0 +1,22 @@
+/*
+ * The table of everything the server answers to.
+ */
+#pragma once
+
+#include "server/request.h"
+
+/* ERR_NOT_FOUND, or ERR_BAD_METHOD when the path is known under another method. */
+enum err route_find(const struct http_exchange *x, const struct route **ret,
+		    struct fault *fault) MUST_CHECK;
+
+/* request.c: what the HTTP server calls. */
+bool request_admit(void *context, struct http_exchange *x);
+void request_handle(void *context, struct http_exchange *x);
+void request_finished(void *context, struct http_exchange *x);
+
+/* Lists of routes by topic, each ends with a row without a path. */
+extern const struct route ingest_routes[]; /* ingest_routes.c: /ingest, OTLP over HTTP, uploads */
+extern const struct route rpc_routes[];	   /* rpc_route.c: gRPC and Connect */
+extern const struct route api_routes[];	   /* api_*.c: /api/v1 */
+extern const struct route render_routes[]; /* render.c: Pyroscope's older API */
+extern const struct route health_routes[]; /* health.c: /ready, /-/healthy, /metrics */

@@ -1,0 +1,144 @@
+#include "server/server.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/rates.h"
+#include "server/routes.h"
+
+#define STOP_PATIENCE_NS (10 * NS_PER_S)
+#define QUESTION_QUEUE	 64
+
+const struct server_options server_options_default = {
+	.max_in_flight = (size_t)128 << 20,
+	.max_inflated = (size_t)64 << 20,
+	.query_memory = (size_t)256 << 20,
+};
+
+static void release(struct server *s)
+{
+	/* Questions and commits under way still reply: their exchanges must be there. */
+	workers_free(s->workers);
+	store_close(s->store);
+	http_server_free(s->http);
+	tokens_close(s->tokens);
+	rates_free(s->rates);
+	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
+		buf_release(&s->addresses[i]);
+	mem_free(s);
+}
+
+/* Whether only this host can reach an address. */
+static bool is_local(struct str address)
+{
+	return str_starts(address, STR("127.")) || str_starts(address, STR("[::1]")) ||
+	       str_starts(address, STR("localhost:")) || str_starts(address, STR("unix:"));
+}
+
+static enum err open_tokens(struct server *s, struct fault *fault)
+{
+	char path[4096];
+	const char *directory = s->options.store.directory;
+
+	if (s->options.token_file)
+		return tokens_open(s->options.token_file, &s->tokens, fault);
+	if (!directory)
+		return ERR_OK;
+	snprintf(path, sizeof(path), "%s/tokens", directory);
+	return access(path, F_OK) == 0 ? tokens_open(path, &s->tokens, fault) : ERR_OK;
+}
+
+static enum err check_exposure(const struct server *s, struct fault *fault)
+{
+	if (s->tokens || s->options.insecure)
+		return ERR_OK;
+	for (size_t i = 0; i < s->options.listen_count; i++) {
+		const char *address = s->options.listen[i].address;
+
+		if (!is_local(str_of(address)))
+			return fault_set(fault, ERR_NO_PERMISSION,
+					 "%s can be reached by other hosts, and there are no "
+					 "tokens: make one with \"vestal token create\", or say "
+					 "--insecure",
+					 address);
+	}
+	return ERR_OK;
+}
+
+static enum err listen_all(struct server *s, struct fault *fault)
+{
+	for (size_t i = 0; i < s->options.listen_count; i++) {
+		buf_init(&s->addresses[i], 4096);
+		TRY(http_server_listen(s->http, str_of(s->options.listen[i].address), (uint16_t)i,
+				       &s->addresses[i], fault));
+	}
+	return ERR_OK;
+}
+
+static enum err start(struct server *s, struct fault *fault)
+{
+	struct http_handlers handlers = {s, request_admit, request_handle, request_finished};
+	unsigned cpus = thread_cpus();
+
+	TRY(open_tokens(s, fault));
+	TRY(check_exposure(s, fault));
+	TRY(store_open(&s->options.store, &s->store, fault));
+	TRY(rates_new(s->options.tenant_rate, &s->rates));
+	TRY(workers_new(s->options.query_threads ? s->options.query_threads
+			: cpus > 2		 ? cpus
+						 : 2,
+			QUESTION_QUEUE, &s->workers));
+	TRY(http_server_new(&s->options.http, &handlers, &s->http, fault));
+	TRY(listen_all(s, fault));
+	return http_server_start(s->http, fault);
+}
+
+enum err server_start(const struct server_options *options, struct server **ret,
+		      struct fault *fault)
+{
+	struct server *s = mem_zalloc(1, sizeof(*s));
+	enum err error;
+
+	if (!s)
+		return ERR_NO_MEMORY;
+	s->options = *options;
+	s->started_ns = clock_monotonic_ns();
+	if (fault)
+		*fault = (struct fault){0};
+	error = start(s, fault);
+	if (error != ERR_OK) {
+		release(s);
+		return error;
+	}
+	*ret = s;
+	return ERR_OK;
+}
+
+struct str server_address(const struct server *s, size_t index)
+{
+	return buf_view(&s->addresses[index]);
+}
+
+struct store *server_store(struct server *s)
+{
+	return s->store;
+}
+
+enum err server_reload(struct server *s, struct fault *fault)
+{
+	return http_server_reload(s->http, fault);
+}
+
+/* First no more requests, then no more questions, then the store: each waits for the one before
+ * it, so that what was acknowledged is stored and what was asked is answered. */
+void server_stop(struct server *s)
+{
+	if (!s)
+		return;
+	log_info("stopping", log_u64("in_flight_bytes", atomic_load(&s->in_flight)));
+	http_server_stop(s->http, clock_monotonic_ns() + STOP_PATIENCE_NS);
+	release(s);
+}

@@ -1,0 +1,49 @@
+/*
+ * The server: receives, keeps, answers. Other folders include this header only.
+ *
+ * Receivers run on the event loops and hand their batch to the store; the reply goes out when the
+ * batch is durable. Questions run on a few threads of their own. Off loopback it does not start
+ * without tokens unless told that this is meant.
+ */
+#pragma once
+
+#include "net/net.h"
+#include "store/store.h"
+
+struct server;
+
+#define SERVER_MAX_LISTEN 8
+
+struct server_options {
+	/* Addresses as http_server_listen takes them. `kind` is only for messages: all addresses
+	 * serve everything, so that an exporter may send to any of them. */
+	struct server_listen {
+		const char *address;
+		const char *kind; /* "ui and api", "otlp grpc", "otlp http" */
+	} listen[SERVER_MAX_LISTEN];
+	size_t listen_count;
+	struct store_options store;
+	struct http_options http;
+	bool insecure;		   /* no tokens although others than this host can reach it */
+	bool trust_tenant_header;  /* X-Scope-OrgID chooses the tenant when no token does */
+	const char *cors_origin;   /* NULL = no other origin may read */
+	const char *token_file;	   /* NULL = DIRECTORY/tokens when that exists */
+	const char *web_directory; /* assets from here instead of those built in, for development */
+	size_t max_in_flight;	   /* bytes of bodies being received or decoded */
+	size_t max_inflated;	   /* of one upload */
+	uint64_t tenant_rate;	   /* bytes a second of a tenant, 0 = any */
+	unsigned query_threads;	   /* 0 = one per processor, at least two */
+	size_t query_memory;	   /* of one question */
+};
+extern const struct server_options server_options_default;
+
+/* Opens the store and the sockets and starts. */
+enum err server_start(const struct server_options *options, struct server **ret,
+		      struct fault *fault) MUST_CHECK;
+/* What an address became, "127.0.0.1:4040". */
+struct str server_address(const struct server *s, size_t index);
+/* New certificates and tokens. */
+enum err server_reload(struct server *s, struct fault *fault) MUST_CHECK;
+struct store *server_store(struct server *s);
+/* Finishes what was received, then stops; frees everything. */
+void server_stop(struct server *s);

@@ -1,0 +1,23 @@
+/*
+ * Inside the server: what all handlers share.
+ */
+#pragma once
+
+#include "base/thread.h"
+#include "server/metrics.h"
+#include "server/server.h"
+#include "server/tokens.h"
+#include "server/workers.h"
+
+struct server {
+	struct server_options options;
+	struct store *store;
+	struct http_server *http;
+	struct tokens *tokens; /* NULL = everybody may do everything */
+	struct workers *workers;
+	struct metrics metrics;
+	struct rate_limits *rates;
+	struct buf addresses[SERVER_MAX_LISTEN];
+	_Atomic size_t in_flight;
+	int64_t started_ns;
+};

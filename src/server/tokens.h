@@ -1,0 +1,37 @@
+/*
+ * Bearer tokens. A token is 32 random bytes in hex behind "vst_"; the file keeps only its SHA-256
+ * and what it may do, so that a copy of the file opens nothing. The file is text, one line each:
+ *
+ *	<id> <sha256 of the token> <tenant> <rights> <created, Unix seconds> <name>
+ *
+ * It is read again when it changes; a file that cannot be read lets nobody in.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+enum token_rights { TOKEN_READ = 1 << 0, TOKEN_WRITE = 1 << 1, TOKEN_ADMIN = 1 << 2 };
+
+#define TOKEN_MAX_TENANT 150
+
+struct tokens;
+
+struct token_info {
+	char id[17];
+	char tenant[TOKEN_MAX_TENANT + 1];
+	unsigned rights;
+	int64_t created;
+	char name[101];
+};
+
+enum err tokens_open(const char *path, struct tokens **ret, struct fault *fault) MUST_CHECK;
+void tokens_close(struct tokens *t);
+/* Who a token is; ERR_UNAUTHENTICATED when nobody. Thread safe. */
+enum err tokens_check(struct tokens *t, struct str token, struct token_info *ret) MUST_CHECK;
+
+/* For the command line: these change the file, whole or not at all. */
+enum err token_create(const char *path, struct str tenant, unsigned rights, struct str name,
+		      struct buf *ret_token, struct fault *fault) MUST_CHECK;
+enum err token_revoke(const char *path, struct str id, struct fault *fault) MUST_CHECK;
+enum err token_list(const char *path, void (*each)(void *context, const struct token_info *info),
+		    void *context, struct fault *fault) MUST_CHECK;

@@ -1,0 +1,107 @@
+#include "base/clock.h"
+#include "server/upload.h"
+
+/* The sink of the receivers is the batch. */
+
+static enum err sink_dictionary(void *context, struct str service, struct dict **ret,
+				struct fault *fault)
+{
+	struct upload *u = context;
+
+	return store_batch_service(u->batch, service, ret, fault);
+}
+
+static enum err sink_profile(void *context, const struct series_profile *p, struct fault *fault)
+{
+	struct upload *u = context;
+
+	return store_batch_add(u->batch, p, fault);
+}
+
+static enum err sink_span(void *context, const struct trace_span *span, struct fault *fault)
+{
+	struct upload *u = context;
+
+	return store_batch_span(u->batch, span, fault);
+}
+
+static void set_limits(struct upload *u)
+{
+	const struct server_options *o = &u->request->server->options;
+	struct receive_limits *l = &u->receive.limits;
+
+	l->format = LIMITS_DEFAULT;
+	l->format.max_bytes = o->max_inflated;
+	l->max_labels = o->store.limits.max_labels;
+	l->max_label_name = o->store.limits.max_label_name;
+	l->max_label_value = o->store.limits.max_label_value;
+}
+
+static void release(struct upload *u)
+{
+	notes_release(&u->receive.result.notes);
+	buf_release(&u->plain);
+}
+
+struct upload *upload_begin(struct request *r, void (*reply)(struct upload *u))
+{
+	struct upload *u = arena_zalloc(&r->x->arena, 1, sizeof(*u));
+	struct fault fault = {0};
+	enum err error = ERR_NO_MEMORY;
+
+	if (u) {
+		u->request = r;
+		u->reply = reply;
+		u->started_ns = clock_monotonic_ns();
+		u->receive.now_ns = clock_wall_ns();
+		u->receive.sink = (struct sink){u, store_seed(r->server->store), sink_dictionary,
+						sink_profile, sink_span};
+		set_limits(u);
+		error = store_batch_new(r->server->store, r->tenant, &u->batch, &fault);
+	}
+	if (error == ERR_OK)
+		return u;
+	request_fail(r, error, &fault);
+	return NULL;
+}
+
+static void count(struct upload *u)
+{
+	struct metrics *m = &u->request->server->metrics;
+
+	atomic_fetch_add(&m->uploads, 1);
+	atomic_fetch_add(&m->profiles, u->receive.result.profiles);
+	atomic_fetch_add(&m->samples, u->receive.result.samples);
+	atomic_fetch_add(&m->spans, u->receive.result.spans);
+	atomic_fetch_add(&m->rejected_parts, u->receive.result.rejected);
+	histogram_add(&m->ack, clock_monotonic_ns() - u->started_ns);
+}
+
+/* On the store's commit thread. The reply ends the exchange and with it the upload's own memory. */
+static void durable(void *context, enum err error, const struct fault *fault)
+{
+	struct upload *u = context;
+
+	if (error == ERR_OK) {
+		count(u);
+		u->reply(u);
+	} else {
+		release(u);
+		request_fail(u->request, error, fault);
+	}
+}
+
+void upload_end(struct upload *u, enum err error, const struct fault *fault)
+{
+	struct store_batch *batch = u->batch;
+
+	u->batch = NULL;
+	buf_release(&u->plain);
+	if (error == ERR_OK) {
+		store_batch_commit(batch, durable, u);
+		return;
+	}
+	store_batch_abandon(batch);
+	release(u);
+	request_fail(u->request, error, fault);
+}
