@@ -196,17 +196,38 @@ static int compare_stacks(const void *a, const void *b, void *context)
 	return x->n < y->n ? -1 : x->n > y->n;
 }
 
+/* Names of a line at once: text is much longer than what it is made from. */
+static void put_names(const struct folded_writer *w, const struct folded_stack *s, struct buf *out)
+{
+	const uint32_t *path = w->path.v + s->at;
+	size_t bytes = s->n;
+	char *at;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		bytes += w->names.v[path[i]].n;
+	at = buf_reserve(out, bytes);
+	if (!at)
+		return;
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct str name = w->names.v[path[i]];
+
+		memcpy(at, name.p, name.n);
+		at += name.n;
+		*at++ = ';';
+	}
+	/* The last frame is followed by the value. */
+	at[-1] = ' ';
+	*at = '\0';
+	out->n += bytes;
+}
+
 static void put_line(const struct folded_writer *w, const struct folded_stack *s, int64_t value,
 		     struct buf *out)
 {
-	if (!s->n)
-		buf_text(out, "[unknown]");
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (i)
-			buf_byte(out, ';');
-		buf_str(out, w->names.v[w->path.v[s->at + i]]);
-	}
-	buf_byte(out, ' ');
+	if (s->n)
+		put_names(w, s, out);
+	else
+		buf_text(out, "[unknown] ");
 	buf_i64(out, value);
 	buf_byte(out, '\n');
 }
