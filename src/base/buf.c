@@ -46,6 +46,13 @@ void *buf_reserve(struct buf *b, size_t n)
 	return b->error ? NULL : b->data + b->n;
 }
 
+void buf_expect(struct buf *b, size_t n)
+{
+	/* The ceiling and memory have their say when the bytes come. */
+	if (!b->error && b->n <= b->ceiling && n < b->ceiling - b->n)
+		(void)!mem_grow(&b->data, &b->cap, b->n + n + 1, 1, SIZE_MAX);
+}
+
 void buf_append(struct buf *b, const void *data, size_t n)
 {
 	char *at = buf_reserve(b, n);

@@ -29,6 +29,9 @@ enum err buf_error(const struct buf *b) MUST_CHECK;
 /* Room for n more bytes at data + n; NULL on failure. The caller adds to n what it used. */
 void *buf_reserve(struct buf *b, size_t n);
 
+/* About n bytes will follow: makes room for them at once, where that is possible. */
+void buf_expect(struct buf *b, size_t n);
+
 void buf_append(struct buf *b, const void *data, size_t n);
 void buf_byte(struct buf *b, unsigned char byte);
 void buf_str(struct buf *b, struct str s);

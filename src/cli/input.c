@@ -194,14 +194,19 @@ static int bad_data(const struct source *s, enum err e, const struct fault *faul
 			fault->text[0] ? fault->text : err_text(e));
 }
 
-static int decode(struct inputs *in, struct source *s, struct str plain, const struct format *as)
+/* Reads plain bytes, of which something may be `prepared`. */
+static int decode(struct inputs *in, struct source *s, struct str plain, const struct format *as,
+		  struct prepared *prepared)
 {
 	struct reading r = {.dict = in->dict, .list = &in->list, .limits = LIMITS_DEFAULT};
 	enum err e;
 
 	r.limits.max_bytes = in->options->max_bytes;
 	r.first_type_only = in->first_type_only;
-	e = format_read(plain, as, &r, &s->format);
+	if (prepared->state)
+		e = format_read_prepared(prepared, &r, &s->format);
+	else
+		e = format_read(plain, as, &r, &s->format);
 	s->notes = r.notes;
 	if (e)
 		return bad_data(s, e, &r.fault);
@@ -225,9 +230,9 @@ static int unpack_and_decode(struct inputs *in, struct source *s, struct buf *by
 	if (e)
 		return bad_data(s, e, &fault);
 	if (strcmp(s->compression, "none") == 0)
-		return decode(in, s, buf_view(bytes), as);
+		return decode(in, s, buf_view(bytes), as, &(struct prepared){0});
 	buf_release(bytes);
-	return decode(in, s, buf_view(&plain), as);
+	return decode(in, s, buf_view(&plain), as, &(struct prepared){0});
 }
 
 static int read_and_decode(struct inputs *in, const char *name, struct source *s,
@@ -242,15 +247,15 @@ static int read_and_decode(struct inputs *in, const char *name, struct source *s
 	return unpack_and_decode(in, s, &bytes, as);
 }
 
-/* An input that was read ahead: plain bytes already. */
+/* An input that was read ahead: plain bytes already, or more. */
 static int decode_ahead(struct inputs *in, struct source *s, struct readahead_slot *ahead,
 			const struct format *as)
 {
-	int status = decode(in, s, buf_view(&ahead->plain), as);
+	int status = decode(in, s, buf_view(&ahead->plain), as, &ahead->prepared);
 
 	s->compression = ahead->compression;
 	s->file_bytes = ahead->file_bytes;
-	buf_release(&ahead->plain);
+	readahead_slot_release(ahead);
 	return status;
 }
 
@@ -293,12 +298,29 @@ static int check_stdin_once(const struct text_list *names)
 	return count > 1 ? complain(EXIT_USAGE, "stdin (-) can be read only once") : EXIT_OK;
 }
 
+/* Reads ahead for the dictionary there is. */
+static int start_ahead(struct inputs *in, const struct text_list *names, size_t first,
+		       struct readahead *ahead)
+{
+	struct readahead_target target = {.dict = in->dict, .max_bytes = in->options->max_bytes};
+	int status = find_format(in, &target.format);
+
+	if (!status)
+		readahead_start(ahead, names, first, target);
+	return status;
+}
+
 int inputs_read_all(struct inputs *in, const struct text_list *names)
 {
 	int status = check_stdin_once(names);
 	struct readahead ahead;
 
-	readahead_start(&ahead, names, 0, in->options->max_bytes);
+	if (!status)
+		status = make_dict(in);
+	if (!status)
+		status = start_ahead(in, names, 0, &ahead);
+	if (status)
+		return status;
 	for (size_t i = 0; !status && i < names->n; i++) {
 		if (names->n > 1)
 			progress_begin("reading", PROGRESS_FILES, names->n, in->common->quiet);
@@ -391,14 +413,17 @@ static int read_and_merge(struct inputs *in, const struct text_list *names, size
 	m.sum_gauges = in->options->sum_gauges;
 	status = merge_newest(in, &m);
 	progress_begin("reading", PROGRESS_FILES, names->n, in->common->quiet);
-	readahead_start(&ahead, names, next, in->options->max_bytes);
-	for (size_t i = next; !status && i < names->n; i++) {
-		progress_update(i);
-		status = read_input(in, names->v[i], &ahead, i);
-		if (!status)
-			status = merge_newest(in, &m);
+	if (!status)
+		status = start_ahead(in, names, next, &ahead);
+	if (!status) {
+		for (size_t i = next; !status && i < names->n; i++) {
+			progress_update(i);
+			status = read_input(in, names->v[i], &ahead, i);
+			if (!status)
+				status = merge_newest(in, &m);
+		}
+		readahead_stop(&ahead);
 	}
-	readahead_stop(&ahead);
 	progress_end();
 	if (!status)
 		status = merge_finished(in, &m, &merged, &first, first_types);

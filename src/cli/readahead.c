@@ -14,13 +14,19 @@ static bool worth_reading(const char *name)
 	return stat(name, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= MAX_FILE;
 }
 
+void readahead_slot_release(struct readahead_slot *slot)
+{
+	prepared_release(&slot->prepared);
+	buf_release(&slot->plain);
+}
+
 static void fill(const struct readahead *r, const char *name, struct readahead_slot *slot)
 {
-	struct buf packed = BUF_INIT(r->max_bytes);
+	struct buf packed = BUF_INIT(r->target.max_bytes);
 	struct limits limits = LIMITS_DEFAULT;
 
 	*slot = (struct readahead_slot){.filled = true};
-	limits.max_bytes = r->max_bytes;
+	limits.max_bytes = r->target.max_bytes;
 	if (!worth_reading(name))
 		return;
 	if (file_read(name, &packed, NULL) ||
@@ -34,36 +40,47 @@ static void fill(const struct readahead *r, const char *name, struct readahead_s
 		slot->plain = packed;
 	else
 		buf_release(&packed);
+	format_prepare(buf_view(&slot->plain), r->target.format, r->target.dict, &limits,
+		       &slot->prepared);
+}
+
+static bool may_claim(const struct readahead *r)
+{
+	return r->next_claim < r->names->n && r->next_claim < r->next_take + READAHEAD_SLOTS;
+}
+
+/* Reads one file. The lock is held before and after, not while. */
+static void claim_and_fill(struct readahead *r)
+{
+	size_t index = r->next_claim++;
+	struct readahead_slot slot;
+
+	mutex_unlock(&r->lock);
+	fill(r, r->names->v[index], &slot);
+	mutex_lock(&r->lock);
+	r->slots[index % READAHEAD_SLOTS] = slot;
+	cond_broadcast(&r->changed);
 }
 
 static void work(void *context)
 {
 	struct readahead *r = context;
-	struct readahead_slot slot;
 
 	mutex_lock(&r->lock);
 	while (!r->stop && r->next_claim < r->names->n) {
-		size_t index = r->next_claim;
-
-		if (index >= r->next_take + READAHEAD_SLOTS) {
+		if (may_claim(r))
+			claim_and_fill(r);
+		else
 			cond_wait(&r->changed, &r->lock);
-			continue;
-		}
-		r->next_claim++;
-		mutex_unlock(&r->lock);
-		fill(r, r->names->v[index], &slot);
-		mutex_lock(&r->lock);
-		r->slots[index % READAHEAD_SLOTS] = slot;
-		cond_broadcast(&r->changed);
 	}
 	mutex_unlock(&r->lock);
 }
 
 void readahead_start(struct readahead *r, const struct text_list *names, size_t first,
-		     size_t max_bytes)
+		     struct readahead_target target)
 {
 	*r = (struct readahead){
-		.names = names, .max_bytes = max_bytes, .next_claim = first, .next_take = first};
+		.names = names, .target = target, .next_claim = first, .next_take = first};
 	mutex_init(&r->lock);
 	cond_init(&r->changed);
 	/* Without a second thread everything still works, only slower. */
@@ -79,16 +96,14 @@ bool readahead_take(struct readahead *r, size_t index, struct readahead_slot *re
 	if (r->stop)
 		return false;
 	mutex_lock(&r->lock);
-	if (index == r->next_claim) {
-		/* Instead of waiting for the other thread, help it. */
-		*ret = (struct readahead_slot){0};
-		r->next_claim++;
-	} else {
-		while (!slot->filled)
+	while (!slot->filled) {
+		if (may_claim(r))
+			claim_and_fill(r);
+		else
 			cond_wait(&r->changed, &r->lock);
-		*ret = *slot;
-		*slot = (struct readahead_slot){0};
 	}
+	*ret = *slot;
+	*slot = (struct readahead_slot){0};
 	r->next_take = index + 1;
 	cond_broadcast(&r->changed);
 	mutex_unlock(&r->lock);
@@ -103,7 +118,7 @@ void readahead_stop(struct readahead *r)
 	mutex_unlock(&r->lock);
 	thread_join(&r->worker);
 	for (size_t i = 0; i < READAHEAD_SLOTS; i++)
-		buf_release(&r->slots[i].plain);
+		readahead_slot_release(&r->slots[i]);
 	cond_release(&r->changed);
 	mutex_release(&r->lock);
 }

@@ -1,6 +1,7 @@
 /*
- * Reading ahead: a second thread reads and decompresses the next files while the first decodes.
- * Inflating is half of the work of merging many files, so this nearly halves the time.
+ * Reading ahead: a second thread reads, decompresses and hashes the next files. What is left for
+ * the first is what must happen in the order of the files: look-ups in the dictionary, and rows.
+ * As that is little, the first thread also reads ahead instead of waiting, and both are busy.
  *
  * Only plain files of moderate size are read ahead; anything else, and anything that fails, is
  * left to the caller, who then says what is wrong.
@@ -15,15 +16,23 @@
 
 struct readahead_slot {
 	struct buf plain;
+	struct prepared prepared; /* of plain; its state is NULL where nothing can be prepared */
 	const char *compression;
 	size_t file_bytes;
 	bool filled; /* the file was tried */
 	bool good;
 };
 
+/* What the files are read for. */
+struct readahead_target {
+	const struct dict *dict;     /* where they will go */
+	const struct format *format; /* NULL = by content */
+	size_t max_bytes;
+};
+
 struct readahead {
 	const struct text_list *names;
-	size_t max_bytes;
+	struct readahead_target target;
 	struct thread worker;
 	struct mutex lock;
 	struct cond changed;
@@ -35,8 +44,9 @@ struct readahead {
 
 /* Begins with names[first]. Few names, one processor: then nothing is read ahead. */
 void readahead_start(struct readahead *r, const struct text_list *names, size_t first,
-		     size_t max_bytes);
-/* Takes file `index`, waiting while it is being read; indices come in order. False: read it
- * yourself, because it failed, or because the other thread has not begun it yet. */
+		     struct readahead_target target);
+/* Takes file `index`; indices come in order. While it is being read, others are read here. False:
+ * read it yourself, because that failed or was not worth trying. */
 bool readahead_take(struct readahead *r, size_t index, struct readahead_slot *ret);
+void readahead_slot_release(struct readahead_slot *slot);
 void readahead_stop(struct readahead *r);

@@ -6,7 +6,7 @@
 #include <zstd.h>
 
 #include "base/alloc.h"
-#include "format/format.h"
+#include "format/formats_internal.h"
 
 #define RATIO_FREE_BYTES ((size_t)1 << 20)
 
@@ -138,6 +138,21 @@ static enum err unzstd(struct str bytes, const struct limits *limits, struct buf
 	return e;
 }
 
+static bool is_gzip(struct str bytes)
+{
+	return bytes.n >= 2 && memcmp(bytes.p, "\x1f\x8b", 2) == 0;
+}
+
+static bool is_zstd(struct str bytes)
+{
+	return bytes.n >= 4 && memcmp(bytes.p, "\x28\xb5\x2f\xfd", 4) == 0;
+}
+
+bool is_packed(struct str bytes)
+{
+	return is_gzip(bytes) || is_zstd(bytes);
+}
+
 enum err decompress(struct str bytes, const struct limits *limits, struct buf *ret,
 		    const char **ret_name, struct fault *fault)
 {
@@ -145,10 +160,10 @@ enum err decompress(struct str bytes, const struct limits *limits, struct buf *r
 
 	*ret_name = "none";
 	buf_init(ret, limits->max_bytes);
-	if (bytes.n >= 2 && memcmp(bytes.p, "\x1f\x8b", 2) == 0) {
+	if (is_gzip(bytes)) {
 		*ret_name = "gzip";
 		e = gunzip(bytes, limits, ret, fault);
-	} else if (bytes.n >= 4 && memcmp(bytes.p, "\x28\xb5\x2f\xfd", 4) == 0) {
+	} else if (is_zstd(bytes)) {
 		*ret_name = "zstd";
 		e = unzstd(bytes, limits, ret, fault);
 	} else {

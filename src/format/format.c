@@ -16,6 +16,9 @@ const struct format formats[FORMAT_COUNT_] = {
 			  .merged = true,
 			  .sniff = pprof_sniff,
 			  .read = pprof_read,
+			  .prepare = pprof_prepare,
+			  .read_prepared = pprof_read_prepared,
+			  .release_prepared = pprof_release_prepared,
 			  .write = pprof_write},
 	[FORMAT_OTLP] = {.id = FORMAT_OTLP,
 			 .name = "otlp",
@@ -223,6 +226,42 @@ enum err format_read(struct str bytes, const struct format *format, struct readi
 	if (ret_format)
 		*ret_format = format;
 	return ERR_OK;
+}
+
+void format_prepare(struct str plain, const struct format *format, const struct dict *d,
+		    const struct limits *limits, struct prepared *ret)
+{
+	*ret = (struct prepared){0};
+	if (plain.n > limits->max_bytes || is_packed(plain))
+		return;
+	if (!format)
+		format = format_sniff(plain);
+	if (!format || !format->prepare)
+		return;
+	*ret = (struct prepared){format, format->prepare(plain, d, limits), plain.n};
+}
+
+enum err format_read_prepared(struct prepared *p, struct reading *out,
+			      const struct format **ret_format)
+{
+	enum err e;
+
+	out->fault = (struct fault){0};
+	out->compression = "none";
+	out->plain_bytes = p->plain_bytes;
+	e = p->format->read_prepared(p->state, out);
+	if (e)
+		return out->fault.text[0] ? e : fault_set(&out->fault, e, "%s", err_text(e));
+	if (ret_format)
+		*ret_format = p->format;
+	return ERR_OK;
+}
+
+void prepared_release(struct prepared *p)
+{
+	if (p->state)
+		p->format->release_prepared(p->state);
+	*p = (struct prepared){0};
 }
 
 enum err format_write(const struct format *format, struct writing *in, struct buf *out)

@@ -123,6 +123,14 @@ struct format {
 	/* Whether the bytes look like this format: 0 no, up to 100 certain. */
 	int (*sniff)(struct str head);
 	enum err (*read)(struct str bytes, struct reading *out);
+	/*
+	 * Reading in two steps, for formats that can (else NULL). The first needs of the dictionary
+	 * only what never changes, so that another thread may do it; NULL when that is not
+	 * possible, whatever the reason. The second goes on from there.
+	 */
+	void *(*prepare)(struct str bytes, const struct dict *d, const struct limits *limits);
+	enum err (*read_prepared)(void *prepared, struct reading *out);
+	void (*release_prepared)(void *prepared);
 	enum err (*write)(struct writing *in, struct buf *out);
 };
 
@@ -135,6 +143,23 @@ const struct format *format_sniff(struct str bytes);  /* NULL when nothing fits 
 /* Decompresses when needed, recognises the format unless one is given, and reads. */
 enum err format_read(struct str bytes, const struct format *format, struct reading *out,
 		     const struct format **ret_format) MUST_CHECK;
+
+/* A file whose reading has begun. All zero is one of which nothing could be prepared. */
+struct prepared {
+	const struct format *format;
+	void *state;
+	size_t plain_bytes;
+};
+
+/* Begins to read plain bytes, which must stay until the end. Does nothing where that is not
+ * possible, or something is wrong: format_read then does all of it, and says what. */
+void format_prepare(struct str plain, const struct format *format, const struct dict *d,
+		    const struct limits *limits, struct prepared *ret);
+/* As format_read. */
+enum err format_read_prepared(struct prepared *p, struct reading *out,
+			      const struct format **ret_format) MUST_CHECK;
+void prepared_release(struct prepared *p);
+
 enum err format_write(const struct format *format, struct writing *in, struct buf *out) MUST_CHECK;
 
 /* gzip (several members) or zstd (several frames) by magic; `ret` owns the plain bytes when

@@ -6,6 +6,10 @@
 #include "format/format.h"
 
 int pprof_sniff(struct str head);
+void *pprof_prepare(struct str bytes, const struct dict *d, const struct limits *limits);
+enum err pprof_read_prepared(void *prepared, struct reading *out) MUST_CHECK;
+void pprof_release_prepared(void *prepared);
+bool is_packed(struct str bytes); /* gzip or zstd, by magic */
 enum err pprof_read(struct str bytes, struct reading *out);
 enum err pprof_write(struct writing *in, struct buf *out);
 

@@ -345,9 +345,32 @@ static uint32_t *memo(struct otlp_builder *b, size_t n)
 	return array;
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Entries may be orphans: no more are expected than something could refer to. */
+static enum err expect_entries(struct otlp_builder *b, size_t packed_bytes)
+{
+	const struct otlp_tables *t = b->t;
+	size_t references = packed_bytes + t->indices.n;
+	struct dict_sizes coming = {
+		.stacks = smaller(t->stacks.n, t->samples.n),
+		.frames = smaller(t->locations.n, references),
+		.functions = smaller(t->functions.n, t->lines.n),
+		.strings = smaller(t->strings.n, t->functions.n * 3),
+		/* Most indices of a file with many locations take two bytes or three. */
+		.stack_frames = t->indices.n + packed_bytes / 2,
+	};
+
+	return dict_expect(b->d, &coming);
+}
+
 static enum err builder_init(struct otlp_builder *b)
 {
 	const struct otlp_tables *t = b->t;
+	size_t packed = 0;
 
 	b->strings = memo(b, t->strings.n);
 	b->functions = memo(b, t->functions.n);
@@ -363,11 +386,11 @@ static enum err builder_init(struct otlp_builder *b)
 	    !b->attributes || !b->single_sets || !b->locations || !b->string_hashes ||
 	    !b->function_hashes)
 		return ERR_NO_MEMORY;
-	b->frame_budget = (uint64_t)t->indices.n * 64 + 1000000;
 	for (size_t i = 0; i < t->packed_stacks.n; i++)
-		b->frame_budget += t->packed_stacks.v[i].n * 64;
+		packed += t->packed_stacks.v[i].n;
+	b->frame_budget = ((uint64_t)t->indices.n + packed) * 64 + 1000000;
 	b->text_budget = ((uint64_t)256 << 20) + (uint64_t)b->out->plain_bytes * 8;
-	return ERR_OK;
+	return expect_entries(b, packed);
 }
 
 static void builder_release(struct otlp_builder *b)

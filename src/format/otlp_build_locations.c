@@ -152,6 +152,8 @@ enum err otlp_location(struct otlp_builder *b, size_t index)
 			TRY(vec_push(&b->frames, NOT_YET));
 		}
 	}
+	/* Soon it may be stored. */
+	map_prefetch(&b->d->frames.index, place.hash);
 	b->locations[index] = place;
 	return ERR_OK;
 }

@@ -108,6 +108,8 @@ static void vote_profile(const struct otlp_decoder *d, const struct pb *at, stru
 		case PROFILE_SAMPLES:
 			if (list && v->old_samples + v->new_samples < ENOUGH_VOTES)
 				vote_sample(d, &c, v);
+			else
+				pb_skip_alike(&c);
 			break;
 		case PROFILE_TIME:
 			v->ancient |= list; /* location_indices of 1.7 */

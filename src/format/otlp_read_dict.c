@@ -302,6 +302,9 @@ static enum err walk_dictionary(struct otlp_decoder *d, const struct pb *at, boo
 			continue;
 		count[c.field] += strings;
 		WANT(d, &c, PB_BYTES, "a table of the ProfilesDictionary");
+		/* Strings are read in the first walk, the rest in the second. */
+		if (strings != (c.field == DICTIONARY_STRINGS))
+			count[c.field] += pb_skip_alike(&c) * strings;
 		if (strings && c.field == DICTIONARY_STRINGS)
 			TRY(read_string(d, &c));
 		else if (!strings && c.field != DICTIONARY_STRINGS)

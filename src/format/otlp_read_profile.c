@@ -47,13 +47,40 @@ static enum err read_times(struct otlp_decoder *d, const struct pb *c)
 	return run.failed ? otlp_malformed(d, c, "Sample.timestamps_unix_nano") : ERR_OK;
 }
 
+/*
+ * What nearly all senders write for nearly all samples: a stack and one value, in the layout of
+ * 1.10, and nothing else. False = not that simple, and nothing is taken.
+ */
+static bool usual_sample(const struct otlp_decoder *d, struct str bytes, struct otlp_sample *s,
+			 uint64_t *value)
+{
+	const uint8_t *p = (const uint8_t *)bytes.p, *end = p + bytes.n;
+	uint64_t stack, n;
+
+	if (bytes.n < 5 || d->layout != OTLP_1_10 || *p++ != (SAMPLE_STACK << 3 | PB_VARINT) ||
+	    !pb_varint_quick(&p, end, d->t->readable, &stack) || end - p < 3 ||
+	    *p++ != (SAMPLE_VALUES << 3 | PB_BYTES))
+		return false;
+	n = *p++;
+	if (n != (uint64_t)(end - p) || !pb_varint_quick(&p, end, d->t->readable, value) ||
+	    p != end)
+		return false;
+	s->stack = otlp_index(stack);
+	return true;
+}
+
 static enum err read_sample(struct otlp_decoder *d, const struct pb *at)
 {
 	struct otlp_tables *t = d->t;
 	struct otlp_sample s = {.values.at = (uint32_t)t->values.n,
 				.times.at = (uint32_t)t->times.n};
 	struct pb c = pb_sub(at);
+	uint64_t value;
 
+	if (usual_sample(d, at->bytes, &s, &value)) {
+		c.p = c.end;
+		TRY(vec_push(&t->values, (int64_t)value));
+	}
 	while (pb_next(&c)) {
 		switch (sample_field(d, c.field)) {
 		case SAMPLE_STACK:
@@ -173,11 +200,17 @@ static enum err read_profile(struct otlp_decoder *d, const struct pb *at)
 {
 	struct otlp_profile p = {0};
 	struct pb c = pb_sub(at);
+	size_t samples = 0;
 
-	while (pb_next(&c))
+	while (pb_next(&c)) {
 		TRY(read_profile_field(d, &c, &p));
+		if (c.field == PROFILE_SAMPLES)
+			samples += 1 + pb_skip_alike(&c);
+	}
 	if (c.failed)
 		return otlp_malformed(d, &c, "Profile");
+	TRY(vec_reserve(&d->t->samples, samples));
+	TRY(vec_reserve(&d->t->values, samples));
 	p.samples.at = (uint32_t)d->t->samples.n;
 	c = pb_sub(at);
 	while (pb_next(&c))

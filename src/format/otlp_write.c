@@ -28,14 +28,9 @@ static void put_bytes(struct buf *b, uint32_t field, struct str bytes)
 static void put_indices(struct buf *b, uint32_t field, const struct otlp_tables *t,
 			struct otlp_range range)
 {
-	size_t mark;
-
-	if (!range.n)
-		return;
-	mark = pb_begin(b, field);
-	for (uint32_t i = 0; i < range.n; i++)
-		pb_put_varint(b, (uint64_t)(int64_t)t->indices.v[range.at + i]);
-	pb_end(b, mark);
+	/* Those of a plan are never negative. */
+	if (range.n)
+		pb_put_packed(b, field, (const uint32_t *)t->indices.v + range.at, range.n);
 }
 
 static void put_pair(struct buf *b, uint32_t field, const struct otlp_pair *pair);
@@ -132,9 +127,16 @@ static void put_sample(struct buf *b, const struct otlp_tables *t, const struct 
 	pb_end(b, mark);
 }
 
+/* Bytes of so many samples: a stack and a value each. */
+static size_t about(size_t samples)
+{
+	return samples * 10;
+}
+
 static void put_profile(struct buf *b, const struct otlp_tables *t, const struct otlp_profile *p)
 {
-	size_t mark = pb_begin(b, SCOPE_PROFILES_PROFILES);
+	size_t guess = about(p->samples.n),
+	       mark = pb_begin_about(b, SCOPE_PROFILES_PROFILES, guess);
 
 	put_value_type(b, PROFILE_SAMPLE_TYPE, p->sample_type);
 	for (uint32_t i = 0; i < p->samples.n; i++)
@@ -149,12 +151,13 @@ static void put_profile(struct buf *b, const struct otlp_tables *t, const struct
 	put_bytes(b, PROFILE_PAYLOAD_FORMAT, p->payload_format);
 	put_bytes(b, PROFILE_PAYLOAD, p->payload);
 	put_indices(b, PROFILE_ATTRIBUTES, t, p->attributes);
-	pb_end(b, mark);
+	pb_end_about(b, mark, guess);
 }
 
 static void put_scope(struct buf *b, const struct otlp_tables *t, const struct otlp_scope *s)
 {
-	size_t mark = pb_begin(b, RESOURCE_PROFILES_SCOPES);
+	size_t guess = about(t->samples.n),
+	       mark = pb_begin_about(b, RESOURCE_PROFILES_SCOPES, guess);
 	size_t scope = pb_begin(b, SCOPE_PROFILES_SCOPE);
 
 	put_bytes(b, SCOPE_NAME, s->name);
@@ -166,12 +169,12 @@ static void put_scope(struct buf *b, const struct otlp_tables *t, const struct o
 	for (uint32_t i = 0; i < s->profiles.n; i++)
 		put_profile(b, t, &t->profiles.v[s->profiles.at + i]);
 	put_bytes(b, SCOPE_PROFILES_SCHEMA_URL, s->schema_url);
-	pb_end(b, mark);
+	pb_end_about(b, mark, guess);
 }
 
 static void put_resource(struct buf *b, const struct otlp_tables *t, const struct otlp_resource *r)
 {
-	size_t mark = pb_begin(b, DATA_RESOURCE_PROFILES);
+	size_t guess = about(t->samples.n), mark = pb_begin_about(b, DATA_RESOURCE_PROFILES, guess);
 	size_t resource = pb_begin(b, RESOURCE_PROFILES_RESOURCE);
 
 	for (uint32_t i = 0; i < r->attribute_count; i++)
@@ -181,7 +184,7 @@ static void put_resource(struct buf *b, const struct otlp_tables *t, const struc
 	for (uint32_t i = 0; i < r->scopes.n; i++)
 		put_scope(b, t, &t->scopes.v[r->scopes.at + i]);
 	put_bytes(b, RESOURCE_PROFILES_SCHEMA_URL, r->schema_url);
-	pb_end(b, mark);
+	pb_end_about(b, mark, guess);
 }
 
 static void put_mapping(struct buf *b, const struct otlp_tables *t, const struct otlp_mapping *m)
@@ -251,7 +254,7 @@ static void put_attribute(struct buf *b, const struct otlp_attribute *a, bool ze
 
 static void put_dictionary(struct buf *b, const struct otlp_tables *t)
 {
-	size_t mark = pb_begin(b, DATA_DICTIONARY), stack;
+	size_t guess = t->indices.n * 3, mark = pb_begin_about(b, DATA_DICTIONARY, guess), stack;
 
 	vec_for_each (m, &t->mappings)
 		put_mapping(b, t, m);
@@ -270,18 +273,20 @@ static void put_dictionary(struct buf *b, const struct otlp_tables *t)
 		put_indices(b, STACK_LOCATIONS, t, *locations);
 		pb_end(b, stack);
 	}
-	pb_end(b, mark);
+	pb_end_about(b, mark, guess);
 }
 
 enum err otlp_write(struct writing *in, struct buf *out)
 {
 	CLEANUP(otlp_tables_release) struct otlp_tables t;
 	CLEANUP(buf_release) struct buf plain = BUF_INIT(out->ceiling);
+	struct buf *b = in->compress == 1 || in->compress == 2 ? &plain : out;
 
 	otlp_tables_init(&t, &LIMITS_DEFAULT);
 	TRY(otlp_plan(in, &t));
+	buf_expect(b, about(t.samples.n) + t.indices.n * 3 + t.locations.n * 16);
 	vec_for_each (r, &t.resources)
-		put_resource(&plain, &t, r);
-	put_dictionary(&plain, &t);
-	return otlp_finish(in, &plain, out);
+		put_resource(b, &t, r);
+	put_dictionary(b, &t);
+	return b == out ? buf_error(out) : otlp_finish(in, &plain, out);
 }

@@ -6,7 +6,8 @@
  *	pprof_scan      one pass over the top level: where samples, locations, strings … stand
  *	pprof_tables    hash of every string → function → mapping, nothing interned
  *	pprof_locations hash of every location: of its frames
- *	pprof_stacks    hash of every stack from its locations' hashes
+ *	pprof_first_pass, pprof_stacks
+ *	                hash of every stack from its locations' hashes
  *	pprof_samples   stacks looked up in the dictionary; only on a miss are strings, functions
  *	                and frames interned (pprof_intern.c)
  *
@@ -160,17 +161,29 @@ struct pprof_inlined {
 	uint32_t first_hash; /* in line_hash */
 };
 
+/* A sample as its first pass leaves it. */
+struct pprof_sample {
+	uint64_t hash;	 /* of its stack; 0 = intern it frame by frame */
+	struct span ids; /* the one packed run of location ids */
+	bool scattered;	 /* not one packed run: walk the message for ids */
+	bool has_labels;
+	bool unusual; /* not read yet: nothing of the above is known */
+};
+
 struct pprof_file {
 	struct str bytes;
 	struct reading *out;
 	struct profile *profile;
 	struct arena arena;
+	/* While hashing, which another thread may do: of the dictionary only what never changes. */
+	const struct dict *keys;
 
 	struct spans samples, mappings, locations, functions, strings, sample_types;
 	VEC(uint64_t) comments;
 	struct span period_type;
 	bool has_period_type;
 	uint64_t drop_frames, keep_frames, default_type, doc_url;
+	int64_t time_ns, duration_ns, period;
 
 	/* Content hashes, by position in the file. */
 	uint64_t *string_hash, *function_hash, *mapping_hash;
@@ -189,12 +202,35 @@ struct pprof_file {
 	uint32_t *string_id, *function_id, *mapping_id, *location_frames;
 	VEC(uint32_t) frames;  /* location_frames points here: a count, then frame ids */
 	uint64_t frame_budget; /* frames that locations of several lines may still add to stacks */
+
+	/* All samples' first pass and their values, or NULL: then batch by batch. */
+	struct pprof_sample *sample;
+	int64_t *sample_values;
 };
 
 enum err pprof_scan(struct pprof_file *f) MUST_CHECK;
 enum err pprof_tables(struct pprof_file *f) MUST_CHECK;
 enum err pprof_locations(struct pprof_file *f) MUST_CHECK;
+/* The first pass over all samples, remembered when they are not too many. */
+enum err pprof_prepare_samples(struct pprof_file *f) MUST_CHECK;
 enum err pprof_samples(struct pprof_file *f) MUST_CHECK;
+
+void pprof_scan_samples(struct pprof_file *f, size_t first, size_t n, struct pprof_sample *samples,
+			int64_t *values);
+/* For the unusual ones; what is wrong with a sample ends in a fault. */
+enum err pprof_scan_any_sample(struct pprof_file *f, size_t i, struct pprof_sample *s,
+			       int64_t *values) MUST_CHECK;
+enum err pprof_sample_fault(struct pprof_file *f, size_t i, enum err e, const char *what,
+			    uint64_t value);
+
+/* Label sets of a file by the bytes of their labels: samples mostly repeat a few. */
+struct pprof_labels {
+	VEC(uint32_t) scratch;
+	struct map memo;
+};
+enum err pprof_find_labels(struct pprof_file *f, struct pprof_labels *known, size_t i,
+			   uint32_t *ret) MUST_CHECK;
+void pprof_labels_release(struct pprof_labels *known);
 
 /*
  * The content hash of the stack in a packed run of location ids. False when an id is malformed or

@@ -168,14 +168,13 @@ enum err pprof_location_frame(struct pprof_file *f, const struct pprof_raw_locat
 static enum err hash_frame(struct pprof_file *f, const struct pprof_raw_location *l, size_t line,
 			   uint64_t *ret)
 {
-	const struct dict *d = f->out->dict;
 	struct frame frame;
 
 	TRY(pprof_location_frame(f, l, line, &frame));
 	*ret = content_frame(
 		&frame,
-		frame.function ? f->function_hash[frame.function - 1] : d->functions.hash.v[0],
-		frame.mapping ? f->mapping_hash[frame.mapping - 1] : d->mappings.hash.v[0],
+		frame.function ? f->function_hash[frame.function - 1] : f->keys->no_function,
+		frame.mapping ? f->mapping_hash[frame.mapping - 1] : f->keys->no_mapping,
 		f->string_hash[0]);
 	return ERR_OK;
 }
@@ -252,7 +251,7 @@ static enum err leave_order(struct pprof_file *f)
 
 	if (!location || !hash)
 		return ERR_NO_MEMORY;
-	f->sparse_locations.seed = f->out->dict->seed;
+	f->sparse_locations.seed = f->keys->seed;
 	for (uint64_t id = 0; id < f->location_limit; id++) {
 		const struct pprof_location *l = &f->location[id];
 

@@ -99,6 +99,9 @@ static enum err read_header(struct pprof_file *f)
 	struct profile *p = f->profile;
 	uint32_t text;
 
+	p->time_ns = f->time_ns;
+	p->duration_ns = f->duration_ns;
+	p->period = f->period;
 	TRY(read_sample_types(f));
 	TRY(read_default_type(f));
 	if (f->has_period_type)
@@ -136,23 +139,71 @@ static void file_release(struct pprof_file *f)
 	arena_release(&f->arena);
 }
 
-static enum err read_parts(struct pprof_file *f)
+/* All that hashes; nothing of it changes the dictionary. */
+static enum err first_step(struct pprof_file *f)
 {
 	TRY(pprof_scan(f));
 	TRY(pprof_tables(f));
 	TRY(pprof_locations(f));
+	return pprof_prepare_samples(f);
+}
+
+static enum err second_step(struct pprof_file *f)
+{
+	TRY(profile_list_add(f->out->list, f->out->dict, &f->profile));
 	TRY(read_header(f));
 	return pprof_samples(f);
 }
 
 enum err pprof_read(struct str bytes, struct reading *out)
 {
-	struct pprof_file f = {.bytes = bytes, .out = out};
-	enum err e;
+	struct pprof_file f = {.bytes = bytes, .out = out, .keys = out->dict};
+	enum err e = first_step(&f);
 
-	TRY(profile_list_add(out->list, out->dict, &f.profile));
-	arena_init(&f.arena, 0);
-	e = read_parts(&f);
+	if (!e)
+		e = second_step(&f);
 	file_release(&f);
 	return e;
+}
+
+/* A file between both steps; what the first noticed is kept for the second. */
+struct pprof_prepared {
+	struct pprof_file file;
+	struct reading early;
+};
+
+void pprof_release_prepared(void *prepared)
+{
+	struct pprof_prepared *p = prepared;
+
+	notes_release(&p->early.notes);
+	file_release(&p->file);
+	mem_free(p);
+}
+
+void *pprof_prepare(struct str bytes, const struct dict *d, const struct limits *limits)
+{
+	struct pprof_prepared *p = mem_zalloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->early.limits = *limits;
+	p->file.bytes = bytes;
+	p->file.keys = d;
+	p->file.out = &p->early;
+	if (first_step(&p->file)) {
+		pprof_release_prepared(p);
+		return NULL;
+	}
+	return p;
+}
+
+enum err pprof_read_prepared(void *prepared, struct reading *out)
+{
+	struct pprof_prepared *p = prepared;
+
+	out->notes = p->early.notes;
+	p->early.notes = (struct notes){0};
+	p->file.out = out;
+	return second_step(&p->file);
 }

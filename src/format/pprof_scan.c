@@ -38,8 +38,6 @@ static enum err add_span(struct pprof_file *f, struct spans *spans, const struct
 
 static enum err scan_scalar(struct pprof_file *f, const struct pb *c)
 {
-	struct profile *p = f->profile;
-
 	if (c->type != PB_VARINT)
 		return pprof_fault(f, ERR_CORRUPT, c->field_start,
 				   "Profile field %u has wire type %d, expected a number", c->field,
@@ -52,13 +50,13 @@ static enum err scan_scalar(struct pprof_file *f, const struct pb *c)
 		f->keep_frames = c->value;
 		break;
 	case PPROF_TIME_NANOS:
-		p->time_ns = (int64_t)c->value;
+		f->time_ns = (int64_t)c->value;
 		break;
 	case PPROF_DURATION_NANOS:
-		p->duration_ns = (int64_t)c->value;
+		f->duration_ns = (int64_t)c->value;
 		break;
 	case PPROF_PERIOD:
-		p->period = (int64_t)c->value;
+		f->period = (int64_t)c->value;
 		break;
 	case PPROF_DEFAULT_SAMPLE_TYPE:
 		f->default_type = c->value;

@@ -106,7 +106,7 @@ static uint64_t hash_inlined(const struct pprof_file *f, const struct pprof_loca
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < l->lines; i++)
-		sum += hash[i] * content_multiplier(f->out->dict, (*depth)++);
+		sum += hash[i] * content_multiplier(f->keys, (*depth)++);
 	return sum;
 }
 
@@ -129,7 +129,7 @@ static bool sum_any(struct pprof_file *f, const uint32_t *ids, uint32_t n, uint6
 		if (l->lines > 1)
 			sum += hash_inlined(f, l, &depth);
 		else
-			sum += f->location_hash[ids[i]] * content_multiplier(f->out->dict, depth++);
+			sum += f->location_hash[ids[i]] * content_multiplier(f->keys, depth++);
 	}
 	*ret = content_stack(sum, depth);
 	return true;
@@ -137,7 +137,7 @@ static bool sum_any(struct pprof_file *f, const uint32_t *ids, uint32_t n, uint6
 
 bool pprof_hash_stack(struct pprof_file *f, struct span run, uint64_t *ret)
 {
-	const uint64_t *multiplier = f->out->dict->multipliers, *hash = f->location_hash;
+	const uint64_t *multiplier = f->keys->multipliers, *hash = f->location_hash;
 	uint32_t ids[MAX_IDS], n, limit = (uint32_t)f->location_limit, odd = 0;
 	uint64_t sum = 0;
 

@@ -54,7 +54,7 @@ static enum err hash_strings(struct pprof_file *f)
 			return pprof_fault(f, ERR_TOO_LARGE, AT(f, s),
 					   "string %zu has %u bytes, more than %u", i, s.n,
 					   f->out->limits.max_string);
-		f->string_hash[i] = content_string(f->out->dict, str_n(AT(f, s), s.n));
+		f->string_hash[i] = content_string(f->keys, str_n(AT(f, s), s.n));
 	}
 	return ERR_OK;
 }
@@ -154,7 +154,7 @@ static enum err hash_functions(struct pprof_file *f)
 	f->function_id = arena_zalloc(&f->arena, n, sizeof(*f->function_id));
 	if (!f->function_hash || !f->function_id)
 		return ERR_NO_MEMORY;
-	TRY(id_table_init(&f->function_ids, &f->arena, n, f->out->dict->seed));
+	TRY(id_table_init(&f->function_ids, &f->arena, n, f->keys->seed));
 	for (size_t i = 0; i < n; i++) {
 		struct pprof_function fn;
 
@@ -230,7 +230,7 @@ static enum err hash_mappings(struct pprof_file *f)
 	f->mapping_id = arena_zalloc(&f->arena, n, sizeof(*f->mapping_id));
 	if (!f->mapping_hash || !f->mapping_id)
 		return ERR_NO_MEMORY;
-	TRY(id_table_init(&f->mapping_ids, &f->arena, n, f->out->dict->seed));
+	TRY(id_table_init(&f->mapping_ids, &f->arena, n, f->keys->seed));
 	for (size_t i = 0; i < n; i++) {
 		struct mapping m;
 		uint64_t id;

@@ -254,12 +254,8 @@ static enum err put_sample(struct pprof_encoder *e, size_t i)
 	size_t sample = pb_begin(e->out, PPROF_SAMPLE), packed;
 
 	TRY(stack_locations(e, row.stack));
-	if (e->ids.n) {
-		packed = pb_begin(e->out, PPROF_SAMPLE_LOCATION);
-		vec_for_each (id, &e->ids)
-			pb_put_varint(e->out, *id);
-		pb_end(e->out, packed);
-	}
+	if (e->ids.n)
+		pb_put_packed(e->out, PPROF_SAMPLE_LOCATION, e->ids.v, e->ids.n);
 	packed = pb_begin(e->out, PPROF_SAMPLE_VALUE);
 	for (uint32_t t = 0; t < e->p->type_count; t++)
 		pb_put_varint(e->out, (uint64_t)profile_values(e->p, i)[t]);
@@ -387,10 +383,21 @@ static enum err put_header(struct pprof_encoder *e)
 	return put_string_field(e, PPROF_DOC_URL, p->doc_url);
 }
 
+/* Bytes the samples will take, most of a file. */
+static size_t about(const struct pprof_encoder *e)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < e->p->row_count; i++)
+		bytes += 16 + (size_t)e->d->stacks.entries.v[e->p->stack[i]].n * 3;
+	return bytes;
+}
+
 static enum err encode(struct pprof_encoder *e)
 {
 	uint32_t number;
 
+	buf_expect(e->out, about(e));
 	TRY(renumber_get(&e->strings, STR_EMPTY, &number));
 	for (size_t i = 0; i < e->p->mappings.n; i++)
 		TRY(renumber_get(&e->mappings, e->p->mappings.v[i], &number));
@@ -452,13 +459,12 @@ enum err pprof_write(struct writing *in, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf plain = BUF_INIT(out->ceiling);
 
-	TRY(pprof_encode(in->list->v[0], &plain));
+	TRY(pprof_encode(in->list->v[0], in->compress == 0 ? out : &plain));
 	if (in->list->v[0]->time)
 		notes_add(&in->notes, "pprof has no time per sample: dropped");
 	switch (in->compress) {
 	case 0:
-		buf_str(out, buf_view(&plain));
-		return buf_error(out);
+		return ERR_OK;
 	case 2:
 		return compress_zstd(buf_view(&plain), 3, out);
 	default:

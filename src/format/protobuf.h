@@ -142,8 +142,35 @@ static inline bool pb_take_open(const uint8_t **p, uint8_t tag, uint64_t *ret)
 	return pb_varint_open(p, ret);
 }
 
+/*
+ * Numbers of a packed run that ends at `end`, in bytes that can be read up to `readable`: as many
+ * as stand there in at most four bytes each, up to `max`. Returns how many and moves *p behind
+ * them. Where it stops before the end, whatever stands there needs pb_varint_quick.
+ */
+size_t pb_small_varints(const uint8_t **p, const uint8_t *end, const uint8_t *readable,
+			uint32_t *ret, size_t max);
+
 /* Steps to the next field; false at the end and on malformed input (then `failed`). */
 bool pb_next(struct pb *c);
+
+/*
+ * Behind a field of short bytes: skips those of the same number, as long as they are short too,
+ * and returns how many there were. Only what pb_next would have accepted.
+ */
+static inline size_t pb_skip_alike(struct pb *c)
+{
+	const uint8_t *p = c->p, *end = c->end;
+	size_t n = 0;
+	uint8_t tag;
+
+	if (!c->field_start || c->failed || (tag = *c->field_start) >= 0x80 ||
+	    (tag & 7) != PB_BYTES)
+		return 0;
+	for (; end - p >= 2 && p[0] == tag && p[1] < 0x80 && end - p - 2 >= p[1]; n++)
+		p += 2 + p[1];
+	c->p = p;
+	return n;
+}
 
 /* Offset of the current field, for messages. */
 static inline size_t pb_offset(const struct pb *c)
@@ -193,6 +220,31 @@ void pb_put_uint(struct buf *b, uint32_t field, uint64_t value);
 void pb_put_int(struct buf *b, uint32_t field, int64_t value);
 void pb_put_fixed64(struct buf *b, uint32_t field, uint64_t value);
 void pb_put_bytes(struct buf *b, uint32_t field, struct str bytes);
+/* A packed list, also an empty one. */
+void pb_put_packed(struct buf *b, uint32_t field, const uint32_t *list, size_t n);
 /* Nested message of unknown length: begin, write fields, end. */
-size_t pb_begin(struct buf *b, uint32_t field);
-void pb_end(struct buf *b, size_t mark);
+size_t pb_begin_slow(struct buf *b, uint32_t field);
+void pb_end_slow(struct buf *b, size_t mark);
+
+/* One byte is set aside for the length; pb_end makes room when it needs more. */
+static inline size_t pb_begin(struct buf *b, uint32_t field)
+{
+	if (__builtin_expect(b->error || b->cap - b->n < 8 || field > 15, 0))
+		return pb_begin_slow(b, field);
+	b->data[b->n] = (char)(field << 3 | PB_BYTES);
+	b->n += 2;
+	b->data[b->n] = '\0';
+	return b->n;
+}
+
+static inline void pb_end(struct buf *b, size_t mark)
+{
+	if (__builtin_expect(b->error || b->n - mark >= 0x80, 0))
+		pb_end_slow(b, mark);
+	else
+		b->data[mark - 1] = (char)(b->n - mark);
+}
+/* The same for a large message: when the guess of its size is of the right order, nothing has to be
+ * moved in the end. */
+size_t pb_begin_about(struct buf *b, uint32_t field, size_t guess);
+void pb_end_about(struct buf *b, size_t mark, size_t guess);

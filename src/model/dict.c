@@ -319,6 +319,8 @@ static enum err add_zero_entries(struct dict *d)
 	TRY(vec_reserve(&d->stacks.pool, 1));
 	TRY(vec_reserve(&d->label_sets.pool, 1));
 	TRY(dict_stack(d, NULL, 0, &id));
+	d->no_function = d->functions.hash.v[0];
+	d->no_mapping = d->mappings.hash.v[0];
 	return dict_label_set(d, NULL, 0, &id);
 }
 

@@ -138,7 +138,9 @@ struct dict {
 	TABLE(struct link) links;
 	struct sequence_table stacks;
 	struct sequence_table label_sets;
+	/* Never changed after dict_init, like the seed: any thread may compute content hashes. */
 	uint64_t *multipliers; /* STACK_MULTIPLIERS secret odd numbers, one per stack position */
+	uint64_t no_function, no_mapping; /* hashes of the empty entries */
 };
 
 enum err dict_init(struct dict *d, uint64_t seed) MUST_CHECK;
@@ -156,6 +158,14 @@ enum err dict_link(struct dict *d, const struct link *l, uint32_t *ret) MUST_CHE
 enum err dict_stack(struct dict *d, const uint32_t *frames, uint32_t n, uint32_t *ret) MUST_CHECK;
 /* Sorted by key before interning; values of one key keep their order. May reorder `labels`. */
 enum err dict_label_set(struct dict *d, uint32_t *labels, uint32_t n, uint32_t *ret) MUST_CHECK;
+
+/* What a file may bring; each a guess from above. */
+struct dict_sizes {
+	size_t strings, functions, frames;
+	size_t stacks, stack_frames; /* and the frames in all of them */
+};
+/* Makes room for it where the dictionary has less. */
+enum err dict_expect(struct dict *d, const struct dict_sizes *coming) MUST_CHECK;
 
 /* Shorthands: text in, id out. */
 enum err dict_text(struct dict *d, const char *text, uint32_t *ret) MUST_CHECK;

@@ -82,6 +82,7 @@ static enum err state_begin(struct merge *m)
 	if (!s)
 		return ERR_NO_MEMORY;
 	m->state = s;
+	s->rows.dense = true;
 	for (size_t i = 0; i < dst->comments.n; i++)
 		TRY(remember(&s->comment_index, dst->comments.v[i], &fresh));
 	for (size_t i = 0; i < dst->mappings.n; i++)

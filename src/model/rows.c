@@ -7,6 +7,30 @@ void row_index_release(struct row_index *index)
 {
 	map_release(&index->map);
 	vec_release(&index->group);
+	vec_release(&index->plain);
+}
+
+static bool is_plain(const struct row_index *index, const struct row *row, uint32_t group)
+{
+	return index->dense && !row->labels && !row->link && !row->time && !group;
+}
+
+/* Where the row of a stack alone is remembered. */
+static enum err plain_slot(struct row_index *index, const struct profile *p, uint32_t stack,
+			   uint32_t **ret)
+{
+	size_t have = index->plain.n, need = p->dict->stacks.entries.n;
+
+	if (__builtin_expect(stack >= have, 0)) {
+		if (need <= stack)
+			need = (size_t)stack + 1;
+		TRY(vec_reserve(&index->plain, need - have));
+		memset(index->plain.v + have, 0,
+		       (index->plain.cap - have) * sizeof(*index->plain.v));
+		index->plain.n = index->plain.cap;
+	}
+	*ret = &index->plain.v[stack];
+	return ERR_OK;
 }
 
 static uint64_t row_hash(const struct profile *p, const struct row *row, uint32_t group)
@@ -24,18 +48,42 @@ static bool row_equals(const struct row_index *index, const struct profile *p, u
 	       index->group.v[i] == group;
 }
 
+static void add_values(struct profile *p, uint32_t row, const int64_t *values)
+{
+	int64_t *sum = p->values + (size_t)row * p->type_count;
+
+	for (uint32_t t = 0; t < p->type_count; t++)
+		sum[t] = value_add(sum[t], values[t]);
+}
+
+static enum err add_plain(struct row_index *index, struct profile *p, const struct row *row,
+			  const int64_t *values)
+{
+	uint32_t *slot;
+
+	TRY(plain_slot(index, p, row->stack, &slot));
+	if (*slot) {
+		add_values(p, *slot - 1, values);
+		return ERR_OK;
+	}
+	TRY(vec_push(&index->group, 0));
+	TRY(profile_add(p, row, values));
+	*slot = (uint32_t)p->row_count;
+	return ERR_OK;
+}
+
 enum err row_index_add(struct row_index *index, struct profile *p, const struct row *row,
 		       uint32_t group, const int64_t *values)
 {
-	uint64_t hash = row_hash(p, row, group);
+	uint64_t hash;
 
+	if (is_plain(index, row, group))
+		return add_plain(index, p, row, values);
+	hash = row_hash(p, row, group);
 	MAP_PROBE(&index->map, hash, id)
 	{
 		if (row_equals(index, p, id, row, group)) {
-			int64_t *sum = p->values + (size_t)id * p->type_count;
-
-			for (uint32_t t = 0; t < p->type_count; t++)
-				sum[t] = value_add(sum[t], values[t]);
+			add_values(p, id, values);
 			return ERR_OK;
 		}
 	}
@@ -46,12 +94,20 @@ enum err row_index_add(struct row_index *index, struct profile *p, const struct 
 
 enum err row_index_fill(struct row_index *index, const struct profile *p, uint32_t group)
 {
+	uint32_t *slot;
+
 	TRY(vec_reserve(&index->group, p->row_count));
-	TRY(map_reserve(&index->map, (uint32_t)p->row_count));
 	for (size_t i = 0; i < p->row_count; i++) {
 		struct row row = profile_row(p, i);
 
 		TRY(vec_push(&index->group, group));
+		if (is_plain(index, &row, group)) {
+			TRY(plain_slot(index, p, row.stack, &slot));
+			/* Of equal rows the first one counts. */
+			if (!*slot)
+				*slot = (uint32_t)i + 1;
+			continue;
+		}
 		TRY(map_put(&index->map, row_hash(p, &row, group), (uint32_t)i));
 	}
 	return ERR_OK;

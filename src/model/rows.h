@@ -13,6 +13,13 @@
 struct row_index {
 	struct map map;
 	VEC(uint32_t) group;
+	/*
+	 * Set before the first row when most stacks of the dictionary are expected: rows of group 0
+	 * that are a stack and nothing else are then found by the stack's number. Takes 4 bytes for
+	 * every stack of the dictionary.
+	 */
+	bool dense;
+	VEC(uint32_t) plain; /* row + 1 by stack, 0 = none */
 };
 
 void row_index_release(struct row_index *index);

@@ -85,6 +85,11 @@ enum err answer_label_sets(const struct source *source, struct str tenant,
 
 #define MATCHERS_MAX 64
 
+struct set_mask {
+	uint32_t set;
+	uint64_t mask;
+};
+
 /*
  * A selection applied to one partition. Bits of `series` and `types` say what may match; a series
  * whose `open` is not 0 has matchers that only the labels of its rows can decide.
@@ -99,7 +104,7 @@ struct choice {
 	bool all_series; /* every series matches, nothing is left open */
 	/* Per label set, made when asked: the matchers it satisfies. */
 	struct map set_index;
-	VEC(uint64_t) set_masks;
+	VEC(struct set_mask) set_masks;
 };
 
 /* With the partition's lock held. */

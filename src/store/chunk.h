@@ -11,6 +11,7 @@
  *	1  u8      0
  *	2  u32     checksum of all that follows
  *	6  head    flags, series + 1 (0 = of many), profiles, time, duration, rows, groups, links,
+ *	           lowest stack above all of the chunk's,
  *	           columns × (type, stream, scale, total), sizes of streams
  *	   streams one behind the other
  *
@@ -66,6 +67,7 @@ struct chunk_head {
 	uint32_t series, profiles; /* profiles: 1, more in a roll-up */
 	int64_t time_ns, duration_ns;
 	uint32_t rows, groups, links;
+	uint32_t stack_limit; /* all stacks are below */
 	uint32_t flags;
 	uint32_t column_count, stream_count;
 	const struct chunk_column *columns;

@@ -380,6 +380,8 @@ enum err chunk_encode(const struct chunk_rows *rows, struct chunk_scratch *s, st
 	TRY(merge_rows(rows, s));
 	p.n = s->stacks.n;
 	for (size_t i = 0; i < p.n; i++) {
+		if (s->stacks.v[i] >= head.stack_limit)
+			head.stack_limit = s->stacks.v[i] + 1;
 		p.flags |= s->groups.v[i] ? CHUNK_GROUPS : 0;
 		p.flags |= s->times.v[i] ? CHUNK_TIMES : 0;
 	}

@@ -46,6 +46,7 @@ void chunk_head_write(const struct chunk_head *h, const uint32_t *stream_sizes, 
 	put_varint(out, h->rows);
 	put_varint(out, h->groups);
 	put_varint(out, h->links);
+	put_varint(out, h->stack_limit);
 	put_varint(out, h->column_count);
 	for (uint32_t i = 0; i < h->column_count; i++) {
 		put_varint(out, h->columns[i].type);
@@ -114,6 +115,7 @@ enum err chunk_head_read(struct cursor *c, int64_t base_ns, struct arena *arena,
 	h.rows = (uint32_t)get_bounded(c, CHUNK_MAX_ROWS);
 	h.groups = (uint32_t)get_bounded(c, CHUNK_MAX_ROWS);
 	h.links = (uint32_t)get_bounded(c, CHUNK_MAX_ROWS);
+	h.stack_limit = (uint32_t)get_bounded(c, UINT32_MAX);
 	TRY(read_columns(c, arena, &h));
 	h.stream_count = (uint32_t)get_bounded(c, CHUNK_MAX_STREAMS);
 	for (uint32_t i = 0; i < h.stream_count; i++)

@@ -222,18 +222,29 @@ enum err partition_type(struct partition *p, struct str id, uint32_t *ret)
 	return ERR_OK;
 }
 
+static uint64_t pair_hash(uint32_t series, uint32_t type)
+{
+	return hash_mix((uint64_t)series << 32 | type, 1);
+}
+
+bool partition_has_pair(const struct partition *p, uint32_t series, uint32_t type)
+{
+	MAP_PROBE(&p->pair_index, pair_hash(series, type), id)
+	{
+		if (p->pairs.v[id].series == series && p->pairs.v[id].type == type)
+			return true;
+	}
+	return false;
+}
+
 enum err partition_pair(struct partition *p, uint32_t series, uint32_t type)
 {
 	struct series_type pair = {series, type};
-	uint64_t hash = hash_mix((uint64_t)series << 32 | type, 1);
 
-	MAP_PROBE(&p->pair_index, hash, id)
-	{
-		if (p->pairs.v[id].series == series && p->pairs.v[id].type == type)
-			return ERR_OK;
-	}
+	if (partition_has_pair(p, series, type))
+		return ERR_OK;
 	TRY(vec_reserve(&p->pairs, 1));
-	TRY(map_put(&p->pair_index, hash, (uint32_t)p->pairs.n));
+	TRY(map_put(&p->pair_index, pair_hash(series, type), (uint32_t)p->pairs.n));
 	p->pairs.v[p->pairs.n++] = pair;
 	return ERR_OK;
 }

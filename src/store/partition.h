@@ -91,6 +91,8 @@ enum err partition_type(struct partition *p, struct str id, uint32_t *ret) MUST_
 /* Remembers that a series has a type. */
 enum err partition_pair(struct partition *p, uint32_t series, uint32_t type) MUST_CHECK;
 
+bool partition_has_pair(const struct partition *p, uint32_t series, uint32_t type);
+
 /* The hash of a series' labels that is its identity outside a partition. */
 uint64_t series_hash(const struct label_pair *labels, size_t n, uint64_t seed);
 

@@ -34,8 +34,9 @@ struct store_ops {
 	const char *name;
 	void (*close)(struct store *s);
 	/*
-	 * The partition, made or loaded when needed, held until `give_back`, not locked. Refuses a
-	 * tenant or service name that it cannot keep.
+	 * The partition, made or loaded when needed, held until `give_back`, not locked; no
+	 * partition is locked by the caller either. Refuses a tenant or service name that it
+	 * cannot keep.
 	 */
 	enum err (*partition)(struct store *s, struct str tenant, struct str service, int64_t day,
 			      struct partition **ret, struct fault *fault);

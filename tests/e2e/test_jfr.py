@@ -43,6 +43,8 @@ EVENTS = {
     "jdk.ThreadPark": ("block_delay", "duration"),
     "jdk.JavaExceptionThrow": ("exceptions", 1),
 }
+# Events that share their profile with one of those.
+COMPANIONS = {"jdk.JavaExceptionThrow": ["jdk.JavaErrorThrow"]}
 CLASS_FIELDS = ("objectClass", "monitorClass", "parkedClass", "thrownClass")
 PRIMITIVES = dict(B="byte", C="char", D="double", F="float", I="int", J="long", S="short",
                   Z="boolean")
@@ -209,8 +211,12 @@ def compare(jfr, path, title):
         if not rows:
             report(False, "%s: %s has rows" % (title, event))
             continue
+        events = [event] + [e for e in COMPANIONS.get(event, []) if counts.get(e)]
+        total = sum(counts[e] for e in events)
         try:
-            theirs, their_times = judge_rows(jfr, path, event, field)
+            judged = [judge_rows(jfr, path, e, field) for e in events]
+            theirs = sum((r for r, _ in judged), collections.Counter())
+            their_times = sorted(t for _, times in judged for t in times)
         except (subprocess.CalledProcessError, ValueError):
             skip("%s: %s" % (title, event), "jfr print itself fails on it")
             continue
@@ -218,8 +224,8 @@ def compare(jfr, path, title):
         ticks = field in ("duration", "samplingPeriod")
         a, b = (loosen(ours), loosen(theirs)) if ticks else (ours, theirs)
         apart = max((abs(x - y) for x, y in zip(our_times, their_times)), default=0)
-        report(a == b and len(rows[0]) == counts[event] and apart <= 1000,
-               "%s: the %d rows of %s are those of jfr print" % (title, counts[event], event),
+        report(a == b and len(rows[0]) == total and apart <= 1000,
+               "%s: the %d rows of %s are those of jfr print" % (title, total, event),
                "%d rows, times at most %d ns apart\n%s" % (len(rows[0]), apart, difference(a, b)))
     return profiles
 

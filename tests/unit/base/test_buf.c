@@ -149,3 +149,28 @@ TEST(every_failing_allocation_is_kept_as_the_error)
 {
 	ALLOC_SWEEP(fill_buf());
 }
+
+TEST(expecting_bytes_changes_nothing_but_the_room)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(1000);
+	const char *data;
+
+	buf_text(&b, "abc");
+	buf_expect(&b, 500);
+	CHECK(b.cap > 500);
+	data = b.data;
+	CHECK_INT(b.n, 3);
+	for (int i = 0; i < 500; i++)
+		buf_byte(&b, 'x');
+	CHECK(b.data == data);
+	/* More than the ceiling is nobody's fault yet. */
+	buf_expect(&b, 5000);
+	buf_expect(&b, SIZE_MAX);
+	CHECK_OK(buf_error(&b));
+	CHECK(b.data == data);
+	alloc_fail_at(0, false);
+	buf_expect(&b, 400);
+	alloc_fail_off();
+	CHECK_OK(buf_error(&b));
+	CHECK_INT(b.n, 503);
+}

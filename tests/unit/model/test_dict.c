@@ -307,3 +307,51 @@ TEST(many_entries_are_all_found_again)
 	}
 	CHECK_STR(frame_name(&d, 12346), "function_12345");
 }
+
+static enum err expect_many(struct dict *d)
+{
+	struct dict_sizes coming = {100, 200, 300, 400, 5000};
+
+	TRY(dict_init(d, 1));
+	return dict_expect(d, &coming);
+}
+
+static enum err expect_and_forget(void)
+{
+	CLEANUP(dict_release) struct dict d;
+
+	return expect_many(&d);
+}
+
+TEST(a_dictionary_that_expects_entries_numbers_them_as_any_other)
+{
+	CLEANUP(dict_release) struct dict d;
+	const uint32_t *pool;
+	uint32_t id, stack;
+	char name[24];
+
+	CHECK_OK(expect_many(&d));
+	pool = d.stacks.pool.v;
+	for (uint32_t i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "function_%u", i);
+		CHECK_OK(dict_named_frame(&d, str_of(name), &id));
+		CHECK_INT(id, i + 1);
+		CHECK_OK(dict_stack(&d, &id, 1, &stack));
+		CHECK_INT(stack, i + 1);
+	}
+	CHECK(d.stacks.pool.v == pool);
+	ALLOC_SWEEP(expect_and_forget());
+}
+
+TEST(expecting_what_may_be_there_already_changes_nothing)
+{
+	CLEANUP(dict_release) struct dict d;
+	struct dict_sizes coming = {1, 1, 1, 1, 1000}, none = {0};
+	size_t cap;
+
+	CHECK_OK(dict_init(&d, 1));
+	cap = d.stacks.pool.cap;
+	CHECK_OK(dict_expect(&d, &coming));
+	CHECK_OK(dict_expect(&d, &none));
+	CHECK_INT(d.stacks.pool.cap, cap);
+}

@@ -222,7 +222,7 @@ TEST(labels_over_their_limits_are_refused_with_the_reason)
 	memset(text, 'x', sizeof(text));
 	long_value[0].value.p = text;
 	for (unsigned i = 0; i < 10; i++)
-		many[i] = (struct label_pair){str_n("abcdefghij" + i, 1), STR("v")};
+		many[i] = (struct label_pair){str_n(&"abcdefghij"[i], 1), STR("v")};
 	CHECK_ERR(partition_series(p, many, 10, &limits, &id, &fault), ERR_TOO_LARGE);
 	CHECK(strstr(fault.text, "10 labels") != NULL);
 	CHECK_ERR(partition_series(p, long_value, 1, &limits, &id, &fault), ERR_TOO_LARGE);

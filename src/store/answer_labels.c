@@ -1,0 +1,357 @@
+/*
+ * Which labels, values, types and series there are. Answered from the tables of partitions: what
+ * rows have been added with labels of their own counts for the whole service and day.
+ */
+#include <stdlib.h>
+
+#include "store/question.h"
+
+struct listing {
+	const struct source *source;
+	const struct selection *selection;
+	struct ask *ask;
+	struct arena arena; /* of the answer */
+	VEC(struct str) texts;
+	struct map index;
+	struct str name; /* whose values */
+	const struct str *names;
+	size_t name_count;
+	VEC(struct label_group) sets;
+	/* What to do with a matching series; with the lock held. */
+	enum err (*series)(struct listing *l, const struct partition *p, uint32_t series);
+	/* With labels of the rows; or NULL. */
+	enum err (*label)(struct listing *l, const struct dict *d, const struct label *label);
+	const struct choice *choice;
+};
+
+static void listing_release(struct listing *l)
+{
+	arena_release(&l->arena);
+	vec_release(&l->texts);
+	vec_release(&l->sets);
+	map_release(&l->index);
+}
+
+static enum err add_text(struct listing *l, struct str text)
+{
+	uint64_t hash = hash_str(text, l->source->seed);
+	struct str copy;
+
+	MAP_PROBE(&l->index, hash, id)
+	{
+		if (str_eq(l->texts.v[id], text))
+			return ERR_OK;
+	}
+	copy = arena_str(&l->arena, text);
+	if (!copy.p)
+		return ERR_NO_MEMORY;
+	TRY(vec_push(&l->texts, copy));
+	return map_put(&l->index, hash, (uint32_t)l->texts.n - 1);
+}
+
+static bool in_range(const struct listing *l, const struct series_entry *s)
+{
+	/* Nothing is known of a series since the partition was opened: the day is in the range. */
+	if (!s->first_ns && !s->last_ns)
+		return true;
+	return s->last_ns >= l->selection->from_ns && s->first_ns < l->selection->until_ns;
+}
+
+/* Whether the series has a type that is selected. */
+static bool has_type(const struct listing *l, const struct partition *p, uint32_t series)
+{
+	if (l->choice->matching_types == l->choice->type_count)
+		return true;
+	for (uint32_t t = 0; t < l->choice->type_count; t++)
+		if (choice_has_type(l->choice, t) && partition_has_pair(p, series, t))
+			return true;
+	return false;
+}
+
+static enum err list_partition(struct listing *l, const struct partition *p)
+{
+	bool any = false;
+
+	for (uint32_t s = 0; s < l->choice->series_count; s++) {
+		if (!choice_has_series(l->choice, s) || !in_range(l, &p->series.v[s]) ||
+		    !has_type(l, p, s))
+			continue;
+		TRY(l->series(l, p, s));
+		any = true;
+	}
+	for (size_t i = 1; any && l->label && i < p->dict.labels.n; i++)
+		TRY(l->label(l, &p->dict, &p->dict.labels.v[i]));
+	return ERR_OK;
+}
+
+static enum err each_partition(void *context, struct partition *p)
+{
+	struct listing *l = context;
+	struct choice choice;
+	enum err e;
+
+	if (ask_cancelled(l->ask))
+		return ERR_CANCELLED;
+	mutex_lock(&p->lock);
+	e = choice_init(&choice, p, l->selection);
+	if (!e) {
+		l->choice = &choice;
+		e = list_partition(l, p);
+		choice_release(&choice);
+	}
+	mutex_unlock(&p->lock);
+	return e;
+}
+
+static enum err run(struct listing *l, struct str tenant)
+{
+	return l->source->partitions(l->source->engine, tenant, l->selection, l->ask,
+				     each_partition, l);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+static enum err finish_texts(struct listing *l, size_t limit, struct text_answer *ret)
+{
+	struct text_answer answer = {.n = l->texts.n};
+
+	if (answer.n)
+		qsort(l->texts.v, l->texts.n, sizeof(*l->texts.v), compare_texts);
+	if (limit && answer.n > limit) {
+		answer.n = limit;
+		answer.more = true;
+	}
+	answer.v = arena_alloc(&l->arena, (answer.n + 1) * sizeof(*answer.v));
+	if (!answer.v)
+		return ERR_NO_MEMORY;
+	if (answer.n)
+		memcpy(answer.v, l->texts.v, answer.n * sizeof(*answer.v));
+	answer.arena = l->arena;
+	l->arena = (struct arena){0};
+	*ret = answer;
+	return ERR_OK;
+}
+
+static enum err names_of_series(struct listing *l, const struct partition *p, uint32_t series)
+{
+	for (uint32_t i = 0; i < p->series.v[series].n; i++)
+		TRY(add_text(l, p->series.v[series].labels[i].name));
+	return ERR_OK;
+}
+
+static enum err name_of_label(struct listing *l, const struct dict *d, const struct label *label)
+{
+	return add_text(l, dict_str(d, label->key));
+}
+
+enum err answer_label_names(const struct source *source, struct str tenant,
+			    const struct selection *selection, struct ask *ask,
+			    struct text_answer *ret)
+{
+	CLEANUP(listing_release)
+	struct listing l = {
+		.source = source,
+		.selection = selection,
+		.ask = ask,
+		.series = names_of_series,
+		.label = name_of_label,
+	};
+
+	TRY(run(&l, tenant));
+	return finish_texts(&l, 0, ret);
+}
+
+static enum err types_of_series(struct listing *l, const struct partition *p, uint32_t series)
+{
+	for (uint32_t t = 0; t < l->choice->type_count; t++)
+		if (choice_has_type(l->choice, t) && partition_has_pair(p, series, t))
+			TRY(add_text(l, p->types.v[t].id));
+	return ERR_OK;
+}
+
+static enum err values_of_series(struct listing *l, const struct partition *p, uint32_t series)
+{
+	for (uint32_t i = 0; i < p->series.v[series].n; i++)
+		if (str_eq(p->series.v[series].labels[i].name, l->name))
+			TRY(add_text(l, p->series.v[series].labels[i].value));
+	return ERR_OK;
+}
+
+static enum err value_of_label(struct listing *l, const struct dict *d, const struct label *label)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(1 << 20);
+
+	if (!str_eq(dict_str(d, label->key), l->name))
+		return ERR_OK;
+	label_value(d, label, &text);
+	TRY(buf_error(&text));
+	return add_text(l, buf_view(&text));
+}
+
+enum err answer_label_values(const struct source *source, struct str tenant, struct str name,
+			     const struct selection *selection, size_t limit, struct ask *ask,
+			     struct text_answer *ret)
+{
+	CLEANUP(listing_release)
+	struct listing l = {
+		.source = source,
+		.selection = selection,
+		.ask = ask,
+		.name = name,
+		.series = values_of_series,
+		.label = value_of_label,
+	};
+
+	if (str_eq(name, STR("__profile_type__"))) {
+		l.series = types_of_series;
+		l.label = NULL;
+	}
+	TRY(run(&l, tenant));
+	return finish_texts(&l, limit, ret);
+}
+
+enum err answer_types(const struct source *source, struct str tenant,
+		      const struct selection *selection, struct ask *ask, struct text_answer *ret)
+{
+	CLEANUP(listing_release)
+	struct listing l = {
+		.source = source,
+		.selection = selection,
+		.ask = ask,
+		.series = types_of_series,
+	};
+
+	TRY(run(&l, tenant));
+	return finish_texts(&l, 0, ret);
+}
+
+/* ------------------------------------------------------------------ label sets */
+
+static bool sets_equal(const struct label_group *a, const struct label_group *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (!str_eq(a->labels[i].name, b->labels[i].name) ||
+		    !str_eq(a->labels[i].value, b->labels[i].value))
+			return false;
+	return true;
+}
+
+static enum err add_set(struct listing *l, const struct label_group *set)
+{
+	uint64_t hash = series_hash(set->labels, set->n, l->source->seed);
+	struct label_group copy = {.n = set->n};
+
+	MAP_PROBE(&l->index, hash, id)
+	{
+		if (sets_equal(&l->sets.v[id], set))
+			return ERR_OK;
+	}
+	copy.labels = arena_zalloc(&l->arena, set->n + 1, sizeof(*copy.labels));
+	if (!copy.labels)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < set->n; i++) {
+		copy.labels[i].name = arena_str(&l->arena, set->labels[i].name);
+		copy.labels[i].value = arena_str(&l->arena, set->labels[i].value);
+		if (!copy.labels[i].name.p || !copy.labels[i].value.p)
+			return ERR_NO_MEMORY;
+	}
+	TRY(vec_push(&l->sets, copy));
+	return map_put(&l->index, hash, (uint32_t)l->sets.n - 1);
+}
+
+/* The set with a place for the type, which comes first. */
+static size_t reduce_series(const struct listing *l, const struct series_entry *s,
+			    struct label_pair *labels)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		bool wanted = !l->name_count;
+
+		for (size_t k = 0; !wanted && k < l->name_count; k++)
+			wanted = str_eq(l->names[k], s->labels[i].name);
+		if (wanted)
+			labels[n++] = s->labels[i];
+	}
+	return n;
+}
+
+static enum err add_series_sets(struct listing *l, const struct partition *p, uint32_t series,
+				struct label_pair *labels)
+{
+	struct label_group set = {.labels = labels + 1};
+	bool with_type = false;
+
+	for (size_t k = 0; k < l->name_count; k++)
+		with_type |= str_eq(l->names[k], STR("__profile_type__"));
+	set.n = reduce_series(l, &p->series.v[series], labels + 1);
+	if (!with_type)
+		return add_set(l, &set);
+	set.labels--;
+	set.n++;
+	for (uint32_t t = 0; t < l->choice->type_count; t++) {
+		if (!choice_has_type(l->choice, t) || !partition_has_pair(p, series, t))
+			continue;
+		labels[0] = (struct label_pair){STR("__profile_type__"), p->types.v[t].id};
+		TRY(add_set(l, &set));
+	}
+	return ERR_OK;
+}
+
+static enum err sets_of_series(struct listing *l, const struct partition *p, uint32_t series)
+{
+	CLEANUP(mem_free_ptr)
+	struct label_pair *labels = mem_zalloc((size_t)p->series.v[series].n + 1, sizeof(*labels));
+
+	return labels ? add_series_sets(l, p, series, labels) : ERR_NO_MEMORY;
+}
+
+static int compare_sets(const void *left, const void *right)
+{
+	const struct label_group *a = left, *b = right;
+
+	for (size_t i = 0; i < a->n && i < b->n; i++) {
+		int order = str_cmp(a->labels[i].name, b->labels[i].name);
+
+		if (!order)
+			order = str_cmp(a->labels[i].value, b->labels[i].value);
+		if (order)
+			return order;
+	}
+	return (a->n > b->n) - (a->n < b->n);
+}
+
+enum err answer_label_sets(const struct source *source, struct str tenant,
+			   const struct selection *selection, const struct str *names,
+			   size_t name_count, struct ask *ask, struct label_set_answer *ret)
+{
+	CLEANUP(listing_release)
+	struct listing l = {
+		.source = source,
+		.selection = selection,
+		.ask = ask,
+		.names = names,
+		.name_count = name_count,
+		.series = sets_of_series,
+	};
+	struct label_set_answer answer = {0};
+
+	TRY(run(&l, tenant));
+	answer.n = l.sets.n;
+	answer.v = arena_alloc(&l.arena, (answer.n + 1) * sizeof(*answer.v));
+	if (!answer.v)
+		return ERR_NO_MEMORY;
+	if (answer.n) {
+		qsort(l.sets.v, l.sets.n, sizeof(*l.sets.v), compare_sets);
+		memcpy(answer.v, l.sets.v, answer.n * sizeof(*answer.v));
+	}
+	answer.arena = l.arena;
+	l.arena = (struct arena){0};
+	*ret = answer;
+	return ERR_OK;
+}

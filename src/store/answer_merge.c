@@ -1,0 +1,278 @@
+/*
+ * Everything selected as one profile. Values are summed into arrays by stack; stacks of a partition
+ * become stacks of the answer when it has been read, once each.
+ */
+#include <math.h>
+
+#include "base/hash.h"
+#include "store/question.h"
+
+/* One sum: of a group, and for a gauge of one series. */
+struct bucket {
+	uint32_t group, series;
+	struct sums local; /* by stack of the partition at hand */
+	int64_t *total;	   /* by stack of the answer */
+	size_t total_n;
+};
+
+struct merging {
+	struct question q; /* first: handlers get it */
+	struct profile *dst;
+	struct grouping grouping;
+	struct series_numbers numbers;
+	VEC(struct bucket) buckets;
+	struct map bucket_index;
+	struct remap remap;
+	int64_t first_ns, last_ns;
+	bool any;
+};
+
+static void merging_release(struct merging *m)
+{
+	for (size_t i = 0; i < m->buckets.n; i++) {
+		mem_free(m->buckets.v[i].local.v);
+		mem_free(m->buckets.v[i].total);
+	}
+	vec_release(&m->buckets);
+	map_release(&m->bucket_index);
+	grouping_release(&m->grouping);
+	series_numbers_release(&m->numbers);
+	remap_release(&m->remap);
+	question_release(&m->q);
+}
+
+static enum err find_bucket(struct merging *m, uint32_t group, uint32_t series, struct bucket **ret)
+{
+	struct bucket fresh = {.group = group, .series = series};
+	uint64_t hash = hash_mix((uint64_t)group << 32 | series, 1);
+
+	MAP_PROBE(&m->bucket_index, hash, id)
+	{
+		*ret = &m->buckets.v[id];
+		if ((*ret)->group == group && (*ret)->series == series)
+			return ERR_OK;
+	}
+	TRY(vec_reserve(&m->buckets, 1));
+	TRY(map_put(&m->bucket_index, hash, (uint32_t)m->buckets.n));
+	m->buckets.v[m->buckets.n] = fresh;
+	*ret = &m->buckets.v[m->buckets.n++];
+	return ERR_OK;
+}
+
+static enum err grow_sums(struct question *q, struct sums *s)
+{
+	size_t cap = s->n;
+
+	if (q->stack_count <= s->n)
+		return ERR_OK;
+	TRY(question_take(q, ((size_t)q->stack_count - s->n) * sizeof(*s->v)));
+	TRY(mem_grow(&s->v, &cap, q->stack_count, sizeof(*s->v), VEC_CEILING));
+	memset(s->v + s->n, 0, (cap - s->n) * sizeof(*s->v));
+	s->n = (uint32_t)cap;
+	return ERR_OK;
+}
+
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? INT64_MAX : INT64_MIN;
+	return sum;
+}
+
+static enum err add_groups(struct merging *m, const struct chunk_view *v,
+			   const struct chunk_rows_read *r, uint32_t series)
+{
+	for (uint32_t g = 0; g < r->group_count; g++) {
+		const struct chunk_group *group = &r->groups[g];
+		struct bucket *bucket;
+		uint32_t id;
+
+		TRY(grouping_find(&m->grouping, &m->q, v->head.series, group->labels, &id));
+		TRY(find_bucket(m, id, series, &bucket));
+		TRY(grow_sums(&m->q, &bucket->local));
+		/* These were added one by one, saturating: the fast way must watch from now on. */
+		bucket->local.bound = INT64_MAX;
+		for (uint32_t i = group->first; i < group->first + group->n; i++) {
+			int64_t *sum = &bucket->local.v[r->stacks[i]];
+
+			*sum = add_saturating(*sum, r->values[i]);
+		}
+	}
+	return ERR_OK;
+}
+
+static enum err merge_chunk(struct question *q, const struct chunk_view *v,
+			    const struct chunk_column *column)
+{
+	struct merging *m = (struct merging *)q;
+	struct chunk_rows_read rows;
+	struct bucket *bucket;
+	uint32_t series, group;
+	enum err e;
+
+	TRY(series_numbers_find(&m->numbers, q, q->gauge ? v->head.series : SERIES_MANY, &series));
+	m->numbers.profiles.v[series] += v->head.profiles;
+	if (!m->any || v->head.time_ns < m->first_ns)
+		m->first_ns = v->head.time_ns;
+	if (!m->any || v->head.time_ns + v->head.duration_ns > m->last_ns)
+		m->last_ns = v->head.time_ns + v->head.duration_ns;
+	m->any = true;
+	if (question_takes_all(q, v) &&
+	    (!m->grouping.name_count || !(v->head.flags & CHUNK_GROUPS))) {
+		TRY(grouping_find(&m->grouping, q, v->head.series, 0, &group));
+		TRY(find_bucket(m, group, series, &bucket));
+		TRY(grow_sums(q, &bucket->local));
+		return chunk_sum(v, column, &bucket->local);
+	}
+	TRY(question_rows(q, v, column, &rows));
+	e = add_groups(m, v, &rows, series);
+	chunk_rows_release(&rows);
+	return e;
+}
+
+static enum err begin_partition(struct question *q)
+{
+	struct merging *m = (struct merging *)q;
+
+	grouping_begin(&m->grouping);
+	return ERR_OK;
+}
+
+static enum err add_to_total(struct question *q, struct bucket *b, uint32_t stack, int64_t value)
+{
+	if (stack >= b->total_n) {
+		size_t cap = b->total_n;
+
+		TRY(mem_grow(&b->total, &cap, (size_t)stack + 1, sizeof(*b->total), VEC_CEILING));
+		TRY(question_take(q, (cap - b->total_n) * sizeof(*b->total)));
+		memset(b->total + b->total_n, 0, (cap - b->total_n) * sizeof(*b->total));
+		b->total_n = cap;
+	}
+	b->total[stack] = add_saturating(b->total[stack], value);
+	return ERR_OK;
+}
+
+/* The partition's sums into those of the answer; its dictionary is locked. */
+static enum err carry_over(struct merging *m)
+{
+	TRY(remap_begin(&m->remap, &m->q.partition->dict, m->dst->dict));
+	for (size_t b = 0; b < m->buckets.n; b++) {
+		struct bucket *bucket = &m->buckets.v[b];
+
+		for (uint32_t i = 0; i < bucket->local.n; i++) {
+			uint32_t stack;
+
+			if (!bucket->local.v[i])
+				continue;
+			TRY(remap_stack(&m->remap, i, &stack));
+			TRY(add_to_total(&m->q, bucket, stack, bucket->local.v[i]));
+			bucket->local.v[i] = 0;
+		}
+		bucket->local.bound = 0;
+	}
+	return ERR_OK;
+}
+
+static enum err end_partition(struct question *q)
+{
+	struct merging *m = (struct merging *)q;
+	enum err e;
+
+	mutex_lock(&q->partition->lock);
+	e = carry_over(m);
+	mutex_unlock(&q->partition->lock);
+	return e;
+}
+
+static enum err group_labels(struct merging *m, uint32_t group, uint32_t *ret)
+{
+	const struct label_tuple *tuple = &m->grouping.groups.v[group];
+	uint32_t *ids = arena_zalloc(&m->q.arena, tuple->n + 1, sizeof(*ids));
+
+	if (!ids)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < tuple->n; i++)
+		TRY(dict_label_text(m->dst->dict, tuple->labels[i].name, tuple->labels[i].value,
+				    &ids[i]));
+	return dict_label_set(m->dst->dict, ids, (uint32_t)tuple->n, ret);
+}
+
+static enum err emit(struct merging *m, uint32_t group, const double *means, const int64_t *sums,
+		     size_t n)
+{
+	struct row row = {0};
+
+	TRY(group_labels(m, group, &row.labels));
+	for (size_t i = 0; i < n; i++) {
+		int64_t value = sums ? sums[i] : llround(means[i]);
+
+		row.stack = (uint32_t)i;
+		if (value)
+			TRY(profile_add(m->dst, &row, &value));
+	}
+	return ERR_OK;
+}
+
+/* A gauge: the mean of each series, then summed over the series of a group. */
+static enum err emit_means(struct merging *m, uint32_t group)
+{
+	CLEANUP(mem_free_ptr) double *means = NULL;
+	size_t n = m->dst->dict->stacks.entries.n;
+
+	TRY(question_array(&m->q, n, sizeof(*means), &means));
+	for (size_t b = 0; b < m->buckets.n; b++) {
+		const struct bucket *bucket = &m->buckets.v[b];
+		double profiles = (double)m->numbers.profiles.v[bucket->series];
+
+		for (size_t i = 0; bucket->group == group && i < bucket->total_n && i < n; i++)
+			means[i] += (double)bucket->total[i] / profiles;
+	}
+	return emit(m, group, means, NULL, n);
+}
+
+/* "process_cpu:cpu:nanoseconds:cpu:nanoseconds": name, type, unit, period type, period unit. */
+static enum err describe(struct merging *m)
+{
+	struct str id = m->q.type, parts[5] = {0};
+
+	for (unsigned i = 0; i < 5; i++)
+		str_split(&id, ':', &parts[i]);
+	TRY(profile_add_type(m->dst, parts[1], parts[2]));
+	TRY(dict_string(m->dst->dict, parts[3], &m->dst->period_type.type));
+	TRY(dict_string(m->dst->dict, parts[4], &m->dst->period_type.unit));
+	m->dst->time_ns = m->first_ns;
+	m->dst->duration_ns = m->last_ns - m->first_ns;
+	return ERR_OK;
+}
+
+static enum err finish(struct merging *m)
+{
+	TRY(describe(m));
+	for (size_t b = 0; !m->q.gauge && b < m->buckets.n; b++)
+		TRY(emit(m, m->buckets.v[b].group, NULL, m->buckets.v[b].total,
+			 m->buckets.v[b].total_n));
+	for (uint32_t g = 0; m->q.gauge && g < m->grouping.groups.n; g++)
+		TRY(emit_means(m, g));
+	return ERR_OK;
+}
+
+enum err answer_merge(const struct source *source, struct str tenant,
+		      const struct selection *selection, const struct str *group_by,
+		      size_t group_count, struct ask *ask, struct profile *dst)
+{
+	static const struct question_handler handler = {begin_partition, merge_chunk,
+							end_partition};
+	CLEANUP(merging_release) struct merging m = {.dst = dst};
+
+	if (dst->dict->seed != source->seed || dst->type_count)
+		return ERR_BAD_ARGUMENT;
+	question_init(&m.q, source, tenant, selection, ask);
+	m.grouping.names = group_by;
+	m.grouping.name_count = group_count;
+	/* Any roll-up will do, unless series are to be told apart. */
+	m.q.rollup_ns = grouping_fits_rollups(&m.grouping) ? 1 : 0;
+	TRY(question_run(&m.q, &handler));
+	return finish(&m);
+}

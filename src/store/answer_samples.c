@@ -1,0 +1,255 @@
+/*
+ * Answers made of single rows or profiles: heat maps over time, exemplars.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "store/question.h"
+
+#define MAX_CELLS     ((size_t)4 << 20)
+#define MAX_EXEMPLARS ((size_t)1 << 20)
+
+struct heating {
+	struct question q; /* first: handlers get it */
+	int64_t column_ns, row_ns;
+	struct heatmap_answer answer;
+};
+
+static void heat(struct heating *h, int64_t time, double value)
+{
+	int64_t from = h->q.selection->from_ns, within = time % NS_PER_S;
+	size_t column, row;
+
+	if (time < from)
+		return;
+	column = (size_t)((time - from) / h->column_ns);
+	row = (size_t)((within < 0 ? within + NS_PER_S : within) / h->row_ns);
+	if (column < h->answer.columns && row < h->answer.rows)
+		h->answer.cells[column * h->answer.rows + row] += value;
+}
+
+static enum err heat_chunk(struct question *q, const struct chunk_view *v,
+			   const struct chunk_column *column)
+{
+	struct heating *h = (struct heating *)q;
+	struct chunk_rows_read rows;
+
+	if (question_takes_all(q, v) && !(v->head.flags & CHUNK_TIMES)) {
+		heat(h, v->head.time_ns, (double)column->total);
+		h->answer.untimed += v->head.rows;
+		return ERR_OK;
+	}
+	TRY(question_rows(q, v, column, &rows));
+	for (uint32_t g = 0; g < rows.group_count; g++) {
+		const struct chunk_group *group = &rows.groups[g];
+
+		for (uint32_t i = group->first; i < group->first + group->n; i++) {
+			heat(h, rows.times[i] ? rows.times[i] : v->head.time_ns,
+			     (double)rows.values[i]);
+			h->answer.untimed += !rows.times[i];
+		}
+	}
+	chunk_rows_release(&rows);
+	return ERR_OK;
+}
+
+static enum err size_heatmap(struct heating *h)
+{
+	const struct selection *s = h->q.selection;
+	uint64_t columns, rows;
+
+	if (h->column_ns <= 0 || h->row_ns <= 0 || s->until_ns <= s->from_ns)
+		return fault_set(h->q.ask->fault, ERR_BAD_ARGUMENT,
+				 "the cells and the time range must not be empty");
+	columns = ((uint64_t)s->until_ns - (uint64_t)s->from_ns + (uint64_t)h->column_ns - 1) /
+		  (uint64_t)h->column_ns;
+	rows = (uint64_t)((NS_PER_S + h->row_ns - 1) / h->row_ns);
+	if (columns > MAX_CELLS || rows > MAX_CELLS || columns * rows > MAX_CELLS)
+		return fault_set(h->q.ask->fault, ERR_TOO_LARGE,
+				 "the heat map has more than %zu cells", MAX_CELLS);
+	h->answer.columns = columns;
+	h->answer.rows = rows;
+	return question_array(&h->q, columns * rows, sizeof(double), &h->answer.cells);
+}
+
+enum err answer_heatmap(const struct source *source, struct str tenant,
+			const struct selection *selection, int64_t column_ns, int64_t row_ns,
+			struct ask *ask, struct heatmap_answer *ret)
+{
+	static const struct question_handler handler = {NULL, heat_chunk, NULL};
+	struct heating h = {.column_ns = column_ns, .row_ns = row_ns};
+	enum err e;
+
+	question_init(&h.q, source, tenant, selection, ask);
+	e = size_heatmap(&h);
+	if (!e)
+		e = question_run(&h.q, &handler);
+	question_release(&h.q);
+	if (e)
+		mem_free(h.answer.cells);
+	else
+		*ret = h.answer;
+	return e;
+}
+
+/* ------------------------------------------------------------------ exemplars */
+
+struct choosing {
+	struct question q; /* first: handlers get it */
+	bool by_span;
+	struct arena arena; /* of the answer */
+	VEC(struct exemplar) found;
+};
+
+static enum err copy_labels(struct choosing *c, uint32_t series, struct exemplar *e,
+			    uint64_t *ret_hash)
+{
+	const struct partition *p = c->q.partition;
+	const struct series_entry *s = &p->series.v[series];
+	struct label_pair *labels = arena_zalloc(&c->arena, (size_t)s->n + 1, sizeof(*labels));
+
+	for (uint32_t i = 0; labels && i < s->n; i++) {
+		labels[i].name = arena_str(&c->arena, s->labels[i].name);
+		labels[i].value = arena_str(&c->arena, s->labels[i].value);
+		if (!labels[i].name.p || !labels[i].value.p)
+			return ERR_NO_MEMORY;
+	}
+	e->labels = labels;
+	e->label_count = s->n;
+	*ret_hash = s->hash;
+	return labels ? ERR_OK : ERR_NO_MEMORY;
+}
+
+/* A profile is known by its series and its time: the same in every engine. */
+static enum err begin_exemplar(struct choosing *c, const struct chunk_view *v, struct exemplar *ret)
+{
+	uint64_t hash;
+	enum err e;
+
+	*ret = (struct exemplar){.time_ns = v->head.time_ns};
+	mutex_lock(&c->q.partition->lock);
+	e = copy_labels(c, v->head.series, ret, &hash);
+	mutex_unlock(&c->q.partition->lock);
+	if (!e)
+		ret->profile = hash_mix(hash, (uint64_t)v->head.time_ns ^ hash);
+	return e;
+}
+
+static enum err add_exemplar(struct choosing *c, struct exemplar *e)
+{
+	if (c->found.n >= MAX_EXEMPLARS)
+		return fault_set(c->q.ask->fault, ERR_TOO_LARGE,
+				 "more than %zu profiles or spans: choose a shorter time",
+				 MAX_EXEMPLARS);
+	TRY(question_take(&c->q, sizeof(*e)));
+	return vec_push(&c->found, *e);
+}
+
+/* Groups come sorted by link: those of one span stand together. */
+static enum err add_spans(struct choosing *c, const struct chunk_rows_read *rows,
+			  struct exemplar *e)
+{
+	for (uint32_t g = 0; g < rows->group_count;) {
+		uint32_t link = rows->groups[g].link;
+
+		e->value = 0;
+		for (; g < rows->group_count && rows->groups[g].link == link; g++)
+			for (uint32_t i = 0; i < rows->groups[g].n; i++)
+				e->value += (double)rows->values[rows->groups[g].first + i];
+		if (!link)
+			continue;
+		memcpy(&e->link, rows->links.p + (link - 1) * sizeof(e->link), sizeof(e->link));
+		TRY(add_exemplar(c, e));
+	}
+	return ERR_OK;
+}
+
+static enum err add_profile(struct choosing *c, const struct chunk_rows_read *rows,
+			    struct exemplar *e)
+{
+	for (uint32_t g = 0; g < rows->group_count; g++)
+		for (uint32_t i = 0; i < rows->groups[g].n; i++)
+			e->value += (double)rows->values[rows->groups[g].first + i];
+	return rows->group_count ? add_exemplar(c, e) : ERR_OK;
+}
+
+static enum err exemplar_chunk(struct question *q, const struct chunk_view *v,
+			       const struct chunk_column *column)
+{
+	struct choosing *c = (struct choosing *)q;
+	struct chunk_rows_read rows;
+	struct exemplar exemplar;
+	enum err e;
+
+	if (c->by_span && !v->head.links)
+		return ERR_OK;
+	TRY(begin_exemplar(c, v, &exemplar));
+	if (!c->by_span && question_takes_all(q, v)) {
+		exemplar.value = (double)column->total;
+		return add_exemplar(c, &exemplar);
+	}
+	TRY(question_rows(q, v, column, &rows));
+	e = c->by_span ? add_spans(c, &rows, &exemplar) : add_profile(c, &rows, &exemplar);
+	chunk_rows_release(&rows);
+	return e;
+}
+
+static int compare_values(const void *left, const void *right)
+{
+	const struct exemplar *a = left, *b = right;
+
+	return a->value != b->value ? (a->value < b->value) - (a->value > b->value)
+				    : (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+static int compare_times(const void *left, const void *right)
+{
+	const struct exemplar *a = left, *b = right;
+
+	return a->time_ns != b->time_ns ? (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns)
+					: (a->value < b->value) - (a->value > b->value);
+}
+
+/* The largest of them, in order of time. */
+static enum err finish_exemplars(struct choosing *c, uint32_t limit, struct exemplar_answer *ret)
+{
+	size_t n = c->found.n;
+
+	if (n)
+		qsort(c->found.v, n, sizeof(*c->found.v), compare_values);
+	if (limit && n > limit)
+		n = limit;
+	if (n)
+		qsort(c->found.v, n, sizeof(*c->found.v), compare_times);
+	ret->v = arena_alloc(&c->arena, (n + 1) * sizeof(*ret->v));
+	if (!ret->v)
+		return ERR_NO_MEMORY;
+	if (n)
+		memcpy(ret->v, c->found.v, n * sizeof(*ret->v));
+	ret->n = n;
+	ret->arena = c->arena;
+	return ERR_OK;
+}
+
+enum err answer_exemplars(const struct source *source, struct str tenant,
+			  const struct selection *selection, bool by_span, uint32_t limit,
+			  struct ask *ask, struct exemplar_answer *ret)
+{
+	static const struct question_handler handler = {NULL, exemplar_chunk, NULL};
+	struct choosing c = {.by_span = by_span};
+	struct exemplar_answer answer = {0};
+	enum err e;
+
+	question_init(&c.q, source, tenant, selection, ask);
+	e = question_run(&c.q, &handler);
+	if (!e)
+		e = finish_exemplars(&c, limit, &answer);
+	question_release(&c.q);
+	vec_release(&c.found);
+	if (e)
+		arena_release(&c.arena);
+	else
+		*ret = answer;
+	return e;
+}

@@ -1,0 +1,380 @@
+/*
+ * What a store should answer, computed the slow and obvious way: random profiles as lists of rows,
+ * and questions answered by looking at every row. Both sides become sorted lines of text.
+ */
+#pragma once
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../test.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "store/store.h"
+
+#define DAY	   (86400 * NS_PER_S)
+#define MODEL_NOW  (20000 * DAY + DAY / 2)
+#define MODEL_FROM (19999 * DAY)
+#define MODEL_ROWS 12
+
+static const char *const model_types[] = {
+	"process_cpu:samples:count:cpu:nanoseconds",
+	"process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+	"memory:inuse_space:bytes:space:bytes",
+};
+#define TYPE_SAMPLES STR("process_cpu:samples:count:cpu:nanoseconds")
+#define TYPE_CPU     STR("process_cpu:cpu:nanoseconds:cpu:nanoseconds")
+#define TYPE_HEAP    STR("memory:inuse_space:bytes:space:bytes")
+
+struct model_row {
+	unsigned stack, labels, link; /* of the tables below */
+	int64_t value;
+	int64_t time;
+};
+
+/* A profile of cpu (samples and nanoseconds) or of the heap. */
+struct model_profile {
+	const char *tenant, *service, *pod; /* pod NULL = no such label */
+	bool heap;
+	int64_t time;
+	struct model_row rows[MODEL_ROWS];
+	unsigned n;
+};
+
+static const char *const model_stacks[] = {
+	"main;serve;parse", "main;serve;render",     "main;gc", "main;serve", "main",
+	"init;load",	    "main;serve;parse;copy",
+};
+static const char *const model_labels[] = {
+	"", "thread=t1", "endpoint=/x,thread=t2", "endpoint=/y", "pod=not-the-series",
+};
+
+struct model {
+	struct model_profile *v;
+	size_t n;
+};
+
+static inline unsigned model_next(uint64_t *state, unsigned below)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(*state >> 33) % below;
+}
+
+static inline void model_fill(struct model *m, uint64_t *state, unsigned profiles)
+{
+	static const char *const services[] = {"api", "web"};
+	static const char *const pods[] = {"a", "b", NULL};
+
+	m->v = calloc(profiles, sizeof(*m->v));
+	m->n = m->v ? profiles : 0;
+	for (size_t i = 0; i < m->n; i++) {
+		struct model_profile *p = &m->v[i];
+
+		p->tenant = model_next(state, 10) ? "acme" : "other";
+		p->service = services[model_next(state, 2)];
+		p->pod = pods[model_next(state, 3)];
+		p->heap = model_next(state, 3) == 0;
+		p->time = MODEL_FROM + DAY / 2 + model_next(state, 24 * 3600) * NS_PER_S;
+		p->n = model_next(state, MODEL_ROWS + 1);
+		for (unsigned r = 0; r < p->n; r++) {
+			struct model_row *row = &p->rows[r];
+
+			row->stack = model_next(state, 7);
+			row->labels = i % 2 ? model_next(state, 5) : 0;
+			row->link = i % 3 ? 0 : model_next(state, 4);
+			row->time = i % 5 ? 0 : p->time + model_next(state, 1000) * NS_PER_MS;
+			row->value = 1 + model_next(state, p->heap ? 100000 : 20);
+		}
+	}
+}
+
+static inline void model_release(struct model *m)
+{
+	free(m->v);
+	*m = (struct model){0};
+}
+
+static inline struct link model_link(unsigned i)
+{
+	struct link l = {0};
+
+	if (i) {
+		memset(l.trace_id, (int)(i % 2 + 1), sizeof(l.trace_id));
+		memset(l.span_id, (int)i, sizeof(l.span_id));
+	}
+	return l;
+}
+
+/* ------------------------------------------------------------------ into a store */
+
+static inline enum err model_stack(struct dict *d, const char *folded, uint32_t *ret)
+{
+	uint32_t frames[64], n = 0;
+	struct str rest = str_of(folded), part;
+
+	while (n < 64 && str_split(&rest, ';', &part))
+		TRY(dict_named_frame(d, part, &frames[63 - n++]));
+	return dict_stack(d, frames + 64 - n, n, ret);
+}
+
+static inline enum err model_label_set(struct dict *d, const char *text, uint32_t *ret)
+{
+	uint32_t labels[8], n = 0;
+	struct str rest = str_of(text), part;
+
+	while (n < 8 && str_split(&rest, ',', &part)) {
+		size_t equals = str_find(part, '=');
+
+		TRY(dict_label_text(d, str_n(part.p, equals), str_skip(part, equals + 1),
+				    &labels[n++]));
+	}
+	return dict_label_set(d, labels, n, ret);
+}
+
+static inline enum err model_to_profile(const struct model_profile *m, struct profile *p)
+{
+	TRY(profile_add_type(p, m->heap ? STR("inuse_space") : STR("samples"),
+			     m->heap ? STR("bytes") : STR("count")));
+	if (!m->heap)
+		TRY(profile_add_type(p, STR("cpu"), STR("nanoseconds")));
+	for (unsigned i = 0; i < m->n; i++) {
+		int64_t values[2] = {m->rows[i].value, m->rows[i].value * 10000000};
+		struct link link = model_link(m->rows[i].link);
+		struct row row = {.time = (uint64_t)m->rows[i].time};
+
+		TRY(model_stack(p->dict, model_stacks[m->rows[i].stack], &row.stack));
+		TRY(model_label_set(p->dict, model_labels[m->rows[i].labels], &row.labels));
+		TRY(dict_link(p->dict, &link, &row.link));
+		TRY(profile_add(p, &row, values));
+	}
+	return ERR_OK;
+}
+
+static inline enum err model_send(struct store_batch *b, const struct model_profile *m,
+				  struct dict *d, struct fault *fault)
+{
+	struct label_pair labels[2] = {{STR("pod"), str_of(m->pod)},
+				       {STR("service_name"), str_of(m->service)}};
+	struct str types[2] = {str_of(model_types[m->heap ? 2 : 0]), str_of(model_types[1])};
+	struct profile p;
+	struct series_profile s = {
+		.labels = m->pod ? labels : labels + 1,
+		.label_count = m->pod ? 2 : 1,
+		.types = types,
+		.profile = &p,
+		.time_ns = m->time,
+		.duration_ns = 15 * NS_PER_S,
+	};
+	enum err e;
+
+	profile_init(&p, d);
+	e = model_to_profile(m, &p);
+	if (!e)
+		e = store_batch_add(b, &s, fault);
+	profile_release(&p);
+	return e;
+}
+
+/* ------------------------------------------------------------------ asked the slow way */
+
+struct question_text {
+	struct selection s;
+	const struct str *group_by;
+	size_t group_count;
+};
+
+static inline struct str model_value(const struct model_profile *p, const struct model_row *row,
+				     struct str name)
+{
+	struct str rest = str_of(model_labels[row->labels]), part;
+
+	if (str_eq(name, STR("service_name")))
+		return str_of(p->service);
+	if (str_eq(name, STR("pod")) && p->pod)
+		return str_of(p->pod);
+	while (str_split(&rest, ',', &part)) {
+		size_t equals = str_find(part, '=');
+
+		if (str_eq(str_n(part.p, equals), name))
+			return str_skip(part, equals + 1);
+	}
+	return (struct str){0};
+}
+
+static inline bool model_matcher(const struct matcher *m, struct str value)
+{
+	bool same = false;
+
+	if (m->op == MATCH_EQUAL || m->op == MATCH_NOT_EQUAL)
+		same = str_eq(value, m->value);
+	else if (linear_regex_match(m->regex, value, &same))
+		return false;
+	return same == (m->op == MATCH_EQUAL || m->op == MATCH_REGEX);
+}
+
+static inline bool model_takes_row(const struct selection *s, const struct model_profile *p,
+				   const struct model_row *row)
+{
+	struct link link = model_link(row->link), none = {0};
+	bool linked = !s->link_count;
+
+	for (size_t i = 0; i < s->matcher_count; i++)
+		if (!model_matcher(&s->matchers[i], model_value(p, row, s->matchers[i].name)))
+			return false;
+	for (size_t i = 0; i < s->link_count && row->link; i++)
+		linked |= (!memcmp(s->links[i].trace_id, none.trace_id, 16) ||
+			   !memcmp(s->links[i].trace_id, link.trace_id, 16)) &&
+			  (!memcmp(s->links[i].span_id, none.span_id, 8) ||
+			   !memcmp(s->links[i].span_id, link.span_id, 8));
+	return linked;
+}
+
+static inline bool model_takes_profile(const struct selection *s, const char *tenant,
+				       const struct model_profile *p)
+{
+	bool type = p->heap ? str_eq(s->type, TYPE_HEAP)
+			    : str_eq(s->type, TYPE_SAMPLES) || str_eq(s->type, TYPE_CPU);
+
+	return type && strcmp(p->tenant, tenant) == 0 && p->time >= s->from_ns &&
+	       p->time < s->until_ns;
+}
+
+/* Profiles of the same series in the selection: what a gauge is divided by. */
+static inline unsigned model_siblings(const struct model *m, const struct selection *s,
+				      const struct model_profile *p)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct model_profile *q = &m->v[i];
+
+		n += model_takes_profile(s, p->tenant, q) && !strcmp(q->service, p->service) &&
+		     (q->pod == p->pod || (q->pod && p->pod && !strcmp(q->pod, p->pod)));
+	}
+	return n;
+}
+
+struct text_sum {
+	char text[200];
+	double sum;
+};
+
+struct text_sums {
+	struct text_sum v[2000];
+	size_t n;
+};
+
+static inline void text_sums_add(struct text_sums *t, const char *text, double value)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (strcmp(t->v[i].text, text) == 0) {
+			t->v[i].sum += value;
+			return;
+		}
+	}
+	if (t->n < 2000) {
+		snprintf(t->v[t->n].text, sizeof(t->v[0].text), "%s", text);
+		t->v[t->n++].sum = value;
+	}
+}
+
+static inline int text_sum_compare(const void *a, const void *b)
+{
+	return strcmp(((const struct text_sum *)a)->text, ((const struct text_sum *)b)->text);
+}
+
+static inline void text_sums_finish(struct text_sums *t, struct buf *out)
+{
+	qsort(t->v, t->n, sizeof(t->v[0]), text_sum_compare);
+	for (size_t i = 0; i < t->n; i++)
+		if (llround(t->v[i].sum))
+			buf_printf(out, "%s %lld\n", t->v[i].text, llround(t->v[i].sum));
+}
+
+static inline void model_group(const struct question_text *q, const struct model_profile *p,
+			       const struct model_row *row, char *text, size_t size)
+{
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < q->group_count; i++) {
+		struct str value = model_value(p, row, q->group_by[i]);
+
+		if (value.p && value.n)
+			at += (size_t)snprintf(text + at, size - at, "%.*s=%.*s,",
+					       (int)q->group_by[i].n, q->group_by[i].p,
+					       (int)value.n, value.p);
+	}
+}
+
+static inline void model_merge(const struct model *m, const char *tenant,
+			       const struct question_text *q, struct buf *out)
+{
+	struct text_sums *sums = calloc(1, sizeof(*sums));
+
+	for (size_t i = 0; sums && i < m->n; i++) {
+		const struct model_profile *p = &m->v[i];
+
+		for (unsigned r = 0; model_takes_profile(&q->s, tenant, p) && r < p->n; r++) {
+			double value = (double)p->rows[r].value;
+			char group[100], text[200];
+
+			if (!model_takes_row(&q->s, p, &p->rows[r]))
+				continue;
+			if (p->heap)
+				value /= model_siblings(m, &q->s, p);
+			if (str_eq(q->s.type, TYPE_CPU))
+				value *= 10000000;
+			model_group(q, p, &p->rows[r], group, sizeof(group));
+			snprintf(text, sizeof(text), "%s|%s", group,
+				 model_stacks[p->rows[r].stack]);
+			text_sums_add(sums, text, value);
+		}
+	}
+	if (sums)
+		text_sums_finish(sums, out);
+	free(sums);
+}
+
+/* ------------------------------------------------------------------ the store's answer as text */
+
+static inline void profile_group(const struct question_text *q, const struct profile *p, size_t row,
+				 struct buf *out)
+{
+	for (size_t i = 0; i < q->group_count; i++) {
+		const struct label *l = label_find(p->dict, p->labels[row], q->group_by[i]);
+
+		if (!l)
+			continue;
+		buf_str(out, q->group_by[i]);
+		buf_byte(out, '=');
+		label_value(p->dict, l, out);
+		buf_byte(out, ',');
+	}
+}
+
+static inline void profile_text(const struct question_text *q, const struct profile *p,
+				struct buf *out)
+{
+	struct text_sums *sums = calloc(1, sizeof(*sums));
+
+	for (size_t i = 0; sums && i < p->row_count; i++) {
+		struct buf line = BUF_INIT(1000);
+		uint32_t n;
+		const uint32_t *frames = stack_frames(p->dict, p->stack[i], &n);
+
+		profile_group(q, p, i, &line);
+		buf_byte(&line, '|');
+		for (uint32_t f = n; f-- > 0;) {
+			buf_str(&line, frame_name(p->dict, frames[f]));
+			if (f)
+				buf_byte(&line, ';');
+		}
+		text_sums_add(sums, line.data, (double)p->values[i]);
+		buf_release(&line);
+	}
+	if (sums)
+		text_sums_finish(sums, out);
+	free(sums);
+}
