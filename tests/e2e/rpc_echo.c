@@ -27,42 +27,54 @@ static void on_hangup(int number)
 	reload = 1;
 }
 
-/* One call waits at a time. */
+#define WAITING_MAX 16
+
 static struct waiting {
 	struct mutex lock;
 	struct cond changed;
-	struct rpc_call *call;
+	struct rpc_call *calls[WAITING_MAX];
 	bool end;
 } waiting;
+
+static void end_waiting(size_t i, enum err code)
+{
+	rpc_fail(waiting.calls[i], code, NULL, 0);
+	waiting.calls[i] = NULL;
+}
 
 static void wait_thread(void *unused)
 {
 	(void)unused;
 	mutex_lock(&waiting.lock);
 	while (!waiting.end) {
-		if (waiting.call && rpc_is_late(waiting.call)) {
+		for (size_t i = 0; i < WAITING_MAX; i++) {
+			if (!waiting.calls[i] || !rpc_is_late(waiting.calls[i]))
+				continue;
+			end_waiting(i, ERR_CANCELLED);
 			printf("late\n");
 			fflush(stdout);
-			rpc_fail(waiting.call, ERR_CANCELLED, NULL, 0);
-			waiting.call = NULL;
 		}
 		cond_wait_until(&waiting.changed, &waiting.lock, clock_monotonic_ns() + NS_PER_MS);
 	}
-	if (waiting.call)
-		rpc_fail(waiting.call, ERR_UNAVAILABLE, "the server stops", 0);
+	for (size_t i = 0; i < WAITING_MAX; i++)
+		if (waiting.calls[i])
+			end_waiting(i, ERR_UNAVAILABLE);
 	mutex_unlock(&waiting.lock);
 }
 
 static void put_waiting(struct rpc_call *c)
 {
 	struct rpc_call *kept = arena_alloc(&c->x->arena, sizeof(*kept));
+	size_t i = 0;
 
 	mutex_lock(&waiting.lock);
-	if (!kept || waiting.call) {
+	while (i < WAITING_MAX && waiting.calls[i])
+		i++;
+	if (!kept || i == WAITING_MAX || waiting.end) {
 		rpc_fail(c, ERR_BUSY, NULL, 250 * NS_PER_MS);
 	} else {
 		*kept = *c;
-		waiting.call = kept;
+		waiting.calls[i] = kept;
 	}
 	mutex_unlock(&waiting.lock);
 }
