@@ -160,6 +160,6 @@ static inline bool recorded(const struct recorder *rec, const char *part)
 	bool found = rec->text.data && strstr(rec->text.data, part);
 
 	if (!found)
-		printf("# not found: %s\n# in: %s\n", part, rec->text.n ? rec->text.data : "");
+		printf("# not found: %s\n# in: %.2000s\n", part, rec->text.n ? rec->text.data : "");
 	return found;
 }
