@@ -2,19 +2,19 @@
 
 #include "server/routes.h"
 
-void api_answer(struct request *r, enum err (*answer)(struct question *q, struct jsonout *o))
+void api_answer(struct request *r, enum err (*answer)(struct inquiry *q, struct jsonout *o))
 {
 	struct buf out = BUF_INIT(r->server->options.query_memory);
 	struct jsonout o = jsonout_of(&out, parameter_flag(r, "pretty"));
 	struct fault fault = {0};
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
-	question_init(&q, r, &fault);
+	inquiry_init(&q, r, &fault);
 	error = answer(&q, &o);
 	if (error == ERR_OK)
 		error = buf_error(&out);
-	question_release(&q);
+	inquiry_release(&q);
 	if (error == ERR_OK)
 		request_reply_json(r, &out);
 	else
@@ -22,16 +22,16 @@ void api_answer(struct request *r, enum err (*answer)(struct question *q, struct
 	buf_release(&out);
 }
 
-enum err api_select(struct question *q)
+enum err api_select(struct inquiry *q)
 {
 	struct request *r = q->request;
 	int64_t from, until;
 
 	TRY(parameter_range(r, "from", "until", &from, &until, q->fault));
-	return question_select(q, parameter(r, "query"), parameter(r, "type"), from, until);
+	return inquiry_select(q, parameter(r, "query"), parameter(r, "type"), from, until);
 }
 
-void api_head(const struct question *q, struct jsonout *o, const char *schema)
+void api_head(const struct inquiry *q, struct jsonout *o, const char *schema)
 {
 	jsonout_put_text(o, "schema", schema);
 	if (q->selection.type.n) {
@@ -42,7 +42,7 @@ void api_head(const struct question *q, struct jsonout *o, const char *schema)
 	jsonout_put_i64(o, "until_ns", q->selection.until_ns);
 }
 
-void api_cost(const struct question *q, struct jsonout *o)
+void api_cost(const struct inquiry *q, struct jsonout *o)
 {
 	jsonout_put_object(o, "read");
 	jsonout_put_u64(o, "chunks", q->ask.chunks);

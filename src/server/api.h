@@ -6,17 +6,17 @@
 
 #include "base/jsonout.h"
 #include "server/parameters.h"
-#include "server/question.h"
+#include "server/inquiry.h"
 
 /* Runs `answer` with a question ready to be selected and replies with the JSON it wrote, or with
  * its fault. */
-void api_answer(struct request *r, enum err (*answer)(struct question *q, struct jsonout *o));
+void api_answer(struct request *r, enum err (*answer)(struct inquiry *q, struct jsonout *o));
 /* query, type, from, until of the request. */
-enum err api_select(struct question *q) MUST_CHECK;
+enum err api_select(struct inquiry *q) MUST_CHECK;
 /* "schema", and what was asked: type, unit, from, until. */
-void api_head(const struct question *q, struct jsonout *o, const char *schema);
+void api_head(const struct inquiry *q, struct jsonout *o, const char *schema);
 /* What the answer was read from, as "read": {…}. */
-void api_cost(const struct question *q, struct jsonout *o);
+void api_cost(const struct inquiry *q, struct jsonout *o);
 void api_labels(struct jsonout *o, const struct label_pair *labels, size_t n);
 
 /* api_query.c, api_labels.c, api_admin.c */

@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ status */
 
-static enum err answer_status(struct question *q, struct jsonout *o)
+static enum err answer_status(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
 	struct store_stats s;
@@ -45,7 +45,7 @@ void api_status(struct request *r)
 
 /* ------------------------------------------------------------------ delete */
 
-static enum err answer_delete(struct question *q, struct jsonout *o)
+static enum err answer_delete(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
 	struct str query = parameter(r, "query");
@@ -57,7 +57,7 @@ static enum err answer_delete(struct question *q, struct jsonout *o)
 				 "query is missing; {} deletes everything");
 	if (parameter(r, "before").n)
 		TRY(when_parse(parameter(r, "before"), clock_wall_ns(), &before, q->fault));
-	TRY(question_select(q, query, parameter(r, "type"), 0, before));
+	TRY(inquiry_select(q, query, parameter(r, "type"), 0, before));
 	TRY(store_delete(r->server->store, r->tenant, &q->selection, &q->ask, &profiles));
 	log_info("deleted", log_str("tenant", r->tenant), log_str("query", query),
 		 log_str("peer", r->x->peer), log_u64("profiles", profiles));
@@ -75,7 +75,7 @@ void api_delete(struct request *r)
 
 /* ------------------------------------------------------------------ backup */
 
-static enum err answer_backup(struct question *q, struct jsonout *o)
+static enum err answer_backup(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
 	struct str destination = parameter(r, "destination");

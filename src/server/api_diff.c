@@ -34,7 +34,7 @@ static void put_row(struct jsonout *o, const struct dict *d, const struct diff_r
 	jsonout_end_object(o);
 }
 
-static enum err put_diff(const struct question *q, const struct diff *diff, int64_t rows,
+static enum err put_diff(const struct inquiry *q, const struct diff *diff, int64_t rows,
 			 struct jsonout *o)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
@@ -55,7 +55,7 @@ static enum err put_diff(const struct question *q, const struct diff *diff, int6
 	return buf_error(&name);
 }
 
-static enum err compare(struct question *before, struct question *after, int64_t rows,
+static enum err compare(struct inquiry *before, struct inquiry *after, int64_t rows,
 			struct jsonout *o)
 {
 	struct diff_options options = {.normalise = !str_eq(parameter(before->request, "normalise"),
@@ -65,9 +65,9 @@ static enum err compare(struct question *before, struct question *after, int64_t
 	struct diff diff;
 	enum err error;
 
-	TRY(question_merge(before, NULL, 0));
-	TRY(question_merge(after, NULL, 0));
-	TRY(question_move(after, &before->dict, &moved));
+	TRY(inquiry_merge(before, NULL, 0));
+	TRY(inquiry_merge(after, NULL, 0));
+	TRY(inquiry_move(after, &before->dict, &moved));
 	error = diff_build(&before->profile, &moved, &options, &diff);
 	if (error == ERR_OK) {
 		diff_sort(&diff, &before->dict, false);
@@ -78,7 +78,7 @@ static enum err compare(struct question *before, struct question *after, int64_t
 	return error;
 }
 
-static enum err select_side(struct question *q, const char *query, const char *from,
+static enum err select_side(struct inquiry *q, const char *query, const char *from,
 			    const char *until)
 {
 	struct request *r = q->request;
@@ -87,22 +87,22 @@ static enum err select_side(struct question *q, const char *query, const char *f
 
 	TRY(parameter_range(r, own ? from : "from", own ? until : "until", &from_ns, &until_ns,
 			    q->fault));
-	return question_select(q, parameter(r, query), parameter(r, "type"), from_ns, until_ns);
+	return inquiry_select(q, parameter(r, query), parameter(r, "type"), from_ns, until_ns);
 }
 
-static enum err answer_diff(struct question *before, struct jsonout *o)
+static enum err answer_diff(struct inquiry *before, struct jsonout *o)
 {
-	struct question after;
+	struct inquiry after;
 	int64_t rows;
 	enum err error;
 
 	TRY(parameter_int(before->request, "limit", DEFAULT_ROWS, &rows, before->fault));
 	TRY(select_side(before, "baseline", "baseline_from", "baseline_until"));
-	question_init(&after, before->request, before->fault);
+	inquiry_init(&after, before->request, before->fault);
 	error = select_side(&after, "comparison", "comparison_from", "comparison_until");
 	if (error == ERR_OK)
 		error = compare(before, &after, rows, o);
-	question_release(&after);
+	inquiry_release(&after);
 	return error;
 }
 

@@ -7,14 +7,14 @@
 #define VALUES_PREFIX "/api/v1/labels/"
 #define MAX_SPANS     1000
 
-static enum err select_all(struct question *q)
+static enum err select_all(struct inquiry *q)
 {
 	struct request *r = q->request;
 	int64_t from = 0, until = INT64_MAX;
 
 	if (parameter(r, "from").n || parameter(r, "until").n)
 		TRY(parameter_range(r, "from", "until", &from, &until, q->fault));
-	return question_select(q, parameter(r, "query"), parameter(r, "type"), from, until);
+	return inquiry_select(q, parameter(r, "query"), parameter(r, "type"), from, until);
 }
 
 static void put_texts(struct jsonout *o, const char *schema, const char *key,
@@ -30,7 +30,7 @@ static void put_texts(struct jsonout *o, const char *schema, const char *key,
 	jsonout_end_object(o);
 }
 
-static enum err answer_names(struct question *q, struct jsonout *o)
+static enum err answer_names(struct inquiry *q, struct jsonout *o)
 {
 	struct text_answer names = {0};
 
@@ -47,8 +47,8 @@ void api_label_names(struct request *r)
 	api_answer(r, answer_names);
 }
 
-static enum err put_values(struct question *q, struct str label, const char *schema,
-			   const char *key, struct jsonout *o)
+static enum err put_values(struct inquiry *q, struct str label, const char *schema, const char *key,
+			   struct jsonout *o)
 {
 	struct text_answer values = {0};
 	int64_t limit;
@@ -72,7 +72,7 @@ static enum err take_name(void *context, struct str name, struct str value)
 }
 
 /* …/labels/NAME, or …/labels/NAME/values; the name is encoded as a parameter's is. */
-static enum err answer_values(struct question *q, struct jsonout *o)
+static enum err answer_values(struct inquiry *q, struct jsonout *o)
 {
 	struct http_exchange *x = q->request->x;
 	struct str name = str_skip(x->path, str_search(x->path, STR(VALUES_PREFIX)));
@@ -91,7 +91,7 @@ void api_label_values(struct request *r)
 	api_answer(r, answer_values);
 }
 
-static enum err answer_services(struct question *q, struct jsonout *o)
+static enum err answer_services(struct inquiry *q, struct jsonout *o)
 {
 	return put_values(q, STR("service_name"), "vestal.services/1", "services", o);
 }
@@ -110,7 +110,7 @@ static const char *short_name(struct str id)
 	return known ? known->name : NULL;
 }
 
-static enum err answer_types(struct question *q, struct jsonout *o)
+static enum err answer_types(struct inquiry *q, struct jsonout *o)
 {
 	struct text_answer types = {0};
 
@@ -176,7 +176,7 @@ static void put_span(struct jsonout *o, const struct trace_span *s)
 	jsonout_end_object(o);
 }
 
-static enum err answer_spans(struct question *q, struct jsonout *o)
+static enum err answer_spans(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
 	struct span_question what = {.service = parameter(r, "service"),

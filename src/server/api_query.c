@@ -33,7 +33,7 @@ static void put_top_row(struct jsonout *o, const struct dict *d, const struct to
 	jsonout_end_object(o);
 }
 
-static enum err put_top(struct question *q, struct jsonout *o, struct top *top, int64_t rows,
+static enum err put_top(struct inquiry *q, struct jsonout *o, struct top *top, int64_t rows,
 			bool lines)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
@@ -52,7 +52,7 @@ static enum err put_top(struct question *q, struct jsonout *o, struct top *top, 
 	return buf_error(&name);
 }
 
-static enum err answer_top(struct question *q, struct jsonout *o)
+static enum err answer_top(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
 	bool lines = parameter_flag(r, "lines");
@@ -65,7 +65,7 @@ static enum err answer_top(struct question *q, struct jsonout *o)
 	if (rows < 1 || rows > MAX_ROWS)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT, "limit is 1 to %d", MAX_ROWS);
 	TRY(api_select(q));
-	TRY(question_merge(q, NULL, 0));
+	TRY(inquiry_merge(q, NULL, 0));
 	TRY(top_build(&column, 1, lines ? TOP_LINES : 0, &top));
 	top_sort(&top, &q->dict, 0,
 		 str_eq(parameter(r, "sort"), STR("cum")) ? TOP_BY_CUM : TOP_BY_FLAT);
@@ -109,13 +109,13 @@ static enum err put_names(struct jsonout *o, const struct tree *t)
 	return buf_error(&name);
 }
 
-static enum err answer_tree(struct question *q, struct jsonout *o)
+static enum err answer_tree(struct inquiry *q, struct jsonout *o)
 {
 	int64_t max_nodes;
 
 	TRY(parameter_int(q->request, "max_nodes", 0, &max_nodes, q->fault));
 	TRY(api_select(q));
-	TRY(question_tree(q, max_nodes));
+	TRY(inquiry_tree(q, max_nodes));
 	jsonout_object(o);
 	api_head(q, o, "vestal.tree/1");
 	jsonout_put_u64(o, "pruned_nodes", q->tree.pruned_nodes);
@@ -139,7 +139,7 @@ void api_tree(struct request *r)
 
 /* ------------------------------------------------------------------ series */
 
-static enum err read_series(struct question *q, struct series_question *what)
+static enum err read_series(struct inquiry *q, struct series_question *what)
 {
 	struct request *r = q->request;
 	struct str *groups;
@@ -158,14 +158,14 @@ static enum err read_series(struct question *q, struct series_question *what)
 	return ERR_OK;
 }
 
-static enum err answer_series(struct question *q, struct jsonout *o)
+static enum err answer_series(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
 	struct series_question what = {0};
 	struct series_answer answer = {0};
 
 	TRY(api_select(q));
-	TRY(question_need_type(q));
+	TRY(inquiry_need_type(q));
 	TRY(read_series(q, &what));
 	TRY(store_series(r->server->store, r->tenant, &q->selection, &what, &q->ask, &answer));
 	jsonout_object(o);
@@ -198,7 +198,7 @@ void api_series(struct request *r)
 
 /* ------------------------------------------------------------------ heat map */
 
-static enum err answer_heatmap(struct question *q, struct jsonout *o)
+static enum err answer_heatmap(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
 	struct heatmap_answer map = {0};
@@ -207,7 +207,7 @@ static enum err answer_heatmap(struct question *q, struct jsonout *o)
 	TRY(parameter_duration(r, "column", NS_PER_S, &column_ns, q->fault));
 	TRY(parameter_duration(r, "row", 20 * NS_PER_MS, &row_ns, q->fault));
 	TRY(api_select(q));
-	TRY(question_need_type(q));
+	TRY(inquiry_need_type(q));
 	TRY(store_heatmap(r->server->store, r->tenant, &q->selection, column_ns, row_ns, &q->ask,
 			  &map));
 	jsonout_object(o);
@@ -232,7 +232,7 @@ void api_heatmap(struct request *r)
 /* ------------------------------------------------------------------ export */
 
 /* Any format the file tool writes. */
-static enum err write_export(struct question *q, const struct format *f, struct buf *out)
+static enum err write_export(struct inquiry *q, const struct format *f, struct buf *out)
 {
 	struct profile *one = &q->profile;
 	struct profile_list list = {.v = &one, .n = 1};
@@ -250,14 +250,14 @@ static enum err write_export(struct question *q, const struct format *f, struct 
 	return error;
 }
 
-static enum err answer_export(struct question *q, const struct format *f, struct buf *out)
+static enum err answer_export(struct inquiry *q, const struct format *f, struct buf *out)
 {
 	if (!f || !f->write)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT,
 				 "format is one of pprof, otlp, otlp-json, folded, speedscope, "
 				 "html, svg, pgo, autofdo");
 	TRY(api_select(q));
-	TRY(question_merge(q, NULL, 0));
+	TRY(inquiry_merge(q, NULL, 0));
 	return write_export(q, f, out);
 }
 
@@ -282,12 +282,12 @@ void api_export(struct request *r)
 	const struct format *f = format_by_name(name.n ? name : STR("pprof"));
 	struct buf out = BUF_INIT(r->server->options.query_memory);
 	struct fault fault = {0};
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
-	question_init(&q, r, &fault);
+	inquiry_init(&q, r, &fault);
 	error = answer_export(&q, f, &out);
-	question_release(&q);
+	inquiry_release(&q);
 	if (error == ERR_OK)
 		request_reply(r, 200, content_type(f), &out);
 	else

@@ -42,7 +42,7 @@ struct str join_matchers(struct arena *scope, const struct list *matchers)
 	return matchers->n ? *(struct str *)matchers->v : STR("{}");
 }
 
-void question_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t *ret_until)
+void inquiry_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t *ret_until)
 {
 	const int64_t most = INT64_MAX / NS_PER_MS;
 
@@ -53,12 +53,12 @@ void question_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t
 }
 
 /* Common to all: a selector without a type, and what the store says to it. */
-static enum err select_range(struct question *q, struct str selector, int64_t start, int64_t end)
+static enum err select_range(struct inquiry *q, struct str selector, int64_t start, int64_t end)
 {
 	int64_t from, until;
 
-	question_range(start, end, &from, &until);
-	return question_select(q, selector, (struct str){0}, from, until);
+	inquiry_range(start, end, &from, &until);
+	return inquiry_select(q, selector, (struct str){0}, from, until);
 }
 
 static enum err fill_types(const struct text_answer *types, struct arena *scope,
@@ -86,17 +86,17 @@ static enum err call_profile_types(struct request *r, const void *in, void *out,
 {
 	const struct range_request *request = in;
 	struct text_answer types = {0};
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
-	question_init(&q, r, fault);
+	inquiry_init(&q, r, fault);
 	error = select_range(&q, STR("{}"), request->start, request->end);
 	if (error == ERR_OK)
 		error = store_types(r->server->store, r->tenant, &q.selection, &q.ask, &types);
 	if (error == ERR_OK)
 		error = fill_types(&types, scope, out);
 	arena_release(&types.arena);
-	question_release(&q);
+	inquiry_release(&q);
 	return error;
 }
 
@@ -143,10 +143,10 @@ static enum err call_label_names(struct request *r, const void *in, void *out, s
 {
 	const struct label_names_request *request = in;
 	struct text_answer names = {0};
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
-	question_init(&q, r, fault);
+	inquiry_init(&q, r, fault);
 	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
 			     request->end);
 	if (error == ERR_OK)
@@ -157,7 +157,7 @@ static enum err call_label_names(struct request *r, const void *in, void *out, s
 		error = fill_names(&names, scope, out);
 	}
 	arena_release(&names.arena);
-	question_release(&q);
+	inquiry_release(&q);
 	return error;
 }
 
@@ -166,12 +166,12 @@ static enum err call_label_values(struct request *r, const void *in, void *out, 
 {
 	const struct label_values_request *request = in;
 	struct text_answer values = {0};
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
 	if (!request->name.n)
 		return fault_set(fault, ERR_BAD_ARGUMENT, "which label? \"name\" is empty");
-	question_init(&q, r, fault);
+	inquiry_init(&q, r, fault);
 	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
 			     request->end);
 	if (error == ERR_OK)
@@ -180,7 +180,7 @@ static enum err call_label_values(struct request *r, const void *in, void *out, 
 	if (error == ERR_OK)
 		error = fill_names(&values, scope, out);
 	arena_release(&values.arena);
-	question_release(&q);
+	inquiry_release(&q);
 	return error;
 }
 
@@ -201,10 +201,10 @@ static enum err call_series(struct request *r, const void *in, void *out, struct
 {
 	const struct series_request *request = in;
 	struct label_set_answer sets = {0};
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
-	question_init(&q, r, fault);
+	inquiry_init(&q, r, fault);
 	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
 			     request->end);
 	if (error == ERR_OK)
@@ -214,7 +214,7 @@ static enum err call_series(struct request *r, const void *in, void *out, struct
 	if (error == ERR_OK)
 		error = fill_sets(&sets, scope, out);
 	arena_release(&sets.arena);
-	question_release(&q);
+	inquiry_release(&q);
 	return error;
 }
 
@@ -240,10 +240,10 @@ static enum err call_analyze(struct request *r, const void *in, void *out, struc
 	struct analyze_reply *reply = out;
 	struct label_set_answer sets = {0};
 	struct store_stats stats;
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
-	question_init(&q, r, fault);
+	inquiry_init(&q, r, fault);
 	error = select_range(&q, request->query, request->start, request->end);
 	if (error == ERR_OK)
 		error = store_label_sets(r->server->store, r->tenant, &q.selection, NULL, 0, &q.ask,
@@ -271,7 +271,7 @@ static enum err call_analyze(struct request *r, const void *in, void *out, struc
 		}
 	}
 	arena_release(&sets.arena);
-	question_release(&q);
+	inquiry_release(&q);
 	return error;
 }
 

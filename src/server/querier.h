@@ -2,7 +2,7 @@
 #pragma once
 
 #include "server/querier_messages.h"
-#include "server/question.h"
+#include "server/inquiry.h"
 #include "server/rpc_route.h"
 
 /* Room for n items of a repeated field. */
@@ -13,7 +13,7 @@ enum err copy_labels(struct arena *scope, const struct label_pair *labels, size_
 /* All matchers of a request as one selector: Grafana sends a list of one. */
 struct str join_matchers(struct arena *scope, const struct list *matchers);
 /* Milliseconds as asked; both 0 means everything. */
-void question_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t *ret_until);
+void inquiry_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t *ret_until);
 
 /* Flame graphs (querier_graph.c). */
 extern const struct rpc_method method_merge_stacktraces, method_merge_spans, method_diff;

@@ -40,8 +40,8 @@ static bool read_hex(struct str text, uint8_t *out, size_t bytes)
 }
 
 /* Spans of 16 hex digits, traces of 32; not both at once. */
-static enum err select_links(struct question *q, const struct list *spans,
-			     const struct list *traces, struct arena *scope)
+static enum err select_links(struct inquiry *q, const struct list *spans, const struct list *traces,
+			     struct arena *scope)
 {
 	size_t n = spans->n ? spans->n : traces->n;
 	struct link *links;
@@ -70,18 +70,18 @@ static enum err select_links(struct question *q, const struct list *spans,
 	return ERR_OK;
 }
 
-static enum err select_stacks(struct question *q, const struct stacktraces_request *request,
+static enum err select_stacks(struct inquiry *q, const struct stacktraces_request *request,
 			      struct arena *scope)
 {
 	int64_t from, until;
 
-	question_range(request->start, request->end, &from, &until);
-	TRY(question_select(q, request->selector, request->type, from, until));
+	inquiry_range(request->start, request->end, &from, &until);
+	TRY(inquiry_select(q, request->selector, request->type, from, until));
 	return select_links(q, &request->span_ids, &request->trace_ids, scope);
 }
 
 /* Only what is below a path of functions, root first: everything else goes. */
-static enum err apply_call_site(struct question *q, const struct stack_selector *stacks)
+static enum err apply_call_site(struct inquiry *q, const struct stack_selector *stacks)
 {
 	if (!stacks || !stacks->call_site.n)
 		return ERR_OK;
@@ -114,7 +114,7 @@ static enum err fill_levels(const struct flamebearer *f, struct arena *scope, st
 }
 
 /* Without data there is no graph at all: an empty one breaks Grafana. */
-static enum err fill_graph(struct question *q, struct arena *scope, struct flamegraph_message **ret)
+static enum err fill_graph(struct inquiry *q, struct arena *scope, struct flamegraph_message **ret)
 {
 	struct flamebearer f;
 	enum err error;
@@ -132,7 +132,7 @@ static enum err fill_graph(struct question *q, struct arena *scope, struct flame
 	return error;
 }
 
-static enum err fill_tree(struct question *q, struct arena *scope, struct str *ret)
+static enum err fill_tree(struct inquiry *q, struct arena *scope, struct str *ret)
 {
 	struct buf bytes = BUF_INIT(q->ask.max_memory);
 	enum err error = q->built ? flame_tree_bytes(&q->tree, &bytes) : ERR_OK;
@@ -143,7 +143,7 @@ static enum err fill_tree(struct question *q, struct arena *scope, struct str *r
 	return error;
 }
 
-static enum err write_format(struct question *q, enum format_id id, struct buf *out)
+static enum err write_format(struct inquiry *q, enum format_id id, struct buf *out)
 {
 	struct profile *one = &q->profile;
 	struct profile_list list = {.v = &one, .n = 1};
@@ -154,7 +154,7 @@ static enum err write_format(struct question *q, enum format_id id, struct buf *
 	return error;
 }
 
-static enum err fill_pprof(struct question *q, struct arena *scope, struct pprof_message **ret)
+static enum err fill_pprof(struct inquiry *q, struct arena *scope, struct pprof_message **ret)
 {
 	struct buf bytes = BUF_INIT(q->ask.max_memory);
 	enum err error;
@@ -169,7 +169,7 @@ static enum err fill_pprof(struct question *q, struct arena *scope, struct pprof
 	return error;
 }
 
-static enum err fill_dot(struct question *q, struct arena *scope, struct str *ret)
+static enum err fill_dot(struct inquiry *q, struct arena *scope, struct str *ret)
 {
 	struct buf text = BUF_INIT(q->ask.max_memory);
 	enum err error = q->built ? call_graph_dot(&q->tree, CALL_GRAPH_NODES, &text) : ERR_OK;
@@ -180,14 +180,14 @@ static enum err fill_dot(struct question *q, struct arena *scope, struct str *re
 	return error;
 }
 
-static enum err answer(struct question *q, const struct stacktraces_request *request,
+static enum err answer(struct inquiry *q, const struct stacktraces_request *request,
 		       struct arena *scope, struct stacktraces_reply *reply)
 {
-	TRY(question_merge(q, NULL, 0));
+	TRY(inquiry_merge(q, NULL, 0));
 	TRY(apply_call_site(q, request->stacks));
 	if (request->format == FORMAT_GRAPH_PPROF)
 		return fill_pprof(q, scope, &reply->pprof);
-	TRY(question_tree(q, request->max_nodes));
+	TRY(inquiry_tree(q, request->max_nodes));
 	if (request->format == FORMAT_GRAPH_TREE)
 		return fill_tree(q, scope, &reply->tree);
 	if (request->format == FORMAT_GRAPH_DOT)
@@ -198,14 +198,14 @@ static enum err answer(struct question *q, const struct stacktraces_request *req
 static enum err call_stacktraces(struct request *r, const void *in, void *out, struct arena *scope,
 				 struct fault *fault)
 {
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
-	question_init(&q, r, fault);
+	inquiry_init(&q, r, fault);
 	error = select_stacks(&q, in, scope);
 	if (error == ERR_OK)
 		error = answer(&q, in, scope, out);
-	question_release(&q);
+	inquiry_release(&q);
 	return error;
 }
 
@@ -250,32 +250,32 @@ static enum err call_diff(struct request *r, const void *in, void *out, struct a
 			  struct fault *fault)
 {
 	const struct diff_request *request = in;
-	struct question left, right;
+	struct inquiry left, right;
 	struct tree tree = {0};
 	enum err error;
 
 	if (!request->left || !request->right)
 		return fault_set(fault, ERR_BAD_ARGUMENT, "a difference needs left and right");
-	question_init(&left, r, fault);
-	question_init(&right, r, fault);
+	inquiry_init(&left, r, fault);
+	inquiry_init(&right, r, fault);
 	error = select_stacks(&left, request->left, scope);
 	if (error == ERR_OK)
 		error = select_stacks(&right, request->right, scope);
 	if (error == ERR_OK && !str_eq(left.selection.type, right.selection.type))
 		error = fault_set(fault, ERR_BAD_ARGUMENT, "left and right have different types");
 	if (error == ERR_OK)
-		error = question_diff_tree(&left, &right, request->left->max_nodes, &tree);
+		error = inquiry_diff_tree(&left, &right, request->left->max_nodes, &tree);
 	if (error == ERR_OK)
 		error = fill_diff(&tree, scope, out);
 	tree_release(&tree);
-	question_release(&right);
-	question_release(&left);
+	inquiry_release(&right);
+	inquiry_release(&left);
 	return error;
 }
 
 /* ------------------------------------------------------------------ a bare profile */
 
-static enum err write_json(struct question *q, struct buf *out)
+static enum err write_json(struct inquiry *q, struct buf *out)
 {
 	struct buf bytes = BUF_INIT(q->ask.max_memory);
 	enum err error = write_format(q, FORMAT_PPROF, &bytes);
@@ -294,24 +294,24 @@ void handle_merge_profile(struct request *r)
 	struct buf out = BUF_INIT(r->server->options.query_memory);
 	struct fault fault = {0};
 	struct arena scope;
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
 	if (!c)
 		return;
 	arena_init(&scope, r->server->options.query_memory);
-	question_init(&q, r, &fault);
+	inquiry_init(&q, r, &fault);
 	error = message_read(&stacktraces_request_table, c->message, c->json, &scope, &request,
 			     &fault);
 	if (error == ERR_OK)
 		error = select_stacks(&q, &request, &scope);
 	if (error == ERR_OK)
-		error = question_merge(&q, NULL, 0);
+		error = inquiry_merge(&q, NULL, 0);
 	if (error == ERR_OK && c->json)
 		error = write_json(&q, &out);
 	else if (error == ERR_OK)
 		error = write_format(&q, FORMAT_PPROF, &out);
-	question_release(&q);
+	inquiry_release(&q);
 	arena_release(&scope);
 	if (error == ERR_OK)
 		rpc_reply(c, &out);

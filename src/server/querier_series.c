@@ -50,14 +50,14 @@ static enum err fill_series(const struct series_answer *answer, struct arena *sc
 	return ERR_OK;
 }
 
-static enum err select_range(struct question *q, struct str selector, struct str type,
-			     int64_t start, int64_t end)
+static enum err select_range(struct inquiry *q, struct str selector, struct str type, int64_t start,
+			     int64_t end)
 {
 	int64_t from, until;
 
-	question_range(start, end, &from, &until);
-	TRY(question_select(q, selector, type, from, until));
-	return question_need_type(q);
+	inquiry_range(start, end, &from, &until);
+	TRY(inquiry_select(q, selector, type, from, until));
+	return inquiry_need_type(q);
 }
 
 static enum err call_select_series(struct request *r, const void *in, void *out,
@@ -70,7 +70,7 @@ static enum err call_select_series(struct request *r, const void *in, void *out,
 				       .average = request->aggregation == AGGREGATE_AVERAGE,
 				       .limit = (uint32_t)request->limit};
 	struct series_answer answer = {0};
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
 	TRY(check_step(request->step, fault));
@@ -78,7 +78,7 @@ static enum err call_select_series(struct request *r, const void *in, void *out,
 		what.call_site = request->stacks->call_site.v;
 		what.call_site_count = request->stacks->call_site.n;
 	}
-	question_init(&q, r, fault);
+	inquiry_init(&q, r, fault);
 	error = select_range(&q, request->selector, request->type, request->start, request->end);
 	if (error == ERR_OK)
 		error = store_series(r->server->store, r->tenant, &q.selection, &what, &q.ask,
@@ -86,7 +86,7 @@ static enum err call_select_series(struct request *r, const void *in, void *out,
 	if (error == ERR_OK)
 		error = fill_series(&answer, scope, out);
 	arena_release(&answer.arena);
-	question_release(&q);
+	inquiry_release(&q);
 	return error;
 }
 
@@ -170,14 +170,14 @@ static enum err call_heatmap(struct request *r, const void *in, void *out, struc
 {
 	const struct heatmap_request *request = in;
 	struct exemplar_answer points = {0};
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
 	TRY(check_step(request->step, fault));
 	if ((double)(request->end - request->start) / (request->step * 1000) > 11000)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "the range has more than 11000 steps; ask for larger ones");
-	question_init(&q, r, fault);
+	inquiry_init(&q, r, fault);
 	error = select_range(&q, request->selector, request->type, request->start, request->end);
 	if (error == ERR_OK)
 		error = store_exemplars(r->server->store, r->tenant, &q.selection,
@@ -185,7 +185,7 @@ static enum err call_heatmap(struct request *r, const void *in, void *out, struc
 	if (error == ERR_OK)
 		error = fill_heatmap(&points, request, scope, out);
 	arena_release(&points.arena);
-	question_release(&q);
+	inquiry_release(&q);
 	return error;
 }
 

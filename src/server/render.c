@@ -8,7 +8,7 @@
 #include "base/jsonout.h"
 #include "server/call_graph.h"
 #include "server/parameters.h"
-#include "server/question.h"
+#include "server/inquiry.h"
 #include "server/routes.h"
 
 static const int64_t steps_s[] = {15,	 20,	30,	60,	 120,	  300,	 600,
@@ -96,7 +96,7 @@ static void put_timeline(struct jsonout *o, const struct series_points *series, 
 /* ------------------------------------------------------------------ /render */
 
 struct render {
-	struct question question;
+	struct inquiry question;
 	int64_t from_ns, until_ns, max_nodes, step_ns;
 	struct str group_by;
 	bool average, dot;
@@ -125,9 +125,9 @@ static enum err read_render(struct render *p, struct request *r, struct fault *f
 	p->average = str_eq(parameter(r, "aggregation"), STR("avg"));
 	p->dot = str_eq(parameter(r, "format"), STR("dot"));
 	p->step_ns = timeline_step(p->from_ns, p->until_ns);
-	TRY(question_select(&p->question, parameter(r, "query"), (struct str){0}, p->from_ns,
-			    p->until_ns));
-	return question_need_type(&p->question);
+	TRY(inquiry_select(&p->question, parameter(r, "query"), (struct str){0}, p->from_ns,
+			   p->until_ns));
+	return inquiry_need_type(&p->question);
 }
 
 static enum err ask_series(struct render *p, bool grouped, struct series_answer *ret)
@@ -202,15 +202,15 @@ static void handle_render(struct request *r)
 	struct fault fault = {0};
 	enum err error;
 
-	question_init(&p.question, r, &fault);
+	inquiry_init(&p.question, r, &fault);
 	error = read_render(&p, r, &fault);
 	if (error == ERR_OK)
-		error = question_tree(&p.question, p.max_nodes);
+		error = inquiry_tree(&p.question, p.max_nodes);
 	if (error == ERR_OK && p.dot)
 		error = call_graph_dot(&p.question.tree, CALL_GRAPH_NODES, &out);
 	else if (error == ERR_OK)
 		error = render_json(&p, &out);
-	question_release(&p.question);
+	inquiry_release(&p.question);
 	if (error == ERR_OK)
 		request_reply(r, 200, p.dot ? "text/plain; charset=utf-8" : "application/json",
 			      &out);
@@ -221,7 +221,7 @@ static void handle_render(struct request *r)
 
 /* ------------------------------------------------------------------ /render-diff */
 
-static enum err select_side(struct question *q, const char *query, const char *from,
+static enum err select_side(struct inquiry *q, const char *query, const char *from,
 			    const char *until)
 {
 	struct request *r = q->request;
@@ -232,11 +232,11 @@ static enum err select_side(struct question *q, const char *query, const char *f
 	if (!parameter(r, from).n || !parameter(r, until).n)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT, "%s and %s are missing", from, until);
 	TRY(parameter_range(r, from, until, &from_ns, &until_ns, q->fault));
-	TRY(question_select(q, parameter(r, query), (struct str){0}, from_ns, until_ns));
-	return question_need_type(q);
+	TRY(inquiry_select(q, parameter(r, query), (struct str){0}, from_ns, until_ns));
+	return inquiry_need_type(q);
 }
 
-static enum err put_diff(const struct question *left, const struct tree *tree, struct buf *out)
+static enum err put_diff(const struct inquiry *left, const struct tree *tree, struct buf *out)
 {
 	struct jsonout o = jsonout_of(out, false);
 	struct flamebearer f;
@@ -253,7 +253,7 @@ static enum err put_diff(const struct question *left, const struct tree *tree, s
 	return buf_error(out);
 }
 
-static enum err render_diff(struct question *left, struct question *right, struct buf *out)
+static enum err render_diff(struct inquiry *left, struct inquiry *right, struct buf *out)
 {
 	struct tree tree = {0};
 	int64_t max_nodes;
@@ -265,7 +265,7 @@ static enum err render_diff(struct question *left, struct question *right, struc
 		return fault_set(left->fault, ERR_BAD_ARGUMENT,
 				 "leftQuery and rightQuery have different types");
 	TRY(read_max_nodes(left->request, &max_nodes, left->fault));
-	error = question_diff_tree(left, right, max_nodes, &tree);
+	error = inquiry_diff_tree(left, right, max_nodes, &tree);
 	if (error == ERR_OK)
 		error = put_diff(left, &tree, out);
 	tree_release(&tree);
@@ -275,15 +275,15 @@ static enum err render_diff(struct question *left, struct question *right, struc
 static void handle_render_diff(struct request *r)
 {
 	struct buf out = BUF_INIT(r->server->options.query_memory);
-	struct question left, right;
+	struct inquiry left, right;
 	struct fault fault = {0};
 	enum err error;
 
-	question_init(&left, r, &fault);
-	question_init(&right, r, &fault);
+	inquiry_init(&left, r, &fault);
+	inquiry_init(&right, r, &fault);
 	error = render_diff(&left, &right, &out);
-	question_release(&right);
-	question_release(&left);
+	inquiry_release(&right);
+	inquiry_release(&left);
 	if (error == ERR_OK)
 		request_reply_json(r, &out);
 	else
@@ -293,7 +293,7 @@ static void handle_render_diff(struct request *r)
 
 /* ------------------------------------------------------------------ /label-values */
 
-static enum err list_values(struct request *r, struct question *q, struct text_answer *ret)
+static enum err list_values(struct request *r, struct inquiry *q, struct text_answer *ret)
 {
 	struct str label = parameter(r, "label");
 	int64_t from = 0, until = INT64_MAX;
@@ -302,7 +302,7 @@ static enum err list_values(struct request *r, struct question *q, struct text_a
 		return fault_set(q->fault, ERR_BAD_ARGUMENT, "label is missing");
 	if (parameter(r, "from").n)
 		TRY(parameter_range(r, "from", "until", &from, &until, q->fault));
-	TRY(question_select(q, parameter(r, "query"), (struct str){0}, from, until));
+	TRY(inquiry_select(q, parameter(r, "query"), (struct str){0}, from, until));
 	if (str_eq(label, STR("__name__")))
 		return store_types(r->server->store, r->tenant, &q->selection, &q->ask, ret);
 	return store_label_values(r->server->store, r->tenant, label, &q->selection, 0, &q->ask,
@@ -314,10 +314,10 @@ static void handle_label_values(struct request *r)
 	struct buf out = BUF_INIT(r->server->options.query_memory);
 	struct text_answer values = {0};
 	struct fault fault = {0};
-	struct question q;
+	struct inquiry q;
 	enum err error;
 
-	question_init(&q, r, &fault);
+	inquiry_init(&q, r, &fault);
 	error = list_values(r, &q, &values);
 	if (error == ERR_OK) {
 		struct jsonout o = jsonout_of(&out, false);
@@ -331,7 +331,7 @@ static void handle_label_values(struct request *r)
 		request_fail(r, error, &fault);
 	}
 	arena_release(&values.arena);
-	question_release(&q);
+	inquiry_release(&q);
 	buf_release(&out);
 }
 

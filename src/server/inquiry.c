@@ -1,19 +1,19 @@
-#include "server/question.h"
+#include "server/inquiry.h"
 
 #include <stdio.h>
 
 #define DEFAULT_NODES 8192
 #define MAX_NODES     1048576
 
-void question_init(struct question *q, struct request *r, struct fault *fault)
+void inquiry_init(struct inquiry *q, struct request *r, struct fault *fault)
 {
-	*q = (struct question){.request = r, .fault = fault};
+	*q = (struct inquiry){.request = r, .fault = fault};
 	q->ask = (struct ask){.cancelled = &r->x->gone,
 			      .max_memory = r->server->options.query_memory,
 			      .fault = fault};
 }
 
-void question_release(struct question *q)
+void inquiry_release(struct inquiry *q)
 {
 	if (q->built)
 		tree_release(&q->tree);
@@ -52,7 +52,7 @@ static struct str without_delta(struct str id)
 	return count_colons(id) == 5 ? str_n(id.p, str_rfind(id, ':')) : id;
 }
 
-static enum err no_such_type(struct question *q, struct str name)
+static enum err no_such_type(struct inquiry *q, struct str name)
 {
 	char list[300];
 	size_t n = 0;
@@ -68,7 +68,7 @@ static enum err no_such_type(struct question *q, struct str name)
 
 /* The stored type that a short name means: the one of the table of types when it is there, else the
  * first whose sample type has that name. */
-static enum err find_type(struct question *q, struct str name)
+static enum err find_type(struct inquiry *q, struct str name)
 {
 	const struct profile_type *known = type_by_name(name);
 	struct str want = known ? str_of(known->type) : name;
@@ -92,8 +92,8 @@ static enum err find_type(struct question *q, struct str name)
 	return no_such_type(q, name);
 }
 
-enum err question_select(struct question *q, struct str selector, struct str type, int64_t from_ns,
-			 int64_t until_ns)
+enum err inquiry_select(struct inquiry *q, struct str selector, struct str type, int64_t from_ns,
+			int64_t until_ns)
 {
 	if (until_ns <= from_ns)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT,
@@ -113,7 +113,7 @@ enum err question_select(struct question *q, struct str selector, struct str typ
 	return ERR_OK;
 }
 
-enum err question_need_type(struct question *q)
+enum err inquiry_need_type(struct inquiry *q)
 {
 	if (q->selection.type.n)
 		return ERR_OK;
@@ -122,11 +122,11 @@ enum err question_need_type(struct question *q)
 			 "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
 }
 
-enum err question_merge(struct question *q, const struct str *group_by, size_t group_count)
+enum err inquiry_merge(struct inquiry *q, const struct str *group_by, size_t group_count)
 {
 	struct server *s = q->request->server;
 
-	TRY(question_need_type(q));
+	TRY(inquiry_need_type(q));
 	TRY(dict_init(&q->dict, store_seed(s->store)));
 	profile_init(&q->profile, &q->dict);
 	q->merged = true;
@@ -140,7 +140,7 @@ enum err question_merge(struct question *q, const struct str *group_by, size_t g
 		       : profile_add_type(&q->profile, parts.sample_type, parts.sample_unit);
 }
 
-enum err question_tree(struct question *q, int64_t max_nodes)
+enum err inquiry_tree(struct inquiry *q, int64_t max_nodes)
 {
 	struct tree_options options = {.max_nodes = DEFAULT_NODES};
 	struct tree_column column = {&q->profile, 0};
@@ -151,13 +151,13 @@ enum err question_tree(struct question *q, int64_t max_nodes)
 	if (max_nodes)
 		options.max_nodes = max_nodes < 2 ? 2 : (uint32_t)max_nodes;
 	if (!q->merged)
-		TRY(question_merge(q, NULL, 0));
+		TRY(inquiry_merge(q, NULL, 0));
 	TRY(tree_build(&column, 1, &options, &q->tree));
 	q->built = true;
 	return ERR_OK;
 }
 
-enum err question_move(const struct question *q, struct dict *to, struct profile *ret)
+enum err inquiry_move(const struct inquiry *q, struct dict *to, struct profile *ret)
 {
 	struct merge merge;
 	enum err error;
@@ -173,8 +173,8 @@ enum err question_move(const struct question *q, struct dict *to, struct profile
 	return error;
 }
 
-enum err question_diff_tree(struct question *left, struct question *right, int64_t max_nodes,
-			    struct tree *ret)
+enum err inquiry_diff_tree(struct inquiry *left, struct inquiry *right, int64_t max_nodes,
+			   struct tree *ret)
 {
 	struct tree_options options = {.max_nodes = DEFAULT_NODES};
 	struct profile moved;
@@ -182,9 +182,9 @@ enum err question_diff_tree(struct question *left, struct question *right, int64
 
 	if (max_nodes > 1)
 		options.max_nodes = (uint32_t)(max_nodes < MAX_NODES ? max_nodes : MAX_NODES);
-	TRY(question_merge(left, NULL, 0));
-	TRY(question_merge(right, NULL, 0));
-	TRY(question_move(right, &left->dict, &moved));
+	TRY(inquiry_merge(left, NULL, 0));
+	TRY(inquiry_merge(right, NULL, 0));
+	TRY(inquiry_move(right, &left->dict, &moved));
 	struct tree_column columns[2] = {{&left->profile, 0}, {&moved, 0}};
 
 	error = tree_build(columns, 2, &options, ret);
