@@ -56,10 +56,9 @@ static struct loop *choose_loop(struct loop *self, unsigned *ret_total)
 static void refuse(struct loop *l, int fd)
 {
 	static const char full[] =
-		"HTTP/1.1 503 Service Unavailable\r\nServer: vestal\r\n"
-		"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 39\r\n"
-		"Connection: close\r\nRetry-After: 1\r\n\r\n"
-		"the server has too many connections :(\n";
+		"HTTP/1.1 503 Service Unavailable\r\nServer: vestal\r\nRetry-After: 1\r\n"
+		"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 52\r\n"
+		"Connection: close\r\n\r\nthe server has too many connections; try again soon\n";
 
 	counter_add(&l->shared.counters.refused, 1);
 	/* Whoever waits for a handshake cannot read it. */

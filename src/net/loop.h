@@ -109,6 +109,14 @@ void connection_drain(struct connection *c);
 void connection_close(struct connection *c);
 void connection_free(struct connection *c);
 
+/* connection_write.c */
+/* Sends what can be sent. False: the connection is closed or about to be. */
+bool connection_flush(struct connection *c);
+/* When a peer that does not take its replies is given up; SESSION_NEVER. */
+int64_t connection_write_deadline(const struct connection *c);
+/* Forgets what still comes, so that the last reply is not lost to a reset. */
+void connection_linger(struct connection *c);
+
 /* loop.c */
 enum err loop_init(struct loop *l, struct http_server *s) MUST_CHECK;
 void loop_release(struct loop *l);
