@@ -232,6 +232,14 @@ enum err pprof_find_labels(struct pprof_file *f, struct pprof_labels *known, siz
 			   uint32_t *ret) MUST_CHECK;
 void pprof_labels_release(struct pprof_labels *known);
 
+/* The ids of a packed run, which are at most as many as its bytes, with PPROF_IDS_SLACK room
+ * behind them; those above 32 bits become UINT32_MAX. False when the run is cut. */
+#define PPROF_IDS_SLACK 8
+bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids,
+		      uint32_t *ret_n) MUST_CHECK;
+/* Before the first of them; any thread may. */
+void pprof_ids_init(void);
+
 /*
  * The content hash of the stack in a packed run of location ids. False when an id is malformed or
  * unknown, or there are too many: the slow path then says what is wrong.

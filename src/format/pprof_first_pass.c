@@ -137,6 +137,7 @@ enum err pprof_prepare_samples(struct pprof_file *f)
 {
 	size_t n = f->samples.n, types = f->sample_types.n;
 
+	pprof_ids_init();
 	f->frame_budget = (uint64_t)f->bytes.n * FRAMES_PER_BYTE + FRAMES_FREE;
 	if (!n || n > MAX_REMEMBERED || !types || types > PROFILE_MAX_TYPES)
 		return ERR_OK;

@@ -1,0 +1,143 @@
+/*
+ * Packed runs of location ids: most of a file's samples. Numbers of one and two bytes, which
+ * nearly all of them are, are decoded without a branch that depends on them, eight bytes at a time
+ * where the processor can shuffle bytes. Whatever is different goes the general way.
+ */
+#include <pthread.h>
+
+#include "format/pprof.h"
+
+#define BLOCK 64
+
+#ifdef __SSE2__
+#include <tmmintrin.h>
+
+/* How to spread eight bytes over 16-bit numbers, by which of them are not the last of theirs. */
+struct shuffle {
+	uint8_t to[16]; /* which byte; 0x80 = none */
+};
+static struct shuffle shuffles[256];
+static uint8_t counts[256], lengths[256]; /* numbers that end within, and their bytes */
+static bool can_shuffle;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void plan_shuffle(unsigned more)
+{
+	unsigned at = 0, n = 0;
+
+	memset(shuffles[more].to, 0x80, sizeof(shuffles[more].to));
+	for (; at < 8; n++) {
+		unsigned length = 1 + (more >> at & 1);
+
+		/* Cut, or of three bytes. */
+		if (at + length > 8 || more >> (at + length - 1) & 1)
+			break;
+		for (unsigned i = 0; i < length; i++)
+			shuffles[more].to[2 * n + i] = (uint8_t)(at + i);
+		at += length;
+	}
+	counts[more] = (uint8_t)n;
+	lengths[more] = (uint8_t)at;
+}
+
+static void plan_shuffles(void)
+{
+	for (unsigned more = 0; more < 256; more++)
+		plan_shuffle(more);
+	can_shuffle = __builtin_cpu_supports("ssse3");
+}
+
+/* One bit for each of 64 bytes: it is not the last of its number. */
+static inline uint64_t continued(const uint8_t *p)
+{
+	uint64_t mask = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
+
+		mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(bytes) << 16 * i;
+	}
+	return mask;
+}
+
+/* Eight numbers are written, though fewer may count. */
+__attribute__((target("ssse3"))) static inline void spread(const uint8_t *p, unsigned more,
+							   uint32_t *out)
+{
+	__m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)p);
+	__m128i to = _mm_loadu_si128((const __m128i *)(const void *)shuffles[more].to);
+	__m128i pairs = _mm_shuffle_epi8(bytes, to), zero = _mm_setzero_si128();
+	__m128i low = _mm_and_si128(pairs, _mm_set1_epi16(0x7f));
+	__m128i high = _mm_and_si128(_mm_srli_epi16(pairs, 1), _mm_set1_epi16(0x3f80));
+	__m128i ids = _mm_or_si128(low, high);
+
+	_mm_storeu_si128((__m128i *)(void *)out, _mm_unpacklo_epi16(ids, zero));
+	_mm_storeu_si128((__m128i *)(void *)(out + 4), _mm_unpackhi_epi16(ids, zero));
+}
+
+/* Decodes up to 64 bytes, `left` at most, of which `more` tells the ends; returns how many bytes
+ * that were: all of them, or up to a number that reaches beyond. */
+__attribute__((target("ssse3"))) static size_t shuffle_block(const uint8_t *p, uint64_t more,
+							     size_t left, uint32_t **out)
+{
+	size_t at = 0;
+
+	/* What is behind the run looks as if it did not end. */
+	if (left < BLOCK)
+		more |= ~UINT64_C(0) << left;
+	while (at <= BLOCK - 8) {
+		unsigned next = more >> at & 0xff;
+
+		spread(p + at, next, *out);
+		*out += counts[next];
+		if (!lengths[next])
+			break;
+		at += lengths[next];
+	}
+	return at;
+}
+#endif
+
+/* Byte for byte. */
+static bool decode_any(const uint8_t *p, const uint8_t *end, uint32_t *out, uint32_t **ret)
+{
+	uint64_t id;
+
+	while (p < end) {
+		if (!pb_varint(&p, end, &id))
+			return false;
+		*out++ = id < UINT32_MAX ? (uint32_t)id : UINT32_MAX;
+	}
+	*ret = out;
+	return true;
+}
+
+void pprof_ids_init(void)
+{
+#ifdef __SSE2__
+	(void)pthread_once(&once, plan_shuffles);
+#endif
+}
+
+bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids, uint32_t *ret_n)
+{
+	const uint8_t *p = (const uint8_t *)f->bytes.p + run.at, *end = p + run.n;
+	uint32_t *out = ids;
+
+#ifdef __SSE2__
+	const uint8_t *file_end = (const uint8_t *)f->bytes.p + f->bytes.n;
+
+	while (can_shuffle && p < end && file_end - p >= BLOCK) {
+		size_t done = shuffle_block(p, continued(p), (size_t)(end - p), &out);
+
+		p += done;
+		/* A number of three bytes or more: from its beginning the general way. */
+		if (done < BLOCK - 8)
+			break;
+	}
+#endif
+	if (!decode_any(p, end, out, &out))
+		return false;
+	*ret_n = (uint32_t)(out - ids);
+	return true;
+}
