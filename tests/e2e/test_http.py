@@ -20,11 +20,15 @@ ECHO = os.environ.get("HTTP_ECHO", os.path.join(os.path.dirname(VESTAL), "tests/
 class Server:
     """The echo server; ends with the block, and must end well."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, descriptors=None):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
         if not os.path.exists(ECHO):
             raise Skip("http_echo is not built")
         self.process = subprocess.Popen([ECHO, *arguments], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        preexec_fn=limit if descriptors else None)
 
     def __enter__(self):
         self.address = self.process.stdout.readline().decode().strip()
@@ -170,6 +174,24 @@ def ten_thousand_idle_connections_cost_little():
         for one in sockets:
             one.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@test
+def running_out_of_descriptors_is_survived():
+    with Server("127.0.0.1:0", "2", descriptors=40) as server:
+        sockets = [socket.create_connection((server.host, server.port)) for _ in range(80)]
+        for one in sockets[:10]:
+            one.sendall(b"GET /hello HTTP/1.1\r\nHost: h\r\n\r\n")
+        for one in sockets[:10]:
+            assert one.recv(4096).startswith(b"HTTP/1.1 200 ")
+        for one in sockets[:60]:
+            one.close()
+        # Those that waited at the door are let in.
+        for one in sockets[60:]:
+            one.settimeout(30)
+            one.sendall(b"GET /hello HTTP/1.1\r\nHost: h\r\n\r\n")
+            assert one.recv(4096).startswith(b"HTTP/1.1 200 ")
+            one.close()
 
 
 @test
