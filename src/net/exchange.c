@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "net/buf_pool.h"
 
-#define BODY_STEP (1u << 20) /* what a sender's word about its length is worth */
+#define BODY_STEP (256u << 10) /* what a sender's word about its length is worth */
 #define ARENA_MAX (64u << 20)
 #define BLOCK_MAX (1u << 20) /* of reply headers */
 #define COUNT_MAX 256

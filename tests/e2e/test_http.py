@@ -177,6 +177,25 @@ def ten_thousand_idle_connections_cost_little():
 
 
 @test
+def a_thousand_slow_clients_keep_nobody_waiting():
+    beginnings = (b"GET /he", b"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 60000000\r\n\r\nx",
+                  b"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+                  b"GET /hello HTTP/1.1\r\nHost: h\r\nX: ")
+    with Server("127.0.0.1:0", "2") as server:
+        sockets = []
+        for i in range(1000):
+            sockets.append(socket.create_connection((server.host, server.port)))
+            sockets[-1].sendall(beginnings[i % len(beginnings)])
+        for _ in range(5):
+            client = server.client()
+            body = os.urandom(100_000)
+            assert ask(client, "POST", "/echo", body)[:2] == (200, body)
+            client.close()
+        for one in sockets:
+            one.close()
+
+
+@test
 def running_out_of_descriptors_is_survived():
     with Server("127.0.0.1:0", "2", descriptors=40) as server:
         sockets = [socket.create_connection((server.host, server.port)) for _ in range(80)]
