@@ -2,7 +2,8 @@
  * Makes pprof files for the benchmarks, with an encoder of its own (not the one under test).
  *
  *	genprof big OUT SAMPLES FUNCTIONS DEPTH       one large profile, nearly all stacks distinct
- *	genprof service DIR FILES STACKS FUNCTIONS    FILES uploads of one service
+ *	genprof service DIR FILES STACKS FUNCTIONS [SEED]    FILES uploads of one service; with a
+ *	                                             SEED another service, and without a time
  *
  * Stacks are walks through a fixed random call graph, so that they share prefixes the way real
  * ones do. An upload of a service picks about 600 of its STACKS by Zipf's law and numbers
@@ -32,6 +33,7 @@
 #define BRANCH	     14	 /* frames at most by which a stack of a service is new */
 
 static uint64_t state = 0x1234567;
+static int timeless; /* whoever uploads it says when it was */
 
 static uint64_t rnd(void)
 {
@@ -222,7 +224,8 @@ static void put_header(struct out *o)
 	field_int(&one, 5, 5);
 	field_int(&one, 7, 1);
 	field_bytes(o, 3, one.p, one.n);
-	field_int(o, 9, 1762000000000000000);
+	if (!timeless)
+		field_int(o, 9, 1762000000000000000);
 	field_int(o, 10, 15000000000);
 	field_bytes(o, 11, cpu, sizeof(cpu));
 	field_int(o, 12, 10000000);
@@ -390,14 +393,18 @@ int main(int argc, char **argv)
 		if (atoi(argv[5]) > MAX_DEPTH || !functions)
 			die("DEPTH is at most 128, FUNCTIONS at least 1");
 		big(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[5]));
-	} else if (argc == 6 && strcmp(argv[1], "service") == 0) {
+	} else if ((argc == 6 || argc == 7) && strcmp(argv[1], "service") == 0) {
+		if (argc == 7) {
+			state ^= strtoull(argv[6], NULL, 10) * 0x9e3779b97f4a7c15u;
+			timeless = 1;
+		}
 		functions = (unsigned)atoi(argv[5]);
 		if (!functions)
 			die("FUNCTIONS is at least 1");
 		service(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]));
 	} else {
 		die("usage: genprof big OUT SAMPLES FUNCTIONS DEPTH | service DIR FILES STACKS "
-		    "FUNCTIONS");
+		    "FUNCTIONS [SEED]");
 	}
 	return 0;
 }
