@@ -23,6 +23,9 @@ test-long: deps-test all
 bench: all
 	@bench/run
 
+bench-server: all
+	@bench/server
+
 fuzz: deps-test
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(TARGETS)
 
@@ -47,5 +50,5 @@ deps-test:
 clean:
 	rm -rf build build-* web/dist
 
-.PHONY: all build/vestal run test test-long bench fuzz install format check-format web deps \
+.PHONY: all build/vestal run test test-long bench bench-server fuzz install format check-format web deps \
 	deps-run deps-test clean
