@@ -51,6 +51,24 @@ static struct str parameter(struct str header, struct str name)
 	return (struct str){NULL, 0};
 }
 
+/* Where the mark is, or s.n. In packed bytes its CR is rare, and a byte is looked for four times as
+ * fast as a text. */
+static size_t find_mark(struct str s, struct str mark)
+{
+	size_t at = 0;
+
+	while (s.n - at >= mark.n) {
+		const char *hit = memchr(s.p + at, mark.p[0], s.n - at - mark.n + 1);
+
+		if (!hit)
+			break;
+		if (memcmp(hit, mark.p, mark.n) == 0)
+			return (size_t)(hit - s.p);
+		at = (size_t)(hit - s.p) + 1;
+	}
+	return s.n;
+}
+
 enum err multipart_init(struct multipart *m, struct str content_type, struct str body,
 			struct fault *fault)
 {
@@ -68,7 +86,7 @@ enum err multipart_init(struct multipart *m, struct str content_type, struct str
 	if (str_starts(body, str_skip(m->mark, 2)))
 		m->rest = str_skip(body, m->mark.n - 2);
 	else
-		m->rest = str_skip(body, str_search(body, m->mark) + m->mark.n);
+		m->rest = str_skip(body, find_mark(body, m->mark) + m->mark.n);
 	if (!m->rest.n)
 		return fault_set(fault, ERR_CORRUPT, "the boundary is not in the body");
 	return ERR_OK;
@@ -129,7 +147,7 @@ bool multipart_next(struct multipart *m, struct multipart_part *ret)
 		m->failed = false;
 		return true;
 	}
-	end = str_search(m->rest, m->mark);
+	end = find_mark(m->rest, m->mark);
 	if (end == m->rest.n)
 		return false;
 	ret->body = str_n(m->rest.p, end);
