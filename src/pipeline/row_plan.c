@@ -30,7 +30,9 @@ void row_plans_release(struct row_plans *p)
 	vec_release(&p->groups);
 	map_release(&p->group_index);
 	vec_release(&p->pairs);
+	vec_release(&p->ids);
 	vec_release(&p->kept);
+	vec_release(&p->found);
 	buf_release(&p->text);
 }
 
@@ -84,41 +86,20 @@ static bool parse_id(struct str text, uint8_t *out, size_t n)
 	return true;
 }
 
-/* What the labels of one set say, before it is looked up. */
+/* What the labels of one set say of its link; labels of the series are in `found`. */
 struct findings {
 	struct link link;
 	bool linked;
-	size_t first_pair; /* in pairs: those found are behind it */
 };
 
-static enum err add_pair(struct row_plans *p, struct findings *f, struct str name, struct str value)
+/* A label of the series, unless the series has one of that name. */
+static enum err series_label(struct row_plans *p, uint32_t id, bool service)
 {
-	struct label_pair pair = {name, value};
+	struct str name = dict_str(p->d, p->d->labels.v[id].key);
 
-	if (!value.n || str_starts(name, STR("__")))
+	if (!service && series_labels_get(p->rules.series, name).p)
 		return ERR_OK;
-	if (series_labels_get(p->rules.series, name).p && !str_eq(name, STR("service_name")) &&
-	    !str_eq(name, STR("service.name")))
-		return ERR_OK;
-	for (size_t i = f->first_pair; i < p->pairs.n; i++)
-		if (str_eq(p->pairs.v[i].name, name))
-			return ERR_OK;
-	/* The dictionary's strings move when it grows. */
-	pair.name.p = arena_copy(p->arena, name);
-	pair.value.p = arena_copy(p->arena, value);
-	if (!pair.name.p || !pair.value.p)
-		return ERR_NO_MEMORY;
-	return vec_push(&p->pairs, pair);
-}
-
-static enum err series_label(struct row_plans *p, struct findings *f, const struct label *l,
-			     bool service)
-{
-	buf_clear(&p->text);
-	label_value(p->d, l, &p->text);
-	TRY(buf_error(&p->text));
-	TRY(add_pair(p, f, dict_str(p->d, l->key), buf_view(&p->text)));
-	return service ? add_pair(p, f, STR("service_name"), buf_view(&p->text)) : ERR_OK;
+	return vec_push(&p->found, id);
 }
 
 static enum err take_label(struct row_plans *p, struct findings *f, uint32_t id);
@@ -173,7 +154,7 @@ static enum err take_label(struct row_plans *p, struct findings *f, uint32_t id)
 		return ERR_OK;
 	case ROLE_SERIES:
 	case ROLE_SERVICE:
-		return series_label(p, f, &l, role == ROLE_SERVICE);
+		return series_label(p, id, role == ROLE_SERVICE);
 	case ROLE_CONTEXT:
 		return l.type == LABEL_INT ? context_labels(p, f, l.value) : ERR_OK;
 	case ROLE_SPAN_NAME:
@@ -184,65 +165,84 @@ static enum err take_label(struct row_plans *p, struct findings *f, uint32_t id)
 	return vec_push(&p->kept, id);
 }
 
-static bool same_pairs(const struct row_plans *p, const struct row_group *g, size_t first)
+static enum err add_pair(struct row_plans *p, struct str name, struct str value)
 {
-	if (g->n != p->pairs.n - first)
-		return false;
-	for (uint32_t i = 0; i < g->n; i++)
-		if (!str_eq(p->pairs.v[g->at + i].name, p->pairs.v[first + i].name) ||
-		    !str_eq(p->pairs.v[g->at + i].value, p->pairs.v[first + i].value))
-			return false;
-	return true;
+	struct label_pair pair = {name, value};
+
+	pair.name.p = arena_copy(p->arena, name);
+	pair.value.p = arena_copy(p->arena, value);
+	if (!pair.name.p || !pair.value.p)
+		return ERR_NO_MEMORY;
+	return vec_push(&p->pairs, pair);
 }
 
-/* The group of the pairs from `first` on, which are then taken away unless they are its own. */
-static enum err find_group(struct row_plans *p, size_t first, uint32_t *ret)
+/* The text of the labels that were found. */
+static enum err make_pairs(struct row_plans *p, struct row_group *g)
 {
-	struct row_group g = {
-		.hash = p->d->seed, .at = (uint32_t)first, .n = (uint32_t)(p->pairs.n - first)};
+	g->at = (uint32_t)p->pairs.n;
+	for (uint32_t i = 0; i < g->id_n; i++) {
+		const struct label *l = &p->d->labels.v[p->ids.v[g->id_at + i]];
 
-	*ret = 0;
-	if (!g.n)
-		return ERR_OK;
-	for (size_t i = first; i < p->pairs.n; i++)
-		g.hash = hash_str(p->pairs.v[i].value, hash_str(p->pairs.v[i].name, g.hash));
-	MAP_PROBE(&p->group_index, g.hash, id)
+		buf_clear(&p->text);
+		label_value(p->d, l, &p->text);
+		TRY(buf_error(&p->text));
+		if (role_of(p, l->key) == ROLE_SERVICE)
+			TRY(add_pair(p, STR("service_name"), buf_view(&p->text)));
+		TRY(add_pair(p, dict_str(p->d, l->key), buf_view(&p->text)));
+	}
+	g->n = (uint32_t)p->pairs.n - g->at;
+	return ERR_OK;
+}
+
+/* The group of the labels that were found; equal labels have equal ids. False in `*ret_room` when
+ * it would be one too many. */
+static enum err find_group(struct row_plans *p, uint32_t *ret, bool *ret_room)
+{
+	size_t bytes = p->found.n * sizeof(*p->found.v);
+	uint64_t hash = hash_bytes(p->found.v, bytes, p->d->seed);
+	struct row_group g = {.id_at = (uint32_t)p->ids.n, .id_n = (uint32_t)p->found.n};
+
+	*ret_room = true;
+	MAP_PROBE(&p->group_index, hash, id)
 	{
-		if (!same_pairs(p, &p->groups.v[id], first))
+		const struct row_group *known = &p->groups.v[id];
+
+		if (known->id_n != g.id_n ||
+		    memcmp(p->ids.v + known->id_at, p->found.v, bytes) != 0)
 			continue;
-		p->pairs.n = first;
 		*ret = id;
 		return ERR_OK;
 	}
-	TRY(map_put(&p->group_index, g.hash, (uint32_t)p->groups.n));
-	TRY(vec_push(&p->groups, g));
-	*ret = (uint32_t)p->groups.n - 1;
-	return ERR_OK;
+	*ret_room = p->groups.n < ROW_GROUPS_MAX;
+	if (!*ret_room)
+		return ERR_OK;
+	TRY(vec_append(&p->ids, p->found.v, p->found.n));
+	TRY(make_pairs(p, &g));
+	TRY(map_put(&p->group_index, hash, (uint32_t)p->groups.n));
+	*ret = (uint32_t)p->groups.n;
+	return vec_push(&p->groups, g);
 }
 
 static enum err make_plan(struct row_plans *p, struct row_plan *plan)
 {
-	struct findings f = {.first_pair = p->pairs.n};
+	struct findings f = {0};
 	const uint32_t *items;
+	bool room = true;
 	uint32_t n;
 
-	p->kept.n = 0;
+	p->kept.n = p->found.n = 0;
 	items = label_set_items(p->d, plan->set, &n);
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		TRY(take_label(p, &f, items[i]));
-		/* New labels may have moved the table. */
-		items = label_set_items(p->d, plan->set, &n);
-	}
-	plan->labels = plan->set;
-	if (p->pairs.n > f.first_pair && p->groups.n >= ROW_GROUPS_MAX) {
+	if (p->found.n)
+		TRY(find_group(p, &plan->group, &room));
+	if (!room) {
 		notes_add(p->notes,
-			  "a profile belongs to more than %d series: the rest of its "
-			  "labels stay with its samples",
+			  "a profile belongs to more than %d series: the rest of its labels stay "
+			  "with its samples",
 			  ROW_GROUPS_MAX);
-		p->pairs.n = f.first_pair;
-		return ERR_OK;
+		TRY(vec_append(&p->kept, p->found.v, p->found.n));
 	}
-	TRY(find_group(p, f.first_pair, &plan->group));
 	if (f.linked)
 		TRY(dict_link(p->d, &f.link, &plan->link));
 	return dict_label_set(p->d, p->kept.v, (uint32_t)p->kept.n, &plan->labels);

@@ -27,10 +27,11 @@ struct row_plan {
 	uint32_t set, labels, link, group;
 };
 
-/* Labels of the series that only these rows have: pairs[at … at + n). Group 0 has none. */
+/* Labels of the series that only these rows have: pairs[at … at + n), which stand for the labels of
+ * rows ids[id_at … id_at + id_n). Group 0 has none. */
 struct row_group {
-	uint64_t hash;
 	uint32_t at, n;
+	uint32_t id_at, id_n;
 	size_t rows;
 };
 
@@ -43,8 +44,9 @@ struct row_plans {
 	struct map index;
 	VEC(struct row_group) groups;
 	struct map group_index;
-	VEC(struct label_pair) pairs;
-	VEC(uint32_t) kept; /* scratch */
+	VEC(struct label_pair) pairs; /* text in the arena */
+	VEC(uint32_t) ids;	      /* label ids of the groups */
+	VEC(uint32_t) kept, found;    /* scratch: of the row, of its series */
 	struct buf text;
 	bool merge; /* a label was dropped: rows may be equal now */
 	uint32_t role_n;
