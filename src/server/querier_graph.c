@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/call_graph.h"
-#include "server/call_site.h"
+#include "server/keep_path.h"
 #include "server/pprof_json.h"
 #include "server/querier.h"
 

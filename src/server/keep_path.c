@@ -1,4 +1,4 @@
-#include "server/call_site.h"
+#include "server/keep_path.h"
 
 #include "base/buf.h"
 
