@@ -254,7 +254,7 @@ static double merge_ms(struct bench *b, unsigned mode)
 static size_t dictionary_bytes(struct bench *b, int level, double *ret_load_ms)
 {
 	struct buf out = BUF_INIT(MAX_BYTES);
-	struct partition *again;
+	struct partition *again = NULL;
 	size_t n;
 	double start;
 

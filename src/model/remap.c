@@ -260,7 +260,8 @@ enum err remap_stack(struct remap *r, uint32_t id, uint32_t *ret)
 		r->scratch.n = 0;
 		TRY(vec_reserve(&r->scratch, n));
 		for (uint32_t i = 0; i < n; i++)
-			TRY(remap_frame(r, frames[i], &r->scratch.v[i]));
+			if (!memo_get(&r->frames, r->epoch, frames[i], &r->scratch.v[i]))
+				TRY(remap_frame(r, frames[i], &r->scratch.v[i]));
 		TRY(dict_stack(r->dst, r->scratch.v, n, ret));
 	}
 	return memo_set(&r->stacks, r->epoch, r->src->stacks.entries.n, id, *ret);

@@ -157,7 +157,17 @@ static enum err add_to_total(struct question *q, struct bucket *b, uint32_t stac
 /* The partition's sums into those of the answer; its dictionary is locked. */
 static enum err carry_over(struct merging *m)
 {
-	TRY(remap_begin(&m->remap, &m->q.partition->dict, m->dst->dict));
+	struct dict *dst = m->dst->dict;
+	const struct dict *src = &m->q.partition->dict;
+
+	TRY(remap_begin(&m->remap, src, dst));
+	/* Most of what the first partition has comes over: room for it at once. */
+	if (dst->stacks.entries.n < src->stacks.entries.n && m->buckets.n) {
+		TRY(map_reserve(&dst->stacks.index, (uint32_t)src->stacks.entries.n));
+		TRY(map_reserve(&dst->frames.index, (uint32_t)src->frames.n));
+		TRY(map_reserve(&dst->functions.index, (uint32_t)src->functions.n));
+		TRY(map_reserve(&dst->strings.index, (uint32_t)src->strings.n));
+	}
 	for (size_t b = 0; b < m->buckets.n; b++) {
 		struct bucket *bucket = &m->buckets.v[b];
 

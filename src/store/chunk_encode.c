@@ -224,6 +224,12 @@ static void plan_column(struct plan *p, int64_t *v, struct chunk_column *column)
 	p->sources[p->source_count++] = v;
 }
 
+static uint64_t first_value(const struct plan *p, const struct chunk_rows *rows,
+			    const struct chunk_scratch *s, uint32_t type)
+{
+	return p->n ? magnitude(s->values.v[type * rows->n]) : 0;
+}
+
 /* Counts before amounts: the columns with the smallest numbers are most likely what the others are
  * multiples of, and fit into tokens best. */
 static void plan_columns(struct plan *p, const struct chunk_rows *rows, struct chunk_scratch *s)
@@ -231,13 +237,11 @@ static void plan_columns(struct plan *p, const struct chunk_rows *rows, struct c
 	uint32_t order[PROFILE_MAX_TYPES];
 
 	for (uint32_t t = 0; t < rows->type_count; t++) {
-		uint64_t first = p->n ? magnitude(s->values.v[t * rows->n]) : 0;
+		uint64_t first = first_value(p, rows, s, t);
 		uint32_t at = t;
 
-		while (at && magnitude(s->values.v[order[at - 1] * rows->n]) > first) {
+		for (; at && first_value(p, rows, s, order[at - 1]) > first; at--)
 			order[at] = order[at - 1];
-			at--;
-		}
 		order[at] = t;
 	}
 	for (uint32_t i = 0; i < rows->type_count; i++) {

@@ -8,9 +8,10 @@
  *	        size of the packed body or 0 when it is plain
  *	   body table by table, column by column; ids as differences to the entry before
  *
- * Stacks are written from the root: how many frames are those of the stack before, how many follow,
- * and these. A frame that followed the same caller recently is a number below RECENT, because a
- * call tree repeats itself; any other is its id + RECENT.
+ * Stacks are written from the root: how far back the stack with the most frames in common is (0 =
+ * none), how many these are, how many follow, and those. A frame that followed the same caller
+ *recently is a number below RECENT, because a call tree repeats itself; any other is its id +
+ *RECENT.
  */
 #include "store/callees.h"
 #include "store/packing.h"
@@ -115,15 +116,54 @@ static uint32_t common_frames(const uint32_t *a, uint32_t n, const uint32_t *b, 
 	return same;
 }
 
-static void write_stack(const struct dict *d, uint32_t stack, struct callees *callees,
-			struct buf *out)
-{
-	uint32_t n, m, caller = 0;
-	const uint32_t *frames = stack_frames(d, stack, &n);
-	const uint32_t *before = stack_frames(d, stack - 1, &m);
-	uint32_t same = common_frames(frames, n, before, m);
+/* Finds the stack that begins with the same frames, by a hash of every beginning. */
+struct beginnings {
+	struct map map;
+};
 
-	put_varint(out, same);
+static void beginnings_release(struct beginnings *b)
+{
+	map_release(&b->map);
+}
+
+/* The stack of this delta with the longest beginning in common, or MAP_NONE; then it knows this
+ * one's too. */
+static enum err beginnings_find(struct beginnings *b, const uint32_t *frames, uint32_t n,
+				uint32_t stack, uint32_t *ret)
+{
+	uint64_t hash = 0;
+	uint32_t known = 0, found;
+
+	*ret = MAP_NONE;
+	for (; known < n; known++) {
+		uint64_t longer = hash_mix(hash, frames[n - 1 - known]);
+
+		found = map_get(&b->map, longer);
+		if (found == MAP_NONE)
+			break;
+		*ret = found;
+		hash = longer;
+	}
+	for (; known < n; known++) {
+		hash = hash_mix(hash, frames[n - 1 - known]);
+		TRY(map_put(&b->map, hash, stack));
+	}
+	return ERR_OK;
+}
+
+static enum err write_stack(const struct dict *d, uint32_t stack, struct beginnings *beginnings,
+			    struct callees *callees, struct buf *out)
+{
+	uint32_t n, m, like, caller = 0, same = 0;
+	const uint32_t *frames = stack_frames(d, stack, &n), *other;
+
+	TRY(beginnings_find(beginnings, frames, n, stack, &like));
+	put_varint(out, like == MAP_NONE ? 0 : stack - like);
+	if (like != MAP_NONE) {
+		other = stack_frames(d, like, &m);
+		same = common_frames(frames, n, other, m);
+		put_varint(out, same);
+	}
 	put_varint(out, n - same);
 	if (same)
 		caller = frames[n - same];
@@ -134,17 +174,19 @@ static void write_stack(const struct dict *d, uint32_t stack, struct callees *ca
 		callees_note(callees, caller, frame);
 		caller = frame;
 	}
+	return ERR_OK;
 }
 
 static enum err write_stacks(const struct dict *d, uint32_t from, struct buf *out)
 {
 	CLEANUP(callees_release) struct callees callees = {0};
+	CLEANUP(beginnings_release) struct beginnings beginnings = {0};
 
 	if (from == d->stacks.entries.n)
 		return ERR_OK;
 	TRY(callees_init(&callees, d->frames.n, d->stacks.entries.n - from));
 	for (size_t stack = from; stack < d->stacks.entries.n; stack++)
-		write_stack(d, (uint32_t)stack, &callees, out);
+		TRY(write_stack(d, (uint32_t)stack, &beginnings, &callees, out));
 	return ERR_OK;
 }
 

@@ -191,58 +191,75 @@ static enum err load_label_sets(struct loading *l)
 	return ERR_OK;
 }
 
-/* Stacks are rebuilt in a buffer that fills from its end, the root being last. */
 struct stack_buffer {
-	uint32_t *v;
-	uint32_t n; /* frames of the stack before: v[MAX_LENGTH - n] … */
+	VEC(uint32_t) frames;
+	struct callees callees;
 };
 
-static enum err load_stack(struct loading *l, struct stack_buffer *b, struct callees *callees,
-			   uint32_t stack)
+static void stack_buffer_release(struct stack_buffer *b)
 {
-	uint32_t same = (uint32_t)get_bounded(&l->c, b->n), id;
-	uint32_t fresh = (uint32_t)get_bounded(&l->c, MAX_LENGTH - same);
-	uint32_t *at = b->v + MAX_LENGTH - same, caller = same ? *at : 0;
+	vec_release(&b->frames);
+	callees_release(&b->callees);
+}
 
-	if (!within(l, fresh))
+/* The frames it shares with an earlier stack, which are those towards the root. */
+static enum err load_beginning(struct loading *l, uint32_t stack, const uint32_t **ret,
+			       uint32_t *ret_n)
+{
+	uint64_t back = get_bounded(&l->c, stack);
+	uint32_t n;
+
+	*ret_n = 0;
+	*ret = NULL;
+	if (!back)
+		return ERR_OK;
+	*ret = stack_frames(l->d, stack - (uint32_t)back, &n);
+	*ret_n = (uint32_t)get_bounded(&l->c, n);
+	*ret += n - *ret_n;
+	return l->c.bad || !n ? ERR_CORRUPT : ERR_OK;
+}
+
+static enum err load_stack(struct loading *l, struct stack_buffer *b, uint32_t stack)
+{
+	uint32_t same, fresh, caller = 0, id, *frames;
+	const uint32_t *beginning;
+
+	TRY(load_beginning(l, stack, &beginning, &same));
+	fresh = (uint32_t)get_bounded(&l->c, MAX_LENGTH);
+	if (!within(l, fresh) || same + fresh > MAX_LENGTH)
 		return ERR_CORRUPT;
-	for (uint32_t i = 0; i < fresh; i++) {
-		uint64_t frame = callees_frame(callees, caller, get_varint(&l->c));
+	b->frames.n = 0;
+	TRY(vec_reserve(&b->frames, (size_t)same + fresh + 1));
+	frames = b->frames.v;
+	if (same) {
+		memcpy(frames + fresh, beginning, same * sizeof(*frames));
+		caller = frames[fresh];
+	}
+	for (uint32_t i = fresh; i-- > 0;) {
+		uint64_t frame = callees_frame(&b->callees, caller, get_varint(&l->c));
 
 		if (frame >= l->d->frames.n)
 			return ERR_CORRUPT;
-		callees_note(callees, caller, (uint32_t)frame);
+		callees_note(&b->callees, caller, (uint32_t)frame);
 		caller = (uint32_t)frame;
-		*--at = caller;
+		frames[i] = caller;
 	}
 	if (l->c.bad)
 		return ERR_CORRUPT;
-	b->n = same + fresh;
-	TRY(dict_stack(l->d, at, b->n, &id));
+	TRY(dict_stack(l->d, frames, same + fresh, &id));
 	return expect(id, stack);
 }
 
 static enum err load_stacks(struct loading *l)
 {
-	CLEANUP(callees_release) struct callees callees = {0};
-	struct stack_buffer b = {0};
-	uint32_t count = l->to.stacks - l->from.stacks, n;
-	const uint32_t *before;
+	CLEANUP(stack_buffer_release) struct stack_buffer b = {0};
+	uint32_t count = l->to.stacks - l->from.stacks;
 
 	if (!count)
 		return ERR_OK;
-	b.v = arena_alloc(&l->arena, MAX_LENGTH * sizeof(*b.v));
-	if (!b.v)
-		return ERR_NO_MEMORY;
-	before = stack_frames(l->d, l->from.stacks - 1, &n);
-	if (n > MAX_LENGTH)
-		return ERR_CORRUPT;
-	if (n)
-		memcpy(b.v + MAX_LENGTH - n, before, n * sizeof(*before));
-	b.n = n;
-	TRY(callees_init(&callees, l->d->frames.n, count));
+	TRY(callees_init(&b.callees, l->d->frames.n, count));
 	for (uint32_t i = 0; i < count; i++)
-		TRY(load_stack(l, &b, &callees, l->from.stacks + i));
+		TRY(load_stack(l, &b, l->from.stacks + i));
 	return ERR_OK;
 }
 
@@ -317,6 +334,21 @@ static bool marks_grow(const struct partition_mark *a, const struct partition_ma
 	       a->types <= b->types && a->pairs <= b->pairs && a->stacks && a->strings;
 }
 
+/* Tables that grow step by step would be hashed again and again. What the delta claims to hold is
+ * believed as far as it has bytes. */
+static enum err reserve_tables(struct loading *l)
+{
+	uint64_t most = (uint64_t)(l->c.end - l->c.p);
+
+	if (most < l->to.strings - l->from.strings || most < l->to.functions - l->from.functions ||
+	    most < l->to.frames - l->from.frames || most < l->to.stacks - l->from.stacks)
+		return ERR_CORRUPT;
+	TRY(map_reserve(&l->d->strings.index, l->to.strings));
+	TRY(map_reserve(&l->d->functions.index, l->to.functions));
+	TRY(map_reserve(&l->d->frames.index, l->to.frames));
+	return map_reserve(&l->d->stacks.index, l->to.stacks);
+}
+
 static enum err load_body(struct loading *l)
 {
 	size_t plain = get_bounded(&l->c, MAX_BODY), packed = get_bounded(&l->c, MAX_BODY);
@@ -333,6 +365,7 @@ static enum err load_body(struct loading *l)
 		body = str_n(bytes, plain);
 	}
 	l->c = cursor_of(body);
+	TRY(reserve_tables(l));
 	TRY(load_strings(l));
 	TRY(load_functions(l));
 	TRY(load_mappings(l));

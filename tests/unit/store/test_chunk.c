@@ -152,6 +152,20 @@ TEST(sums_stay_at_the_end_of_int64)
 	CHECK_INT(sums[2], INT64_MAX);
 }
 
+TEST(a_profile_without_rows_is_a_chunk_too)
+{
+	OPENED(o);
+	struct made_rows m;
+	uint64_t state = 9;
+
+	made_rows_fill(&m, &state, 0, STACKS);
+	m.rows.n = 0;
+	CHECK_OK(encode_and_open(&o, &m.rows));
+	CHECK_INT(o.view.head.rows, 0);
+	CHECK_INT(o.view.head.column_count, MAKER_TYPES);
+	CHECK(sums_agree(&m, &o.view));
+}
+
 TEST(a_stack_outside_the_table_is_refused)
 {
 	OPENED(o);
