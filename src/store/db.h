@@ -72,6 +72,8 @@ struct str db_column(sqlite3_stmt *q, int column);
 
 /* `write` takes the write lock at once, so that a transaction cannot fail half way for the lock. */
 enum err db_begin(struct db *db, bool write, struct fault *fault) MUST_CHECK;
+/* A transaction that reads the file as it is at this moment, whatever others write. */
+enum err db_begin_snapshot(struct db *db, struct fault *fault) MUST_CHECK;
 enum err db_commit(struct db *db, struct fault *fault) MUST_CHECK;
 /* Undoes; harmless outside a transaction. */
 void db_rollback(struct db *db);

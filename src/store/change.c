@@ -1,0 +1,175 @@
+/* One transaction on a day's file, and what it means for the tables in memory. */
+#include "store/embedded.h"
+
+#define KEY_TRIES 4096
+
+enum err change_begin(struct change *c, struct day *d, struct fault *fault)
+{
+	enum err error;
+
+	*c = (struct change){.day = d, .bytes = BUF_INIT(SIZE_MAX)};
+	TRY(day_writer(d, &c->writer, fault));
+	error = db_begin(c->writer, true, fault);
+	if (error != ERR_OK)
+		mutex_unlock(&d->write);
+	return error;
+}
+
+enum err change_touch(struct change *c, struct day_service *ds)
+{
+	if (ds->touched)
+		return ERR_OK;
+	TRY(vec_push(&c->touched, ds));
+	ds->touched = true;
+	ds->new_id = atomic_load(&ds->id);
+	ds->delta_of = NULL;
+	return ERR_OK;
+}
+
+/* The tables in memory now say what the file says. Nothing here can fail. */
+static void publish(struct change *c)
+{
+	struct embedded *e = c->day->engine;
+
+	mutex_lock(&e->lock);
+	vec_for_each (s, &c->touched) {
+		struct day_service *ds = *s;
+
+		atomic_store(&ds->id, ds->new_id);
+		if (ds->delta_of) {
+			ds->delta_of->persisted = ds->delta_end;
+			atomic_store(&ds->series, ds->delta_end.series);
+		}
+	}
+	vec_for_each (chunk, &c->inserted.v)
+		chunk->service->fresh.v[chunk->service->fresh.n++] = chunk->chunk;
+	mutex_unlock(&e->lock);
+	atomic_store(&c->day->settled, false);
+	atomic_fetch_add(&e->commits, 1);
+}
+
+enum err change_end(struct change *c, enum err error, struct fault *fault)
+{
+	if (error == ERR_OK)
+		error = db_commit(c->writer, fault);
+	return change_finish(c, error);
+}
+
+enum err change_finish(struct change *c, enum err error)
+{
+	if (error == ERR_OK)
+		publish(c);
+	else
+		db_rollback(c->writer);
+	if (error != ERR_OK)
+		atomic_store(&c->day->spans_counted, false);
+	vec_for_each (s, &c->touched) {
+		(*s)->touched = false;
+		(*s)->coming = 0;
+		(*s)->delta_of = NULL;
+		if (error != ERR_OK)
+			(*s)->next_delta = 0;
+	}
+	mutex_unlock(&c->day->write);
+	vec_release(&c->touched);
+	vec_release(&c->inserted.v);
+	chunk_scratch_release(&c->scratch);
+	buf_release(&c->bytes);
+	return error;
+}
+
+enum err change_service(struct change *c, struct day_service *ds, struct fault *fault)
+{
+	sqlite3_stmt *q;
+
+	TRY(change_touch(c, ds));
+	if (ds->new_id)
+		return ERR_OK;
+	TRY(db_statement(c->writer, SERVICE_ADD, &q, fault));
+	db_bind(q, 1, str_of(ds->name));
+	TRY(db_run(c->writer, q, fault));
+	ds->new_id = (uint32_t)sqlite3_last_insert_rowid(c->writer->handle);
+	ds->next_delta = 1;
+	return ERR_OK;
+}
+
+/* Room for the key before the commit, so that nothing can fail after it. */
+static enum err make_room(struct change *c, struct day_service *ds)
+{
+	enum err error;
+
+	TRY(vec_reserve(&c->inserted.v, 1));
+	mutex_lock(&c->day->engine->lock);
+	error = vec_reserve(&ds->fresh, ds->coming + 1);
+	mutex_unlock(&c->day->engine->lock);
+	return error;
+}
+
+enum err change_chunk(struct change *c, struct day_service *ds, int64_t time_ns, uint32_t rows,
+		      struct str bytes, struct fault *fault)
+{
+	enum err error = ERR_EXISTS;
+	sqlite3_stmt *q;
+	int64_t key = 0;
+
+	TRY(change_service(c, ds, fault));
+	TRY(make_room(c, ds));
+	for (int i = 0; i < KEY_TRIES && error == ERR_EXISTS; i++) {
+		key = row_key(time_ns, c->day->sequence++);
+		TRY(db_query_with(c->writer, CHUNK_ADD, &q, fault, key, ds->new_id, rows));
+		db_bind(q, 4, bytes);
+		error = db_run(c->writer, q, fault);
+	}
+	TRY(error);
+	ds->coming++;
+	c->inserted.v.v[c->inserted.v.n++] = (struct inserted_chunk){ds, {key, rows}};
+	return ERR_OK;
+}
+
+static enum err find_next_delta(struct change *c, struct day_service *ds, struct fault *fault)
+{
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_query_with(c->writer, DICTIONARY_LAST, &q, fault, dictionary_key(ds->new_id, 0),
+			  dictionary_key(ds->new_id, UINT32_MAX)));
+	error = db_step(c->writer, q, &row, fault);
+	if (error == ERR_OK)
+		ds->next_delta = (uint32_t)sqlite3_column_int64(q, 0) + 1;
+	db_reset(q);
+	return error;
+}
+
+enum err change_delta(struct change *c, struct day_service *ds, struct partition *p, bool again,
+		      struct fault *fault)
+{
+	struct partition_mark from, to;
+	sqlite3_stmt *q;
+	enum err error = ERR_OK;
+
+	TRY(change_service(c, ds, fault));
+	if (ds->delta_of && !again)
+		return ERR_OK;
+	from = ds->delta_of ? ds->delta_end : p->persisted;
+	buf_clear(&c->bytes);
+	mutex_lock(&p->lock);
+	to = partition_mark(p);
+	if (!partition_mark_equal(&from, &to))
+		error = partition_delta_encode(p, &from, 0, &c->bytes);
+	mutex_unlock(&p->lock);
+	if (error != ERR_OK || partition_mark_equal(&from, &to))
+		return error;
+	if (!ds->next_delta)
+		TRY(find_next_delta(c, ds, fault));
+	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, fault,
+			  dictionary_key(ds->new_id, ds->next_delta)));
+	db_bind(q, 2, buf_view(&c->bytes));
+	TRY(db_run(c->writer, q, fault));
+	if (to.series != from.series)
+		TRY(db_run_with(c->writer, SERVICE_SERIES, fault, to.series, ds->new_id));
+	ds->next_delta++;
+	ds->delta_of = p;
+	ds->delta_end = to;
+	return ERR_OK;
+}

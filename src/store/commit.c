@@ -1,0 +1,408 @@
+/*
+ * The thread that makes batches durable.
+ *
+ * It takes whatever was queued while the last commit ran: alone, a batch is written at once; under
+ * load, many share a transaction and its wait for the disk. Nobody waits for company.
+ *
+ * A batch whose rows go into one file is all or nothing by SQLite. One that touches several files
+ * (midnight, late data, spans beside profiles) first notes its rows in the catalog; whoever finds
+ * the note after a crash takes them back (commit_undo.c).
+ */
+#include <stdlib.h>
+
+#include "store/embedded.h"
+
+#define GROUP_MAX_BYTES (8u << 20)
+#define GROUP_MAX	512
+
+struct pending {
+	struct store_batch *batch;
+	struct tenant *tenant;
+	VEC(struct day *) files; /* spans' ones with a reference, in `span_days` */
+	struct day_list span_days;
+	enum err error;
+	struct fault fault;
+};
+
+/* Of fixed size, so that the queue moves also when there is no memory. */
+struct group {
+	size_t n;
+	struct pending v[GROUP_MAX];
+};
+
+#define for_each_pending(p, g) for (struct pending *p = (g)->v; p < (g)->v + (g)->n; p++)
+
+static bool has_file(const struct pending *p, const struct day *d)
+{
+	vec_for_each (file, &p->files)
+		if (*file == d)
+			return true;
+	return false;
+}
+
+static enum err add_file(struct pending *p, struct day *d)
+{
+	return has_file(p, d) ? ERR_OK : vec_push(&p->files, d);
+}
+
+/* The order in which their locks are taken. */
+static int by_name(const void *a, const void *b)
+{
+	const struct day *x = *(struct day *const *)a, *y = *(struct day *const *)b;
+
+	if (x->name.day != y->name.day)
+		return x->name.day < y->name.day ? -1 : 1;
+	return (int)x->name.kind - (int)y->name.kind;
+}
+
+static enum err find_files(struct embedded *e, struct pending *p)
+{
+	struct store_batch *b = p->batch;
+
+	TRY(tenant_get(e, b->tenant, true, &p->tenant, &p->fault));
+	vec_for_each (chunk, &b->chunks)
+		TRY(add_file(p, ((struct day_service *)chunk->partition->engine)->day));
+	for (size_t i = 0; i < b->spans.n; i++) {
+		struct day_name name = {day_of(b->spans.v[i].start_ns), DAY_SPANS};
+		struct day *d;
+		bool known = false;
+
+		if (name.day < 0)
+			return fault_set(&p->fault, ERR_BAD_ARGUMENT, "a span begins before 1970");
+		vec_for_each (file, &p->span_days.v)
+			known |= (*file)->name.day == name.day;
+		if (known)
+			continue;
+		TRY(vec_reserve(&p->span_days.v, 1));
+		TRY(day_get(p->tenant, name, true, &d, &p->fault));
+		p->span_days.v.v[p->span_days.v.n++] = d;
+		TRY(add_file(p, d));
+		TRY(spans_fit(d, b->spans.n, &p->fault));
+	}
+	if (p->files.n > 1)
+		qsort(p->files.v, p->files.n, sizeof(*p->files.v), by_name);
+	return ERR_OK;
+}
+
+/* ------------------------------------------------------------------ rows of a batch */
+
+/* The partition of the service as it is now: not the batch's when a delete came in between. */
+static enum err current_partition(struct day_service *ds, struct partition *of_batch,
+				  struct partition **ret, struct fault *fault)
+{
+	struct embedded *e = ds->day->engine;
+	bool same;
+
+	mutex_lock(&e->lock);
+	same = ds->partition == of_batch;
+	mutex_unlock(&e->lock);
+	if (same) {
+		*ret = of_batch;
+		return ERR_OK;
+	}
+	return service_partition(ds, ret, fault);
+}
+
+static enum err write_chunk(struct change *c, const struct store_batch *b,
+			    const struct batch_chunk *chunk, struct fault *fault)
+{
+	struct day_service *ds = chunk->partition->engine;
+	struct str bytes = str_n(b->bytes.data + chunk->at, chunk->n);
+	struct partition *p = NULL;
+	struct buf moved = BUF_INIT(SIZE_MAX);
+	enum err error;
+
+	TRY(current_partition(ds, chunk->partition, &p, fault));
+	error = p == chunk->partition ? ERR_OK
+				      : chunk_move(chunk->partition, bytes, p, &moved, fault);
+	if (error == ERR_OK)
+		error = change_delta(c, ds, p, p != chunk->partition, fault);
+	if (error == ERR_OK)
+		error = change_chunk(c, ds, chunk->info.time_ns, chunk->info.rows,
+				     p == chunk->partition ? bytes : buf_view(&moved), fault);
+	if (p != chunk->partition)
+		partition_give_back(ds->day->engine, p);
+	buf_release(&moved);
+	return error;
+}
+
+static enum err write_spans(struct change *c, const struct store_batch *b, struct undo_list *undo,
+			    struct fault *fault)
+{
+	for (size_t i = 0; i < b->spans.n; i++) {
+		struct undo_row row = {c->day->name, 0};
+
+		if (day_of(b->spans.v[i].start_ns) != c->day->name.day)
+			continue;
+		TRY(span_write(c->day, c->writer, &b->spans.v[i], &row.key, fault));
+		if (undo)
+			TRY(vec_push(&undo->rows, row));
+	}
+	return ERR_OK;
+}
+
+static enum err write_batch(struct change *c, const struct store_batch *b, struct undo_list *undo,
+			    struct fault *fault)
+{
+	if (c->day->name.kind == DAY_SPANS)
+		return write_spans(c, b, undo, fault);
+	vec_for_each (chunk, &b->chunks) {
+		struct day_service *ds = chunk->partition->engine;
+
+		if (ds->day != c->day)
+			continue;
+		TRY(write_chunk(c, b, chunk, fault));
+		if (undo) {
+			struct undo_row row = {c->day->name,
+					       c->inserted.v.v[c->inserted.v.n - 1].chunk.key};
+
+			TRY(vec_push(&undo->rows, row));
+		}
+	}
+	return ERR_OK;
+}
+
+/* ------------------------------------------------------------------ one file, many batches */
+
+static bool goes_to(const struct pending *p, const struct day *d)
+{
+	return p->error == ERR_OK && p->files.n == 1 && p->files.v[0] == d;
+}
+
+/* Batches from `first` on, at most `most`, in one transaction. */
+static enum err write_file(struct pending *first, struct pending *end, size_t most, struct day *d,
+			   struct fault *fault)
+{
+	struct change c;
+	enum err error = change_begin(&c, d, fault);
+
+	if (error != ERR_OK)
+		return error;
+	for (struct pending *p = first; error == ERR_OK && p < end && most; p++)
+		if (goes_to(p, d)) {
+			error = write_batch(&c, p->batch, NULL, fault);
+			most--;
+		}
+	return change_end(&c, error, fault);
+}
+
+/* Done for, one way or the other: not found again by commit_group. */
+static void settle(struct pending *p, enum err error, const struct fault *fault)
+{
+	p->files.n = 0;
+	p->error = error;
+	p->fault = *fault;
+}
+
+static void commit_file(struct group *g, struct day *d)
+{
+	struct pending *end = g->v + g->n;
+	struct fault fault = {0};
+	enum err error = write_file(g->v, end, SIZE_MAX, d, &fault);
+	/* What is wrong with one batch must not become the others' failure; what is wrong with the
+	 * disk is. */
+	bool alone = error != ERR_OK && error != ERR_NO_SPACE && error != ERR_IO;
+
+	for_each_pending(p, g)
+	{
+		if (!goes_to(p, d))
+			continue;
+		if (alone) {
+			fault.code = ERR_OK;
+			error = write_file(p, end, 1, d, &fault);
+		}
+		settle(p, error, &fault);
+	}
+}
+
+/* ------------------------------------------------------------------ one batch, many files */
+
+static void forget_fresh(struct tenant *t, const struct undo_list *undo);
+
+/* What cannot be taken back now is before the next such batch, or when the store is opened. */
+static void take_back_failed(struct tenant *t, struct db *catalog)
+{
+	if (t->undo_left && undo_recover(t->folder, catalog, NULL) == ERR_OK)
+		t->undo_left = false;
+}
+
+static void commit_many_files(struct pending *p)
+{
+	struct change *changes = mem_zalloc(p->files.n, sizeof(*changes));
+	struct undo_list undo = {0};
+	struct db *catalog;
+	size_t open = 0, done = 0;
+	int64_t note = 0;
+
+	p->error = changes ? tenant_catalog(p->tenant, &catalog, &p->fault) : ERR_NO_MEMORY;
+	/* Opened before any lock of a day is taken. */
+	if (p->error == ERR_OK) {
+		take_back_failed(p->tenant, catalog);
+		mutex_unlock(&p->tenant->catalog_lock);
+	}
+	while (p->error == ERR_OK && open < p->files.n) {
+		p->error = change_begin(&changes[open], p->files.v[open], &p->fault);
+		if (p->error != ERR_OK)
+			break;
+		p->error = write_batch(&changes[open++], p->batch, &undo, &p->fault);
+	}
+	if (p->error == ERR_OK)
+		p->error = undo_begin(p->tenant, &undo, &note, &p->fault);
+	for (; done < open; done++) {
+		enum err error = change_end(&changes[done], p->error, &p->fault);
+
+		if (p->error == ERR_OK)
+			p->error = error;
+	}
+	if (note && p->error == ERR_OK)
+		p->error = undo_end(p->tenant, note, &p->fault);
+	if (note && p->error != ERR_OK)
+		forget_fresh(p->tenant, &undo);
+	vec_release(&undo.rows);
+	mem_free(changes);
+}
+
+/* Takes back what some of the files have already; the note stays until that worked. */
+static void forget_fresh(struct tenant *t, const struct undo_list *undo)
+{
+	struct db *catalog;
+
+	vec_for_each (row, &undo->rows) {
+		struct day *d;
+
+		if (row->file.kind != DAY_PROFILES ||
+		    day_get(t, row->file, false, &d, NULL) != ERR_OK)
+			continue;
+		vec_for_each (ds, &d->services)
+			day_service_remove_fresh(*ds, &row->key, 1);
+		day_put(d);
+	}
+	if (tenant_catalog(t, &catalog, NULL) != ERR_OK)
+		return;
+	t->undo_left = true;
+	take_back_failed(t, catalog);
+	mutex_unlock(&t->catalog_lock);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+static void note_full(struct embedded *e, const struct pending *p)
+{
+	if (p->error == ERR_OK) {
+		atomic_store(&e->full, false);
+	} else if (p->error == ERR_NO_SPACE) {
+		mutex_lock(&e->queue_lock);
+		e->full_tenant = p->tenant;
+		mutex_unlock(&e->queue_lock);
+		atomic_store(&e->full, true);
+	}
+}
+
+static void commit_group(struct embedded *e, struct group *g)
+{
+	for_each_pending(p, g)
+	{
+		p->error = find_files(e, p);
+	}
+	for (size_t i = 0; i < g->n; i++) {
+		struct pending *p = &g->v[i];
+
+		if (p->error == ERR_OK && p->files.n == 1)
+			commit_file(g, p->files.v[0]);
+		else if (p->error == ERR_OK && p->files.n > 1)
+			commit_many_files(p);
+	}
+}
+
+/* Tells the senders, with no lock held. */
+static void finish_group(struct embedded *e, struct group *g)
+{
+	for_each_pending(p, g)
+	{
+		note_full(e, p);
+		atomic_fetch_sub(&e->queued, 1);
+		if (p->error != ERR_OK && !p->fault.code)
+			fault_set(&p->fault, p->error, "%s", err_text(p->error));
+		batch_finish(p->batch, p->error, p->error == ERR_OK ? NULL : &p->fault);
+		vec_release(&p->files);
+		day_list_put(&p->span_days);
+	}
+	g->n = 0;
+}
+
+/* What there is, up to a size that keeps a transaction short. False at the end. */
+static bool take_group(struct embedded *e, struct group *g)
+{
+	size_t bytes = 0;
+
+	mutex_lock(&e->queue_lock);
+	while (!e->queue_first && !e->stopping)
+		cond_wait(&e->queue_changed, &e->queue_lock);
+	while (e->queue_first && bytes < GROUP_MAX_BYTES && g->n < GROUP_MAX) {
+		struct store_batch *b = e->queue_first;
+
+		g->v[g->n++] = (struct pending){.batch = b};
+		bytes += b->bytes.n;
+		e->queue_first = b->next;
+		if (!e->queue_first)
+			e->queue_last = &e->queue_first;
+	}
+	mutex_unlock(&e->queue_lock);
+	return g->n > 0;
+}
+
+static void run(void *context)
+{
+	struct embedded *e = context;
+
+	while (take_group(e, e->group)) {
+		mutex_lock(&e->commit_gate);
+		commit_group(e, e->group);
+		mutex_unlock(&e->commit_gate);
+		finish_group(e, e->group);
+	}
+}
+
+enum err committer_start(struct embedded *e)
+{
+	e->queue_last = &e->queue_first;
+	e->group = mem_zalloc(1, sizeof(*e->group));
+	return e->group ? thread_start(&e->committer, "store-commit", run, e) : ERR_NO_MEMORY;
+}
+
+void committer_stop(struct embedded *e)
+{
+	mutex_lock(&e->queue_lock);
+	e->stopping = true;
+	cond_broadcast(&e->queue_changed);
+	mutex_unlock(&e->queue_lock);
+	thread_join(&e->committer);
+	mem_free(e->group);
+	e->group = NULL;
+}
+
+void embedded_commit(struct store *s, struct store_batch *b)
+{
+	struct embedded *e = embedded_of(s);
+
+	if (!b->chunks.n && !b->spans.n) {
+		batch_finish(b, ERR_OK, NULL);
+		return;
+	}
+	if (atomic_load(&e->full)) {
+		struct fault fault;
+
+		fault_set(&fault, ERR_NO_SPACE,
+			  "the disk of %s is full: nothing new is stored until there is room",
+			  e->dir.path);
+		batch_finish(b, ERR_NO_SPACE, &fault);
+		return;
+	}
+	b->next = NULL;
+	atomic_fetch_add(&e->queued, 1);
+	mutex_lock(&e->queue_lock);
+	*e->queue_last = b;
+	e->queue_last = &b->next;
+	cond_signal(&e->queue_changed);
+	mutex_unlock(&e->queue_lock);
+}

@@ -1,0 +1,105 @@
+/*
+ * Private to src/store: the files of a day and of a tenant, and all SQL that runs on them.
+ *
+ * Keys are numbers that say where a row belongs, so that a table needs no index for it:
+ *	dictionary	service << 32 | sequence: rows of a service, in order, give its partition
+ *	chunks, spans	milliseconds since 1970 << 20 | sequence: by time, appended at the end
+ *	blocks		start of the window likewise
+ * Times before 1970 have no key and are refused. Every blob carries its own checksum (chunk.h,
+ * block.h, partition.h), except attributes of spans.
+ */
+#pragma once
+
+#include "store/db.h"
+
+extern const struct db_schema day_schema, spans_schema, catalog_schema;
+
+enum day_statement {
+	SERVICE_ALL,
+	SERVICE_ADD,
+	SERVICE_SERIES,
+	SERVICE_DELETE,
+	DICTIONARY_OF,
+	DICTIONARY_LAST,
+	DICTIONARY_ADD,
+	DICTIONARY_DELETE,
+	CHUNK_ADD,
+	CHUNK_GET,
+	CHUNK_DELETE,
+	CHUNK_DELETE_OF,
+	CHUNK_KEYS,
+	CHUNK_ALL,
+	BLOCK_ADD,
+	BLOCK_RANGE,
+	BLOCK_DELETE,
+	BLOCK_DELETE_OF,
+	BLOCK_KEYS,
+	BLOCK_COUNT,
+	BLOCK_OLDEST,
+	BLOCK_BEFORE,
+	BLOCK_ALL,
+	ROLLUP_GET,
+	ROLLUP_PUT,
+	ROLLUP_DELETE,
+	ROLLUP_DELETE_OF,
+	ROLLUP_KEYS,
+	ROLLUP_COUNT,
+	ROLLUP_ALL,
+	DAY_STATEMENTS_
+};
+
+enum spans_statement {
+	SPAN_ADD,
+	SPAN_DELETE,
+	SPAN_COUNT,
+	SPAN_NEWEST,
+	SPAN_OF_SERVICE,
+	SPAN_OF_TRACE,
+	SPAN_DELETE_BEFORE,
+	NAME_FIND,
+	NAME_ADD,
+	SPANS_STATEMENTS_
+};
+
+enum catalog_statement {
+	SETTING_ALL,
+	SETTING_PUT,
+	SETTING_DELETE,
+	AUDIT_ADD,
+	UNDO_ALL,
+	UNDO_ADD,
+	UNDO_DELETE,
+	PROBE_ADD,
+	PROBE_DELETE,
+	CATALOG_STATEMENTS_
+};
+
+#define ROW_SEQUENCE_BITS 20
+
+/* The smallest key of a time; keys of that millisecond follow. */
+static inline int64_t row_key(int64_t time_ns, uint32_t sequence)
+{
+	return time_ns / 1000000 << ROW_SEQUENCE_BITS |
+	       (sequence & ((1u << ROW_SEQUENCE_BITS) - 1));
+}
+static inline int64_t row_time_ns(int64_t key)
+{
+	return (key >> ROW_SEQUENCE_BITS) * 1000000;
+}
+static inline int64_t dictionary_key(uint32_t service, uint32_t sequence)
+{
+	return (int64_t)service << 32 | sequence;
+}
+
+/* Runs a statement without rows whose parameters are all numbers. */
+enum err db_run_numbers(struct db *db, unsigned which, const int64_t *numbers, int n,
+			struct fault *fault) MUST_CHECK;
+#define db_run_with(db, which, fault, ...)                        \
+	db_run_numbers(db, which, (const int64_t[]){__VA_ARGS__}, \
+		       sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), fault)
+/* Prepares one that yields rows, numbers bound. */
+enum err db_query_numbers(struct db *db, unsigned which, const int64_t *numbers, int n,
+			  sqlite3_stmt **ret, struct fault *fault) MUST_CHECK;
+#define db_query_with(db, which, ret, fault, ...)                   \
+	db_query_numbers(db, which, (const int64_t[]){__VA_ARGS__}, \
+			 sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), ret, fault)

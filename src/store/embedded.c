@@ -1,0 +1,274 @@
+/* The embedded engine: opening, closing, and its table of functions. */
+#include <stdlib.h>
+
+#include "store/embedded.h"
+
+#define MEMORY_CEILING (64u << 20)
+#define SETTING_MAX    (1u << 20)
+
+/* ------------------------------------------------------------------ partitions for writers */
+
+static enum err embedded_partition(struct store *s, struct str tenant, struct str service,
+				   int64_t day, struct partition **ret, struct fault *fault)
+{
+	struct day_service *ds;
+	struct tenant *t;
+	struct day *d;
+	enum err error;
+
+	if (!service.n || memchr(service.p, 0, service.n))
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "the name of a service is not empty and has no NUL in it");
+	if (day < 0)
+		return fault_set(fault, ERR_BAD_ARGUMENT, "a profile is of before 1970");
+	TRY(tenant_get(embedded_of(s), tenant, true, &t, fault));
+	TRY(day_get(t, (struct day_name){day, DAY_PROFILES}, true, &d, fault));
+	error = day_service_get(d, service, &ds);
+	if (error == ERR_OK)
+		error = service_partition(ds, ret, fault);
+	/* The partition holds the day as long as it is held itself. */
+	day_put(d);
+	return error;
+}
+
+static void embedded_give_back(struct store *s, struct partition *p)
+{
+	partition_give_back(embedded_of(s), p);
+}
+
+/* ------------------------------------------------------------------ settings, audit */
+
+static enum err put_setting(struct db *catalog, struct str name, struct str value, int64_t now_ns,
+			    struct fault *fault)
+{
+	sqlite3_stmt *q;
+
+	TRY(db_statement(catalog, value.p ? SETTING_PUT : SETTING_DELETE, &q, fault));
+	db_bind(q, 1, name);
+	if (value.p) {
+		db_bind(q, 2, value);
+		sqlite3_bind_int64(q, 3, now_ns);
+	}
+	return db_run(catalog, q, fault);
+}
+
+enum err embedded_setting_set(struct store *s, struct str tenant, struct str name, struct str value)
+{
+	struct tenant *t;
+	struct db *catalog;
+	enum err error;
+
+	if (!name.n || name.n > SETTING_MAX || value.n > SETTING_MAX)
+		return ERR_BAD_ARGUMENT;
+	TRY(tenant_get(embedded_of(s), tenant, true, &t, NULL));
+	TRY(tenant_catalog(t, &catalog, NULL));
+	error = put_setting(catalog, name, value, store_now(s), NULL);
+	mutex_unlock(&t->catalog_lock);
+	return error;
+}
+
+struct setting_list {
+	VEC(struct setting) v;
+};
+
+static enum err read_settings(struct db *catalog, struct arena *arena, struct setting_list *list)
+{
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_statement(catalog, SETTING_ALL, &q, NULL));
+	while ((error = db_step(catalog, q, &row, NULL)) == ERR_OK && row) {
+		struct setting one = {.name = db_column(q, 0),
+				      .value = db_column(q, 1),
+				      .modified_ns = sqlite3_column_int64(q, 2)};
+
+		one.name.p = arena_copy(arena, one.name);
+		one.value.p = arena_copy(arena, one.value);
+		error = one.name.p && one.value.p ? vec_push(&list->v, one) : ERR_NO_MEMORY;
+		if (error != ERR_OK)
+			break;
+	}
+	db_reset(q);
+	return error;
+}
+
+enum err embedded_settings(struct store *s, struct str tenant, struct setting_answer *ret)
+{
+	struct setting_answer answer = {0};
+	struct setting_list list = {0};
+	struct tenant *t;
+	struct db *catalog;
+	enum err error = tenant_get(embedded_of(s), tenant, false, &t, NULL);
+
+	if (error == ERR_NOT_FOUND) {
+		*ret = answer;
+		return ERR_OK;
+	}
+	TRY(error);
+	TRY(tenant_catalog(t, &catalog, NULL));
+	error = read_settings(catalog, &answer.arena, &list);
+	mutex_unlock(&t->catalog_lock);
+	if (error == ERR_OK && list.v.n) {
+		answer.n = list.v.n;
+		answer.v = arena_alloc(&answer.arena, list.v.n * sizeof(*answer.v));
+		if (answer.v)
+			memcpy(answer.v, list.v.v, list.v.n * sizeof(*answer.v));
+		error = answer.v ? ERR_OK : ERR_NO_MEMORY;
+	}
+	vec_release(&list.v);
+	if (error == ERR_OK)
+		*ret = answer;
+	else
+		arena_release(&answer.arena);
+	return error;
+}
+
+enum err audit_add(struct tenant *t, const char *event, struct str detail, struct fault *fault)
+{
+	struct db *catalog;
+	sqlite3_stmt *q;
+	enum err error;
+
+	TRY(tenant_catalog(t, &catalog, fault));
+	error = db_query_with(catalog, AUDIT_ADD, &q, fault, store_now(&t->engine->base));
+	if (error == ERR_OK) {
+		db_bind(q, 2, str_of(event));
+		db_bind(q, 3, detail);
+		error = db_run(catalog, q, fault);
+	}
+	mutex_unlock(&t->catalog_lock);
+	return error;
+}
+
+/* ------------------------------------------------------------------ tenants */
+
+struct tenant_names {
+	struct arena *arena;
+	VEC(struct str) v;
+	enum err error;
+};
+
+static void add_tenant(void *context, struct str name)
+{
+	struct tenant_names *names = context;
+	struct str copy = {arena_copy(names->arena, name), name.n};
+
+	if (names->error == ERR_OK)
+		names->error = copy.p ? vec_push(&names->v, copy) : ERR_NO_MEMORY;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+static enum err embedded_tenants(struct store *s, struct text_answer *ret)
+{
+	struct text_answer answer = {0};
+	struct tenant_names names = {.arena = &answer.arena};
+	enum err error = store_dir_tenants(embedded_of(s)->dir.path, add_tenant, &names, NULL);
+
+	if (error == ERR_OK)
+		error = names.error;
+	if (error == ERR_OK && names.v.n) {
+		qsort(names.v.v, names.v.n, sizeof(*names.v.v), by_text);
+		answer.n = names.v.n;
+		answer.v = arena_alloc(&answer.arena, names.v.n * sizeof(*answer.v));
+		if (answer.v)
+			memcpy(answer.v, names.v.v, names.v.n * sizeof(*answer.v));
+		error = answer.v ? ERR_OK : ERR_NO_MEMORY;
+	}
+	vec_release(&names.v);
+	if (error == ERR_OK)
+		*ret = answer;
+	else
+		arena_release(&answer.arena);
+	return error;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static enum err embedded_settle(struct store *s, bool all, struct fault *fault)
+{
+	return keeper_round(embedded_of(s), all, true, fault);
+}
+
+static void embedded_close(struct store *s)
+{
+	struct embedded *e = embedded_of(s);
+
+	/* Writers first: what they were promised is written before anything is let go. */
+	committer_stop(e);
+	keeper_stop(e);
+	embedded_free_tenants(e);
+	store_dir_close(&e->dir);
+	mutex_release(&e->lock);
+	cond_release(&e->changed);
+	mutex_release(&e->queue_lock);
+	cond_release(&e->queue_changed);
+	mutex_release(&e->commit_gate);
+	mutex_release(&e->keeper_lock);
+	cond_release(&e->keeper_wake);
+	mutex_release(&e->round_lock);
+	store_base_release(&e->base);
+	mem_free(e);
+}
+
+static const struct store_ops embedded_ops = {
+	.name = "embedded",
+	.close = embedded_close,
+	.partition = embedded_partition,
+	.give_back = embedded_give_back,
+	.commit = embedded_commit,
+	.partitions = embedded_partitions,
+	.scan = embedded_scan,
+	.spans = embedded_spans,
+	.stats = embedded_stats,
+	.tenants = embedded_tenants,
+	.delete = embedded_delete,
+	.backup = embedded_backup,
+	.settle = embedded_settle,
+	.setting_set = embedded_setting_set,
+	.settings = embedded_settings,
+};
+
+static enum err start(struct embedded *e, const struct store_options *options, struct fault *fault)
+{
+	enum err error = store_dir_open(&e->dir, options->directory, true, fault);
+
+	if (error == ERR_OK)
+		error = store_base_init(&e->base, &embedded_ops, options, e->dir.seed);
+	if (error == ERR_OK)
+		error = committer_start(e);
+	if (error == ERR_OK)
+		error = keeper_start(e);
+	return error;
+}
+
+enum err store_embedded_open(const struct store_options *options, struct store **ret,
+			     struct fault *fault)
+{
+	struct embedded *e = mem_zalloc(1, sizeof(*e));
+	enum err error;
+
+	if (!e)
+		return ERR_NO_MEMORY;
+	mutex_init(&e->lock);
+	cond_init(&e->changed);
+	mutex_init(&e->queue_lock);
+	cond_init(&e->queue_changed);
+	mutex_init(&e->commit_gate);
+	mutex_init(&e->keeper_lock);
+	cond_init(&e->keeper_wake);
+	mutex_init(&e->round_lock);
+	e->memory_ceiling = MEMORY_CEILING;
+	e->dir.lock_fd = -1;
+	error = start(e, options, fault);
+	if (error != ERR_OK) {
+		embedded_close(&e->base);
+		return error;
+	}
+	*ret = &e->base;
+	return ERR_OK;
+}

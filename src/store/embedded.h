@@ -1,0 +1,314 @@
+/*
+ * Private to the embedded engine: a directory of SQLite files (store_dir.h, day_sql.h).
+ *
+ * A *day* is one file, of profiles or of spans. A day of profiles has services; a service has its
+ * partition (in memory only while somebody needs it and for some time after), the chunks that came
+ * since the last compaction (`fresh`, by key), blocks and roll-ups.
+ *
+ * What a question sees at any moment, each profile once: a fresh chunk, or a block, or a roll-up in
+ * place of blocks. A roll-up is only there while it sums up all blocks of its hour or day:
+ * whoever adds or takes a block there deletes it in the same transaction. Questions copy the list
+ * of fresh chunks first and begin to read after: a chunk that became a block in between is found in
+ * the block, and not as a chunk.
+ *
+ * Threads. Writers of batches only intern and queue. One thread commits (commit.c), one keeps house
+ * (keeper.c); questions run wherever they are asked. Locks, outermost first; none is waited for
+ * while holding one further down:
+ *	day->upkeep	compaction, retention, delete of one day: one at a time, held long
+ *	day->write	the writing connection, held for one transaction
+ *	day->loading	the day is being looked into for the first time, or a partition loaded
+ *	partition->lock
+ *	tenant->catalog_lock
+ *	engine->lock	tables of tenants, days, services, and lists; never held over I/O
+ */
+#pragma once
+
+#include "store/day_sql.h"
+#include "store/store_dir.h"
+#include "store/store_engine.h"
+
+#define NS_PER_HOUR    INT64_C(3600000000000)
+#define WINDOW_NS      INT64_C(600000000000) /* of a block */
+#define WINDOW_LATE_NS INT64_C(60000000000)  /* what comes later makes a block of its own */
+
+enum rollup_level { ROLLUP_HOUR = 1, ROLLUP_DAY = 2 };
+
+/* A chunk that is in no block. */
+struct fresh_chunk {
+	int64_t key; /* row_key */
+	uint32_t rows;
+};
+
+struct day_service {
+	struct day *day;
+	char *name;
+	atomic_uint id;			 /* in the file; 0 = not there yet */
+	uint32_t new_id;		 /* … as the transaction under way will have it */
+	uint32_t next_delta;		 /* sequence of the next row; 0 = not known yet */
+	struct partition *partition;	 /* NULL = not loaded */
+	VEC(struct fresh_chunk) fresh;	 /* in any order */
+	unsigned questions;		 /* that run on the partition now */
+	atomic_uint series;		 /* in the file */
+	bool closing;			 /* the partition is about to be replaced: wait */
+	size_t coming;			 /* keys that will be in `fresh` after the transaction */
+	bool touched;			 /* by the transaction under way */
+	struct partition *delta_of;	 /* whose dictionary it wrote … */
+	struct partition_mark delta_end; /* … up to here */
+	int64_t used_ns;		 /* last use, monotonic */
+	size_t memory;			 /* of the partition when last looked at */
+};
+
+struct day {
+	struct embedded *engine;
+	struct tenant *tenant;
+	struct day_name name;
+	char *path;
+	unsigned references; /* engine->lock */
+	atomic_bool settled; /* nothing to compact or roll up until something is written */
+	int64_t rolled_hour; /* when roll-ups were last looked at */
+	bool gone;	     /* its file was removed: freed with the last reference */
+	struct mutex upkeep, write, loading;
+	atomic_bool known;	  /* services and fresh chunks were read */
+	struct db *writer;	  /* under `write`; NULL until something is written */
+	atomic_bool exists;	  /* the file is there */
+	VEC(struct db *) readers; /* idle ones, engine->lock */
+	VEC(struct day_service *) services;
+	struct map service_index;
+	struct quota quota;  /* series of the file and of batches to come */
+	uint32_t sequence;   /* of keys; under `write` */
+	atomic_ullong spans; /* of a day of spans, when counted */
+	atomic_bool spans_counted;
+	int64_t used_ns;
+	/* What statistics found, until the file changes. */
+	atomic_bool counted;
+	struct store_stats counts;
+};
+
+struct tenant {
+	struct embedded *engine;
+	char *name, *folder;
+	struct mutex catalog_lock;
+	struct db *catalog;
+	bool undo_left;		/* a batch that failed could not be taken back wholly */
+	VEC(struct day *) days; /* by day and kind; engine->lock */
+};
+
+struct embedded {
+	struct store base;
+	struct store_dir dir;
+	struct mutex lock;
+	struct cond changed; /* a question ended, a partition was replaced */
+	VEC(struct tenant *) tenants;
+	struct map tenant_index;
+	atomic_size_t memory; /* of loaded partitions */
+	size_t memory_ceiling;
+
+	struct thread committer;
+	struct mutex queue_lock;
+	struct cond queue_changed;
+	struct store_batch *queue_first, **queue_last;
+	struct group *group;
+	struct mutex commit_gate; /* held while a group is written */
+	atomic_ullong queued, commits;
+	bool stopping;
+	atomic_bool full;
+	struct tenant *full_tenant; /* under queue_lock */
+
+	struct thread keeper;
+	struct mutex keeper_lock;
+	struct cond keeper_wake;
+	bool keeper_stop;
+	struct mutex round_lock; /* one round of house-keeping at a time */
+	bool tenants_found;	 /* under round_lock */
+	atomic_int keeper_error; /* of the last round */
+};
+
+static inline struct embedded *embedded_of(struct store *s)
+{
+	return (struct embedded *)s;
+}
+
+/* ------------------------------------------------------------------ tenants, days, services */
+
+/* The tenant; made when `make`, else ERR_NOT_FOUND when it has no folder. Never freed before the
+ * engine. */
+enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenant **ret,
+		    struct fault *fault) MUST_CHECK;
+void embedded_free_tenants(struct embedded *e);
+/* Its catalog, opened; with catalog_lock held on success. */
+enum err tenant_catalog(struct tenant *t, struct db **ret, struct fault *fault) MUST_CHECK;
+
+/* A day that is in no table. */
+enum err day_new(struct tenant *t, struct day_name name, struct day **ret) MUST_CHECK;
+void day_free(struct day *d);
+/* A day with a reference; ERR_NOT_FOUND when it has no file and `make` is false. Its services are
+ * known afterwards. */
+enum err day_get(struct tenant *t, struct day_name name, bool make, struct day **ret,
+		 struct fault *fault) MUST_CHECK;
+void day_put(struct day *d);
+enum err day_look_into(struct day *d, struct fault *fault) MUST_CHECK;
+/* The days that a range touches, each with a reference, oldest first. */
+struct day_list {
+	VEC(struct day *) v;
+};
+enum err days_of_range(struct tenant *t, enum day_kind kind, int64_t from_ns, int64_t until_ns,
+		       struct day_list *ret, struct fault *fault) MUST_CHECK;
+void day_list_put(struct day_list *list);
+/* Every day of every tenant, with references. */
+enum err days_all(struct embedded *e, struct day_list *ret, struct fault *fault) MUST_CHECK;
+
+/* A connection for reading, and back; one that failed is closed. */
+enum err day_reader(struct day *d, struct db **ret, struct fault *fault) MUST_CHECK;
+void day_reader_back(struct day *d, struct db *reader, enum err error);
+/* The writing connection, with `write` held on success. */
+enum err day_writer(struct day *d, struct db **ret, struct fault *fault) MUST_CHECK;
+/* Takes it out of the tables and removes its file; those who hold it may go on reading. */
+enum err day_drop(struct day *d, struct fault *fault) MUST_CHECK;
+/* Closes connections that nobody used for a while. */
+void day_rest(struct day *d, int64_t now_ns);
+
+/* The service of a day, made when missing. */
+enum err day_service_get(struct day *d, struct str name, struct day_service **ret) MUST_CHECK;
+struct day_service *day_service_by_id(struct day *d, uint32_t id);
+/* Chunks that are now in a block, or deleted; in order of keys. */
+void day_service_remove_fresh(struct day_service *ds, const int64_t *keys, size_t n);
+
+/* ------------------------------------------------------------------ partitions (embedded_load.c)
+ */
+
+enum err service_partition(struct day_service *ds, struct partition **ret,
+			   struct fault *fault) MUST_CHECK;
+/* Reads it from the file up to a row, without putting it anywhere. */
+enum err service_load(struct day_service *ds, struct db *reader, int64_t last_key,
+		      struct partition **ret, struct fault *fault) MUST_CHECK;
+void partition_give_back(struct embedded *e, struct partition *p);
+/* Lets go of partitions that nobody uses until memory is below its ceiling. */
+void partitions_evict(struct embedded *e);
+/* Between these two no question runs on the service. */
+void service_close(struct day_service *ds);
+void service_reopen(struct day_service *ds);
+/* Puts another partition in place of the service's; it is closed. */
+void service_replace(struct day_service *ds, struct partition *fresh);
+
+/* ------------------------------------------------------------------ questions (embedded_scan.c) */
+
+enum err embedded_partitions(void *engine, struct str tenant, const struct selection *selection,
+			     struct ask *ask, enum err (*each)(void *, struct partition *),
+			     void *context) MUST_CHECK;
+enum err embedded_scan(void *engine, struct partition *p, const struct scan *scan) MUST_CHECK;
+
+/* ------------------------------------------------------------------ writing (commit.c, …) */
+
+enum err committer_start(struct embedded *e) MUST_CHECK;
+/* After everything queued is written. */
+void committer_stop(struct embedded *e);
+void embedded_commit(struct store *s, struct store_batch *b);
+/*
+ * A transaction on a day's file: what it will change in memory is noted, and done when it ends.
+ * Begun with `write` taken, ended with it given back.
+ */
+struct change {
+	struct day *day;
+	struct db *writer;
+	VEC(struct day_service *) touched;
+	struct inserted_list {
+		VEC(struct inserted_chunk {
+			struct day_service *service;
+			struct fresh_chunk chunk;
+		})
+		v;
+	} inserted;
+	struct chunk_scratch scratch;
+	struct buf bytes;
+};
+enum err change_begin(struct change *c, struct day *d, struct fault *fault) MUST_CHECK;
+/* Commits, or rolls back when `error` is one, and returns what came of it. */
+enum err change_end(struct change *c, enum err error, struct fault *fault) MUST_CHECK;
+/* The end for who committed by himself. */
+enum err change_finish(struct change *c, enum err error) MUST_CHECK;
+/* The row of the service, made when missing. */
+enum err change_service(struct change *c, struct day_service *ds, struct fault *fault) MUST_CHECK;
+enum err change_chunk(struct change *c, struct day_service *ds, int64_t time_ns, uint32_t rows,
+		      struct str bytes, struct fault *fault) MUST_CHECK;
+enum err change_touch(struct change *c, struct day_service *ds) MUST_CHECK;
+/* What the file lacks of the partition; once per transaction, or `again`. */
+enum err change_delta(struct change *c, struct day_service *ds, struct partition *p, bool again,
+		      struct fault *fault) MUST_CHECK;
+
+/* Appends a chunk of one partition as a chunk of another. Takes both locks. */
+enum err chunk_move(struct partition *from, struct str bytes, struct partition *to, struct buf *out,
+		    struct fault *fault) MUST_CHECK;
+/* Which rows lose which columns. */
+struct removal {
+	const bool *rows, *types;
+};
+/* Appends nothing when no row is left. */
+enum err chunk_view_move(struct partition *from, const struct chunk_view *v, struct partition *to,
+			 const struct removal *removal, struct buf *out, struct encoded_chunk *ret,
+			 struct fault *fault) MUST_CHECK;
+
+/* Whether so many more are allowed. */
+enum err spans_fit(struct day *d, size_t n, struct fault *fault) MUST_CHECK;
+/* Inserts a span; `write` is held, a transaction open. */
+enum err span_write(struct day *d, struct db *writer, const struct trace_span *span,
+		    int64_t *ret_key, struct fault *fault) MUST_CHECK;
+enum err embedded_spans(struct store *s, struct str tenant, const struct span_question *question,
+			struct ask *ask, struct span_answer *ret) MUST_CHECK;
+
+/* Rows of a batch that goes into several files. */
+struct undo_row {
+	struct day_name file;
+	int64_t key;
+};
+struct undo_list {
+	VEC(struct undo_row) rows;
+};
+enum err undo_begin(struct tenant *t, const struct undo_list *list, int64_t *ret_id,
+		    struct fault *fault) MUST_CHECK;
+enum err undo_end(struct tenant *t, int64_t id, struct fault *fault) MUST_CHECK;
+/* Takes back what batches left that never ended. Nobody may be writing one. */
+enum err undo_recover(const char *tenant_path, struct db *catalog, struct fault *fault) MUST_CHECK;
+
+/* ------------------------------------------------------------------ house-keeping */
+
+enum err keeper_start(struct embedded *e) MUST_CHECK;
+void keeper_stop(struct embedded *e);
+/* One round over everything that is due. */
+enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *fault) MUST_CHECK;
+
+enum err compact_day(struct day *d, bool all, bool *ret_changed, struct fault *fault) MUST_CHECK;
+enum err rollup_day(struct day *d, bool all, struct fault *fault) MUST_CHECK;
+/* The dictionary's rows become one, when there are so many. */
+enum err dictionary_compact(struct day_service *ds, unsigned least_rows,
+			    struct fault *fault) MUST_CHECK;
+/* Parts of a transaction that changes blocks. */
+struct block_info {
+	int64_t window_ns, first_ns, last_ns;
+	uint64_t profiles, rows;
+};
+enum err block_insert(struct change *c, struct day_service *ds, const struct block_info *info,
+		      struct str bytes, struct fault *fault) MUST_CHECK;
+/* Every change of a window's blocks deletes the roll-ups that summed them up. */
+enum err rollups_forget(struct change *c, struct day_service *ds, int64_t window_ns,
+			struct fault *fault) MUST_CHECK;
+/* Puts one row in place of those up to the key `last`. */
+enum err dictionary_put(struct change *c, struct day_service *ds, int64_t last, struct str bytes,
+			struct fault *fault) MUST_CHECK;
+enum err day_shrink(struct day *d, struct fault *fault) MUST_CHECK;
+enum err retention_run(struct embedded *e, struct fault *fault) MUST_CHECK;
+/* Removes a service with all it has; `upkeep` is held. */
+enum err service_count(struct day_service *ds, uint64_t *ret, struct fault *fault) MUST_CHECK;
+enum err service_drop(struct day_service *ds, uint64_t *ret_profiles,
+		      struct fault *fault) MUST_CHECK;
+
+enum err embedded_delete(struct store *s, struct str tenant, const struct selection *selection,
+			 struct ask *ask, uint64_t *ret_profiles) MUST_CHECK;
+enum err embedded_backup(struct store *s, const char *destination, struct fault *fault) MUST_CHECK;
+enum err embedded_stats(struct store *s, struct str tenant, struct store_stats *ret) MUST_CHECK;
+enum err embedded_setting_set(struct store *s, struct str tenant, struct str name,
+			      struct str value) MUST_CHECK;
+enum err embedded_settings(struct store *s, struct str tenant,
+			   struct setting_answer *ret) MUST_CHECK;
+/* A line of the tenant's audit: what was done, and to what. */
+enum err audit_add(struct tenant *t, const char *event, struct str detail,
+		   struct fault *fault) MUST_CHECK;

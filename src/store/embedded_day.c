@@ -1,0 +1,367 @@
+/* Days: found, made, referred to, dropped; and the connections to their files. */
+#include "base/clock.h"
+#include "store/embedded.h"
+
+#define MAX_IDLE_READERS 4
+#define REST_AFTER_NS	 INT64_C(60000000000)
+
+enum err day_new(struct tenant *t, struct day_name name, struct day **ret)
+{
+	struct day *d = mem_zalloc(1, sizeof(*d));
+
+	if (!d)
+		return ERR_NO_MEMORY;
+	d->engine = t->engine;
+	d->tenant = t;
+	d->name = name;
+	mutex_init(&d->upkeep);
+	mutex_init(&d->write);
+	mutex_init(&d->loading);
+	d->path = day_path(t->folder, name);
+	if (!d->path) {
+		day_free(d);
+		return ERR_NO_MEMORY;
+	}
+	*ret = d;
+	return ERR_OK;
+}
+
+void day_free(struct day *d)
+{
+	if (!d)
+		return;
+	vec_for_each (ds, &d->services) {
+		partition_free((*ds)->partition);
+		atomic_fetch_sub(&d->engine->memory, (*ds)->memory);
+		vec_release(&(*ds)->fresh);
+		mem_free((*ds)->name);
+		mem_free(*ds);
+	}
+	vec_release(&d->services);
+	map_release(&d->service_index);
+	vec_for_each (reader, &d->readers)
+		db_close(*reader);
+	vec_release(&d->readers);
+	db_close(d->writer);
+	mutex_release(&d->upkeep);
+	mutex_release(&d->write);
+	mutex_release(&d->loading);
+	mem_free(d->path);
+	mem_free(d);
+}
+
+/* Where a day is, or would stand. */
+static size_t day_position(const struct tenant *t, struct day_name name)
+{
+	size_t low = 0, high = t->days.n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		const struct day_name *at = &t->days.v[mid]->name;
+
+		if (at->day < name.day || (at->day == name.day && at->kind < name.kind))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct day *day_find(const struct tenant *t, struct day_name name)
+{
+	size_t at = day_position(t, name);
+
+	if (at < t->days.n && t->days.v[at]->name.day == name.day &&
+	    t->days.v[at]->name.kind == name.kind)
+		return t->days.v[at];
+	return NULL;
+}
+
+static enum err day_insert(struct tenant *t, struct day *d)
+{
+	size_t at = day_position(t, d->name);
+
+	TRY(vec_reserve(&t->days, 1));
+	memmove(t->days.v + at + 1, t->days.v + at, (t->days.n - at) * sizeof(*t->days.v));
+	t->days.v[at] = d;
+	t->days.n++;
+	return ERR_OK;
+}
+
+/* Reads which services there are and which chunks are in no block yet. */
+static enum err read_services(struct day *d, struct db *reader, struct fault *fault)
+{
+	sqlite3_stmt *q;
+	enum err error;
+	bool row;
+
+	TRY(db_statement(reader, SERVICE_ALL, &q, fault));
+	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
+		struct day_service *ds;
+
+		error = day_service_get(d, db_column(q, 1), &ds);
+		if (error != ERR_OK)
+			break;
+		atomic_store(&ds->id, (uint32_t)sqlite3_column_int64(q, 0));
+		atomic_store(&ds->series, (uint32_t)sqlite3_column_int64(q, 2));
+		atomic_fetch_add(&d->quota.series, (uint32_t)sqlite3_column_int64(q, 2));
+	}
+	db_reset(q);
+	TRY(error);
+	TRY(db_statement(reader, CHUNK_KEYS, &q, fault));
+	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
+		struct day_service *ds = day_service_by_id(d, (uint32_t)sqlite3_column_int64(q, 1));
+		/* One of a service that is not there can only be damage: vestal check tells. */
+		struct fresh_chunk chunk = {sqlite3_column_int64(q, 0),
+					    (uint32_t)sqlite3_column_int64(q, 2)};
+
+		error = ds ? vec_push(&ds->fresh, chunk) : ERR_OK;
+		if (error != ERR_OK)
+			break;
+	}
+	db_reset(q);
+	return error;
+}
+
+static void forget_services(struct day *d)
+{
+	mutex_lock(&d->engine->lock);
+	vec_for_each (ds, &d->services)
+		(*ds)->fresh.n = 0;
+	atomic_store(&d->quota.series, 0);
+	mutex_unlock(&d->engine->lock);
+}
+
+enum err day_look_into(struct day *d, struct fault *fault)
+{
+	struct db *reader = NULL;
+	enum err error = ERR_OK;
+
+	if (atomic_load_explicit(&d->known, memory_order_acquire))
+		return ERR_OK;
+	mutex_lock(&d->loading);
+	if (!atomic_load(&d->known) && d->name.kind == DAY_PROFILES && atomic_load(&d->exists)) {
+		error = day_reader(d, &reader, fault);
+		if (error == ERR_OK) {
+			error = read_services(d, reader, fault);
+			day_reader_back(d, reader, error);
+		}
+		/* Begun again next time, from the start. */
+		if (error != ERR_OK)
+			forget_services(d);
+	}
+	if (error == ERR_OK)
+		atomic_store(&d->known, true);
+	mutex_unlock(&d->loading);
+	return error;
+}
+
+enum err day_get(struct tenant *t, struct day_name name, bool make, struct day **ret,
+		 struct fault *fault)
+{
+	struct embedded *e = t->engine;
+	struct day *d;
+	enum err error = ERR_OK;
+
+	mutex_lock(&e->lock);
+	d = day_find(t, name);
+	if (!d && make) {
+		error = day_new(t, name, &d);
+		if (error == ERR_OK && (error = day_insert(t, d)) != ERR_OK) {
+			day_free(d);
+			d = NULL;
+		}
+	} else if (!d || (!make && !atomic_load(&d->exists))) {
+		error = ERR_NOT_FOUND;
+	}
+	if (error == ERR_OK) {
+		d->references++;
+		d->used_ns = clock_monotonic_ns();
+	}
+	mutex_unlock(&e->lock);
+	TRY(error);
+	error = day_look_into(d, fault);
+	if (error != ERR_OK) {
+		day_put(d);
+		return error;
+	}
+	*ret = d;
+	return ERR_OK;
+}
+
+void day_put(struct day *d)
+{
+	struct embedded *e;
+	bool last;
+
+	if (!d)
+		return;
+	e = d->engine;
+	mutex_lock(&e->lock);
+	last = --d->references == 0 && d->gone;
+	mutex_unlock(&e->lock);
+	if (last)
+		day_free(d);
+}
+
+void day_list_put(struct day_list *list)
+{
+	vec_for_each (d, &list->v)
+		day_put(*d);
+	vec_release(&list->v);
+}
+
+/* Adds days without looking into them. */
+static enum err list_tenant(struct tenant *t, int64_t first, int64_t last, int kind,
+			    struct day_list *list)
+{
+	enum err error = ERR_OK;
+
+	vec_for_each (d, &t->days) {
+		if ((*d)->name.day < first || (*d)->name.day > last ||
+		    (kind >= 0 && (int)(*d)->name.kind != kind))
+			continue;
+		error = vec_push(&list->v, *d);
+		if (error != ERR_OK)
+			break;
+		(*d)->references++;
+		if (kind >= 0)
+			(*d)->used_ns = clock_monotonic_ns();
+	}
+	return error;
+}
+
+enum err days_of_range(struct tenant *t, enum day_kind kind, int64_t from_ns, int64_t until_ns,
+		       struct day_list *ret, struct fault *fault)
+{
+	struct day_list list = {0};
+	enum err error;
+
+	mutex_lock(&t->engine->lock);
+	error = list_tenant(t, day_of(from_ns), day_of(until_ns - (until_ns > INT64_MIN)),
+			    (int)kind, &list);
+	mutex_unlock(&t->engine->lock);
+	for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
+		error = day_look_into(list.v.v[i], fault);
+	if (error != ERR_OK)
+		day_list_put(&list);
+	else
+		*ret = list;
+	return error;
+}
+
+enum err days_all(struct embedded *e, struct day_list *ret, struct fault *fault)
+{
+	struct day_list list = {0};
+	enum err error = ERR_OK;
+
+	(void)fault;
+	mutex_lock(&e->lock);
+	for (size_t i = 0; error == ERR_OK && i < e->tenants.n; i++)
+		error = list_tenant(e->tenants.v[i], INT64_MIN, INT64_MAX, -1, &list);
+	mutex_unlock(&e->lock);
+	if (error != ERR_OK)
+		day_list_put(&list);
+	else
+		*ret = list;
+	return error;
+}
+
+enum err day_drop(struct day *d, struct fault *fault)
+{
+	struct tenant *t = d->tenant;
+	size_t at;
+
+	mutex_lock(&d->engine->lock);
+	at = day_position(t, d->name);
+	if (!d->gone && at < t->days.n && t->days.v[at] == d) {
+		t->days.n--;
+		memmove(t->days.v + at, t->days.v + at + 1, (t->days.n - at) * sizeof(*t->days.v));
+		d->gone = true;
+	}
+	mutex_unlock(&d->engine->lock);
+	TRY(day_unlink(t->folder, d->name, fault));
+	return folder_sync(t->folder, fault);
+}
+
+/* ------------------------------------------------------------------ connections */
+
+static const struct db_schema *schema_of(const struct day *d)
+{
+	return d->name.kind == DAY_SPANS ? &spans_schema : &day_schema;
+}
+
+enum err day_reader(struct day *d, struct db **ret, struct fault *fault)
+{
+	struct db *reader = NULL;
+
+	mutex_lock(&d->engine->lock);
+	if (d->readers.n)
+		reader = d->readers.v[--d->readers.n];
+	mutex_unlock(&d->engine->lock);
+	if (!reader)
+		TRY(db_open(d->path, schema_of(d), DB_READ, &reader, fault));
+	*ret = reader;
+	return ERR_OK;
+}
+
+void day_reader_back(struct day *d, struct db *reader, enum err error)
+{
+	if (!reader)
+		return;
+	db_rollback(reader);
+	if (error == ERR_OK || error == ERR_CANCELLED) {
+		mutex_lock(&d->engine->lock);
+		if (d->readers.n < MAX_IDLE_READERS && vec_push(&d->readers, reader) == ERR_OK)
+			reader = NULL;
+		mutex_unlock(&d->engine->lock);
+	}
+	db_close(reader);
+}
+
+enum err day_writer(struct day *d, struct db **ret, struct fault *fault)
+{
+	enum err error = ERR_OK;
+
+	mutex_lock(&d->write);
+	if (!d->writer) {
+		error = db_open(d->path, schema_of(d), DB_CREATE, &d->writer, fault);
+		if (error == ERR_OK && !atomic_load(&d->exists)) {
+			error = folder_sync(d->tenant->folder, fault);
+			atomic_store(&d->exists, error == ERR_OK);
+		}
+		/* After a restart keys begin somewhere else, so that few are taken already. */
+		d->sequence = (uint32_t)hash_mix((uint64_t)clock_monotonic_ns(), (uintptr_t)d);
+	}
+	if (error != ERR_OK) {
+		db_close(d->writer);
+		d->writer = NULL;
+		mutex_unlock(&d->write);
+		return error;
+	}
+	atomic_store(&d->counted, false);
+	*ret = d->writer;
+	return ERR_OK;
+}
+
+void day_rest(struct day *d, int64_t now_ns)
+{
+	struct embedded *e = d->engine;
+	struct db *reader;
+
+	mutex_lock(&e->lock);
+	while (now_ns - d->used_ns > REST_AFTER_NS && d->readers.n) {
+		reader = d->readers.v[--d->readers.n];
+		mutex_unlock(&e->lock);
+		db_close(reader);
+		mutex_lock(&e->lock);
+	}
+	mutex_unlock(&e->lock);
+	mutex_lock(&d->write);
+	if (now_ns - d->used_ns > REST_AFTER_NS && d->writer) {
+		/* The last connection to close also empties the log. */
+		db_close(d->writer);
+		d->writer = NULL;
+	}
+	mutex_unlock(&d->write);
+}

@@ -1,0 +1,330 @@
+/* Questions: which partitions there are, and what a partition has in a range of time. */
+#include <stdlib.h>
+
+#include "store/embedded.h"
+
+#define DEFAULT_MEMORY (256u << 20)
+
+/* ------------------------------------------------------------------ partitions */
+
+/* Questions and the replacement of a partition keep out of each other's way. */
+static void question_begin(struct day_service *ds)
+{
+	struct embedded *e = ds->day->engine;
+
+	mutex_lock(&e->lock);
+	while (ds->closing)
+		cond_wait(&e->changed, &e->lock);
+	ds->questions++;
+	mutex_unlock(&e->lock);
+}
+
+static void question_end(struct day_service *ds)
+{
+	struct embedded *e = ds->day->engine;
+
+	mutex_lock(&e->lock);
+	if (--ds->questions == 0 && ds->closing)
+		cond_broadcast(&e->changed);
+	mutex_unlock(&e->lock);
+}
+
+static enum err each_service(struct day_service *ds, const struct selection *selection,
+			     struct ask *ask, enum err (*each)(void *, struct partition *),
+			     void *context)
+{
+	struct fault *fault = ask ? ask->fault : NULL;
+	struct partition *p;
+	bool takes;
+	enum err error;
+
+	if (ask_cancelled(ask))
+		return fault_set(fault, ERR_CANCELLED, "the question was given up");
+	TRY(selection_takes_service(selection, str_of(ds->name), &takes));
+	/* Not in the file and nothing fresh: only begun. */
+	if (!takes || !ds->id)
+		return ERR_OK;
+	question_begin(ds);
+	error = service_partition(ds, &p, fault);
+	if (error == ERR_OK) {
+		error = each(context, p);
+		partition_give_back(ds->day->engine, p);
+	}
+	question_end(ds);
+	return error;
+}
+
+static enum err each_of_day(struct day *d, const struct selection *selection, struct ask *ask,
+			    enum err (*each)(void *, struct partition *), void *context)
+{
+	enum err error = ERR_OK;
+
+	for (size_t i = 0; error == ERR_OK; i++) {
+		struct day_service *ds;
+
+		mutex_lock(&d->engine->lock);
+		ds = i < d->services.n ? d->services.v[i] : NULL;
+		mutex_unlock(&d->engine->lock);
+		if (!ds)
+			break;
+		error = each_service(ds, selection, ask, each, context);
+	}
+	return error;
+}
+
+enum err embedded_partitions(void *engine, struct str tenant, const struct selection *selection,
+			     struct ask *ask, enum err (*each)(void *, struct partition *),
+			     void *context)
+{
+	struct fault *fault = ask ? ask->fault : NULL;
+	struct day_list days = {0};
+	struct tenant *t;
+	enum err error = tenant_get(engine, tenant, false, &t, fault);
+
+	if (error == ERR_NOT_FOUND)
+		return ERR_OK; /* a tenant that never wrote has nothing */
+	TRY(error);
+	if (selection->from_ns >= selection->until_ns)
+		return ERR_OK;
+	TRY(days_of_range(t, DAY_PROFILES, selection->from_ns, selection->until_ns, &days, fault));
+	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++)
+		error = each_of_day(days.v.v[i], selection, ask, each, context);
+	day_list_put(&days);
+	return error;
+}
+
+/* ------------------------------------------------------------------ scanning */
+
+struct scanner {
+	struct day_service *ds;
+	const struct scan *scan;
+	struct fault *fault;
+	struct db *reader;
+	uint32_t hours; /* bit per hour that a roll-up stood for */
+	bool whole_day;
+	size_t max_memory;
+};
+
+static bool in_range(const struct scan *scan, const struct chunk_view *v)
+{
+	return v->head.time_ns >= scan->from_ns && v->head.time_ns < scan->until_ns;
+}
+
+/* All chunks of a block or roll-up; times are not looked at in a roll-up, which lies inside. */
+static enum err show_block(struct scanner *s, struct str bytes, bool rollup)
+{
+	struct block block = {0};
+	enum err error = block_open(bytes, s->max_memory, &block);
+
+	for (size_t i = 0; error == ERR_OK && i < block.n; i++)
+		if (rollup || in_range(s->scan, &block.chunks[i]))
+			error = s->scan->each(s->scan->context, &block.chunks[i]);
+	block_release(&block);
+	if (error == ERR_NO_MEMORY && s->max_memory < DEFAULT_MEMORY)
+		return fault_set(s->fault, ERR_TOO_LARGE,
+				 "the question needs more than the %zu bytes it may take",
+				 s->max_memory);
+	if (error == ERR_CORRUPT)
+		return fault_set(s->fault, ERR_CORRUPT,
+				 "%s: a block of %s is damaged: run vestal "
+				 "check",
+				 s->ds->day->path, s->ds->name);
+	return error;
+}
+
+static enum err show_rollup(struct scanner *s, int level, int64_t start_ns, bool *ret_found)
+{
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_query_with(s->reader, ROLLUP_GET, &q, s->fault, s->ds->id, level,
+			  start_ns / 1000000));
+	error = db_step(s->reader, q, &row, s->fault);
+	if (error == ERR_OK && row) {
+		struct str bytes = db_column(q, 0);
+
+		if (s->scan->ask) {
+			s->scan->ask->rollups++;
+			s->scan->ask->bytes += bytes.n;
+		}
+		error = show_block(s, bytes, true);
+	}
+	db_reset(q);
+	if (error == ERR_OK)
+		*ret_found = row;
+	return error;
+}
+
+/* Whole hours, or the whole day, where a roll-up may stand for blocks. */
+static enum err scan_rollups(struct scanner *s)
+{
+	const struct scan *scan = s->scan;
+	int64_t day_ns = s->ds->day->name.day * NS_PER_DAY;
+	bool found;
+
+	if (!scan->rollup_ns)
+		return ERR_OK;
+	if (NS_PER_DAY % scan->rollup_ns == 0 && scan->from_ns <= day_ns &&
+	    scan->until_ns >= day_ns + NS_PER_DAY) {
+		TRY(show_rollup(s, ROLLUP_DAY, day_ns, &s->whole_day));
+		if (s->whole_day)
+			return ERR_OK;
+	}
+	for (int h = 0; h < 24 && NS_PER_HOUR % scan->rollup_ns == 0; h++) {
+		int64_t start = day_ns + h * NS_PER_HOUR;
+
+		if (scan->from_ns > start || scan->until_ns < start + NS_PER_HOUR)
+			continue;
+		TRY(show_rollup(s, ROLLUP_HOUR, start, &found));
+		if (found)
+			s->hours |= 1u << h;
+	}
+	return ERR_OK;
+}
+
+static enum err show_one_block(struct scanner *s, struct str bytes)
+{
+	const struct scan *scan = s->scan;
+	bool may = true;
+
+	if (scan->link_count)
+		TRY(block_may_link(bytes, scan->links, scan->link_count, &may));
+	if (!may)
+		return ERR_OK;
+	if (scan->ask) {
+		scan->ask->blocks++;
+		scan->ask->bytes += bytes.n;
+	}
+	return show_block(s, bytes, false);
+}
+
+/* A block lies in its window, so those that begin a window before the range may reach into it. */
+static enum err scan_blocks(struct scanner *s)
+{
+	const struct scan *scan = s->scan;
+	int64_t day_ns = s->ds->day->name.day * NS_PER_DAY;
+	int64_t from = scan->from_ns > day_ns ? scan->from_ns : day_ns;
+	int64_t until = scan->until_ns < day_ns + NS_PER_DAY ? scan->until_ns : day_ns + NS_PER_DAY;
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	if (s->whole_day)
+		return ERR_OK;
+	from -= from % WINDOW_NS;
+	TRY(db_query_with(s->reader, BLOCK_RANGE, &q, s->fault, s->ds->id, row_key(from, 0),
+			  row_key(until + 999999, 0)));
+	while ((error = db_step(s->reader, q, &row, s->fault)) == ERR_OK && row) {
+		int64_t start = row_time_ns(sqlite3_column_int64(q, 0));
+
+		if (ask_cancelled(scan->ask))
+			error = fault_set(s->fault, ERR_CANCELLED, "the question was given up");
+		else if (!(s->hours >> (start - day_ns) / NS_PER_HOUR & 1))
+			error = show_one_block(s, db_column(q, 1));
+		if (error != ERR_OK)
+			break;
+	}
+	db_reset(q);
+	return error;
+}
+
+static enum err show_chunk(struct scanner *s, struct str bytes)
+{
+	struct arena arena = {0};
+	struct chunk_view v;
+	enum err error = chunk_open(bytes, &arena, &v);
+
+	if (s->scan->ask) {
+		s->scan->ask->chunks++;
+		s->scan->ask->bytes += bytes.n;
+	}
+	if (error == ERR_OK && in_range(s->scan, &v))
+		error = s->scan->each(s->scan->context, &v);
+	arena_release(&arena);
+	if (error == ERR_CORRUPT)
+		return fault_set(s->fault, ERR_CORRUPT,
+				 "%s: a chunk of %s is damaged: run vestal "
+				 "check",
+				 s->ds->day->path, s->ds->name);
+	return error;
+}
+
+static enum err scan_fresh(struct scanner *s, const int64_t *keys, size_t n)
+{
+	enum err error = ERR_OK;
+
+	for (size_t i = 0; error == ERR_OK && i < n; i++) {
+		sqlite3_stmt *q;
+		bool row;
+
+		if (ask_cancelled(s->scan->ask))
+			return fault_set(s->fault, ERR_CANCELLED, "the question was given up");
+		TRY(db_query_with(s->reader, CHUNK_GET, &q, s->fault, keys[i]));
+		error = db_step(s->reader, q, &row, s->fault);
+		/* One that is not there became part of a block before this transaction began. */
+		if (error == ERR_OK && row)
+			error = show_chunk(s, db_column(q, 0));
+		db_reset(q);
+	}
+	return error;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct key_list {
+	VEC(int64_t) v;
+};
+
+static enum err copy_fresh(struct day_service *ds, const struct scan *scan, struct key_list *ret)
+{
+	int64_t from = row_key(scan->from_ns < 0 ? 0 : scan->from_ns, 0);
+	enum err error = ERR_OK;
+
+	mutex_lock(&ds->day->engine->lock);
+	vec_for_each (chunk, &ds->fresh) {
+		if (chunk->key < from || row_time_ns(chunk->key) >= scan->until_ns)
+			continue;
+		error = vec_push(&ret->v, chunk->key);
+		if (error != ERR_OK)
+			break;
+	}
+	mutex_unlock(&ds->day->engine->lock);
+	/* Rows are read in the order they stand in. */
+	if (ret->v.n)
+		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_key);
+	return error;
+}
+
+enum err embedded_scan(void *engine, struct partition *p, const struct scan *scan)
+{
+	struct scanner s = {.ds = p->engine, .scan = scan, .max_memory = DEFAULT_MEMORY};
+	struct key_list fresh = {0};
+	enum err error;
+
+	(void)engine;
+	if (scan->ask) {
+		s.fault = scan->ask->fault;
+		if (scan->ask->max_memory)
+			s.max_memory = scan->ask->max_memory;
+	}
+	error = copy_fresh(s.ds, scan, &fresh);
+	if (error == ERR_OK)
+		error = day_reader(s.ds->day, &s.reader, s.fault);
+	if (error == ERR_OK)
+		error = db_begin(s.reader, false, s.fault);
+	if (error == ERR_OK)
+		error = scan_rollups(&s);
+	if (error == ERR_OK)
+		error = scan_blocks(&s);
+	if (error == ERR_OK)
+		error = scan_fresh(&s, fresh.v.v, fresh.v.n);
+	day_reader_back(s.ds->day, s.reader, error);
+	vec_release(&fresh.v);
+	return error;
+}

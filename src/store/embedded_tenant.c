@@ -1,0 +1,168 @@
+/* Tenants: their folders, their catalogs, and which days they have. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "store/embedded.h"
+
+static void tenant_free(struct tenant *t)
+{
+	if (!t)
+		return;
+	db_close(t->catalog);
+	mutex_release(&t->catalog_lock);
+	vec_release(&t->days);
+	mem_free(t->name);
+	mem_free(t->folder);
+	mem_free(t);
+}
+
+static struct tenant *tenant_find(struct embedded *e, struct str name)
+{
+	MAP_PROBE(&e->tenant_index, hash_str(name, e->base.seed), i)
+	{
+		if (str_eq(str_of(e->tenants.v[i]->name), name))
+			return e->tenants.v[i];
+	}
+	return NULL;
+}
+
+static enum err open_catalog(struct tenant *t, enum db_mode mode, struct db **ret,
+			     struct fault *fault)
+{
+	struct buf path = BUF_INIT(OUTPUT_PATH_MAX);
+	enum err error;
+
+	buf_printf(&path, "%s/catalog.db", t->folder);
+	error = buf_error(&path);
+	if (error == ERR_OK && mode == DB_WRITE && access(path.data, F_OK) < 0)
+		error = ERR_NOT_FOUND;
+	if (error == ERR_OK)
+		error = db_open(path.data, &catalog_schema, mode, ret, fault);
+	if (error == ERR_OK && mode == DB_CREATE)
+		error = folder_sync(t->folder, fault);
+	buf_release(&path);
+	return error;
+}
+
+/* Before anybody can look at its days. */
+static enum err recover_tenant(struct tenant *t, struct fault *fault)
+{
+	enum err error = open_catalog(t, DB_WRITE, &t->catalog, fault);
+
+	if (error == ERR_NOT_FOUND)
+		return ERR_OK;
+	return error == ERR_OK ? undo_recover(t->folder, t->catalog, fault) : error;
+}
+
+enum err tenant_catalog(struct tenant *t, struct db **ret, struct fault *fault)
+{
+	enum err error = ERR_OK;
+
+	mutex_lock(&t->catalog_lock);
+	if (!t->catalog)
+		error = open_catalog(t, DB_CREATE, &t->catalog, fault);
+	if (error != ERR_OK) {
+		mutex_unlock(&t->catalog_lock);
+		return error;
+	}
+	*ret = t->catalog;
+	return ERR_OK;
+}
+
+/* The files a tenant has become days; nothing is opened. */
+static enum err list_days(struct tenant *t, struct fault *fault)
+{
+	struct day_names names = {0};
+	enum err error = day_list(t->folder, &names, fault);
+
+	for (size_t i = 0; error == ERR_OK && i < names.names.n; i++) {
+		struct day *d;
+
+		error = day_new(t, names.names.v[i], &d);
+		if (error != ERR_OK)
+			break;
+		atomic_store(&d->exists, true);
+		error = vec_push(&t->days, d);
+		if (error != ERR_OK)
+			day_free(d);
+	}
+	vec_release(&names.names);
+	return error;
+}
+
+static enum err tenant_new(struct embedded *e, struct str name, bool make, struct tenant **ret,
+			   struct fault *fault)
+{
+	struct tenant *t = mem_zalloc(1, sizeof(*t));
+	struct stat st;
+	enum err error;
+
+	if (!t)
+		return ERR_NO_MEMORY;
+	t->engine = e;
+	mutex_init(&t->catalog_lock);
+	t->name = mem_strndup(name.p, name.n);
+	error = t->name ? tenant_folder(e->dir.path, name, make, &t->folder, fault) : ERR_NO_MEMORY;
+	if (error == ERR_OK && !make && stat(t->folder, &st) < 0)
+		error = ERR_NOT_FOUND;
+	if (error == ERR_OK)
+		error = recover_tenant(t, fault);
+	if (error == ERR_OK)
+		error = list_days(t, fault);
+	if (error != ERR_OK) {
+		for (size_t i = 0; i < t->days.n; i++)
+			day_free(t->days.v[i]);
+		tenant_free(t);
+		return error;
+	}
+	*ret = t;
+	return ERR_OK;
+}
+
+enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenant **ret,
+		    struct fault *fault)
+{
+	struct tenant *t, *made;
+	enum err error;
+
+	mutex_lock(&e->lock);
+	t = tenant_find(e, name);
+	mutex_unlock(&e->lock);
+	if (t) {
+		*ret = t;
+		return ERR_OK;
+	}
+	TRY(tenant_check(name, fault));
+	TRY(tenant_new(e, name, make, &made, fault));
+	mutex_lock(&e->lock);
+	t = tenant_find(e, name);
+	error = t ? ERR_OK : vec_reserve(&e->tenants, 1);
+	if (!t && error == ERR_OK)
+		error = map_put(&e->tenant_index, hash_str(name, e->base.seed),
+				(uint32_t)e->tenants.n);
+	if (!t && error == ERR_OK) {
+		e->tenants.v[e->tenants.n++] = t = made;
+		made = NULL;
+	}
+	mutex_unlock(&e->lock);
+	if (made) {
+		for (size_t i = 0; i < made->days.n; i++)
+			day_free(made->days.v[i]);
+		tenant_free(made);
+	}
+	if (error == ERR_OK)
+		*ret = t;
+	return error;
+}
+
+void embedded_free_tenants(struct embedded *e)
+{
+	vec_for_each (t, &e->tenants) {
+		vec_for_each (d, &(*t)->days)
+			day_free(*d);
+		tenant_free(*t);
+	}
+	vec_release(&e->tenants);
+	map_release(&e->tenant_index);
+}
