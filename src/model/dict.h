@@ -175,6 +175,8 @@ enum err dict_label_text(struct dict *d, struct str key, struct str value,
 enum err dict_named_frame(struct dict *d, struct str name, uint32_t *ret) MUST_CHECK;
 
 /* Reading. */
+/* The string with this text, or MAP_NONE: nothing is interned. */
+uint32_t dict_find_string(const struct dict *d, struct str text);
 struct str dict_str(const struct dict *d, uint32_t string);
 struct str frame_name(const struct dict *d, uint32_t frame); /* "" when not symbolised */
 struct str frame_file(const struct dict *d, uint32_t frame);

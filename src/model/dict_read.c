@@ -6,6 +6,16 @@
 #include "base/buf.h"
 #include "model/dict.h"
 
+uint32_t dict_find_string(const struct dict *d, struct str text)
+{
+	MAP_PROBE(&d->strings.index, content_string(d, text), id)
+	{
+		if (str_eq(dict_str(d, id), text))
+			return id;
+	}
+	return MAP_NONE;
+}
+
 enum err dict_label_text(struct dict *d, struct str key, struct str value, uint32_t *ret)
 {
 	struct label l = {.type = LABEL_STRING};

@@ -10,17 +10,6 @@ void call_site_begin(struct call_site *c)
 	c->takes.n = 0;
 }
 
-/* The string with this text, or MAP_NONE: nothing is interned. */
-static uint32_t find_string(const struct dict *d, struct str text)
-{
-	MAP_PROBE(&d->strings.index, content_string(d, text), id)
-	{
-		if (str_eq(dict_str(d, id), text))
-			return id;
-	}
-	return MAP_NONE;
-}
-
 static uint32_t name_of(const struct dict *d, uint32_t frame)
 {
 	const struct function *f = &d->functions.v[d->frames.v[frame].function];
@@ -65,12 +54,12 @@ static enum err look(struct call_site *c, struct question *q)
 {
 	const struct dict *d = &q->partition->dict;
 	uint32_t *path = arena_zalloc(&q->arena, c->path_count + 1, sizeof(*path));
-	struct names names = {.function = find_string(d, c->function), .path = path};
+	struct names names = {.function = dict_find_string(d, c->function), .path = path};
 
 	if (!path)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < c->path_count; i++)
-		path[i] = find_string(d, c->path[i]);
+		path[i] = dict_find_string(d, c->path[i]);
 	TRY(vec_reserve(&c->takes, d->stacks.entries.n - c->takes.n));
 	for (size_t i = c->takes.n; i < d->stacks.entries.n; i++)
 		c->takes.v[c->takes.n++] = takes_stack(c, d, &names, (uint32_t)i);

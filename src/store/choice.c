@@ -75,8 +75,10 @@ static enum err choose_types(struct choice *c, const struct partition *p)
 /* Whether rows of the partition may have a label of this name. */
 static bool samples_have(const struct dict *d, struct str name)
 {
-	for (size_t i = 1; i < d->labels.n; i++)
-		if (str_eq(dict_str(d, d->labels.v[i].key), name))
+	uint32_t key = dict_find_string(d, name);
+
+	for (size_t i = 1; key != MAP_NONE && i < d->labels.n; i++)
+		if (d->labels.v[i].key == key)
 			return true;
 	return false;
 }

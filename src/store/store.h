@@ -172,7 +172,7 @@ enum err store_series(struct store *s, struct str tenant, const struct selection
  * have them, else all of a profile at its start. */
 struct heatmap_answer {
 	size_t columns, rows;
-	double *cells;	  /* [column * rows + row] */
+	double *cells;	  /* [column * rows + row]; the caller frees it with mem_free */
 	uint64_t untimed; /* rows without a time of their own */
 };
 enum err store_heatmap(struct store *s, struct str tenant, const struct selection *selection,
