@@ -31,10 +31,6 @@ enum err ingest_jfr(struct ingest *in, struct fault *fault) MUST_CHECK;
 enum ingest_text { INGEST_GROUPS, INGEST_LINES, INGEST_TREE, INGEST_TRIE, INGEST_SPEEDSCOPE };
 enum err ingest_text(struct ingest *in, enum ingest_text kind, struct fault *fault) MUST_CHECK;
 
-/* ingest_scripts.c: functions as "file name", for clients whose profiles want it so. */
-bool ingest_is_script(struct str spy);
-enum err ingest_name_scripts(struct profile *p, struct str spy) MUST_CHECK;
-
 /* Finds the parts of a form by their names: ret[i] is that of names[i], p == NULL when missing. */
 enum err ingest_form(struct ingest *in, const char *const *names, struct str *ret, size_t n,
 		     struct fault *fault) MUST_CHECK;

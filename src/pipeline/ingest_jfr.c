@@ -10,6 +10,7 @@
 #include "pipeline/ingest.h"
 #include "pipeline/jfr_types.h"
 #include "pipeline/multipart.h"
+#include "pipeline/rename_functions.h"
 
 struct recording {
 	struct ingest *in;
@@ -67,6 +68,7 @@ static enum err take_profile(struct recording *rec, struct profile *p, struct fa
 	struct address to = {.labels = &in->labels, .contexts = &rec->contexts};
 
 	apply_rate(rec, p);
+	TRY(rename_functions(p, java_name));
 	for (uint32_t i = 0; i < p->type_count; i++)
 		TRY(jfr_type_id(p, i, &in->arena, &to.types[i]));
 	ingest_window(in, p, &to);
@@ -91,17 +93,15 @@ static enum err take_recording(struct recording *rec, struct str bytes, struct f
 
 static enum err read_recording(struct recording *rec, struct fault *fault)
 {
-	struct str bytes, service;
+	struct str bytes;
 	enum err e;
 
 	TRY(read_parts(rec, &bytes, fault));
 	TRY(ingest_labels(rec->in, rec->in->name.service, true, fault));
 	if (!bytes.n)
 		return ERR_OK;
-	/* Labels that stand for contexts are replaced before the sink sees them: not in its
-	 * dictionary. */
-	service = series_labels_service(&rec->in->labels);
-	TRY(decoding_init(&rec->d, rec->in->r, rec->contexts.strings.n ? NULL : &service, fault));
+	/* Names and labels are changed before the sink sees them: not in its dictionary. */
+	TRY(decoding_init(&rec->d, rec->in->r, NULL, fault));
 	e = take_recording(rec, bytes, fault);
 	decoding_release(&rec->d);
 	return e;

@@ -6,6 +6,7 @@
  *	prev_profile        sent by clients that are too old: refused
  */
 #include "pipeline/ingest.h"
+#include "pipeline/rename_functions.h"
 
 static void take_display_name(struct json *j, struct str type, struct arena *arena,
 			      struct display_names *names)
@@ -84,6 +85,14 @@ static enum err address_profile(struct ingest *in, const struct profile *p,
 	return ERR_OK;
 }
 
+/* How functions are called that some clients want called otherwise; NULL for all others. */
+static function_name_fn naming_of(struct str spy)
+{
+	if (str_eq(spy, STR("pyspy")))
+		return python_name;
+	return str_eq(spy, STR("rbspy")) || str_eq(spy, STR("scripting")) ? script_name : NULL;
+}
+
 static enum err take_profile(struct ingest *in, struct decoding *d, struct str bytes,
 			     const struct display_names *names, struct fault *fault)
 {
@@ -95,8 +104,8 @@ static enum err take_profile(struct ingest *in, struct decoding *d, struct str b
 	to.contexts = NULL;
 	to.services = false;
 	TRY(address_profile(in, p, names, &to));
-	if (ingest_is_script(in->spy))
-		TRY(ingest_name_scripts(p, in->spy));
+	if (naming_of(in->spy))
+		TRY(rename_functions(p, naming_of(in->spy)));
 	return hand_over(in->r, &to, p, fault);
 }
 
@@ -116,7 +125,7 @@ enum err ingest_pprof(struct ingest *in, bool form, struct fault *fault)
 		return ERR_OK;
 	/* Names that are changed afterwards have no place in the sink's dictionary. */
 	service = series_labels_service(&in->labels);
-	TRY(decoding_init(&d, in->r, ingest_is_script(in->spy) ? NULL : &service, fault));
+	TRY(decoding_init(&d, in->r, naming_of(in->spy) ? NULL : &service, fault));
 	e = take_profile(in, &d, bytes, &names, fault);
 	decoding_release(&d);
 	return e;

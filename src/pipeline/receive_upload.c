@@ -4,6 +4,7 @@
  */
 #include "pipeline/hand_over.h"
 #include "pipeline/jfr_types.h"
+#include "pipeline/rename_functions.h"
 #include "pipeline/resource_labels.h"
 
 #include "base/clock.h"
@@ -45,6 +46,8 @@ static enum err take_profile(struct uploading *u, struct profile *p, struct faul
 	struct address to = {.services = !series_labels_get(&u->given, STR("service_name")).p};
 	struct series_labels labels = u->given;
 
+	if (u->format->id == FORMAT_JFR)
+		TRY(rename_functions(p, java_name));
 	labels.lenient = &u->r->result.notes;
 	TRY(resource_labels_add(&labels, p, &u->arena, fault));
 	TRY(make_types(u, p, &to));
@@ -84,7 +87,6 @@ enum err receive_upload(struct receive *r, const struct upload_request *request,
 {
 	struct uploading u;
 	const struct format *format;
-	struct str service;
 	enum err e;
 
 	u.r = r;
@@ -94,8 +96,7 @@ enum err receive_upload(struct receive *r, const struct upload_request *request,
 	for (size_t i = 0; i < request->label_count; i++)
 		TRY(series_labels_add(&u.given, request->labels[i].name, request->labels[i].value,
 				      fault));
-	service = series_labels_get(&u.given, STR("service_name"));
-	TRY(decoding_init(&u.d, r, service.p ? &service : NULL, fault));
+	TRY(decoding_init(&u.d, r, NULL, fault));
 	arena_init(&u.arena, (size_t)256 << 20);
 	e = take_file(&u, format, fault);
 	arena_release(&u.arena);

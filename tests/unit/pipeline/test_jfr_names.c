@@ -2,6 +2,7 @@
 
 #include "pipeline/jfr_contexts.h"
 #include "pipeline/jfr_types.h"
+#include "pipeline/rename_functions.h"
 
 static void put_entry(struct buf *b, uint32_t field, uint64_t key, struct str text, uint64_t number)
 {
@@ -92,4 +93,36 @@ TEST(counters_keep_their_name)
 	CHECK_OK(jfr_type_id(m.p, 1, &arena, &id));
 	CHECK_STR(id, "process_cpu:cache-misses:count:cache-misses:count");
 	CHECK(!jfr_is_time(m.p));
+}
+
+TEST(numbers_of_classes_that_were_made_up_are_taken_off)
+{
+	static const struct {
+		const char *name, *expected; /* NULL: it stays */
+	} cases[] = {
+		{"Main$$Lambda$53.0x00007f16c80c6cb8.run", "Main$$Lambda_.run"},
+		{"Fib$$Lambda.0x00007ffa600c4da0.run", "Fib$$Lambda_.run"},
+		{"a.B$$Lambda$14/1234.get", "a.B$$Lambda_.get"},
+		{"a.B$$Lambda7.get", "a.B$$Lambda_.get"},
+		{"a.B$$Lambda$x.get", NULL},
+		{"a.B$$Lambda.get", NULL},
+		{"jdk.internal.reflect.GeneratedMethodAccessor31.invoke",
+		 "jdk.internal.reflect.GeneratedMethodAccessor_.invoke"},
+		{"jdk.internal.reflect.GeneratedMethodAccessorX.invoke", NULL},
+		{"Shop$$EnhancerBySpringCGLIB$$5e9f.pay", "Shop$$EnhancerBySpringCGLIB$$_.pay"},
+		{"Shop.pay", NULL},
+		{"pay", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(maker_release) struct maker m;
+		CLEANUP(buf_release) struct buf out = BUF_INIT(1 << 16);
+		struct function f = {0};
+
+		CHECK_OK(maker_init(&m));
+		CHECK_OK(dict_text(&m.d, cases[i].name, &f.name));
+		CHECK(java_name(&m.d, &f, &out) == (cases[i].expected != NULL));
+		if (cases[i].expected)
+			CHECK_STR(buf_view(&out), cases[i].expected);
+	}
 }

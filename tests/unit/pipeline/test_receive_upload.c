@@ -26,7 +26,6 @@ TEST(any_format_is_recognised)
 	CHECK(recorded(&rec, "{commit=abc,service_name=shop} 1700000000000000000+15000000000\n"
 			     "  process_cpu:samples:count:cpu:nanoseconds\n"
 			     "  process_cpu:cpu:nanoseconds:cpu:nanoseconds\n"));
-	CHECK_INT(rec.foreign, 0);
 	recorder_clear(&rec);
 	CHECK_OK(upload(&rec, STR("folded"), STR("a;b 3\n"), shop, 2));
 	CHECK(recorded(&rec, "{commit=abc,service_name=shop} 1700000000123456789+0\n"
@@ -54,7 +53,6 @@ TEST(the_files_own_service_is_used_unless_one_is_given)
 	recorder_clear(&rec);
 	CHECK_OK(upload(&rec, STR("otlp-json"), str_of(file), shop, 2));
 	CHECK(recorded(&rec, "{commit=abc,service.name=own,service_name=shop}"));
-	CHECK_INT(rec.foreign, 1);
 }
 
 TEST(a_time_that_is_given_wins)

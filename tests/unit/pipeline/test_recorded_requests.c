@@ -219,6 +219,7 @@ TEST(the_java_client)
 	/* The labels of the program stand beside the recording. */
 	CHECK(recorded(&rec, "endpoint=/pay"));
 	CHECK(!strstr(rec.text.data, "contextId"));
+	CHECK(recorded(&rec, "Main$$Lambda_.run;"));
 	CHECK(recorded(&rec, ": 10000000\n"));
 }
 
