@@ -70,7 +70,9 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 
 	t->curl->getinfo(t->handle, CURLINFO_RESPONSE_CODE, &status);
 	if (status >= 400) {
-		buf_append(&t->problem, data, n < 512 - t->problem.n ? n : 512 - t->problem.n);
+		size_t room = t->problem.ceiling - t->problem.n;
+
+		buf_append(&t->problem, data, n < room ? n : room);
 		return n;
 	}
 	buf_append(t->body, data, n);
@@ -186,6 +188,20 @@ static enum err curl_error(const struct transfer *t, CURLcode code, struct fault
 	return fault_set(fault, ERR_NETWORK, "%s", text);
 }
 
+static void tell_failure(const struct transfer *t, CURLcode code, long status)
+{
+	struct fetch_failure *f = t->request->failure;
+
+	if (!f)
+		return;
+	*f = (struct fetch_failure){
+		.status = status,
+		.unreachable = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST,
+		.body_size = t->problem.n};
+	if (t->problem.n)
+		memcpy(f->body, t->problem.data, t->problem.n);
+}
+
 static enum err perform(struct transfer *t, struct fault *fault)
 {
 	CURLcode code;
@@ -196,6 +212,8 @@ static enum err perform(struct transfer *t, struct fault *fault)
 				 t->error[0] ? t->error : "not a URL it knows");
 	code = t->curl->perform(t->handle);
 	t->curl->getinfo(t->handle, CURLINFO_RESPONSE_CODE, &status);
+	if (code != CURLE_OK || status >= 400)
+		tell_failure(t, code, status);
 	if (code == CURLE_OK && status >= 400)
 		return http_error(t, status, fault);
 	return code == CURLE_OK ? ERR_OK : curl_error(t, code, fault);
@@ -208,7 +226,7 @@ enum err fetch(const struct fetch *request, struct buf *ret, struct fault *fault
 	enum err e;
 
 	TRY(curl_library_load(&t.curl, fault));
-	buf_init(&t.problem, 1024);
+	buf_init(&t.problem, sizeof(((struct fetch_failure *)0)->body));
 	t.handle = t.curl->init();
 	if (!t.handle)
 		return ERR_NO_MEMORY;

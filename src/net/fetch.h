@@ -6,6 +6,14 @@
 
 #include "base/buf.h"
 
+/* What went wrong, for those who want to know more than the fault says. */
+struct fetch_failure {
+	long status;	  /* of HTTP; 0 when there was no answer */
+	bool unreachable; /* nobody listens there, or there is no such host */
+	size_t body_size;
+	char body[4096]; /* how the answer began */
+};
+
 struct fetch {
 	const char *url;
 	const char *user_agent;
@@ -16,6 +24,7 @@ struct fetch {
 	const char *const *headers;
 	bool post; /* with `body`, which may be empty */
 	struct str body;
+	struct fetch_failure *failure; /* filled when there was one; or NULL */
 	/* Called often while it runs; total is 0 when the server does not say. */
 	void (*tick)(void *context, uint64_t received, uint64_t total, double elapsed);
 	void *context;
