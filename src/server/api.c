@@ -25,10 +25,9 @@ void api_answer(struct request *r, enum err (*answer)(struct inquiry *q, struct 
 enum err api_select(struct inquiry *q)
 {
 	struct request *r = q->request;
-	int64_t from, until;
 
-	TRY(parameter_range(r, "from", "until", &from, &until, q->fault));
-	return inquiry_select(q, parameter(r, "query"), parameter(r, "type"), from, until);
+	return inquiry_select_asked(q, parameter(r, "query"), parameter(r, "type"), "from",
+				    "until");
 }
 
 void api_head(const struct inquiry *q, struct jsonout *o, const char *schema)

@@ -79,15 +79,13 @@ static enum err compare(struct inquiry *before, struct inquiry *after, int64_t r
 }
 
 static enum err select_side(struct inquiry *q, const char *query, const char *from,
-			    const char *until)
+			    const char *until, struct str type)
 {
 	struct request *r = q->request;
-	int64_t from_ns, until_ns;
 	bool own = parameter(r, from).n > 0;
 
-	TRY(parameter_range(r, own ? from : "from", own ? until : "until", &from_ns, &until_ns,
-			    q->fault));
-	return inquiry_select(q, parameter(r, query), parameter(r, "type"), from_ns, until_ns);
+	return inquiry_select_asked(q, parameter(r, query), type, own ? from : "from",
+				    own ? until : "until");
 }
 
 static enum err answer_diff(struct inquiry *before, struct jsonout *o)
@@ -97,9 +95,12 @@ static enum err answer_diff(struct inquiry *before, struct jsonout *o)
 	enum err error;
 
 	TRY(parameter_int(before->request, "limit", DEFAULT_ROWS, &rows, before->fault));
-	TRY(select_side(before, "baseline", "baseline_from", "baseline_until"));
+	TRY(select_side(before, "baseline", "baseline_from", "baseline_until",
+			parameter(before->request, "type")));
+	TRY(inquiry_need_type(before));
 	inquiry_init(&after, before->request, before->fault);
-	error = select_side(&after, "comparison", "comparison_from", "comparison_until");
+	error = select_side(&after, "comparison", "comparison_from", "comparison_until",
+			    before->selection.type);
 	if (error == ERR_OK)
 		error = compare(before, &after, rows, o);
 	inquiry_release(&after);

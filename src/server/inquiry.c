@@ -52,18 +52,34 @@ static struct str without_delta(struct str id)
 	return count_colons(id) == 5 ? str_n(id.p, str_rfind(id, ':')) : id;
 }
 
+/* The types there are, as far as a sentence holds them. */
+static size_t list_types(const struct inquiry *q, char *list, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->types.n && n + q->types.v[i].n + 3 < size; i++)
+		n += (size_t)snprintf(list + n, size - n, "%s%.*s", i ? ", " : "",
+				      (int)q->types.v[i].n, q->types.v[i].p);
+	return n;
+}
+
 static enum err no_such_type(struct inquiry *q, struct str name)
 {
 	char list[300];
-	size_t n = 0;
+	size_t n = list_types(q, list, sizeof(list));
 
-	for (size_t i = 0; i < q->types.n && n + q->types.v[i].n + 3 < sizeof(list); i++)
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%.*s", i ? ", " : "",
-				      (int)q->types.v[i].n, q->types.v[i].p);
-	return fault_set(q->fault, ERR_NOT_FOUND, "there is no type \"%.*s\"%s%s",
-			 (int)(name.n < 80 ? name.n : 80), name.p,
-			 n ? "; there are: " : " in this selection, and no other either",
-			 n ? list : "");
+	if (!n)
+		return fault_set(q->fault, ERR_NOT_FOUND, "there is no profile of that kind");
+	return fault_set(q->fault, ERR_NOT_FOUND, "there is no type \"%.*s\"; there are: %s",
+			 (int)(name.n < 80 ? name.n : 80), name.p, list);
+}
+
+static enum err ask_types(struct inquiry *q)
+{
+	struct selection all = q->selection;
+
+	all.type = (struct str){0};
+	return store_types(q->request->server->store, q->request->tenant, &all, &q->ask, &q->types);
 }
 
 /* The stored type that a short name means: the one of the table of types when it is there, else the
@@ -72,10 +88,8 @@ static enum err find_type(struct inquiry *q, struct str name)
 {
 	const struct profile_type *known = type_by_name(name);
 	struct str want = known ? str_of(known->type) : name;
-	struct selection all = q->selection;
 
-	all.type = (struct str){0};
-	TRY(store_types(q->request->server->store, q->request->tenant, &all, &q->ask, &q->types));
+	TRY(ask_types(q));
 	for (size_t i = 0; known && i < q->types.n; i++)
 		if (str_eq(q->types.v[i], str_of(known->pyroscope))) {
 			q->selection.type = q->types.v[i];
@@ -115,11 +129,23 @@ enum err inquiry_select(struct inquiry *q, struct str selector, struct str type,
 
 enum err inquiry_need_type(struct inquiry *q)
 {
+	const struct profile_type *cpu = type_by_name(STR("cpu"));
+	char list[300];
+
 	if (q->selection.type.n)
 		return ERR_OK;
-	return fault_set(q->fault, ERR_BAD_ARGUMENT,
-			 "which type? say cpu, heap or a full id such as "
-			 "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+	TRY(ask_types(q));
+	if (!q->types.n)
+		return fault_set(q->fault, ERR_NOT_FOUND, "there is no profile of that kind");
+	if (q->types.n == 1)
+		q->selection.type = q->types.v[0];
+	for (size_t i = 0; i < q->types.n; i++)
+		if (str_eq(q->types.v[i], str_of(cpu->pyroscope)))
+			q->selection.type = q->types.v[i];
+	if (q->selection.type.n)
+		return ERR_OK;
+	list_types(q, list, sizeof(list));
+	return fault_set(q->fault, ERR_BAD_ARGUMENT, "which type? there are: %s", list);
 }
 
 enum err inquiry_merge(struct inquiry *q, const struct str *group_by, size_t group_count)

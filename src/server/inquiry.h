@@ -1,6 +1,6 @@
 /*
  * An inquiry: a question to the store on behalf of a request: the selector parsed, the type found,
- *the answer merged into a profile and a tree. All APIs ask through this.
+ * the answer merged into a profile and a tree. All APIs ask through this.
  *
  *	struct inquiry q;
  *
@@ -38,7 +38,15 @@ void inquiry_release(struct inquiry *q);
  */
 enum err inquiry_select(struct inquiry *q, struct str selector, struct str type, int64_t from_ns,
 			int64_t until_ns) MUST_CHECK;
-/* Fails when no type is known: for questions that need one. */
+/* The same with the times of the request: its parameters `from` and `until` (the last hour), or
+ * `time_range`, the last such time in which the selection has data (inquiry_last). */
+enum err inquiry_select_asked(struct inquiry *q, struct str selector, struct str type,
+			      const char *from, const char *until) MUST_CHECK;
+/* Narrows the selection to the last `length_ns` in which it has data; ERR_NOT_FOUND when it has
+ * none. */
+enum err inquiry_last(struct inquiry *q, int64_t length_ns) MUST_CHECK;
+/* For questions that need a type: where none was said it is the only one there is, else cpu; else
+ * it fails and says which there are. */
 enum err inquiry_need_type(struct inquiry *q) MUST_CHECK;
 /* The selected profiles as one, in q->profile. */
 enum err inquiry_merge(struct inquiry *q, const struct str *group_by,
