@@ -208,7 +208,8 @@ static int status_for(enum err e)
 
 static const char *advice(enum err e)
 {
-	return e == ERR_UNAUTHENTICATED ? " (--token or VESTAL_TOKEN; vestal token create makes one)"
+	return e == ERR_UNAUTHENTICATED
+		       ? " (--token or VESTAL_TOKEN; vestal token create makes one)"
 	       : e == ERR_NO_PERMISSION ? " (the token does not allow this)"
 					: "";
 }

@@ -1,14 +1,8 @@
 /*
  * vestal server: receive, keep and answer, on one directory.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "base/log.h"
-#include "cli/command.h"
+#include "cli/serve.h"
 #include "query/query.h"
-#include "server/server.h"
 
 struct server_cli_options {
 	struct common_options common;
@@ -97,22 +91,16 @@ static void set_defaults(void *options)
 {
 	struct server_cli_options *o = options;
 
-	o->data = "vestal-data";
-	o->listen = "127.0.0.1:4040";
-	o->otlp_grpc = "127.0.0.1:4317";
-	o->otlp_http = "127.0.0.1:4318";
+	o->data = SERVE_DATA;
+	o->listen = SERVE_LISTEN;
+	o->otlp_grpc = SERVE_OTLP_GRPC;
+	o->otlp_http = SERVE_OTLP_HTTP;
 	o->retention = "14d";
 	o->span_retention = "3d";
 	o->max_body = (size_t)64 << 20;
 	o->max_in_flight = (size_t)128 << 20;
 	o->log_level = "info";
 	o->log_style = "logfmt";
-}
-
-static void add_address(struct server_options *s, const char *address, const char *kind)
-{
-	if (strcmp(address, "none") != 0)
-		s->listen[s->listen_count++] = (struct server_listen){address, kind};
 }
 
 #define MAX_OVERRIDES 1000
@@ -140,9 +128,9 @@ static enum err fill(const struct server_cli_options *o, struct server_options *
 	*s = server_options_default;
 	s->store = store_options_default;
 	s->http = HTTP_OPTIONS_DEFAULT;
-	add_address(s, o->listen, "pages and API");
-	add_address(s, o->otlp_grpc, "OTLP/gRPC");
-	add_address(s, o->otlp_http, "OTLP/HTTP");
+	serve_address(s, o->listen, "pages and API");
+	serve_address(s, o->otlp_grpc, "OTLP/gRPC");
+	serve_address(s, o->otlp_http, "OTLP/HTTP");
 	s->store.directory = o->memory ? NULL : o->data;
 	s->store.max_size = o->max_size;
 	s->http.max_body = o->max_body;
@@ -159,64 +147,12 @@ static enum err fill(const struct server_cli_options *o, struct server_options *
 	return duration_parse(str_of(o->retention), &s->store.retention_ns, fault);
 }
 
-static void announce(const struct server_cli_options *o, const struct server_options *options,
-		     const struct server *s)
-{
-	const char *scheme = options->http.tls.certificate ? "https" : "http";
-	struct str main_address = server_address(s, 0);
-
-	say(&o->common, "server on %s://%.*s, data in %s", scheme, (int)main_address.n,
-	    main_address.p, o->memory ? "memory" : o->data);
-	for (size_t i = 1; i < options->listen_count; i++) {
-		struct str address = server_address(s, i);
-
-		say(&o->common, "%s on %.*s", options->listen[i].kind, (int)address.n, address.p);
-	}
-	say(&o->common, "send it something: vestal push FILE --service NAME; Ctrl-C stops");
-}
-
-/* The threads are deaf to these: this one waits for them. */
-static void wait_for_end(struct server *s)
-{
-	struct fault fault = {0};
-	sigset_t set;
-	int number;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	while (sigwait(&set, &number) == 0) {
-		if (number != SIGHUP)
-			return;
-		if (server_reload(s, &fault) == ERR_OK)
-			log_info("reloaded");
-		else
-			log_error("not reloaded", log_text("reason", fault.text));
-	}
-}
-
-/* Blocked, they wait for sigwait, even where a shell in the background has SIGINT ignored. */
-static void block_signals(void)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-}
-
 static int run(struct invocation *in)
 {
 	const struct server_cli_options *o = in->options;
 	struct service_retention overrides[MAX_OVERRIDES];
-	enum log_level level = LEVEL_INFO;
 	struct server_options options;
 	struct fault fault = {0};
-	struct server *server;
 	enum err error;
 
 	if (in->arguments.n)
@@ -226,18 +162,8 @@ static int run(struct invocation *in)
 	error = fill(o, &options, overrides, &fault);
 	if (error != ERR_OK)
 		return complain_usage(in, "%s", fault.text);
-	if (log_level_parse(str_of(o->log_level), &level) == ERR_OK)
-		log_setup(STDERR_FILENO, level,
-			  strcmp(o->log_style, "json") ? LOG_LOGFMT : LOG_JSON);
-	block_signals();
-	error = server_start(&options, &server, &fault);
-	if (error != ERR_OK)
-		return complain(status_of(error), "%s",
-				fault.text[0] ? fault.text : err_text(error));
-	announce(o, &options, server);
-	wait_for_end(server);
-	server_stop(server);
-	return EXIT_OK;
+	serve_log(o->log_level, o->log_style);
+	return serve(&o->common, &options);
 }
 
 const struct command command_server = {

@@ -194,10 +194,10 @@ static void tell_failure(const struct transfer *t, CURLcode code, long status)
 
 	if (!f)
 		return;
-	*f = (struct fetch_failure){
-		.status = status,
-		.unreachable = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST,
-		.body_size = t->problem.n};
+	*f = (struct fetch_failure){.status = status,
+				    .unreachable = code == CURLE_COULDNT_CONNECT ||
+						   code == CURLE_COULDNT_RESOLVE_HOST,
+				    .body_size = t->problem.n};
 	if (t->problem.n)
 		memcpy(f->body, t->problem.data, t->problem.n);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "net/net.h"
+#include "server/tokens.h"
 #include "store/store.h"
 
 struct server;

@@ -1,0 +1,150 @@
+/*
+ * vestal status: how a server is doing.
+ */
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/small_answer.h"
+#include "cli/client.h"
+#include "cli/sink.h"
+#include "model/model.h"
+
+struct status_options {
+	struct common_options common;
+	struct client_options client;
+	bool json;
+};
+
+static const struct option table[] = {
+	{"json", 0, OPT_FLAG, NULL, "as JSON, as the server says it (docs/json.md)",
+	 AT(struct status_options, json), NULL},
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{"Options", table, 0},
+	{"Server", client_table, AT(struct status_options, client)},
+	{"Connection", connection_table, AT(struct status_options, client)},
+	{"Common options", common_table, 0},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"vestal status", "what is stored, since when, how much disk it takes"},
+	{"vestal status --json", "for programs"},
+	{0},
+};
+
+enum { UPTIME, PROFILES, SAMPLES, SERIES, SERVICES, SPANS, OLDEST, NEWEST, DISK, FULL, KEPT, MOST };
+
+static void line(struct buf *out, const char *name)
+{
+	buf_printf(out, "%-10s  ", name);
+}
+
+static void put_duration(struct buf *out, int64_t ns)
+{
+	int64_t s = ns / NS_PER_S;
+
+	if (s >= 2 * 86400)
+		buf_printf(out, "%lld days", (long long)(s / 86400));
+	else if (s >= 2 * 3600)
+		buf_printf(out, "%lld hours", (long long)(s / 3600));
+	else if (s >= 120)
+		buf_printf(out, "%lld minutes", (long long)(s / 60));
+	else
+		buf_printf(out, "%lld seconds", (long long)s);
+}
+
+static void put_bytes(struct buf *out, int64_t bytes)
+{
+	unit_format(out, (double)bytes, STR("bytes"));
+}
+
+static void put_text(const struct answer_field *f, const char *server, struct buf *out)
+{
+	char oldest[CLOCK_TEXT_SIZE], newest[CLOCK_TEXT_SIZE];
+
+	line(out, "server");
+	buf_printf(out, "%s, up for ", server);
+	put_duration(out, f[UPTIME].value);
+	buf_byte(out, '\n');
+	line(out, "profiles");
+	buf_printf(out, "%lld of %lld services, %lld series, %lld samples\n",
+		   (long long)f[PROFILES].value, (long long)f[SERVICES].value,
+		   (long long)f[SERIES].value, (long long)f[SAMPLES].value);
+	if (f[SPANS].value) {
+		line(out, "spans");
+		buf_printf(out, "%lld\n", (long long)f[SPANS].value);
+	}
+	if (f[NEWEST].value) {
+		line(out, "time");
+		buf_printf(out, "%s to %s\n", clock_format(f[OLDEST].value, 0, oldest),
+			   clock_format(f[NEWEST].value, 0, newest));
+	}
+	line(out, "disk");
+	put_bytes(out, f[DISK].value);
+	if (f[MOST].value) {
+		buf_text(out, " of at most ");
+		put_bytes(out, f[MOST].value);
+	}
+	buf_text(out, f[FULL].value ? "; it is full, nothing new is taken\n" : "\n");
+	line(out, "kept");
+	if (f[KEPT].value)
+		put_duration(out, f[KEPT].value);
+	else
+		buf_text(out, "for ever");
+	buf_byte(out, '\n');
+}
+
+static int run(struct invocation *in)
+{
+	CLEANUP(buf_release) struct buf answer = BUF_INIT(1 << 20), out = BUF_INIT(1 << 20);
+	CLEANUP(call_release) struct call c = {0};
+	const struct status_options *o = in->options;
+	struct answer_field fields[] = {{"uptime_ns", 0},
+					{"profiles", 0},
+					{"samples", 0},
+					{"series", 0},
+					{"services", 0},
+					{"spans", 0},
+					{"oldest_ns", 0},
+					{"newest_ns", 0},
+					{"disk_bytes", 0},
+					{"disk_full", 0},
+					{"retention_ns", 0},
+					{"max_size", 0},
+					{0}};
+	int status;
+
+	if (in->arguments.n)
+		return complain_usage(in, "%s is not understood", in->arguments.v[0]);
+	call_init(&c, &o->client, "/api/v1/status");
+	if (o->json)
+		call_param_text(&c, "pretty", "true");
+	status = client_get(&c, &answer);
+	if (status)
+		return status;
+	if (o->json)
+		return answer_print(&answer);
+	status = answer_fields(&answer, fields);
+	if (status)
+		return status;
+	call_release(&c);
+	call_init(&c, &o->client, "");
+	put_text(fields, c.url.data, &out);
+	return sink_stdout(&out);
+}
+
+const struct command command_status = {
+	.name = "status",
+	.summary = "what a server has stored and how it is doing",
+	.arguments = "",
+	.examples = examples,
+	.description = "Prints how long the server runs, how much it has stored and of which time, "
+		       "what that takes on disk, and how long it is kept.",
+	.groups = groups,
+	.options_size = sizeof(struct status_options),
+	.words = "",
+	.run = run,
+};

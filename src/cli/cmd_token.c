@@ -1,0 +1,174 @@
+/*
+ * vestal token: who may talk to a server.
+ */
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/serve.h"
+#include "cli/sink.h"
+#include "cli/table.h"
+#include "cli/term.h"
+
+struct token_options {
+	struct common_options common;
+	const char *data, *file, *tenant, *name;
+	bool read, write, admin;
+};
+
+static const struct option table[] = {
+	{"data", 'd', OPT_TEXT, "DIR", "of the server whose data is in DIR (./" SERVE_DATA ")",
+	 AT(struct token_options, data), NULL},
+	{"file", 0, OPT_TEXT, "FILE", "the file of tokens itself (DIR/tokens)",
+	 AT(struct token_options, file), NULL},
+	{"tenant", 0, OPT_TEXT, "NAME", "whose data it opens (anonymous)",
+	 AT(struct token_options, tenant), NULL},
+	{"read", 0, OPT_FLAG, NULL, "it may ask", AT(struct token_options, read), NULL},
+	{"write", 0, OPT_FLAG, NULL, "it may send profiles; without any of the three: both",
+	 AT(struct token_options, write), NULL},
+	{"admin", 0, OPT_FLAG, NULL, "it may delete, back up and change settings",
+	 AT(struct token_options, admin), NULL},
+	{"name", 0, OPT_TEXT, "TEXT", "what it is for", AT(struct token_options, name), NULL},
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{"Options", table, 0},
+	{"Common options", common_table, 0},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"vestal token create --name laptop", "may read and write; prints the token, once"},
+	{"vestal token create --write --tenant shop --name ci", "may only send"},
+	{"vestal token list", "without the tokens themselves: nobody has them any more"},
+	{0},
+};
+
+static void set_defaults(void *options)
+{
+	struct token_options *o = options;
+
+	o->data = SERVE_DATA;
+	o->tenant = "anonymous";
+	o->name = "";
+}
+
+static int failed(enum err e, const struct fault *fault)
+{
+	return complain(status_of(e), "%s", fault->text[0] ? fault->text : err_text(e));
+}
+
+static unsigned rights_of(const struct token_options *o)
+{
+	if (!o->read && !o->write && !o->admin)
+		return TOKEN_READ | TOKEN_WRITE;
+	return (o->read ? TOKEN_READ : 0u) | (o->write ? TOKEN_WRITE : 0u) |
+	       (o->admin ? TOKEN_READ | TOKEN_WRITE | TOKEN_ADMIN : 0u);
+}
+
+static int create(const struct token_options *o, const char *path)
+{
+	CLEANUP(buf_release) struct buf token = BUF_INIT(1024);
+	struct fault fault = {0};
+	enum err e;
+
+	/* Before the server's first start there is no such folder yet. */
+	if (!o->file)
+		mkdir(o->data, 0700);
+	e = token_create(path, str_of(o->tenant), rights_of(o), str_of(o->name), &token, &fault);
+	if (e)
+		return failed(e, &fault);
+	say(&o->common, "this is the only time it is shown; the server asks for it from now on:");
+	buf_byte(&token, '\n');
+	return sink_stdout(&token);
+}
+
+static void put_token(void *context, const struct token_info *t)
+{
+	struct table *table_ = context;
+	char when[CLOCK_TEXT_SIZE];
+
+	table_cell(table_, str_of(t->id), NULL);
+	table_cell(table_, str_of(t->tenant), NULL);
+	table_cellf(table_, NULL, "%s%s%s", t->rights & TOKEN_READ ? "read " : "",
+		    t->rights & TOKEN_WRITE ? "write " : "",
+		    t->rights & TOKEN_ADMIN ? "admin" : "");
+	table_cell(table_, str_of(clock_format(t->created * NS_PER_S, 0, when)), NULL);
+	table_cell(table_, str_of(t->name), NULL);
+}
+
+static int list(const struct token_options *o, const char *path)
+{
+	static const struct column columns[] = {
+		{"id", ALIGN_LEFT, 16},	     {"tenant", ALIGN_LEFT, 8}, {"may", ALIGN_LEFT, 16},
+		{"created", ALIGN_LEFT, 20}, {"name", ALIGN_LEFT, 0},
+	};
+	CLEANUP(buf_release) struct buf out = BUF_INIT((size_t)1 << 24);
+	CLEANUP(table_release) struct table t;
+	struct fault fault = {0};
+	enum err e;
+
+	table_init(&t, columns, 5, term_width(STDOUT_FILENO),
+		   term_color(STDOUT_FILENO, o->common.color));
+	e = token_list(path, put_token, &t, &fault);
+	if (e == ERR_NOT_FOUND)
+		return complain(EXIT_NO_INPUT, "%s: there are no tokens yet", path);
+	if (e)
+		return failed(e, &fault);
+	table_print(&t, &out);
+	return sink_stdout(&out);
+}
+
+static int revoke_all(const struct token_options *o, const char *path, const struct text_list *ids)
+{
+	struct fault fault = {0};
+
+	for (size_t i = 0; i < ids->n; i++) {
+		enum err e = token_revoke(path, str_of(ids->v[i]), &fault);
+
+		if (e)
+			return failed(e, &fault);
+		say(&o->common, "%s opens nothing any more", ids->v[i]);
+	}
+	return EXIT_OK;
+}
+
+static int run(struct invocation *in)
+{
+	const struct token_options *o = in->options;
+	const char *what = in->arguments.n ? in->arguments.v[0] : "";
+	struct text_list rest = {in->arguments.v + 1, in->arguments.n ? in->arguments.n - 1 : 0, 0};
+	char path[4096];
+
+	if (o->file)
+		snprintf(path, sizeof(path), "%s", o->file);
+	else
+		snprintf(path, sizeof(path), "%s/tokens", o->data);
+	if (strcmp(what, "create") == 0 && !rest.n)
+		return create(o, path);
+	if (strcmp(what, "list") == 0 && !rest.n)
+		return list(o, path);
+	if (strcmp(what, "revoke") == 0 && rest.n)
+		return revoke_all(o, path, &rest);
+	return complain_usage(in, "create, list, or revoke ID");
+}
+
+const struct command command_token = {
+	.name = "token",
+	.summary = "who may talk to a server: make, list and revoke tokens",
+	.arguments = "create|list|revoke ID",
+	.examples = examples,
+	.description =
+		"A server with tokens lets nobody in without one. They are kept beside its data, "
+		"as hashes: a copy of that file opens nothing. The server sees changes by itself; "
+		"the first token of a running server needs a restart.\n\n"
+		"Clients send \"Authorization: Bearer TOKEN\"; vestal takes it from --token, "
+		"--token-file or VESTAL_TOKEN.",
+	.groups = groups,
+	.options_size = sizeof(struct token_options),
+	.defaults = set_defaults,
+	.words = "create list revoke",
+	.run = run,
+};

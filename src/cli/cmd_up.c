@@ -1,0 +1,85 @@
+/*
+ * vestal up: everything on this machine with one word.
+ */
+#include "base/clock.h"
+#include "cli/serve.h"
+
+struct up_options {
+	struct common_options common;
+	const char *data, *listen, *otlp_grpc, *otlp_http, *log_level;
+	bool memory;
+};
+
+static const struct option table[] = {
+	{"data", 'd', OPT_TEXT, "DIR", "keep everything in DIR (./" SERVE_DATA ")",
+	 AT(struct up_options, data), NULL},
+	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all is gone at the end",
+	 AT(struct up_options, memory), NULL},
+	{"listen", 'l', OPT_TEXT, "ADDRESS", "API and pages (" SERVE_LISTEN ")",
+	 AT(struct up_options, listen), NULL},
+	{"otlp-grpc", 0, OPT_TEXT, "ADDRESS", "OTLP over gRPC (" SERVE_OTLP_GRPC "); none = not",
+	 AT(struct up_options, otlp_grpc), NULL},
+	{"otlp-http", 0, OPT_TEXT, "ADDRESS", "OTLP over HTTP (" SERVE_OTLP_HTTP "); none = not",
+	 AT(struct up_options, otlp_http), NULL},
+	{"log-level", 0, OPT_CHOICE, "LEVEL", "what to log (warn)",
+	 AT(struct up_options, log_level), "debug info warn error off"},
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{"Options", table, 0},
+	{"Common options", common_table, 0},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"vestal up", "a server on 127.0.0.1:4040, data in ./vestal-data"},
+	{"vestal up --memory", "to try it, without leaving anything behind"},
+	{0},
+};
+
+static void set_defaults(void *options)
+{
+	struct up_options *o = options;
+
+	o->data = SERVE_DATA;
+	o->listen = SERVE_LISTEN;
+	o->otlp_grpc = SERVE_OTLP_GRPC;
+	o->otlp_http = SERVE_OTLP_HTTP;
+	o->log_level = "warn";
+}
+
+static int run(struct invocation *in)
+{
+	const struct up_options *o = in->options;
+	struct server_options s = server_options_default;
+
+	if (in->arguments.n)
+		return complain_usage(in, "%s is not understood", in->arguments.v[0]);
+	s.store = store_options_default;
+	s.http = HTTP_OPTIONS_DEFAULT;
+	s.store.retention_ns = SERVE_RETENTION_DAYS * 86400 * NS_PER_S;
+	s.store.directory = o->memory ? NULL : o->data;
+	serve_address(&s, o->listen, "pages and API");
+	serve_address(&s, o->otlp_grpc, "OTLP/gRPC");
+	serve_address(&s, o->otlp_http, "OTLP/HTTP");
+	serve_log(o->log_level, "logfmt");
+	return serve(&o->common, &s);
+}
+
+const struct command command_up = {
+	.name = "up",
+	.summary = "start Vestal on this machine",
+	.arguments = "",
+	.examples = examples,
+	.description =
+		"Starts a server for this machine alone, with settings that suit most: it says "
+		"where it listens and what to type next, and runs until Ctrl-C. What is stored "
+		"stays for the next time.\n\n"
+		"vestal server has all the options: other hosts, tokens, TLS, how much is kept.",
+	.groups = groups,
+	.options_size = sizeof(struct up_options),
+	.defaults = set_defaults,
+	.words = "",
+	.run = run,
+};

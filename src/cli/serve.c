@@ -1,0 +1,104 @@
+#include "cli/serve.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+void serve_log(const char *level_text, const char *style)
+{
+	enum log_level level;
+
+	if (log_level_parse(str_of(level_text), &level) == ERR_OK)
+		log_setup(STDERR_FILENO, level, strcmp(style, "json") ? LOG_LOGFMT : LOG_JSON);
+}
+
+void serve_address(struct server_options *s, const char *address, const char *kind)
+{
+	if (strcmp(address, "none") != 0)
+		s->listen[s->listen_count++] = (struct server_listen){address, kind};
+}
+
+/* What to type next, as it works for the address at hand. */
+static void put_next(const struct common_options *common, const struct server_options *options,
+		     struct str address)
+{
+	const char *scheme = options->http.tls.certificate ? "https" : "http";
+
+	if (str_eq(address, STR(SERVE_LISTEN)) && !options->http.tls.certificate)
+		say(common, "next: vestal push cpu.pb.gz --service NAME, then vestal query NAME; "
+			    "Ctrl-C stops the server");
+	else
+		say(common,
+		    "next: export VESTAL_SERVER=%s://%.*s, vestal push cpu.pb.gz --service NAME; "
+		    "Ctrl-C stops the server",
+		    scheme, (int)address.n, address.p);
+}
+
+static void announce(const struct common_options *common, const struct server_options *options,
+		     const struct server *s)
+{
+	const char *scheme = options->http.tls.certificate ? "https" : "http";
+	struct str main_address = server_address(s, 0);
+
+	say(common, "server on %s://%.*s, data in %s", scheme, (int)main_address.n, main_address.p,
+	    options->store.directory ? options->store.directory : "memory");
+	for (size_t i = 1; i < options->listen_count; i++) {
+		struct str address = server_address(s, i);
+
+		say(common, "%s on %.*s", options->listen[i].kind, (int)address.n, address.p);
+	}
+	put_next(common, options, main_address);
+}
+
+/* The threads are deaf to these: this one waits for them. */
+static void wait_for_end(struct server *s)
+{
+	struct fault fault = {0};
+	sigset_t set;
+	int number;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	while (sigwait(&set, &number) == 0) {
+		if (number != SIGHUP)
+			return;
+		if (server_reload(s, &fault) == ERR_OK)
+			log_info("reloaded");
+		else
+			log_error("not reloaded", log_text("reason", fault.text));
+	}
+}
+
+/* Blocked, they wait for sigwait, even where a shell in the background has SIGINT ignored. */
+static void block_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+int serve(const struct common_options *common, const struct server_options *options)
+{
+	struct fault fault = {0};
+	struct server *server;
+	enum err error;
+
+	block_signals();
+	error = server_start(options, &server, &fault);
+	if (error != ERR_OK)
+		return complain(status_of(error), "%s",
+				fault.text[0] ? fault.text : err_text(error));
+	announce(common, options, server);
+	wait_for_end(server);
+	server_stop(server);
+	say(common, "stopped");
+	return EXIT_OK;
+}

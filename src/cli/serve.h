@@ -1,0 +1,19 @@
+/*
+ * Running a server until somebody ends it: SIGINT and SIGTERM stop it, SIGHUP loads certificates
+ * and tokens again. Returns an exit status.
+ */
+#pragma once
+
+#include "cli/command.h"
+#include "server/server.h"
+
+#define SERVE_LISTEN	     "127.0.0.1:4040"
+#define SERVE_OTLP_GRPC	     "127.0.0.1:4317"
+#define SERVE_OTLP_HTTP	     "127.0.0.1:4318"
+#define SERVE_DATA	     "vestal-data"
+#define SERVE_RETENTION_DAYS 14
+
+void serve_log(const char *level, const char *style);
+/* One more address; "none" is none. */
+void serve_address(struct server_options *s, const char *address, const char *kind);
+int serve(const struct common_options *common, const struct server_options *options);
