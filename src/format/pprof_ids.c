@@ -7,7 +7,8 @@
 
 #include "format/pprof.h"
 
-#define BLOCK 64
+#define BLOCK	       64
+#define MANY_LOCATIONS (1 << 15)
 
 #ifdef __SSE2__
 #include <tmmintrin.h>
@@ -98,13 +99,14 @@ __attribute__((target("ssse3"))) static size_t shuffle_block(const uint8_t *p, u
 }
 #endif
 
-/* Byte for byte. */
-static bool decode_any(const uint8_t *p, const uint8_t *end, uint32_t *out, uint32_t **ret)
+/* Number for number; they can be of any length. */
+static bool decode_any(const uint8_t *p, const uint8_t *end, const uint8_t *readable, uint32_t *out,
+		       uint32_t **ret)
 {
 	uint64_t id;
 
 	while (p < end) {
-		if (!pb_varint(&p, end, &id))
+		if (!pb_varint_quick(&p, end, readable, &id))
 			return false;
 		*out++ = id < UINT32_MAX ? (uint32_t)id : UINT32_MAX;
 	}
@@ -122,12 +124,13 @@ void pprof_ids_init(void)
 bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids, uint32_t *ret_n)
 {
 	const uint8_t *p = (const uint8_t *)f->bytes.p + run.at, *end = p + run.n;
+	const uint8_t *file_end = (const uint8_t *)f->bytes.p + f->bytes.n;
 	uint32_t *out = ids;
 
 #ifdef __SSE2__
-	const uint8_t *file_end = (const uint8_t *)f->bytes.p + f->bytes.n;
-
-	while (can_shuffle && p < end && file_end - p >= BLOCK) {
+	/* Not where most ids have three bytes. */
+	while (can_shuffle && f->location_limit <= MANY_LOCATIONS && p < end &&
+	       file_end - p >= BLOCK) {
 		size_t done = shuffle_block(p, continued(p), (size_t)(end - p), &out);
 
 		p += done;
@@ -136,7 +139,7 @@ bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids
 			break;
 	}
 #endif
-	if (!decode_any(p, end, out, &out))
+	if (!decode_any(p, end, file_end, out, &out))
 		return false;
 	*ret_n = (uint32_t)(out - ids);
 	return true;
