@@ -139,8 +139,12 @@ static enum err check_version(struct db *db, enum db_mode mode, struct fault *fa
 	TRY(pragma_read(db, "PRAGMA application_id", &application, fault));
 	TRY(pragma_read(db, "PRAGMA user_version", &version, fault));
 	TRY(pragma_read(db, "SELECT count(*) FROM sqlite_schema", &tables, fault));
-	if (!application && !version && !tables && mode == DB_CREATE)
-		return create_tables(db, fault);
+	if (!application && !version && !tables) {
+		/* The first transaction of its life never ended. */
+		if (mode != DB_READ)
+			return create_tables(db, fault);
+		return fault_set(fault, ERR_NOT_FOUND, "%s is empty", db->path);
+	}
 	if (application != DB_APPLICATION)
 		return fault_set(fault, ERR_CORRUPT, "%s is not a %s file of Vestal", db->path,
 				 db->schema->name);

@@ -39,7 +39,7 @@ struct db_schema {
 };
 
 enum db_mode {
-	DB_READ,   /* must exist, is not changed */
+	DB_READ,   /* must exist, is not changed; ERR_NOT_FOUND when nothing was ever committed */
 	DB_WRITE,  /* must exist; upgraded when it is older */
 	DB_CREATE, /* made when it is missing */
 };

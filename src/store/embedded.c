@@ -204,6 +204,7 @@ static void embedded_close(struct store *s)
 	embedded_free_tenants(e);
 	store_dir_close(&e->dir);
 	mutex_release(&e->lock);
+	mutex_release(&e->making);
 	cond_release(&e->changed);
 	mutex_release(&e->queue_lock);
 	cond_release(&e->queue_changed);
@@ -255,6 +256,7 @@ enum err store_embedded_open(const struct store_options *options, struct store *
 	if (!e)
 		return ERR_NO_MEMORY;
 	mutex_init(&e->lock);
+	mutex_init(&e->making);
 	cond_init(&e->changed);
 	mutex_init(&e->queue_lock);
 	cond_init(&e->queue_changed);

@@ -14,6 +14,7 @@
  * Threads. Writers of batches only intern and queue. One thread commits (commit.c), one keeps house
  * (keeper.c); questions run wherever they are asked. Locks, outermost first; none is waited for
  * while holding one further down:
+ *	making		a tenant is looked for in the directory
  *	day->upkeep	compaction, retention, delete of one day: one at a time, held long
  *	day->write	the writing connection, held for one transaction
  *	day->loading	the day is being looked into for the first time, or a partition loaded
@@ -97,6 +98,7 @@ struct embedded {
 	struct store base;
 	struct store_dir dir;
 	struct mutex lock;
+	struct mutex making; /* a tenant is being made or found on the disk */
 	struct cond changed; /* a question ended, a partition was replaced */
 	VEC(struct tenant *) tenants;
 	struct map tenant_index;

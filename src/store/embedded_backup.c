@@ -43,7 +43,8 @@ static enum err list_files(struct embedded *e, struct snapshots *list, struct fa
 	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++) {
 		struct snapshot s = {days.v.v[i], days.v.v[i]->tenant, NULL};
 
-		if (!atomic_load(&s.day->exists))
+		error = day_look_into(s.day, fault);
+		if (error != ERR_OK || !atomic_load(&s.day->exists))
 			continue;
 		error = vec_push(&list->v, s);
 		if (error == ERR_OK)

@@ -210,6 +210,8 @@ static enum err check_file(struct checker *k, const char *path, const struct db_
 
 	k->path = path;
 	k->checked++;
+	if (error == ERR_NOT_FOUND)
+		return ERR_OK;
 	if (error == ERR_CORRUPT || error == ERR_UNSUPPORTED) {
 		k->each(k->context, fault.text);
 		return ERR_OK;

@@ -140,11 +140,16 @@ enum err day_look_into(struct day *d, struct fault *fault)
 	if (atomic_load_explicit(&d->known, memory_order_acquire))
 		return ERR_OK;
 	mutex_lock(&d->loading);
-	if (!atomic_load(&d->known) && d->name.kind == DAY_PROFILES && atomic_load(&d->exists)) {
+	if (!atomic_load(&d->known) && atomic_load(&d->exists)) {
 		error = day_reader(d, &reader, fault);
 		if (error == ERR_OK) {
-			error = read_services(d, reader, fault);
+			if (d->name.kind == DAY_PROFILES)
+				error = read_services(d, reader, fault);
 			day_reader_back(d, reader, error);
+		} else if (error == ERR_NOT_FOUND) {
+			/* Begun and never finished: the next writer does. */
+			atomic_store(&d->exists, false);
+			error = ERR_OK;
 		}
 		/* Begun again next time, from the start. */
 		if (error != ERR_OK)

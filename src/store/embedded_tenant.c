@@ -9,6 +9,8 @@ static void tenant_free(struct tenant *t)
 {
 	if (!t)
 		return;
+	vec_for_each (d, &t->days)
+		day_free(*d);
 	db_close(t->catalog);
 	mutex_release(&t->catalog_lock);
 	vec_release(&t->days);
@@ -111,8 +113,6 @@ static enum err tenant_new(struct embedded *e, struct str name, bool make, struc
 	if (error == ERR_OK)
 		error = list_days(t, fault);
 	if (error != ERR_OK) {
-		for (size_t i = 0; i < t->days.n; i++)
-			day_free(t->days.v[i]);
 		tenant_free(t);
 		return error;
 	}
@@ -120,37 +120,51 @@ static enum err tenant_new(struct embedded *e, struct str name, bool make, struc
 	return ERR_OK;
 }
 
-enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenant **ret,
-		    struct fault *fault)
+static struct tenant *find_locked(struct embedded *e, struct str name)
 {
-	struct tenant *t, *made;
-	enum err error;
+	struct tenant *t;
 
 	mutex_lock(&e->lock);
 	t = tenant_find(e, name);
 	mutex_unlock(&e->lock);
+	return t;
+}
+
+static enum err tenant_add(struct embedded *e, struct tenant *t)
+{
+	enum err error;
+
+	mutex_lock(&e->lock);
+	error = vec_reserve(&e->tenants, 1);
+	if (error == ERR_OK)
+		error = map_put(&e->tenant_index, hash_str(str_of(t->name), e->base.seed),
+				(uint32_t)e->tenants.n);
+	if (error == ERR_OK)
+		e->tenants.v[e->tenants.n++] = t;
+	mutex_unlock(&e->lock);
+	return error;
+}
+
+enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenant **ret,
+		    struct fault *fault)
+{
+	struct tenant *t = find_locked(e, name);
+	enum err error = ERR_OK;
+
 	if (t) {
 		*ret = t;
 		return ERR_OK;
 	}
 	TRY(tenant_check(name, fault));
-	TRY(tenant_new(e, name, make, &made, fault));
-	mutex_lock(&e->lock);
-	t = tenant_find(e, name);
-	error = t ? ERR_OK : vec_reserve(&e->tenants, 1);
-	if (!t && error == ERR_OK)
-		error = map_put(&e->tenant_index, hash_str(name, e->base.seed),
-				(uint32_t)e->tenants.n);
-	if (!t && error == ERR_OK) {
-		e->tenants.v[e->tenants.n++] = t = made;
-		made = NULL;
+	/* One at a time: what a crash left is taken back once, before anybody writes. */
+	mutex_lock(&e->making);
+	t = find_locked(e, name);
+	if (!t) {
+		error = tenant_new(e, name, make, &t, fault);
+		if (error == ERR_OK && (error = tenant_add(e, t)) != ERR_OK)
+			tenant_free(t);
 	}
-	mutex_unlock(&e->lock);
-	if (made) {
-		for (size_t i = 0; i < made->days.n; i++)
-			day_free(made->days.v[i]);
-		tenant_free(made);
-	}
+	mutex_unlock(&e->making);
 	if (error == ERR_OK)
 		*ret = t;
 	return error;
@@ -158,11 +172,8 @@ enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenan
 
 void embedded_free_tenants(struct embedded *e)
 {
-	vec_for_each (t, &e->tenants) {
-		vec_for_each (d, &(*t)->days)
-			day_free(*d);
+	vec_for_each (t, &e->tenants)
 		tenant_free(*t);
-	}
 	vec_release(&e->tenants);
 	map_release(&e->tenant_index);
 }

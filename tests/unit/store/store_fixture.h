@@ -165,10 +165,16 @@ static inline enum err fixture_sums(struct store *s, int64_t *sums, size_t count
 		.group_by = &by, .group_count = 1, .step_ns = 86400 * NS_PER_S};
 	struct selection all = fixture_all();
 	struct series_answer answer = {0};
-	struct ask ask = {0};
+	struct fault fault = {0};
+	struct ask ask = {.fault = &fault};
+	enum err error;
 
 	memset(sums, 0, count * sizeof(*sums));
-	TRY(store_series(s, TEST_TENANT, &all, &question, &ask, &answer));
+	error = store_series(s, TEST_TENANT, &all, &question, &ask, &answer);
+	if (error != ERR_OK) {
+		printf("# %s: %s\n", err_text(error), fault.text);
+		return error;
+	}
 	for (size_t i = 0; i < answer.n; i++) {
 		struct series_points *one = &answer.series[i];
 		uint64_t n;
