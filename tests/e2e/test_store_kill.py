@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""A store whose process is killed while it writes: every batch that was acknowledged is there when it
+is opened again, and no batch is there in part.
+
+STORE_KILLS says how often (5 unless told); `tools/run-tests --long` asks for 50.
+"""
+import os
+import random
+import select
+import subprocess
+import time
+
+from support.tap import Skip, VESTAL, main, scratch, test
+
+WRITER = os.environ.get("STORE_WRITER", os.path.join(os.path.dirname(VESTAL), "tests/store_writer"))
+KILLS = int(os.environ.get("STORE_KILLS", "5"))
+WHOLE = 3
+
+
+def write_and_kill(folder, first, seconds):
+    """Numbers of the batches that were acknowledged before the end."""
+    writer = subprocess.Popen([WRITER, "write", folder, str(first)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+    output = b""
+    end = None
+    while end is None or time.monotonic() < end:
+        if select.select([writer.stdout], [], [], 0.01)[0]:
+            piece = os.read(writer.stdout.fileno(), 65536)
+            if not piece:
+                break
+            output += piece
+        # Counted from the first acknowledgement, however long the start took.
+        if end is None and output:
+            end = time.monotonic() + seconds
+    writer.kill()
+    rest, complaints = writer.communicate()
+    assert not complaints, complaints.decode()
+    lines = (output + rest).split(b"\n")
+    return [int(line.split()[1]) for line in lines[:-1]]
+
+
+def stored(folder):
+    text = subprocess.run([WRITER, "read", folder], check=True, capture_output=True, text=True)
+    return {int(n): int(total) for n, total in (line.split() for line in text.stdout.splitlines())}
+
+
+@test
+def a_killed_writer_loses_nothing_it_acknowledged():
+    if not os.path.exists(WRITER):
+        raise Skip("store_writer is not built")
+    chance = random.Random(1)
+    data = os.path.join(scratch(), "data")
+    acknowledged = []
+    for round_ in range(KILLS):
+        acknowledged += write_and_kill(data, round_ * 100000, chance.uniform(0.01, 0.6))
+        sums = stored(data)
+        missing = [n for n in acknowledged if sums.get(n, 0) != WHOLE]
+        partial = {n: total for n, total in sums.items() if total not in (0, WHOLE)}
+        assert not missing, f"round {round_}: acknowledged and not there: {missing[:10]}"
+        assert not partial, f"round {round_}: in part: {list(partial.items())[:10]}"
+    assert len(acknowledged) > KILLS, acknowledged
+
+
+@test
+def a_second_process_is_told_who_has_the_store():
+    if not os.path.exists(WRITER):
+        raise Skip("store_writer is not built")
+    data = os.path.join(scratch(), "data")
+    first = subprocess.Popen([WRITER, "write", data, "0"], stdout=subprocess.PIPE)
+    try:
+        first.stdout.readline()
+        second = subprocess.run([WRITER, "read", data], capture_output=True, text=True)
+    finally:
+        first.kill()
+        first.communicate()
+    assert second.returncode == 1
+    assert f"in use by process {first.pid}:" in second.stderr, second.stderr
+
+
+main()
