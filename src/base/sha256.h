@@ -1,0 +1,13 @@
+/*
+ * SHA-256 (FIPS 180-4), for what is kept only as a hash. OpenSSL has it too, but loading that
+ * library takes longer than most commands run (docs/decisions/0006).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define SHA256_BYTES 32
+
+void sha256(struct str data, uint8_t ret[SHA256_BYTES]);
