@@ -17,8 +17,10 @@
  */
 #pragma once
 
+#include "base/quantity.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "base/words.h"
 
 #define AT(type, field) offsetof(type, field)
 
@@ -59,7 +61,3 @@ enum err options_parse(const struct option_group *groups, void *values, int argc
 		       struct text_list *arguments, struct fault *fault) MUST_CHECK;
 void options_release(const struct option_group *groups, void *values);
 bool option_takes_argument(const struct option *o);
-/* The entry of `words` nearest to `word`, or NULL when none is near enough to suggest. */
-const char *nearest_word(struct str word, const char *const *words, size_t n);
-/* "64K", "512MiB", "1G" or plain bytes. */
-enum err size_parse(struct str text, size_t *ret) MUST_CHECK;

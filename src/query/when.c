@@ -2,80 +2,9 @@
 
 #include "base/clock.h"
 
-static const struct unit {
-	struct str name;
-	int64_t ns;
-} units[] = {
-	{STR("ns"), 1},
-	{STR("us"), 1000},
-	{STR("µs"), 1000},
-	{STR("ms"), 1000000},
-	{STR("min"), 60 * NS_PER_S},
-	{STR("s"), NS_PER_S},
-	{STR("m"), 60 * NS_PER_S},
-	{STR("h"), 3600 * NS_PER_S},
-	{STR("d"), 86400 * NS_PER_S},
-	{STR("w"), 7 * 86400 * NS_PER_S},
-	{STR("y"), 365 * 86400 * NS_PER_S},
-};
-
 static bool digit(char c)
 {
 	return c >= '0' && c <= '9';
-}
-
-/* Splits off what consists of digits and dots. */
-static struct str take_number(struct str *text)
-{
-	size_t n = 0;
-
-	while (n < text->n && (digit(text->p[n]) || text->p[n] == '.'))
-		n++;
-	struct str number = str_n(text->p, n);
-
-	*text = str_skip(*text, n);
-	return number;
-}
-
-static const struct unit *take_unit(struct str *text)
-{
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (str_starts(*text, units[i].name)) {
-			*text = str_skip(*text, units[i].name.n);
-			return &units[i];
-		}
-	return NULL;
-}
-
-static enum err bad_duration(struct str text, struct fault *fault)
-{
-	return fault_set(fault, ERR_BAD_ARGUMENT,
-			 "\"%.*s\" is no duration; write 90s, 15m, 1h30m, 14d or 2w",
-			 (int)(text.n < 80 ? text.n : 80), text.p);
-}
-
-enum err duration_parse(struct str text, int64_t *ret_ns, struct fault *fault)
-{
-	struct str rest = str_trim(text), number = take_number(&rest);
-	double sum = 0, value;
-
-	if (!number.n)
-		return bad_duration(text, fault);
-	for (;; number = take_number(&rest)) {
-		if (str_to_double(number, &value) != ERR_OK)
-			return bad_duration(text, fault);
-		const struct unit *unit = rest.n ? take_unit(&rest) : &units[5];
-
-		if (!unit)
-			return bad_duration(text, fault);
-		sum += value * (double)unit->ns;
-		if (!rest.n)
-			break;
-	}
-	if (!(sum < 9.2e18))
-		return bad_duration(text, fault);
-	*ret_ns = (int64_t)sum;
-	return ERR_OK;
 }
 
 static enum err bad_time(struct str text, struct fault *fault)

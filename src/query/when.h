@@ -1,10 +1,9 @@
 /*
- * Points in time and durations as people and programs write them.
+ * Points in time as people and programs write them; durations are base/quantity.h's.
  */
 #pragma once
 
-#include "base/err.h"
-#include "base/str.h"
+#include "base/quantity.h"
 
 /*
  * "now", "now-1h30m", "-1h", "2026-11-15", "2026-11-15T10:00:00Z" (with fraction and offset), or a
@@ -13,5 +12,3 @@
  */
 enum err when_parse(struct str text, int64_t now_ns, int64_t *ret_ns,
 		    struct fault *fault) MUST_CHECK;
-/* "1h", "90s", "1h30m", "250ms", "14d", "2w"; a bare number is seconds. Not negative. */
-enum err duration_parse(struct str text, int64_t *ret_ns, struct fault *fault) MUST_CHECK;
