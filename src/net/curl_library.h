@@ -17,6 +17,17 @@ struct curl_library {
 	const char *(*strerror)(CURLcode code);
 	struct curl_slist *(*append)(struct curl_slist *list, const char *line);
 	void (*free_list)(struct curl_slist *list);
+	/* Several transfers on one thread. */
+	CURLM *(*multi_init)(void);
+	CURLMcode (*multi_add)(CURLM *group, CURL *handle);
+	CURLMcode (*multi_remove)(CURLM *group, CURL *handle);
+	CURLMcode (*multi_perform)(CURLM *group, int *running);
+	CURLMcode (*multi_poll)(CURLM *group, struct curl_waitfd *more, unsigned count,
+				int timeout_ms, int *ready);
+	CURLMcode (*multi_wakeup)(CURLM *group);
+	CURLMsg *(*multi_read)(CURLM *group, int *left);
+	CURLMcode (*multi_cleanup)(CURLM *group);
 };
 
+/* Any thread may be the first. */
 enum err curl_library_load(const struct curl_library **ret, struct fault *fault) MUST_CHECK;

@@ -1,6 +1,6 @@
 /*
  * One http(s) URL into a buffer, through libcurl. The library is loaded at the first URL, so that
- * a program that only reads files never pays for it. Not thread safe.
+ * a program that only reads files never pays for it. Any thread may fetch.
  */
 #pragma once
 
@@ -17,8 +17,10 @@ struct fetch_failure {
 struct fetch {
 	const char *url;
 	const char *user_agent;
-	double timeout; /* seconds for all of it, 0 = what fetch_patience() says */
-	bool insecure;	/* take any certificate */
+	double timeout;	     /* seconds for all of it, 0 = what fetch_patience() says */
+	bool insecure;	     /* take any certificate */
+	const char *ca_file; /* certificates of those who may sign others; NULL = the system's */
+	bool unattended;     /* nobody is at a command line: faults do not speak of its options */
 	/* Lines like "Authorization: Bearer …", ends with NULL; or NULL. Not sent to other hosts.
 	 */
 	const char *const *headers;

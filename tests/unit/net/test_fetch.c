@@ -41,3 +41,73 @@ TEST(a_port_nobody_listens_on_is_an_error_with_a_reason)
 	CHECK(fault.text[0]);
 	CHECK_INT(b.n, 0);
 }
+
+struct outcome {
+	enum err error;
+	int calls;
+	struct fault fault;
+};
+
+static void take_outcome(void *context, enum err error, const struct fault *fault)
+{
+	struct outcome *o = context;
+
+	o->error = error;
+	o->calls++;
+	o->fault = *fault;
+}
+
+static void free_group(struct fetch_group **g)
+{
+	fetch_group_free(*g);
+}
+
+TEST(a_group_tells_the_end_of_each_once)
+{
+	CLEANUP(free_group) struct fetch_group *g = NULL;
+	CLEANUP(buf_release) struct buf a = BUF_INIT(1000);
+	CLEANUP(buf_release) struct buf b = BUF_INIT(1000);
+	struct fetch bad = {.url = "http://127.0.0.1:1/", .user_agent = "test", .unattended = true};
+	struct outcome first = {0}, second = {0};
+	struct fault fault = {0};
+
+	CHECK_OK(fetch_group_new(1000, &g, &fault));
+	CHECK_OK(fetch_group_start(g, &bad, &a, take_outcome, &first, &fault));
+	CHECK_OK(fetch_group_start(g, &bad, &b, take_outcome, &second, &fault));
+	CHECK_INT(fetch_group_running(g), 2);
+	while (fetch_group_running(g))
+		CHECK_OK(fetch_group_run(g, 1000000000, &fault));
+	CHECK(first.calls == 1 && second.calls == 1);
+	CHECK(first.error == ERR_NETWORK && second.fault.text[0]);
+	CHECK_OK(fetch_group_start(g, &bad, &a, take_outcome, &first, &fault));
+}
+
+TEST(a_group_can_be_woken)
+{
+	CLEANUP(free_group) struct fetch_group *g = NULL;
+	struct fault fault = {0};
+
+	CHECK_OK(fetch_group_new(1000, &g, &fault));
+	fetch_group_wake(g);
+	CHECK_OK(fetch_group_run(g, 600 * 1000000000LL, &fault));
+}
+
+static enum err sweep_group(void)
+{
+	struct fetch bad = {.url = "http://127.0.0.1:1/", .user_agent = "test"};
+	struct buf body = BUF_INIT(1000);
+	struct fetch_group *g = NULL;
+	struct outcome o = {0};
+	enum err e = fetch_group_new(1000, &g, NULL);
+
+	if (!e)
+		e = fetch_group_start(g, &bad, &body, take_outcome, &o, NULL);
+	fetch_group_free(g);
+	buf_release(&body);
+	return e;
+}
+
+TEST(every_allocation_of_a_group_may_fail)
+{
+	ALLOC_SWEEP(sweep_group());
+}
