@@ -27,6 +27,7 @@ enum err file_read_fd(int fd, const char *name, struct buf *ret, struct fault *f
 enum output_flags {
 	OUTPUT_FORCE = 1,   /* replace what is there */
 	OUTPUT_NO_SYNC = 2, /* do not wait for the disk: for what can be made again */
+	OUTPUT_PRIVATE = 4, /* nobody but its owner reads it, whoever could before */
 };
 
 #define OUTPUT_PATH_MAX 4096

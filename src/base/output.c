@@ -120,14 +120,14 @@ static enum err open_temporary(struct output *o, const struct stat *existing, st
 	if (o->slot < 0)
 		return fault_set(fault, ERR_TABLE_FULL, "%s: more than %d files are being written",
 				 o->path, MAX_UNFINISHED);
-	o->fd = create_temporary(&slots[o->slot], o->path, 0666);
+	o->fd = create_temporary(&slots[o->slot], o->path, o->flags & OUTPUT_PRIVATE ? 0600 : 0666);
 	if (o->fd < 0) {
 		os_error = errno;
 		atomic_store(&slots[o->slot].state, SLOT_FREE);
 		return write_fault(fault, o->path, os_error);
 	}
 	/* Best effort: a file system without modes keeps what it has. */
-	if (existing && fchmod(o->fd, existing->st_mode & 0777) < 0)
+	if (existing && !(o->flags & OUTPUT_PRIVATE) && fchmod(o->fd, existing->st_mode & 0777) < 0)
 		errno = 0;
 	o->open = true;
 	return ERR_OK;

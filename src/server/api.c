@@ -77,6 +77,7 @@ const struct route api_routes[] = {
 	{"GET", "/api/v1/labels/*", ASK, "api_label_values", api_label_values, NULL},
 	{"GET", "/api/v1/spans", ASK, "api_spans", api_spans, NULL},
 	{"GET", "/api/v1/status", ASK, "api_status", api_status, NULL},
+	{"GET", "/api/v1/status/buildinfo", ROUTE_READ, "api_buildinfo", api_buildinfo, NULL},
 	{"POST", "/api/v1/delete", ROUTE_ADMIN | ROUTE_WORKER, "api_delete", api_delete, NULL},
 	{"POST", "/api/v1/backup", ROUTE_ADMIN | ROUTE_WORKER, "api_backup", api_backup, NULL},
 	{"POST", "/api/v1/profiles", ROUTE_WRITE, "api_profiles", api_upload, NULL},

@@ -32,6 +32,7 @@ void api_label_names(struct request *r);
 void api_label_values(struct request *r);
 void api_spans(struct request *r);
 void api_status(struct request *r);
+void api_buildinfo(struct request *r);
 void api_delete(struct request *r);
 void api_backup(struct request *r);
 void api_upload(struct request *r);

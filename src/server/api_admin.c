@@ -3,6 +3,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/access.h"
 #include "server/api.h"
 #include "server/upload.h"
 
@@ -43,7 +44,45 @@ void api_status(struct request *r)
 	api_answer(r, answer_status);
 }
 
+/* ------------------------------------------------------------------ buildinfo */
+
+/* In the shape Prometheus has made usual: Grafana looks here. */
+static enum err answer_buildinfo(struct inquiry *q, struct jsonout *o)
+{
+	const char *revision = q->request->server->options.revision;
+
+	jsonout_object(o);
+	jsonout_put_text(o, "status", "success");
+	jsonout_put_object(o, "data");
+	jsonout_put_text(o, "application", "vestal");
+	jsonout_put_text(o, "version", VESTAL_VERSION);
+	jsonout_put_text(o, "revision", revision ? revision : "");
+	jsonout_put_text(o, "compiler", __VERSION__);
+	jsonout_end_object(o);
+	jsonout_end_object(o);
+	return ERR_OK;
+}
+
+void api_buildinfo(struct request *r)
+{
+	api_answer(r, answer_buildinfo);
+}
+
 /* ------------------------------------------------------------------ delete */
+
+/* Before the deed, so that there is no deed without its line. */
+static enum err api_audit(struct inquiry *q, const char *action, const char *key, struct str value,
+			  const char *key2, struct str value2)
+{
+	struct request *r = q->request;
+	struct audit_pair pairs[5] = {{"tenant", r->tenant},
+				      {"token", r->token_id},
+				      {"peer", r->x->peer},
+				      {key, value},
+				      {key2, value2}};
+
+	return audit_write(r->server->audit, action, pairs, key2 ? 5 : 4, q->fault);
+}
 
 static enum err answer_delete(struct inquiry *q, struct jsonout *o)
 {
@@ -58,6 +97,7 @@ static enum err answer_delete(struct inquiry *q, struct jsonout *o)
 	if (parameter(r, "before").n)
 		TRY(when_parse(parameter(r, "before"), clock_wall_ns(), &before, q->fault));
 	TRY(inquiry_select(q, query, parameter(r, "type"), 0, before));
+	TRY(api_audit(q, "delete", "query", query, "before", parameter(r, "before")));
 	TRY(store_delete(r->server->store, r->tenant, &q->selection, &q->ask, &profiles));
 	log_info("deleted", log_str("tenant", r->tenant), log_str("query", query),
 		 log_str("peer", r->x->peer), log_u64("profiles", profiles));
@@ -83,10 +123,15 @@ static enum err answer_backup(struct inquiry *q, struct jsonout *o)
 
 	if (!path)
 		return ERR_NO_MEMORY;
-	if (!destination.n || path[0] != '/')
+	if (!access_is_operator(r))
+		return fault_set(q->fault, ERR_NO_PERMISSION,
+				 "a backup holds the data of all tenants: it takes the right "
+				 "\"admin\" of the tenant " DEFAULT_TENANT);
+	if (!destination.n || path[0] != '/' || memchr(path, 0, destination.n))
 		return fault_set(q->fault, ERR_BAD_ARGUMENT,
 				 "destination is the absolute path of a directory that is not "
 				 "there yet, on the server's host");
+	TRY(api_audit(q, "backup", "destination", destination, NULL, (struct str){0}));
 	TRY(store_backup(r->server->store, path, q->fault));
 	log_info("backed up", log_str("destination", destination), log_str("peer", r->x->peer));
 	jsonout_object(o);

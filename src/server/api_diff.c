@@ -5,6 +5,7 @@
 #include "server/api.h"
 
 #define DEFAULT_ROWS 50
+#define MAX_ROWS     100000
 
 static const char *const verdicts[] = {"noise", "more", "less", "added", "removed", "unknown"};
 
@@ -34,7 +35,7 @@ static void put_row(struct jsonout *o, const struct dict *d, const struct diff_r
 	jsonout_end_object(o);
 }
 
-static enum err put_diff(const struct inquiry *q, const struct diff *diff, int64_t rows,
+static enum err put_diff(const struct inquiry *q, const struct diff *diff, uint32_t rows,
 			 struct jsonout *o)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
@@ -48,14 +49,14 @@ static enum err put_diff(const struct inquiry *q, const struct diff *diff, int64
 	jsonout_put_double(o, "scale", diff->scale);
 	jsonout_put_u64(o, "row_count", diff->n);
 	jsonout_put_array(o, "rows");
-	for (size_t i = 0; i < diff->n && i < (size_t)rows; i++)
+	for (size_t i = 0; i < diff->n && i < rows; i++)
 		put_row(o, q->profile.dict, &diff->rows[i], &name);
 	jsonout_end_array(o);
 	jsonout_end_object(o);
 	return buf_error(&name);
 }
 
-static enum err compare(struct inquiry *before, struct inquiry *after, int64_t rows,
+static enum err compare(struct inquiry *before, struct inquiry *after, uint32_t rows,
 			struct jsonout *o)
 {
 	struct diff_options options = {.normalise = !str_eq(parameter(before->request, "normalise"),
@@ -91,10 +92,11 @@ static enum err select_side(struct inquiry *q, const char *query, const char *fr
 static enum err answer_diff(struct inquiry *before, struct jsonout *o)
 {
 	struct inquiry after;
-	int64_t rows;
+	uint32_t rows;
 	enum err error;
 
-	TRY(parameter_int(before->request, "limit", DEFAULT_ROWS, &rows, before->fault));
+	TRY(parameter_count(before->request, "limit", DEFAULT_ROWS, 1, MAX_ROWS, &rows,
+			    before->fault));
 	TRY(select_side(before, "baseline", "baseline_from", "baseline_until",
 			parameter(before->request, "type")));
 	TRY(inquiry_need_type(before));

@@ -51,14 +51,12 @@ static enum err put_values(struct inquiry *q, struct str label, const char *sche
 			   struct jsonout *o)
 {
 	struct text_answer values = {0};
-	int64_t limit;
+	uint32_t limit;
 
-	TRY(parameter_int(q->request, "limit", 0, &limit, q->fault));
-	if (limit < 0)
-		return fault_set(q->fault, ERR_BAD_ARGUMENT, "limit is not negative");
+	TRY(parameter_count(q->request, "limit", 0, 0, INT32_MAX, &limit, q->fault));
 	TRY(select_all(q));
 	TRY(store_label_values(q->request->server->store, q->request->tenant, label, &q->selection,
-			       (size_t)limit, &q->ask, &values));
+			       limit, &q->ask, &values));
 	put_texts(o, schema, key, &values);
 	arena_release(&values.arena);
 	return ERR_OK;
@@ -182,12 +180,12 @@ static enum err answer_spans(struct inquiry *q, struct jsonout *o)
 	struct span_question what = {.service = parameter(r, "service"),
 				     .operation = parameter(r, "operation")};
 	struct span_answer answer = {0};
-	int64_t limit;
+	uint32_t limit;
 
 	TRY(parameter_range(r, "from", "until", &what.from_ns, &what.until_ns, q->fault));
 	TRY(parameter_duration(r, "min_duration", 0, &what.min_duration_ns, q->fault));
-	TRY(parameter_int(r, "limit", 100, &limit, q->fault));
-	what.limit = limit < 1 ? 1 : limit > MAX_SPANS ? MAX_SPANS : (size_t)limit;
+	TRY(parameter_count(r, "limit", 100, 1, MAX_SPANS, &limit, q->fault));
+	what.limit = limit;
 	TRY(store_spans(r->server->store, r->tenant, &what, &q->ask, &answer));
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.spans/1");

@@ -33,7 +33,7 @@ static void put_top_row(struct jsonout *o, const struct dict *d, const struct to
 	jsonout_end_object(o);
 }
 
-static enum err put_top(struct inquiry *q, struct jsonout *o, struct top *top, int64_t rows,
+static enum err put_top(struct inquiry *q, struct jsonout *o, struct top *top, uint32_t rows,
 			bool lines)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
@@ -44,7 +44,7 @@ static enum err put_top(struct inquiry *q, struct jsonout *o, struct top *top, i
 	jsonout_put_i64(o, "total", top->totals[0]);
 	jsonout_put_u64(o, "row_count", top->n);
 	jsonout_put_array(o, "rows");
-	for (size_t i = 0; i < top->n && i < (size_t)rows; i++)
+	for (size_t i = 0; i < top->n && i < rows; i++)
 		put_top_row(o, &q->dict, &top->rows[i], total, lines, &name);
 	jsonout_end_array(o);
 	api_cost(q, o);
@@ -58,12 +58,10 @@ static enum err answer_top(struct inquiry *q, struct jsonout *o)
 	bool lines = parameter_flag(r, "lines");
 	struct tree_column column = {&q->profile, 0};
 	struct top top;
-	int64_t rows;
+	uint32_t rows;
 	enum err error;
 
-	TRY(parameter_int(r, "limit", DEFAULT_ROWS, &rows, q->fault));
-	if (rows < 1 || rows > MAX_ROWS)
-		return fault_set(q->fault, ERR_BAD_ARGUMENT, "limit is 1 to %d", MAX_ROWS);
+	TRY(parameter_count(r, "limit", DEFAULT_ROWS, 1, MAX_ROWS, &rows, q->fault));
 	TRY(api_select(q));
 	TRY(inquiry_merge(q, NULL, 0));
 	TRY(top_build(&column, 1, lines ? TOP_LINES : 0, &top));
@@ -143,12 +141,11 @@ static enum err read_series(struct inquiry *q, struct series_question *what)
 {
 	struct request *r = q->request;
 	struct str *groups;
-	int64_t limit, step = (q->selection.until_ns - q->selection.from_ns) / 240;
+	int64_t step = (q->selection.until_ns - q->selection.from_ns) / 240;
 
-	TRY(parameter_list(r, "by", &groups, &what->group_count));
+	TRY(parameter_list(r, "by", &groups, &what->group_count, q->fault));
 	what->group_by = groups;
-	TRY(parameter_int(r, "limit", 0, &limit, q->fault));
-	what->limit = (uint32_t)limit;
+	TRY(parameter_count(r, "limit", 0, 0, MAX_ROWS, &what->limit, q->fault));
 	step = step < NS_PER_S ? NS_PER_S : step / NS_PER_S * NS_PER_S;
 	TRY(parameter_duration(r, "step", step, &what->step_ns, q->fault));
 	what->average = str_eq(parameter(r, "aggregate"), STR("avg"));

@@ -1,11 +1,12 @@
 /*
  * For those who watch the server: is it up, is it able to take data, what does it count.
  */
+#include "server/access.h"
 #include "server/routes.h"
 
 static void handle_healthy(struct request *r)
 {
-	http_reply_text(r->x, 200, "text/plain; charset=utf-8", STR("ok\n"));
+	request_reply_text(r, 200, "text/plain; charset=utf-8", STR("ok\n"));
 }
 
 /* Ready means: writes are taken. A full disk is not ready, but healthy. */
@@ -14,24 +15,25 @@ static void handle_ready(struct request *r)
 	struct store_stats stats = {0};
 
 	if (store_stats(r->server->store, STR(DEFAULT_TENANT), &stats) == ERR_OK && stats.full)
-		http_reply_text(r->x, 503, "text/plain; charset=utf-8",
-				STR("the disk is full: writes are refused, questions answered\n"));
+		request_reply_text(
+			r, 503, "text/plain; charset=utf-8",
+			STR("the disk is full: writes are refused, questions answered\n"));
 	else
-		http_reply_text(r->x, 200, "text/plain; charset=utf-8", STR("ready\n"));
+		request_reply_text(r, 200, "text/plain; charset=utf-8", STR("ready\n"));
 }
 
 static void handle_metrics(struct request *r)
 {
 	struct buf out = BUF_INIT((size_t)16 << 20);
 
-	metrics_print(r->server, &out);
+	metrics_print(r->server, access_is_operator(r) ? (struct str){0} : r->tenant, &out);
 	request_reply(r, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }
 
 const struct route health_routes[] = {
-	{"GET HEAD", "/-/healthy", ROUTE_OPEN, "healthy", handle_healthy, NULL},
-	{"GET HEAD", "/healthz", ROUTE_OPEN, "healthy", handle_healthy, NULL},
-	{"GET HEAD", "/ready", ROUTE_OPEN, "ready", handle_ready, NULL},
-	{"GET HEAD", "/metrics", ROUTE_READ | ROUTE_WORKER, "metrics", handle_metrics, NULL},
+	{"GET", "/-/healthy", ROUTE_OPEN, "healthy", handle_healthy, NULL},
+	{"GET", "/healthz", ROUTE_OPEN, "healthy", handle_healthy, NULL},
+	{"GET", "/ready", ROUTE_OPEN, "ready", handle_ready, NULL},
+	{"GET", "/metrics", ROUTE_READ | ROUTE_WORKER, "metrics", handle_metrics, NULL},
 	{0},
 };

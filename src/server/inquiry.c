@@ -106,9 +106,20 @@ static enum err find_type(struct inquiry *q, struct str name)
 	return no_such_type(q, name);
 }
 
+static enum err use_type(struct inquiry *q, struct str type)
+{
+	if (count_colons(type) < 4)
+		return type.n ? find_type(q, type) : ERR_OK;
+	q->selection.type = without_delta(type);
+	return ERR_OK;
+}
+
 enum err inquiry_select(struct inquiry *q, struct str selector, struct str type, int64_t from_ns,
 			int64_t until_ns)
 {
+	/* Before 1970 there is nothing; so no difference of times overflows. */
+	if (from_ns < 0)
+		from_ns = 0;
 	if (until_ns <= from_ns)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT,
 				 "the end of the time range must be behind its start");
@@ -118,13 +129,21 @@ enum err inquiry_select(struct inquiry *q, struct str selector, struct str type,
 					  .matcher_count = q->selector.matchers.n,
 					  .from_ns = from_ns,
 					  .until_ns = until_ns};
+	return use_type(q, type.n ? type : q->selector.type);
+}
+
+enum err inquiry_select_typed(struct inquiry *q, struct str selector, struct str type,
+			      int64_t from_ns, int64_t until_ns)
+{
+	TRY(inquiry_select(q, selector, (struct str){0}, from_ns, until_ns));
 	if (!type.n)
 		type = q->selector.type;
-	if (count_colons(type) >= 4)
-		q->selection.type = without_delta(type);
-	else if (type.n)
-		return find_type(q, type);
-	return ERR_OK;
+	if (count_colons(type) < 4 && !type_by_name(type))
+		return fault_set(q->fault, ERR_BAD_ARGUMENT,
+				 "\"%.*s\" is no type: it has five parts, such as "
+				 "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+				 (int)(type.n < 80 ? type.n : 80), type.n ? type.p : "");
+	return use_type(q, type);
 }
 
 enum err inquiry_need_type(struct inquiry *q)
@@ -166,16 +185,23 @@ enum err inquiry_merge(struct inquiry *q, const struct str *group_by, size_t gro
 		       : profile_add_type(&q->profile, parts.sample_type, parts.sample_unit);
 }
 
+static enum err read_nodes(const struct inquiry *q, int64_t max_nodes, struct tree_options *ret)
+{
+	if (max_nodes < 0 || max_nodes > MAX_NODES)
+		return fault_set(q->fault, ERR_BAD_ARGUMENT, "0 to %d nodes can be asked for",
+				 MAX_NODES);
+	*ret = (struct tree_options){.max_nodes = max_nodes > 1 ? (uint32_t)max_nodes
+						  : max_nodes	? 2
+								: DEFAULT_NODES};
+	return ERR_OK;
+}
+
 enum err inquiry_tree(struct inquiry *q, int64_t max_nodes)
 {
-	struct tree_options options = {.max_nodes = DEFAULT_NODES};
 	struct tree_column column = {&q->profile, 0};
+	struct tree_options options;
 
-	if (max_nodes < 0 || max_nodes > MAX_NODES)
-		return fault_set(q->fault, ERR_BAD_ARGUMENT, "at most %d nodes can be asked for",
-				 MAX_NODES);
-	if (max_nodes)
-		options.max_nodes = max_nodes < 2 ? 2 : (uint32_t)max_nodes;
+	TRY(read_nodes(q, max_nodes, &options));
 	if (!q->merged)
 		TRY(inquiry_merge(q, NULL, 0));
 	TRY(tree_build(&column, 1, &options, &q->tree));
@@ -202,12 +228,11 @@ enum err inquiry_move(const struct inquiry *q, struct dict *to, struct profile *
 enum err inquiry_diff_tree(struct inquiry *left, struct inquiry *right, int64_t max_nodes,
 			   struct tree *ret)
 {
-	struct tree_options options = {.max_nodes = DEFAULT_NODES};
+	struct tree_options options;
 	struct profile moved;
 	enum err error;
 
-	if (max_nodes > 1)
-		options.max_nodes = (uint32_t)(max_nodes < MAX_NODES ? max_nodes : MAX_NODES);
+	TRY(read_nodes(left, max_nodes, &options));
 	TRY(inquiry_merge(left, NULL, 0));
 	TRY(inquiry_merge(right, NULL, 0));
 	TRY(inquiry_move(right, &left->dict, &moved));

@@ -38,6 +38,9 @@ void inquiry_release(struct inquiry *q);
  */
 enum err inquiry_select(struct inquiry *q, struct str selector, struct str type, int64_t from_ns,
 			int64_t until_ns) MUST_CHECK;
+/* The same for clients of Pyroscope: a type must be said, and be an id or a known short name. */
+enum err inquiry_select_typed(struct inquiry *q, struct str selector, struct str type,
+			      int64_t from_ns, int64_t until_ns) MUST_CHECK;
 /* The same with the times of the request: its parameters `from` and `until` (the last hour), or
  * `time_range`, the last such time in which the selection has data (inquiry_last). */
 enum err inquiry_select_asked(struct inquiry *q, struct str selector, struct str type,

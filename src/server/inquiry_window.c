@@ -75,7 +75,7 @@ enum err inquiry_last(struct inquiry *q, int64_t length_ns)
 
 		TRY(find_last(q, begin, end, &found, &bucket, &step));
 		end = begin;
-		window *= GROWTH;
+		window = window > INT64_MAX / GROWTH ? INT64_MAX : window * GROWTH;
 	}
 	if (!found)
 		return fault_set(q->fault, ERR_NOT_FOUND, "there is no profile of that kind");

@@ -28,9 +28,10 @@ static void one(struct buf *out, const char *name, const char *type, const char 
 	buf_printf(out, "vestal_%s %llu\n", name, (unsigned long long)value);
 }
 
-static void seconds(struct buf *out, const char *name, const char *help, double value)
+static void seconds(struct buf *out, const char *name, const char *type, const char *help,
+		    double value)
 {
-	head(out, name, "gauge", help);
+	head(out, name, type, help);
 	buf_printf(out, "vestal_%s %.9g\n", name, value);
 }
 
@@ -88,7 +89,8 @@ static void print_store(const struct store_stats *s, struct buf *out)
 	one(out, "store_fresh_chunks", "gauge", "Chunks not yet compacted.", s->fresh_chunks);
 	one(out, "store_blocks", "gauge", "Blocks.", s->blocks);
 	one(out, "store_rollups", "gauge", "Roll-ups.", s->rollups);
-	seconds(out, "store_compaction_lag_seconds", "Age of the oldest chunk due for compaction.",
+	seconds(out, "store_compaction_lag_seconds", "gauge",
+		"Age of the oldest chunk due for compaction.",
 		(double)s->compaction_lag_ns / NS_PER_S);
 	one(out, "store_full", "gauge", "1 while the disk is full and writes are refused.",
 	    s->full);
@@ -99,29 +101,34 @@ static void print_store(const struct store_stats *s, struct buf *out)
 				   err_label((enum err)e), (unsigned long long)s->refused[e]);
 }
 
-static void print_tenants(struct server *s, struct buf *out)
+static void by_tenant(struct buf *out, const char *name, struct str tenant, uint64_t value)
 {
-	struct text_answer tenants;
+	buf_printf(out, "vestal_%s{tenant=\"%.*s\"} %llu\n", name, (int)tenant.n, tenant.p,
+		   (unsigned long long)value);
+}
+
+static void print_tenants(struct server *s, struct str only, struct buf *out)
+{
+	struct text_answer tenants = {0};
 	struct store_stats stats = {0};
 
 	if (store_tenants(s->store, &tenants) != ERR_OK)
 		return;
 	head(out, "store_bytes", "gauge", "Disk space, by tenant.");
 	for (size_t i = 0; i < tenants.n; i++)
-		if (store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
-			buf_printf(out, "vestal_store_bytes{tenant=\"%.*s\"} %llu\n",
-				   (int)tenants.v[i].n, tenants.v[i].p,
-				   (unsigned long long)stats.disk_bytes);
+		if ((!only.n || str_eq(only, tenants.v[i])) &&
+		    store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
+			by_tenant(out, "store_bytes", tenants.v[i], stats.disk_bytes);
 	head(out, "store_dictionary_bytes", "gauge", "Names and stacks in memory, by tenant.");
 	for (size_t i = 0; i < tenants.n; i++)
-		if (store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
-			buf_printf(out, "vestal_store_dictionary_bytes{tenant=\"%.*s\"} %llu\n",
-				   (int)tenants.v[i].n, tenants.v[i].p,
-				   (unsigned long long)stats.dictionary_bytes);
-	if (!tenants.n)
-		(void)!store_stats(s->store, STR("anonymous"), &stats);
+		if ((!only.n || str_eq(only, tenants.v[i])) &&
+		    store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
+			by_tenant(out, "store_dictionary_bytes", tenants.v[i],
+				  stats.dictionary_bytes);
 	arena_release(&tenants.arena);
-	print_store(&stats, out);
+	/* What is of the whole store stands in the answer about any tenant. */
+	if (store_stats(s->store, STR("anonymous"), &stats) == ERR_OK)
+		print_store(&stats, out);
 }
 
 static void print_http(struct server *s, struct buf *out)
@@ -141,7 +148,7 @@ static void print_http(struct server *s, struct buf *out)
 	    atomic_load(&s->in_flight));
 }
 
-void metrics_print(struct server *s, struct buf *out)
+void metrics_print(struct server *s, struct str tenant, struct buf *out)
 {
 	print_ingest(&s->metrics, out);
 	print_failures(&s->metrics, out);
@@ -154,9 +161,9 @@ void metrics_print(struct server *s, struct buf *out)
 	print_histogram(out, "question_seconds", "Time to answer a question.",
 			&s->metrics.question);
 	print_http(s, out);
-	print_tenants(s, out);
-	seconds(out, "cpu_seconds_total", "CPU time of this process.",
+	print_tenants(s, tenant, out);
+	seconds(out, "cpu_seconds_total", "counter", "CPU time of this process.",
 		(double)clock_process_cpu_ns() / NS_PER_S);
-	seconds(out, "uptime_seconds", "Since the start.",
+	seconds(out, "uptime_seconds", "gauge", "Since the start.",
 		(double)(clock_monotonic_ns() - s->started_ns) / NS_PER_S);
 }

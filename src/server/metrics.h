@@ -26,4 +26,5 @@ struct metrics {
 };
 
 struct server;
-void metrics_print(struct server *s, struct buf *out);
+/* Of all tenants together; what is said by tenant only of `tenant`, or of all when it is empty. */
+void metrics_print(struct server *s, struct str tenant, struct buf *out);

@@ -52,6 +52,28 @@ void inquiry_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t 
 		*ret_until = 0; /* an end before the start: refused with that reason */
 }
 
+enum err inquiry_select_values(struct inquiry *q, struct str type, struct str selector,
+			       int64_t start_ms, int64_t end_ms)
+{
+	int64_t from, until;
+
+	if (!type.n || !selector.n)
+		return fault_set(q->fault, ERR_BAD_ARGUMENT, "%s is missing",
+				 type.n ? "the label selector ({} selects all)"
+					: "the profile type");
+	if (!start_ms && !end_ms)
+		return fault_set(q->fault, ERR_BAD_ARGUMENT, "start and end are missing");
+	inquiry_range(start_ms, end_ms, &from, &until);
+	return inquiry_select_typed(q, selector, type, from, until);
+}
+
+enum err check_list(const struct list *l, const char *name, size_t most, struct fault *fault)
+{
+	return l->n <= most ? ERR_OK
+			    : fault_set(fault, ERR_BAD_ARGUMENT, "%s has %zu items; at most %zu",
+					name, l->n, most);
+}
+
 /* Common to all: a selector without a type, and what the store says to it. */
 static enum err select_range(struct inquiry *q, struct str selector, int64_t start, int64_t end)
 {
@@ -204,6 +226,7 @@ static enum err call_series(struct request *r, const void *in, void *out, struct
 	struct inquiry q;
 	enum err error;
 
+	TRY(check_list(&request->label_names, "labelNames", MAX_GROUP_BY, fault));
 	inquiry_init(&q, r, fault);
 	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
 			     request->end);

@@ -14,6 +14,15 @@ enum err copy_labels(struct arena *scope, const struct label_pair *labels, size_
 struct str join_matchers(struct arena *scope, const struct list *matchers);
 /* Milliseconds as asked; both 0 means everything. */
 void inquiry_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t *ret_until);
+/* For calls that answer with values: type, selector and times must be there. */
+enum err inquiry_select_values(struct inquiry *q, struct str type, struct str selector,
+			       int64_t start_ms, int64_t end_ms) MUST_CHECK;
+/* That a list of a request has no more items than anybody needs. */
+enum err check_list(const struct list *l, const char *name, size_t most,
+		    struct fault *fault) MUST_CHECK;
+#define MAX_GROUP_BY	 64
+#define MAX_STACK_FRAMES 1024
+#define MAX_LINKS	 10000
 
 /* Flame graphs (querier_graph.c). */
 extern const struct rpc_method method_merge_stacktraces, method_merge_spans, method_diff;

@@ -73,10 +73,13 @@ static enum err select_links(struct inquiry *q, const struct list *spans, const 
 static enum err select_stacks(struct inquiry *q, const struct stacktraces_request *request,
 			      struct arena *scope)
 {
-	int64_t from, until;
-
-	inquiry_range(request->start, request->end, &from, &until);
-	TRY(inquiry_select(q, request->selector, request->type, from, until));
+	TRY(check_list(&request->span_ids, "spanSelector", MAX_LINKS, q->fault));
+	TRY(check_list(&request->trace_ids, "traceIdSelector", MAX_LINKS, q->fault));
+	if (request->stacks)
+		TRY(check_list(&request->stacks->call_site, "callSite", MAX_STACK_FRAMES,
+			       q->fault));
+	TRY(inquiry_select_values(q, request->type, request->selector, request->start,
+				  request->end));
 	return select_links(q, &request->span_ids, &request->trace_ids, scope);
 }
 

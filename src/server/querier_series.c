@@ -9,6 +9,7 @@
 #define MIN_STEP      0.001
 #define HEATMAP_ROWS  20
 #define MAX_EXEMPLARS 10000
+#define MAX_COLUMNS   11000
 
 enum { AGGREGATE_SUM, AGGREGATE_AVERAGE };
 
@@ -50,36 +51,30 @@ static enum err fill_series(const struct series_answer *answer, struct arena *sc
 	return ERR_OK;
 }
 
-static enum err select_range(struct inquiry *q, struct str selector, struct str type, int64_t start,
-			     int64_t end)
-{
-	int64_t from, until;
-
-	inquiry_range(start, end, &from, &until);
-	TRY(inquiry_select(q, selector, type, from, until));
-	return inquiry_need_type(q);
-}
-
 static enum err call_select_series(struct request *r, const void *in, void *out,
 				   struct arena *scope, struct fault *fault)
 {
 	const struct select_series_request *request = in;
 	struct series_question what = {.group_by = request->group_by.v,
 				       .group_count = request->group_by.n,
-				       .step_ns = (int64_t)(request->step * NS_PER_S),
-				       .average = request->aggregation == AGGREGATE_AVERAGE,
-				       .limit = (uint32_t)request->limit};
+				       .average = request->aggregation == AGGREGATE_AVERAGE};
 	struct series_answer answer = {0};
 	struct inquiry q;
 	enum err error;
 
 	TRY(check_step(request->step, fault));
+	TRY(check_list(&request->group_by, "groupBy", MAX_GROUP_BY, fault));
+	what.step_ns = (int64_t)(request->step * NS_PER_S);
+	if (request->limit > 0)
+		what.limit = request->limit < UINT32_MAX ? (uint32_t)request->limit : UINT32_MAX;
 	if (request->stacks) {
+		TRY(check_list(&request->stacks->call_site, "callSite", MAX_STACK_FRAMES, fault));
 		what.call_site = request->stacks->call_site.v;
 		what.call_site_count = request->stacks->call_site.n;
 	}
 	inquiry_init(&q, r, fault);
-	error = select_range(&q, request->selector, request->type, request->start, request->end);
+	error = inquiry_select_values(&q, request->type, request->selector, request->start,
+				      request->end);
 	if (error == ERR_OK)
 		error = store_series(r->server->store, r->tenant, &q.selection, &what, &q.ask,
 				     &answer);
@@ -101,11 +96,12 @@ struct heatmap_scale {
 static struct heatmap_scale scale_of(const struct exemplar_answer *points,
 				     const struct heatmap_request *request)
 {
-	struct heatmap_scale s = {.from_ms = request->start,
+	struct heatmap_scale s = {.from_ms = request->start > 0 ? request->start : 0,
 				  .step_ms = (int64_t)(request->step * 1000)};
 	double low = INFINITY, high = -INFINITY;
 
-	s.columns = (size_t)((request->end - request->start) / s.step_ms + 1);
+	s.columns =
+		request->end > s.from_ms ? (size_t)((request->end - s.from_ms) / s.step_ms + 1) : 1;
 	for (size_t i = 0; i < points->n; i++) {
 		low = fmin(low, points->v[i].value);
 		high = fmax(high, points->v[i].value);
@@ -174,11 +170,13 @@ static enum err call_heatmap(struct request *r, const void *in, void *out, struc
 	enum err error;
 
 	TRY(check_step(request->step, fault));
-	if ((double)(request->end - request->start) / (request->step * 1000) > 11000)
+	if (((double)request->end - (double)request->start) / (request->step * 1000) > MAX_COLUMNS)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
-				 "the range has more than 11000 steps; ask for larger ones");
+				 "the range has more than %d steps; ask for larger ones",
+				 MAX_COLUMNS);
 	inquiry_init(&q, r, fault);
-	error = select_range(&q, request->selector, request->type, request->start, request->end);
+	error = inquiry_select_values(&q, request->type, request->selector, request->start,
+				      request->end);
 	if (error == ERR_OK)
 		error = store_exemplars(r->server->store, r->tenant, &q.selection,
 					request->query_type == 2, MAX_EXEMPLARS, &q.ask, &points);

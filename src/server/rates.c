@@ -44,6 +44,23 @@ void rates_free(struct rate_limits *r)
 	mem_free(r);
 }
 
+/* A bucket that has had the time to fill is as good as none. */
+static void forget_full(struct rate_limits *r, int64_t now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->buckets.n; i++) {
+		struct bucket b = r->buckets.v[i];
+		double seconds = (double)(now - b.filled_ns) / NS_PER_S;
+
+		if (b.bytes + (double)r->rate * seconds >= (double)r->rate * BURST_SECONDS)
+			mem_free(b.tenant);
+		else
+			r->buckets.v[kept++] = b;
+	}
+	r->buckets.n = kept;
+}
+
 static enum err find_bucket(struct rate_limits *r, struct str tenant, struct bucket **ret)
 {
 	struct bucket fresh = {.bytes = (double)r->rate * BURST_SECONDS,
@@ -55,6 +72,8 @@ static enum err find_bucket(struct rate_limits *r, struct str tenant, struct buc
 			*ret = b;
 			return ERR_OK;
 		}
+	if (r->buckets.n >= MAX_TENANTS)
+		forget_full(r, fresh.filled_ns);
 	if (r->buckets.n >= MAX_TENANTS)
 		return ERR_BUSY;
 	fresh.tenant = mem_strndup(tenant.p, tenant.n);

@@ -104,8 +104,25 @@ struct render {
 
 static enum err read_max_nodes(struct request *r, int64_t *ret, struct fault *fault)
 {
-	TRY(parameter_int(r, "max-nodes", 0, ret, fault));
-	return *ret ? ERR_OK : parameter_int(r, "maxNodes", 0, ret, fault);
+	/* One that is no number counts as none, as in Pyroscope. */
+	*ret = 0;
+	if (parameter_int(r, "max-nodes", 0, ret, NULL) == ERR_OK && *ret)
+		return ERR_OK;
+	if (parameter_int(r, "maxNodes", 0, ret, NULL) != ERR_OK)
+		*ret = 0;
+	return *ret >= 0 ? ERR_OK : fault_set(fault, ERR_BAD_ARGUMENT, "maxNodes is negative");
+}
+
+/* Both must be said, and 0 is not said. */
+static enum err read_range(struct request *r, const char *from, const char *until,
+			   int64_t *ret_from, int64_t *ret_until, struct fault *fault)
+{
+	*ret_from = *ret_until = 0;
+	if (parameter(r, from).n && parameter(r, until).n)
+		TRY(parameter_range(r, from, until, ret_from, ret_until, fault));
+	if (*ret_from && *ret_until)
+		return ERR_OK;
+	return fault_set(fault, ERR_BAD_ARGUMENT, "%s and %s are missing", from, until);
 }
 
 static enum err read_render(struct render *p, struct request *r, struct fault *fault)
@@ -115,19 +132,16 @@ static enum err read_render(struct render *p, struct request *r, struct fault *f
 
 	if (!parameter(r, "query").n)
 		return fault_set(fault, ERR_BAD_ARGUMENT, "query is missing");
-	if (!parameter(r, "from").n || !parameter(r, "until").n)
-		return fault_set(fault, ERR_BAD_ARGUMENT, "from and until are missing");
-	TRY(parameter_range(r, "from", "until", &p->from_ns, &p->until_ns, fault));
+	TRY(read_range(r, "from", "until", &p->from_ns, &p->until_ns, fault));
 	TRY(read_max_nodes(r, &p->max_nodes, fault));
-	TRY(parameter_list(r, "groupBy", &groups, &group_count));
+	TRY(parameter_list(r, "groupBy", &groups, &group_count, fault));
 	if (group_count)
 		p->group_by = groups[0];
 	p->average = str_eq(parameter(r, "aggregation"), STR("avg"));
 	p->dot = str_eq(parameter(r, "format"), STR("dot"));
 	p->step_ns = timeline_step(p->from_ns, p->until_ns);
-	TRY(inquiry_select(&p->question, parameter(r, "query"), (struct str){0}, p->from_ns,
-			   p->until_ns));
-	return inquiry_need_type(&p->question);
+	return inquiry_select_typed(&p->question, parameter(r, "query"), (struct str){0},
+				    p->from_ns, p->until_ns);
 }
 
 static enum err ask_series(struct render *p, bool grouped, struct series_answer *ret)
@@ -229,11 +243,8 @@ static enum err select_side(struct inquiry *q, const char *query, const char *fr
 
 	if (!parameter(r, query).n)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT, "%s is missing", query);
-	if (!parameter(r, from).n || !parameter(r, until).n)
-		return fault_set(q->fault, ERR_BAD_ARGUMENT, "%s and %s are missing", from, until);
-	TRY(parameter_range(r, from, until, &from_ns, &until_ns, q->fault));
-	TRY(inquiry_select(q, parameter(r, query), (struct str){0}, from_ns, until_ns));
-	return inquiry_need_type(q);
+	TRY(read_range(r, from, until, &from_ns, &until_ns, q->fault));
+	return inquiry_select_typed(q, parameter(r, query), (struct str){0}, from_ns, until_ns);
 }
 
 static enum err put_diff(const struct inquiry *left, const struct tree *tree, struct buf *out)

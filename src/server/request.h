@@ -7,7 +7,9 @@
 
 #include "server/server_internal.h"
 
-#define DEFAULT_TENANT "anonymous"
+#define DEFAULT_TENANT	     "anonymous"
+/* Of the body of a question, as sent and inflated. */
+#define REQUEST_MAX_QUESTION ((size_t)4 << 20)
 
 enum route_flags {
 	ROUTE_OPEN = 1 << 0,   /* needs no token: health, metrics on loopback, assets */
@@ -21,7 +23,7 @@ enum route_flags {
 struct request;
 
 struct route {
-	const char *methods; /* "GET HEAD" */
+	const char *methods; /* "GET": serves HEAD too */
 	const char *path;    /* exact; one that ends with '*' is a prefix */
 	unsigned flags;
 	const char *name; /* in metrics */
@@ -33,7 +35,9 @@ struct request {
 	struct server *server;
 	struct http_exchange *x;
 	const struct route *route;
+	const char *allow; /* when the method was wrong: those that are right */
 	struct str tenant;
+	struct str token_id; /* empty: there are no tokens */
 	unsigned rights;     /* of enum token_rights */
 	size_t reserved;     /* bytes counted as in flight */
 	int64_t deadline_ns; /* monotonic, 0 = none: the client's own */
@@ -43,6 +47,9 @@ struct request {
 void request_reply(struct request *r, int status, const char *content_type, struct buf *body);
 void request_reply_json(struct request *r, struct buf *body);
 void request_reply_empty(struct request *r, int status);
+void request_reply_text(struct request *r, int status, const char *content_type, struct str text);
+bool request_is_preflight(const struct http_exchange *x);
+void request_reply_preflight(struct request *r);
 /* One sentence and a code, in the shape this kind of client reads. `fault` may be NULL. */
 void request_fail(struct request *r, enum err error, const struct fault *fault);
 
@@ -50,5 +57,6 @@ void request_fail(struct request *r, enum err error, const struct fault *fault);
  * inflated. */
 enum err request_body(struct request *r, struct buf *ret_owner, struct str *ret,
 		      struct fault *fault) MUST_CHECK;
+size_t request_max_inflated(const struct request *r);
 /* Whether whoever asked still listens. */
 bool request_wanted(const struct request *r);

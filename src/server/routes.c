@@ -1,7 +1,7 @@
 #include "server/routes.h"
 
 static const struct route *const lists[] = {
-	ingest_routes, rpc_routes, api_routes, render_routes, health_routes,
+	ingest_routes, rpc_routes, api_routes, render_routes, page_routes, health_routes,
 };
 
 static bool path_matches(const struct route *route, struct str path)
@@ -18,7 +18,7 @@ static bool method_matches(const struct route *route, struct str method)
 	struct str methods = str_of(route->methods), one;
 
 	while (str_split(&methods, ' ', &one))
-		if (str_eq(one, method))
+		if (str_eq(one, method) || (str_eq(one, STR("GET")) && str_eq(method, STR("HEAD"))))
 			return true;
 	return false;
 }
@@ -33,7 +33,17 @@ static struct str without_prefix(struct str path)
 	return path;
 }
 
-enum err route_find(const struct http_exchange *x, const struct route **ret, struct fault *fault)
+const struct route *route_at(size_t index)
+{
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		for (const struct route *r = lists[i]; r->path; r++)
+			if (!index--)
+				return r;
+	return NULL;
+}
+
+enum err route_find(const struct http_exchange *x, const struct route **ret, const char **ret_allow,
+		    struct fault *fault)
 {
 	struct str path = without_prefix(x->path);
 	const struct route *other = NULL;
@@ -49,6 +59,8 @@ enum err route_find(const struct http_exchange *x, const struct route **ret, str
 			other = r;
 		}
 	*ret = NULL;
+	if (other)
+		*ret_allow = strcmp(other->methods, "GET") ? other->methods : "GET, HEAD";
 	if (other)
 		return fault_set(fault, ERR_BAD_METHOD, "%.*s is asked with %s",
 				 (int)(path.n < 100 ? path.n : 100), path.p, other->methods);

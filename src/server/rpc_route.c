@@ -35,7 +35,7 @@ struct rpc_call *rpc_route_read(struct request *r)
 	struct rpc_call *c = open_call(r);
 	struct limits limits = LIMITS_DEFAULT;
 
-	limits.max_bytes = r->server->options.max_inflated;
+	limits.max_bytes = request_max_inflated(r);
 	return c && rpc_read(c, &limits) ? c : NULL;
 }
 

@@ -8,6 +8,9 @@
 
 /* ------------------------------------------------------------------ settings */
 
+#define MAX_SETTING_NAME  200
+#define MAX_SETTING_VALUE 65536
+
 struct setting_message {
 	struct str name, value;
 	int64_t modified_ms;
@@ -86,6 +89,10 @@ static enum err call_settings_set(struct request *r, const void *in, void *out, 
 		return fault_set(fault, ERR_BAD_ARGUMENT, "a setting has a name");
 	struct str value = request->setting->value;
 
+	if (request->setting->name.n > MAX_SETTING_NAME || value.n > MAX_SETTING_VALUE)
+		return fault_set(fault, ERR_TOO_LARGE,
+				 "a setting's name has up to %d bytes, its value up to %d",
+				 MAX_SETTING_NAME, MAX_SETTING_VALUE);
 	TRY(store_setting_set(r->server->store, r->tenant, request->setting->name,
 			      value.n ? value : STR("")));
 	reply->setting = request->setting;

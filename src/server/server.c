@@ -25,6 +25,7 @@ static void release(struct server *s)
 	store_close(s->store);
 	http_server_free(s->http);
 	tokens_close(s->tokens);
+	audit_close(s->audit);
 	rates_free(s->rates);
 	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
 		buf_release(&s->addresses[i]);
@@ -38,17 +39,26 @@ static bool is_local(struct str address)
 	       str_starts(address, STR("localhost:")) || str_starts(address, STR("unix:"));
 }
 
+/* Once there are tokens there always are: a file that goes away lets nobody in. */
 static enum err open_tokens(struct server *s, struct fault *fault)
 {
 	char path[4096];
-	const char *directory = s->options.store.directory;
+	const char *directory = s->options.store.directory, *file = s->options.token_file;
+	struct tokens *tokens;
 
-	if (s->options.token_file)
-		return tokens_open(s->options.token_file, &s->tokens, fault);
-	if (!directory)
+	if (atomic_load(&s->tokens) || (!file && !directory))
 		return ERR_OK;
-	snprintf(path, sizeof(path), "%s/tokens", directory);
-	return access(path, F_OK) == 0 ? tokens_open(path, &s->tokens, fault) : ERR_OK;
+	if (!file) {
+		if ((size_t)snprintf(path, sizeof(path), "%s/tokens", directory) >= sizeof(path))
+			return fault_set(fault, ERR_BAD_ARGUMENT, "%s is too long a path",
+					 directory);
+		if (access(path, F_OK) != 0)
+			return ERR_OK;
+		file = path;
+	}
+	TRY(tokens_open(file, &tokens, fault));
+	atomic_store(&s->tokens, tokens);
+	return ERR_OK;
 }
 
 static enum err check_exposure(const struct server *s, struct fault *fault)
@@ -66,6 +76,14 @@ static enum err check_exposure(const struct server *s, struct fault *fault)
 					 address);
 	}
 	return ERR_OK;
+}
+
+/* Without a directory the log is all there is. */
+static enum err open_audit(struct server *s, struct fault *fault)
+{
+	const char *directory = s->options.store.directory;
+
+	return directory ? audit_open(directory, &s->audit, fault) : ERR_OK;
 }
 
 static enum err listen_all(struct server *s, struct fault *fault)
@@ -86,6 +104,7 @@ static enum err start(struct server *s, struct fault *fault)
 	TRY(open_tokens(s, fault));
 	TRY(check_exposure(s, fault));
 	TRY(store_open(&s->options.store, &s->store, fault));
+	TRY(open_audit(s, fault));
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
 	TRY(workers_new(s->options.query_threads ? s->options.query_threads
 			: cpus > 2		 ? cpus
@@ -129,6 +148,7 @@ struct store *server_store(struct server *s)
 
 enum err server_reload(struct server *s, struct fault *fault)
 {
+	TRY(open_tokens(s, fault));
 	return http_server_reload(s->http, fault);
 }
 

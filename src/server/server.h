@@ -29,6 +29,7 @@ struct server_options {
 	bool trust_tenant_header;  /* X-Scope-OrgID chooses the tenant when no token does */
 	const char *cors_origin;   /* NULL = no other origin may read */
 	const char *token_file;	   /* NULL = DIRECTORY/tokens when that exists */
+	const char *revision;	   /* of the source, for buildinfo; NULL = unknown */
 	const char *web_directory; /* assets from here instead of those built in, for development */
 	size_t max_in_flight;	   /* bytes of bodies being received or decoded */
 	size_t max_inflated;	   /* of one upload */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/thread.h"
+#include "server/audit.h"
 #include "server/metrics.h"
 #include "server/server.h"
 #include "server/tokens.h"
@@ -13,7 +14,8 @@ struct server {
 	struct server_options options;
 	struct store *store;
 	struct http_server *http;
-	struct tokens *tokens; /* NULL = everybody may do everything */
+	_Atomic(struct tokens *) tokens; /* NULL = everybody may do everything */
+	struct audit *audit;		 /* NULL = nowhere but in the log */
 	struct workers *workers;
 	struct metrics metrics;
 	struct rate_limits *rates;

@@ -1,5 +1,6 @@
 #include "server/tokens.h"
 
+#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -9,6 +10,7 @@
 #include "base/sha256.h"
 #include "base/thread.h"
 #include "base/vec.h"
+#include "server/audit.h"
 
 #define PREFIX	       "vst_"
 #define SECRET_BYTES   32
@@ -25,11 +27,18 @@ struct token_list {
 	size_t n, cap;
 };
 
+/* Tells whether a file is still the one that was read. */
+struct file_version {
+	struct timespec changed;
+	ino_t inode;
+	off_t size;
+};
+
 struct tokens {
 	char *path;
 	struct mutex lock;
 	struct token_list list;
-	struct timespec changed; /* of the file that was read */
+	struct file_version version;
 	int64_t looked_ns;
 };
 
@@ -50,6 +59,21 @@ static void hash_token(struct str token, char ret[65])
 
 	sha256(token, digest);
 	put_hex(digest, sizeof(digest), ret);
+}
+
+bool tenant_valid(struct str tenant)
+{
+	if (!tenant.n || tenant.n > TOKEN_MAX_TENANT || str_eq(tenant, STR(".")) ||
+	    str_eq(tenant, STR("..")))
+		return false;
+	for (size_t i = 0; i < tenant.n; i++) {
+		char c = tenant.p[i];
+
+		if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		      (c && strchr("!-_.*'()", c))))
+			return false;
+	}
+	return true;
 }
 
 static bool copy_text(char *to, size_t size, struct str text)
@@ -84,7 +108,7 @@ static bool parse_line(struct str line, struct token_entry *ret)
 	*ret = (struct token_entry){0};
 	ret->info.rights = parse_rights(part[3]);
 	return copy_text(ret->info.id, sizeof(ret->info.id), part[0]) && part[1].n == 64 &&
-	       copy_text(ret->hash, sizeof(ret->hash), part[1]) &&
+	       tenant_valid(part[2]) && copy_text(ret->hash, sizeof(ret->hash), part[1]) &&
 	       copy_text(ret->info.tenant, sizeof(ret->info.tenant), part[2]) &&
 	       str_to_i64(part[4], &ret->info.created) == ERR_OK &&
 	       copy_text(ret->info.name, sizeof(ret->info.name), line);
@@ -122,11 +146,18 @@ static enum err read_list(const char *path, struct token_list *ret, struct fault
 	return error;
 }
 
-static struct timespec changed_at(const char *path)
+static struct file_version version_of(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 ? st.st_mtim : (struct timespec){0};
+	return stat(path, &st) == 0 ? (struct file_version){st.st_mtim, st.st_ino, st.st_size}
+				    : (struct file_version){0};
+}
+
+static bool same_version(const struct file_version *a, const struct file_version *b)
+{
+	return a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec &&
+	       a->inode == b->inode && a->size == b->size;
 }
 
 enum err tokens_open(const char *path, struct tokens **ret, struct fault *fault)
@@ -139,7 +170,7 @@ enum err tokens_open(const char *path, struct tokens **ret, struct fault *fault)
 	mutex_init(&t->lock);
 	t->path = mem_strdup(path);
 	if (t->path) {
-		t->changed = changed_at(path);
+		t->version = version_of(path);
 		error = read_list(path, &t->list, fault);
 	}
 	if (error != ERR_OK)
@@ -167,11 +198,11 @@ static void refresh(struct tokens *t)
 	if (now - t->looked_ns < CHECK_AGAIN_NS)
 		return;
 	t->looked_ns = now;
-	struct timespec changed = changed_at(t->path);
+	struct file_version version = version_of(t->path);
 
-	if (changed.tv_sec == t->changed.tv_sec && changed.tv_nsec == t->changed.tv_nsec)
+	if (same_version(&version, &t->version))
 		return;
-	t->changed = changed;
+	t->version = version;
 	vec_release(&t->list);
 	(void)!read_list(t->path, &t->list, NULL);
 }
@@ -212,7 +243,7 @@ static enum err write_list(const char *path, const struct token_list *list, stru
 	vec_for_each (entry, list)
 		print_entry(entry, &text);
 	TRY(buf_error(&text));
-	return file_write(path, buf_view(&text), OUTPUT_FORCE, fault);
+	return file_write(path, buf_view(&text), OUTPUT_FORCE | OUTPUT_PRIVATE, fault);
 }
 
 /* The list of a file that need not be there yet. */
@@ -236,50 +267,96 @@ static enum err make_secret(char token[sizeof(PREFIX) + 2 * SECRET_BYTES], char 
 	return ERR_OK;
 }
 
+static void audit_closep(struct audit **audit)
+{
+	audit_close(*audit);
+}
+
+static void token_list_release(struct token_list *list)
+{
+	vec_release(list);
+}
+
+static enum err audit_token(struct audit *audit, const char *action, const struct token_entry *e,
+			    struct fault *fault)
+{
+	char rights[32];
+
+	snprintf(rights, sizeof(rights), "%s%s%s", e->info.rights & TOKEN_READ ? "read " : "",
+		 e->info.rights & TOKEN_WRITE ? "write " : "",
+		 e->info.rights & TOKEN_ADMIN ? "admin" : "");
+	struct audit_pair pairs[] = {{"token", str_of(e->info.id)},
+				     {"tenant", str_of(e->info.tenant)},
+				     {"rights", str_trim(str_of(rights))},
+				     {"name", str_of(e->info.name)}};
+
+	return audit_write(audit, action, pairs, 4, fault);
+}
+
+static enum err add_token(const char *path, const struct token_entry *entry, struct fault *fault)
+{
+	CLEANUP(token_list_release) struct token_list list = {0};
+	CLEANUP(audit_closep) struct audit *audit = NULL;
+
+	TRY(audit_lock_beside(path, &audit, fault));
+	TRY(read_or_empty(path, &list, fault));
+	TRY(vec_push(&list, *entry));
+	/* First the line, then the deed: a token that nobody knows of is worse than a line too
+	 * many. */
+	TRY(audit_token(audit, "token_create", entry, fault));
+	return write_list(path, &list, fault);
+}
+
 enum err token_create(const char *path, struct str tenant, unsigned rights, struct str name,
 		      struct buf *ret_token, struct fault *fault)
 {
-	CLEANUP(mem_free_ptr) struct token_entry *entries = NULL;
-	struct token_list list = {0};
 	struct token_entry entry = {
 		.info = {.rights = rights, .created = clock_wall_ns() / NS_PER_S}};
 	char token[sizeof(PREFIX) + 2 * SECRET_BYTES];
 	enum err error;
 
-	if (!tenant.n || memchr(tenant.p, ' ', tenant.n) ||
-	    !copy_text(entry.info.tenant, sizeof(entry.info.tenant), tenant) ||
-	    !copy_text(entry.info.name, sizeof(entry.info.name), name))
+	if (!tenant_valid(tenant))
 		return fault_set(fault, ERR_BAD_ARGUMENT,
-				 "a tenant has up to %d characters and no spaces, a name up to 100",
+				 "a tenant has 1 to %d letters, digits and !-_.*'()",
 				 TOKEN_MAX_TENANT);
+	if (!copy_text(entry.info.tenant, sizeof(entry.info.tenant), tenant) ||
+	    !copy_text(entry.info.name, sizeof(entry.info.name), name))
+		return fault_set(fault, ERR_BAD_ARGUMENT, "a name has up to 100 characters");
 	TRY(make_secret(token, entry.info.id));
-	hash_token(str_of(token), entry.hash);
-	error = read_or_empty(path, &list, fault);
-	if (error == ERR_OK)
-		error = vec_push(&list, entry);
-	if (error == ERR_OK)
-		error = write_list(path, &list, fault);
-	entries = list.v;
-	if (error == ERR_OK)
+	error = hash_token(str_of(token), entry.hash);
+	/* Where it goes first: without room for it nothing is created. */
+	if (error == ERR_OK) {
 		buf_text(ret_token, token);
+		error = buf_error(ret_token);
+	}
+	if (error == ERR_OK)
+		error = add_token(path, &entry, fault);
+	if (error != ERR_OK)
+		buf_clear(ret_token);
+	explicit_bzero(token, sizeof(token));
 	return error;
 }
 
 enum err token_revoke(const char *path, struct str id, struct fault *fault)
 {
-	CLEANUP(mem_free_ptr) struct token_entry *entries = NULL;
-	struct token_list list = {0};
+	CLEANUP(token_list_release) struct token_list list = {0};
+	CLEANUP(audit_closep) struct audit *audit = NULL;
+	struct token_entry revoked;
 	size_t kept = 0;
 
+	TRY(audit_lock_beside(path, &audit, fault));
 	TRY(read_list(path, &list, fault));
-	entries = list.v;
-	for (size_t i = 0; i < list.n; i++)
-		if (!str_eq(str_of(list.v[i].info.id), id))
+	for (size_t i = 0; i < list.n; i++) {
+		if (str_eq(str_of(list.v[i].info.id), id))
+			revoked = list.v[i];
+		else
 			list.v[kept++] = list.v[i];
+	}
 	if (kept == list.n)
-		return fault_set(fault, ERR_NOT_FOUND, "there is no token %.*s in %s", (int)id.n,
-				 id.p, path);
+		return fault_set(fault, ERR_NOT_FOUND, "there is no token %.*s in %s",
+				 (int)(id.n < 60 ? id.n : 60), id.p, path);
 	list.n = kept;
+	TRY(audit_token(audit, "token_revoke", &revoked, fault));
 	return write_list(path, &list, fault);
 }
 

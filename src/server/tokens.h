@@ -29,7 +29,11 @@ void tokens_close(struct tokens *t);
 /* Who a token is; ERR_UNAUTHENTICATED when nobody. Thread safe. */
 enum err tokens_check(struct tokens *t, struct str token, struct token_info *ret) MUST_CHECK;
 
-/* For the command line: these change the file, whole or not at all. */
+/* Letters, digits and !-_.*'(), as Pyroscope has it; not "." and "..". */
+bool tenant_valid(struct str tenant);
+
+/* For the command line: these change the file, whole or not at all, so that only its owner reads
+ * it, and write a line into audit.log beside it. Who changes it at the same time waits. */
 enum err token_create(const char *path, struct str tenant, unsigned rights, struct str name,
 		      struct buf *ret_token, struct fault *fault) MUST_CHECK;
 enum err token_revoke(const char *path, struct str id, struct fault *fault) MUST_CHECK;

@@ -120,7 +120,9 @@ static void read_list(const struct field *f, struct json *j, struct arena *arena
 
 static void read_field(const struct field *f, struct json *j, struct arena *arena, void *at)
 {
-	if (f->repeated) {
+	if (json_peek(j) == JSON_NULL) {
+		json_skip(j); /* not there, whatever its kind */
+	} else if (f->repeated) {
 		read_list(f, j, arena, at);
 	} else if (f->kind == FIELD_MESSAGE && json_peek(j) == JSON_OBJECT) {
 		void *nested = arena_zalloc(arena, 1, f->message->size);
@@ -130,8 +132,6 @@ static void read_field(const struct field *f, struct json *j, struct arena *aren
 			(void)json_fail(j, ERR_NO_MEMORY, "out of memory");
 		else
 			read_object(f->message, j, arena, nested);
-	} else if (f->kind == FIELD_MESSAGE && json_peek(j) == JSON_NULL) {
-		json_skip(j);
 	} else if (f->kind == FIELD_MESSAGE) {
 		(void)json_fail(j, ERR_CORRUPT, "an object is expected");
 	} else {
@@ -162,9 +162,9 @@ enum err message_read_json(const struct message *m, struct str text, struct aren
 	struct json j;
 	enum err error;
 
-	/* An empty body is an empty message: some clients send none. */
+	/* As Connect has it: nothing is a message in protobuf only. */
 	if (!str_trim(text).n)
-		return ERR_OK;
+		return fault_set(fault, ERR_CORRUPT, "%s: nothing is no JSON; say {}", m->name);
 	/* A profile inside is one long text. */
 	limits.limits.max_string = UINT32_MAX;
 	json_init(&j, text, m->name, MESSAGE_MAX_NESTING, &limits);

@@ -88,13 +88,15 @@ TEST(json_takes_names_as_the_proto_file_writes_them_and_enums_by_name)
 	CHECK(!o.one);
 }
 
-TEST(an_empty_body_is_an_empty_message)
+TEST(an_empty_body_is_a_message_in_protobuf_alone)
 {
 	ARENA(arena);
 	BUF(out);
 	struct outer o;
 
-	CHECK_OK(message_read(&outer_message, STR(""), true, &arena, &o, NULL));
+	CHECK_ERR(message_read(&outer_message, STR(""), true, &arena, &o, NULL), ERR_CORRUPT);
+	CHECK_OK(message_read(&outer_message, STR("{\"numbers\":null,\"text\":null}"), true, &arena,
+			      &o, NULL));
 	CHECK_OK(message_read(&outer_message, STR(""), false, &arena, &o, NULL));
 	message_write(&outer_message, &o, false, &out);
 	CHECK_INT(out.n, 0);
