@@ -323,12 +323,10 @@ enum err token_create(const char *path, struct str tenant, unsigned rights, stru
 	    !copy_text(entry.info.name, sizeof(entry.info.name), name))
 		return fault_set(fault, ERR_BAD_ARGUMENT, "a name has up to 100 characters");
 	TRY(make_secret(token, entry.info.id));
-	error = hash_token(str_of(token), entry.hash);
+	hash_token(str_of(token), entry.hash);
 	/* Where it goes first: without room for it nothing is created. */
-	if (error == ERR_OK) {
-		buf_text(ret_token, token);
-		error = buf_error(ret_token);
-	}
+	buf_text(ret_token, token);
+	error = buf_error(ret_token);
 	if (error == ERR_OK)
 		error = add_token(path, &entry, fault);
 	if (error != ERR_OK)
