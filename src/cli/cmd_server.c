@@ -126,7 +126,6 @@ static enum err fill(const struct server_cli_options *o, struct server_options *
 		     struct service_retention *overrides, struct fault *fault)
 {
 	*s = server_options_default;
-	s->revision = VESTAL_COMMIT;
 	s->store = store_options_default;
 	s->http = HTTP_OPTIONS_DEFAULT;
 	serve_address(s, o->listen, "pages and API");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "commit.h"
 
 void serve_log(const char *level_text, const char *style)
 {
@@ -87,12 +88,14 @@ static void block_signals(void)
 
 int serve(const struct common_options *common, const struct server_options *options)
 {
+	struct server_options with_revision = *options;
 	struct fault fault = {0};
 	struct server *server;
 	enum err error;
 
+	with_revision.revision = VESTAL_COMMIT;
 	block_signals();
-	error = server_start(options, &server, &fault);
+	error = server_start(&with_revision, &server, &fault);
 	if (error != ERR_OK)
 		return complain(status_of(error), "%s",
 				fault.text[0] ? fault.text : err_text(error));

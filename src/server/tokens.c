@@ -1,5 +1,6 @@
 #include "server/tokens.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
