@@ -67,7 +67,7 @@ struct day {
 	unsigned references; /* engine->lock */
 	atomic_bool settled; /* nothing to compact or roll up until something is written */
 	int64_t rolled_hour; /* when roll-ups were last looked at */
-	bool gone;	     /* its file was removed: freed with the last reference */
+	atomic_bool gone;    /* its file was removed: freed with the last reference */
 	struct mutex upkeep, write, loading;
 	atomic_bool known;	  /* services and fresh chunks were read */
 	struct db *writer;	  /* under `write`; NULL until something is written */
@@ -79,7 +79,7 @@ struct day {
 	uint32_t sequence;   /* of keys; under `write` */
 	atomic_ullong spans; /* of a day of spans, when counted */
 	atomic_bool spans_counted;
-	int64_t used_ns;
+	atomic_llong used_ns; /* last use, monotonic */
 	/* What statistics found, until the file changes. */
 	atomic_bool counted;
 	struct store_stats counts;

@@ -329,7 +329,10 @@ enum err day_writer(struct day *d, struct db **ret, struct fault *fault)
 	enum err error = ERR_OK;
 
 	mutex_lock(&d->write);
-	if (!d->writer) {
+	if (!d->writer && atomic_load(&d->gone)) {
+		/* Its name may belong to another file by now. */
+		error = fault_set(fault, ERR_NOT_FOUND, "%s was removed as too old", d->path);
+	} else if (!d->writer) {
 		error = db_open(d->path, schema_of(d), DB_CREATE, &d->writer, fault);
 		if (error == ERR_OK && !atomic_load(&d->exists)) {
 			error = folder_sync(d->tenant->folder, fault);

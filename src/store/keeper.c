@@ -41,8 +41,6 @@ static enum err end_of_day(struct day *d, struct fault *fault)
 	struct db *writer;
 	enum err error;
 
-	if (!d->writer)
-		return ERR_OK;
 	TRY(day_writer(d, &writer, fault));
 	error = db_checkpoint(writer, fault);
 	mutex_unlock(&d->write);
