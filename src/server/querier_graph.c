@@ -292,9 +292,9 @@ static enum err write_json(struct inquiry *q, struct buf *out)
 /* The reply of this call is a pprof profile itself, not a message around it. */
 void handle_merge_profile(struct request *r)
 {
+	struct buf out = BUF_INIT(r->server->options.query_memory);
 	struct rpc_call *c = rpc_route_read(r);
 	struct stacktraces_request request;
-	struct buf out = BUF_INIT(r->server->options.query_memory);
 	struct fault fault = {0};
 	struct arena scope;
 	struct inquiry q;

@@ -40,7 +40,6 @@ struct request {
 	struct str token_id; /* empty: there are no tokens */
 	unsigned rights;     /* of enum token_rights */
 	size_t reserved;     /* bytes counted as in flight */
-	int64_t deadline_ns; /* monotonic, 0 = none: the client's own */
 	void *call;	     /* of an RPC, see rpc_route.c */
 };
 

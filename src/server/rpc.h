@@ -31,6 +31,8 @@ struct rpc_call {
 	int64_t deadline_ns; /* monotonic; INT64_MAX: the client waits as long as it takes */
 	struct str message;  /* plain */
 	struct buf plain;    /* owns the message when it came compressed */
+	/* Put on every reply when it has a name: what a browser is to be told. */
+	struct http_header extra;
 };
 
 /* True for a content type that rpc_open() takes, so that a route can serve others as well. */

@@ -112,6 +112,12 @@ static void append_trailer_frame(struct buf *body)
 	buf_append(body, ok, sizeof(ok) - 1);
 }
 
+static void put_extra(const struct rpc_call *c, struct http_header *headers, size_t *n)
+{
+	if (c->extra.name.n)
+		headers[(*n)++] = c->extra;
+}
+
 static void send(struct rpc_call *c, struct http_response *r)
 {
 	struct http_exchange *x = c->x;
@@ -128,6 +134,7 @@ void rpc_reply(struct rpc_call *c, struct buf *message)
 	struct http_header headers[4] = {{STR("content-type"), reply_type(c)}};
 	struct http_response r = {.status = 200, .headers = headers, .header_count = 1};
 
+	put_extra(c, headers, &r.header_count);
 	compressed = encoding_gzip(http_find(c->x, connect ? STR("accept-encoding")
 							   : STR("grpc-accept-encoding")),
 				   message);
@@ -260,6 +267,7 @@ void rpc_fail(struct rpc_call *c, enum err code, const char *text, int64_t retry
 	struct http_header headers[6] = {{STR("content-type"), reply_type(c)}};
 	struct http_response r = {.status = 200, .headers = headers, .header_count = 1};
 
+	put_extra(c, headers, &r.header_count);
 	buf_init(&t.message, TEXT_MAX);
 	buf_init(&t.details, TEXT_MAX);
 	buf_init(&t.body, TEXT_MAX);

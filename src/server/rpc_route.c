@@ -17,8 +17,9 @@ static struct rpc_call *open_call(struct request *r)
 	if (!rpc_open(c, r->x))
 		return NULL;
 	r->call = c;
-	if (c->deadline_ns != INT64_MAX)
-		r->deadline_ns = c->deadline_ns;
+	if (r->server->options.cors_origin)
+		c->extra = (struct http_header){STR("access-control-allow-origin"),
+						str_of(r->server->options.cors_origin)};
 	return c;
 }
 
@@ -32,10 +33,12 @@ void rpc_route_fail(struct request *r, enum err error, const char *text)
 
 struct rpc_call *rpc_route_read(struct request *r)
 {
-	struct rpc_call *c = open_call(r);
 	struct limits limits = LIMITS_DEFAULT;
 
+	/* Looked up first: a call that cannot be opened has replied, and the request is gone. */
 	limits.max_bytes = request_max_inflated(r);
+	struct rpc_call *c = open_call(r);
+
 	return c && rpc_read(c, &limits) ? c : NULL;
 }
 
@@ -56,8 +59,8 @@ static enum err answer(struct request *r, const struct rpc_method *method, struc
 
 void rpc_route_handle(struct request *r)
 {
-	struct rpc_call *c = rpc_route_read(r);
 	struct buf out = BUF_INIT(r->server->options.query_memory);
+	struct rpc_call *c = rpc_route_read(r);
 	struct arena scope;
 	struct fault fault = {0};
 	enum err error;

@@ -19,7 +19,8 @@ struct rpc_method {
 /* Handler of every route whose data is a struct rpc_method. */
 void rpc_route_handle(struct request *r);
 void rpc_route_fail(struct request *r, enum err error, const char *text);
-/* The opened call of this request with its message read; NULL: it has replied. */
+/* The opened call of this request with its message read; NULL: it has replied, and the request must
+ * not be looked at any more. */
 struct rpc_call *rpc_route_read(struct request *r);
 
 /* A row for a route. */
