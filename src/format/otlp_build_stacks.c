@@ -119,7 +119,7 @@ static enum err add_chunk(struct otlp_builder *b, struct growing *g, uint32_t n)
 
 static enum err add_packed(struct otlp_builder *b, struct growing *g, struct str packed)
 {
-	const uint8_t *p = (const uint8_t *)packed.p, *end = p + packed.n;
+	const uint8_t *p = (const uint8_t *)packed.p, *end = p ? p + packed.n : p;
 	char place[96];
 
 	while (p < end) {
