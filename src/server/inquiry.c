@@ -233,8 +233,10 @@ enum err inquiry_diff_tree(struct inquiry *left, struct inquiry *right, int64_t 
 	enum err error;
 
 	TRY(read_nodes(left, max_nodes, &options));
-	TRY(inquiry_merge(left, NULL, 0));
-	TRY(inquiry_merge(right, NULL, 0));
+	if (!left->merged)
+		TRY(inquiry_merge(left, NULL, 0));
+	if (!right->merged)
+		TRY(inquiry_merge(right, NULL, 0));
 	TRY(inquiry_move(right, &left->dict, &moved));
 	struct tree_column columns[2] = {{&left->profile, 0}, {&moved, 0}};
 

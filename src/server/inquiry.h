@@ -59,7 +59,7 @@ enum err inquiry_tree(struct inquiry *q, int64_t max_nodes) MUST_CHECK;
 
 /* A merged question's profile over another dictionary of the same seed; the caller releases it. */
 enum err inquiry_move(const struct inquiry *q, struct dict *to, struct profile *ret) MUST_CHECK;
-/* Two questions as one tree of two columns; merges both. */
+/* Two questions as one tree of two columns; merges those that are not merged yet. */
 enum err inquiry_diff_tree(struct inquiry *left, struct inquiry *right, int64_t max_nodes,
 			   struct tree *ret) MUST_CHECK;
 

@@ -27,8 +27,11 @@ enum err check_list(const struct list *l, const char *name, size_t most,
 /* Flame graphs (querier_graph.c). */
 extern const struct rpc_method method_merge_stacktraces, method_merge_spans, method_diff;
 void handle_merge_profile(struct request *r);
-/* Series, heat maps (querier_series.c). */
+/* Series (querier_series.c), heat maps (querier_heatmap.c). */
 extern const struct rpc_method method_select_series, method_heatmap;
+/* How many exemplars are looked at, the largest first. */
+#define MAX_EXEMPLARS 10000
+enum err check_step(double step, struct fault *fault) MUST_CHECK;
 /* What there is (querier.c). */
 extern const struct rpc_method method_profile_types, method_label_names, method_label_values,
 	method_series, method_stats, method_analyze;

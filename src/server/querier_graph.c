@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/call_graph.h"
+#include "server/exemplars.h"
 #include "server/keep_path.h"
 #include "server/pprof_json.h"
 #include "server/querier.h"
@@ -70,16 +71,37 @@ static enum err select_links(struct inquiry *q, const struct list *spans, const 
 	return ERR_OK;
 }
 
+static enum err select_profiles(struct inquiry *q, const struct list *texts, struct arena *scope)
+{
+	uint64_t *ids = arena_zalloc(scope, texts->n ? texts->n : 1, sizeof(*ids));
+
+	if (!ids)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < texts->n; i++) {
+		struct str id = ((struct str *)texts->v)[i];
+
+		if (!profile_id_read(id, &ids[i]))
+			return fault_set(q->fault, ERR_BAD_ARGUMENT,
+					 "\"%.*s\" is no id of a profile: that is a UUID",
+					 (int)(id.n < 60 ? id.n : 60), id.p);
+	}
+	q->selection.profiles = ids;
+	q->selection.profile_count = texts->n;
+	return ERR_OK;
+}
+
 static enum err select_stacks(struct inquiry *q, const struct stacktraces_request *request,
 			      struct arena *scope)
 {
 	TRY(check_list(&request->span_ids, "spanSelector", MAX_LINKS, q->fault));
 	TRY(check_list(&request->trace_ids, "traceIdSelector", MAX_LINKS, q->fault));
+	TRY(check_list(&request->profile_ids, "profileIdSelector", MAX_LINKS, q->fault));
 	if (request->stacks)
 		TRY(check_list(&request->stacks->call_site, "callSite", MAX_STACK_FRAMES,
 			       q->fault));
 	TRY(inquiry_select_values(q, request->type, request->selector, request->start,
 				  request->end));
+	TRY(select_profiles(q, &request->profile_ids, scope));
 	return select_links(q, &request->span_ids, &request->trace_ids, scope);
 }
 
@@ -91,6 +113,12 @@ static enum err apply_call_site(struct inquiry *q, const struct stack_selector *
 	/* A call site is a message of one text: a list of them is a list of texts. */
 	_Static_assert(sizeof(struct call_site) == sizeof(struct str), "call sites are texts");
 	return profile_keep_path(&q->profile, stacks->call_site.v, stacks->call_site.n);
+}
+
+static enum err merge_stacks(struct inquiry *q, const struct stacktraces_request *request)
+{
+	TRY(inquiry_merge(q, NULL, 0));
+	return apply_call_site(q, request->stacks);
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -157,6 +185,25 @@ static enum err write_format(struct inquiry *q, enum format_id id, struct buf *o
 	return error;
 }
 
+static enum err write_json(struct inquiry *q, struct buf *out)
+{
+	struct buf bytes = BUF_INIT(q->ask.max_memory);
+	enum err error = write_format(q, FORMAT_PPROF, &bytes);
+
+	if (error == ERR_OK)
+		error = pprof_to_json(buf_view(&bytes), out);
+	buf_release(&bytes);
+	return error;
+}
+
+/* In the encoding of the call. */
+static enum err write_pprof(struct inquiry *q, struct buf *out)
+{
+	const struct rpc_call *c = q->request->call;
+
+	return c->json ? write_json(q, out) : write_format(q, FORMAT_PPROF, out);
+}
+
 static enum err fill_pprof(struct inquiry *q, struct arena *scope, struct pprof_message **ret)
 {
 	struct buf bytes = BUF_INIT(q->ask.max_memory);
@@ -165,7 +212,7 @@ static enum err fill_pprof(struct inquiry *q, struct arena *scope, struct pprof_
 	*ret = arena_zalloc(scope, 1, sizeof(**ret));
 	if (!*ret)
 		return ERR_NO_MEMORY;
-	error = write_format(q, FORMAT_PPROF, &bytes);
+	error = write_pprof(q, &bytes);
 	if (error == ERR_OK)
 		error = copy_str(scope, buf_view(&bytes), &(*ret)->profile);
 	buf_release(&bytes);
@@ -186,8 +233,7 @@ static enum err fill_dot(struct inquiry *q, struct arena *scope, struct str *ret
 static enum err answer(struct inquiry *q, const struct stacktraces_request *request,
 		       struct arena *scope, struct stacktraces_reply *reply)
 {
-	TRY(inquiry_merge(q, NULL, 0));
-	TRY(apply_call_site(q, request->stacks));
+	TRY(merge_stacks(q, request));
 	if (request->format == FORMAT_GRAPH_PPROF)
 		return fill_pprof(q, scope, &reply->pprof);
 	TRY(inquiry_tree(q, request->max_nodes));
@@ -267,6 +313,10 @@ static enum err call_diff(struct request *r, const void *in, void *out, struct a
 	if (error == ERR_OK && !str_eq(left.selection.type, right.selection.type))
 		error = fault_set(fault, ERR_BAD_ARGUMENT, "left and right have different types");
 	if (error == ERR_OK)
+		error = merge_stacks(&left, request->left);
+	if (error == ERR_OK)
+		error = merge_stacks(&right, request->right);
+	if (error == ERR_OK)
 		error = inquiry_diff_tree(&left, &right, request->left->max_nodes, &tree);
 	if (error == ERR_OK)
 		error = fill_diff(&tree, scope, out);
@@ -277,17 +327,6 @@ static enum err call_diff(struct request *r, const void *in, void *out, struct a
 }
 
 /* ------------------------------------------------------------------ a bare profile */
-
-static enum err write_json(struct inquiry *q, struct buf *out)
-{
-	struct buf bytes = BUF_INIT(q->ask.max_memory);
-	enum err error = write_format(q, FORMAT_PPROF, &bytes);
-
-	if (error == ERR_OK)
-		error = pprof_to_json(buf_view(&bytes), out);
-	buf_release(&bytes);
-	return error;
-}
 
 /* The reply of this call is a pprof profile itself, not a message around it. */
 void handle_merge_profile(struct request *r)
@@ -304,16 +343,14 @@ void handle_merge_profile(struct request *r)
 		return;
 	arena_init(&scope, r->server->options.query_memory);
 	inquiry_init(&q, r, &fault);
-	error = message_read(&stacktraces_request_table, c->message, c->json, &scope, &request,
+	error = message_read(&merge_profile_request_table, c->message, c->json, &scope, &request,
 			     &fault);
 	if (error == ERR_OK)
 		error = select_stacks(&q, &request, &scope);
 	if (error == ERR_OK)
-		error = inquiry_merge(&q, NULL, 0);
-	if (error == ERR_OK && c->json)
-		error = write_json(&q, &out);
-	else if (error == ERR_OK)
-		error = write_format(&q, FORMAT_PPROF, &out);
+		error = merge_stacks(&q, &request);
+	if (error == ERR_OK)
+		error = write_pprof(&q, &out);
 	inquiry_release(&q);
 	arena_release(&scope);
 	if (error == ERR_OK)

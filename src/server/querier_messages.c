@@ -105,6 +105,16 @@ const struct message stacktraces_request_table =
 		 R(stacktraces_request, 8, "profileIdSelector", TEXT, profile_ids),
 		 R(stacktraces_request, 10, "traceIdSelector", TEXT, trace_ids),
 		 R(stacktraces_request, 11, "spanSelector", TEXT, span_ids));
+const struct message merge_profile_request_table =
+	TABLE_OF(stacktraces_request, "SelectMergeProfileRequest",
+		 F(stacktraces_request, 1, "profileTypeID", TEXT, type),
+		 F(stacktraces_request, 2, "labelSelector", TEXT, selector),
+		 F(stacktraces_request, 3, "start", INT, start),
+		 F(stacktraces_request, 4, "end", INT, end),
+		 F(stacktraces_request, 5, "maxNodes", INT, max_nodes),
+		 M(stacktraces_request, 6, "stackTraceSelector", stacks, stack_selector_table),
+		 R(stacktraces_request, 7, "profileIdSelector", TEXT, profile_ids),
+		 R(stacktraces_request, 8, "traceIdSelector", TEXT, trace_ids));
 static const struct message level_table =
 	TABLE_OF(level_message, "Level", R(level_message, 1, "values", INT, values));
 static const struct message flamegraph_table =
@@ -113,7 +123,7 @@ static const struct message flamegraph_table =
 		 F(flamegraph_message, 3, "total", INT, total),
 		 F(flamegraph_message, 4, "maxSelf", INT, max_self));
 static const struct message pprof_table =
-	TABLE_OF(pprof_message, "PprofProfile", F(pprof_message, 1, "profile", BYTES, profile));
+	TABLE_OF(pprof_message, "PprofProfile", F(pprof_message, 1, "profile", READY, profile));
 const struct message stacktraces_reply_table =
 	TABLE_OF(stacktraces_reply, "SelectMergeStacktracesResponse",
 		 M(stacktraces_reply, 1, "flamegraph", flamegraph, flamegraph_table),
@@ -187,7 +197,7 @@ const struct message heatmap_request_table =
 static const struct message heatmap_slot_table =
 	TABLE_OF(heatmap_slot, "HeatmapSlot", F(heatmap_slot, 1, "timestamp", INT, timestamp),
 		 R(heatmap_slot, 2, "yMin", DOUBLE, y_min),
-		 R(heatmap_slot, 3, "counts", INT, counts),
+		 R(heatmap_slot, 3, "counts", INT32, counts),
 		 RM(heatmap_slot, 4, "exemplars", exemplars, exemplar_table));
 static const struct message heatmap_series_table =
 	TABLE_OF(heatmap_series, "HeatmapSeries",

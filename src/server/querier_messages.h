@@ -69,7 +69,7 @@ struct flamegraph_message {
 	int64_t total, max_self;
 };
 struct pprof_message {
-	struct str profile; /* bytes of a google.v1.Profile */
+	struct str profile; /* a google.v1.Profile, encoded as the reply is */
 };
 struct stacktraces_reply {
 	struct flamegraph_message *flamegraph;
@@ -166,7 +166,7 @@ struct analyze_reply {
 extern const struct message label_pair_table, labels_table, range_request_table,
 	profile_types_reply_table, label_names_request_table, label_values_request_table,
 	names_reply_table, series_request_table, series_reply_table, stacktraces_request_table,
-	stacktraces_reply_table, span_request_table, diff_request_table, diff_reply_table,
-	select_series_request_table, select_series_reply_table, heatmap_request_table,
-	heatmap_reply_table, empty_table, stats_reply_table, analyze_request_table,
-	analyze_reply_table;
+	merge_profile_request_table, stacktraces_reply_table, span_request_table,
+	diff_request_table, diff_reply_table, select_series_request_table,
+	select_series_reply_table, heatmap_request_table, heatmap_reply_table, empty_table,
+	stats_reply_table, analyze_request_table, analyze_reply_table;

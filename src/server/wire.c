@@ -5,8 +5,10 @@ size_t field_size(const struct field *f)
 	switch (f->kind) {
 	case FIELD_TEXT:
 	case FIELD_BYTES:
+	case FIELD_READY:
 		return sizeof(struct str);
 	case FIELD_INT:
+	case FIELD_INT32:
 	case FIELD_ENUM:
 		return sizeof(int64_t);
 	case FIELD_DOUBLE:
@@ -52,10 +54,17 @@ static enum err malformed(const struct message *m, const struct pb *c, const cha
 
 static enum pb_type wire_type(const struct field *f)
 {
-	if (f->kind == FIELD_DOUBLE)
+	switch (f->kind) {
+	case FIELD_INT:
+	case FIELD_INT32:
+	case FIELD_ENUM:
+	case FIELD_BOOL:
+		return PB_VARINT;
+	case FIELD_DOUBLE:
 		return PB_FIXED64;
-	return f->kind == FIELD_INT || f->kind == FIELD_ENUM || f->kind == FIELD_BOOL ? PB_VARINT
-										      : PB_BYTES;
+	default:
+		return PB_BYTES;
+	}
 }
 
 static void store_scalar(const struct field *f, uint64_t value, void *at)
@@ -155,8 +164,10 @@ bool field_is_default(const struct field *f, const void *at)
 	switch (f->kind) {
 	case FIELD_TEXT:
 	case FIELD_BYTES:
+	case FIELD_READY:
 		return !((const struct str *)at)->n;
 	case FIELD_INT:
+	case FIELD_INT32:
 	case FIELD_ENUM:
 		return !*(const int64_t *)at;
 	case FIELD_DOUBLE:

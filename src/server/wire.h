@@ -5,8 +5,10 @@
  *
  * In memory a message is a plain struct. A field is, by kind: struct str (text, bytes), int64_t
  * (integers of any wire width, enums), double, bool, or a pointer to the nested struct (NULL = not
- * there). A repeated field is a `struct list`: `v` points to n such things (for messages: to n
- * structs, not pointers). Everything that is read lives in the arena or points into the input.
+ * there). A ready field is a nested message that somebody else has encoded, as the whole is to be,
+ * in a struct str; it is written only. A repeated field is a `struct list`: `v` points to n such
+ * things (for messages: to n structs, not pointers). Everything that is read lives in the arena or
+ * points into the input.
  */
 #pragma once
 
@@ -22,10 +24,12 @@ enum field_kind {
 	FIELD_TEXT,
 	FIELD_BYTES,
 	FIELD_INT,
+	FIELD_INT32, /* in JSON a number, where FIELD_INT is a text */
 	FIELD_ENUM,
 	FIELD_DOUBLE,
 	FIELD_BOOL,
-	FIELD_MESSAGE
+	FIELD_MESSAGE,
+	FIELD_READY
 };
 
 struct message;

@@ -87,6 +87,7 @@ static void read_value(const struct field *f, struct json *j, struct arena *aren
 		read_bytes(j, arena, at);
 		return;
 	case FIELD_INT:
+	case FIELD_INT32:
 		read_int(j, at);
 		return;
 	case FIELD_ENUM:
@@ -100,6 +101,9 @@ static void read_value(const struct field *f, struct json *j, struct arena *aren
 		return;
 	case FIELD_MESSAGE:
 		read_object(f->message, j, arena, at);
+		return;
+	case FIELD_READY:
+		json_skip(j);
 		return;
 	}
 }
@@ -204,6 +208,7 @@ static void write_value(const struct field *f, const void *at, struct jsonout *o
 	case FIELD_INT:
 		jsonout_i64_text(o, *(const int64_t *)at);
 		return;
+	case FIELD_INT32:
 	case FIELD_ENUM:
 		jsonout_i64(o, *(const int64_t *)at);
 		return;
@@ -215,6 +220,9 @@ static void write_value(const struct field *f, const void *at, struct jsonout *o
 		return;
 	case FIELD_MESSAGE:
 		write_object(f->message, at, o);
+		return;
+	case FIELD_READY:
+		jsonout_raw(o, *(const struct str *)at);
 		return;
 	}
 }

@@ -102,8 +102,7 @@ struct choosing {
 	VEC(struct exemplar) found;
 };
 
-static enum err copy_labels(struct choosing *c, uint32_t series, struct exemplar *e,
-			    uint64_t *ret_hash)
+static enum err copy_labels(struct choosing *c, uint32_t series, struct exemplar *e)
 {
 	const struct partition *p = c->q.partition;
 	const struct series_entry *s = &p->series.v[series];
@@ -117,22 +116,18 @@ static enum err copy_labels(struct choosing *c, uint32_t series, struct exemplar
 	}
 	e->labels = labels;
 	e->label_count = s->n;
-	*ret_hash = s->hash;
 	return labels ? ERR_OK : ERR_NO_MEMORY;
 }
 
-/* A profile is known by its series and its time: the same in every engine. */
 static enum err begin_exemplar(struct choosing *c, const struct chunk_view *v, struct exemplar *ret)
 {
-	uint64_t hash;
 	enum err e;
 
 	*ret = (struct exemplar){.time_ns = v->head.time_ns};
 	mutex_lock(&c->q.partition->lock);
-	e = copy_labels(c, v->head.series, ret, &hash);
+	e = copy_labels(c, v->head.series, ret);
 	mutex_unlock(&c->q.partition->lock);
-	if (!e)
-		ret->profile = hash_mix(hash, (uint64_t)v->head.time_ns ^ hash);
+	ret->profile = question_profile(&c->q, v);
 	return e;
 }
 

@@ -85,6 +85,34 @@ static enum err settle_type(struct question *q)
 	return ERR_OK;
 }
 
+/* A profile is known by its series and its time: the same in every engine. */
+uint64_t question_profile(const struct question *q, const struct chunk_view *v)
+{
+	struct partition *p = q->partition;
+	uint64_t hash;
+
+	mutex_lock(&p->lock);
+	hash = p->series.v[v->head.series].hash;
+	mutex_unlock(&p->lock);
+	return hash_mix(hash, (uint64_t)v->head.time_ns ^ hash);
+}
+
+static bool takes_profile(const struct question *q, const struct chunk_view *v)
+{
+	const struct selection *s = q->selection;
+	uint64_t id;
+
+	if (!s->profile_count)
+		return true;
+	if (v->head.series == SERIES_MANY)
+		return false;
+	id = question_profile(q, v);
+	for (size_t i = 0; i < s->profile_count; i++)
+		if (s->profiles[i] == id)
+			return true;
+	return false;
+}
+
 static enum err each_chunk(void *context, const struct chunk_view *v)
 {
 	struct question *q = context;
@@ -97,6 +125,8 @@ static enum err each_chunk(void *context, const struct chunk_view *v)
 	if (!rollup && (v->head.time_ns < s->from_ns || v->head.time_ns >= s->until_ns))
 		return ERR_OK;
 	if (v->head.series != SERIES_MANY && !choice_has_series(&q->choice, v->head.series))
+		return ERR_OK;
+	if (!takes_profile(q, v))
 		return ERR_OK;
 	for (uint32_t i = 0; i < v->head.column_count; i++) {
 		if (!choice_has_type(&q->choice, v->head.columns[i].type))
@@ -126,7 +156,7 @@ static enum err scan_partition(struct question *q)
 
 	if (!q->choice.matching_series || !q->choice.matching_types)
 		return ERR_OK;
-	if (q->choice.all_series && !q->selection->link_count)
+	if (q->choice.all_series && !q->selection->link_count && !q->selection->profile_count)
 		scan.rollup_ns = q->rollup_ns;
 	if (q->handler->begin)
 		TRY(q->handler->begin(q));

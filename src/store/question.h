@@ -45,6 +45,8 @@ enum err question_take(struct question *q, size_t bytes) MUST_CHECK;
 enum err question_array(struct question *q, size_t count, size_t size, void *ret) MUST_CHECK;
 /* Makes stack_count cover the chunk's stacks: the dictionary may have grown meanwhile. */
 enum err question_stacks(struct question *q, const struct chunk_view *v) MUST_CHECK;
+/* The id of the chunk's profile, which is of one series. */
+uint64_t question_profile(const struct question *q, const struct chunk_view *v);
 
 /* Whether every row of the chunk is selected, so that nobody has to look at rows. */
 bool question_takes_all(const struct question *q, const struct chunk_view *v);

@@ -118,6 +118,9 @@ struct selection {
 	/* Only rows linked to one of these; zero trace or span part = not looked at. */
 	const struct link *links;
 	size_t link_count;
+	/* Only these profiles, by the id that an exemplar has. */
+	const uint64_t *profiles;
+	size_t profile_count;
 };
 
 /* How much a question may cost, and whether anybody still wants the answer. */
@@ -183,7 +186,7 @@ struct exemplar {
 	int64_t time_ns;
 	double value;
 	struct link link; /* zero when a whole profile is meant */
-	uint64_t profile; /* id of the profile, for `store_profile_by_id` */
+	uint64_t profile; /* its id, for `selection.profiles` */
 	const struct label_pair *labels;
 	size_t label_count;
 };

@@ -88,6 +88,36 @@ TEST(json_takes_names_as_the_proto_file_writes_them_and_enums_by_name)
 	CHECK(!o.one);
 }
 
+struct holder {
+	struct str profile;
+	struct list counts;
+};
+static const struct message holder_message = {
+	"Holder",
+	(const struct field[]){{1, "profile", FIELD_READY, .at = offsetof(struct holder, profile)},
+			       {2, "counts", FIELD_INT32, .repeated = true,
+				.at = offsetof(struct holder, counts)},
+			       {0}},
+	sizeof(struct holder)};
+
+TEST(a_message_that_was_encoded_before_is_copied)
+{
+	ARENA(arena);
+	BUF(protobuf);
+	BUF(json);
+	int64_t counts[] = {3, 1};
+	struct holder h = {STR("\x08\x07"), {counts, 2}}, back;
+
+	message_write(&holder_message, &h, false, &protobuf);
+	CHECK_STR(buf_view(&protobuf), "\x0a\x02\x08\x07\x12\x02\x03\x01");
+	h.profile = STR("{\"period\":\"7\"}");
+	message_write(&holder_message, &h, true, &json);
+	CHECK_STR(buf_view(&json), "{\"profile\":{\"period\":\"7\"},\"counts\":[3,1]}");
+	CHECK_OK(message_read(&holder_message, buf_view(&json), true, &arena, &back, NULL));
+	CHECK_INT(back.profile.n, 0);
+	CHECK_INT(back.counts.n, 2);
+}
+
 TEST(an_empty_body_is_a_message_in_protobuf_alone)
 {
 	ARENA(arena);

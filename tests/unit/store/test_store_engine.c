@@ -543,6 +543,35 @@ ENGINE_TEST(heat_maps_and_exemplars_hold_every_value)
 	arena_release(&exemplars.arena);
 }
 
+ENGINE_TEST(selects_profiles_by_the_ids_of_exemplars)
+{
+	struct selection s = everything(TYPE_SAMPLES), chosen;
+	struct exemplar_answer all, some;
+	uint64_t ids[2];
+
+	SEND_MODEL(f, 12, 50);
+	CHECK_OK(store_exemplars(f->store, STR("acme"), &s, false, 0, NULL, &all));
+	chosen = s;
+	chosen.profiles = ids;
+	chosen.profile_count = 2;
+	for (size_t i = 0; i + 1 < all.n; i += 7) {
+		double wanted = 0, value = 0;
+
+		ids[0] = all.v[i].profile;
+		ids[1] = all.v[i + 1].profile;
+		/* Two uploads of one series and time have the same id. */
+		for (size_t k = 0; k < all.n; k++)
+			if (all.v[k].profile == ids[0] || all.v[k].profile == ids[1])
+				wanted += all.v[k].value;
+		CHECK_OK(store_exemplars(f->store, STR("acme"), &chosen, false, 0, NULL, &some));
+		for (size_t k = 0; k < some.n; k++)
+			value += some.v[k].value;
+		arena_release(&some.arena);
+		CHECK_INT(value, wanted);
+	}
+	arena_release(&all.arena);
+}
+
 /* ------------------------------------------------------------------ labels */
 
 static bool has_text(const struct text_answer *a, const char *text)
