@@ -30,6 +30,7 @@ static const struct option_group groups[] = {
 	{"Output", sink_table, AT(struct convert_options, output)},
 	{"What to keep", view_table, AT(struct convert_options, view)},
 	{"Inputs", input_table, AT(struct convert_options, input)},
+	{"Server", client_table, AT(struct convert_options, input.client)},
 	{"Common options", common_table, 0},
 	{0},
 };
@@ -87,6 +88,7 @@ static int convert_merged(struct invocation *in, const struct convert_options *o
 	view_init(&v, &o->common, &o->input);
 	status = view_load(&v, &in->arguments, &o->view);
 	inputs_say_notes(&v.in);
+	inputs_say_windows(&v.in);
 	if (!status) {
 		struct profile *one[] = {v.profile};
 		struct profile_list list = {.v = one, .n = 1};
@@ -108,6 +110,7 @@ static int convert_apart(struct invocation *in, const struct convert_options *o,
 	inputs_init(&inputs, &o->common, &o->input);
 	status = inputs_read_all(&inputs, &in->arguments);
 	inputs_say_notes(&inputs);
+	inputs_say_windows(&inputs);
 	if (!status && !inputs.list.n)
 		status = complain(EXIT_BAD_DATA, "%s: there is no profile in it",
 				  inputs.sources.v[0].name);

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/diff_report.h"
 #include "cli/export.h"
+#include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/term.h"
 #include "cli/units.h"
@@ -15,6 +17,10 @@ static const struct option table[] = {
 	 AT(struct diff_cli_options, before), NULL},
 	{"after", 'a', OPT_LIST, "FILE", "one more profile of the time after",
 	 AT(struct diff_cli_options, after), NULL},
+	{"baseline", 0, OPT_LIST, "SELECTOR", "as --before; also the name of a service",
+	 AT(struct diff_cli_options, baseline), NULL},
+	{"comparison", 0, OPT_LIST, "SELECTOR", "as --after; also the name of a service",
+	 AT(struct diff_cli_options, comparison), NULL},
 	{"count", 'n', OPT_NUMBER, "N", "show N rows; 0 is all (30)",
 	 AT(struct diff_cli_options, count), NULL},
 	{"flat", 0, OPT_FLAG, NULL, "compare flat values instead of cumulative ones",
@@ -40,6 +46,7 @@ static const struct option_group groups[] = {
 	{"Options", table, 0},
 	{"What to look at", view_table, AT(struct diff_cli_options, view)},
 	{"Inputs", input_table, AT(struct diff_cli_options, input)},
+	{"Server", client_table, AT(struct diff_cli_options, input.client)},
 	{"Common options", common_table, 0},
 	{0},
 };
@@ -51,6 +58,9 @@ static const struct example examples[] = {
 	{"vestal diff -b monday.pb.gz -b tuesday.pb.gz -a after.pb.gz",
 	 "several profiles per side"},
 	{"vestal diff --json before.pb.gz after.pb.gz", "for programs"},
+	{"vestal diff --baseline \"my-service{commit=abc123}\" "
+	 "--comparison \"my-service{commit=def456}\" --time-range \"1h\"",
+	 "two versions, as a server has seen them"},
 	{0},
 };
 
@@ -117,15 +127,20 @@ static void put_row(const struct diff_report *r, struct table *t, const struct d
 static void put_side(const struct diff_report *r, struct buf *out, int side)
 {
 	const struct view *v = &r->sides[side];
+	const struct source *first = &v->in.sources.v[0];
+	char from[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
 
 	buf_text(out, side ? "After:  " : "Before: ");
 	scale_put(out, &r->scale, (double)r->diff.totals[side]);
 	buf_text(out, " in ");
-	text_clean(out, str_of(v->in.sources.v[0].name));
+	text_clean(out, str_of(first->name));
 	if (v->in.sources.n > 1)
 		buf_printf(out, " and %zu more", v->in.sources.n - 1);
 	if (r->diff.samples[side] > 0)
 		buf_printf(out, ", %.0f samples", r->diff.samples[side]);
+	if (first->stored && first->from_ns)
+		buf_printf(out, ", %s to %s", clock_format(first->from_ns, 0, from),
+			   clock_format(first->until_ns, 0, until));
 	buf_byte(out, '\n');
 }
 
@@ -241,9 +256,26 @@ static int print_report(struct diff_report *r)
 	return sink_stdout(&out);
 }
 
-/* Two arguments are before and after; any number per side comes with -b and -a. */
-static int sort_out(struct invocation *in, struct diff_cli_options *o)
+/* --baseline and --comparison are more of before and after, in the words of servers. */
+static bool add_stored(const struct text_list *names, struct text_list *side, struct arena *arena)
 {
+	for (size_t i = 0; i < names->n; i++) {
+		const char *selector = stored_is_elsewhere(names->v[i])
+					       ? names->v[i]
+					       : stored_selector(names->v[i], arena);
+
+		if (!selector || vec_push(side, selector))
+			return false;
+	}
+	return true;
+}
+
+/* Two arguments are before and after; any number per side comes with -b and -a. */
+static int sort_out(struct invocation *in, struct diff_cli_options *o, struct arena *arena)
+{
+	if (!add_stored(&o->baseline, &o->before, arena) ||
+	    !add_stored(&o->comparison, &o->after, arena))
+		return complain(EXIT_OS, "out of memory");
 	if (in->arguments.n == 2 && !o->before.n && !o->after.n) {
 		if (vec_push(&o->before, in->arguments.v[0]) ||
 		    vec_push(&o->after, in->arguments.v[1]))
@@ -283,10 +315,12 @@ static int run(struct invocation *in)
 {
 	struct diff_cli_options *o = in->options;
 	struct diff_report r = {.o = o};
-	int status = sort_out(in, o);
+	int status = sort_out(in, o, &r.names);
 
-	if (status)
+	if (status) {
+		arena_release(&r.names);
 		return status;
+	}
 	view_init(&r.sides[0], &o->common, &o->input);
 	view_init(&r.sides[1], &o->common, &o->input);
 	status = load(&r, o);
@@ -295,6 +329,7 @@ static int run(struct invocation *in)
 	diff_release(&r.diff);
 	view_release(&r.sides[1]);
 	view_release(&r.sides[0]);
+	arena_release(&r.names);
 	return status;
 }
 
@@ -315,7 +350,10 @@ const struct command command_diff = {
 		"samples.\n\n"
 		"When the totals differ, before is scaled to the total of after, so that a longer "
 		"recording does not look like a slower program; --no-normalise compares as "
-		"measured.",
+		"measured.\n\n"
+		"Either side may be what a server has stored: a selector such as "
+		"checkout{commit=\"abc123\"}. --time-range is the last such time in which each "
+		"of them has profiles, and the times are printed.",
 	.groups = groups,
 	.options_size = sizeof(struct diff_cli_options),
 	.defaults = set_defaults,

@@ -28,6 +28,7 @@ static const struct option_group groups[] = {
 	{"Output", sink_table, AT(struct flame_options, output)},
 	{"What to look at", view_table, AT(struct flame_options, view)},
 	{"Inputs", input_table, AT(struct flame_options, input)},
+	{"Server", client_table, AT(struct flame_options, input.client)},
 	{"Common options", common_table, 0},
 	{0},
 };
@@ -118,6 +119,7 @@ static int run(struct invocation *in)
 	view_init(&v, &o->common, &o->input);
 	status = view_load(&v, &in->arguments, &o->view);
 	inputs_say_notes(&v.in);
+	inputs_say_windows(&v.in);
 	if (!status)
 		status = write_flame(o, &v, format);
 	view_release(&v);

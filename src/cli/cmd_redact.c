@@ -29,6 +29,7 @@ static const struct option_group groups[] = {
 	{"Options", table, 0},
 	{"Output", sink_table, AT(struct redact_cli_options, output)},
 	{"Inputs", input_table, AT(struct redact_cli_options, input)},
+	{"Server", client_table, AT(struct redact_cli_options, input.client)},
 	{"Common options", common_table, 0},
 	{0},
 };

@@ -18,6 +18,7 @@ static const struct option table[] = {
 static const struct option_group groups[] = {
 	{"Options", table, 0},
 	{"Inputs", input_table, AT(struct show_options, input)},
+	{"Server", client_table, AT(struct show_options, input.client)},
 	{"Common options", common_table, 0},
 	{0},
 };

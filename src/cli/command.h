@@ -83,6 +83,8 @@ COMMAND(flame);
 COMMAND(diff);
 COMMAND(convert);
 COMMAND(redact);
+COMMAND(push);
+COMMAND(query);
 COMMAND(up);
 COMMAND(server);
 COMMAND(status);

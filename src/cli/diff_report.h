@@ -11,13 +11,14 @@ struct diff_cli_options {
 	struct common_options common;
 	struct input_options input;
 	struct view_options view;
-	struct text_list before, after;
+	struct text_list before, after, baseline, comparison;
 	struct sink_options html;
 	int64_t count;
 	bool flat, lines, significant, normalise, json;
 };
 
 struct diff_report {
+	struct arena names; /* of services, as selectors */
 	const struct diff_cli_options *o;
 	struct view sides[2]; /* before, after; over one dictionary */
 	struct diff diff;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "cli/readahead.h"
+#include "cli/stored.h"
 #include "cli/term.h"
 #include "net/net.h"
 
@@ -21,6 +22,9 @@ const struct option input_table[] = {
 	{"sum-gauges", 0, OPT_FLAG, NULL,
 	 "add up heap and thread counts of merged inputs, as pprof does, instead of averaging",
 	 AT(struct input_options, sum_gauges), NULL},
+	{"time-range", 0, OPT_TEXT, "TIME",
+	 "of a selector: the last TIME in which it has profiles (1h)",
+	 AT(struct input_options, time_range), NULL},
 	{0},
 };
 
@@ -113,10 +117,10 @@ static char *display_name(const char *name)
 }
 
 /* A report is mailed: where its profile lay, and the token of a query, are nobody's business. */
-static char *title_of(const char *display)
+static char *title_of(const char *display, bool stored)
 {
 	struct str name = str_of(display);
-	size_t slash = str_rfind(name, '/');
+	size_t slash = stored ? name.n : str_rfind(name, '/');
 
 	if (fetch_is_url(name))
 		return mem_strndup(name.p, str_find(name, '?'));
@@ -176,6 +180,8 @@ static int input_failed(const char *name, enum err e, const struct fault *fault)
 	const char *text = fault->text[0] ? fault->text : err_text(e);
 	int status = status_of(e);
 
+	if (e == ERR_NOT_FOUND && stored_may_be_service(name))
+		return complain(status, "%s: no such file (of a server: '%s{}')", name, name);
 	if (e == ERR_NOT_FOUND && url_advice(str_of(name)))
 		return complain(status, "%s: %s", name, url_advice(str_of(name)));
 	if (fetch_is_url(str_of(name)) && e == ERR_NO_PERMISSION)
@@ -247,6 +253,31 @@ static int read_and_decode(struct inputs *in, const char *name, struct source *s
 	return unpack_and_decode(in, s, &bytes, as);
 }
 
+int inputs_bytes(const struct inputs *in, const char *name, struct buf *ret)
+{
+	CLEANUP(mem_free_ptr) char *display = display_name(name);
+	struct fault fault = {0};
+	enum err e = display ? read_bytes(in, name, ret, &fault) : ERR_NO_MEMORY;
+
+	return e ? input_failed(display ? display : name, e, &fault) : EXIT_OK;
+}
+
+/* The profiles of a selector, and of which time they are. */
+static int fetch_and_decode(struct inputs *in, struct source *s)
+{
+	CLEANUP(buf_release) struct buf bytes = BUF_INIT(in->options->max_bytes);
+	size_t before = in->list.n;
+	int status = stored_fetch(in->options, s->name, in->type, &bytes);
+
+	if (!status)
+		status = unpack_and_decode(in, s, &bytes, &formats[FORMAT_PPROF]);
+	for (size_t i = before; !status && i < in->list.n; i++) {
+		s->from_ns = in->list.v[i]->time_ns;
+		s->until_ns = s->from_ns + in->list.v[i]->duration_ns;
+	}
+	return status;
+}
+
 /* An input that was read ahead: plain bytes already, or more. */
 static int decode_ahead(struct inputs *in, struct source *s, struct readahead_slot *ahead,
 			const struct format *as)
@@ -263,18 +294,19 @@ static int decode_ahead(struct inputs *in, struct source *s, struct readahead_sl
 static int read_input(struct inputs *in, const char *name, struct readahead *ahead, size_t index)
 {
 	const struct format *as;
-	struct source s = {.name = display_name(name)};
+	struct source s = {.name = display_name(name), .stored = stored_is_selector(name)};
 	struct readahead_slot slot = {0};
 	int status = find_format(in, &as);
 
 	if (s.name)
-		s.title = title_of(s.name);
+		s.title = title_of(s.name, s.stored);
 	if (!status)
 		status = s.title ? make_dict(in) : no_memory();
 	if (!status)
 		status = ahead && readahead_take(ahead, index, &slot)
 				 ? decode_ahead(in, &s, &slot, as)
-				 : read_and_decode(in, name, &s, as);
+			 : s.stored ? fetch_and_decode(in, &s)
+				    : read_and_decode(in, name, &s, as);
 	if (vec_push(&in->sources, s)) {
 		notes_release(&s.notes);
 		mem_free(s.name);
@@ -453,6 +485,16 @@ int inputs_read_merged(struct inputs *in, const struct text_list *names)
 	if (in->list.n == 1 && i == names->n)
 		return EXIT_OK;
 	return read_and_merge(in, names, i);
+}
+
+void inputs_say_windows(const struct inputs *in)
+{
+	char from[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
+
+	vec_for_each (s, &in->sources)
+		if (s->stored && s->from_ns)
+			say(in->common, "%s: %s to %s", s->name, clock_format(s->from_ns, 0, from),
+			    clock_format(s->until_ns, 0, until));
 }
 
 void inputs_say_notes(const struct inputs *in)

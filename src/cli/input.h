@@ -1,10 +1,11 @@
 /*
- * Inputs: files, "-" for stdin, http(s) URLs. All of one command are read into one dictionary.
- * Functions return an exit status and have said why when it is not EXIT_OK.
+ * Inputs: files, "-" for stdin, http(s) URLs, and selectors such as checkout{commit="abc123"},
+ * which stand for what a server has stored (stored.h). All of one command are read into one
+ * dictionary. Functions return an exit status and have said why when it is not EXIT_OK.
  */
 #pragma once
 
-#include "cli/command.h"
+#include "cli/client.h"
 #include "format/format.h"
 
 struct input_options {
@@ -13,6 +14,9 @@ struct input_options {
 	double timeout; /* for URLs, seconds */
 	bool insecure;	/* https without a look at the certificate */
 	bool sum_gauges;
+	/* Of selectors: the server, and which time. */
+	struct client_options client;
+	const char *time_range, *since, *until;
 };
 extern const struct option input_table[];
 void input_defaults(struct input_options *o);
@@ -24,6 +28,8 @@ struct source {
 	const struct format *format;
 	const char *compression, *variant;
 	size_t file_bytes, plain_bytes;
+	bool stored;		   /* of a server */
+	int64_t from_ns, until_ns; /* of what is stored: when it was measured */
 	struct notes notes;
 };
 
@@ -31,6 +37,7 @@ struct inputs {
 	const struct common_options *common;
 	const struct input_options *options;
 	bool first_type_only; /* of what readers bring, see format.h */
+	const char *type;     /* asked of a server; NULL = what it takes for the usual one */
 	struct dict own;
 	struct dict *dict; /* own, or another's */
 	struct profile_list list;
@@ -43,6 +50,8 @@ void inputs_release(struct inputs *in);
 /* Reads into the dictionary of `other`, which lives longer. */
 void inputs_share(struct inputs *in, const struct inputs *other);
 
+/* The bytes of one input as they are, for whoever does not want to look inside. */
+int inputs_bytes(const struct inputs *in, const char *name, struct buf *ret);
 /* Reads one more; its profiles come at the end of the list. */
 int inputs_read(struct inputs *in, const char *name);
 /* Reads all and keeps every profile. */
@@ -54,5 +63,7 @@ int inputs_read_all(struct inputs *in, const struct text_list *names);
 int inputs_read_merged(struct inputs *in, const struct text_list *names);
 /* Merges what was read already, when it is more than one profile. */
 int inputs_merge(struct inputs *in);
+/* Which time selectors meant, on stderr. */
+void inputs_say_windows(const struct inputs *in);
 /* The readers' notes, on stderr. */
 void inputs_say_notes(const struct inputs *in);

@@ -288,12 +288,27 @@ int view_narrow(struct view *v, struct profile *p, const struct view_options *o)
 	return status;
 }
 
+/* Everything came from a server, which was told the type and sent nothing else. */
+static bool type_is_settled(const struct inputs *in)
+{
+	vec_for_each (s, &in->sources)
+		if (!s->stored)
+			return false;
+	return in->list.v[0]->type_count == 1;
+}
+
 int view_load(struct view *v, const struct text_list *names, const struct view_options *o)
 {
+	struct view_options rest = *o;
 	int status;
 
 	/* What is shown first of several inputs is for the first to say. */
 	v->in.first_type_only = o->one_type && !str_of(o->type).n && names->n == 1;
+	v->in.type = o->type;
 	status = inputs_read_merged(&v->in, names);
-	return status ? status : view_narrow(v, v->in.list.v[0], o);
+	if (status)
+		return status;
+	if (type_is_settled(&v->in))
+		rest.type = NULL;
+	return view_narrow(v, v->in.list.v[0], &rest);
 }

@@ -86,6 +86,8 @@ struct reading {
 	/* The caller looks at what is shown first and nothing else: of a recording of several kinds
 	 * of events a reader may leave out the other profiles. */
 	bool first_type_only;
+	/* The bytes are a stranger's: other programs (perf) are not run on them. */
+	bool no_programs;
 	struct notes notes;
 	struct fault fault;	 /* the reason when a reader fails */
 	const char *compression; /* "gzip", "zstd", or "none": filled by format_read */

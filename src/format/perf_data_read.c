@@ -33,8 +33,13 @@ static enum err run_perf(struct str bytes, struct reading *out, struct process_r
 enum err perf_data_read(struct str bytes, struct reading *out)
 {
 	struct process_result result = {0};
-	enum err e = run_perf(bytes, out, &result);
+	enum err e;
 
+	if (out->no_programs)
+		return fault_set(&out->fault, ERR_UNSUPPORTED,
+				 "a perf.data file can be read only where it was made: send what "
+				 "perf script prints, or use vestal push there");
+	e = run_perf(bytes, out, &result);
 	if (e)
 		return e;
 	e = process_check(&result, "perf", &out->fault);

@@ -258,7 +258,8 @@ enum err decoding_init(struct decoding *d, struct receive *r, const struct str *
 {
 	d->r = r;
 	d->list = (struct profile_list){0};
-	d->out = (struct reading){.list = &d->list, .limits = r->limits.format};
+	d->out =
+		(struct reading){.list = &d->list, .limits = r->limits.format, .no_programs = true};
 	d->owns = false;
 	if (service && r->sink.dictionary) {
 		TRY(r->sink.dictionary(r->sink.context, *service, &d->out.dict, fault));

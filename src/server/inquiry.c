@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
+
 #define DEFAULT_NODES 8192
 #define MAX_NODES     1048576
 
@@ -63,13 +65,24 @@ static size_t list_types(const struct inquiry *q, char *list, size_t size)
 	return n;
 }
 
+enum err inquiry_nothing(struct inquiry *q)
+{
+	char from[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
+
+	if (!q->selection.from_ns)
+		return fault_set(q->fault, ERR_NOT_FOUND, "there is no profile of that kind");
+	return fault_set(q->fault, ERR_NOT_FOUND, "there is no profile of that kind from %s to %s",
+			 clock_format(q->selection.from_ns, 0, from),
+			 clock_format(q->selection.until_ns, 0, until));
+}
+
 static enum err no_such_type(struct inquiry *q, struct str name)
 {
 	char list[300];
 	size_t n = list_types(q, list, sizeof(list));
 
 	if (!n)
-		return fault_set(q->fault, ERR_NOT_FOUND, "there is no profile of that kind");
+		return inquiry_nothing(q);
 	return fault_set(q->fault, ERR_NOT_FOUND, "there is no type \"%.*s\"; there are: %s",
 			 (int)(name.n < 80 ? name.n : 80), name.p, list);
 }
@@ -155,7 +168,7 @@ enum err inquiry_need_type(struct inquiry *q)
 		return ERR_OK;
 	TRY(ask_types(q));
 	if (!q->types.n)
-		return fault_set(q->fault, ERR_NOT_FOUND, "there is no profile of that kind");
+		return inquiry_nothing(q);
 	if (q->types.n == 1)
 		q->selection.type = q->types.v[0];
 	for (size_t i = 0; i < q->types.n; i++)

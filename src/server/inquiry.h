@@ -51,6 +51,8 @@ enum err inquiry_last(struct inquiry *q, int64_t length_ns) MUST_CHECK;
 /* For questions that need a type: where none was said it is the only one there is, else cpu; else
  * it fails and says which there are. */
 enum err inquiry_need_type(struct inquiry *q) MUST_CHECK;
+/* The failure of a selection that holds nothing. */
+enum err inquiry_nothing(struct inquiry *q);
 /* The selected profiles as one, in q->profile. */
 enum err inquiry_merge(struct inquiry *q, const struct str *group_by,
 		       size_t group_count) MUST_CHECK;

@@ -78,7 +78,7 @@ enum err inquiry_last(struct inquiry *q, int64_t length_ns)
 		window = window > INT64_MAX / GROWTH ? INT64_MAX : window * GROWTH;
 	}
 	if (!found)
-		return fault_set(q->fault, ERR_NOT_FOUND, "there is no profile of that kind");
+		return inquiry_nothing(q);
 	TRY(refine(q, bucket, step, &end));
 	if (end < q->selection.until_ns)
 		q->selection.until_ns = end;

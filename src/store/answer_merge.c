@@ -25,7 +25,13 @@ struct merging {
 	struct remap remap;
 	int64_t first_ns, last_ns;
 	bool any;
+	/* How often was measured: what significance is judged by. */
+	bool timed;	     /* values are times, and the period too */
+	uint32_t count_type; /* of the partition: samples of the same kind; UINT32_MAX = none */
+	double observed, observations;
 };
+
+#define LEAST_PERIOD_NS 1000
 
 static void merging_release(struct merging *m)
 {
@@ -103,6 +109,28 @@ static enum err add_groups(struct merging *m, const struct chunk_view *v,
 	return ERR_OK;
 }
 
+/*
+ * Samples stand beside times in many profiles; elsewhere the divisor all values have in common is
+ * the period, or a multiple of it. A divisor near 1 says that times were measured and not counted.
+ */
+static void observe(struct merging *m, const struct chunk_view *v,
+		    const struct chunk_column *column)
+{
+	double count = 0;
+
+	if (!m->timed || column->total <= 0)
+		return;
+	for (uint32_t i = 0; i < v->head.column_count && m->count_type != UINT32_MAX; i++)
+		if (v->head.columns[i].type == m->count_type)
+			count = (double)v->head.columns[i].total;
+	if (!(count > 0) && column->scale >= LEAST_PERIOD_NS)
+		count = (double)column->total / (double)column->scale;
+	if (count > 0) {
+		m->observed += (double)column->total;
+		m->observations += count;
+	}
+}
+
 static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 			    const struct chunk_column *column)
 {
@@ -119,6 +147,7 @@ static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 	if (!m->any || v->head.time_ns + v->head.duration_ns > m->last_ns)
 		m->last_ns = v->head.time_ns + v->head.duration_ns;
 	m->any = true;
+	observe(m, v, column);
 	if (question_takes_all(q, v) &&
 	    (!m->grouping.name_count || !(v->head.flags & CHUNK_GROUPS))) {
 		TRY(grouping_find(&m->grouping, q, v->head.series, 0, &group));
@@ -132,10 +161,42 @@ static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 	return e;
 }
 
+struct type_id {
+	struct str name, type, unit, period_type, period_unit;
+};
+
+/* "process_cpu:cpu:nanoseconds:cpu:nanoseconds" */
+static struct type_id split_type(struct str id)
+{
+	struct type_id t = {0};
+	struct str *const parts[] = {&t.name, &t.type, &t.unit, &t.period_type, &t.period_unit};
+
+	for (size_t i = 0; i < 5 && str_split(&id, ':', parts[i]); i++)
+		;
+	return t;
+}
+
+static void find_count_type(struct merging *m)
+{
+	struct type_id ours = split_type(m->q.type);
+	const struct partition *p = m->q.partition;
+
+	m->timed = str_eq(ours.unit, STR("nanoseconds")) && str_eq(ours.unit, ours.period_unit);
+	m->count_type = UINT32_MAX;
+	for (size_t i = 0; m->timed && i < p->types.n; i++) {
+		struct type_id other = split_type(p->types.v[i].id);
+
+		if (str_eq(other.name, ours.name) && str_eq(other.type, STR("samples")) &&
+		    str_eq(other.unit, STR("count")) && str_eq(other.period_type, ours.period_type))
+			m->count_type = (uint32_t)i;
+	}
+}
+
 static enum err begin_partition(struct question *q)
 {
 	struct merging *m = (struct merging *)q;
 
+	find_count_type(m);
 	grouping_begin(&m->grouping);
 	return ERR_OK;
 }
@@ -242,16 +303,15 @@ static enum err emit_means(struct merging *m, uint32_t group)
 	return emit(m, group, means, NULL, n);
 }
 
-/* "process_cpu:cpu:nanoseconds:cpu:nanoseconds": name, type, unit, period type, period unit. */
 static enum err describe(struct merging *m)
 {
-	struct str id = m->q.type, parts[5] = {0};
+	struct type_id id = split_type(m->q.type);
 
-	for (unsigned i = 0; i < 5; i++)
-		str_split(&id, ':', &parts[i]);
-	TRY(profile_add_type(m->dst, parts[1], parts[2]));
-	TRY(dict_string(m->dst->dict, parts[3], &m->dst->period_type.type));
-	TRY(dict_string(m->dst->dict, parts[4], &m->dst->period_type.unit));
+	TRY(profile_add_type(m->dst, id.type, id.unit));
+	TRY(dict_string(m->dst->dict, id.period_type, &m->dst->period_type.type));
+	TRY(dict_string(m->dst->dict, id.period_unit, &m->dst->period_type.unit));
+	if (m->observations >= 1)
+		m->dst->period = llround(m->observed / m->observations);
 	m->dst->time_ns = m->first_ns;
 	m->dst->duration_ns = m->last_ns - m->first_ns;
 	return ERR_OK;

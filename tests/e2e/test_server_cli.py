@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+"""The server from the command line: start, push, ask, compare, delete, back up, check, tokens."""
+import gzip
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from support.tap import VESTAL, go_profiles, main, scratch, test, vestal
+
+COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status", "delete",
+            "backup", "check", "token"]
+
+
+class Server:
+    """A vestal server on a port of its own; `url` is where it is."""
+
+    def __init__(self, *args, command="server"):
+        self.args = [VESTAL, command, "--listen", "127.0.0.1:0", "--otlp-grpc", "none",
+                     "--otlp-http", "none", *args]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.args, cwd=scratch(), stderr=subprocess.PIPE, text=True)
+        self.log = []
+        line = self.process.stderr.readline()
+        found = re.match(r"vestal: server on (https?://\S+), data in ", line)
+        if not found:
+            raise AssertionError(f"no address: {line}{self.process.communicate()[1]}")
+        self.url = found[1]
+        self.reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr),
+                                       daemon=True)
+        self.reader.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self, number=signal.SIGINT):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        status = self.process.wait(timeout=60)
+        self.reader.join(timeout=10)
+        return status
+
+    def vestal(self, *args, env=None, **more):
+        return vestal(*args, env={"VESTAL_SERVER": self.url, **(env or {})}, **more)
+
+    def push(self, name, *args):
+        return self.vestal("push", os.path.join(go_profiles(), name + ".pb.gz"), *args)
+
+    def total(self, *args):
+        return json.loads(self.vestal("query", "--json", *args)[0])["total"]
+
+
+def total_of(name, type_name="cpu"):
+    path = os.path.join(go_profiles(), name + ".pb.gz")
+    return json.loads(vestal("top", "--json", "--type", type_name, path)[0])["total"]
+
+
+def path_of(name):
+    return os.path.join(go_profiles(), name + ".pb.gz")
+
+
+def fresh(name):
+    path = os.path.join(scratch(), name)
+    shutil.rmtree(path, ignore_errors=True)
+    return path
+
+
+@test
+def what_was_pushed_is_found_again_with_the_same_numbers():
+    with Server("--memory") as server:
+        _, err = server.push("cpu", "--service", "checkout", "--label", "commit=abc123")
+        assert 'stored as checkout{commit="abc123"}' in err, err
+        stored, _ = server.vestal("query", "checkout", "-n", "0")
+        plain, _ = vestal("top", "-n", "0", path_of("cpu"))
+        assert stored == plain
+        stored, _ = server.vestal("top", "-n", "0", 'checkout{commit="abc123"}')
+        assert stored == plain
+        assert server.total("checkout{commit=abc123}", "--type", "cpu", "--from", "-1h") == \
+            total_of("cpu")
+        server.push("heap", "--service", "checkout")
+        assert server.total("checkout", "--type", "heap") == total_of("heap", "inuse_space")
+        assert server.vestal("services")[0] == "checkout\n"
+        assert "commit" in server.vestal("labels")[0].split()
+        assert server.vestal("labels", "commit")[0] == "abc123\n"
+        out, _ = server.vestal("types")
+        assert re.search(r"^cpu +nanoseconds +sum +process_cpu:cpu:", out, re.M), out
+        assert re.search(r"^heap +bytes +level ", out, re.M), out
+        out, _ = server.vestal("status")
+        assert "2 of 1 services" in out, out
+        assert server.stop() == 0
+
+
+@test
+def every_input_can_be_pushed():
+    with Server("--memory") as server:
+        with open(path_of("cpu"), "rb") as file:
+            server.vestal("push", "-", "--service", "piped", stdin=file.read())
+        vestal("convert", "-f", path_of("cpu"), "-o", "x.folded", "--type", "cpu")
+        server.vestal("push", "x.folded", path_of("cpu2"), "--service", "two", cwd=scratch())
+        assert server.total("piped") == total_of("cpu")
+        assert "two" in server.vestal("services")[0].split()
+        _, err = server.vestal("push", path_of("cpu"), "--service", "old", "--from", "-3d", "--until",
+                               "-2d")
+        out, _ = server.vestal("query", "old")
+        assert "Duration: 86400s" in out or "Duration: 24hrs" in out, out
+
+
+@test
+def the_line_of_the_seeds_compares_two_versions():
+    with Server("--memory") as server:
+        server.push("cpu", "--service", "my-service", "--label", "commit=abc123")
+        server.push("cpu2", "--service", "my-service", "--label", "commit=def456")
+        out, _ = server.vestal("diff", "--baseline", "my-service{commit=abc123}", "--comparison",
+                               "my-service{commit=def456}", "--time-range", "1h")
+        before, after = re.search(r"^Before: .*$", out, re.M)[0], re.search(r"^After: .*$", out, re.M)[0]
+        assert "my-service{commit=abc123}" in before and "my-service{commit=def456}" in after, out
+        assert re.search(r"\d samples, 20\d\d-.*Z to 20\d\d-.*Z$", before), before
+        plain, _ = vestal("diff", path_of("cpu"), path_of("cpu2"))
+        assert out.split("verdict")[1] == plain.split("verdict")[1]
+        out, _ = server.vestal("diff", "--baseline", "my-service", "--comparison",
+                               path_of("cpu2"), "--json")
+        assert json.loads(out)["before"]["total"] == total_of("cpu") + total_of("cpu2")
+
+
+@test
+def every_view_takes_selectors():
+    work = fresh("views")
+    os.makedirs(work)
+    with Server("--memory") as server:
+        server.push("cpu", "--service", "checkout", "--label", "commit=abc123")
+        _, err = server.vestal("flame", "checkout{}", "-o", "a.svg", cwd=work)
+        assert "checkout{}: 20" in err, err
+        server.vestal("convert", "checkout{}", "-o", "a.pb.gz", cwd=work)
+        server.vestal("query", "checkout", "--flame", "b.svg", "--pprof", "b.pb.gz", cwd=work)
+        for name in ("a", "b"):
+            out, _ = vestal("top", "--json", f"{work}/{name}.pb.gz")
+            assert json.loads(out)["total"] == total_of("cpu")
+        out, _ = server.vestal("show", "--json", "checkout{}")
+        assert json.loads(out)["files"][0]["format"] == "pprof"
+        out, _ = server.vestal("query", "checkout", "--by", "commit")
+        assert re.search(r"100% .* abc123$", out, re.M), out
+        out, _ = server.vestal("query", "checkout", "--series")
+        assert "█" in out, out
+        out, _ = server.vestal("query", "checkout", "--series", "--json")
+        assert json.loads(out)["schema"] == "vestal.series/1"
+        out, _ = server.vestal("query", "checkout", "--focus", "fib", "--json")
+        assert json.loads(out)["kept"] < json.loads(out)["total"]
+
+
+@test
+def what_was_acknowledged_survives_a_restart_and_a_kill():
+    data = fresh("kept")
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with Server("--data", data) as server:
+            server.push("cpu", "--service", "checkout", "--label", f"end={number.name}")
+            server.stop(number)
+    with Server("--data", data) as server:
+        assert server.vestal("labels", "end")[0] == "SIGKILL\nSIGTERM\n"
+        assert server.total("checkout") == 2 * total_of("cpu")
+        backup = fresh("backup")
+        _, err = server.vestal("backup", backup)
+        assert "backed up" in err
+        _, err = server.vestal("backup", backup, status=None)
+        _, err = server.vestal("check", data, status=None)
+    _, err = vestal("check", data)
+    assert "all as they were written" in err, err
+    vestal("check", backup)
+    with Server("--data", backup) as server:
+        assert server.total("checkout") == 2 * total_of("cpu")
+
+
+@test
+def a_damaged_store_is_told():
+    data = fresh("damaged")
+    with Server("--data", data) as server:
+        server.push("cpu", "--service", "checkout")
+    days = [os.path.join(folder, name) for folder, _, names in os.walk(data) for name in names
+            if re.match(r"\d{4}-\d\d-\d\d\.db$", name)]
+    with open(days[0], "r+b") as file:
+        content = bytearray(file.read())
+        for at in range(len(content) // 2, len(content) // 2 + 400):
+            content[at] ^= 0x5a
+        file.seek(0)
+        file.write(content)
+    _, err = vestal("check", data, status=None)
+    assert "all as they were written" not in err, err
+    _, err = vestal("check", "/nonexistent/x", status=66)
+    assert "/nonexistent/x" in err, err
+
+
+@test
+def deleting_takes_only_what_is_selected():
+    with Server("--data", fresh("deleting")) as server:
+        server.push("cpu", "--service", "checkout", "--label", "commit=abc123")
+        server.push("cpu2", "--service", "checkout", "--label", "commit=def456")
+        _, err = server.vestal("delete", "checkout", status=64)
+        assert "--yes" in err, err
+        _, err = server.vestal("delete", "checkout{", "--yes", status=64)
+        assert "not valid" in err, err
+        _, err = server.vestal("delete", "checkout", "--before", "-1h", "--yes")
+        assert "deleted 0 profiles" in err, err
+        _, err = server.vestal("delete", 'checkout{commit="abc123"}', "--yes")
+        assert "deleted 1 profiles" in err, err
+        assert server.vestal("labels", "commit")[0] == "def456\n"
+        assert server.total("checkout") == total_of("cpu2")
+
+
+@test
+def tokens_open_what_they_say():
+    data = fresh("guarded")
+
+    def token(*args):
+        out, err = vestal("token", "create", "--data", data, *args)
+        assert out.startswith("vst_") and out.strip() not in err
+        return out.strip()
+
+    everything, reader = token("--admin", "--name", "me"), token("--read")
+    writer, other = token("--write"), token("--tenant", "other")
+    out, _ = vestal("token", "list", "--data", data)
+    assert len(out.splitlines()) == 5 and "me" in out and everything not in out, out
+    with Server("--data", data) as server:
+        def ask(text, *args, status=0):
+            return server.vestal(*args, env={"VESTAL_TOKEN": text}, status=status)
+
+        _, err = server.vestal("services", status=77)
+        assert "--token" in err, err
+        _, err = ask("vst_wrong", "services", status=77)
+        ask(writer, "push", path_of("cpu"), "--service", "checkout")
+        _, err = ask(reader, "push", path_of("cpu"), "--service", "checkout", status=77)
+        assert "does not allow" in err, err
+        assert ask(reader, "services")[0] == "checkout\n"
+        ask(writer, "services", status=77)
+        ask(reader, "delete", "checkout", "--yes", status=77)
+        _, err = ask(other, "services")
+        assert "none" in err, err
+        assert server.vestal("services", "--token", reader)[0] == "checkout\n"
+        path = os.path.join(scratch(), "token")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(reader + "\n")
+        assert server.vestal("services", "--token-file", path)[0] == "checkout\n"
+        ask(everything, "delete", "checkout", "--yes")
+        found = re.search(r"^(\w{16}) .* read +\d{4}-", vestal("token", "list", "--data", data)[0], re.M)
+        vestal("token", "revoke", found[1], "--data", data)
+        deadline = time.monotonic() + 30
+        while "--token" not in ask(reader, "services", status=None)[1]:
+            assert time.monotonic() < deadline, "the revoked token still opens"
+            time.sleep(0.1)
+    _, err = vestal("token", "revoke", "nosuch", "--data", data, status=66)
+    assert "nosuch" in err, err
+
+
+@test
+def others_are_not_let_in_by_accident():
+    _, err = vestal("server", "--memory", "--listen", "0.0.0.0:0", "--otlp-grpc", "none",
+                    "--otlp-http", "none", status=None, timeout=30)
+    assert "vestal token create" in err and "--insecure" in err, err
+
+
+@test
+def tenants_are_apart():
+    with Server("--memory", "--trust-tenant-header") as server:
+        server.push("cpu", "--service", "mine", "--tenant", "a")
+        assert server.vestal("services", "--tenant", "a")[0] == "mine\n"
+        assert server.vestal("services", "--tenant", "b")[0] == ""
+
+
+@test
+def a_folder_is_pushed_file_by_file_with_its_labels():
+    work = fresh("dropped")
+    os.makedirs(work)
+    shutil.copy(path_of("cpu"), f"{work}/cpu-1.pb.gz")
+    with open(f"{work}/cpu-1.pb.gz.json", "w", encoding="utf-8") as file:
+        json.dump({"service.name": "shop", "service.version": "1.2", "git": {"commit": "c1"},
+                   "git.branch": "main", "deployment.environment": "prod",
+                   "window_start": int(time.time() * 1000) - 60000, "durationMillis": 15000}, file)
+    with open(f"{work}/notes.txt", "w", encoding="utf-8") as file:
+        file.write("this is no profile\n")
+    with Server("--memory") as server:
+        child = subprocess.Popen([VESTAL, "push", "--watch", work, "--settle", "0.5"],
+                                 env=dict(os.environ, VESTAL_SERVER=server.url), cwd=scratch(),
+                                 stderr=subprocess.PIPE, text=True)
+        try:
+            wait_for(lambda: os.path.exists(f"{work}/pushed/cpu-1.pb.gz") and
+                     os.path.exists(f"{work}/refused/notes.txt"))
+            # A program writes a file in pieces, then its labels under the shorter name.
+            with open(path_of("cpu2"), "rb") as source, open(f"{work}/cpu-2.pb.gz", "wb") as file:
+                content = source.read()
+                file.write(content[:100])
+                file.flush()
+                time.sleep(1.5)
+                assert os.path.exists(f"{work}/cpu-2.pb.gz"), "pushed while it was being written"
+                file.write(content[100:])
+            with open(f"{work}/cpu-2.json", "w", encoding="utf-8") as file:
+                json.dump({"service": "shop", "commit": "c2", "version": 3}, file)
+            wait_for(lambda: os.path.exists(f"{work}/pushed/cpu-2.json"))
+            child.send_signal(signal.SIGINT)
+            _, err = child.communicate(timeout=30)
+        finally:
+            child.kill()
+            child.wait()
+        assert child.returncode == 0 and "2 pushed, 1 refused, 0 files left" in err, err
+        assert sorted(os.listdir(f"{work}/pushed")) == ["cpu-1.pb.gz", "cpu-1.pb.gz.json",
+                                                        "cpu-2.json", "cpu-2.pb.gz"]
+        labels = server.vestal("labels")[0].split()
+        for name in ("service.version", "commit", "branch", "deployment.environment", "version"):
+            assert name in labels, labels
+        assert server.vestal("labels", "commit")[0] == "c1\nc2\n"
+        out, _ = server.vestal("query", 'shop{commit="c1"}')
+        assert "Duration: 15s" in out, out
+        assert server.total("shop{commit=c2}") == total_of("cpu2")
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen within a minute"
+        time.sleep(0.05)
+
+
+@test
+def a_folder_waits_while_the_server_is_away_and_loses_nothing():
+    work, data = fresh("waiting"), fresh("waiting-data")
+    os.makedirs(work)
+    shutil.copy(path_of("cpu"), f"{work}/cpu-1.pb.gz")
+    with Server("--data", data) as server:
+        url = server.url
+    child = subprocess.Popen([VESTAL, "push", "--watch", work, "--delete", "--settle", "0",
+                              "--service", "shop"], env=dict(os.environ, VESTAL_SERVER=url),
+                             cwd=scratch(), stderr=subprocess.PIPE, text=True)
+    try:
+        while "no server answers" not in child.stderr.readline():
+            assert child.poll() is None
+        assert os.path.exists(f"{work}/cpu-1.pb.gz")
+        with Server("--data", data, "--listen", url.removeprefix("http://")) as server:
+            wait_for(lambda: not os.listdir(work))
+            child.send_signal(signal.SIGTERM)
+            assert child.wait(timeout=30) == 0
+            assert server.total("shop") == total_of("cpu")
+    finally:
+        child.kill()
+        child.wait()
+
+
+@test
+def mistakes_are_answered_with_a_sentence():
+    with Server("--memory") as server:
+        server.push("cpu", "--service", "checkout")
+        server.push("heap", "--service", "heaps")
+        for args, status, words in (
+                (["query", "nosuch"], 66, "there is no profile of that kind"),
+                (["query", "checkout{"], 64, "not valid"),
+                (["query", "checkout", "--type", "nosuch"], 66, 'no type "nosuch"; there are: '),
+                (["query", "heaps"], 64, "which type? there are: memory:"),
+                (["query", "checkout", "--from", "yesterdayish"], 64, "yesterdayish"),
+                (["query", "checkout", "--from", "-10m", "--until", "-9m"], 66, "of that kind from 20"),
+                (["query"], 64, "one selector"),
+                (["top", "checkout"], 66, "'checkout{}'"),
+                (["push", "--service", "x"], 64, "which profile?"),
+                (["push", path_of("cpu"), "--label", "x"], 64, "K=V"),
+                (["push", VESTAL, "--service", "x"], 65, "vestal"),
+                (["push", "/nonexistent/x.pb.gz"], 66, "/nonexistent/x.pb.gz"),
+                (["labels", "a", "b"], 64, "one label"),
+                (["token", "frob"], 64, "create, list"),
+                (["query", "checkout", "--pprof", path_of("cpu")], 73, "-f overwrites"),
+        ):
+            out, err = server.vestal(*args, status=status)
+            assert out == "" and words in err and err.count("\n") == 1, f"{args}: {err}"
+    for command in ("status", "services", "types", "labels"):
+        _, err = vestal(command, "--server", "http://127.0.0.1:1", status=69)
+        assert err == "vestal: no server answers at http://127.0.0.1:1: start one with vestal server\n"
+
+
+@test
+def two_servers_do_not_share_a_folder():
+    data = fresh("shared")
+    with Server("--data", data) as server:
+        _, err = vestal("server", "--data", data, "--listen", "127.0.0.1:0", "--otlp-grpc", "none",
+                        "--otlp-http", "none", status=None, timeout=30)
+        assert str(server.process.pid) in err, err
+
+
+@test
+def up_says_where_it_is_and_what_to_type_next():
+    with Server("--memory", command="up") as server:
+        server.push("cpu", "--service", "checkout")
+        assert server.stop(signal.SIGTERM) == 0
+        assert any("next:" in line and server.url in line for line in server.log), server.log
+
+
+@test
+def every_example_runs_against_a_server():
+    work = fresh("examples")
+    os.makedirs(f"{work}/profiles")
+    for name in ("cpu", "monday", "tuesday"):
+        shutil.copy(path_of("cpu"), f"{work}/{name}.pb.gz")
+    data = f"{work}/vestal-data"
+    ran, skipped = 0, []
+    with Server("--data", data) as server:
+        env = dict(os.environ, PATH=os.path.dirname(VESTAL) + os.pathsep + os.environ["PATH"],
+                   VESTAL_SERVER=server.url)
+        server.push("heap", "--service", "heaps")
+        for command in [c for c in COMMANDS if c not in ("token", "delete")] + ["delete", "token"]:
+            text, _ = vestal("help", "--markdown", command)
+            for line in re.findall(r"^    (vestal .*)$", text.split("# EXAMPLES")[1]
+                                   .split("# DESCRIPTION")[0], re.M):
+                # Those that stay, those of other programs, and those that want the server stopped.
+                if command in ("up", "server", "check") or "--watch" in line or ":6060" in line:
+                    skipped.append(line)
+                    continue
+                done = subprocess.run(["bash", "-c", line], cwd=work, env=env, text=True,
+                                      capture_output=True, timeout=60, check=False)
+                assert done.returncode == 0, f"{line}: {done.returncode}: {done.stderr}"
+                ran += 1
+    done = subprocess.run([VESTAL, "check", "vestal-data"], cwd=work, check=False)
+    assert done.returncode == 0
+    print(f"# {ran} examples ran; not run: {skipped}")
+
+
+@test
+def requests_of_other_tools_are_understood():
+    """A file posted as curl would."""
+    with Server("--memory") as server, open(path_of("cpu"), "rb") as file:
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"))
+        connection.request("POST", "/api/v1/profiles?service=by-hand&label=commit%3Dx",
+                           gzip.decompress(file.read()))
+        answer = connection.getresponse()
+        assert answer.status == 200 and json.loads(answer.read())["profiles"] == 1
+        connection.close()
+        assert server.total('by-hand{commit="x"}') == total_of("cpu")
+
+
+if __name__ == "__main__":
+    main()
