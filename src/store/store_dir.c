@@ -111,7 +111,8 @@ static enum err write_store_file(const char *folder, uint64_t seed, struct fault
 static bool is_ours(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "LOCK") == 0 ||
-	       strcmp(name, "tokens") == 0 || strcmp(name, "lost+found") == 0;
+	       strcmp(name, "tokens") == 0 || strcmp(name, "audit.log") == 0 ||
+	       strcmp(name, "lost+found") == 0;
 }
 
 /* So that a typing mistake does not make somebody's home a store. */
