@@ -42,9 +42,12 @@ enum err service_load(struct day_service *ds, struct db *reader, int64_t last_ke
 /* With engine->lock. */
 static void hold(struct day_service *ds, struct partition *p)
 {
+	int64_t now = clock_monotonic_ns();
+
 	atomic_fetch_add(&p->references, 1);
 	ds->day->references++;
-	ds->used_ns = ds->day->used_ns = clock_monotonic_ns();
+	ds->day->used_ns = now;
+	ds->used_ns = now;
 }
 
 static struct partition *take_loaded(struct day_service *ds)
