@@ -15,9 +15,12 @@ struct server_cli_options {
 	const char *certificate, *key, *client_ca;
 	bool require_client;
 	const char *log_level, *log_style;
+	const char *config;
 };
 
 static const struct option table[] = {
+	{"config", 'c', OPT_TEXT, "FILE", "settings and whom to scrape (YAML); options win over it",
+	 AT(struct server_cli_options, config), NULL},
 	{"data", 'd', OPT_TEXT, "DIR", "keep everything in DIR (./vestal-data)",
 	 AT(struct server_cli_options, data), NULL},
 	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all is gone at the end",
@@ -84,85 +87,122 @@ static const struct example examples[] = {
 	{"vestal token create --data /var/lib/vestal && vestal server --listen 0.0.0.0:4040 "
 	 "--data /var/lib/vestal",
 	 "for other hosts, with a token"},
+	{"vestal server --config /etc/vestal/vestal.yaml", "settings and targets from a file"},
 	{0},
 };
 
+/* Not given: SIZE_MAX, since 0 says something. Texts are NULL. */
 static void set_defaults(void *options)
 {
 	struct server_cli_options *o = options;
 
-	o->data = SERVE_DATA;
-	o->listen = SERVE_LISTEN;
-	o->otlp_grpc = SERVE_OTLP_GRPC;
-	o->otlp_http = SERVE_OTLP_HTTP;
-	o->retention = "14d";
-	o->span_retention = "3d";
-	o->max_body = (size_t)64 << 20;
-	o->max_in_flight = (size_t)128 << 20;
-	o->log_level = "info";
-	o->log_style = "logfmt";
+	o->max_size = o->max_body = o->max_in_flight = SIZE_MAX;
 }
 
-#define MAX_OVERRIDES 1000
+static void take_text(const char **to, const char *given)
+{
+	if (given)
+		*to = given;
+}
+
+static void take_size(size_t *to, size_t given)
+{
+	if (given != SIZE_MAX)
+		*to = given;
+}
+
+static enum err take_time(int64_t *to, const char *given, struct fault *fault)
+{
+	return given ? duration_parse(str_of(given), to, fault) : ERR_OK;
+}
 
 /* NAME=TIME of --service-retention. */
-static enum err read_overrides(const struct text_list *texts, struct service_retention *overrides,
+static enum err take_overrides(struct server_settings *s, const struct text_list *texts,
 			       struct fault *fault)
 {
 	for (size_t i = 0; i < texts->n; i++) {
 		struct str text = str_of(texts->v[i]);
 		size_t equals = str_rfind(text, '=');
+		int64_t ns;
 
 		if (equals == text.n)
 			return fault_set(fault, ERR_BAD_ARGUMENT,
 					 "--service-retention %s is not NAME=TIME", texts->v[i]);
-		overrides[i].service = str_n(text.p, equals);
-		TRY(duration_parse(str_skip(text, equals + 1), &overrides[i].retention_ns, fault));
+		TRY(duration_parse(str_skip(text, equals + 1), &ns, fault));
+		TRY(settings_add_override(s, str_n(text.p, equals), ns, fault));
 	}
 	return ERR_OK;
 }
 
-static enum err fill(const struct server_cli_options *o, struct server_options *s,
-		     struct service_retention *overrides, struct fault *fault)
+/* What was given on the command line wins over the file. */
+static enum err take_options(struct server_settings *s, const struct server_cli_options *o,
+			     struct fault *fault)
 {
-	*s = server_options_default;
-	s->store = store_options_default;
-	s->http = HTTP_OPTIONS_DEFAULT;
-	serve_address(s, o->listen, "pages and API");
-	serve_address(s, o->otlp_grpc, "OTLP/gRPC");
-	serve_address(s, o->otlp_http, "OTLP/HTTP");
-	s->store.directory = o->memory ? NULL : o->data;
-	s->store.max_size = o->max_size;
-	s->http.max_body = o->max_body;
-	s->max_in_flight = o->max_in_flight;
-	s->insecure = o->insecure;
-	s->trust_tenant_header = o->trust_tenant_header;
-	s->token_file = o->tokens;
-	s->cors_origin = o->cors;
-	s->http.tls = (struct tls_options){o->certificate, o->key, o->client_ca, o->require_client};
-	TRY(read_overrides(&o->service_retention, overrides, fault));
-	s->store.overrides = overrides;
-	s->store.override_count = o->service_retention.n;
-	TRY(duration_parse(str_of(o->span_retention), &s->store.span_retention_ns, fault));
-	return duration_parse(str_of(o->retention), &s->store.retention_ns, fault);
+	take_text(&s->data, o->data);
+	take_text(&s->listen, o->listen);
+	take_text(&s->otlp_grpc, o->otlp_grpc);
+	take_text(&s->otlp_http, o->otlp_http);
+	take_text(&s->tokens, o->tokens);
+	take_text(&s->cors, o->cors);
+	take_text(&s->tls.certificate, o->certificate);
+	take_text(&s->tls.key, o->key);
+	take_text(&s->tls.client_ca, o->client_ca);
+	take_text(&s->log_level, o->log_level);
+	take_text(&s->log_format, o->log_style);
+	take_size(&s->max_size, o->max_size);
+	take_size(&s->limits.max_body, o->max_body);
+	take_size(&s->limits.max_in_flight, o->max_in_flight);
+	s->insecure |= o->insecure;
+	s->trust_tenant_header |= o->trust_tenant_header;
+	s->tls.require_client |= o->require_client;
+	TRY(take_time(&s->retention_ns, o->retention, fault));
+	return take_time(&s->span_retention_ns, o->span_retention, fault);
+}
+
+static enum err settle(struct server_settings *s, const struct server_cli_options *o,
+		       struct fault *fault)
+{
+	settings_init(s);
+	s->data = SERVE_DATA;
+	s->listen = SERVE_LISTEN;
+	s->otlp_grpc = SERVE_OTLP_GRPC;
+	s->otlp_http = SERVE_OTLP_HTTP;
+	/* Of overrides the first holds: these come before the file's. */
+	TRY(take_overrides(s, &o->service_retention, fault));
+	if (o->config)
+		TRY(settings_load(s, o->config, fault));
+	return take_options(s, o, fault);
+}
+
+static void fill(const struct server_settings *s, const struct server_cli_options *o,
+		 struct server_options *ret)
+{
+	*ret = server_options_default;
+	ret->store = store_options_default;
+	ret->http = HTTP_OPTIONS_DEFAULT;
+	settings_apply(s, ret);
+	ret->store.directory = o->memory ? NULL : s->data;
+	ret->config_file = o->config;
+	serve_address(ret, s->listen, "pages and API");
+	serve_address(ret, s->otlp_grpc, "OTLP/gRPC");
+	serve_address(ret, s->otlp_http, "OTLP/HTTP");
 }
 
 static int run(struct invocation *in)
 {
+	CLEANUP(settings_release) struct server_settings settings = {0};
 	const struct server_cli_options *o = in->options;
-	struct service_retention overrides[MAX_OVERRIDES];
 	struct server_options options;
 	struct fault fault = {0};
 	enum err error;
 
 	if (in->arguments.n)
 		return complain_usage(in, "%s is not understood", in->arguments.v[0]);
-	if (o->service_retention.n > MAX_OVERRIDES)
-		return complain_usage(in, "more than %d --service-retention", MAX_OVERRIDES);
-	error = fill(o, &options, overrides, &fault);
+	error = settle(&settings, o, &fault);
 	if (error != ERR_OK)
-		return complain_usage(in, "%s", fault.text);
-	serve_log(o->log_level, o->log_style);
+		return complain_usage(in, "%s", fault.text[0] ? fault.text : err_text(error));
+	fill(&settings, o, &options);
+	serve_log(settings.log_level, settings.log_format);
 	return serve(&o->common, &options);
 }
 
@@ -176,8 +216,10 @@ const struct command command_server = {
 		"everything: OTLP over gRPC and HTTP, Pyroscope's SDKs, and uploads of any file "
 		"vestal reads. What was acknowledged is on disk.\n\n"
 		"It listens on this host alone unless told otherwise, and does not start on other "
-		"addresses without tokens (vestal token) or --insecure. SIGHUP loads certificates "
-		"again. It needs no privilege.",
+		"addresses without tokens (vestal token) or --insecure. It needs no privilege.\n\n"
+		"A file (--config, docs/config.md) can say the same as the options, and whose "
+		"debug/pprof addresses are asked for profiles every few seconds. SIGHUP loads "
+		"certificates and that list again.",
 	.groups = groups,
 	.options_size = sizeof(struct server_cli_options),
 	.defaults = set_defaults,

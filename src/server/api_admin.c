@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/access.h"
 #include "server/api.h"
+#include "server/scraper.h"
 #include "server/upload.h"
 
 /* ------------------------------------------------------------------ status */
@@ -35,6 +36,9 @@ static enum err answer_status(struct inquiry *q, struct jsonout *o)
 	jsonout_put_bool(o, "disk_full", s.full);
 	jsonout_put_i64(o, "retention_ns", r->server->options.store.retention_ns);
 	jsonout_put_u64(o, "max_size", r->server->options.store.max_size);
+	mutex_lock(&r->server->scraper_lock);
+	scraper_put_status(r->server->scraper, r->tenant, o);
+	mutex_unlock(&r->server->scraper_lock);
 	jsonout_end_object(o);
 	return ERR_OK;
 }

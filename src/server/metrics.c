@@ -1,6 +1,7 @@
 #include "server/metrics.h"
 
 #include "base/clock.h"
+#include "server/scraper.h"
 #include "server/server_internal.h"
 
 #define FIRST_BUCKET_NS (NS_PER_MS / 4)
@@ -162,6 +163,9 @@ void metrics_print(struct server *s, struct str tenant, struct buf *out)
 			&s->metrics.question);
 	print_http(s, out);
 	print_tenants(s, tenant, out);
+	mutex_lock(&s->scraper_lock);
+	scraper_print_metrics(s->scraper, tenant, out);
+	mutex_unlock(&s->scraper_lock);
 	seconds(out, "cpu_seconds_total", "counter", "CPU time of this process.",
 		(double)clock_process_cpu_ns() / NS_PER_S);
 	seconds(out, "uptime_seconds", "gauge", "Since the start.",

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "server/rates.h"
 #include "server/routes.h"
+#include "server/scraper.h"
 
 #define STOP_PATIENCE_NS (10 * NS_PER_S)
 #define QUESTION_QUEUE	 64
@@ -22,11 +23,13 @@ static void release(struct server *s)
 {
 	/* Questions and commits under way still reply: their exchanges must be there. */
 	workers_free(s->workers);
+	scraper_free(s->scraper);
 	store_close(s->store);
 	http_server_free(s->http);
 	tokens_close(s->tokens);
 	audit_close(s->audit);
 	rates_free(s->rates);
+	mutex_release(&s->scraper_lock);
 	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
 		buf_release(&s->addresses[i]);
 	mem_free(s);
@@ -96,6 +99,49 @@ static enum err listen_all(struct server *s, struct fault *fault)
 	return ERR_OK;
 }
 
+/* What the file says about scraping, ready to be started; NULL when that is nothing. */
+static enum err load_scraper(struct server *s, struct scraper **ret, struct fault *fault)
+{
+	struct server_settings settings;
+	enum err e;
+
+	*ret = NULL;
+	if (!s->options.config_file)
+		return ERR_OK;
+	settings_init(&settings);
+	e = settings_load(&settings, s->options.config_file, fault);
+	if (!e && settings.scrape.n)
+		e = scraper_new(s, &settings, ret, fault);
+	settings_release(&settings);
+	return e;
+}
+
+static enum err start_scraper(struct server *s, struct fault *fault)
+{
+	TRY(load_scraper(s, &s->scraper, fault));
+	return s->scraper ? scraper_start(s->scraper) : ERR_OK;
+}
+
+/* The new one goes on where the old one stops. */
+static enum err reload_scraper(struct server *s, struct fault *fault)
+{
+	struct scraper *old = s->scraper, *new;
+	enum err e = ERR_OK;
+
+	TRY(load_scraper(s, &new, fault));
+	if (old)
+		scraper_stop(old);
+	if (old && new)
+		e = scraper_inherit(new, old);
+	if (!e && new)
+		e = scraper_start(new);
+	mutex_lock(&s->scraper_lock);
+	s->scraper = new;
+	mutex_unlock(&s->scraper_lock);
+	scraper_free(old);
+	return e;
+}
+
 static enum err start(struct server *s, struct fault *fault)
 {
 	struct http_handlers handlers = {s, request_admit, request_handle, request_finished};
@@ -112,7 +158,8 @@ static enum err start(struct server *s, struct fault *fault)
 			QUESTION_QUEUE, &s->workers));
 	TRY(http_server_new(&s->options.http, &handlers, &s->http, fault));
 	TRY(listen_all(s, fault));
-	return http_server_start(s->http, fault);
+	TRY(http_server_start(s->http, fault));
+	return start_scraper(s, fault);
 }
 
 enum err server_start(const struct server_options *options, struct server **ret,
@@ -125,6 +172,7 @@ enum err server_start(const struct server_options *options, struct server **ret,
 		return ERR_NO_MEMORY;
 	s->options = *options;
 	s->started_ns = clock_monotonic_ns();
+	mutex_init(&s->scraper_lock);
 	if (fault)
 		*fault = (struct fault){0};
 	error = start(s, fault);
@@ -148,8 +196,13 @@ struct store *server_store(struct server *s)
 
 enum err server_reload(struct server *s, struct fault *fault)
 {
+<<<<<<< HEAD
 	TRY(open_tokens(s, fault));
 	return http_server_reload(s->http, fault);
+=======
+	TRY(http_server_reload(s->http, fault));
+	return reload_scraper(s, fault);
+>>>>>>> 4074a9b (vestal server --config: settings from a file, and programs whose debug/pprof is scraped)
 }
 
 /* First no more requests, then no more questions, then the store: each waits for the one before

@@ -10,6 +10,8 @@
 #include "server/tokens.h"
 #include "server/workers.h"
 
+struct scraper;
+
 struct server {
 	struct server_options options;
 	struct store *store;
@@ -19,6 +21,8 @@ struct server {
 	struct workers *workers;
 	struct metrics metrics;
 	struct rate_limits *rates;
+	struct mutex scraper_lock; /* the one below changes when the file is read again */
+	struct scraper *scraper;   /* NULL = nobody is scraped */
 	struct buf addresses[SERVER_MAX_LISTEN];
 	_Atomic size_t in_flight;
 	int64_t started_ns;

@@ -1,41 +1,6 @@
 #include "base/clock.h"
+#include "server/batch_sink.h"
 #include "server/upload.h"
-
-/* The sink of the receivers is the batch. */
-
-static enum err sink_dictionary(void *context, struct str service, struct dict **ret,
-				struct fault *fault)
-{
-	struct upload *u = context;
-
-	return store_batch_service(u->batch, service, ret, fault);
-}
-
-static enum err sink_profile(void *context, const struct series_profile *p, struct fault *fault)
-{
-	struct upload *u = context;
-
-	return store_batch_add(u->batch, p, fault);
-}
-
-static enum err sink_span(void *context, const struct trace_span *span, struct fault *fault)
-{
-	struct upload *u = context;
-
-	return store_batch_span(u->batch, span, fault);
-}
-
-static void set_limits(struct upload *u)
-{
-	const struct server_options *o = &u->request->server->options;
-	struct receive_limits *l = &u->receive.limits;
-
-	l->format = LIMITS_DEFAULT;
-	l->format.max_bytes = o->max_inflated;
-	l->max_labels = o->store.limits.max_labels;
-	l->max_label_name = o->store.limits.max_label_name;
-	l->max_label_value = o->store.limits.max_label_value;
-}
 
 static void release(struct upload *u)
 {
@@ -53,14 +18,12 @@ struct upload *upload_begin(struct request *r, void (*reply)(struct upload *u))
 		u->request = r;
 		u->reply = reply;
 		u->started_ns = clock_monotonic_ns();
-		u->receive.now_ns = clock_wall_ns();
-		u->receive.sink = (struct sink){u, store_seed(r->server->store), sink_dictionary,
-						sink_profile, sink_span};
-		set_limits(u);
 		error = store_batch_new(r->server->store, r->tenant, &u->batch, &fault);
 	}
-	if (error == ERR_OK)
+	if (error == ERR_OK) {
+		receive_into_batch(&u->receive, r->server, u->batch);
 		return u;
+	}
 	request_fail(r, error, &fault);
 	return NULL;
 }

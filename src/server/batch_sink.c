@@ -1,0 +1,34 @@
+#include "server/batch_sink.h"
+
+#include "base/clock.h"
+
+static enum err sink_dictionary(void *context, struct str service, struct dict **ret,
+				struct fault *fault)
+{
+	return store_batch_service(context, service, ret, fault);
+}
+
+static enum err sink_profile(void *context, const struct series_profile *p, struct fault *fault)
+{
+	return store_batch_add(context, p, fault);
+}
+
+static enum err sink_span(void *context, const struct trace_span *span, struct fault *fault)
+{
+	return store_batch_span(context, span, fault);
+}
+
+void receive_into_batch(struct receive *r, const struct server *s, struct store_batch *batch)
+{
+	const struct server_options *o = &s->options;
+	struct receive_limits *l = &r->limits;
+
+	r->now_ns = clock_wall_ns();
+	r->sink = (struct sink){batch, store_seed(s->store), sink_dictionary, sink_profile,
+				sink_span};
+	l->format = LIMITS_DEFAULT;
+	l->format.max_bytes = o->max_inflated;
+	l->max_labels = o->store.limits.max_labels;
+	l->max_label_name = o->store.limits.max_label_name;
+	l->max_label_value = o->store.limits.max_label_value;
+}

@@ -1,0 +1,132 @@
+#include "server/settings.h"
+
+#include "base/clock.h"
+#include "base/quantity.h"
+#include "server/server.h"
+
+#define SET(path_, kind_, field_, ...) \
+	CONFIG_ROW(path_, kind_, struct server_settings, field_, ##__VA_ARGS__)
+#define COUNT .min = 1, .max = UINT32_MAX
+
+static const struct config_option rows[] = {
+	SET("data", TEXT, data),
+	SET("listen", TEXT, listen),
+	SET("otlp_grpc", TEXT, otlp_grpc),
+	SET("otlp_http", TEXT, otlp_http),
+	SET("retention", DURATION, retention_ns),
+	SET("span_retention", DURATION, span_retention_ns),
+	SET("service_retention", MAP, service_retention),
+	SET("max_size", SIZE, max_size),
+	SET("tokens", TEXT, tokens),
+	SET("insecure", BOOL, insecure),
+	SET("trust_tenant_header", BOOL, trust_tenant_header),
+	SET("cors", TEXT, cors),
+	SET("tls.cert", TEXT, tls.certificate),
+	SET("tls.key", TEXT, tls.key),
+	SET("tls.client_ca", TEXT, tls.client_ca),
+	SET("tls.require_client", BOOL, tls.require_client),
+	SET("limits.max_body", SIZE, limits.max_body),
+	SET("limits.max_in_flight", SIZE, limits.max_in_flight),
+	SET("limits.max_inflated", SIZE, limits.max_inflated),
+	SET("limits.query_memory", SIZE, limits.query_memory),
+	SET("limits.tenant_rate", SIZE, limits.tenant_rate),
+	SET("limits.max_series", INT, limits.max_series, COUNT),
+	SET("limits.max_labels", INT, limits.max_labels, .min = 1, .max = 128),
+	SET("limits.max_label_name", INT, limits.max_label_name, COUNT),
+	SET("limits.max_label_value", INT, limits.max_label_value, COUNT),
+	SET("limits.max_stack_depth", INT, limits.max_depth, COUNT),
+	SET("log.level", CHOICE, log_level, .choices = "debug info warn error off"),
+	SET("log.format", CHOICE, log_format, .choices = "logfmt json"),
+	SET("scrape_configs", ITEMS, scrape, .items = &scrape_job_table),
+	{0},
+};
+
+static const struct config_table table = {rows, sizeof(struct server_settings), NULL};
+
+void settings_init(struct server_settings *s)
+{
+	const struct store_limits *l = &store_options_default.limits;
+
+	*s = (struct server_settings){.retention_ns = 14 * 86400 * NS_PER_S,
+				      .span_retention_ns = 3 * 86400 * NS_PER_S,
+				      .log_level = "info",
+				      .log_format = "logfmt"};
+	s->limits.max_body = (size_t)64 << 20;
+	s->limits.max_in_flight = server_options_default.max_in_flight;
+	s->limits.max_inflated = server_options_default.max_inflated;
+	s->limits.query_memory = server_options_default.query_memory;
+	s->limits.max_series = l->max_series;
+	s->limits.max_labels = l->max_labels;
+	s->limits.max_label_name = l->max_label_name;
+	s->limits.max_label_value = l->max_label_value;
+	s->limits.max_depth = l->max_depth;
+}
+
+enum err settings_add_override(struct server_settings *s, struct str service, int64_t retention_ns,
+			       struct fault *fault)
+{
+	for (size_t i = 0; i < s->override_count; i++)
+		if (str_eq(s->overrides[i].service, service))
+			return ERR_OK;
+	if (s->override_count == SETTINGS_MAX_OVERRIDES)
+		return fault_set(fault, ERR_TOO_LARGE, "more than %d services have a time",
+				 SETTINGS_MAX_OVERRIDES);
+	s->overrides[s->override_count++] = (struct service_retention){service, retention_ns};
+	return ERR_OK;
+}
+
+static enum err add_overrides(struct server_settings *s, const char *path, struct fault *fault)
+{
+	for (size_t i = 0; i < s->service_retention.n; i++) {
+		const struct config_pair *pair = &s->service_retention.v[i];
+		int64_t ns;
+
+		if (duration_parse(str_of(pair->value), &ns, NULL))
+			return fault_set(fault, ERR_BAD_ARGUMENT,
+					 "%.60s: service_retention of %.60s is no time such as 14d",
+					 path, pair->name);
+		TRY(settings_add_override(s, str_of(pair->name), ns, fault));
+	}
+	return ERR_OK;
+}
+
+enum err settings_load(struct server_settings *s, const char *path, struct fault *fault)
+{
+	TRY(config_open(path, &s->config, fault));
+	TRY(config_read(s->config, &table, s, fault));
+	TRY(scrape_jobs_check(s->scrape.v, s->scrape.n, path, fault));
+	return add_overrides(s, path, fault);
+}
+
+void settings_release(struct server_settings *s)
+{
+	config_free(s->config);
+	s->config = NULL;
+}
+
+void settings_apply(const struct server_settings *s, struct server_options *o)
+{
+	struct store_limits *l = &o->store.limits;
+
+	o->store.retention_ns = s->retention_ns;
+	o->store.span_retention_ns = s->span_retention_ns;
+	o->store.max_size = s->max_size;
+	o->store.overrides = s->overrides;
+	o->store.override_count = s->override_count;
+	o->token_file = s->tokens;
+	o->cors_origin = s->cors;
+	o->insecure = s->insecure;
+	o->trust_tenant_header = s->trust_tenant_header;
+	o->http.tls = (struct tls_options){s->tls.certificate, s->tls.key, s->tls.client_ca,
+					   s->tls.require_client};
+	o->http.max_body = s->limits.max_body;
+	o->max_in_flight = s->limits.max_in_flight;
+	o->max_inflated = s->limits.max_inflated;
+	o->query_memory = s->limits.query_memory;
+	o->tenant_rate = s->limits.tenant_rate;
+	l->max_series = (uint32_t)s->limits.max_series;
+	l->max_labels = (uint32_t)s->limits.max_labels;
+	l->max_label_name = (uint32_t)s->limits.max_label_name;
+	l->max_label_value = (uint32_t)s->limits.max_label_value;
+	l->max_depth = (uint32_t)s->limits.max_depth;
+}

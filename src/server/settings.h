@@ -1,0 +1,46 @@
+/*
+ * The server's file (--config): the settings of the command line under the same names, and whom to
+ * scrape. docs/config.md has every key.
+ */
+#pragma once
+
+#include "config/config.h"
+#include "server/scrape_config.h"
+#include "store/store.h"
+
+#define SETTINGS_MAX_OVERRIDES 1000
+
+struct server_settings {
+	struct config *config; /* holds all texts; NULL = there is no file */
+	const char *data, *listen, *otlp_grpc, *otlp_http;
+	int64_t retention_ns, span_retention_ns;
+	size_t max_size;
+	struct config_map service_retention;
+	struct service_retention overrides[SETTINGS_MAX_OVERRIDES];
+	size_t override_count;
+	const char *tokens, *cors;
+	bool insecure, trust_tenant_header;
+	struct {
+		const char *certificate, *key, *client_ca;
+		bool require_client;
+	} tls;
+	struct {
+		size_t max_body, max_in_flight, max_inflated, query_memory, tenant_rate;
+		int64_t max_series, max_labels, max_label_name, max_label_value, max_depth;
+	} limits;
+	const char *log_level, *log_format;
+	struct config_items scrape; /* of struct scrape_job */
+};
+
+/* What holds when nobody says otherwise. */
+void settings_init(struct server_settings *s);
+/* Takes over what the file says; the other settings stay. */
+enum err settings_load(struct server_settings *s, const char *path, struct fault *fault) MUST_CHECK;
+/* Another time to keep one service; what was added first holds. */
+enum err settings_add_override(struct server_settings *s, struct str service, int64_t retention_ns,
+			       struct fault *fault) MUST_CHECK;
+void settings_release(struct server_settings *s);
+
+struct server_options;
+/* All but addresses and directory, which the program decides. Texts stay the settings'. */
+void settings_apply(const struct server_settings *s, struct server_options *options);

@@ -1,0 +1,3 @@
+module vestal.test/goscrape
+
+go 1.21
