@@ -169,9 +169,7 @@ static enum err settle(struct server_settings *s, const struct server_cli_option
 	s->otlp_http = SERVE_OTLP_HTTP;
 	/* Of overrides the first holds: these come before the file's. */
 	TRY(take_overrides(s, &o->service_retention, fault));
-	if (o->config)
-		TRY(settings_load(s, o->config, fault));
-	return take_options(s, o, fault);
+	return o->config ? settings_load(s, o->config, fault) : ERR_OK;
 }
 
 static void fill(const struct server_settings *s, const struct server_cli_options *o,
@@ -199,8 +197,11 @@ static int run(struct invocation *in)
 	if (in->arguments.n)
 		return complain_usage(in, "%s is not understood", in->arguments.v[0]);
 	error = settle(&settings, o, &fault);
+	if (error == ERR_OK)
+		error = take_options(&settings, o, &fault);
 	if (error != ERR_OK)
-		return complain_usage(in, "%s", fault.text[0] ? fault.text : err_text(error));
+		return complain(status_of(error), "%s",
+				fault.text[0] ? fault.text : err_text(error));
 	fill(&settings, o, &options);
 	serve_log(settings.log_level, settings.log_format);
 	return serve(&o->common, &options);

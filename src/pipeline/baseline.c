@@ -44,6 +44,16 @@ static enum err add_row(struct baseline *b, const struct profile *p, size_t i,
 	return ERR_OK;
 }
 
+/* Go lists what was allocated since the last collection with zeros, and under other labels than
+ * later. */
+static bool has_counted(const struct profile *p, size_t i, const bool *cumulative)
+{
+	for (uint32_t t = 0; t < p->type_count; t++)
+		if (cumulative[t] && profile_values(p, i)[t])
+			return true;
+	return false;
+}
+
 static enum err take(struct baseline *b, const struct profile *p, const bool *cumulative)
 {
 	if (p->row_count > MAX_ROWS)
@@ -54,7 +64,8 @@ static enum err take(struct baseline *b, const struct profile *p, const bool *cu
 		b->columns += cumulative[t];
 	TRY(map_reserve(&b->rows, (uint32_t)p->row_count));
 	for (size_t i = 0; i < p->row_count; i++)
-		TRY(add_row(b, p, i, cumulative));
+		if (has_counted(p, i, cumulative))
+			TRY(add_row(b, p, i, cumulative));
 	return ERR_OK;
 }
 

@@ -196,13 +196,9 @@ struct store *server_store(struct server *s)
 
 enum err server_reload(struct server *s, struct fault *fault)
 {
-<<<<<<< HEAD
 	TRY(open_tokens(s, fault));
-	return http_server_reload(s->http, fault);
-=======
 	TRY(http_server_reload(s->http, fault));
 	return reload_scraper(s, fault);
->>>>>>> 4074a9b (vestal server --config: settings from a file, and programs whose debug/pprof is scraped)
 }
 
 /* First no more requests, then no more questions, then the store: each waits for the one before

@@ -30,11 +30,8 @@ struct server_options {
 	bool trust_tenant_header;  /* X-Scope-OrgID chooses the tenant when no token does */
 	const char *cors_origin;   /* NULL = no other origin may read */
 	const char *token_file;	   /* NULL = DIRECTORY/tokens when that exists */
-<<<<<<< HEAD
 	const char *revision;	   /* of the source, for buildinfo; NULL = unknown */
-=======
 	const char *config_file;   /* whom to scrape, read at the start and by server_reload */
->>>>>>> 4074a9b (vestal server --config: settings from a file, and programs whose debug/pprof is scraped)
 	const char *web_directory; /* assets from here instead of those built in, for development */
 	size_t max_in_flight;	   /* bytes of bodies being received or decoded */
 	size_t max_inflated;	   /* of one upload */
@@ -49,7 +46,7 @@ enum err server_start(const struct server_options *options, struct server **ret,
 		      struct fault *fault) MUST_CHECK;
 /* What an address became, "127.0.0.1:4040". */
 struct str server_address(const struct server *s, size_t index);
-/* New certificates; whom to scrape, as the file says now. */
+/* New certificates and tokens; whom to scrape, as the file says now. */
 enum err server_reload(struct server *s, struct fault *fault) MUST_CHECK;
 struct store *server_store(struct server *s);
 /* Finishes what was received, then stops; frees everything. */

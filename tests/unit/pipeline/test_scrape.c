@@ -130,6 +130,23 @@ TEST(a_program_that_was_started_again_begins_anew)
 	CHECK_INT(t.outcome, BASELINE_RESET);
 }
 
+TEST(rows_of_zeros_that_go_are_no_new_beginning)
+{
+	CLEANUP(target_release) struct target t;
+	CLEANUP(maker_release) struct maker m;
+
+	CHECK_OK(target_init(&t));
+	CHECK_OK(heap_init(&m));
+	heap(&m, 100, 10);
+	ROW(&m, "main;fresh", "", 0, 0, 0, 0);
+	CHECK_OK(ask(&t, "memory", maker_bytes(&m, 1), true));
+	heap(&m, 100, 10);
+	ROW(&m, "main;fresh", "bytes=#8", 1, 8, 0, 0);
+	CHECK_OK(ask(&t, "memory", maker_bytes(&m, 1), true));
+	CHECK_INT(t.outcome, BASELINE_DELTA);
+	CHECK(recorded(&t.rec, "    main;fresh: 1 8 0 0\n"));
+}
+
 static struct str contention(struct maker *m, int64_t delay)
 {
 	char stack[32];
