@@ -58,13 +58,28 @@ def labels(service):
     return found
 
 
+class Unlucky(AssertionError):
+    """A share that chance may have moved too far: once in a few hundred runs it does."""
+
+
+def run_checks(name, check):
+    """Calls check(service, measured); chance does not strike twice."""
+    measured = programs.result(name)
+    try:
+        check(name, measured)
+    except Unlucky as reason:
+        print(f"# {name} once more: {reason}")
+        check(name + ".again", programs.again(name))
+
+
 def check_share(measured, stored, samples):
     """The share of heavy in both; the difference may be what chance does to so many samples."""
     truth = measured["heavy"] / (measured["heavy"] + measured["light"])
     share = stored["heavy"] / (stored["heavy"] + stored["light"])
     limit = 3 * math.sqrt(truth * (1 - truth) / samples) + 0.01
     assert samples >= 20, f"{samples} samples only"
-    assert abs(share - truth) <= limit, f"{share:.3f} stored, {truth:.3f} measured, {samples} samples"
+    if abs(share - truth) > limit:
+        raise Unlucky(f"{share:.3f} stored, {truth:.3f} measured, {samples:.0f} samples")
 
 
 def samples_of(stored, period_ns=10_000_000):
@@ -85,81 +100,92 @@ def check_render(service, profile_type, stored):
         assert found[name] == stored[name], (name, found[name], stored[name])
 
 
-@test
-def go_sdk():
-    measured = programs.result("go")
-    stored = values("go", CPU)
+def check_go(service, measured):
+    stored = values(service, CPU)
     check_share(measured, stored, samples_of(stored))
-    check_render("go", CPU, stored)
-    assert values("go", CPU_SAMPLES)["heavy"] == stored["heavy"] / 1e7
-    assert types("go") == {
+    check_render(service, CPU, stored)
+    assert values(service, CPU_SAMPLES)["heavy"] == stored["heavy"] / 1e7
+    assert types(service) == {
         CPU, CPU_SAMPLES, "memory:alloc_objects:count:space:bytes",
         "memory:alloc_space:bytes:space:bytes", "memory:inuse_objects:count:space:bytes",
         "memory:inuse_space:bytes:space:bytes", "goroutines:goroutine:count:goroutine:count",
         "mutex:contentions:count:contentions:count", "mutex:delay:nanoseconds:contentions:count",
         "block:contentions:count:contentions:count", "block:delay:nanoseconds:contentions:count"}
-    found = labels("go")
+    found = labels(service)
     assert found["region"] == {"north"} and found["pyroscope_spy"] == {"gospy"}, found
     assert found["process.runtime.name"] == {"go"}, found
     # The SDK sends differences: their sum is what was allocated, to the byte but for sampling.
-    hoarded = values("go", "memory:alloc_space:bytes:space:bytes")["hoard"]
+    hoarded = values(service, "memory:alloc_space:bytes:space:bytes")["hoard"]
     assert abs(hoarded - measured["kept"]) < 0.02 * measured["kept"], hoarded
-    assert 0 < values("go", "memory:inuse_space:bytes:space:bytes")["hoard"] <= hoarded
-    assert values("go", "mutex:contentions:count:contentions:count")["Unlock"] > 10
+    assert 0 < values(service, "memory:inuse_space:bytes:space:bytes")["hoard"] <= hoarded
+    assert values(service, "mutex:contentions:count:contentions:count")["Unlock"] > 10
 
 
 @test
-def python_sdk():
-    measured = programs.result("python")
-    stored = values("python", CPU)
+def go_sdk():
+    run_checks("go", check_go)
+
+
+def check_python(service, measured):
+    stored = values(service, CPU)
     check_share(measured, stored, samples_of(stored))
-    check_render("python", CPU, stored)
-    found = labels("python")
+    check_render(service, CPU, stored)
+    found = labels(service)
     assert found["region"] == {"north"} and found["process.runtime.name"] == {"cpython"}, found
-    assert types("python") >= {CPU, "memory:alloc_space:bytes:space:bytes",
-                               "memory:inuse_space:bytes:space:bytes"}, types("python")
-    assert values("python", "memory:inuse_space:bytes:space:bytes")["hoard"] > 1 << 20
+    assert types(service) >= {CPU, "memory:alloc_space:bytes:space:bytes",
+                              "memory:inuse_space:bytes:space:bytes"}, types(service)
+    assert values(service, "memory:inuse_space:bytes:space:bytes")["hoard"] > 1 << 20
     # Tags of a block of code are labels to select and to group by.
-    tagged = values("python", CPU, query='{service_name="python",endpoint="/heavy"}')
+    tagged = values(service, CPU, query=selector(service)[:-1] + ',endpoint="/heavy"}')
     assert tagged["heavy"] > 0.9 * stored["heavy"] and tagged.get("light", 0) < 0.1 * stored["light"]
-    assert set(server.get("/api/v1/labels/endpoint", query=selector("python"))["values"]) == \
+    assert set(server.get("/api/v1/labels/endpoint", query=selector(service))["values"]) == \
         {"/heavy", "/light"}
 
 
 @test
-def nodejs_sdk():
-    measured = programs.result("nodejs")
-    stored, count = values("nodejs", WALL), values("nodejs", WALL_SAMPLES)
+def python_sdk():
+    run_checks("python", check_python)
+
+
+def check_nodejs(service, measured):
+    stored, count = values(service, WALL), values(service, WALL_SAMPLES)
     check_share(measured, stored, count["heavy"] + count["light"])
-    check_render("nodejs", WALL, stored)
-    found = labels("nodejs")
+    check_render(service, WALL, stored)
+    found = labels(service)
     assert found["region"] == {"north"} and found["pyroscope_spy"] == {"nodespy"}, found
     # CPU time goes under the name that all CPU time has.
-    assert types("nodejs") == {WALL, WALL_SAMPLES, "process_cpu:cpu:nanoseconds:wall:nanoseconds",
-                               "memory:inuse_objects:count:inuse_space:bytes",
-                               "memory:inuse_space:bytes:inuse_space:bytes"}, types("nodejs")
-    assert values("nodejs", "memory:inuse_space:bytes:inuse_space:bytes")["hoard"] > 0
+    assert types(service) == {WALL, WALL_SAMPLES, "process_cpu:cpu:nanoseconds:wall:nanoseconds",
+                              "memory:inuse_objects:count:inuse_space:bytes",
+                              "memory:inuse_space:bytes:inuse_space:bytes"}, types(service)
+    assert values(service, "memory:inuse_space:bytes:inuse_space:bytes")["hoard"] > 0
 
 
 @test
-def java_agent():
-    measured = programs.result("java")
-    stored = values("java", CPU)
+def nodejs_sdk():
+    run_checks("nodejs", check_nodejs)
+
+
+def check_java(service, measured):
+    stored = values(service, CPU)
     check_share(measured, stored, samples_of(stored))
-    check_render("java", CPU, stored)
-    found = labels("java")
+    check_render(service, CPU, stored)
+    found = labels(service)
     assert found["region"] == {"north"} and found["pyroscope_spy"] == {"javaspy"}, found
     # The names of the runtime have spaces and plus signs.
     assert any(" " in name for name in found["process.runtime.name"]), found
     allocated = "memory:alloc_in_new_tlab_bytes:bytes:space:bytes"
     outside = "memory:alloc_outside_tlab_bytes:bytes:space:bytes"
-    assert {CPU} < types("java") and types("java") & {allocated, outside}, types("java")
-    assert set(server.get("/api/v1/labels/endpoint", query=selector("java"))["values"]) == \
+    assert {CPU} < types(service) and types(service) & {allocated, outside}, types(service)
+    assert set(server.get("/api/v1/labels/endpoint", query=selector(service))["values"]) == \
         {"/heavy", "/light"}
 
 
-def check_rust(service):
-    measured = programs.result(service)
+@test
+def java_agent():
+    run_checks("java", check_java)
+
+
+def check_rust(service, measured):
     stored = values(service, CPU)
     check_share(measured, stored, samples_of(stored))
     check_render(service, CPU, stored)
@@ -168,29 +194,32 @@ def check_rust(service):
 
 @test
 def rust_crate():
-    check_rust("rust.current")
+    run_checks("rust.current", check_rust)
 
 
 @test
 def rust_crate_of_the_first_generation():
-    check_rust("rust.old")
+    run_checks("rust.old", check_rust)
 
 
-@test
-def otlp_exporters_over_grpc():
-    measured = programs.result("otlp")
-    stored = values("otlp", CPU)
+def check_otlp(service, measured):
+    stored = values(service, CPU)
     check_share(measured, stored, samples_of(stored))
-    check_render("otlp", CPU, stored)
-    assert labels("otlp")["region"] == {"north"}
-    spans = server.get("/api/v1/spans", service="otlp", limit=100000)["spans"]
+    check_render(service, CPU, stored)
+    assert labels(service)["region"] == {"north"}
+    spans = server.get("/api/v1/spans", service=service, limit=1000)["spans"]
     assert {span["operation"] for span in spans} == {"GET /heavy", "GET /light"}
     # What ran under a span is found by its id, and is all of that span's kind.
     heavy = [span["span_id"] for span in spans if span["operation"] == "GET /heavy"]
     answer = server.call("querier.v1.QuerierService/SelectMergeStacktraces", profileTypeID=CPU,
-                         labelSelector=selector("otlp"), spanSelector=heavy, start=1,
+                         labelSelector=selector(service), spanSelector=heavy, start=1,
                          end=4102444800000)["flamegraph"]
     assert "main.heavy" in answer["names"] and "main.light" not in answer["names"]
+
+
+@test
+def otlp_exporters_over_grpc():
+    run_checks("otlp", check_otlp)
 
 
 if __name__ == "__main__":

@@ -129,6 +129,7 @@ class Clients:
 
     def __init__(self, server, makers):
         os.makedirs(BUILD, exist_ok=True)
+        self.server, self.makers = server, makers
         self.pool = concurrent.futures.ThreadPoolExecutor(2)
         self.runs = {name: self.pool.submit(run_client, server, name, make)
                      for name, make in makers.items()}
@@ -136,6 +137,9 @@ class Clients:
     def result(self, name):
         """Waits for it; raises what went wrong."""
         return self.runs[name].result()
+
+    def again(self, name):
+        return run_client(self.server, name + ".again", self.makers[name])
 
     def close(self):
         self.pool.shutdown(wait=True, cancel_futures=True)
