@@ -12,7 +12,7 @@
 #define RESET_PRICE (NS_PER_S / RESET_RATE)
 #define DRAIN_WAIT  NS_PER_S
 #define BODY_GRACE  (3 * NS_PER_S)
-#define EARLY_GRACE (2 * NS_PER_S)
+#define EARLY_GRACE (5 * NS_PER_S)
 
 static void *ng_malloc(size_t size, void *unused)
 {

@@ -8,8 +8,8 @@
 
 #define FIELD_COST    32 /* RFC 9113, 6.5.2: a field counts for more than its bytes */
 #define FIELDS_MAX    1000
-#define HEAD_PATIENCE 16 /* a head so many times too large is no accident */
-#define UNREAD_MAX    (1u << 20)
+#define HEAD_PATIENCE 16	  /* a head so many times too large is no accident */
+#define UNREAD_MAX    (64u << 20) /* costs nothing but time, and that has a bound of its own */
 #define BODIES_ALONE  2 /* bodies of the largest size that one connection may have under way */
 
 static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, void *context)
