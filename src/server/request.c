@@ -136,16 +136,22 @@ static void handle_on_worker(void *context)
 	histogram_add(&s->metrics.question, clock_monotonic_ns() - start);
 }
 
+void request_measured(struct request *r)
+{
+	size_t length = r->x->body.n;
+
+	if (!r->reserved || length <= r->reserved)
+		return;
+	atomic_fetch_add(&r->server->in_flight, length - r->reserved);
+	r->reserved = length;
+}
+
 void request_handle(void *context, struct http_exchange *x)
 {
 	struct request *r = x->user;
 
 	(void)context;
-	/* A body of unknown length: now it is known. */
-	if (r->reserved && x->body.n > r->reserved) {
-		atomic_fetch_add(&r->server->in_flight, x->body.n - r->reserved);
-		r->reserved = x->body.n;
-	}
+	request_measured(r);
 	if (!(r->route->flags & ROUTE_WORKER))
 		r->route->handle(r);
 	else if (workers_give(r->server->workers, handle_on_worker, r) != ERR_OK)

@@ -65,6 +65,32 @@ TEST(an_unknown_grpc_method_is_unimplemented)
 	CHECK_STR(rpc_peer_header(&p, "grpc-status"), "12");
 }
 
+TEST(a_call_that_cannot_be_read_is_not_looked_at_again)
+{
+	SERVER(s);
+
+	for (size_t i = 0; route_at(i); i++) {
+		const struct route *route = route_at(i);
+
+		if (!(route->flags & ROUTE_RPC))
+			continue;
+		CHECK_INT(peer_status(&s, "POST", route->path, "content-type: text/plain\n",
+				      STR("{}")),
+			  415);
+		CHECK_INT(peer_status(&s, "POST", route->path, "content-type: application/json\n",
+				      STR("{")),
+			  400);
+		CHECK_INT(peer_status(&s, "POST", route->path,
+				      "content-type: application/json\ncontent-encoding: br\n",
+				      STR("{}")),
+			  501);
+		CHECK_INT(peer_status(&s, "POST", route->path,
+				      "content-type: application/json\nconnect-timeout-ms: 0\n",
+				      STR("{}")),
+			  504);
+	}
+}
+
 /* ------------------------------------------------------------------ admission */
 
 TEST(a_refused_upload_gives_back_what_it_reserved)
