@@ -30,7 +30,7 @@ class Server:
 
     def __init__(self, *arguments, memory=True):
         where = ["--memory"] if memory else ["--data", os.path.join(scratch(), "api-data")]
-        self.command = [VESTAL, "server", *where, "--listen", "127.0.0.1:0", "--otlp-grpc", "none",
+        self.command = [os.environ.get("VESTAL_ASAN", VESTAL), "server", *where, "--listen", "127.0.0.1:0", "--otlp-grpc", "none",
                         "--otlp-http", "none", "--log-level", "warn", *arguments]
 
     def __enter__(self):
