@@ -26,7 +26,7 @@ void receive_into_batch(struct receive *r, const struct server *s, struct store_
 	r->now_ns = clock_wall_ns();
 	r->sink = (struct sink){batch, store_seed(s->store), sink_dictionary, sink_profile,
 				sink_span};
-	l->format = LIMITS_DEFAULT;
+	*l = receive_limits_default;
 	l->format.max_bytes = o->max_inflated;
 	l->max_labels = o->store.limits.max_labels;
 	l->max_label_name = o->store.limits.max_label_name;
