@@ -116,12 +116,6 @@ static enum err load_scraper(struct server *s, struct scraper **ret, struct faul
 	return e;
 }
 
-static enum err start_scraper(struct server *s, struct fault *fault)
-{
-	TRY(load_scraper(s, &s->scraper, fault));
-	return s->scraper ? scraper_start(s->scraper) : ERR_OK;
-}
-
 /* The new one goes on where the old one stops. */
 static enum err reload_scraper(struct server *s, struct fault *fault)
 {
@@ -158,8 +152,10 @@ static enum err start(struct server *s, struct fault *fault)
 			QUESTION_QUEUE, &s->workers));
 	TRY(http_server_new(&s->options.http, &handlers, &s->http, fault));
 	TRY(listen_all(s, fault));
+	/* Before the first request can look at it. */
+	TRY(load_scraper(s, &s->scraper, fault));
 	TRY(http_server_start(s->http, fault));
-	return start_scraper(s, fault);
+	return s->scraper ? scraper_start(s->scraper) : ERR_OK;
 }
 
 enum err server_start(const struct server_options *options, struct server **ret,
@@ -177,6 +173,9 @@ enum err server_start(const struct server_options *options, struct server **ret,
 		*fault = (struct fault){0};
 	error = start(s, fault);
 	if (error != ERR_OK) {
+		/* Requests may be there already. */
+		if (s->http)
+			http_server_stop(s->http, 0);
 		release(s);
 		return error;
 	}
