@@ -106,7 +106,8 @@ static bool is_localhost(struct str host)
 /*
  * Where everybody on this host may do everything, a page of a stranger must not: a name that its
  * owner lets point here ("DNS rebinding") would make the browser believe it may read what we say.
- * So the name we are asked under must be one that nobody else can own.
+ * So the name we are asked under must be one that nobody else can own. Uploads are taken under any:
+ * they tell nothing, and pages that send them are found out by their origin.
  */
 static enum err check_name(const struct request *r, const struct tokens *tokens,
 			   struct fault *fault)
@@ -114,7 +115,7 @@ static enum err check_name(const struct request *r, const struct tokens *tokens,
 	struct str host = host_of(r->x->authority);
 
 	if (tokens || r->server->options.insecure || str_eq(r->x->peer, STR("unix")) ||
-	    is_address(host) || is_localhost(host))
+	    r->route->flags & ROUTE_WRITE || is_address(host) || is_localhost(host))
 		return ERR_OK;
 	return fault_set(fault, ERR_NO_PERMISSION,
 			 "asked as \"%.*s\": without tokens this server answers to localhost and "

@@ -147,11 +147,11 @@ TEST(pages_of_strangers_change_nothing)
 	CHECK_INT(peer_upload(&s, "origin: http://evil.example\n"), 403);
 }
 
-static int asked_as(struct server *s, const char *authority)
+static int asked_as(struct server *s, const char *method, const char *path, const char *authority)
 {
 	REPLY(p);
 
-	if (rpc_peer_init(&p, "GET", "/ready", STR(""), STR("")) != ERR_OK)
+	if (rpc_peer_init(&p, method, path, STR(""), STR("")) != ERR_OK)
 		return -1;
 	p.x->http.authority = str_of(authority);
 	if (request_admit(s, &p.x->http)) {
@@ -173,11 +173,13 @@ TEST(without_tokens_only_names_of_this_host_are_answered)
 	SERVER(s);
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
-		CHECK_INT(asked_as(&s, good[i]), 200);
+		CHECK_INT(asked_as(&s, "GET", "/ready", good[i]), 200);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		CHECK_INT(asked_as(&s, bad[i]), 403);
+		CHECK_INT(asked_as(&s, "GET", "/ready", bad[i]), 403);
+	/* An upload tells nothing: the name is not looked at, and the missing "name" is. */
+	CHECK_INT(asked_as(&s, "POST", "/ingest", "evil.example"), 400);
 	s.options.insecure = true;
-	CHECK_INT(asked_as(&s, "profiles.example"), 200);
+	CHECK_INT(asked_as(&s, "GET", "/ready", "profiles.example"), 200);
 }
 
 TEST(preflights_are_answered_only_where_an_origin_is_allowed)
