@@ -121,17 +121,21 @@ void help_overview(struct buf *out, bool color)
 		{"vestal flame cpu.pb.gz", "one HTML file to look at and to share"},
 		{"vestal diff before.pb.gz after.pb.gz", "what changed, and what is noise"},
 		{"vestal convert app.jfr -o app.pb.gz", "any format in, any format out"},
+		{"vestal up", "a server that keeps profiles"},
+		{"vestal push cpu.pb.gz --service checkout", "send it one"},
+		{"vestal query checkout", "and ask"},
 		{0},
 	};
 
-	buf_text(out, "vestal: look at profiles, compare, convert and share them\n");
+	buf_text(out, "vestal: look at profiles, compare, convert, share and keep them\n");
 	heading(out, "Examples", color);
 	example_lines(out, first);
 	heading(out, "Commands", color);
 	for (const struct command *const *c = commands; *c; c++)
 		buf_printf(out, "  %-11s %s\n", (*c)->name, (*c)->summary);
 	buf_text(out,
-		 "\nInputs are files, - for stdin, or http(s) URLs; the format is recognised by "
+		 "\nInputs are files, - for stdin, http(s) URLs, or selectors of what a server has "
+		 "stored, such\nas 'checkout{commit=\"abc123\"}'; the format is recognised by "
 		 "content.\nvestal COMMAND --help says more, with examples first; vestal help "
 		 "formats, vestal help exit.\n");
 }
@@ -221,6 +225,8 @@ static void markdown_tail(struct buf *out)
 		buf_printf(out, "**%d**\n:   %s\n\n", statuses[i].status, statuses[i].meaning);
 	buf_text(out, "# ENVIRONMENT\n\n"
 		      "**NO_COLOR**\n:   when set and not empty, output is not coloured\n\n"
+		      "**VESTAL_SERVER**\n:   the server, when **--server** does not say\n\n"
+		      "**VESTAL_TOKEN**\n:   the token for it, when **--token** does not say\n\n"
 		      "**http_proxy**, **https_proxy**, **no_proxy**\n:   proxies for URLs\n\n");
 }
 

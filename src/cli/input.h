@@ -54,6 +54,14 @@ void inputs_share(struct inputs *in, const struct inputs *other);
 int inputs_bytes(const struct inputs *in, const char *name, struct buf *ret);
 /* Reads one more; its profiles come at the end of the list. */
 int inputs_read(struct inputs *in, const char *name);
+/* The same, from what was read ahead when there is such a thing: input `index` of several. */
+struct readahead;
+int inputs_read_next(struct inputs *in, const char *name, struct readahead *ahead, size_t index);
+/* Reads ahead, from names[first], for the dictionary there is. */
+int inputs_start_ahead(struct inputs *in, const struct text_list *names, size_t first,
+		       struct readahead *ahead);
+/* Complains when standard input is named twice. */
+int inputs_check_stdin(const struct text_list *names);
 /* Reads all and keeps every profile. */
 int inputs_read_all(struct inputs *in, const struct text_list *names);
 /*
