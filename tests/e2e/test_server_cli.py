@@ -8,10 +8,11 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 
-from support.tap import VESTAL, go_profiles, main, scratch, test, vestal
+from support.tap import VESTAL, Skip, go_profiles, main, scratch, test, vestal
 
 COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status", "delete",
             "backup", "check", "token"]
@@ -110,6 +111,23 @@ def every_input_can_be_pushed():
                                "-2d")
         out, _ = server.vestal("query", "old")
         assert "Duration: 86400s" in out or "Duration: 24hrs" in out, out
+
+
+@test
+def a_perf_data_file_is_read_here_and_not_by_the_server():
+    data = os.path.join(scratch(), "perf.data")
+    work = ["perf", "record", "-q", "-F", "499", "-g", "-o", data, "--", sys.executable, "-c",
+            "sum(i * i for i in range(3000000))"]
+    if not shutil.which("perf") or subprocess.run(work, capture_output=True, check=False).returncode:
+        raise Skip("perf does not record here")
+    with Server("--memory") as server, open(data, "rb") as file:
+        server.vestal("push", data, "--service", "perfed")
+        assert server.total("perfed") > 0
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"))
+        connection.request("POST", "/api/v1/profiles?service=x", file.read())
+        answer = connection.getresponse()
+        assert answer.status == 415 and b"vestal push" in answer.read()
+        connection.close()
 
 
 @test
