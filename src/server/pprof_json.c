@@ -1,6 +1,6 @@
 #include "server/pprof_json.h"
 
-#include "server/wire.h"
+#include "server/wire_table.h"
 
 struct value_type_message {
 	int64_t type, unit;
@@ -34,26 +34,6 @@ struct pprof_profile {
 	struct list comments;
 	int64_t default_type, doc_url;
 };
-
-#define F(struct_, number_, name_, kind_, member_)                                     \
-	{                                                                              \
-		number_, name_, FIELD_##kind_, .at = offsetof(struct struct_, member_) \
-	}
-#define R(struct_, number_, name_, kind_, member_)                                     \
-	{                                                                              \
-		number_, name_, FIELD_##kind_, .repeated = true,                       \
-					       .at = offsetof(struct struct_, member_) \
-	}
-#define RM(struct_, number_, name_, member_, table_)                                    \
-	{                                                                               \
-		number_, name_, FIELD_MESSAGE, .repeated = true,                        \
-					       .at = offsetof(struct struct_, member_), \
-					       .message = &(table_)                     \
-	}
-#define TABLE_OF(struct_, name_, ...)                                                   \
-	{                                                                               \
-		name_, (const struct field[]){__VA_ARGS__, {0}}, sizeof(struct struct_) \
-	}
 
 static const struct message value_type_table =
 	TABLE_OF(value_type_message, "ValueType", F(value_type_message, 1, "type", INT, type),

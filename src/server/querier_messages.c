@@ -1,30 +1,5 @@
 #include "server/querier_messages.h"
-
-/* One row: number, name in JSON, kind, member. */
-#define F(struct_, number_, name_, kind_, member_)                                     \
-	{                                                                              \
-		number_, name_, FIELD_##kind_, .at = offsetof(struct struct_, member_) \
-	}
-#define R(struct_, number_, name_, kind_, member_)                                     \
-	{                                                                              \
-		number_, name_, FIELD_##kind_, .repeated = true,                       \
-					       .at = offsetof(struct struct_, member_) \
-	}
-#define M(struct_, number_, name_, member_, table_)                                     \
-	{                                                                               \
-		number_, name_, FIELD_MESSAGE, .at = offsetof(struct struct_, member_), \
-					       .message = &(table_)                     \
-	}
-#define RM(struct_, number_, name_, member_, table_)                                    \
-	{                                                                               \
-		number_, name_, FIELD_MESSAGE, .repeated = true,                        \
-					       .at = offsetof(struct struct_, member_), \
-					       .message = &(table_)                     \
-	}
-#define TABLE_OF(struct_, name_, ...)                                                   \
-	{                                                                               \
-		name_, (const struct field[]){__VA_ARGS__, {0}}, sizeof(struct struct_) \
-	}
+#include "server/wire_table.h"
 
 static const char *const formats_by_number[] = {
 	"PROFILE_FORMAT_UNSPECIFIED", "PROFILE_FORMAT_FLAMEGRAPH", "PROFILE_FORMAT_TREE",
@@ -37,12 +12,6 @@ static const char *const exemplar_types[] = {"EXEMPLAR_TYPE_UNSPECIFIED", "EXEMP
 static const char *const heatmap_types[] = {"HEATMAP_QUERY_TYPE_UNSPECIFIED",
 					    "HEATMAP_QUERY_TYPE_INDIVIDUAL",
 					    "HEATMAP_QUERY_TYPE_SPAN", NULL};
-#define E(struct_, number_, name_, member_, names_)                                  \
-	{                                                                            \
-		number_, name_, FIELD_ENUM, .at = offsetof(struct struct_, member_), \
-					    .names = names_                          \
-	}
-
 const struct message label_pair_table =
 	TABLE_OF(label_message, "LabelPair", F(label_message, 1, "name", TEXT, name),
 		 F(label_message, 2, "value", TEXT, value));
