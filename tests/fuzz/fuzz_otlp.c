@@ -51,10 +51,26 @@ static uint64_t digest(const struct profile *p)
 	return hash_mix(sum, resource ^ p->type_count);
 }
 
-/* Sums at the ends of int64 do not add up, and a key that stands twice in a sample may change its
- * kind: such inputs are read, but not compared. */
+/* A key that stands twice among the attributes of one thing is written as a list of its values. */
+static bool repeats_a_key(const struct dict *d)
+{
+	for (uint32_t set = 0; set < d->label_sets.entries.n; set++) {
+		uint32_t n;
+		const uint32_t *labels = label_set_items(d, set, &n);
+
+		for (uint32_t i = 1; i < n; i++)
+			if (d->labels.v[labels[i]].key == d->labels.v[labels[i - 1]].key)
+				return true;
+	}
+	return false;
+}
+
+/* Sums at the ends of int64 do not add up, and a key that stands twice may change its kind: such
+ * inputs are read, but not compared. */
 static bool comparable(const struct world *w)
 {
+	if (repeats_a_key(&w->dict))
+		return false;
 	vec_for_each (note, &w->out.notes.list)
 		if (strstr(note->text, "two attributes with one key"))
 			return false;
