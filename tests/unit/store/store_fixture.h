@@ -1,234 +1,191 @@
 /*
- * A store of any engine for a test, and a model beside it that says what its answers must be. A
- * test written with ENGINE_TEST runs for the engine in memory, for the one in files, and for that
- * one after its compaction; it is told against store.h alone.
+ * Small profiles for tests of stores: a service, a number that tells one from another as the label
+ * "n", a time and a value.
  */
 #pragma once
 
-#include <ftw.h>
-#include <stdatomic.h>
-#include <unistd.h>
+#include <stdlib.h>
 
-#include "store_model.h"
-
+#include "base/clock.h"
 #include "base/thread.h"
+#include "store/store.h"
 
-static inline int64_t model_now(void)
-{
-	return MODEL_NOW;
-}
+#define TEST_TYPE   "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define TEST_TENANT STR("anonymous")
+/* 2026-01-31T10:00:00Z */
+#define TEST_TIME   INT64_C(1769853600000000000)
 
-enum engine_kind { IN_MEMORY, IN_FILES, IN_FILES_SETTLED };
-
-struct fixture {
-	enum engine_kind kind;
-	struct store *store;
-	char directory[64];
-	struct model model;
-};
-
-static inline int remove_entry(const char *path, const struct stat *info, int type, struct FTW *ftw)
-{
-	(void)info;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static inline void fixture_release(struct fixture *f)
-{
-	store_close(f->store);
-	if (f->directory[0])
-		nftw(f->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-	model_release(&f->model);
-}
-
-static inline struct store_options fixture_options(void)
-{
-	struct store_options o = store_options_default;
-
-	o.now_ns = model_now;
-	o.limits.max_depth = 8;
-	o.limits.max_series = 40;
-	o.limits.max_labels = 6;
-	o.limits.max_label_value = 50;
-	o.limits.max_age_ns = 3 * DAY;
-	o.limits.max_ahead_ns = 600 * NS_PER_S;
-	return o;
-}
-
-static inline enum err fixture_open(struct fixture *f, struct store_options *o)
-{
-	struct fault fault = {0};
-	enum err e;
-
-	if (f->kind != IN_MEMORY) {
-		const char *base = getenv("TMPDIR");
-
-		if (!f->directory[0]) {
-			snprintf(f->directory, sizeof(f->directory), "%s/vestal-store-XXXXXX",
-				 base && strlen(base) < 30 ? base : "/tmp");
-			if (!mkdtemp(f->directory))
-				return ERR_IO;
-		}
-		o->directory = f->directory;
-	}
-	e = store_open(o, &f->store, &fault);
-	if (e && e != ERR_UNSUPPORTED)
-		test_fail(__FILE__, __LINE__, "store_open: %s", fault.text);
-	return e;
-}
-
-/* Opens with options, or leaves the test: skipped where the engine is not there. */
-#define OPEN_WITH(f, options)                                              \
-	do {                                                               \
-		enum err open_error_ = fixture_open(f, options);           \
-		if (open_error_ == ERR_UNSUPPORTED) {                      \
-			test_skip("this engine is not part of the build"); \
-			return;                                            \
-		}                                                          \
-		CHECK_OK(open_error_);                                     \
-	} while (0)
-#define OPEN(f)                                                 \
-	do {                                                    \
-		struct store_options open_ = fixture_options(); \
-		OPEN_WITH(f, &open_);                           \
-	} while (0)
-
-#define ENGINE_TEST(name_)                                                              \
-	static void run_##name_(struct fixture *f);                                     \
-	TEST(memory_##name_)                                                            \
-	{                                                                               \
-		CLEANUP(fixture_release) struct fixture f = {.kind = IN_MEMORY};        \
-		run_##name_(&f);                                                        \
-	}                                                                               \
-	TEST(files_##name_)                                                             \
-	{                                                                               \
-		CLEANUP(fixture_release) struct fixture f = {.kind = IN_FILES};         \
-		run_##name_(&f);                                                        \
-	}                                                                               \
-	TEST(settled_files_##name_)                                                     \
-	{                                                                               \
-		CLEANUP(fixture_release) struct fixture f = {.kind = IN_FILES_SETTLED}; \
-		run_##name_(&f);                                                        \
-	}                                                                               \
-	static void run_##name_(struct fixture *f)
-
-struct waiting {
+struct waiter {
 	struct mutex lock;
 	struct cond changed;
 	bool done;
 	enum err error;
-	char text[400];
+	struct fault fault;
 };
 
-static inline void wake(void *context, enum err error, const struct fault *fault)
+static inline void waiter_done(void *context, enum err error, const struct fault *fault)
 {
-	struct waiting *w = context;
+	struct waiter *w = context;
 
 	mutex_lock(&w->lock);
 	w->done = true;
 	w->error = error;
 	if (fault)
-		memcpy(w->text, fault->text, sizeof(w->text));
-	cond_signal(&w->changed);
+		w->fault = *fault;
+	cond_broadcast(&w->changed);
 	mutex_unlock(&w->lock);
 }
 
-static inline enum err commit(struct store_batch *b)
+/* Commits and waits. */
+static inline enum err commit_and_wait(struct store_batch *b, struct fault *fault)
 {
-	struct waiting w = {.lock = MUTEX_INIT};
+	struct waiter w = {0};
 
+	mutex_init(&w.lock);
 	cond_init(&w.changed);
-	store_batch_commit(b, wake, &w);
+	store_batch_commit(b, waiter_done, &w);
 	mutex_lock(&w.lock);
 	while (!w.done)
 		cond_wait(&w.changed, &w.lock);
 	mutex_unlock(&w.lock);
-	cond_release(&w.changed);
 	mutex_release(&w.lock);
+	cond_release(&w.changed);
+	if (fault)
+		*fault = w.fault;
 	return w.error;
 }
 
-/* Several profiles a batch: some over a dictionary of their own, some over the service's. */
-static inline enum err send_some(struct store *s, const struct model_profile *p, size_t n,
-				 bool fast)
-{
-	struct store_batch *b = NULL;
-	struct dict own, *d = &own;
-	enum err e = store_batch_new(s, str_of(p->tenant), &b, NULL);
+struct test_profile {
+	const char *service;
+	int n;
+	int64_t time_ns, value;
+	const char *function; /* NULL = "work" */
+	uint8_t span;	      /* 0 = not linked */
+};
 
-	if (!e)
-		e = dict_init(&own, store_seed(s));
-	if (e) {
-		store_batch_abandon(b);
-		return e;
+static inline enum err fixture_rows(struct profile *p, struct dict *d, const struct test_profile *t)
+{
+	const char *function = t->function ? t->function : "work";
+	uint32_t frames[2], link = 0;
+	struct row row = {0};
+
+	TRY(profile_add_type(p, STR("cpu"), STR("nanoseconds")));
+	TRY(dict_named_frame(d, str_of(function), &frames[0]));
+	TRY(dict_named_frame(d, STR("main"), &frames[1]));
+	TRY(dict_stack(d, frames, 2, &row.stack));
+	if (t->span) {
+		struct link l = {{0}, {0}};
+
+		memset(l.trace_id, t->span, sizeof(l.trace_id));
+		memset(l.span_id, t->span, sizeof(l.span_id));
+		TRY(dict_link(d, &l, &link));
+		row.link = link;
 	}
-	for (size_t i = 0; !e && i < n && !strcmp(p[i].tenant, p->tenant); i++) {
-		if (fast)
-			e = store_batch_service(b, str_of(p[i].service), &d, NULL);
-		if (!e)
-			e = model_send(b, &p[i], d, NULL);
-	}
-	dict_release(&own);
-	if (e)
-		store_batch_abandon(b);
-	return e ? e : commit(b);
+	return profile_add(p, &row, &t->value);
 }
 
-static inline enum err send_model(struct fixture *f)
+static inline enum err fixture_add(struct store *s, struct store_batch *b,
+				   const struct test_profile *t, struct fault *fault)
 {
-	for (size_t i = 0; i < f->model.n;) {
-		const struct model_profile *p = &f->model.v[i];
-		size_t n = 1;
-
-		while (n < 1 + i % 13 && i + n < f->model.n && !strcmp(p[n].tenant, p->tenant))
-			n++;
-		TRY(send_some(f->store, p, n, i % 2));
-		i += n;
-	}
-	return f->kind == IN_FILES_SETTLED ? store_settle(f->store, true, NULL) : ERR_OK;
-}
-
-#define SEND_MODEL(f, seed, profiles)                       \
-	do {                                                \
-		uint64_t state_ = (seed);                   \
-		OPEN(f);                                    \
-		model_fill(&(f)->model, &state_, profiles); \
-		CHECK_OK(send_model(f));                    \
-	} while (0)
-
-static inline struct selection everything(struct str type)
-{
-	return (struct selection){.type = type, .from_ns = MODEL_FROM, .until_ns = MODEL_NOW + DAY};
-}
-
-/* The answer of the store and that of the model, as text; false when they differ. */
-static inline bool merge_agrees(struct fixture *f, const char *tenant,
-				const struct question_text *q)
-{
-	CLEANUP(buf_release) struct buf expected = BUF_INIT(1 << 20);
-	CLEANUP(buf_release) struct buf got = BUF_INIT(1 << 20);
-	struct fault fault = {0};
-	struct ask ask = {.fault = &fault};
+	static const struct str types[] = {{TEST_TYPE, sizeof(TEST_TYPE) - 1}};
+	struct label_pair labels[2];
+	struct series_profile sp = {.labels = labels,
+				    .label_count = 2,
+				    .types = types,
+				    .time_ns = t->time_ns,
+				    .duration_ns = 10 * NS_PER_S};
 	struct profile p;
 	struct dict d;
-	enum err e;
+	char number[20];
+	enum err error = dict_init(&d, store_seed(s));
 
-	if (dict_init(&d, store_seed(f->store)))
-		return false;
+	if (error != ERR_OK)
+		return error;
 	profile_init(&p, &d);
-	e = store_merge(f->store, str_of(tenant), &q->s, q->group_by, q->group_count, &ask, &p);
-	if (e)
-		printf("# store_merge: %s %s\n", err_text(e), fault.text);
-	model_merge(&f->model, tenant, q, &expected);
-	profile_text(q, &p, &got);
+	snprintf(number, sizeof(number), "%d", t->n);
+	labels[0] = (struct label_pair){STR("n"), str_of(number)};
+	labels[1] = (struct label_pair){STR("service_name"), str_of(t->service)};
+	error = fixture_rows(&p, &d, t);
+	sp.profile = &p;
+	if (error == ERR_OK)
+		error = store_batch_add(b, &sp, fault);
 	profile_release(&p);
 	dict_release(&d);
-	if (e || !str_eq(buf_view(&expected), buf_view(&got))) {
-		printf("# expected:\n# %.*s\n# got:\n# %.*s\n", (int)expected.n,
-		       expected.n ? expected.data : "", (int)got.n, got.n ? got.data : "");
-		return false;
+	return error;
+}
+
+/* One batch of these profiles, committed. */
+static inline enum err fixture_write(struct store *s, const struct test_profile *v, size_t n,
+				     struct fault *fault)
+{
+	struct store_batch *b;
+	enum err error;
+
+	TRY(store_batch_new(s, TEST_TENANT, &b, fault));
+	for (size_t i = 0; i < n; i++) {
+		error = fixture_add(s, b, &v[i], fault);
+		if (error != ERR_OK) {
+			store_batch_abandon(b);
+			return error;
+		}
 	}
-	return expected.n != 0;
+	return commit_and_wait(b, fault);
+}
+
+static inline struct selection fixture_all(void)
+{
+	return (struct selection){.type = STR(TEST_TYPE),
+				  .from_ns = TEST_TIME - 40 * 86400 * NS_PER_S,
+				  .until_ns = TEST_TIME + 40 * 86400 * NS_PER_S};
+}
+
+/* The sum of everything selected; -1 when the question failed. */
+static inline int64_t fixture_total(struct store *s, const struct selection *selection)
+{
+	struct ask ask = {0};
+	struct profile p;
+	struct dict d;
+	int64_t total = -1;
+
+	if (dict_init(&d, store_seed(s)) != ERR_OK)
+		return -1;
+	profile_init(&p, &d);
+	if (store_merge(s, TEST_TENANT, selection, NULL, 0, &ask, &p) == ERR_OK)
+		total = p.type_count ? profile_total(&p, 0) : 0;
+	profile_release(&p);
+	dict_release(&d);
+	return total;
+}
+
+/* Sums by the label "n": sums[n], for n below `count`. */
+static inline enum err fixture_sums(struct store *s, int64_t *sums, size_t count)
+{
+	static const struct str by = {"n", 1};
+	struct series_question question = {
+		.group_by = &by, .group_count = 1, .step_ns = 86400 * NS_PER_S};
+	struct selection all = fixture_all();
+	struct series_answer answer = {0};
+	struct fault fault = {0};
+	struct ask ask = {.fault = &fault};
+	enum err error;
+
+	memset(sums, 0, count * sizeof(*sums));
+	error = store_series(s, TEST_TENANT, &all, &question, &ask, &answer);
+	if (error != ERR_OK) {
+		printf("# %s: %s\n", err_text(error), fault.text);
+		return error;
+	}
+	for (size_t i = 0; i < answer.n; i++) {
+		struct series_points *one = &answer.series[i];
+		uint64_t n;
+
+		if (!one->label_count || str_to_u64(one->labels[0].value, 10, &n) != ERR_OK ||
+		    n >= count)
+			continue;
+		for (size_t k = 0; k < one->n; k++)
+			if (one->points[k].value == one->points[k].value)
+				sums[n] += (int64_t)one->points[k].value;
+	}
+	arena_release(&answer.arena);
+	return ERR_OK;
 }

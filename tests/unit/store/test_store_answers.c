@@ -1,7 +1,7 @@
 /*
  * What every engine must do: answers over time, and what there is to ask about.
  */
-#include "store_fixture.h"
+#include "engine_fixture.h"
 
 /* ------------------------------------------------------------------ series */
 

@@ -1,7 +1,7 @@
 /*
  * What every engine must do: merging and selecting.
  */
-#include "store_fixture.h"
+#include "engine_fixture.h"
 
 ENGINE_TEST(merges_to_the_exact_sums)
 {

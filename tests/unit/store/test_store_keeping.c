@@ -1,7 +1,7 @@
 /*
  * What every engine must do: limits, deleting, many at once, and no memory.
  */
-#include "store_fixture.h"
+#include "engine_fixture.h"
 
 /* ------------------------------------------------------------------ limits */
 
