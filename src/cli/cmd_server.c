@@ -10,7 +10,7 @@ struct server_cli_options {
 	const char *retention, *span_retention;
 	struct text_list service_retention;
 	size_t max_size, max_body, max_in_flight;
-	bool memory, insecure, trust_tenant_header;
+	bool memory, insecure, trust_tenant_header, self_profile;
 	const char *tokens, *cors;
 	const char *certificate, *key, *client_ca;
 	bool require_client;
@@ -31,6 +31,9 @@ static const struct option table[] = {
 	 AT(struct server_cli_options, otlp_grpc), NULL},
 	{"otlp-http", 0, OPT_TEXT, "ADDRESS", "OTLP over HTTP (127.0.0.1:4318); none = not",
 	 AT(struct server_cli_options, otlp_http), NULL},
+	{"self-profile", 0, OPT_FLAG, NULL,
+	 "store a CPU profile of the server too, as service vestal",
+	 AT(struct server_cli_options, self_profile), NULL},
 	{0},
 };
 
@@ -154,6 +157,7 @@ static enum err take_options(struct server_settings *s, const struct server_cli_
 	take_size(&s->limits.max_in_flight, o->max_in_flight);
 	s->insecure |= o->insecure;
 	s->trust_tenant_header |= o->trust_tenant_header;
+	s->self_profile |= o->self_profile;
 	s->tls.require_client |= o->require_client;
 	TRY(take_time(&s->retention_ns, o->retention, fault));
 	return take_time(&s->span_retention_ns, o->span_retention, fault);

@@ -7,7 +7,7 @@
 struct up_options {
 	struct common_options common;
 	const char *data, *listen, *otlp_grpc, *otlp_http, *log_level;
-	bool memory;
+	bool memory, self_profile;
 };
 
 static const struct option table[] = {
@@ -21,6 +21,9 @@ static const struct option table[] = {
 	 AT(struct up_options, otlp_grpc), NULL},
 	{"otlp-http", 0, OPT_TEXT, "ADDRESS", "OTLP over HTTP (" SERVE_OTLP_HTTP "); none = not",
 	 AT(struct up_options, otlp_http), NULL},
+	{"self-profile", 0, OPT_FLAG, NULL,
+	 "store a CPU profile of the server too, as service vestal",
+	 AT(struct up_options, self_profile), NULL},
 	{"log-level", 0, OPT_CHOICE, "LEVEL", "what to log (warn)",
 	 AT(struct up_options, log_level), "debug info warn error off"},
 	{0},
@@ -60,6 +63,7 @@ static int run(struct invocation *in)
 	s.http = HTTP_OPTIONS_DEFAULT;
 	s.store.retention_ns = SERVE_RETENTION_DAYS * 86400 * NS_PER_S;
 	s.store.directory = o->memory ? NULL : o->data;
+	s.self_profile = o->self_profile;
 	serve_address(&s, o->listen, "pages and API");
 	serve_address(&s, o->otlp_grpc, "OTLP/gRPC");
 	serve_address(&s, o->otlp_http, "OTLP/HTTP");

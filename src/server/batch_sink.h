@@ -8,3 +8,5 @@
 
 /* Sink, limits and the time of a receiver. The batch must be there as long as it works. */
 void receive_into_batch(struct receive *r, const struct server *s, struct store_batch *batch);
+/* Commits and waits until it is durable: for threads that have the time. */
+enum err batch_commit(struct store_batch *batch, struct fault *fault) MUST_CHECK;

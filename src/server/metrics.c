@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "server/scraper.h"
+#include "server/self_profile.h"
 #include "server/server_internal.h"
 
 #define FIRST_BUCKET_NS (NS_PER_MS / 4)
@@ -22,8 +23,8 @@ static void head(struct buf *out, const char *name, const char *type, const char
 	buf_printf(out, "# HELP vestal_%s %s\n# TYPE vestal_%s %s\n", name, help, name, type);
 }
 
-static void one(struct buf *out, const char *name, const char *type, const char *help,
-		uint64_t value)
+void metrics_one(struct buf *out, const char *name, const char *type, const char *help,
+		 uint64_t value)
 {
 	head(out, name, type, help);
 	buf_printf(out, "vestal_%s %llu\n", name, (unsigned long long)value);
@@ -67,34 +68,37 @@ static void print_failures(struct metrics *m, struct buf *out)
 
 static void print_ingest(struct metrics *m, struct buf *out)
 {
-	one(out, "uploads_total", "counter", "Requests whose profiles or spans are stored.",
-	    atomic_load(&m->uploads));
-	one(out, "profiles_total", "counter", "Profiles stored.", atomic_load(&m->profiles));
-	one(out, "samples_total", "counter", "Samples stored.", atomic_load(&m->samples));
-	one(out, "spans_total", "counter", "Spans of traces stored.", atomic_load(&m->spans));
-	one(out, "rejected_parts_total", "counter",
-	    "Profiles or spans rejected out of requests that were taken.",
-	    atomic_load(&m->rejected_parts));
-	one(out, "received_bytes_total", "counter", "Bytes of bodies as sent.",
-	    atomic_load(&m->bytes_received));
-	one(out, "inflated_bytes_total", "counter", "Bytes of bodies after decompression.",
-	    atomic_load(&m->bytes_inflated));
+	metrics_one(out, "uploads_total", "counter", "Requests whose profiles or spans are stored.",
+		    atomic_load(&m->uploads));
+	metrics_one(out, "profiles_total", "counter", "Profiles stored.",
+		    atomic_load(&m->profiles));
+	metrics_one(out, "samples_total", "counter", "Samples stored.", atomic_load(&m->samples));
+	metrics_one(out, "spans_total", "counter", "Spans of traces stored.",
+		    atomic_load(&m->spans));
+	metrics_one(out, "rejected_parts_total", "counter",
+		    "Profiles or spans rejected out of requests that were taken.",
+		    atomic_load(&m->rejected_parts));
+	metrics_one(out, "received_bytes_total", "counter", "Bytes of bodies as sent.",
+		    atomic_load(&m->bytes_received));
+	metrics_one(out, "inflated_bytes_total", "counter", "Bytes of bodies after decompression.",
+		    atomic_load(&m->bytes_inflated));
 	print_histogram(out, "ack_seconds", "From the whole request to durable.", &m->ack);
 }
 
 static void print_store(const struct store_stats *s, struct buf *out)
 {
-	one(out, "store_commits_total", "counter", "Group commits.", s->commits);
-	one(out, "store_queued_batches", "gauge", "Batches waiting for their commit.",
-	    s->queued_batches);
-	one(out, "store_fresh_chunks", "gauge", "Chunks not yet compacted.", s->fresh_chunks);
-	one(out, "store_blocks", "gauge", "Blocks.", s->blocks);
-	one(out, "store_rollups", "gauge", "Roll-ups.", s->rollups);
+	metrics_one(out, "store_commits_total", "counter", "Group commits.", s->commits);
+	metrics_one(out, "store_queued_batches", "gauge", "Batches waiting for their commit.",
+		    s->queued_batches);
+	metrics_one(out, "store_fresh_chunks", "gauge", "Chunks not yet compacted.",
+		    s->fresh_chunks);
+	metrics_one(out, "store_blocks", "gauge", "Blocks.", s->blocks);
+	metrics_one(out, "store_rollups", "gauge", "Roll-ups.", s->rollups);
 	seconds(out, "store_compaction_lag_seconds", "gauge",
 		"Age of the oldest chunk due for compaction.",
 		(double)s->compaction_lag_ns / NS_PER_S);
-	one(out, "store_full", "gauge", "1 while the disk is full and writes are refused.",
-	    s->full);
+	metrics_one(out, "store_full", "gauge", "1 while the disk is full and writes are refused.",
+		    s->full);
 	head(out, "store_refused_total", "counter", "Profiles the store refused, by reason.");
 	for (int e = 1; e < ERR_COUNT_; e++)
 		if (s->refused[e])
@@ -136,29 +140,31 @@ static void print_http(struct server *s, struct buf *out)
 {
 	struct http_counters c = http_server_counters(s->http);
 
-	one(out, "http_connections_total", "counter", "Connections accepted.", c.connections_total);
-	one(out, "http_connections", "gauge", "Connections open.", c.connections_open);
-	one(out, "http_requests_total", "counter", "Requests.", c.requests_total);
-	one(out, "http_refused_total", "counter", "Connections refused at the limit.",
-	    c.refused_total);
-	one(out, "http_timeouts_total", "counter", "Connections ended because too slow.",
-	    c.timeouts_total);
-	one(out, "http_protocol_errors_total", "counter", "Requests that were no HTTP.",
-	    c.protocol_errors_total);
-	one(out, "in_flight_bytes", "gauge", "Bytes of bodies being received or decoded.",
-	    atomic_load(&s->in_flight));
+	metrics_one(out, "http_connections_total", "counter", "Connections accepted.",
+		    c.connections_total);
+	metrics_one(out, "http_connections", "gauge", "Connections open.", c.connections_open);
+	metrics_one(out, "http_requests_total", "counter", "Requests.", c.requests_total);
+	metrics_one(out, "http_refused_total", "counter", "Connections refused at the limit.",
+		    c.refused_total);
+	metrics_one(out, "http_timeouts_total", "counter", "Connections ended because too slow.",
+		    c.timeouts_total);
+	metrics_one(out, "http_protocol_errors_total", "counter", "Requests that were no HTTP.",
+		    c.protocol_errors_total);
+	metrics_one(out, "in_flight_bytes", "gauge", "Bytes of bodies being received or decoded.",
+		    atomic_load(&s->in_flight));
 }
 
 void metrics_print(struct server *s, struct str tenant, struct buf *out)
 {
 	print_ingest(&s->metrics, out);
 	print_failures(&s->metrics, out);
-	one(out, "questions_total", "counter", "Questions asked.",
-	    atomic_load(&s->metrics.questions));
-	one(out, "questions_cancelled_total", "counter", "Questions nobody waited for any more.",
-	    atomic_load(&s->metrics.questions_cancelled));
-	one(out, "questions_waiting", "gauge", "Questions in the queue.",
-	    workers_waiting(s->workers));
+	metrics_one(out, "questions_total", "counter", "Questions asked.",
+		    atomic_load(&s->metrics.questions));
+	metrics_one(out, "questions_cancelled_total", "counter",
+		    "Questions nobody waited for any more.",
+		    atomic_load(&s->metrics.questions_cancelled));
+	metrics_one(out, "questions_waiting", "gauge", "Questions in the queue.",
+		    workers_waiting(s->workers));
 	print_histogram(out, "question_seconds", "Time to answer a question.",
 			&s->metrics.question);
 	print_http(s, out);
@@ -166,6 +172,7 @@ void metrics_print(struct server *s, struct str tenant, struct buf *out)
 	mutex_lock(&s->scraper_lock);
 	scraper_print_metrics(s->scraper, tenant, out);
 	mutex_unlock(&s->scraper_lock);
+	self_profile_print_metrics(s->self_profile, out);
 	seconds(out, "cpu_seconds_total", "counter", "CPU time of this process.",
 		(double)clock_process_cpu_ns() / NS_PER_S);
 	seconds(out, "uptime_seconds", "gauge", "Since the start.",

@@ -114,46 +114,6 @@ static void note_outcome(struct scrape_task *t, enum err error, const struct fau
 
 /* ------------------------------------------------------------------ storing */
 
-/* Where the scraper's thread waits for the store. */
-struct landing {
-	struct mutex lock;
-	struct cond durable;
-	bool over;
-	enum err error;
-	struct fault fault;
-};
-
-static void on_durable(void *context, enum err error, const struct fault *fault)
-{
-	struct landing *l = context;
-
-	mutex_lock(&l->lock);
-	l->over = true;
-	l->error = error;
-	if (error && fault)
-		l->fault = *fault;
-	cond_signal(&l->durable);
-	mutex_unlock(&l->lock);
-}
-
-static enum err commit(struct store_batch *batch, struct fault *fault)
-{
-	struct landing l = {.over = false};
-
-	mutex_init(&l.lock);
-	cond_init(&l.durable);
-	store_batch_commit(batch, on_durable, &l);
-	mutex_lock(&l.lock);
-	while (!l.over)
-		cond_wait(&l.durable, &l.lock);
-	mutex_unlock(&l.lock);
-	cond_release(&l.durable);
-	mutex_release(&l.lock);
-	if (l.error)
-		*fault = l.fault;
-	return l.error;
-}
-
 static void count(struct server *s, const struct received *r)
 {
 	atomic_fetch_add(&s->metrics.profiles, r->profiles);
@@ -180,7 +140,7 @@ static enum err store_answer(struct scrape_task *t, int64_t answered_ns, struct 
 	if (e) {
 		store_batch_abandon(batch);
 	} else {
-		e = commit(batch, fault);
+		e = batch_commit(batch, fault);
 		if (e)
 			baseline_release(&ret->next);
 		else

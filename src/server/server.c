@@ -9,6 +9,7 @@
 #include "server/rates.h"
 #include "server/routes.h"
 #include "server/scraper.h"
+#include "server/self_profile.h"
 
 #define STOP_PATIENCE_NS (10 * NS_PER_S)
 #define QUESTION_QUEUE	 64
@@ -24,6 +25,7 @@ static void release(struct server *s)
 	/* Questions and commits under way still reply: their exchanges must be there. */
 	workers_free(s->workers);
 	scraper_free(s->scraper);
+	self_profile_free(s->self_profile);
 	store_close(s->store);
 	http_server_free(s->http);
 	tokens_close(s->tokens);
@@ -154,6 +156,8 @@ static enum err start(struct server *s, struct fault *fault)
 	TRY(listen_all(s, fault));
 	/* Before the first request can look at it. */
 	TRY(load_scraper(s, &s->scraper, fault));
+	if (s->options.self_profile)
+		TRY(self_profile_new(s, &s->self_profile, fault));
 	TRY(http_server_start(s->http, fault));
 	return s->scraper ? scraper_start(s->scraper) : ERR_OK;
 }

@@ -28,6 +28,7 @@ struct server_options {
 	struct http_options http;
 	bool insecure;		   /* no tokens although others than this host can reach it */
 	bool trust_tenant_header;  /* X-Scope-OrgID chooses the tenant when no token does */
+	bool self_profile;	   /* store a CPU profile of this very process */
 	const char *cors_origin;   /* NULL = no other origin may read */
 	const char *token_file;	   /* NULL = DIRECTORY/tokens when that exists */
 	const char *revision;	   /* of the source, for buildinfo; NULL = unknown */

@@ -11,6 +11,7 @@
 #include "server/workers.h"
 
 struct scraper;
+struct self_profile;
 
 struct server {
 	struct server_options options;
@@ -21,8 +22,9 @@ struct server {
 	struct workers *workers;
 	struct metrics metrics;
 	struct rate_limits *rates;
-	struct mutex scraper_lock; /* the one below changes when the file is read again */
-	struct scraper *scraper;   /* NULL = nobody is scraped */
+	struct mutex scraper_lock;	   /* the one below changes when the file is read again */
+	struct scraper *scraper;	   /* NULL = nobody is scraped */
+	struct self_profile *self_profile; /* NULL = none is taken */
 	struct buf addresses[SERVER_MAX_LISTEN];
 	_Atomic size_t in_flight;
 	int64_t started_ns;

@@ -21,6 +21,7 @@ static const struct config_option rows[] = {
 	SET("insecure", BOOL, insecure),
 	SET("trust_tenant_header", BOOL, trust_tenant_header),
 	SET("cors", TEXT, cors),
+	SET("self_profile", BOOL, self_profile),
 	SET("tls.cert", TEXT, tls.certificate),
 	SET("tls.key", TEXT, tls.key),
 	SET("tls.client_ca", TEXT, tls.client_ca),
@@ -117,6 +118,7 @@ void settings_apply(const struct server_settings *s, struct server_options *o)
 	o->cors_origin = s->cors;
 	o->insecure = s->insecure;
 	o->trust_tenant_header = s->trust_tenant_header;
+	o->self_profile = s->self_profile;
 	o->http.tls = (struct tls_options){s->tls.certificate, s->tls.key, s->tls.client_ca,
 					   s->tls.require_client};
 	o->http.max_body = s->limits.max_body;

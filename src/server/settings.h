@@ -19,7 +19,7 @@ struct server_settings {
 	struct service_retention overrides[SETTINGS_MAX_OVERRIDES];
 	size_t override_count;
 	const char *tokens, *cors;
-	bool insecure, trust_tenant_header;
+	bool insecure, trust_tenant_header, self_profile;
 	struct {
 		const char *certificate, *key, *client_ca;
 		bool require_client;

@@ -1,5 +1,6 @@
 """A vestal server for tests, and questions to it."""
 import json
+import os
 import re
 import subprocess
 import threading
@@ -11,16 +12,18 @@ from support.tap import VESTAL, scratch
 
 
 class Server:
-    """`vestal server --memory` with these arguments, as long as the `with` lasts."""
+    """`vestal server` with these arguments, as long as the `with` lasts; in memory or in a folder."""
 
-    def __init__(self, *args):
+    def __init__(self, *args, folder=None, env=None):
         self.args = args
+        self.place = ["--data", folder] if folder else ["--memory"]
+        self.env = dict(os.environ, **(env or {}))
         self.log = []
 
     def __enter__(self):
-        command = [VESTAL, "server", "--memory", "--listen", "127.0.0.1:0", "--otlp-grpc",
+        command = [VESTAL, "server", *self.place, "--listen", "127.0.0.1:0", "--otlp-grpc",
                    "127.0.0.1:0", "--otlp-http", "127.0.0.1:0", *self.args]
-        self.process = subprocess.Popen(command, cwd=scratch(), stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(command, cwd=scratch(), env=self.env, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.url = self.announced(r"server on (\S+),")
         self.address = self.url.partition("//")[2]
