@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/decimal.h"
 
 void buf_init(struct buf *b, size_t ceiling)
 {
@@ -67,7 +68,14 @@ void buf_append(struct buf *b, const void *data, size_t n)
 
 void buf_byte(struct buf *b, unsigned char byte)
 {
-	buf_append(b, &byte, 1);
+	/* Where there is room for it and the NUL nothing else has to be asked. */
+	if (__builtin_expect(b->error || b->cap < 2 || b->n >= b->cap - 2 || b->n >= b->ceiling,
+			     0)) {
+		buf_append(b, &byte, 1);
+		return;
+	}
+	b->data[b->n++] = (char)byte;
+	b->data[b->n] = '\0';
 }
 
 void buf_str(struct buf *b, struct str s)
@@ -114,21 +122,16 @@ void buf_printf(struct buf *b, const char *format, ...)
 
 void buf_u64(struct buf *b, uint64_t value)
 {
-	char digits[20];
-	size_t at = sizeof(digits);
+	char digits[DECIMAL_SIZE];
 
-	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
-	buf_append(b, digits + at, sizeof(digits) - at);
+	buf_append(b, digits, (size_t)(decimal_u64(digits, value) - digits));
 }
 
 void buf_i64(struct buf *b, int64_t value)
 {
-	if (value < 0)
-		buf_byte(b, '-');
-	buf_u64(b, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+	char digits[DECIMAL_SIZE];
+
+	buf_append(b, digits, (size_t)(decimal_i64(digits, value) - digits));
 }
 
 void buf_insert(struct buf *b, size_t at, const void *data, size_t n)

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/decimal.h"
+
+#define NUMBERS_AT_ONCE 64
+
 static void newline(struct jsonout *o)
 {
 	static const char spaces[] = "                                ";
@@ -28,7 +32,9 @@ static void separate(struct jsonout *o)
 		return;
 	}
 	if (o->comma)
-		buf_text(o->b, o->pretty && o->flat ? ", " : ",");
+		buf_byte(o->b, ',');
+	if (o->comma && o->pretty && o->flat)
+		buf_byte(o->b, ' ');
 	if (lines && o->depth)
 		newline(o);
 }
@@ -152,6 +158,31 @@ void jsonout_i64(struct jsonout *o, int64_t value)
 	separate(o);
 	buf_i64(o->b, value);
 	o->comma = true;
+}
+
+void jsonout_i64s(struct jsonout *o, const int64_t *values, size_t n)
+{
+	char text[NUMBERS_AT_ONCE * (DECIMAL_SIZE + 1)];
+
+	if (o->pretty) {
+		for (size_t i = 0; i < n; i++)
+			jsonout_i64(o, values[i]);
+		return;
+	}
+	while (n) {
+		size_t count = n < NUMBERS_AT_ONCE ? n : NUMBERS_AT_ONCE;
+		char *at = text;
+
+		for (size_t i = 0; i < count; i++) {
+			at = decimal_i64(at, values[i]);
+			*at++ = ',';
+		}
+		separate(o);
+		buf_append(o->b, text, (size_t)(at - text) - 1);
+		o->comma = true;
+		values += count;
+		n -= count;
+	}
 }
 
 void jsonout_u64(struct jsonout *o, uint64_t value)

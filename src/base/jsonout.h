@@ -46,6 +46,8 @@ void jsonout_key(struct jsonout *o, struct str key);
 void jsonout_str(struct jsonout *o, struct str value);
 void jsonout_text(struct jsonout *o, const char *value); /* NULL is null */
 void jsonout_i64(struct jsonout *o, int64_t value);
+/* Many at once, as elements of the array that is open. */
+void jsonout_i64s(struct jsonout *o, const int64_t *values, size_t n);
 void jsonout_u64(struct jsonout *o, uint64_t value);
 /* As a string, for readers that hold numbers in doubles (the protobuf mapping of 64-bit). */
 void jsonout_i64_text(struct jsonout *o, int64_t value);

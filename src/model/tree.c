@@ -1,8 +1,8 @@
 /*
- * The call tree, from the root down. A node owns a range of the distinct stacks; expanding it
- * groups the range by the next frame, so that every child owns a range again. What is below the
- * threshold is summed and never looked at deeper, so the cost follows what is kept. Nodes wait in
- * a list of our own: a stack of any depth needs no C stack.
+ * The call tree, from the root down. All branches that are large enough are found first, with their
+ * sums (tree_groups.c); here those that stay become nodes, in the order of their names. What is
+ * below the threshold is summed and never looked at deeper, so the cost follows what is kept.
+ * Branches wait in a list of our own: a stack of any depth needs no C stack.
  */
 #include "model/tree.h"
 
@@ -11,6 +11,8 @@
 
 #include "model/frame_order.h"
 #include "model/tree_builder.h"
+
+#define FEW_CHILDREN 8
 
 static enum err add_node(struct tree_builder *b, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
@@ -28,97 +30,122 @@ static enum err add_node(struct tree_builder *b, uint32_t parent, uint32_t frame
 	return ERR_OK;
 }
 
-static enum err add_pruned(struct tree_builder *b, uint32_t parent, uint32_t dropped)
+/* Adds what ended at the node to its own value. */
+static void add_self(struct tree_builder *b, uint32_t node, const struct item *item)
+{
+	const int64_t *values = builder_values(b, item);
+
+	for (uint32_t c = 0; c < b->sums->columns; c++)
+		b->self.v[(size_t)node * b->sums->columns + c] += (double)values[c];
+}
+
+/* One node for the children that do not stay. */
+static enum err add_pruned(struct tree_builder *b, const struct branch *p, uint32_t parent)
 {
 	uint32_t columns = b->sums->columns, node;
 
 	TRY(add_node(b, parent, TREE_PRUNED, &node));
-	b->nodes.v[node].dropped = dropped;
-	memcpy(b->self.v + (size_t)node * columns, b->left_out, columns * sizeof(*b->left_out));
+	for (uint32_t i = p->first; i < p->first + p->count; i++) {
+		const struct branch *child = &b->branches.v[i];
+		const double *sums = builder_sums(b, i);
+
+		if (!(child->share < b->min_share))
+			continue;
+		b->nodes.v[node].dropped += child->key == BRANCH_REST ? child->count : 1;
+		for (uint32_t c = 0; c < columns; c++) {
+			b->self.v[(size_t)node * columns + c] += sums[c];
+			b->pruned[c] += sums[columns + c];
+		}
+	}
 	b->pruned_nodes++;
 	return ERR_OK;
 }
 
-static int compare_groups(const void *left, const void *right, void *context)
+static int compare_branches(const void *left, const void *right, void *context)
 {
-	const struct group *a = left, *c = right;
 	const struct tree_builder *b = context;
 	const uint32_t *frame = b->keys->representative.v;
-	int order;
+	uint32_t a = b->branches.v[*(const uint32_t *)left].key;
+	uint32_t c = b->branches.v[*(const uint32_t *)right].key;
+	int order = frame_compare(b->dict, frame[a], frame[c], b->lines);
 
-	if (a->kept != c->kept)
-		return a->kept ? -1 : 1;
-	if (!a->kept)
-		return (a->key > c->key) - (a->key < c->key);
-	order = frame_compare(b->dict, frame[a->key], frame[c->key], b->lines);
-	return order ? order : (a->key > c->key) - (a->key < c->key);
+	return order ? order : (a > c) - (a < c);
 }
 
-static enum err add_children(struct tree_builder *b, const struct pending *p)
+static void sort_kept(struct tree_builder *b)
 {
-	uint32_t begin = p->begin;
-	size_t first = b->pending.n;
+	uint32_t *kept = b->kept.v;
 
-	for (size_t g = 0; g < b->groups.n && b->groups.v[g].kept; g++) {
-		const struct group *group = &b->groups.v[g];
-		struct pending child = {
-			.begin = begin, .end = begin + group->count, .depth = p->depth + 1};
-
-		TRY(add_node(b, p->node, b->keys->representative.v[group->key], &child.node));
-		TRY(vec_push(&b->pending, child));
-		begin = child.end;
+	if (b->kept.n > FEW_CHILDREN) {
+		qsort_r(kept, b->kept.n, sizeof(*kept), compare_branches, b);
+		return;
 	}
-	/* Taken from the end: the first child is next. */
-	for (size_t i = first, j = b->pending.n; i + 1 < j; i++) {
-		struct pending swap = b->pending.v[--j];
+	for (size_t i = 1; i < b->kept.n; i++) {
+		uint32_t child = kept[i];
+		size_t at = i;
 
-		b->pending.v[j] = b->pending.v[i];
-		b->pending.v[i] = swap;
+		for (; at && compare_branches(&child, &kept[at - 1], b) < 0; at--)
+			kept[at] = kept[at - 1];
+		kept[at] = child;
 	}
-	return ERR_OK;
 }
 
-/* A range of one stack is a chain: nothing to group, and as large to its end as here. */
-static enum err add_chain(struct tree_builder *b, const struct pending *p)
+static enum err add_children(struct tree_builder *b, const struct branch *p, uint32_t parent)
+{
+	size_t waiting = b->pending.n;
+
+	b->kept.n = 0;
+	TRY(vec_reserve(&b->kept, p->count));
+	for (uint32_t i = p->first; i < p->first + p->count; i++)
+		if (!(b->branches.v[i].share < b->min_share))
+			b->kept.v[b->kept.n++] = i;
+	sort_kept(b);
+	TRY(vec_reserve(&b->pending, b->kept.n));
+	b->pending.n += b->kept.n;
+	for (size_t i = 0; i < b->kept.n; i++) {
+		uint32_t branch = b->kept.v[i], node;
+		uint32_t key = b->branches.v[branch].key;
+
+		TRY(add_node(b, parent, b->keys->representative.v[key], &node));
+		/* Taken from the end: the first child is next. */
+		b->pending.v[waiting + b->kept.n - 1 - i] = (struct pending){branch, node};
+	}
+	return b->kept.n < p->count ? add_pruned(b, p, parent) : ERR_OK;
+}
+
+/* A branch of one stack: nothing beside it, and as large to its end as here. */
+static enum err add_chain(struct tree_builder *b, const struct branch *p, uint32_t node)
 {
 	const struct item *item = &b->items[p->begin];
-	uint32_t node = p->node;
 
 	for (uint32_t depth = p->depth; depth < item->n; depth++) {
 		uint32_t key = builder_next_key(b, item, depth);
 
 		TRY(add_node(b, node, b->keys->representative.v[key], &node));
 	}
-	builder_add_self(b, node, item);
+	add_self(b, node, item);
 	return ERR_OK;
 }
 
-static enum err expand(struct tree_builder *b, const struct pending *p)
+static enum err write_branch(struct tree_builder *b, struct pending next)
 {
-	uint32_t dropped;
+	const struct branch *p = &b->branches.v[next.branch];
 
-	if (p->end - p->begin == 1 && p->node)
-		return add_chain(b, p);
-	TRY(builder_group(b, p));
-	dropped = builder_judge(b);
-	if (b->groups.n > 1)
-		qsort_r(b->groups.v, b->groups.n, sizeof(*b->groups.v), compare_groups, b);
-	builder_move(b, p);
-	TRY(add_children(b, p));
-	return dropped ? add_pruned(b, p->node, dropped) : ERR_OK;
+	if (branch_is_chain(p))
+		return add_chain(b, p, next.node);
+	for (uint32_t i = p->begin; i < p->begin + p->ended; i++)
+		add_self(b, next.node, &b->items[i]);
+	return add_children(b, p, next.node);
 }
 
-static enum err grow_tree(struct tree_builder *b)
+static enum err write_tree(struct tree_builder *b)
 {
-	struct pending all = {.end = (uint32_t)b->item_count};
+	struct pending root = {0};
 
-	TRY(add_node(b, 0, 0, &all.node));
-	TRY(vec_push(&b->pending, all));
-	while (b->pending.n) {
-		struct pending next = b->pending.v[--b->pending.n];
-
-		TRY(expand(b, &next));
-	}
+	TRY(add_node(b, 0, 0, &root.node));
+	TRY(vec_push(&b->pending, root));
+	while (b->pending.n)
+		TRY(write_branch(b, b->pending.v[--b->pending.n]));
 	return ERR_OK;
 }
 
@@ -131,8 +158,8 @@ static enum err allocate(struct tree_builder *b)
 	b->slots = mem_zalloc(b->keys->representative.n, sizeof(*b->slots));
 	b->totals = mem_zalloc(columns, sizeof(*b->totals));
 	b->pruned = mem_zalloc(columns, sizeof(*b->pruned));
-	b->left_out = mem_zalloc(columns, sizeof(*b->left_out));
-	if (!b->items || !b->sorted || !b->slots || !b->totals || !b->pruned || !b->left_out)
+	b->group_of = mem_alloc(b->sums->stacks * sizeof(*b->group_of));
+	if (!b->items || !b->sorted || !b->slots || !b->totals || !b->pruned || !b->group_of)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < b->sums->stacks * columns; i++)
 		b->totals[i % columns] += fabs((double)b->sums->v[i]);
@@ -146,10 +173,13 @@ static void release(struct tree_builder *b)
 	mem_free(b->slots);
 	mem_free(b->totals);
 	mem_free(b->pruned);
-	mem_free(b->left_out);
+	mem_free(b->group_of);
 	vec_release(&b->groups);
 	vec_release(&b->group_sums);
+	vec_release(&b->branches);
+	vec_release(&b->branch_sums);
 	vec_release(&b->pending);
+	vec_release(&b->kept);
 	vec_release(&b->nodes);
 	vec_release(&b->self);
 }
@@ -207,9 +237,8 @@ enum err tree_build(const struct tree_column *columns, uint32_t count,
 	b.max_nodes = options->max_nodes;
 	TRY(frame_keys_build(sums.dict, b.lines, &keys));
 	TRY(allocate(&b));
-	builder_fill(&b);
-	TRY(builder_raise_threshold(&b));
-	TRY(grow_tree(&b));
+	TRY(builder_find_branches(&b));
+	TRY(write_tree(&b));
 	e = hand_over(&b, &tree);
 	if (e) {
 		tree_release(&tree);

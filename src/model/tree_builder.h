@@ -1,7 +1,7 @@
 /*
- * Private to src/model: the work on one call tree (tree.c), in parts of their own: grouping the
- * stacks of a node by their next frame (tree_groups.c), and finding the threshold that keeps to a
- * ceiling on nodes (tree_limit.c).
+ * Private to src/model: the work on one call tree, in parts of their own: finding its branches by
+ * grouping stacks by their next frame (tree_groups.c), the threshold that keeps to a ceiling on
+ * nodes (tree_limit.c), and writing down what stays (tree.c).
  */
 #pragma once
 
@@ -14,21 +14,38 @@ struct item {
 	uint32_t at, n, stack;
 };
 
-/* Stacks of one node with one next frame. */
+/*
+ * A node that was found; whether it stays is known when all are. One that has a single stack is not
+ * looked into: it stands for the chain of nodes down to the end of that stack.
+ */
+struct branch {
+	double share;	     /* of all, the largest over the columns */
+	double least;	     /* the smallest share of its children; 0: some were left out already */
+	uint32_t key;	     /* of its frame; BRANCH_REST */
+	uint32_t depth;	     /* frames from the root to here */
+	uint32_t begin, end; /* its stacks; those that end here stand first … */
+	uint32_t ended;	     /* … and are so many */
+	uint32_t first, count; /* its children: branches behind each other */
+};
+
+/* The last child of a branch, when some of its children were too small to be found: their sum.
+ * `count` says how many they are; its share is 0. */
+#define BRANCH_REST UINT32_MAX
+
+/* Stacks of one branch with one next frame. */
 struct group {
 	uint32_t key, count, at;
 	bool kept;
 	double share;
 };
 
-/* A node whose children are not made yet. */
-struct pending {
-	uint32_t node, begin, end, depth;
-	double share;
-};
-
 struct slot {
 	uint32_t stamp, group;
+};
+
+/* A branch that stays, and the node it became. */
+struct pending {
+	uint32_t branch, node;
 };
 
 struct tree_builder {
@@ -41,19 +58,23 @@ struct tree_builder {
 	uint32_t max_nodes;
 
 	struct item *items, *sorted;
+	uint32_t *group_of; /* per item, while it is moved */
 	size_t item_count;
 	struct slot *slots; /* per key */
 	uint32_t stamp;
 	VEC(struct group) groups;
 	VEC(double) group_sums; /* per group: values, then magnitudes, of each column */
-	VEC(struct pending) pending;
 
+	VEC(struct branch) branches; /* one level of the tree after the other */
+	VEC(double) branch_sums;     /* like group_sums */
+	size_t expanded;	     /* branches whose children are known, or not wanted */
+
+	VEC(struct pending) pending;
+	VEC(uint32_t) kept; /* children of the branch at hand that stay */
 	VEC(struct tree_node) nodes;
 	VEC(double) self; /* [node * columns + column] */
 	uint32_t pruned_nodes;
-	double *pruned;	  /* magnitude per column */
-	double *left_out; /* sum per column below the node at hand */
-	bool counting;	  /* nodes are counted, not made */
+	double *pruned; /* magnitude per column */
 };
 
 /* The key of the frame at `depth`, counted from the root of the tree. */
@@ -70,26 +91,23 @@ static inline const int64_t *builder_values(const struct tree_builder *b, const 
 	return b->sums->v + (size_t)item->stack * b->sums->columns;
 }
 
-/* Adds what ended at the node to its own value. */
-static inline void builder_add_self(struct tree_builder *b, uint32_t node, const struct item *item)
+/* Values and magnitudes of a branch. */
+static inline const double *builder_sums(const struct tree_builder *b, size_t branch)
 {
-	const int64_t *values = builder_values(b, item);
-
-	for (uint32_t c = 0; c < b->sums->columns; c++)
-		b->self.v[(size_t)node * b->sums->columns + c] += (double)values[c];
+	return b->branch_sums.v + branch * b->sums->columns * 2;
 }
 
-/* The distinct stacks that have a value, in the order of their ids. */
-void builder_fill(struct tree_builder *b);
-/* Groups the stacks of a pending node, with the sums of each group. */
-enum err builder_group(struct tree_builder *b, const struct pending *p) MUST_CHECK;
-/* Decides which groups become children; the others are summed up. Returns how many those are. */
-uint32_t builder_judge(struct tree_builder *b);
-/* Puts the stacks of kept groups side by side, in the order of the groups. */
-void builder_move(struct tree_builder *b, const struct pending *p);
+static inline bool branch_is_chain(const struct branch *branch)
+{
+	return branch->end - branch->begin == 1 && branch->depth;
+}
+
+/* Finds all branches that are not below the threshold, which rises on the way when a ceiling on
+ * nodes asks for it: more than a few times the ceiling are never held. */
+enum err builder_find_branches(struct tree_builder *b) MUST_CHECK;
 
 /*
- * Raises min_share so that the ceiling on nodes holds: counts them from the largest down and stops
- * where they are too many. What is as large as the first one too many goes with it.
+ * Raises min_share so that the branches found so far keep to the ceiling on nodes, with the pruned
+ * nodes that stand for what goes. What is as large as the first one too many goes with it.
  */
 enum err builder_raise_threshold(struct tree_builder *b) MUST_CHECK;

@@ -1,109 +1,116 @@
+/*
+ * The threshold that keeps to a ceiling on nodes. How many nodes a threshold leaves is a sum of
+ * events, each at the share from which on it counts: a branch counts one from its own share on, and
+ * one more for the pruned node below it until its smallest child stays too. So no tree is built to
+ * count it, and the threshold is found by looking at the events a few bits of their share at a
+ * time.
+ */
 #include <math.h>
 
 #include "model/tree_builder.h"
 
-/* Of equal shares the one that was found first. */
-static bool comes_before(const struct pending *a, const struct pending *b)
-{
-	return a->share != b->share ? a->share > b->share : a->begin < b->begin;
-}
+#define DIGIT_BITS 11
+#define DIGITS	   ((size_t)1 << DIGIT_BITS)
 
-static enum err heap_push(struct tree_builder *b, struct pending p)
-{
-	struct pending *heap;
-	size_t i = b->pending.n;
-
-	TRY(vec_push(&b->pending, p));
-	heap = b->pending.v;
-	for (; i && comes_before(&p, &heap[(i - 1) / 2]); i = (i - 1) / 2)
-		heap[i] = heap[(i - 1) / 2];
-	heap[i] = p;
-	return ERR_OK;
-}
-
-static struct pending heap_pop(struct tree_builder *b)
-{
-	struct pending *heap = b->pending.v, first = heap[0], last = heap[--b->pending.n];
-	size_t n = b->pending.n, i = 0;
-
-	for (size_t child; (child = 2 * i + 1) < n; i = child) {
-		if (child + 1 < n && comes_before(&heap[child + 1], &heap[child]))
-			child++;
-		if (!comes_before(&heap[child], &last))
-			break;
-		heap[i] = heap[child];
-	}
-	heap[i] = last;
-	return first;
-}
-
-/* How many nodes there are so far, and how many children of each are not among them. */
-struct census {
-	uint64_t nodes, pruned;
-	VEC(uint32_t) missing;
+struct event {
+	uint64_t share; /* the bits of the double: of two positive ones the larger has more */
+	int64_t nodes;
 };
 
-static enum err count_children(struct tree_builder *b, const struct pending *p,
-			       struct census *census)
+struct events {
+	VEC(struct event) v;
+};
+
+static void events_release(struct events *e)
 {
-	uint32_t node = (uint32_t)census->missing.n, begin = p->begin;
+	vec_release(&e->v);
+}
 
-	TRY(builder_group(b, p));
-	(void)builder_judge(b);
-	builder_move(b, p);
-	TRY(vec_push(&census->missing, (uint32_t)b->groups.n));
-	census->nodes++;
-	census->pruned += b->groups.n > 0;
-	for (size_t g = 0; g < b->groups.n; g++) {
-		const struct group *group = &b->groups.v[g];
-		struct pending child = {.node = node, .begin = begin, .depth = p->depth + 1};
+static uint64_t share_bits(double share)
+{
+	uint64_t bits;
 
-		if (!group->kept)
+	memcpy(&bits, &share, sizeof(bits));
+	return bits;
+}
+
+static double bits_share(uint64_t bits)
+{
+	double share;
+
+	memcpy(&share, &bits, sizeof(share));
+	return share;
+}
+
+static void add_event(struct events *events, double share, int64_t nodes)
+{
+	events->v.v[events->v.n++] = (struct event){share_bits(share), nodes};
+}
+
+static enum err collect(const struct tree_builder *b, struct events *events)
+{
+	TRY(vec_reserve(&events->v, b->branches.n * 2));
+	for (size_t i = 0; i < b->branches.n; i++) {
+		const struct branch *p = &b->branches.v[i];
+
+		if (p->key == BRANCH_REST || p->share < b->min_share)
 			continue;
-		child.end = begin += group->count;
-		child.share = group->share;
-		TRY(heap_push(b, child));
+		if (branch_is_chain(p))
+			add_event(events, p->share, (int64_t)b->items[p->begin].n - p->depth + 1);
+		else
+			add_event(events, p->share, p->count ? 2 : 1);
+		/* A child that is out already is never the one that completes its parent. */
+		if (p->count && p->least > 0 && !(p->least < b->min_share))
+			add_event(events, p->least, -1);
 	}
 	return ERR_OK;
 }
 
-static enum err take_census(struct tree_builder *b, struct census *census)
+static uint64_t digit_of(uint64_t share, unsigned shift)
 {
-	struct pending all = {.end = (uint32_t)b->item_count, .share = INFINITY};
+	return share >> shift & (DIGITS - 1);
+}
 
-	TRY(count_children(b, &all, census));
-	while (b->pending.n) {
-		struct pending next = heap_pop(b);
+/* Of the events, those with the digit. */
+static void keep_digit(struct events *events, unsigned shift, uint64_t digit)
+{
+	size_t kept = 0;
 
-		census->pruned -= --census->missing.v[next.node] == 0;
-		if (next.end - next.begin == 1)
-			census->nodes += b->items[next.begin].n - next.depth + 1;
-		else
-			TRY(count_children(b, &next, census));
-		if (census->nodes + census->pruned > b->max_nodes) {
-			b->min_share = nextafter(next.share, INFINITY);
-			break;
-		}
+	vec_for_each (e, &events->v)
+		if (digit_of(e->share, shift) == digit)
+			events->v.v[kept++] = *e;
+	events->v.n = kept;
+}
+
+/* The largest share with which there are more nodes than allowed; false when there is none. */
+static bool find_first_too_many(struct events *events, int64_t allowed, double *ret)
+{
+	unsigned shift = (64 + DIGIT_BITS - 1) / DIGIT_BITS * DIGIT_BITS;
+
+	while (shift) {
+		int64_t nodes[DIGITS] = {0};
+		uint64_t digit = DIGITS;
+
+		shift -= DIGIT_BITS;
+		vec_for_each (e, &events->v)
+			nodes[digit_of(e->share, shift)] += e->nodes;
+		while (digit && nodes[digit - 1] <= allowed)
+			allowed -= nodes[--digit];
+		if (!digit)
+			return false;
+		keep_digit(events, shift, digit - 1);
 	}
-	return ERR_OK;
+	*ret = bits_share(events->v.v[0].share);
+	return true;
 }
 
 enum err builder_raise_threshold(struct tree_builder *b)
 {
-	struct census census = {0};
-	uint64_t frames = 1;
-	enum err e;
+	CLEANUP(events_release) struct events events = {0};
+	double share;
 
-	for (size_t i = 0; i < b->item_count; i++)
-		frames += b->items[i].n;
-	if (!b->max_nodes || frames <= b->max_nodes)
-		return ERR_OK;
-	b->counting = true;
-	e = take_census(b, &census);
-	vec_release(&census.missing);
-	b->counting = false;
-	b->pending.n = 0;
-	memset(b->pruned, 0, b->sums->columns * sizeof(*b->pruned));
-	builder_fill(b);
-	return e;
+	TRY(collect(b, &events));
+	if (find_first_too_many(&events, b->max_nodes, &share))
+		b->min_share = nextafter(share, INFINITY);
+	return ERR_OK;
 }

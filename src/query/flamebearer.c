@@ -13,8 +13,7 @@ struct builder {
 	uint32_t other;	   /* index of "other" + 1 */
 	int64_t *x;	   /* [column][node]: where a box begins */
 	VEC(struct str) names;
-	VEC(int64_t) values;
-	VEC(size_t) begin;
+	int64_t *next; /* where the next box is written */
 	struct buf text;
 };
 
@@ -25,7 +24,11 @@ void flamebearer_release(struct flamebearer *f)
 
 static int64_t rounded(const double *column, uint32_t node)
 {
-	return llround(column[node]);
+	double value = column[node];
+	int64_t whole = fabs(value) < 0x1p62 ? (int64_t)value : 0;
+
+	/* Nearly all are whole numbers. */
+	return (double)whole == value ? whole : llround(value);
 }
 
 static const double *totals(const struct tree *t, uint32_t column)
@@ -95,20 +98,22 @@ static enum err add_box(struct builder *b, uint32_t node, int64_t *ends)
 		int64_t total = rounded(totals(b->tree, c), node);
 		int64_t self = rounded(selves(b->tree, c), node);
 
-		TRY(vec_push(&b->values, x - ends[c]));
-		TRY(vec_push(&b->values, total));
-		TRY(vec_push(&b->values, self));
+		*b->next++ = x - ends[c];
+		*b->next++ = total;
+		*b->next++ = self;
 		ends[c] = x + total;
 		if (self > b->out->max_self)
 			b->out->max_self = self;
 	}
 	TRY(name_node(b, node, &name));
-	return vec_push(&b->values, name);
+	*b->next++ = name;
+	return ERR_OK;
 }
 
 /* One level after the other, boxes in the order of their parents. */
 static enum err add_levels(struct builder *b, uint32_t *level, uint32_t *next)
 {
+	struct flamebearer *f = b->out;
 	uint32_t n = 1;
 
 	level[0] = 0;
@@ -116,7 +121,7 @@ static enum err add_levels(struct builder *b, uint32_t *level, uint32_t *next)
 		int64_t ends[2] = {0, 0};
 		uint32_t found = 0;
 
-		TRY(vec_push(&b->begin, b->values.n));
+		f->begin[f->levels++] = (size_t)(b->next - f->values);
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t node = level[i];
 
@@ -131,14 +136,23 @@ static enum err add_levels(struct builder *b, uint32_t *level, uint32_t *next)
 		next = swap;
 		n = found;
 	}
-	return vec_push(&b->begin, b->values.n);
+	f->begin[f->levels] = (size_t)(b->next - f->values);
+	return ERR_OK;
 }
 
-static void *keep(struct arena *arena, const void *data, size_t size)
+/* Every node is a box, and as many levels as the deepest has. */
+static enum err make_room(struct builder *b)
 {
-	void *copy = arena_alloc(arena, size ? size : 1);
+	size_t n = b->tree->nodes.n, columns = b->tree->columns, deepest = 0;
+	struct flamebearer *f = b->out;
 
-	return copy ? memcpy(copy, data, size) : NULL;
+	for (size_t i = 0; i < n; i++)
+		if (b->tree->nodes.v[i].depth > deepest)
+			deepest = b->tree->nodes.v[i].depth;
+	f->values = arena_alloc(&f->arena, n * (3 * columns + 1) * sizeof(*f->values));
+	f->begin = arena_alloc(&f->arena, (deepest + 2) * sizeof(*f->begin));
+	b->next = f->values;
+	return f->values && f->begin ? ERR_OK : ERR_NO_MEMORY;
 }
 
 static enum err finish(struct builder *b)
@@ -146,12 +160,10 @@ static enum err finish(struct builder *b)
 	struct flamebearer *f = b->out;
 
 	f->name_count = b->names.n;
-	f->levels = b->begin.n - 1;
-	f->names = keep(&f->arena, b->names.v, b->names.n * sizeof(*b->names.v));
-	f->values = keep(&f->arena, b->values.v, b->values.n * sizeof(*b->values.v));
-	f->begin = keep(&f->arena, b->begin.v, b->begin.n * sizeof(*b->begin.v));
-	if (!f->names || !f->values || !f->begin)
+	f->names = arena_alloc(&f->arena, b->names.n * sizeof(*b->names.v));
+	if (!f->names)
 		return ERR_NO_MEMORY;
+	memcpy(f->names, b->names.v, b->names.n * sizeof(*b->names.v));
 	f->left_total = rounded(totals(b->tree, 0), 0);
 	f->right_total = b->tree->columns > 1 ? rounded(totals(b->tree, 1), 0) : 0;
 	f->total = f->left_total + f->right_total;
@@ -169,6 +181,7 @@ static enum err build(struct builder *b)
 	b->name_of = mem_zalloc(b->tree->dict->frames.n + 1, sizeof(*b->name_of));
 	if (!level || !next || !b->x || !b->name_of)
 		return ERR_NO_MEMORY;
+	TRY(make_room(b));
 	TRY(tree_children_find(b->tree, &b->children));
 	TRY(add_name(b, STR("total"), &total));
 	TRY(add_levels(b, level, next));
@@ -190,8 +203,6 @@ enum err flamebearer_build(const struct tree *tree, struct flamebearer *ret)
 	mem_free(b.name_of);
 	mem_free(b.x);
 	vec_release(&b.names);
-	vec_release(&b.values);
-	vec_release(&b.begin);
 	buf_release(&b.text);
 	if (error != ERR_OK)
 		flamebearer_release(&f);

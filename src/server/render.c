@@ -36,8 +36,7 @@ static void put_flamebearer(struct jsonout *o, const struct flamebearer *f)
 	jsonout_put_array(o, "levels");
 	for (size_t i = 0; i < f->levels; i++) {
 		jsonout_array(o);
-		for (size_t k = f->begin[i]; k < f->begin[i + 1]; k++)
-			jsonout_i64(o, f->values[k]);
+		jsonout_i64s(o, f->values + f->begin[i], f->begin[i + 1] - f->begin[i]);
 		jsonout_end_array(o);
 	}
 	jsonout_end_array(o);

@@ -103,6 +103,45 @@ TEST(integers_print_as_printf_would)
 	buf_release(&want);
 }
 
+TEST(numbers_of_every_length_print_as_printf_would)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(100);
+	CLEANUP(buf_release) struct buf want = BUF_INIT(100);
+
+	for (unsigned bit = 0; bit < 64; bit++) {
+		uint64_t ten = 1;
+
+		for (unsigned i = 0; i < bit % 20; i++)
+			ten *= 10;
+		for (int near = -1; near <= 1; near++) {
+			uint64_t two = ((uint64_t)1 << bit) + (uint64_t)near;
+
+			buf_clear(&b);
+			buf_clear(&want);
+			buf_u64(&b, ten + (uint64_t)near);
+			buf_i64(&b, (int64_t)two);
+			buf_printf(&want, "%llu%lld", (unsigned long long)(ten + (uint64_t)near),
+				   (long long)two);
+			CHECK(str_eq(buf_view(&b), buf_view(&want)));
+		}
+	}
+}
+
+TEST(a_byte_stays_below_the_ceiling)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(3);
+
+	buf_expect(&b, 2);
+	for (int i = 0; i < 3; i++)
+		buf_byte(&b, 'x');
+	CHECK_OK(buf_error(&b));
+	CHECK_STR(buf_view(&b), "xxx");
+	CHECK(b.data[3] == '\0');
+	buf_byte(&b, 'x');
+	CHECK_ERR(buf_error(&b), ERR_TOO_LARGE);
+	CHECK_INT(b.n, 3);
+}
+
 TEST(insert_moves_what_follows)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(10);

@@ -57,6 +57,30 @@ TEST(pretty_output_has_a_value_per_line_and_flat_arrays_on_one)
 				"}");
 }
 
+TEST(many_numbers_read_as_one_by_one)
+{
+	int64_t values[200];
+
+	for (int i = 0; i < 200; i++)
+		values[i] = (int64_t)(UINT64_MAX / 3 * (uint64_t)i) >> i % 64;
+	for (int pretty = 0; pretty < 2; pretty++)
+		for (size_t n = 0; n <= 200; n += 50) {
+			OUTPUT(many, at_once, pretty);
+			OUTPUT(single, in_turn, pretty);
+
+			jsonout_array(&at_once);
+			jsonout_array(&in_turn);
+			jsonout_i64s(&at_once, values, n);
+			for (size_t i = 0; i < n; i++)
+				jsonout_i64(&in_turn, values[i]);
+			jsonout_text(&at_once, "end");
+			jsonout_text(&in_turn, "end");
+			jsonout_end_array(&at_once);
+			jsonout_end_array(&in_turn);
+			CHECK(str_eq(buf_view(&many), buf_view(&single)));
+		}
+}
+
 TEST(control_characters_quotes_and_backslashes_are_escaped)
 {
 	OUTPUT(b, o, false);

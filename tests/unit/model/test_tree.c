@@ -128,6 +128,56 @@ TEST(ceiling_on_nodes_keeps_the_largest_and_the_total)
 	CHECK_INT(again.nodes.n, 2);
 }
 
+static bool same_tree(const struct tree *a, const struct tree *b)
+{
+	return a->nodes.n == b->nodes.n && a->pruned_share == b->pruned_share &&
+	       memcmp(a->nodes.v, b->nodes.v, a->nodes.n * sizeof(*a->nodes.v)) == 0 &&
+	       memcmp(a->self, b->self, a->nodes.n * sizeof(*a->self)) == 0 &&
+	       memcmp(a->total, b->total, a->nodes.n * sizeof(*a->total)) == 0;
+}
+
+/* The smallest value of a node of the tree; then the largest below it in the whole tree. */
+static void find_border(const struct tree *t, const struct tree *whole, double *ret_kept,
+			double *ret_next)
+{
+	*ret_kept = whole->total[0];
+	*ret_next = 0;
+	for (size_t i = 1; i < t->nodes.n; i++)
+		if (t->nodes.v[i].frame != TREE_PRUNED && t->total[i] < *ret_kept)
+			*ret_kept = t->total[i];
+	for (size_t i = 1; i < whole->nodes.n; i++)
+		if (whole->total[i] < *ret_kept && whole->total[i] > *ret_next)
+			*ret_next = whole->total[i];
+}
+
+/* A ceiling is the lowest threshold that keeps to it: with the next lower one there are more. */
+TEST(ceiling_on_nodes_is_a_threshold_and_the_lowest_one)
+{
+	for (uint32_t round = 0; round < 40; round++) {
+		MADE(m);
+		CLEANUP(tree_release) struct tree whole = {0};
+		CLEANUP(tree_release) struct tree t = {0};
+		CLEANUP(tree_release) struct tree equal = {0};
+		CLEANUP(tree_release) struct tree more = {0};
+		uint64_t random = round + 1;
+		struct tree_options options = {.max_nodes = 5 + round * round / 2};
+		double kept, next;
+
+		CHECK_OK(made_init(&m, 1));
+		CHECK_OK(maker_random(&m.p, &random, 900, 9, 14, 1, round % 2 ? 5 : 5000));
+		CHECK_OK(build(&m.p, (struct tree_options){0}, &whole));
+		CHECK_OK(build(&m.p, options, &t));
+		CHECK(t.nodes.n <= options.max_nodes);
+		find_border(&t, &whole, &kept, &next);
+		options = (struct tree_options){.min_share = kept / whole.total[0]};
+		CHECK_OK(build(&m.p, options, &equal));
+		CHECK(same_tree(&t, &equal));
+		options.min_share = next / whole.total[0];
+		CHECK_OK(build(&m.p, options, &more));
+		CHECK(more.nodes.n > 5 + round * round / 2);
+	}
+}
+
 TEST(stacks_of_sixteen_thousand_frames_need_no_c_stack)
 {
 	MADE(m);
