@@ -47,8 +47,6 @@ static void set_defaults(void *options)
 
 	o->data = SERVE_DATA;
 	o->listen = SERVE_LISTEN;
-	o->otlp_grpc = SERVE_OTLP_GRPC;
-	o->otlp_http = SERVE_OTLP_HTTP;
 	o->log_level = "warn";
 }
 
@@ -65,8 +63,15 @@ static int run(struct invocation *in)
 	s.store.directory = o->memory ? NULL : o->data;
 	s.self_profile = o->self_profile;
 	serve_address(&s, o->listen, "pages and API");
-	serve_address(&s, o->otlp_grpc, "OTLP/gRPC");
-	serve_address(&s, o->otlp_http, "OTLP/HTTP");
+	/* Addresses nobody asked for: a collector may have them. */
+	if (o->otlp_grpc)
+		serve_address(&s, o->otlp_grpc, "OTLP/gRPC");
+	else
+		serve_optional_address(&s, SERVE_OTLP_GRPC, "OTLP/gRPC");
+	if (o->otlp_http)
+		serve_address(&s, o->otlp_http, "OTLP/HTTP");
+	else
+		serve_optional_address(&s, SERVE_OTLP_HTTP, "OTLP/HTTP");
 	serve_log(o->log_level, "logfmt");
 	return serve(&o->common, &s);
 }
@@ -79,7 +84,9 @@ const struct command command_up = {
 	.description =
 		"Starts a server for this machine alone, with settings that suit most: it says "
 		"where it listens and what to type next, and runs until Ctrl-C. What is stored "
-		"stays for the next time.\n\n"
+		"stays for the next time. When another program has the ports of OTLP it says so "
+		"and "
+		"goes on: the first address takes OTLP too.\n\n"
 		"vestal server has all the options: other hosts, tokens, TLS, how much is kept.",
 	.groups = groups,
 	.options_size = sizeof(struct up_options),

@@ -17,7 +17,16 @@ void serve_log(const char *level_text, const char *style)
 void serve_address(struct server_options *s, const char *address, const char *kind)
 {
 	if (strcmp(address, "none") != 0)
-		s->listen[s->listen_count++] = (struct server_listen){address, kind};
+		s->listen[s->listen_count++] = (struct server_listen){address, kind, false};
+}
+
+void serve_optional_address(struct server_options *s, const char *address, const char *kind)
+{
+	size_t at = s->listen_count;
+
+	serve_address(s, address, kind);
+	if (s->listen_count > at)
+		s->listen[at].optional = true;
 }
 
 /* What to type next, as it works for the address at hand. */
@@ -36,6 +45,16 @@ static void put_next(const struct common_options *common, const struct server_op
 		    scheme, (int)address.n, address.p);
 }
 
+/* A warning is said also to those who want it quiet: a sender may be waiting for it. */
+static void warn_taken(const struct server_listen *l, struct str main_address)
+{
+	complain(EXIT_OK,
+		 "%s: %s is in use by another program, such as a collector; send it to %.*s, which "
+		 "takes it as well, or choose a port with %s",
+		 l->kind, l->address, (int)main_address.n, main_address.p,
+		 strstr(l->kind, "gRPC") ? "--otlp-grpc" : "--otlp-http");
+}
+
 static void announce(const struct common_options *common, const struct server_options *options,
 		     const struct server *s)
 {
@@ -47,6 +66,10 @@ static void announce(const struct common_options *common, const struct server_op
 	for (size_t i = 1; i < options->listen_count; i++) {
 		struct str address = server_address(s, i);
 
+		if (!address.n) {
+			warn_taken(&options->listen[i], main_address);
+			continue;
+		}
 		say(common, "%s on %.*s", options->listen[i].kind, (int)address.n, address.p);
 	}
 	put_next(common, options, main_address);

@@ -94,9 +94,16 @@ static enum err open_audit(struct server *s, struct fault *fault)
 static enum err listen_all(struct server *s, struct fault *fault)
 {
 	for (size_t i = 0; i < s->options.listen_count; i++) {
+		const struct server_listen *l = &s->options.listen[i];
+		enum err e;
+
 		buf_init(&s->addresses[i], 4096);
-		TRY(http_server_listen(s->http, str_of(s->options.listen[i].address), (uint16_t)i,
-				       &s->addresses[i], fault));
+		e = http_server_listen(s->http, str_of(l->address), (uint16_t)i, &s->addresses[i],
+				       fault);
+		if (e == ERR_EXISTS && l->optional)
+			buf_clear(&s->addresses[i]);
+		else if (e)
+			return e;
 	}
 	return ERR_OK;
 }

@@ -22,6 +22,7 @@ struct server_options {
 	struct server_listen {
 		const char *address;
 		const char *kind; /* "ui and api", "otlp grpc", "otlp http" */
+		bool optional;	  /* left out when another program has it: its address is empty */
 	} listen[SERVER_MAX_LISTEN];
 	size_t listen_count;
 	struct store_options store;
@@ -45,7 +46,7 @@ extern const struct server_options server_options_default;
 /* Opens the store and the sockets and starts. */
 enum err server_start(const struct server_options *options, struct server **ret,
 		      struct fault *fault) MUST_CHECK;
-/* What an address became, "127.0.0.1:4040". */
+/* What an address became, "127.0.0.1:4040"; empty when it is optional and was taken. */
 struct str server_address(const struct server *s, size_t index);
 /* New certificates and tokens; whom to scrape, as the file says now. */
 enum err server_reload(struct server *s, struct fault *fault) MUST_CHECK;

@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 
 from support.tap import VESTAL, Skip, go_profiles, main, scratch, test, vestal
 
@@ -413,6 +415,39 @@ def up_says_where_it_is_and_what_to_type_next():
         server.push("cpu", "--service", "checkout")
         assert server.stop(signal.SIGTERM) == 0
         assert any("next:" in line and server.url in line for line in server.log), server.log
+
+
+@test
+def up_goes_on_without_the_ports_of_otlp_when_a_collector_has_them():
+    with socket.socket() as collector:
+        try:
+            collector.bind(("127.0.0.1", 4317))
+            collector.listen()
+        except OSError:
+            pass  # Somebody has it: all the same.
+        process = subprocess.Popen([VESTAL, "up", "--memory", "--listen", "127.0.0.1:0"],
+                                   cwd=scratch(), stderr=subprocess.PIPE, text=True)
+        lines = []
+        while not lines or "next:" not in lines[-1]:
+            lines.append(process.stderr.readline())
+            assert lines[-1], lines
+        try:
+            url = re.search(r"server on (\S+),", lines[0])[1]
+            warning = [line for line in lines if "4317 is in use" in line]
+            assert warning and "--otlp-grpc" in warning[0] and url.partition("//")[2] in warning[0], lines
+            request = urllib.request.Request(url + "/v1development/profiles", b'{"resourceProfiles":[]}',
+                                             {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                assert reply.status == 200
+        finally:
+            process.terminate()
+            process.communicate()
+        assert process.returncode == 0
+        # What was asked for is not done without.
+        for command in ("up", "server"):
+            _, err = vestal(command, "--memory", "--listen", "127.0.0.1:0", "--otlp-grpc",
+                            "127.0.0.1:4317", "--otlp-http", "none", status=None, timeout=60)
+            assert "127.0.0.1:4317 is in use by another program" in err, err
 
 
 @test
