@@ -35,7 +35,21 @@ static const struct example examples[] = {
 	{0},
 };
 
-enum { UPTIME, PROFILES, SAMPLES, SERIES, SERVICES, SPANS, OLDEST, NEWEST, DISK, FULL, KEPT, MOST };
+enum {
+	UPTIME,
+	PROFILES,
+	SAMPLES,
+	SERIES,
+	SERVICES,
+	SPANS,
+	OLDEST,
+	NEWEST,
+	DISK,
+	FULL,
+	FAILS,
+	KEPT,
+	MOST
+};
 
 static void line(struct buf *out, const char *name)
 {
@@ -89,6 +103,10 @@ static void put_text(const struct answer_field *f, const char *server, struct bu
 		put_bytes(out, f[MOST].value);
 	}
 	buf_text(out, f[FULL].value ? "; it is full, nothing new is taken\n" : "\n");
+	if (f[FAILS].value) {
+		line(out, "upkeep");
+		buf_text(out, "fails and is tried again; vestal status --json has the reason\n");
+	}
 	line(out, "kept");
 	if (f[KEPT].value)
 		put_duration(out, f[KEPT].value);
@@ -102,19 +120,13 @@ static int run(struct invocation *in)
 	CLEANUP(buf_release) struct buf answer = BUF_INIT(1 << 20), out = BUF_INIT(1 << 20);
 	CLEANUP(call_release) struct call c = {0};
 	const struct status_options *o = in->options;
-	struct answer_field fields[] = {{"uptime_ns", 0},
-					{"profiles", 0},
-					{"samples", 0},
-					{"series", 0},
-					{"services", 0},
-					{"spans", 0},
-					{"oldest_ns", 0},
-					{"newest_ns", 0},
-					{"disk_bytes", 0},
-					{"disk_full", 0},
-					{"retention_ns", 0},
-					{"max_size", 0},
-					{0}};
+	struct answer_field fields[] = {{"uptime_ns", 0},    {"profiles", 0},
+					{"samples", 0},	     {"series", 0},
+					{"services", 0},     {"spans", 0},
+					{"oldest_ns", 0},    {"newest_ns", 0},
+					{"disk_bytes", 0},   {"disk_full", 0},
+					{"upkeep_fails", 0}, {"retention_ns", 0},
+					{"max_size", 0},     {0}};
 	int status;
 
 	if (in->arguments.n)

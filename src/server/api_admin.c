@@ -34,6 +34,9 @@ static enum err answer_status(struct inquiry *q, struct jsonout *o)
 	jsonout_put_u64(o, "rollups", s.rollups);
 	jsonout_put_i64(o, "compaction_lag_ns", s.compaction_lag_ns);
 	jsonout_put_bool(o, "disk_full", s.full);
+	jsonout_put_bool(o, "upkeep_fails", s.upkeep.error != ERR_OK);
+	jsonout_put_u64(o, "upkeep_failures", s.upkeep.failures);
+	jsonout_put_text(o, "upkeep_last_failure", s.upkeep.last_failure.text);
 	jsonout_put_i64(o, "retention_ns", r->server->options.store.retention_ns);
 	jsonout_put_u64(o, "max_size", r->server->options.store.max_size);
 	mutex_lock(&r->server->scraper_lock);
@@ -74,20 +77,6 @@ void api_buildinfo(struct request *r)
 
 /* ------------------------------------------------------------------ delete */
 
-/* Before the deed, so that there is no deed without its line. */
-static enum err api_audit(struct inquiry *q, const char *action, const char *key, struct str value,
-			  const char *key2, struct str value2)
-{
-	struct request *r = q->request;
-	struct audit_pair pairs[5] = {{"tenant", r->tenant},
-				      {"token", r->token_id},
-				      {"peer", r->x->peer},
-				      {key, value},
-				      {key2, value2}};
-
-	return audit_write(r->server->audit, action, pairs, key2 ? 5 : 4, q->fault);
-}
-
 static enum err answer_delete(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
@@ -101,7 +90,10 @@ static enum err answer_delete(struct inquiry *q, struct jsonout *o)
 	if (parameter(r, "before").n)
 		TRY(when_parse(parameter(r, "before"), clock_wall_ns(), &before, q->fault));
 	TRY(inquiry_select(q, query, parameter(r, "type"), 0, before));
-	TRY(api_audit(q, "delete", "query", query, "before", parameter(r, "before")));
+	TRY(request_audit(r, "delete",
+			  (struct audit_pair[]){{"query", query},
+						{"before", parameter(r, "before")}},
+			  2, q->fault));
 	TRY(store_delete(r->server->store, r->tenant, &q->selection, &q->ask, &profiles));
 	log_info("deleted", log_str("tenant", r->tenant), log_str("query", query),
 		 log_str("peer", r->x->peer), log_u64("profiles", profiles));
@@ -135,7 +127,8 @@ static enum err answer_backup(struct inquiry *q, struct jsonout *o)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT,
 				 "destination is the absolute path of a directory that is not "
 				 "there yet, on the server's host");
-	TRY(api_audit(q, "backup", "destination", destination, NULL, (struct str){0}));
+	TRY(request_audit(r, "backup", &(struct audit_pair){"destination", destination}, 1,
+			  q->fault));
 	TRY(store_backup(r->server->store, path, q->fault));
 	log_info("backed up", log_str("destination", destination), log_str("peer", r->x->peer));
 	jsonout_object(o);

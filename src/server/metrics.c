@@ -99,6 +99,11 @@ static void print_store(const struct store_stats *s, struct buf *out)
 		(double)s->compaction_lag_ns / NS_PER_S);
 	metrics_one(out, "store_full", "gauge", "1 while the disk is full and writes are refused.",
 		    s->full);
+	metrics_one(out, "store_upkeep_fails", "gauge",
+		    "1 while compaction or retention fails; status has the reason.",
+		    s->upkeep.error != ERR_OK);
+	metrics_one(out, "store_upkeep_failures_total", "counter",
+		    "Rounds of compaction and retention that failed.", s->upkeep.failures);
 	head(out, "store_refused_total", "counter", "Profiles the store refused, by reason.");
 	for (int e = 1; e < ERR_COUNT_; e++)
 		if (s->refused[e])

@@ -188,3 +188,15 @@ enum err request_body(struct request *r, struct buf *ret_owner, struct str *ret,
 	atomic_fetch_add(&r->server->metrics.bytes_inflated, ret->n);
 	return ERR_OK;
 }
+
+enum err request_audit(struct request *r, const char *action, const struct audit_pair *pairs,
+		       size_t n, struct fault *fault)
+{
+	struct audit_pair all[3 + REQUEST_AUDIT_PAIRS] = {
+		{"tenant", r->tenant}, {"token", r->token_id}, {"peer", r->x->peer}};
+
+	for (size_t i = 0; i < n && i < REQUEST_AUDIT_PAIRS; i++)
+		all[3 + i] = pairs[i];
+	return audit_write(r->server->audit, action, all,
+			   3 + (n < REQUEST_AUDIT_PAIRS ? n : REQUEST_AUDIT_PAIRS), fault);
+}

@@ -56,6 +56,11 @@ void request_fail(struct request *r, enum err error, const struct fault *fault);
  * inflated. */
 enum err request_body(struct request *r, struct buf *ret_owner, struct str *ret,
 		      struct fault *fault) MUST_CHECK;
+/* A line in audit.log about what is asked for, with up to REQUEST_AUDIT_PAIRS of its own. Before
+ * the deed, so that there is no deed without its line. */
+#define REQUEST_AUDIT_PAIRS 4
+enum err request_audit(struct request *r, const char *action, const struct audit_pair *pairs,
+		       size_t n, struct fault *fault) MUST_CHECK;
 size_t request_max_inflated(const struct request *r);
 /* Whether whoever asked still listens. */
 bool request_wanted(const struct request *r);

@@ -78,6 +78,13 @@ static enum err call_settings_get(struct request *r, const void *in, void *out, 
 	return error;
 }
 
+/* The name tells enough: a value may be a secret. */
+static enum err audit_setting(struct request *r, const char *action, struct str name,
+			      struct fault *fault)
+{
+	return request_audit(r, action, &(struct audit_pair){"setting", name}, 1, fault);
+}
+
 static enum err call_settings_set(struct request *r, const void *in, void *out, struct arena *scope,
 				  struct fault *fault)
 {
@@ -93,6 +100,7 @@ static enum err call_settings_set(struct request *r, const void *in, void *out, 
 		return fault_set(fault, ERR_TOO_LARGE,
 				 "a setting's name has up to %d bytes, its value up to %d",
 				 MAX_SETTING_NAME, MAX_SETTING_VALUE);
+	TRY(audit_setting(r, "setting_set", request->setting->name, fault));
 	TRY(store_setting_set(r->server->store, r->tenant, request->setting->name,
 			      value.n ? value : STR("")));
 	reply->setting = request->setting;
@@ -105,7 +113,8 @@ static enum err call_settings_delete(struct request *r, const void *in, void *ou
 {
 	const struct setting_name *request = in;
 
-	(void)out, (void)scope, (void)fault;
+	(void)out, (void)scope;
+	TRY(audit_setting(r, "setting_delete", request->name, fault));
 	return store_setting_set(r->server->store, r->tenant, request->name, (struct str){0});
 }
 

@@ -122,7 +122,7 @@ struct embedded {
 	bool keeper_stop;
 	struct mutex round_lock; /* one round of house-keeping at a time */
 	bool tenants_found;	 /* under round_lock */
-	atomic_int keeper_error; /* of the last round */
+	struct upkeep upkeep;	 /* how it goes; under keeper_lock */
 };
 
 static inline struct embedded *embedded_of(struct store *s)

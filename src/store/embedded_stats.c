@@ -163,6 +163,9 @@ enum err embedded_stats(struct store *store, struct str tenant, struct store_sta
 	s.commits = atomic_load(&e->commits);
 	s.queued_batches = atomic_load(&e->queued);
 	s.full = atomic_load(&e->full);
+	mutex_lock(&e->keeper_lock);
+	s.upkeep = e->upkeep;
+	mutex_unlock(&e->keeper_lock);
 	if (error == ERR_OK)
 		*ret = s;
 	return error;

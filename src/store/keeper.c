@@ -77,7 +77,7 @@ static enum err keep_day(struct day *d, bool all, struct fault *fault)
 	return error;
 }
 
-enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *fault)
+static enum err look_after_all(struct embedded *e, bool all, bool retain, struct fault *fault)
 {
 	struct found_tenants found = {.engine = e};
 	struct day_list days = {0};
@@ -103,6 +103,33 @@ enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *f
 	day_list_put(&days);
 	partitions_evict(e);
 	mutex_unlock(&e->round_lock);
+	return error;
+}
+
+/* For those who look at the statistics: the thread has nobody to tell. */
+static void note_round(struct embedded *e, enum err error, const struct fault *fault)
+{
+	struct upkeep *u = &e->upkeep;
+
+	mutex_lock(&e->keeper_lock);
+	u->error = error;
+	if (error != ERR_OK) {
+		u->failures++;
+		u->last_failure = *fault;
+		if (!fault->text[0])
+			(void)fault_set(&u->last_failure, error, "%s", err_text(error));
+	}
+	mutex_unlock(&e->keeper_lock);
+}
+
+enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *fault)
+{
+	struct fault own = {0};
+	enum err error = look_after_all(e, all, retain, &own);
+
+	note_round(e, error, &own);
+	if (error != ERR_OK && fault)
+		*fault = own;
 	return error;
 }
 
@@ -141,10 +168,8 @@ static void run(void *context)
 		if (atomic_load(&e->full))
 			probe(e);
 		if (now >= next_round) {
-			/* What fails now is tried again in the next round. */
-			enum err error = keeper_round(e, false, retain, NULL);
-
-			atomic_store(&e->keeper_error, (int)error);
+			/* What fails now is tried again in the next round, and noted. */
+			(void)!keeper_round(e, false, retain, NULL);
 			next_round = clock_monotonic_ns() + ROUND_NS;
 			if (retain)
 				next_retention = clock_monotonic_ns() + RETENTION_NS;

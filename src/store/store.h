@@ -243,6 +243,13 @@ enum err store_spans(struct store *s, struct str tenant, const struct span_quest
 
 /* ------------------------------------------------------------------ keeping */
 
+/* How the rounds of compaction and retention go: what fails is tried again in the next. */
+struct upkeep {
+	uint64_t failures;	   /* rounds that failed */
+	enum err error;		   /* of the last round */
+	struct fault last_failure; /* the last there was, also when it is over */
+};
+
 struct store_stats {
 	uint64_t profiles, rows, series, services, spans; /* of the tenant */
 	int64_t oldest_ns, newest_ns;			  /* 0 = nothing stored */
@@ -252,6 +259,7 @@ struct store_stats {
 	int64_t compaction_lag_ns; /* age of the oldest chunk that should be in a block */
 	uint64_t refused[ERR_COUNT_];
 	bool full; /* the disk is full: writes are refused, questions answered */
+	struct upkeep upkeep;
 };
 enum err store_stats(struct store *s, struct str tenant, struct store_stats *ret) MUST_CHECK;
 enum err store_tenants(struct store *s, struct text_answer *ret) MUST_CHECK;

@@ -263,11 +263,16 @@ def other_origins_are_let_in_only_when_told():
 
 
 @test
-def deletes_and_tokens_leave_a_line_in_the_audit_log():
+def deletes_and_settings_leave_a_line_in_the_audit_log():
     with Server(memory=False) as server:
         server.fill()
         status, _, _ = server.ask("POST", "/api/v1/delete", query='gone{a="b"}', before="now")
         assert status == 200
+        for call, body in (("Set", {"setting": {"name": "theme", "value": "secret"}}),
+                           ("Delete", {"name": "theme"})):
+            status, _, reply = server.ask("POST", "/settings.v1.SettingsService/" + call,
+                                          json.dumps(body), JSON)
+            assert status == 200, reply
     path = os.path.join(scratch(), "api-data/audit.log")
     assert os.stat(path).st_mode & 0o777 == 0o600
     with open(path, encoding="utf-8") as file:
@@ -275,6 +280,9 @@ def deletes_and_tokens_leave_a_line_in_the_audit_log():
     last = [line for line in lines if line["action"] == "delete"][-1]
     assert last["query"] == 'gone{a="b"}' and last["tenant"] == "anonymous", last
     assert last["peer"].startswith("127.0.0.1:") and last["time"].endswith("Z"), last
+    changes = [(line["action"], line["setting"]) for line in lines if "setting" in line]
+    assert changes == [("setting_set", "theme"), ("setting_delete", "theme")], lines
+    assert "secret" not in json.dumps(lines)
 
 
 @test

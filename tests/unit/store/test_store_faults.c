@@ -158,6 +158,35 @@ TEST(a_store_that_is_full_answers_refuses_quickly_and_recovers)
 	CHECK_INT(fixture_total(s, &all), 4);
 }
 
+TEST(upkeep_that_fails_is_told_until_it_works_again)
+{
+	CLEANUP(scratch_remove) struct scratch dir;
+	CLEANUP(close_store) struct store *s = NULL;
+	struct store_stats stats;
+	struct fault fault = {0};
+
+	fault_vfs_install();
+	scratch_make_fast(&dir);
+	CHECK_OK(open_at(dir.path, &s));
+	CHECK_OK(write_batch(s, 1, NULL));
+	CHECK_OK(write_batch(s, 3, NULL));
+	CHECK_OK(store_stats(s, TEST_TENANT, &stats));
+	CHECK_ERR(stats.upkeep.error, ERR_OK);
+	CHECK_INT(stats.upkeep.failures, 0);
+	fault_vfs_fail(DISK_BROKEN, 0, true);
+	CHECK(store_settle(s, true, &fault) != ERR_OK);
+	CHECK_OK(store_stats(s, TEST_TENANT, &stats));
+	CHECK(stats.upkeep.error != ERR_OK);
+	CHECK(stats.upkeep.failures >= 1);
+	CHECK(stats.upkeep.last_failure.text[0]);
+	fault_vfs_fail(DISK_FINE, 0, false);
+	CHECK_OK(store_settle(s, true, &fault));
+	CHECK_OK(store_stats(s, TEST_TENANT, &stats));
+	CHECK_ERR(stats.upkeep.error, ERR_OK);
+	CHECK(stats.upkeep.failures >= 1);
+	CHECK(stats.upkeep.last_failure.text[0]);
+}
+
 TEST(a_power_cut_loses_nothing_acknowledged)
 {
 	fault_vfs_install();
