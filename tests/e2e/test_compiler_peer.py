@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 
+from support.server import Server
 from support.tap import ROOT, Skip, main, scratch, test, vestal
 
 PGO = os.path.join(ROOT, "tests/peers/pgo")
@@ -60,6 +61,34 @@ def go_build_decides_the_same_with_our_profile():
     ours, theirs = decisions(default_pgo()), decisions(go_cpu_profile())
     assert ours == theirs, set(ours) ^ set(theirs)
     assert ours != decisions("off"), "the profile changed nothing"
+
+
+def edges(path):
+    """The calls that go finds in a profile, with their share of all."""
+    done = go("tool", "preprofile", "-i", path, "-o", path + ".txt", check=False)
+    if done.returncode:
+        raise Skip("go tool preprofile is not here")
+    with open(path + ".txt", encoding="utf-8") as f:
+        lines = f.read().splitlines()[1:]
+    found = {}
+    for caller, callee, weight in zip(*[iter(lines)] * 3):
+        line, value = weight.split()
+        found[caller, callee, line] = int(value)
+    total = sum(found.values())
+    return {key: round(value / total, 9) for key, value in found.items()}
+
+
+@test
+def what_a_server_has_stored_is_as_good_as_the_file():
+    path = os.path.join(scratch(), "stored.pgo")
+    with Server() as server:
+        env = {"VESTAL_SERVER": server.url}
+        vestal("push", go_cpu_profile(), "--service", "shop", "--label", "commit=abc", env=env)
+        vestal("push", go_cpu_profile(), "--service", "shop", "--label", "commit=def", env=env)
+        vestal("convert", 'shop{commit="abc"}', "-o", path, env=env)
+    assert edges(path) == edges(default_pgo())
+    ours, theirs = decisions(path), decisions(go_cpu_profile())
+    assert ours == theirs, set(ours) ^ set(theirs)
 
 
 @test
