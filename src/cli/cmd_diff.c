@@ -144,6 +144,19 @@ static void put_side(const struct diff_report *r, struct buf *out, int side)
 	buf_byte(out, '\n');
 }
 
+static void put_note(const struct diff_report *r, struct buf *out)
+{
+	const char *doubt = diff_doubt(&r->diff);
+	double factor;
+	bool heap = r->sides[1].in.sources.v[0].stored &&
+		    unit_kind(r->sides[1].unit, &factor) == UNIT_BYTES;
+
+	if (doubt)
+		buf_printf(out, "No verdicts: %s\n", doubt);
+	else if (heap && r->diff.n)
+		buf_printf(out, "Verdicts: %s\n", DIFF_HEAP_ASSUMPTION);
+}
+
 static void put_text(const struct diff_report *r, struct buf *out)
 {
 	static const struct column columns[] = {
@@ -163,7 +176,8 @@ static void put_text(const struct diff_report *r, struct buf *out)
 	if (r->diff.scale != 1)
 		buf_printf(out, "Changes are after scaling before by %.4g to the total of after\n",
 			   r->diff.scale);
-	if (!r->matching && r->diff.n)
+	put_note(r, out);
+	if (!r->matching && r->diff.n && !diff_doubt(&r->diff))
 		buf_text(out, "No change is above noise\n");
 	if (r->shown < r->matching)
 		buf_printf(out, "Showing top %zu of %zu\n", r->shown, r->matching);

@@ -74,6 +74,11 @@ void diff_json(const struct diff_report *r, struct buf *out)
 	jsonout_put_str(&j, "unit", r->sides[1].unit);
 	put_side(r, &j, 0);
 	put_side(r, &j, 1);
+	jsonout_key(&j, STR("note"));
+	if (diff_doubt(&r->diff))
+		jsonout_text(&j, diff_doubt(&r->diff));
+	else
+		jsonout_null(&j);
 	jsonout_put_bool(&j, "normalised", r->o->normalise);
 	jsonout_put_double(&j, "scale", r->diff.scale);
 	jsonout_put_text(&j, "order", r->o->flat ? "flat" : "cum");

@@ -39,6 +39,14 @@ static double period_of_kind(const struct profile *p, enum unit_kind kind)
 	return (double)p->period * factor;
 }
 
+/* Whether that is what the profiler sampled by, however often. */
+static bool is_sampled_by(const struct profile *p, enum unit_kind kind)
+{
+	double factor;
+
+	return unit_kind(dict_str(p->dict, p->period_type.unit), &factor) == kind;
+}
+
 /* The first column of a kind, by preference one whose name begins as that of `t` does: the
  * inuse_space of inuse_objects. */
 static bool find_sibling(const struct profile *p, uint32_t t, enum unit_kind kind, uint32_t *ret)
@@ -82,7 +90,8 @@ static struct evidence find_evidence(const struct profile *p, uint32_t t)
 			(void)column_kind(p, sibling, &factor);
 			return (struct evidence){sibling, period / factor, 0};
 		}
-		return (struct evidence){t, 1, 0};
+		/* Objects are many more than the samples they were estimated from. */
+		return (struct evidence){t, is_sampled_by(p, UNIT_BYTES) ? 0 : 1, 0};
 	}
 	if (find_sibling(p, t, UNIT_COUNT, &sibling)) {
 		period = period_of_kind(p, UNIT_COUNT);
@@ -270,6 +279,15 @@ enum err diff_build(const struct profile *before, const struct profile *after,
 	else
 		*ret = d;
 	return e;
+}
+
+const char *diff_doubt(const struct diff *d)
+{
+	if (d->n && !(d->samples[0] > 0 && d->samples[1] > 0))
+		return "how many samples are behind these values is not known, so that no change "
+		       "can "
+		       "be told from noise";
+	return NULL;
 }
 
 void diff_release(struct diff *d)

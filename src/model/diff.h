@@ -7,7 +7,7 @@
  * Benjamini-Hochberg at 5 % over the rows with samples enough to tell; a change under 0.1
  * percentage points is noise. It treats samples as independent; a design effect can be given to
  * widen it. Samples are counted by the period, or by a count column; where neither tells, the
- * verdict is DIFF_UNKNOWN.
+ * verdict is DIFF_UNKNOWN and diff_doubt() says why.
  *
  * Both profiles are over one dictionary: the caller reads both into it, or merges them there.
  */
@@ -46,6 +46,11 @@ struct diff_options {
 
 enum err diff_build(const struct profile *before, const struct profile *after,
 		    const struct diff_options *options, struct diff *ret) MUST_CHECK;
+/* Why no verdict is given, for people; NULL when verdicts are. */
+const char *diff_doubt(const struct diff *d);
+#define DIFF_HEAP_ASSUMPTION                                                                     \
+	"samples are counted as one in 512 KiB, as profilers of the heap take them unless told " \
+	"otherwise"
 void diff_release(struct diff *d);
 /* Largest change of cum first (or of flat). */
 void diff_sort(struct diff *d, const struct dict *dict, bool by_flat);

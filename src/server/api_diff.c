@@ -35,6 +35,20 @@ static void put_row(struct jsonout *o, const struct dict *d, const struct diff_r
 	jsonout_end_object(o);
 }
 
+/* What a reader of the verdicts should know. */
+static void put_note(const struct inquiry *q, const struct diff *diff, struct jsonout *o)
+{
+	const char *doubt = diff_doubt(diff);
+	struct str unit = dict_str(q->profile.dict, q->profile.types[0].unit);
+
+	if (doubt)
+		jsonout_text(o, doubt);
+	else if (diff->n && str_eq(unit, STR("bytes")))
+		jsonout_text(o, DIFF_HEAP_ASSUMPTION);
+	else
+		jsonout_null(o);
+}
+
 static enum err put_diff(const struct inquiry *q, const struct diff *diff, uint32_t rows,
 			 struct jsonout *o)
 {
@@ -46,6 +60,12 @@ static enum err put_diff(const struct inquiry *q, const struct diff *diff, uint3
 	jsonout_i64(o, diff->totals[0]);
 	jsonout_i64(o, diff->totals[1]);
 	jsonout_end_array(o);
+	jsonout_put_array(o, "samples");
+	jsonout_double(o, diff->samples[0]);
+	jsonout_double(o, diff->samples[1]);
+	jsonout_end_array(o);
+	jsonout_key(o, STR("note"));
+	put_note(q, diff, o);
 	jsonout_put_double(o, "scale", diff->scale);
 	jsonout_put_u64(o, "row_count", diff->n);
 	jsonout_put_array(o, "rows");

@@ -312,6 +312,8 @@ static enum err describe(struct merging *m)
 	TRY(dict_string(m->dst->dict, id.period_unit, &m->dst->period_type.unit));
 	if (m->observations >= 1)
 		m->dst->period = llround(m->observed / m->observations);
+	else if (str_eq(id.unit, STR("bytes")) && str_eq(id.period_unit, STR("bytes")))
+		m->dst->period = STORE_USUAL_PERIOD_BYTES;
 	m->dst->time_ns = m->first_ns;
 	m->dst->duration_ns = m->last_ns - m->first_ns;
 	return ERR_OK;

@@ -264,6 +264,10 @@ struct store_stats {
 enum err store_stats(struct store *s, struct str tenant, struct store_stats *ret) MUST_CHECK;
 enum err store_tenants(struct store *s, struct text_answer *ret) MUST_CHECK;
 
+/* What a merge of stored bytes gives as its period: the interval is not stored, and every profiler
+ * of the heap samples by this unless told otherwise (Go, jemalloc, V8, async-profiler). */
+#define STORE_USUAL_PERIOD_BYTES (512 << 10)
+
 /* Deletes what is selected (type empty = all types), dictionary included; frees the disk space. */
 enum err store_delete(struct store *s, struct str tenant, const struct selection *selection,
 		      struct ask *ask, uint64_t *ret_profiles) MUST_CHECK;

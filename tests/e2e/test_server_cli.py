@@ -150,6 +150,30 @@ def the_line_of_the_seeds_compares_two_versions():
 
 
 @test
+def heaps_that_are_stored_are_judged_and_locks_say_why_not():
+    with Server("--memory") as server:
+        # A function that allocates a third of everything is not there before.
+        function = json.loads(vestal("top", "--json", "--type", "alloc_space", path_of("allocs"))[0])["rows"][0]["name"]
+        before = os.path.join(scratch(), "before.pb.gz")
+        vestal("convert", "-f", "--ignore", "^" + re.escape(function) + "$", path_of("allocs"), "-o", before)
+        server.vestal("push", before, "--service", "shop", "--label", "commit=a")
+        server.push("allocs", "--service", "shop", "--label", "commit=b")
+        server.push("mutex", "--service", "shop", "--label", "commit=a")
+        server.push("mutex", "--service", "shop", "--label", "commit=b")
+        sides = ["diff", "--baseline", "shop{commit=a}", "--comparison", "shop{commit=b}"]
+        out, _ = server.vestal(*sides, "--type", "alloc_space")
+        assert "Verdicts: samples are counted as one in 512 KiB" in out, out
+        rows = json.loads(server.vestal(*sides, "--type", "alloc_space", "--json", "-n", "0")[0])
+        assert rows["note"] is None and rows["before"]["samples"] > 0, rows
+        verdicts = {row["name"]: row["verdict"] for row in rows["rows"]}
+        assert "unknown" not in verdicts.values(), verdicts
+        assert verdicts[function] in ("added", "noise"), verdicts
+        for type_name in ("alloc_objects", "delay"):
+            out, _ = server.vestal(*sides, "--type", type_name)
+            assert "No verdicts: how many samples" in out and "unknown" in out, out
+
+
+@test
 def every_view_takes_selectors():
     work = fresh("views")
     os.makedirs(work)

@@ -156,6 +156,25 @@ TEST(without_a_count_of_samples_the_verdict_is_unknown)
 	CHECK_INT(d.rows[0].verdict, DIFF_UNKNOWN);
 	CHECK(d.rows[0].p_value == 1);
 	CHECK(d.samples[0] == 0);
+	CHECK(diff_doubt(&d) && strstr(diff_doubt(&d), "not known"));
+}
+
+/* Of stored heaps there is one column: a million objects may be three samples. */
+TEST(objects_of_a_heap_without_its_bytes_have_no_verdict)
+{
+	PAIR(p);
+	CLEANUP(diff_release) struct diff d = {0};
+	struct diff_options options = {0};
+	uint32_t bytes;
+
+	CHECK_OK(pair_init(&p, "alloc_objects", "count"));
+	CHECK_OK(dict_text(&p.dict, "bytes", &bytes));
+	p.before.period_type.unit = p.after.period_type.unit = bytes;
+	CHECK_OK(maker_row(&p.before, "a", 5));
+	CHECK_OK(maker_row(&p.after, "a", 50000));
+	CHECK_OK(diff_build(&p.before, &p.after, &options, &d));
+	CHECK_INT(d.rows[0].verdict, DIFF_UNKNOWN);
+	CHECK(diff_doubt(&d));
 }
 
 TEST(units_of_one_kind_are_compared_in_afters)
