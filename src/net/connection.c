@@ -195,7 +195,8 @@ static bool read_some(struct connection *c, size_t *budget)
 		room = c->session->ops->room(c->session, &room_n);
 	if (!room) {
 		room = l->scratch;
-		room_n = LOOP_SCRATCH;
+		if (!room_n || room_n > LOOP_SCRATCH)
+			room_n = LOOP_SCRATCH;
 	}
 	status = c->transport.ops->read(&c->transport, room, room_n, &n);
 	if (status == IO_FAILED) {

@@ -9,6 +9,8 @@
 
 #define READ_AHEAD (1u << 20) /* what may come in one piece while paused */
 #define SMALL_BODY (4u << 10) /* below it, reading in place is not worth it */
+/* With a head comes the beginning of its body, which must then be copied: little of it. */
+#define HEAD_READ  (4u << 10)
 
 static struct http1 *http1_of(struct session *s)
 {
@@ -92,6 +94,8 @@ static char *http1_room(struct session *s, size_t *ret_n)
 {
 	struct http1 *h = http1_of(s);
 
+	if (h->state == HEAD && !h->kept.n)
+		*ret_n = HEAD_READ;
 	if (h->state != BODY || h->chunked || h->left < SMALL_BODY)
 		return NULL;
 	return exchange_body_room(h->x, h->left, ret_n);

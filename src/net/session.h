@@ -61,8 +61,8 @@ struct session_ops {
 	 * that the peer is told about, put it into `out`, set `closing` and return ERR_OK.
 	 */
 	enum err (*input)(struct session *s, struct str bytes);
-	/* Where the next bytes are best read to, or NULL: anywhere. input() then gets this
-	 * pointer. Optional. */
+	/* Where the next bytes are best read to, or NULL: anywhere, and how many at once. input()
+	 * then gets this pointer. Optional. */
 	char *(*room)(struct session *s, size_t *ret_n);
 	/* The peer sends nothing more (what it asked for is still answered). Set `closing` when
 	 * nothing is under way. */

@@ -253,6 +253,23 @@ enum err hand_over(struct receive *r, const struct address *to, struct profile *
 	return has_labels(p) ? split(&h, fault) : give(&h, NULL, p, fault);
 }
 
+enum err decoding_unpack(const struct receive *r, struct str *bytes, struct buf *owner,
+			 struct fault *fault)
+{
+	struct fault found = {0};
+	const char *name;
+	enum err e = decompress(*bytes, &r->limits.format, owner, &name, &found);
+
+	if (e) {
+		if (fault)
+			*fault = found;
+		return found.text[0] ? e : fault_set(fault, e, "%s", err_text(e));
+	}
+	if (owner->data)
+		*bytes = buf_view(owner);
+	return ERR_OK;
+}
+
 enum err decoding_init(struct decoding *d, struct receive *r, const struct str *service,
 		       struct fault *fault)
 {

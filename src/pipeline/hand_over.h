@@ -37,6 +37,9 @@ struct decoding {
 	bool owns;
 };
 
+/* Undoes compression of the bytes, if any: they are then those of `owner`. */
+enum err decoding_unpack(const struct receive *r, struct str *bytes, struct buf *owner,
+			 struct fault *fault) MUST_CHECK;
 /* With a service known beforehand the sink's dictionary for it is used, else one of its own. */
 enum err decoding_init(struct decoding *d, struct receive *r, const struct str *service,
 		       struct fault *fault) MUST_CHECK;

@@ -111,6 +111,7 @@ static enum err take_profile(struct ingest *in, struct decoding *d, struct str b
 
 enum err ingest_pprof(struct ingest *in, bool form, struct fault *fault)
 {
+	CLEANUP(buf_release) struct buf plain = BUF_INIT(0);
 	struct display_names names;
 	struct str bytes = in->request->body, service;
 	struct decoding d;
@@ -123,6 +124,8 @@ enum err ingest_pprof(struct ingest *in, bool form, struct fault *fault)
 	TRY(ingest_labels(in, in->name.service, false, fault));
 	if (!bytes.n)
 		return ERR_OK;
+	/* Before others have to wait for the service's dictionary. */
+	TRY(decoding_unpack(in->r, &bytes, &plain, fault));
 	/* Names that are changed afterwards have no place in the sink's dictionary. */
 	service = series_labels_service(&in->labels);
 	TRY(decoding_init(&d, in->r, naming_of(in->spy) ? NULL : &service, fault));

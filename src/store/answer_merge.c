@@ -78,15 +78,6 @@ static enum err grow_sums(struct question *q, struct sums *s)
 	return ERR_OK;
 }
 
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b > 0 ? INT64_MAX : INT64_MIN;
-	return sum;
-}
-
 static enum err add_groups(struct merging *m, const struct chunk_view *v,
 			   const struct chunk_rows_read *r, uint32_t series)
 {

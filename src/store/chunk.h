@@ -142,13 +142,25 @@ struct chunk_key {
 /* Memory that encoding needs again and again. All zero is valid. */
 struct chunk_scratch {
 	VEC(struct chunk_key) keys, spare;
-	VEC(uint32_t) stacks; /* of the rows, sorted, equal ones merged */
-	VEC(uint64_t) groups; /* link << 32 | label set, of each row */
-	VEC(uint64_t) times;
-	VEC(int64_t) values; /* column by column, each as long as the rows */
+	VEC(uint64_t) order, order_spare; /* of rows that have only a stack: stack << 32 | row */
+	VEC(uint32_t) stacks;		  /* of the rows, sorted, equal ones merged */
+	VEC(uint64_t) groups; /* link << 32 | label set, of each row; none when all are 0 */
+	VEC(uint64_t) times;  /* none when all are 0 */
+	VEC(int64_t) values;  /* column by column, each as long as the rows */
 	struct buf streams[CHUNK_MAX_STREAMS];
 };
 void chunk_scratch_release(struct chunk_scratch *s);
+/* Fills stacks, groups, times and values of the scratch with rows in order, each once. */
+enum err chunk_order(const struct chunk_rows *rows, struct chunk_scratch *s) MUST_CHECK;
+/* Stays at the ends of int64. */
+static inline int64_t add_saturating(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? INT64_MAX : INT64_MIN;
+	return sum;
+}
 /* Appends the chunk to `out`. */
 enum err chunk_encode(const struct chunk_rows *rows, struct chunk_scratch *s,
 		      struct buf *out) MUST_CHECK;

@@ -1,142 +1,11 @@
 /*
- * A profile's rows into the bytes of a chunk. Rows are sorted with a radix sort that looks only at
- * bytes that differ: a profile of 600 stacks takes two passes.
+ * A profile's rows into the bytes of a chunk.
  */
 #include "store/chunk.h"
 #include "store/varint.h"
 
 #define GAP_ESCAPE   31
 #define VALUE_ESCAPE 7
-
-void chunk_scratch_release(struct chunk_scratch *s)
-{
-	if (!s)
-		return;
-	vec_release(&s->keys);
-	vec_release(&s->spare);
-	vec_release(&s->stacks);
-	vec_release(&s->groups);
-	vec_release(&s->times);
-	vec_release(&s->values);
-	for (size_t i = 0; i < CHUNK_MAX_STREAMS; i++)
-		buf_release(&s->streams[i]);
-	*s = (struct chunk_scratch){0};
-}
-
-static void radix_pass(const struct chunk_key *from, struct chunk_key *to, size_t n, unsigned shift)
-{
-	uint32_t start[256] = {0}, sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		start[from[i].key >> shift & 0xff]++;
-	for (unsigned b = 0; b < 256; b++) {
-		uint32_t count = start[b];
-
-		start[b] = sum;
-		sum += count;
-	}
-	for (size_t i = 0; i < n; i++)
-		to[start[from[i].key >> shift & 0xff]++] = from[i];
-}
-
-/* Sorts s->keys, keeping the order of equal ones. */
-static void sort_keys(struct chunk_scratch *s)
-{
-	uint64_t any = 0, all = UINT64_MAX;
-	bool sorted = true;
-
-	for (size_t i = 0; i < s->keys.n; i++) {
-		any |= s->keys.v[i].key;
-		all &= s->keys.v[i].key;
-		sorted &= !i || s->keys.v[i - 1].key <= s->keys.v[i].key;
-	}
-	for (unsigned shift = 0; !sorted && shift < 64; shift += 8) {
-		__typeof__(s->keys) swap;
-
-		if (!((any ^ all) >> shift & 0xff))
-			continue;
-		radix_pass(s->keys.v, s->spare.v, s->keys.n, shift);
-		s->spare.n = s->keys.n;
-		swap = s->keys;
-		s->keys.v = s->spare.v;
-		s->keys.cap = s->spare.cap;
-		s->spare.v = swap.v;
-		s->spare.cap = swap.cap;
-	}
-}
-
-static uint64_t row_group(const struct chunk_rows *rows, size_t i)
-{
-	return (uint64_t)(rows->link ? rows->link[i] : 0) << 32 |
-	       (rows->labels ? rows->labels[i] : 0);
-}
-
-/* The least important key first: the sort is stable. */
-static enum err sort_rows(const struct chunk_rows *rows, struct chunk_scratch *s)
-{
-	s->keys.n = s->spare.n = 0;
-	TRY(vec_reserve(&s->keys, rows->n));
-	TRY(vec_reserve(&s->spare, rows->n));
-	s->keys.n = rows->n;
-	for (uint32_t i = 0; i < rows->n; i++)
-		s->keys.v[i] = (struct chunk_key){rows->time ? rows->time[i] : rows->stack[i], i};
-	sort_keys(s);
-	if (rows->time) {
-		for (size_t i = 0; i < rows->n; i++)
-			s->keys.v[i].key = rows->stack[s->keys.v[i].row];
-		sort_keys(s);
-	}
-	if (rows->labels || rows->link) {
-		for (size_t i = 0; i < rows->n; i++)
-			s->keys.v[i].key = row_group(rows, s->keys.v[i].row);
-		sort_keys(s);
-	}
-	return ERR_OK;
-}
-
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b > 0 ? INT64_MAX : INT64_MIN;
-	return sum;
-}
-
-/* Fills stacks, groups, times and values of the scratch with rows in order, each once. */
-static enum err merge_rows(const struct chunk_rows *rows, struct chunk_scratch *s)
-{
-	size_t n = 0;
-
-	s->stacks.n = s->groups.n = s->times.n = s->values.n = 0;
-	TRY(vec_reserve(&s->stacks, rows->n));
-	TRY(vec_reserve(&s->groups, rows->n));
-	TRY(vec_reserve(&s->times, rows->n));
-	TRY(vec_reserve(&s->values, rows->n * rows->type_count));
-	for (size_t i = 0; i < rows->n; i++) {
-		uint32_t row = s->keys.v[i].row, stack = rows->stack[row];
-		uint64_t group = row_group(rows, row), time = rows->time ? rows->time[row] : 0;
-		const int64_t *from = rows->values + row * rows->stride;
-
-		if (n && s->stacks.v[n - 1] == stack && s->groups.v[n - 1] == group &&
-		    s->times.v[n - 1] == time) {
-			for (uint32_t t = 0; t < rows->type_count; t++) {
-				int64_t *sum = &s->values.v[t * rows->n + n - 1];
-
-				*sum = add_saturating(*sum, from[rows->column[t]]);
-			}
-			continue;
-		}
-		s->stacks.v[n] = stack;
-		s->groups.v[n] = group;
-		s->times.v[n] = time;
-		for (uint32_t t = 0; t < rows->type_count; t++)
-			s->values.v[t * rows->n + n] = from[rows->column[t]];
-		n++;
-	}
-	s->stacks.n = s->groups.n = s->times.n = n;
-	return ERR_OK;
-}
 
 /* What the columns of a chunk share. */
 struct plan {
@@ -282,6 +151,8 @@ static size_t group_end(const struct chunk_scratch *s, size_t first)
 {
 	size_t end = first + 1;
 
+	if (!s->groups.n)
+		return s->stacks.n;
 	while (end < s->groups.n && s->groups.v[end] == s->groups.v[first])
 		end++;
 	return end;
@@ -380,12 +251,12 @@ enum err chunk_encode(const struct chunk_rows *rows, struct chunk_scratch *s, st
 	if (rows->n > CHUNK_MAX_ROWS || rows->type_count > PROFILE_MAX_TYPES)
 		return ERR_TOO_LARGE;
 	clear_streams(s);
-	TRY(sort_rows(rows, s));
-	TRY(merge_rows(rows, s));
+	TRY(chunk_order(rows, s));
 	p.n = s->stacks.n;
-	for (size_t i = 0; i < p.n; i++) {
+	for (size_t i = 0; i < p.n; i++)
 		if (s->stacks.v[i] >= head.stack_limit)
 			head.stack_limit = s->stacks.v[i] + 1;
+	for (size_t i = 0; i < s->groups.n; i++) {
 		p.flags |= s->groups.v[i] ? CHUNK_GROUPS : 0;
 		p.flags |= s->times.v[i] ? CHUNK_TIMES : 0;
 	}

@@ -2,9 +2,11 @@
  * Compaction: the chunks of ten minutes of a service become a block.
  *
  * Reading, merging and compressing happen outside any transaction; the transaction that swaps
- * chunks for the block is short, and between two of them writers get their turn. Chunks that come
- * after their window was compacted make a further block; when a window has several, they become
- * one with the next.
+ * chunks for blocks is short, and between two of them writers get their turn. Chunks lie in the
+ * file as they came, those of all services mixed: windows are compacted one after the other, each
+ * for all services, and several services share a transaction, so that a page is rewritten once and
+ * not once for every chunk on it. Chunks that come after their window was compacted make a further
+ * block; when a window has several, they become one with the next.
  */
 #include <stdlib.h>
 
@@ -15,43 +17,9 @@
 #define MAX_CHUNK_BYTES	    (32u << 20)
 #define MERGE_BLOCKS	    4 /* so many blocks of a window become one */
 #define BLOCK_MEMORY	    (256u << 20)
-#define KEY_TRIES	    4096
 #define PAUSE_NS	    INT64_C(1000000)
 #define SHRINK_PAGES	    500
-#define DICTIONARY_LEVEL    3
 #define DICTIONARY_MIN_ROWS 8
-
-struct keys {
-	VEC(int64_t) v;
-};
-
-static int by_key(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Fresh chunks whose window ended before `before_ns`, in order. */
-static enum err due_chunks(struct day_service *ds, int64_t before_ns, struct keys *ret)
-{
-	enum err error = ERR_OK;
-
-	mutex_lock(&ds->day->engine->lock);
-	vec_for_each (chunk, &ds->fresh) {
-		int64_t time = row_time_ns(chunk->key);
-
-		if (time - time % WINDOW_NS + WINDOW_NS > before_ns)
-			continue;
-		error = vec_push(&ret->v, chunk->key);
-		if (error != ERR_OK)
-			break;
-	}
-	mutex_unlock(&ds->day->engine->lock);
-	if (ret->v.n)
-		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_key);
-	return error;
-}
 
 /* ------------------------------------------------------------------ one window */
 
@@ -60,8 +28,8 @@ struct compaction {
 	struct block_info info;
 	struct arena arena; /* bytes and heads of chunks */
 	VEC(struct chunk_view *) views;
-	struct keys taken;    /* chunks that go into the block */
-	struct keys replaced; /* blocks that do */
+	struct row_keys taken;	  /* chunks that go into the block */
+	struct row_keys replaced; /* blocks that do */
 	struct block blocks[MERGE_BLOCKS * 2];
 	size_t block_count;
 };
@@ -137,7 +105,7 @@ static enum err add_block(struct compaction *m, int64_t key, struct str bytes)
 /* Blocks of the window, when there are so many that they should become one. */
 static enum err read_blocks(struct compaction *m, struct db *reader, struct fault *fault)
 {
-	struct keys found = {0};
+	struct row_keys found = {0};
 	sqlite3_stmt *q;
 	bool row;
 	enum err error;
@@ -165,58 +133,9 @@ static enum err read_blocks(struct compaction *m, struct db *reader, struct faul
 	return error == ERR_CORRUPT ? ERR_OK : error;
 }
 
-enum err block_insert(struct change *c, struct day_service *ds, const struct block_info *info,
-		      struct str bytes, struct fault *fault)
-{
-	enum err error = ERR_EXISTS;
-
-	for (int i = 0; i < KEY_TRIES && error == ERR_EXISTS; i++) {
-		sqlite3_stmt *q;
-
-		TRY(db_query_with(c->writer, BLOCK_ADD, &q, fault,
-				  row_key(info->window_ns, c->day->sequence++),
-				  atomic_load(&ds->id), (int64_t)info->profiles,
-				  (int64_t)info->rows, info->first_ns, info->last_ns));
-		db_bind(q, 7, bytes);
-		error = db_run(c->writer, q, fault);
-	}
-	return error;
-}
-
-enum err rollups_forget(struct change *c, struct day_service *ds, int64_t window_ns,
-			struct fault *fault)
-{
-	int64_t day_ns = c->day->name.day * NS_PER_DAY;
-
-	TRY(db_run_with(c->writer, ROLLUP_DELETE, fault, atomic_load(&ds->id), ROLLUP_HOUR,
-			(window_ns - window_ns % NS_PER_HOUR) / 1000000));
-	return db_run_with(c->writer, ROLLUP_DELETE, fault, atomic_load(&ds->id), ROLLUP_DAY,
-			   day_ns / 1000000);
-}
-
-static enum err swap(struct compaction *m, struct str bytes, struct fault *fault)
-{
-	struct change c;
-	enum err error = change_begin(&c, m->ds->day, fault);
-
-	if (error != ERR_OK)
-		return error;
-	error = block_insert(&c, m->ds, &m->info, bytes, fault);
-	for (size_t i = 0; error == ERR_OK && i < m->taken.v.n; i++)
-		error = db_run_with(c.writer, CHUNK_DELETE, fault, m->taken.v.v[i]);
-	for (size_t i = 0; error == ERR_OK && i < m->replaced.v.n; i++)
-		error = db_run_with(c.writer, BLOCK_DELETE, fault, m->replaced.v.v[i]);
-	if (error == ERR_OK)
-		error = rollups_forget(&c, m->ds, m->info.window_ns, fault);
-	error = change_end(&c, error, fault);
-	if (error == ERR_OK)
-		day_service_remove_fresh(m->ds, m->taken.v.v, m->taken.v.n);
-	return error;
-}
-
-/* Chunks of one window, in order. */
-static enum err compact_window(struct day_service *ds, const int64_t *keys, size_t n,
-			       struct fault *fault)
+/* Chunks of one window of a service, in order: they will be a block of the swap. */
+static enum err compact_window(struct swap *swap, struct day_service *ds, const int64_t *keys,
+			       size_t n, struct fault *fault)
 {
 	int64_t time = row_time_ns(keys[0]);
 	struct compaction m = {.ds = ds, .info.window_ns = time - time % WINDOW_NS};
@@ -232,130 +151,141 @@ static enum err compact_window(struct day_service *ds, const int64_t *keys, size
 	if (error == ERR_OK && m.views.n)
 		error = block_encode(m.views.v, m.views.n, &bytes);
 	if (error == ERR_OK && m.views.n)
-		error = swap(&m, buf_view(&bytes), fault);
+		error = swap_add(swap, ds, &m.info, &bytes, &m.taken, &m.replaced);
 	buf_release(&bytes);
 	compaction_release(&m);
 	return error;
 }
 
-static bool same_window(int64_t a, int64_t b)
+/* ------------------------------------------------------------------ what is due */
+
+/* Chunks of one window of a service: keys[at … at + n). */
+struct task {
+	struct day_service *ds;
+	int64_t window;
+	size_t at, n;
+};
+
+struct agenda {
+	struct row_keys keys;
+	VEC(struct task) tasks;
+	VEC(struct day_service *) services; /* with something to do */
+};
+
+static void agenda_release(struct agenda *a)
 {
-	return row_time_ns(a) / WINDOW_NS == row_time_ns(b) / WINDOW_NS;
+	vec_release(&a->keys.v);
+	vec_release(&a->tasks);
+	vec_release(&a->services);
 }
 
-static enum err compact_service(struct day_service *ds, int64_t before_ns, bool *ret_changed,
-				struct fault *fault)
+static int by_window(const void *a, const void *b)
 {
-	struct keys due = {0};
-	enum err error = due_chunks(ds, before_ns, &due);
+	const struct task *x = a, *y = b;
 
-	for (size_t at = 0, n; error == ERR_OK && at < due.v.n; at += n) {
-		for (n = 1; at + n < due.v.n && n < MAX_CHUNKS; n++)
-			if (!same_window(due.v.v[at], due.v.v[at + n]))
-				break;
-		error = compact_window(ds, due.v.v + at, n, fault);
-		*ret_changed = true;
-		clock_sleep_ns(PAUSE_NS);
+	if (x->window != y->window)
+		return x->window < y->window ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Fresh chunks whose window ended before `before_ns`, in order. */
+static enum err due_chunks(struct day_service *ds, int64_t before_ns, struct row_keys *ret)
+{
+	size_t first = ret->v.n;
+	enum err error = ERR_OK;
+
+	mutex_lock(&ds->day->engine->lock);
+	vec_for_each (chunk, &ds->fresh) {
+		int64_t time = row_time_ns(chunk->key);
+
+		if (time - time % WINDOW_NS + WINDOW_NS > before_ns)
+			continue;
+		error = vec_push(&ret->v, chunk->key);
+		if (error != ERR_OK)
+			break;
 	}
-	vec_release(&due.v);
+	mutex_unlock(&ds->day->engine->lock);
+	if (ret->v.n > first)
+		qsort(ret->v.v + first, ret->v.n - first, sizeof(*ret->v.v), compare_row_keys);
 	return error;
+}
+
+static enum err add_service(struct agenda *a, struct day_service *ds, int64_t before_ns)
+{
+	size_t first = a->keys.v.n;
+
+	TRY(due_chunks(ds, before_ns, &a->keys));
+	for (size_t at = first, n; at < a->keys.v.n; at += n) {
+		struct task task = {ds, row_time_ns(a->keys.v.v[at]) / WINDOW_NS, at, 0};
+
+		for (n = 1; at + n < a->keys.v.n && n < MAX_CHUNKS; n++)
+			if (row_time_ns(a->keys.v.v[at + n]) / WINDOW_NS != task.window)
+				break;
+		task.n = n;
+		TRY(vec_push(&a->tasks, task));
+	}
+	return a->keys.v.n > first ? vec_push(&a->services, ds) : ERR_OK;
+}
+
+static enum err run_tasks(struct day *d, const struct agenda *a, struct fault *fault)
+{
+	struct swap swap = {.day = d};
+	enum err error = ERR_OK;
+
+	for (size_t i = 0; error == ERR_OK && i < a->tasks.n; i++) {
+		const struct task *t = &a->tasks.v[i], *before = i ? t - 1 : NULL;
+		/* What is read now must be what the last one left. */
+		bool same = before && before->ds == t->ds && before->window == t->window;
+
+		if (swap.v.n && (same || swap.chunks + t->n > MAX_CHUNKS)) {
+			error = swap_commit(&swap, fault);
+			clock_sleep_ns(PAUSE_NS);
+		}
+		if (error == ERR_OK)
+			error = compact_window(&swap, t->ds, a->keys.v.v + t->at, t->n, fault);
+	}
+	/* What was made before the trouble is as good as ever. */
+	if (swap.v.n) {
+		enum err last = swap_commit(&swap, error == ERR_OK ? fault : NULL);
+
+		if (error == ERR_OK)
+			error = last;
+	}
+	swap_release(&swap);
+	return error;
+}
+
+static struct day_service *service_at(struct day *d, size_t i)
+{
+	struct day_service *ds;
+
+	mutex_lock(&d->engine->lock);
+	ds = i < d->services.n ? d->services.v[i] : NULL;
+	mutex_unlock(&d->engine->lock);
+	return ds;
 }
 
 enum err compact_day(struct day *d, bool all, bool *ret_changed, struct fault *fault)
 {
 	int64_t before = all ? INT64_MAX : store_now(&d->engine->base) - WINDOW_LATE_NS;
-	enum err error = ERR_OK;
+	CLEANUP(agenda_release) struct agenda agenda = {0};
+	struct day_service *ds;
 
-	for (size_t i = 0; error == ERR_OK; i++) {
-		struct day_service *ds;
-		bool changed = false;
-
-		mutex_lock(&d->engine->lock);
-		ds = i < d->services.n ? d->services.v[i] : NULL;
-		mutex_unlock(&d->engine->lock);
-		if (!ds)
-			break;
-		error = compact_service(ds, before, &changed, fault);
-		if (error == ERR_OK && (changed || all))
-			error = dictionary_compact(ds, all ? 2 : DICTIONARY_MIN_ROWS, fault);
-		*ret_changed |= changed;
+	for (size_t i = 0; (ds = service_at(d, i)); i++)
+		TRY(add_service(&agenda, ds, before));
+	if (agenda.tasks.n) {
+		qsort(agenda.tasks.v, agenda.tasks.n, sizeof(*agenda.tasks.v), by_window);
+		*ret_changed = true;
+		TRY(run_tasks(d, &agenda, fault));
 	}
-	return error;
-}
-
-/* ------------------------------------------------------------------ dictionaries */
-
-/* Where the deltas of a new partition begin. */
-static enum err first_mark(struct day_service *ds, struct partition_mark *ret)
-{
-	struct partition *p;
-
-	TRY(partition_new(STR("x"), STR("x"), 0, ds->day->engine->base.seed, NULL, &p));
-	*ret = p->persisted;
-	partition_free(p);
-	return ERR_OK;
-}
-
-/* The rows up to `last` as one. Rows that come meanwhile stand behind it and stay. */
-static enum err encode_dictionary(struct day_service *ds, struct db *reader, int64_t last,
-				  struct buf *out, struct fault *fault)
-{
-	struct partition_mark from;
-	struct partition *p = NULL;
-	enum err error;
-
-	TRY(first_mark(ds, &from));
-	TRY(service_load(ds, reader, last, &p, fault));
-	error = partition_delta_encode(p, &from, DICTIONARY_LEVEL, out);
-	partition_free(p);
-	return error;
-}
-
-enum err dictionary_put(struct change *c, struct day_service *ds, int64_t last, struct str bytes,
-			struct fault *fault)
-{
-	sqlite3_stmt *q;
-
-	TRY(db_run_with(c->writer, DICTIONARY_DELETE, fault,
-			dictionary_key(atomic_load(&ds->id), 0), last));
-	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, fault, last));
-	db_bind(q, 2, bytes);
-	return db_run(c->writer, q, fault);
-}
-
-enum err dictionary_compact(struct day_service *ds, unsigned least_rows, struct fault *fault)
-{
-	uint32_t id = atomic_load(&ds->id);
-	struct buf bytes = BUF_INIT(SIZE_MAX);
-	struct db *reader = NULL;
-	int64_t last = 0, rows = 0;
-	struct change c;
-	sqlite3_stmt *q;
-	bool row;
-	enum err error;
-
-	if (!id)
+	if (all) {
+		for (size_t i = 0; (ds = service_at(d, i)); i++)
+			TRY(dictionary_compact(ds, 2, fault));
 		return ERR_OK;
-	TRY(day_reader(ds->day, &reader, fault));
-	error = db_query_with(reader, DICTIONARY_LAST, &q, fault, dictionary_key(id, 0),
-			      dictionary_key(id, UINT32_MAX));
-	if (error == ERR_OK)
-		error = db_step(reader, q, &row, fault);
-	if (error == ERR_OK) {
-		last = sqlite3_column_int64(q, 0);
-		rows = sqlite3_column_int64(q, 1);
-		db_reset(q);
 	}
-	if (error == ERR_OK && rows >= least_rows)
-		error = encode_dictionary(ds, reader, last, &bytes, fault);
-	day_reader_back(ds->day, reader, error);
-	if (error == ERR_OK && rows >= least_rows &&
-	    (error = change_begin(&c, ds->day, fault)) == ERR_OK) {
-		error = dictionary_put(&c, ds, last, buf_view(&bytes), fault);
-		error = change_end(&c, error, fault);
-	}
-	buf_release(&bytes);
-	return error;
+	vec_for_each (service, &agenda.services)
+		TRY(dictionary_compact(*service, DICTIONARY_MIN_ROWS, fault));
+	return ERR_OK;
 }
 
 /* ------------------------------------------------------------------ space */

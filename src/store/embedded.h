@@ -180,6 +180,8 @@ void day_service_remove_fresh(struct day_service *ds, const int64_t *keys, size_
 
 enum err service_partition(struct day_service *ds, struct partition **ret,
 			   struct fault *fault) MUST_CHECK;
+/* The same when it is in memory, else NULL. */
+struct partition *service_loaded(struct day_service *ds);
 /* Reads it from the file up to a row, without putting it anywhere. */
 enum err service_load(struct day_service *ds, struct db *reader, int64_t last_key,
 		      struct partition **ret, struct fault *fault) MUST_CHECK;
@@ -288,6 +290,34 @@ struct block_info {
 	int64_t window_ns, first_ns, last_ns;
 	uint64_t profiles, rows;
 };
+/* Keys of rows. */
+struct row_keys {
+	VEC(int64_t) v;
+};
+static inline void row_keys_release(struct row_keys *k)
+{
+	vec_release(&k->v);
+}
+int compare_row_keys(const void *a, const void *b);
+/* A block that is about to take the place of chunks and of other blocks. */
+struct block_swap {
+	struct day_service *service;
+	struct block_info info;
+	struct buf bytes;
+	struct row_keys taken, replaced;
+};
+/* Such blocks of some services, for one transaction. */
+struct swap {
+	struct day *day;
+	size_t chunks; /* to be deleted */
+	VEC(struct block_swap) v;
+};
+void swap_release(struct swap *s);
+/* Takes over bytes and keys, which are empty afterwards. */
+enum err swap_add(struct swap *s, struct day_service *ds, const struct block_info *info,
+		  struct buf *bytes, struct row_keys *taken, struct row_keys *replaced) MUST_CHECK;
+/* Empty afterwards, whatever comes of it. */
+enum err swap_commit(struct swap *s, struct fault *fault) MUST_CHECK;
 enum err block_insert(struct change *c, struct day_service *ds, const struct block_info *info,
 		      struct str bytes, struct fault *fault) MUST_CHECK;
 /* Every change of a window's blocks deletes the roll-ups that summed them up. */

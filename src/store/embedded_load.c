@@ -50,7 +50,7 @@ static void hold(struct day_service *ds, struct partition *p)
 	ds->used_ns = now;
 }
 
-static struct partition *take_loaded(struct day_service *ds)
+struct partition *service_loaded(struct day_service *ds)
 {
 	struct partition *p;
 
@@ -67,7 +67,7 @@ enum err service_partition(struct day_service *ds, struct partition **ret, struc
 	struct day *d = ds->day;
 	struct embedded *e = d->engine;
 	struct db *reader = NULL;
-	struct partition *p = take_loaded(ds);
+	struct partition *p = service_loaded(ds);
 	enum err error = ERR_OK;
 
 	if (p) {
@@ -75,7 +75,7 @@ enum err service_partition(struct day_service *ds, struct partition **ret, struc
 		return ERR_OK;
 	}
 	mutex_lock(&d->loading);
-	p = take_loaded(ds);
+	p = service_loaded(ds);
 	if (!p) {
 		if (ds->id)
 			error = day_reader(d, &reader, fault);

@@ -65,6 +65,9 @@ struct partition {
 	struct map pair_index;
 	struct partition_mark persisted;
 	struct quota *quota;
+	/* The depth of the deepest of the first `measured` stacks: rows need not be looked at one
+	 * by one to know that none must be cut. */
+	uint32_t measured, deepest;
 	/* Of what was added since the partition was opened. */
 	uint64_t profiles, rows;
 	void *engine; /* whatever the engine keeps here */
@@ -122,6 +125,13 @@ bool partition_mark_equal(const struct partition_mark *a, const struct partition
  */
 enum err partition_delta_encode(const struct partition *p, const struct partition_mark *from,
 				int level, struct buf *out) MUST_CHECK;
+/* The same in two steps, of which only the first needs the partition: its tables between two marks
+ * as a body, and the body as a delta. */
+enum err partition_delta_body(const struct partition *p, const struct partition_mark *from,
+			      const struct partition_mark *to, struct buf *body) MUST_CHECK;
+enum err partition_delta_seal(struct str body, const struct partition_mark *from,
+			      const struct partition_mark *to, int level,
+			      struct buf *out) MUST_CHECK;
 /* Adds a delta that begins where the partition ends; ERR_CORRUPT when it does not, or when an entry
  * is not new, or refers to what is not there. After an error the partition is only good to free. */
 enum err partition_delta_apply(struct partition *p, struct str bytes) MUST_CHECK;

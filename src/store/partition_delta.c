@@ -44,10 +44,10 @@ bool partition_mark_equal(const struct partition_mark *a, const struct partition
 }
 
 /* A column of ids or numbers: differences are small because things come in order. */
-#define PUT_COLUMN(table, first, field)                                                       \
+#define PUT_COLUMN(table, first, until, field)                                                \
 	do {                                                                                  \
 		uint64_t before_ = 0;                                                         \
-		for (size_t i_ = (first); i_ < (table)->n; i_++) {                            \
+		for (size_t i_ = (first); i_ < (until); i_++) {                               \
 			put_zigzag(out, (int64_t)((uint64_t)(table)->v[i_].field - before_)); \
 			before_ = (uint64_t)(table)->v[i_].field;                             \
 		}                                                                             \
@@ -59,44 +59,45 @@ static void put_text(struct buf *out, struct str s)
 	buf_str(out, s);
 }
 
-static void write_strings(const struct dict *d, uint32_t from, struct buf *out)
+static void write_strings(const struct dict *d, uint32_t from, uint32_t to, struct buf *out)
 {
-	for (size_t i = from; i < d->strings.n; i++)
+	for (size_t i = from; i < to; i++)
 		put_varint(out, d->strings.v[i].n);
-	for (size_t i = from; i < d->strings.n; i++)
+	for (size_t i = from; i < to; i++)
 		buf_str(out, dict_str(d, (uint32_t)i));
 }
 
-static void write_tables(const struct dict *d, const struct partition_mark *from, struct buf *out)
+static void write_tables(const struct dict *d, const struct partition_mark *from,
+			 const struct partition_mark *to, struct buf *out)
 {
-	PUT_COLUMN(&d->functions, from->functions, name);
-	PUT_COLUMN(&d->functions, from->functions, system_name);
-	PUT_COLUMN(&d->functions, from->functions, file);
-	PUT_COLUMN(&d->functions, from->functions, start_line);
-	PUT_COLUMN(&d->mappings, from->mappings, start);
-	PUT_COLUMN(&d->mappings, from->mappings, limit);
-	PUT_COLUMN(&d->mappings, from->mappings, offset);
-	PUT_COLUMN(&d->mappings, from->mappings, file);
-	PUT_COLUMN(&d->mappings, from->mappings, build_id);
-	PUT_COLUMN(&d->mappings, from->mappings, go_build_id);
-	PUT_COLUMN(&d->mappings, from->mappings, htl_hash);
-	PUT_COLUMN(&d->mappings, from->mappings, flags);
-	PUT_COLUMN(&d->frames, from->frames, address);
-	PUT_COLUMN(&d->frames, from->frames, line);
-	PUT_COLUMN(&d->frames, from->frames, function);
-	PUT_COLUMN(&d->frames, from->frames, mapping);
-	PUT_COLUMN(&d->frames, from->frames, column);
-	PUT_COLUMN(&d->frames, from->frames, kind);
-	PUT_COLUMN(&d->frames, from->frames, flags);
-	PUT_COLUMN(&d->labels, from->labels, key);
-	PUT_COLUMN(&d->labels, from->labels, unit);
-	PUT_COLUMN(&d->labels, from->labels, type);
-	PUT_COLUMN(&d->labels, from->labels, value);
+	PUT_COLUMN(&d->functions, from->functions, to->functions, name);
+	PUT_COLUMN(&d->functions, from->functions, to->functions, system_name);
+	PUT_COLUMN(&d->functions, from->functions, to->functions, file);
+	PUT_COLUMN(&d->functions, from->functions, to->functions, start_line);
+	PUT_COLUMN(&d->mappings, from->mappings, to->mappings, start);
+	PUT_COLUMN(&d->mappings, from->mappings, to->mappings, limit);
+	PUT_COLUMN(&d->mappings, from->mappings, to->mappings, offset);
+	PUT_COLUMN(&d->mappings, from->mappings, to->mappings, file);
+	PUT_COLUMN(&d->mappings, from->mappings, to->mappings, build_id);
+	PUT_COLUMN(&d->mappings, from->mappings, to->mappings, go_build_id);
+	PUT_COLUMN(&d->mappings, from->mappings, to->mappings, htl_hash);
+	PUT_COLUMN(&d->mappings, from->mappings, to->mappings, flags);
+	PUT_COLUMN(&d->frames, from->frames, to->frames, address);
+	PUT_COLUMN(&d->frames, from->frames, to->frames, line);
+	PUT_COLUMN(&d->frames, from->frames, to->frames, function);
+	PUT_COLUMN(&d->frames, from->frames, to->frames, mapping);
+	PUT_COLUMN(&d->frames, from->frames, to->frames, column);
+	PUT_COLUMN(&d->frames, from->frames, to->frames, kind);
+	PUT_COLUMN(&d->frames, from->frames, to->frames, flags);
+	PUT_COLUMN(&d->labels, from->labels, to->labels, key);
+	PUT_COLUMN(&d->labels, from->labels, to->labels, unit);
+	PUT_COLUMN(&d->labels, from->labels, to->labels, type);
+	PUT_COLUMN(&d->labels, from->labels, to->labels, value);
 }
 
-static void write_label_sets(const struct dict *d, uint32_t from, struct buf *out)
+static void write_label_sets(const struct dict *d, uint32_t from, uint32_t to, struct buf *out)
 {
-	for (size_t set = from; set < d->label_sets.entries.n; set++) {
+	for (size_t set = from; set < to; set++) {
 		uint32_t n;
 		const uint32_t *items = label_set_items(d, (uint32_t)set, &n);
 
@@ -177,25 +178,26 @@ static enum err write_stack(const struct dict *d, uint32_t stack, struct beginni
 	return ERR_OK;
 }
 
-static enum err write_stacks(const struct dict *d, uint32_t from, struct buf *out)
+static enum err write_stacks(const struct dict *d, const struct partition_mark *from,
+			     const struct partition_mark *to, struct buf *out)
 {
 	CLEANUP(callees_release) struct callees callees = {0};
 	CLEANUP(beginnings_release) struct beginnings beginnings = {0};
 
-	if (from == d->stacks.entries.n)
+	if (from->stacks == to->stacks)
 		return ERR_OK;
-	TRY(callees_init(&callees, d->frames.n, d->stacks.entries.n - from));
-	for (size_t stack = from; stack < d->stacks.entries.n; stack++)
+	TRY(callees_init(&callees, to->frames, to->stacks - from->stacks));
+	for (size_t stack = from->stacks; stack < to->stacks; stack++)
 		TRY(write_stack(d, (uint32_t)stack, &beginnings, &callees, out));
 	return ERR_OK;
 }
 
 static void write_series(const struct partition *p, const struct partition_mark *from,
-			 struct buf *out)
+			 const struct partition_mark *to, struct buf *out)
 {
-	for (size_t i = from->types; i < p->types.n; i++)
+	for (size_t i = from->types; i < to->types; i++)
 		put_text(out, p->types.v[i].id);
-	for (size_t i = from->series; i < p->series.n; i++) {
+	for (size_t i = from->series; i < to->series; i++) {
 		const struct series_entry *s = &p->series.v[i];
 
 		put_varint(out, s->n);
@@ -204,8 +206,8 @@ static void write_series(const struct partition *p, const struct partition_mark 
 			put_text(out, s->labels[l].value);
 		}
 	}
-	PUT_COLUMN(&p->pairs, from->pairs, series);
-	PUT_COLUMN(&p->pairs, from->pairs, type);
+	PUT_COLUMN(&p->pairs, from->pairs, to->pairs, series);
+	PUT_COLUMN(&p->pairs, from->pairs, to->pairs, type);
 }
 
 static void put_mark(struct buf *out, const struct partition_mark *m)
@@ -217,30 +219,44 @@ static void put_mark(struct buf *out, const struct partition_mark *m)
 		put_varint(out, counts[i]);
 }
 
-enum err partition_delta_encode(const struct partition *p, const struct partition_mark *from,
-				int level, struct buf *out)
+enum err partition_delta_body(const struct partition *p, const struct partition_mark *from,
+			      const struct partition_mark *to, struct buf *body)
 {
-	CLEANUP(buf_release) struct buf body = BUF_INIT(MAX_BODY);
+	body->ceiling = MAX_BODY;
+	write_strings(&p->dict, from->strings, to->strings, body);
+	write_tables(&p->dict, from, to, body);
+	write_label_sets(&p->dict, from->label_sets, to->label_sets, body);
+	TRY(write_stacks(&p->dict, from, to, body));
+	write_series(p, from, to, body);
+	return buf_error(body);
+}
+
+enum err partition_delta_seal(struct str body, const struct partition_mark *from,
+			      const struct partition_mark *to, int level, struct buf *out)
+{
 	CLEANUP(buf_release) struct buf packed = BUF_INIT(MAX_BODY);
-	struct partition_mark to = partition_mark(p);
 	size_t at = out->n;
 
-	write_strings(&p->dict, from->strings, &body);
-	write_tables(&p->dict, from, &body);
-	write_label_sets(&p->dict, from->label_sets, &body);
-	TRY(write_stacks(&p->dict, from->stacks, &body));
-	write_series(p, from, &body);
-	TRY(buf_error(&body));
 	if (level > 0)
-		TRY(pack(buf_view(&body), level, &packed));
+		TRY(pack(body, level, &packed));
 	buf_append(out, (char[BLOB_HEAD]){0}, BLOB_HEAD);
 	put_mark(out, from);
-	put_mark(out, &to);
+	put_mark(out, to);
 	put_varint(out, body.n);
 	put_varint(out, packed.n);
-	buf_str(out, packed.n ? buf_view(&packed) : buf_view(&body));
+	buf_str(out, packed.n ? buf_view(&packed) : body);
 	blob_seal(out, at, DELTA_VERSION);
 	if (out->error)
 		out->n = at;
 	return buf_error(out);
+}
+
+enum err partition_delta_encode(const struct partition *p, const struct partition_mark *from,
+				int level, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT(MAX_BODY);
+	struct partition_mark to = partition_mark(p);
+
+	TRY(partition_delta_body(p, from, &to, &body));
+	return partition_delta_seal(buf_view(&body), from, &to, level, out);
 }

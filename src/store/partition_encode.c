@@ -104,6 +104,20 @@ static enum err place_stack(struct encoding *e, uint32_t stack, uint32_t *ret)
 	return remap_stack(&e->work->remap, stack, ret);
 }
 
+/* Whether the rows' stacks can stay as they are: the dictionary has none that breaks a limit. */
+static bool stacks_fit(struct encoding *e)
+{
+	struct partition *p = e->p;
+	const struct sequence_table *stacks = &p->dict.stacks;
+
+	if (!e->own || stacks->entries.n > e->limits->max_stacks)
+		return false;
+	for (; p->measured < stacks->entries.n; p->measured++)
+		if (stacks->entries.v[p->measured].n > p->deepest)
+			p->deepest = stacks->entries.v[p->measured].n;
+	return p->deepest <= e->limits->max_depth;
+}
+
 static enum err place_rows(struct encoding *e)
 {
 	const struct profile *p = e->profile;
@@ -136,11 +150,13 @@ static enum err encode_rows(struct encoding *e, struct chunk_rows *rows, struct 
 {
 	const struct profile *p = e->profile;
 	const uint32_t *labels;
+	bool fit = stacks_fit(e);
 
-	TRY(place_rows(e));
+	if (!fit)
+		TRY(place_rows(e));
 	labels = e->own ? p->labels : e->work->labels.v;
 	rows->n = p->row_count;
-	rows->stack = e->work->stack.v;
+	rows->stack = fit ? p->stack : e->work->stack.v;
 	rows->labels = any_set(labels, p->row_count) ? labels : NULL;
 	rows->link = p->link;
 	rows->links = p->dict->links.v;

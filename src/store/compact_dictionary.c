@@ -1,0 +1,132 @@
+/*
+ * The rows of a dictionary become one. Every commit that brings something new adds a row; what they
+ * say together is smaller, and faster to load.
+ */
+#include "store/embedded.h"
+
+#define DICTIONARY_LEVEL 1
+/* A dictionary of at most so many stacks is written from memory, where writers of its service wait
+ * some milliseconds; a larger one is read from the file. */
+#define MEMORY_STACKS	 20000
+
+/* Where the deltas of a new partition begin. */
+static enum err first_mark(struct day_service *ds, struct partition_mark *ret)
+{
+	struct partition *p;
+
+	TRY(partition_new(STR("x"), STR("x"), 0, ds->day->engine->base.seed, NULL, &p));
+	*ret = p->persisted;
+	partition_free(p);
+	return ERR_OK;
+}
+
+/* How the rows stand: with the writing connection, so that no row comes meanwhile. */
+struct rows {
+	int64_t last, n;
+	struct partition_mark end; /* of the partition, when there is one */
+};
+
+static enum err count_rows(struct day_service *ds, const struct partition *p, struct rows *ret,
+			   struct fault *fault)
+{
+	uint32_t id = atomic_load(&ds->id);
+	struct db *writer;
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(day_writer(ds->day, &writer, fault));
+	error = db_query_with(writer, DICTIONARY_LAST, &q, fault, dictionary_key(id, 0),
+			      dictionary_key(id, UINT32_MAX));
+	if (error == ERR_OK)
+		error = db_step(writer, q, &row, fault);
+	if (error == ERR_OK) {
+		ret->last = sqlite3_column_int64(q, 0);
+		ret->n = sqlite3_column_int64(q, 1);
+		db_reset(q);
+	}
+	if (p)
+		ret->end = p->persisted;
+	mutex_unlock(&ds->day->write);
+	return error;
+}
+
+static enum err encode_from_memory(struct partition *p, const struct partition_mark *from,
+				   const struct partition_mark *to, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT(SIZE_MAX);
+	enum err error;
+
+	mutex_lock(&p->lock);
+	error = partition_delta_body(p, from, to, &body);
+	mutex_unlock(&p->lock);
+	TRY(error);
+	return partition_delta_seal(buf_view(&body), from, to, DICTIONARY_LEVEL, out);
+}
+
+/* The rows up to `last` as one. Rows that come meanwhile stand behind it and stay. */
+static enum err encode_from_file(struct day_service *ds, const struct partition_mark *from,
+				 int64_t last, struct buf *out, struct fault *fault)
+{
+	struct partition *p = NULL;
+	struct db *reader;
+	enum err error;
+
+	TRY(day_reader(ds->day, &reader, fault));
+	error = service_load(ds, reader, last, &p, fault);
+	day_reader_back(ds->day, reader, error);
+	if (error == ERR_OK)
+		error = partition_delta_encode(p, from, DICTIONARY_LEVEL, out);
+	partition_free(p);
+	return error;
+}
+
+enum err dictionary_put(struct change *c, struct day_service *ds, int64_t last, struct str bytes,
+			struct fault *fault)
+{
+	sqlite3_stmt *q;
+
+	TRY(db_run_with(c->writer, DICTIONARY_DELETE, fault,
+			dictionary_key(atomic_load(&ds->id), 0), last));
+	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, fault, last));
+	db_bind(q, 2, bytes);
+	return db_run(c->writer, q, fault);
+}
+
+static enum err put(struct day_service *ds, int64_t last, struct str bytes, struct fault *fault)
+{
+	struct change c;
+	enum err error;
+
+	TRY(change_begin(&c, ds->day, fault));
+	error = dictionary_put(&c, ds, last, bytes, fault);
+	return change_end(&c, error, fault);
+}
+
+static enum err make_one(struct day_service *ds, struct partition *p, unsigned least_rows,
+			 struct fault *fault)
+{
+	CLEANUP(buf_release) struct buf bytes = BUF_INIT(SIZE_MAX);
+	struct partition_mark from;
+	struct rows rows = {0};
+
+	TRY(count_rows(ds, p, &rows, fault));
+	if (rows.n < least_rows)
+		return ERR_OK;
+	TRY(first_mark(ds, &from));
+	if (p && rows.end.stacks <= MEMORY_STACKS)
+		TRY(encode_from_memory(p, &from, &rows.end, &bytes));
+	else
+		TRY(encode_from_file(ds, &from, rows.last, &bytes, fault));
+	return put(ds, rows.last, buf_view(&bytes), fault);
+}
+
+enum err dictionary_compact(struct day_service *ds, unsigned least_rows, struct fault *fault)
+{
+	struct partition *p = service_loaded(ds);
+	enum err error = atomic_load(&ds->id) ? make_one(ds, p, least_rows, fault) : ERR_OK;
+
+	if (p)
+		partition_give_back(ds->day->engine, p);
+	return error;
+}
