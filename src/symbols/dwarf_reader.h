@@ -1,0 +1,165 @@
+/*
+ * What the files of the DWARF reader share: units, abbreviations, forms of attributes.
+ *
+ *	dwarf_abbrev.c	    tables of abbreviations, a few kept
+ *	dwarf_form.c	    values of attributes: addresses, strings, references, range lists
+ *	dwarf_unit.c	    the list of units and which addresses they hold
+ *	dwarf_function.c    functions of a unit, the inlined calls around an address, names
+ *	dwarf_line.c	    the line of an address
+ *	dwarf_line_header.c the head of a line table, and the files it names
+ */
+#pragma once
+
+#include "base/vec.h"
+#include "symbols/address_ranges.h"
+#include "symbols/byte_cursor.h"
+#include "symbols/dwarf.h"
+#include "symbols/dwarf_constants.h"
+
+/* One attribute of an abbreviation. */
+struct dwarf_attr {
+	uint16_t name;
+	uint8_t form; /* DW_FORM_*, the GNU ones as FORM_GNU_* */
+	uint8_t size; /* of its value, ATTR_VARIES when that must be looked at */
+	uint32_t implicit;
+};
+
+#define ATTR_VARIES 255
+
+struct dwarf_abbrev {
+	uint64_t code;
+	uint32_t first, count; /* attributes */
+	uint32_t fixed;	       /* bytes of all attributes, ABBREV_VARIES when that varies */
+	uint16_t tag;
+	bool children, has_code, has_sibling;
+};
+
+#define ABBREV_VARIES UINT32_MAX
+
+struct dwarf_abbrevs {
+	uint64_t at;		    /* offset in .debug_abbrev */
+	uint32_t shape;		    /* sizes the table was read for */
+	uint32_t used;		    /* when, for choosing which to drop */
+	VEC(struct dwarf_abbrev) v; /* by code */
+	VEC(struct dwarf_attr) attrs;
+};
+
+#define ABBREVS_KEPT 16
+
+/* A place in a line program where decoding can begin: the row just made. */
+struct line_start {
+	uint64_t address, end; /* the rows from here on cover this range */
+	uint32_t offset;       /* of the next opcode, from the beginning of the program */
+	uint32_t file, line;
+	uint16_t column;
+};
+
+struct line_index {
+	VEC(struct line_start) starts; /* by address */
+	VEC(uint32_t)
+	directories, files;    /* offset of each entry, from the line table's beginning */
+	uint64_t program, end; /* offsets in .debug_line */
+	uint64_t directory_formats,
+		file_formats; /* version 5: where the descriptions of entries are */
+	uint16_t version;
+	uint8_t address_size, offset_size, minimum_length, line_range, opcode_base;
+	int8_t line_base;
+	uint8_t operand_counts[256];
+};
+
+struct dwarf_unit {
+	uint64_t offset, root, end; /* in .debug_info: header, first entry, behind the last */
+	uint64_t abbrevs;
+	uint64_t low_pc, line, str_offsets_base, addr_base, rnglists_base;
+	struct str directory;
+	uint16_t version;
+	uint8_t address_size, offset_size;
+	bool has_line;
+	bool functions_known;
+	struct address_ranges functions; /* value: the entry, relative to the unit */
+	struct line_index *lines;
+};
+
+struct dwarf {
+	struct dwarf_sections s;
+	struct dwarf *alternate;
+	bool units_known;
+	VEC(struct dwarf_unit) units; /* by offset */
+	struct address_ranges ranges; /* value: index of the unit */
+	struct dwarf_abbrevs kept[ABBREVS_KEPT];
+	uint32_t clock;
+	uint64_t budget; /* range list entries that may still be read for this question */
+	size_t memory, memory_limit;
+};
+
+struct dwarf_value {
+	uint8_t form; /* 0 = the attribute is not there */
+	uint64_t number;
+	struct str text; /* DW_FORM_string */
+};
+
+/* The attributes that matter here. */
+struct dwarf_entry {
+	const struct dwarf_abbrev *abbrev; /* valid until another table is asked for */
+	struct dwarf_value low_pc, high_pc, ranges, name, linkage, origin, specification, call_file,
+		call_line, call_column, decl_line, sibling;
+	struct dwarf_value line, directory, str_offsets_base, addr_base, rnglists_base;
+};
+
+/* dwarf_abbrev.c. NULL with ERR_OK when there is no such table. */
+enum err dwarf_abbrevs_get(struct dwarf *d, const struct dwarf_unit *u,
+			   const struct dwarf_abbrevs **ret) MUST_CHECK;
+/* Reads only as far as one code. */
+enum err dwarf_abbrevs_read(struct dwarf_abbrevs *t, struct str section, const struct dwarf_unit *u,
+			    uint64_t only_code) MUST_CHECK;
+void dwarf_abbrevs_release(struct dwarf_abbrevs *t);
+const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *t, uint64_t code);
+
+/* dwarf_form.c */
+uint8_t dwarf_form_size(uint8_t form, const struct dwarf_unit *u);
+void dwarf_skip_attrs(struct byte_cursor *c, const struct dwarf_abbrevs *t,
+		      const struct dwarf_abbrev *a, const struct dwarf_unit *u);
+void dwarf_read_attrs(struct byte_cursor *c, const struct dwarf_abbrevs *t,
+		      const struct dwarf_abbrev *a, const struct dwarf_unit *u,
+		      struct dwarf_entry *ret);
+bool dwarf_address(const struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
+		   uint64_t *ret);
+struct str dwarf_string(const struct dwarf *d, const struct dwarf_unit *u,
+			const struct dwarf_value *v);
+/* The entry a value refers to: offset in .debug_info of *ret_in, which may be the alternate file.
+ */
+bool dwarf_reference(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
+		     struct dwarf **ret_in, uint64_t *ret);
+
+/* dwarf_ranges.c: calls back for every non-empty range of an entry, until an error. */
+typedef enum err dwarf_range_fn(void *context, uint64_t start, uint64_t end);
+enum err dwarf_entry_ranges(struct dwarf *d, const struct dwarf_unit *u,
+			    const struct dwarf_entry *e, dwarf_range_fn *fn,
+			    void *context) MUST_CHECK;
+
+/* dwarf_unit.c */
+enum err dwarf_units_read(struct dwarf *d, bool with_ranges) MUST_CHECK;
+struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset);
+struct str dwarf_unit_bytes(const struct dwarf *d, const struct dwarf_unit *u);
+
+/* dwarf_function.c */
+enum err dwarf_function_frames(struct dwarf *d, struct dwarf_unit *u, uint64_t address,
+			       struct raw_frames *ret) MUST_CHECK;
+
+/* dwarf_line.c: the row of an address. */
+struct line_row {
+	uint32_t file, line;
+	uint16_t column;
+};
+enum err dwarf_line_index(struct dwarf *d, struct dwarf_unit *u) MUST_CHECK;
+bool dwarf_line_find(const struct dwarf *d, const struct dwarf_unit *u, uint64_t address,
+		     struct line_row *ret, struct raw_frames *validity);
+size_t line_index_size(const struct line_index *l);
+void line_index_free(struct line_index *l);
+
+/* dwarf_line_header.c: the head of a unit's table, and the path of a file number. False when the
+ * head is not one that can be read. */
+enum err line_header_read(const struct dwarf *d, const struct dwarf_unit *u, struct line_index *ret,
+			  bool *ret_ok) MUST_CHECK;
+void dwarf_line_path(const struct dwarf *d, const struct dwarf_unit *u, uint64_t file,
+		     struct raw_frame *ret);

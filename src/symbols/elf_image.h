@@ -1,0 +1,70 @@
+/*
+ * An ELF file (32 or 64 bits, little endian) as tables of sections and segments over bytes
+ * somebody else owns. Nothing in the file is trusted: a section that does not lie inside the file
+ * has no bytes, and what is missing is simply not there.
+ */
+#pragma once
+
+#include <elf.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+struct elf_section {
+	struct str name;
+	uint32_t type, link, info;
+	uint64_t flags, address, offset, size;
+};
+
+struct elf_segment {
+	uint32_t type, flags;
+	uint64_t offset, vaddr, file_size, memory_size;
+};
+
+struct elf_image {
+	struct str bytes;
+	bool is64;
+	uint16_t machine, type;
+	VEC(struct elf_section) sections;
+	VEC(struct elf_segment) segments;
+	struct str build_id;	/* the GNU one, raw bytes */
+	struct str go_build_id; /* text */
+};
+
+/* One symbol of .symtab or .dynsym. */
+struct elf_symbol {
+	uint32_t name; /* offset into the table of strings */
+	uint8_t type, bind;
+	uint16_t section;
+	uint64_t value, size;
+};
+
+enum err elf_image_init(struct elf_image *e, struct str bytes) MUST_CHECK;
+void elf_image_release(struct elf_image *e);
+
+/* NULL when there is none. */
+const struct elf_section *elf_section_named(const struct elf_image *e, const char *name);
+const struct elf_section *elf_section_of_type(const struct elf_image *e, uint32_t type);
+/* The section that holds an address at run time, for which `flags` are set; NULL when none does. */
+const struct elf_section *elf_section_at(const struct elf_image *e, uint64_t vaddr, uint64_t flags);
+/* The bytes as they lie in the file, perhaps compressed. */
+struct str elf_section_raw(const struct elf_image *e, const struct elf_section *s);
+/*
+ * The bytes as they are meant. When they had to be decompressed `*ret_owned` is memory the caller
+ * frees; more than `ceiling` bytes is ERR_TOO_LARGE.
+ */
+enum err elf_section_load(const struct elf_image *e, const struct elf_section *s, uint64_t ceiling,
+			  struct str *ret, void **ret_owned) MUST_CHECK;
+/* The bytes that are found at an address at run time, to the end of what the file has there. */
+struct str elf_bytes_at(const struct elf_image *e, uint64_t vaddr);
+
+/* The symbols of a section: how many there are, one of them, and the section's strings. */
+size_t elf_symbol_count(const struct elf_image *e, const struct elf_section *s);
+struct elf_symbol elf_symbol_at(const struct elf_image *e, const struct elf_section *s, size_t i);
+struct str elf_symbol_strings(const struct elf_image *e, const struct elf_section *s);
+
+bool elf_is_code(const struct elf_image *e, uint64_t vaddr);
+bool elf_offset_to_vaddr(const struct elf_image *e, uint64_t offset, uint64_t *ret);
+bool elf_vaddr_to_offset(const struct elf_image *e, uint64_t vaddr, uint64_t *ret);

@@ -1,0 +1,34 @@
+/*
+ * An ELF file that names are taken from: the program itself, its separate debug file, the small one
+ * packed into it, or the one several programs share. All zero is a closed source.
+ */
+#pragma once
+
+#include "symbols/dwarf.h"
+#include "symbols/elf_image.h"
+#include "symbols/mapped_file.h"
+
+#define ELF_FILE_MAX	 ((uint64_t)16 << 30)
+#define DWARF_SECTIONS	 9
+#define SECTION_SIZE_MAX ((uint64_t)2 << 30) /* of one that must be decompressed */
+
+struct elf_source {
+	bool open;
+	struct mapped_file file;
+	void *memory; /* instead of a file */
+	struct elf_image image;
+	struct dwarf *dwarf;
+	void *sections[DWARF_SECTIONS]; /* decompressed */
+};
+
+enum err elf_source_open(struct elf_source *s, int fd, const char *path,
+			 struct fault *fault) MUST_CHECK;
+/* Takes the memory, also on failure. */
+enum err elf_source_open_memory(struct elf_source *s, void *memory, size_t size) MUST_CHECK;
+void elf_source_close(struct elf_source *s);
+bool elf_source_has_dwarf(const struct elf_source *s);
+/* Makes s->dwarf. Sections that cannot be read are left out. */
+enum err elf_source_read_dwarf(struct elf_source *s, struct dwarf *alternate,
+			       size_t memory) MUST_CHECK;
+void elf_source_trim(struct elf_source *s);
+bool elf_source_torn(const struct elf_source *s);

@@ -1,0 +1,314 @@
+/*
+ * /proc/kallsyms: "address type name[\t[module]]" per line, a hundred thousand of them. Kept are
+ * functions, in 10 bytes and their name: the distance from the lowest address, the place of the
+ * name, the number of the module.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "symbols/symbols.h"
+
+#define SYMBOLS_MAX (1u << 20)
+#define NAMES_MAX   ((size_t)64 << 20)
+#define MODULES_MAX 4096
+#define GAP	    4096 /* how far the last function of a module reaches */
+
+struct entry {
+	uint64_t address;
+	uint32_t name; /* in names */
+	uint16_t module;
+	bool global;
+};
+
+struct table {
+	uint64_t base;
+	VEC(uint32_t) distance, name;
+	VEC(uint16_t) module;
+	VEC(char) names;
+	VEC(uint32_t) modules; /* names of modules; 0 is the kernel */
+};
+
+struct kernel_symbols {
+	char *path;
+	struct table t;
+};
+
+struct reading {
+	struct table t;
+	VEC(struct entry) entries;
+	bool hidden; /* addresses are all zero */
+	bool any;
+};
+
+static void table_release(struct table *t)
+{
+	vec_release(&t->distance);
+	vec_release(&t->name);
+	vec_release(&t->module);
+	vec_release(&t->names);
+	vec_release(&t->modules);
+}
+
+static enum err add_text(struct table *t, struct str text, uint32_t *ret)
+{
+	if (t->names.n > NAMES_MAX)
+		return ERR_TOO_LARGE;
+	*ret = (uint32_t)t->names.n;
+	TRY(vec_append(&t->names, text.p, text.n));
+	return vec_push(&t->names, '\0');
+}
+
+/* Symbols of a module stand together, so the last few are the ones to compare with. */
+static enum err find_module(struct table *t, struct str name, uint16_t *ret)
+{
+	size_t n = t->modules.n;
+	uint32_t text;
+
+	for (size_t i = n; i-- > 0 && n - i <= 16;) {
+		if (str_eq(str_of(t->names.v + t->modules.v[i]), name)) {
+			*ret = (uint16_t)i;
+			return ERR_OK;
+		}
+	}
+	if (n == MODULES_MAX)
+		return ERR_TOO_LARGE;
+	TRY(add_text(t, name, &text));
+	TRY(vec_push(&t->modules, text));
+	*ret = (uint16_t)n;
+	return ERR_OK;
+}
+
+/* Padding before functions has symbols too; nothing runs there. */
+static bool is_function(struct str type, struct str name)
+{
+	return type.n == 1 && strchr("tTwW", type.p[0]) && name.n &&
+	       !str_starts(name, STR("__pfx_")) && !str_starts(name, STR("__cfi_"));
+}
+
+static enum err read_line(struct reading *r, struct str line)
+{
+	struct str address, type, name, module = {"", 0};
+	struct entry e = {0};
+	size_t tab;
+
+	if (!str_split(&line, ' ', &address) || !str_split(&line, ' ', &type) ||
+	    str_to_u64(address, 16, &e.address))
+		return ERR_OK;
+	tab = str_find(line, '\t');
+	name = str_n(line.p, tab);
+	if (tab < line.n)
+		module = str_trim(str_skip(line, tab));
+	if (module.n > 2 && module.p[0] == '[')
+		module = str_n(module.p + 1, module.n - 2);
+	if (!is_function(type, name) || r->entries.n == SYMBOLS_MAX)
+		return ERR_OK;
+	r->any = true;
+	r->hidden &= !e.address;
+	if (!e.address)
+		return ERR_OK;
+	e.global = type.p[0] == 'T' || type.p[0] == 'W';
+	TRY(find_module(&r->t, module, &e.module));
+	TRY(add_text(&r->t, name, &e.name));
+	return vec_push(&r->entries, e);
+}
+
+/* Lines as they come; a line longer than the buffer is left out. */
+static enum err read_lines(struct reading *r, int fd)
+{
+	char buffer[16384];
+	size_t have = 0;
+	ssize_t got;
+
+	while ((got = read(fd, buffer + have, sizeof(buffer) - have)) != 0) {
+		char *start = buffer, *newline;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_from_errno(errno);
+		have += (size_t)got;
+		while ((newline = memchr(start, '\n', have - (size_t)(start - buffer)))) {
+			TRY(read_line(r, str_n(start, (size_t)(newline - start))));
+			start = newline + 1;
+		}
+		have -= (size_t)(start - buffer);
+		memmove(buffer, start, have);
+		if (have == sizeof(buffer))
+			have = 0;
+	}
+	return ERR_OK;
+}
+
+static size_t underscores(const char *name)
+{
+	return strspn(name, "_");
+}
+
+static int by_address(const void *pa, const void *pb, void *names)
+{
+	const struct entry *a = pa, *b = pb;
+	const char *na, *nb;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	/* The best name first: global, fewer underscores, shorter. */
+	if (a->global != b->global)
+		return a->global ? -1 : 1;
+	na = (const char *)names + a->name;
+	nb = (const char *)names + b->name;
+	if (underscores(na) != underscores(nb))
+		return underscores(na) < underscores(nb) ? -1 : 1;
+	if (strlen(na) != strlen(nb))
+		return strlen(na) < strlen(nb) ? -1 : 1;
+	return strcmp(na, nb);
+}
+
+/* The names that were chosen, in order of addresses and without room to spare. */
+static enum err pack(struct reading *r)
+{
+	struct table packed = {0};
+	uint64_t last = 0;
+	enum err error = ERR_OK;
+
+	if (r->entries.n)
+		qsort_r(r->entries.v, r->entries.n, sizeof(*r->entries.v), by_address,
+			r->t.names.v);
+	packed.base = r->entries.n ? r->entries.v[0].address : 0;
+	error = vec_append(&packed.modules, r->t.modules.v, r->t.modules.n);
+	for (size_t i = 0; !error && i < packed.modules.n; i++)
+		error = add_text(&packed, str_of(r->t.names.v + r->t.modules.v[i]),
+				 &packed.modules.v[i]);
+	for (size_t i = 0; !error && i < r->entries.n; i++) {
+		struct entry *e = &r->entries.v[i];
+
+		if ((i && e->address == last) || e->address - packed.base > UINT32_MAX)
+			continue;
+		last = e->address;
+		error = vec_push(&packed.distance, (uint32_t)(e->address - packed.base));
+		if (!error)
+			error = add_text(&packed, str_of(r->t.names.v + e->name), &e->name);
+		if (!error)
+			error = vec_push(&packed.name, e->name);
+		if (!error)
+			error = vec_push(&packed.module, e->module);
+	}
+	table_release(&r->t);
+	r->t = packed;
+	return error;
+}
+
+static enum err read_all(struct reading *r, int fd)
+{
+	uint16_t kernel;
+
+	TRY(find_module(&r->t, STR(""), &kernel));
+	TRY(read_lines(r, fd));
+	if (r->any && r->hidden)
+		return ERR_NO_PERMISSION;
+	if (!r->any)
+		return ERR_UNKNOWN_FORMAT;
+	return pack(r);
+}
+
+enum err kernel_symbols_refresh(struct kernel_symbols *k, struct fault *fault)
+{
+	struct reading r = {.hidden = true};
+	int fd = open(k->path, O_RDONLY | O_CLOEXEC);
+	enum err error;
+
+	if (fd < 0)
+		return fault_set(fault, err_from_errno(errno), "%s: %s", k->path,
+				 err_text(err_from_errno(errno)));
+	error = read_all(&r, fd);
+	close(fd);
+	vec_release(&r.entries);
+	if (error) {
+		table_release(&r.t);
+		if (error == ERR_NO_PERMISSION)
+			return fault_set(
+				fault, error,
+				"%s shows no addresses: run as root or with CAP_SYSLOG, or "
+				"set kernel.kptr_restrict to 0",
+				k->path);
+		return fault_set(fault, error, "%s: %s", k->path, err_text(error));
+	}
+	table_release(&k->t);
+	k->t = r.t;
+	return ERR_OK;
+}
+
+enum err kernel_symbols_new(const char *path, struct kernel_symbols **ret, struct fault *fault)
+{
+	struct kernel_symbols *k = mem_zalloc(1, sizeof(*k));
+	enum err error = ERR_NO_MEMORY;
+
+	if (!k)
+		return ERR_NO_MEMORY;
+	k->path = mem_strdup(path);
+	if (k->path)
+		error = kernel_symbols_refresh(k, fault);
+	if (error) {
+		kernel_symbols_free(k);
+		return error;
+	}
+	*ret = k;
+	return ERR_OK;
+}
+
+void kernel_symbols_free(struct kernel_symbols *k)
+{
+	if (!k)
+		return;
+	table_release(&k->t);
+	mem_free(k->path);
+	mem_free(k);
+}
+
+size_t kernel_symbols_count(const struct kernel_symbols *k)
+{
+	return k->t.distance.n;
+}
+
+size_t kernel_symbols_memory(const struct kernel_symbols *k)
+{
+	const struct table *t = &k->t;
+
+	return sizeof(*k) + 4 * (t->distance.cap + t->name.cap + t->modules.cap) +
+	       2 * t->module.cap + t->names.cap;
+}
+
+bool kernel_symbols_find(const struct kernel_symbols *k, uint64_t address,
+			 struct kernel_symbol *ret)
+{
+	const struct table *t = &k->t;
+	size_t low = 0, high = t->distance.n;
+	uint64_t start, end;
+
+	if (address < t->base)
+		return false;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->base + t->distance.v[middle] <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low--)
+		return false;
+	start = t->base + t->distance.v[low];
+	/* A function ends where the next begins; the last of a module ends somewhere behind. */
+	end = (start + 2 * GAP - 1) / GAP * GAP;
+	if (low + 1 < t->distance.n &&
+	    (t->module.v[low + 1] == t->module.v[low] || t->base + t->distance.v[low + 1] < end))
+		end = t->base + t->distance.v[low + 1];
+	if (address >= end)
+		return false;
+	*ret = (struct kernel_symbol){t->names.v + t->name.v[low],
+				      t->names.v + t->modules.v[t->module.v[low]], start};
+	return true;
+}

@@ -1,0 +1,42 @@
+/*
+ * What a source of names (DWARF, a symbol table, Go's table) says about one address: slices of the
+ * file, not yet copied, joined or demangled. Innermost frame first.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "symbols/symbols.h"
+
+struct raw_frame {
+	struct str linkage;			   /* as the linker knows it, perhaps mangled */
+	struct str name;			   /* as the source says it */
+	struct str top_directory, directory, file; /* the path, in up to three parts */
+	uint32_t line, column, start_line;
+	bool inlined;
+};
+
+struct raw_frames {
+	uint64_t start, end; /* the answer is the same for every address of this range */
+	size_t n;
+	struct raw_frame v[SYMBOL_FRAMES_MAX];
+};
+
+/* Narrows the range of validity by a range the address is in, or is not in. */
+static inline void raw_frames_narrow(struct raw_frames *f, uint64_t address, uint64_t start,
+				     uint64_t end)
+{
+	if (address < start) {
+		if (start < f->end)
+			f->end = start;
+	} else if (address >= end) {
+		if (end > f->start)
+			f->start = end;
+	} else {
+		if (start > f->start)
+			f->start = start;
+		if (end < f->end)
+			f->end = end;
+	}
+}
