@@ -25,14 +25,14 @@ export async function launch() {
   return { browser: await playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS }) };
 }
 
-/** Opens a file; `done()` closes it and asserts that it was silent. */
+/** Opens a file or what a server has at an address; `done()` closes it and asserts that it was silent. */
 export async function open(browser, file, { width = 1280, height = 800, scheme = "dark", hash = "", ratio = 1, bypassCSP = false, before = null, expect = null } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, deviceScaleFactor: ratio, reducedMotion: "reduce", bypassCSP });
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
   const requests = [];
   const errors = [];
-  const url = pathToFileURL(file).href;
+  const url = /^https?:/.test(file) ? file : pathToFileURL(file).href;
   if (before) await page.addInitScript(before);
   page.on("request", (r) => r.url().split("#")[0] !== url && requests.push(r.url()));
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && errors.push(m.text()));

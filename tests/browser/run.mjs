@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { launch } from "./browser.mjs";
 import { genericTests } from "./generic.test.mjs";
 import { reportTests } from "./report.test.mjs";
+import { servedTests } from "./served.test.mjs";
 import * as samples from "./samples.mjs";
 import { finish, Skip, test } from "./tap.mjs";
 import { fillTemplate, writeVft } from "./vft-writer.mjs";
@@ -54,7 +55,10 @@ try {
   const missing = skip ?? (files.length === 0 && !existsSync(template) ? "web/dist/flame.html is not built (npm run build in web)" : "");
   if (missing) await test("report in a browser", () => Promise.reject(new Skip(missing)));
   else if (files.length > 0) for (const file of files) await genericTests(browser, file);
-  else await reportTests(browser, makePages(dir));
+  else {
+    await reportTests(browser, makePages(dir));
+    await servedTests(browser, dir);
+  }
 } finally {
   await browser?.close();
   rmSync(dir, { recursive: true });
