@@ -59,6 +59,21 @@ TEST(series_are_named_by_their_label_and_go_to_their_service)
 	CHECK_INT(rec.r.result.profiles, 2);
 }
 
+/* As in Pyroscope, which puts ids of its own in their place. */
+TEST(an_id_seen_before_keeps_nothing_out)
+{
+	CLEANUP(recorder_release) struct recorder rec;
+	CLEANUP(maker_release) struct maker m;
+	CLEANUP(buf_release) struct buf b = BUF_INIT(1 << 20);
+
+	CHECK_OK(recorder_init(&rec));
+	CHECK_OK(maker_cpu(&m));
+	SERIES(&b, maker_bytes(&m, 0), "__name__", "process_cpu", "service_name", "shop");
+	CHECK_OK(receive_push(&rec.r, buf_view(&b), false, &rec.fault));
+	CHECK_OK(receive_push(&rec.r, buf_view(&b), false, &rec.fault));
+	CHECK_INT(rec.r.result.profiles, 2);
+}
+
 TEST(wall_with_the_type_cpu_and_dashes_in_types_are_normalised)
 {
 	CLEANUP(recorder_release) struct recorder rec;
