@@ -6,6 +6,7 @@
 #include "server/call_graph.h"
 #include "server/exemplars.h"
 #include "server/keep_path.h"
+#include "server/pgo_stacks.h"
 #include "server/pprof_json.h"
 #include "server/querier.h"
 
@@ -196,15 +197,21 @@ static enum err write_json(struct inquiry *q, struct buf *out)
 	return error;
 }
 
-/* In the encoding of the call. */
-static enum err write_pprof(struct inquiry *q, struct buf *out)
+/* In the encoding of the call, and for the Go compiler when that is asked for. */
+static enum err write_pprof(struct inquiry *q, const struct stacktraces_request *request,
+			    struct buf *out)
 {
 	const struct rpc_call *c = q->request->call;
+	const struct go_pgo *pgo = request->stacks ? request->stacks->go_pgo : NULL;
 
+	if (pgo)
+		TRY(profile_keep_callees(&q->profile, (uint64_t)pgo->keep_locations,
+					 pgo->aggregate_callees));
 	return c->json ? write_json(q, out) : write_format(q, FORMAT_PPROF, out);
 }
 
-static enum err fill_pprof(struct inquiry *q, struct arena *scope, struct pprof_message **ret)
+static enum err fill_pprof(struct inquiry *q, const struct stacktraces_request *request,
+			   struct arena *scope, struct pprof_message **ret)
 {
 	struct buf bytes = BUF_INIT(q->ask.max_memory);
 	enum err error;
@@ -212,7 +219,7 @@ static enum err fill_pprof(struct inquiry *q, struct arena *scope, struct pprof_
 	*ret = arena_zalloc(scope, 1, sizeof(**ret));
 	if (!*ret)
 		return ERR_NO_MEMORY;
-	error = write_pprof(q, &bytes);
+	error = write_pprof(q, request, &bytes);
 	if (error == ERR_OK)
 		error = copy_str(scope, buf_view(&bytes), &(*ret)->profile);
 	buf_release(&bytes);
@@ -235,7 +242,7 @@ static enum err answer(struct inquiry *q, const struct stacktraces_request *requ
 {
 	TRY(merge_stacks(q, request));
 	if (request->format == FORMAT_GRAPH_PPROF)
-		return fill_pprof(q, scope, &reply->pprof);
+		return fill_pprof(q, request, scope, &reply->pprof);
 	TRY(inquiry_tree(q, request->max_nodes));
 	if (request->format == FORMAT_GRAPH_TREE)
 		return fill_tree(q, scope, &reply->tree);
@@ -350,7 +357,7 @@ void handle_merge_profile(struct request *r)
 	if (error == ERR_OK)
 		error = merge_stacks(&q, &request);
 	if (error == ERR_OK)
-		error = write_pprof(&q, &out);
+		error = write_pprof(&q, &request, &out);
 	inquiry_release(&q);
 	arena_release(&scope);
 	if (error == ERR_OK)

@@ -107,6 +107,14 @@ func selections(c *caller, service string) {
 	found := graph(c, request)
 	check(found["heavy"] == whole["heavy"] && found["light"] == 0, "call site: %v", found)
 
+	// What profilecli asks for a profile for the Go compiler.
+	request = stacks(service, "")
+	request.Format = querierv1.ProfileFormat_PROFILE_FORMAT_PPROF
+	request.StackTraceSelector = &typesv1.StackTraceSelector{GoPgo: &typesv1.GoPGO{KeepLocations: 2, AggregateCallees: true}}
+	p := merge(c, request).GetPprof().GetProfile()
+	equal("go_pgo", ofProfile(p), map[string]int64{"main": 0, "work": whole["work"], "heavy": whole["heavy"], "light": whole["light"]})
+	check(len(p.Sample) == 2, "go_pgo: %v", p.Sample)
+
 	request = stacks(service, "")
 	request.SpanSelector = []string{northSpan}
 	found = graph(c, request)

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "server/call_graph.h"
 #include "server/keep_path.h"
+#include "server/pgo_stacks.h"
 #include "server/rates.h"
 #include "server/tokens.h"
 #include "server/workers.h"
@@ -360,4 +361,49 @@ TEST(stacks_below_a_path_are_kept)
 	CHECK_OK(keep(other, 1, &total));
 	CHECK_INT(total, 0);
 	ALLOC_SWEEP(keep(path, 2, &total));
+}
+
+static enum err cut(uint64_t locations, size_t *ret_rows)
+{
+	CLEANUP(made_release) struct made m = {0};
+
+	TRY(make(&m));
+	TRY(profile_keep_callees(&m.p, locations, true));
+	*ret_rows = m.p.row_count;
+	return profile_total(&m.p, 0) == 105 ? ERR_OK : ERR_INTERNAL;
+}
+
+TEST(stacks_are_cut_to_the_callees_a_compiler_looks_at)
+{
+	size_t rows;
+
+	CHECK_OK(cut(1, &rows));
+	CHECK_INT(rows, 3);
+	CHECK_OK(cut(2, &rows));
+	CHECK_INT(rows, 4);
+	CHECK_OK(cut(0, &rows));
+	CHECK_INT(rows, 4);
+	ALLOC_SWEEP(cut(1, &rows));
+}
+
+TEST(lines_of_leaves_are_one_when_callees_are_aggregated)
+{
+	CLEANUP(made_release) struct made m = {0};
+	struct frame frame = {.line = 10, .address = 1, .flags = FRAME_HAS_LINE};
+	struct row row = {0};
+	int64_t one = 1;
+	uint32_t id;
+
+	CHECK_OK(made_init(&m, 1));
+	for (int line = 10; line < 13; line++) {
+		frame.line = line;
+		CHECK_OK(dict_frame(&m.dict, &frame, &id));
+		CHECK_OK(dict_stack(&m.dict, &id, 1, &row.stack));
+		CHECK_OK(profile_add(&m.p, &row, &one));
+	}
+	CHECK_OK(profile_keep_callees(&m.p, 5, false));
+	CHECK_INT(m.p.row_count, 3);
+	CHECK_OK(profile_keep_callees(&m.p, 5, true));
+	CHECK_INT(m.p.row_count, 1);
+	CHECK_INT(m.p.values[0], 3);
 }
