@@ -10,6 +10,8 @@
 #include "cli/term.h"
 #include "net/net.h"
 
+#define READING_STEP ((size_t)1 << 20)
+
 const struct option input_table[] = {
 	{"from", 0, OPT_TEXT, "FORMAT", "read inputs as FORMAT instead of looking at the content",
 	 AT(struct input_options, from), NULL},
@@ -200,13 +202,35 @@ static int bad_data(const struct source *s, enum err e, const struct fault *faul
 			fault->text[0] ? fault->text : err_text(e));
 }
 
+/* Readers tell after every line: the clock is looked at now and then. */
+struct reading_bar {
+	size_t bytes, next;
+};
+
+static void on_reading(void *context, size_t done, size_t of)
+{
+	struct reading_bar *bar = context;
+	size_t at = of ? (size_t)((double)bar->bytes * (double)done / (double)of) : 0;
+
+	if (at < bar->next)
+		return;
+	bar->next = at + READING_STEP;
+	progress_update(at);
+}
+
 /* Reads plain bytes, of which something may be `prepared`. */
 static int decode(struct inputs *in, struct source *s, struct str plain, const struct format *as,
 		  struct prepared *prepared)
 {
 	struct reading r = {.dict = in->dict, .list = &in->list, .limits = LIMITS_DEFAULT};
+	struct reading_bar bar = {.bytes = plain.n};
+	bool own_bar = !progress_is_active(); /* else files are counted */
 	enum err e;
 
+	if (own_bar) {
+		progress_begin("reading", PROGRESS_BYTES, plain.n, in->common->quiet);
+		r.ticks = (struct read_ticks){on_reading, &bar};
+	}
 	r.limits.max_bytes = in->options->max_bytes;
 	r.first_type_only = in->first_type_only;
 	if (prepared->state)
@@ -214,6 +238,8 @@ static int decode(struct inputs *in, struct source *s, struct str plain, const s
 	else
 		e = format_read(plain, as, &r, &s->format);
 	s->notes = r.notes;
+	if (own_bar)
+		progress_end();
 	if (e)
 		return bad_data(s, e, &r.fault);
 	s->variant = r.variant;

@@ -124,6 +124,11 @@ void progress_update(uint64_t done)
 	paint(done);
 }
 
+bool progress_is_active(void)
+{
+	return progress.active;
+}
+
 void term_clear_progress(void)
 {
 	term_abort();

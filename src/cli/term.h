@@ -29,6 +29,7 @@ bool term_color(int fd, const char *when);
 enum progress_unit { PROGRESS_BYTES, PROGRESS_FILES, PROGRESS_SECONDS };
 void progress_begin(const char *what, enum progress_unit unit, uint64_t total, bool quiet);
 void progress_update(uint64_t done);
+bool progress_is_active(void);
 /* Removes the line. */
 void progress_end(void);
 /* Removes the line, so that a message can be printed; it comes back with the next update. */

@@ -225,6 +225,7 @@ static enum err read_lines(struct folded_reader *r, struct str bytes)
 		if (!str_trim(line).n)
 			continue;
 		TRY(is_comment(line) ? read_comment(r, line) : read_sample(r, line));
+		reading_tick(r->out, (size_t)(line.p - bytes.p), bytes.n);
 	}
 	return ERR_OK;
 }

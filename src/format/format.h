@@ -78,6 +78,12 @@ struct rejects {
 	struct fault reason;
 };
 
+/* For who waits: a reader tells now and then that `done` of `of` is read, of whatever it counts. */
+struct read_ticks {
+	void (*tick)(void *context, size_t done, size_t of); /* NULL = nobody waits */
+	void *context;
+};
+
 /* Where a reader puts what it finds. The caller owns all of it. */
 struct reading {
 	struct dict *dict;
@@ -97,10 +103,17 @@ struct reading {
 	 * whether an interval had to be assumed because the recording tells none. */
 	char event[32];
 	bool assumed_interval;
+	struct read_ticks ticks;
 	/* When set, OTLP leaves out profiles that are wrong in themselves (an index outside its
 	 * table) instead of failing: one sender must not spoil what others put into a request. */
 	struct rejects *rejects;
 };
+
+static inline void reading_tick(const struct reading *r, size_t done, size_t of)
+{
+	if (r->ticks.tick)
+		r->ticks.tick(r->ticks.context, done, of);
+}
 
 struct writing {
 	const struct profile_list *list; /* over one dictionary */

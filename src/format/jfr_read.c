@@ -92,6 +92,7 @@ static enum err read_chunks(struct jfr_reader *r, struct str bytes)
 			break;
 		}
 		TRY(next_chunk(r, bytes, &at));
+		reading_tick(r->out, (size_t)at, bytes.n);
 	}
 	if (!r->chunks)
 		return fault_set(

@@ -127,6 +127,7 @@ static enum err read_sequence(struct otlp_tables *t, struct reading *out, struct
 		enum err e = read_packed(t, out, message, bytes.p, &unpacked);
 		char prefix[64];
 
+		reading_tick(out, at, bytes.n);
 		if (!e)
 			continue;
 		(void)snprintf(prefix, sizeof(prefix), "message at byte %zu", at);

@@ -255,8 +255,10 @@ static enum err read_all(struct perf_reader *r, struct str bytes)
 	struct str line;
 
 	text_lines_init(&r->lines, bytes);
-	while (text_line(&r->lines, &line))
+	while (text_line(&r->lines, &line)) {
 		TRY(read_line(r, line));
+		reading_tick(r->out, (size_t)(line.p - bytes.p), bytes.n);
+	}
 	TRY(finish_sample(r));
 	if (!r->samples)
 		return fault_set(&r->out->fault, ERR_CORRUPT,

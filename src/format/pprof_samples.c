@@ -168,6 +168,7 @@ static enum err add_all(struct sample_reader *r)
 		if (!f->sample)
 			pprof_scan_samples(f, first, n, samples, values);
 		TRY(add_batch(r, first, n, samples + at, values + at * types));
+		reading_tick(f->out, first + n, total);
 	}
 	return ERR_OK;
 }

@@ -18,6 +18,36 @@ static enum err round_trip(struct str text, int type, struct buf *out)
 		CHECK_STR(buf_view(&out_), want);                         \
 	} while (0)
 
+struct seen_ticks {
+	size_t count, last, of;
+	bool backwards;
+};
+
+static void see_tick(void *context, size_t done, size_t of)
+{
+	struct seen_ticks *t = context;
+
+	t->backwards |= done < t->last || done > of;
+	t->last = done;
+	t->of = of;
+	t->count++;
+}
+
+TEST(who_waits_is_told_how_far_reading_is)
+{
+	CLEANUP(loaded_release) struct loaded l = {0};
+	struct str text = STR("a;b 1\na;c 2\nd 3\n");
+	struct seen_ticks seen = {0};
+
+	CHECK_OK(loaded_init(&l));
+	l.reading.ticks = (struct read_ticks){see_tick, &seen};
+	CHECK_OK(folded_read(text, &l.reading));
+	CHECK_INT(seen.count, 3);
+	CHECK_INT(seen.of, text.n);
+	CHECK_INT(seen.last, 12);
+	CHECK(!seen.backwards);
+}
+
 TEST(equal_stacks_are_added_up_and_lines_sorted_from_the_root)
 {
 	CHECK_ROUND_TRIP("main;work;b 2\nmain;idle 1\nmain;work;b 40\nmain;work 7\n", -1,
