@@ -26,6 +26,9 @@ bench: all
 bench-server: all
 	@bench/server
 
+bench-symbols: all
+	@bench/symbols
+
 fuzz: deps-test
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(TARGETS)
 
@@ -50,5 +53,5 @@ deps-test:
 clean:
 	rm -rf build build-* web/dist
 
-.PHONY: all build/vestal run test test-long bench bench-server fuzz install format check-format web deps \
+.PHONY: all build/vestal run test test-long bench bench-server bench-symbols fuzz install format check-format web deps \
 	deps-run deps-test clean

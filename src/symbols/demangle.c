@@ -24,7 +24,8 @@ static void take(const char *text, size_t n, void *context)
 	struct output *o = context;
 	size_t room = (size_t)(o->end - o->at), part = n < room ? n : room;
 
-	memcpy(o->at, text, part);
+	if (part) /* a name may be empty, and is then not there at all */
+		memcpy(o->at, text, part);
 	o->at += part;
 	if (n > room)
 		longjmp(o->full, 1);

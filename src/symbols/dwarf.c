@@ -1,6 +1,7 @@
 #include "symbols/dwarf_reader.h"
 
 #define RANGES_PER_QUESTION ((uint64_t)1 << 24)
+#define TOUCHED_BY_QUESTION 32768 /* entries and names here and there: some pages */
 
 enum err dwarf_new(const struct dwarf_sections *sections, struct dwarf *alternate, size_t memory,
 		   struct dwarf **ret)
@@ -31,6 +32,14 @@ void dwarf_trim(struct dwarf *d)
 		d->kept[i].used = 0;
 	}
 	d->memory = 0;
+}
+
+uint64_t dwarf_touched(struct dwarf *d)
+{
+	uint64_t touched = d->touched;
+
+	d->touched = 0;
+	return touched;
 }
 
 void dwarf_free(struct dwarf *d)
@@ -70,6 +79,7 @@ enum err dwarf_lookup(struct dwarf *d, uint64_t address, struct raw_frames *ret)
 	ret->start = 0;
 	ret->end = UINT64_MAX;
 	d->budget = RANGES_PER_QUESTION;
+	d->touched += TOUCHED_BY_QUESTION;
 	if (d->memory > d->memory_limit)
 		dwarf_trim(d);
 	TRY(dwarf_units_read(d, true));

@@ -1,6 +1,7 @@
 #include "symbols/dwarf_reader.h"
 
-#define ORIGINS_MAX 8 /* an entry that refers to an entry that refers to … */
+#define ORIGINS_MAX 8	       /* an entry that refers to an entry that refers to … */
+#define ENTRIES_MAX (1u << 20) /* of one function that are looked at for one question */
 
 static enum err next_entry(struct byte_cursor *c, const struct dwarf_abbrevs *t,
 			   const struct dwarf_abbrev **ret)
@@ -96,6 +97,7 @@ static enum err index_functions(struct dwarf *d, struct dwarf_unit *u)
 		return error;
 	}
 	u->functions_known = true;
+	d->touched += u->end - u->offset;
 	d->memory += u->functions.cap * sizeof(*u->functions.v);
 	return ERR_OK;
 }
@@ -148,11 +150,11 @@ static bool is_block(uint16_t tag)
 static enum err walk_function(struct dwarf *d, struct dwarf_unit *u, const struct dwarf_abbrevs *t,
 			      struct byte_cursor c, struct call_chain *chain)
 {
-	size_t depth = 1, skip = 0, entered = 1;
+	size_t depth = 1, skip = 0, entered = 1, seen = 0;
 	const struct dwarf_abbrev *a;
 	struct dwarf_entry e;
 
-	while (depth >= entered && cursor_left(&c)) {
+	while (depth >= entered && cursor_left(&c) && seen++ < ENTRIES_MAX) {
 		uint64_t at = (uint64_t)(c.p - (const uint8_t *)d->s.info.p);
 
 		if (next_entry(&c, t, &a))

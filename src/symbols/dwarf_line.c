@@ -198,6 +198,7 @@ enum err dwarf_line_index(struct dwarf *d, struct dwarf_unit *u)
 	u->has_line = ok;
 	u->lines = l;
 	d->memory += line_index_size(l);
+	d->touched += l->end - l->program;
 	return ERR_OK;
 }
 

@@ -90,6 +90,7 @@ struct dwarf {
 	uint32_t clock;
 	uint64_t budget; /* range list entries that may still be read for this question */
 	size_t memory, memory_limit;
+	uint64_t touched; /* bytes read, for whoever wants to give pages back */
 };
 
 struct dwarf_value {

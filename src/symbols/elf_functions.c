@@ -27,7 +27,9 @@ static bool is_function(const struct elf_image *e, const struct elf_symbol *s, s
 {
 	const char *name;
 
-	if (s->section == SHN_UNDEF || !s->value || s->name >= strings.n)
+	/* So near the end of all addresses that a size would wrap there is no code. */
+	if (s->section == SHN_UNDEF || !s->value || s->value >= UINT64_MAX - UINT32_MAX ||
+	    s->name >= strings.n)
 		return false;
 	name = strings.p + s->name;
 	if (!*name)

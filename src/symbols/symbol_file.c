@@ -225,6 +225,19 @@ static bool torn(const struct symbol_file *f)
 	       elf_source_torn(&f->alternate);
 }
 
+/* Pages of a mapped file count as memory of this process, although the kernel could take them. */
+static void give_pages_back(struct symbol_file *f)
+{
+	if (f->dwarf)
+		f->touched += dwarf_touched(f->dwarf);
+	if (f->touched < f->options.memory / 2)
+		return;
+	f->touched = 0;
+	mapped_file_trim(&f->program.file);
+	mapped_file_trim(&f->debug.file);
+	mapped_file_trim(&f->alternate.file);
+}
+
 enum err symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol_frame *frames,
 			    size_t max, size_t *ret_n)
 {
@@ -236,6 +249,7 @@ enum err symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol
 		return ERR_OK;
 	TRY(load(f));
 	TRY(symbol_file_work_out(f, vaddr));
+	give_pages_back(f);
 	if (torn(f))
 		return ERR_TRUNCATED;
 	(void)symbol_cache_find(&f->cache, vaddr, frames, max, ret_n);

@@ -16,6 +16,7 @@ struct symbol_file {
 	uint64_t key, fetched_key;
 	bool fetched;
 	struct dwarf *dwarf; /* of program or debug */
+	uint64_t touched;    /* bytes of the files read since their pages were given back */
 	struct elf_functions symtab, mini_symtab, dynsym;
 	struct go_table go;
 	struct symbol_cache cache;

@@ -1,10 +1,12 @@
 /*
  * Names addresses, for tests/e2e/test_symbols.py and bench/symbols:
  *
- *	symbolize [-s|-r] [-c CACHE_DIR] [-d DEBUG_DIR] [-R ROOT] [-q] FILE < addresses
+ *	symbolize [-s|-r] [-c CACHE_DIR] [-d DEBUG_DIR] [-f DEBUG_FILE] [-R ROOT] [-q] FILE <
+ *addresses
  *
  * A line of input is an address in hexadecimal; the output for it is its frames, innermost first,
- * as "function\tlinkage\tfile:line:column\tinlined|", and an empty line. -q prints only totals.
+ * as "function\tlinkage\tfile:line:column\tinlined|", and an empty line. -f is the file that is
+ * fetched when there is no other; -q prints only totals.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,6 +23,13 @@ static double seconds(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static enum err fetch(void *context, const char *build_id, int *ret_fd)
+{
+	(void)build_id;
+	*ret_fd = open(context, O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? ERR_NOT_FOUND : ERR_OK;
 }
 
 static void print(uint64_t address, const struct symbol_frame *frames, size_t n)
@@ -45,7 +54,7 @@ int main(int argc, char **argv)
 	char line[64];
 	int option, fd;
 
-	while ((option = getopt(argc, argv, "src:d:R:q")) != -1) {
+	while ((option = getopt(argc, argv, "src:d:f:R:q")) != -1) {
 		if (option == 's')
 			options.names = SYMBOL_NAMES_SIMPLE;
 		else if (option == 'r')
@@ -54,6 +63,8 @@ int main(int argc, char **argv)
 			options.cache_directory = optarg;
 		else if (option == 'd')
 			directories[0] = optarg;
+		else if (option == 'f')
+			options.fetch_debug = fetch, options.fetch_context = optarg;
 		else if (option == 'R')
 			options.root = optarg;
 		else if (option == 'q')

@@ -364,6 +364,41 @@ def debug_files_are_found_by_build_id():
 
 
 @test
+def debug_files_are_fetched_when_there_is_no_other():
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        whole = build(folder, "p", "p.c", "gcc", "-g", "-O2", "-Wl,--build-id")
+        other = build(folder, "o", "p.c", "gcc", "-g", "-O1", "-Wl,--build-id")
+        asked = addresses(whole)
+        want = [[repr(f) for f in frames] for frames in symbolize(whole, asked)]
+        bare, cache = os.path.join(folder, "bare"), os.path.join(folder, "cache")
+        run("objcopy", "--strip-all", whole, bare)
+        os.mkdir(cache)
+
+        def got(*options):
+            return [[repr(f) for f in frames] for frames in symbolize(bare, asked, *options)]
+        nothing = got()
+        assert got("-f", whole, "-c", cache) == want
+        assert got("-f", "/nowhere", "-c", cache) == want, "what was fetched is in the cache"
+        assert got("-f", other) == nothing, "a file with another build id was taken"
+
+
+@test
+def what_several_programs_share_is_read_from_their_common_file():
+    need("dwz")
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        whole = build(folder, "p", "p.cc", "g++", "-g", "-O2")
+        asked = addresses(whole)
+        want = [[repr(f) for f in frames] for frames in symbolize(whole, asked)]
+        build(folder, "o", "p.cc", "g++", "-g", "-O1")
+        run("dwz", "-m", "common", "-r", "p", "o", cwd=folder)
+        got = [[repr(f) for f in frames] for frames in symbolize(whole, asked)]
+        assert ".gnu_debugaltlink" in run("readelf", "-SW", whole) and got == want
+        os.remove(os.path.join(folder, "common"))
+        got = symbolize(whole, asked)
+        assert all(got) and [[repr(f) for f in frames] for frames in got] != want
+
+
+@test
 def mini_debuginfo_is_unpacked():
     need("xz")
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
