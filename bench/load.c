@@ -2,12 +2,12 @@
  * Uploads to a server as a fleet does, on a few hundred connections of one thread, and prints what
  * came of it as one line of JSON.
  *
- *	load HOST:PORT CONNECTIONS UPLOADS START_SECONDS DIR...
+ *	load [-i INSTANCES] HOST:PORT CONNECTIONS UPLOADS START_SECONDS DIR...
  *
  * Every DIR holds the uploads of one service (genprof service … SEED). Upload i goes to service
- * i mod services, to one of two instances in turn, and says that it covers fifteen seconds: those
- * of a service follow each other. A connection sends its next upload when the answer to the last
- * one is there; its latency is from the first byte sent to the last byte received.
+ * i mod services, to one of its instances (two) in turn, and says that it covers fifteen seconds:
+ * those of a service follow each other. A connection sends its next upload when the answer to the
+ *last one is there; its latency is from the first byte sent to the last byte received.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -29,7 +29,6 @@
 
 #define MAX_SERVICES 200
 #define MAX_FILES    4000
-#define INSTANCES    2
 #define WINDOW	     15
 
 struct service {
@@ -48,7 +47,7 @@ struct connection {
 };
 
 static struct service *services;
-static size_t service_count, uploads, next_upload, finished, failed;
+static size_t service_count, instances = 2, uploads, next_upload, finished, failed;
 static uint64_t bytes;
 static long start_seconds;
 static double *latencies;
@@ -90,8 +89,8 @@ static void read_service(const char *path)
 static void begin(struct connection *c)
 {
 	size_t i = next_upload++, service = i % service_count;
-	size_t instance = i / service_count % INSTANCES;
-	size_t window = i / service_count / INSTANCES;
+	size_t instance = i / service_count % instances;
+	size_t window = i / service_count / instances;
 	const struct service *s = &services[service];
 	long from = start_seconds + (long)window * WINDOW;
 
@@ -211,12 +210,18 @@ static void report(double elapsed)
 
 int main(int argc, char **argv)
 {
+	if (argc > 2 && strcmp(argv[1], "-i") == 0 && atoi(argv[2]) > 0) {
+		instances = (size_t)atoi(argv[2]);
+		argv += 2;
+		argc -= 2;
+	}
 	size_t connections = argc > 5 ? (size_t)atoi(argv[2]) : 0;
 	struct connection *all = calloc(connections + 1, sizeof(*all));
 	int loop = epoll_create1(0);
 
 	if (argc < 6 || argc - 5 > MAX_SERVICES) {
-		fprintf(stderr, "usage: load HOST:PORT CONNECTIONS UPLOADS START_SECONDS DIR...\n");
+		fprintf(stderr, "usage: load [-i INSTANCES] HOST:PORT CONNECTIONS UPLOADS "
+				"START_SECONDS DIR...\n");
 		return 64;
 	}
 	services = calloc(MAX_SERVICES, sizeof(*services));

@@ -83,6 +83,9 @@ static void print_ingest(struct metrics *m, struct buf *out)
 	metrics_one(out, "inflated_bytes_total", "counter", "Bytes of bodies after decompression.",
 		    atomic_load(&m->bytes_inflated));
 	print_histogram(out, "ack_seconds", "From the whole request to durable.", &m->ack);
+	print_histogram(out, "commit_wait_seconds",
+			"From decoded to durable: the queue, compaction's turn, and the disk.",
+			&m->commit_wait);
 }
 
 static void print_store(const struct store_stats *s, struct buf *out)

@@ -22,7 +22,7 @@ struct metrics {
 	_Atomic uint64_t bytes_received, bytes_inflated;
 	_Atomic uint64_t failures[ERR_COUNT_]; /* requests that failed, by reason */
 	_Atomic uint64_t questions, questions_cancelled;
-	struct histogram ack, question;
+	struct histogram ack, commit_wait, question;
 };
 
 struct server;

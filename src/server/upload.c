@@ -37,7 +37,10 @@ static void count(struct upload *u)
 	atomic_fetch_add(&m->samples, u->receive.result.samples);
 	atomic_fetch_add(&m->spans, u->receive.result.spans);
 	atomic_fetch_add(&m->rejected_parts, u->receive.result.rejected);
-	histogram_add(&m->ack, clock_monotonic_ns() - u->started_ns);
+	int64_t now = clock_monotonic_ns();
+
+	histogram_add(&m->ack, now - u->started_ns);
+	histogram_add(&m->commit_wait, now - u->decoded_ns);
 }
 
 /* On the store's commit thread. The reply ends the exchange and with it the upload's own memory. */
@@ -61,6 +64,7 @@ void upload_end(struct upload *u, enum err error, const struct fault *fault)
 	u->batch = NULL;
 	buf_release(&u->plain);
 	if (error == ERR_OK) {
+		u->decoded_ns = clock_monotonic_ns();
 		store_batch_commit(batch, durable, u);
 		return;
 	}

@@ -14,7 +14,7 @@ struct upload {
 	struct store_batch *batch;
 	struct buf plain; /* the body, when it had to be inflated */
 	struct str body;
-	int64_t started_ns;
+	int64_t started_ns, decoded_ns;
 	/* Called when everything is durable: tells the client, in its words. */
 	void (*reply)(struct upload *u);
 };

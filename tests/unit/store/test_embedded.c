@@ -147,6 +147,80 @@ TEST(late_profiles_are_added_to_what_was_compacted)
 	CHECK_INT(stats.profiles, 12);
 }
 
+TEST(a_window_may_have_more_chunks_than_a_block_takes)
+{
+	enum { MANY = 2100 };
+	CLEANUP(scratch_remove) struct scratch dir;
+	CLEANUP(close_store) struct store *s = NULL;
+	struct test_profile *t = calloc(MANY, sizeof(*t));
+	struct selection all = fixture_all();
+	struct store_stats stats;
+
+	now = TEST_TIME;
+	scratch_make(&dir);
+	CHECK(t != NULL);
+	CHECK_OK(open_at(dir.path, &s));
+	/* Blocks that the next ones of the window are merged with, each once. */
+	for (int round = 0; round < 4; round++) {
+		CHECK_OK(write_one(s, "shop", 1, TEST_TIME - 200 * MINUTE, 100000));
+		CHECK_OK(store_settle(s, true, NULL));
+	}
+	for (int i = 0; i < MANY; i++)
+		t[i] = (struct test_profile){.service = i % 10	 ? "shop"
+							: i % 20 ? "cart"
+								 : "till",
+					     .n = i % 7,
+					     .time_ns = TEST_TIME - 200 * MINUTE + i % 900,
+					     .value = 1};
+	CHECK_OK(fixture_write(s, t, MANY, NULL));
+	free(t);
+	CHECK_INT(fixture_total(s, &all), 400000 + MANY);
+	CHECK_OK(store_settle(s, false, NULL));
+	CHECK_INT(fixture_total(s, &all), 400000 + MANY);
+	CHECK_OK(store_stats(s, TEST_TENANT, &stats));
+	CHECK_INT(stats.fresh_chunks, 0);
+	CHECK_INT(stats.profiles, 4 + MANY);
+}
+
+TEST(a_dictionary_is_compacted_up_to_what_is_committed)
+{
+	CLEANUP(scratch_remove) struct scratch dir;
+	CLEANUP(close_store) struct store *s = NULL;
+	struct selection all = fixture_all();
+	struct test_profile later = {.service = "shop",
+				     .n = 99,
+				     .time_ns = TEST_TIME,
+				     .value = 1000,
+				     .function = "nobody has seen this"};
+	struct store_batch *open;
+	char name[20];
+
+	now = TEST_TIME;
+	scratch_make(&dir);
+	CHECK_OK(open_at(dir.path, &s));
+	for (int i = 0; i < 12; i++) {
+		struct test_profile t = {.service = "shop",
+					 .n = i,
+					 .time_ns = TEST_TIME - 200 * MINUTE,
+					 .value = 1,
+					 .function = name};
+
+		snprintf(name, sizeof(name), "function %d", i);
+		CHECK_OK(fixture_write(s, &t, 1, NULL));
+	}
+	/* In the dictionary in memory, and in no row of the file. */
+	CHECK_OK(store_batch_new(s, TEST_TENANT, &open, NULL));
+	CHECK_OK(fixture_add(s, open, &later, NULL));
+	CHECK_OK(store_settle(s, true, NULL));
+	CHECK_OK(commit_and_wait(open, NULL));
+	store_close(s);
+	s = NULL;
+	CHECK_OK(open_at(dir.path, &s));
+	CHECK_INT(fixture_total(s, &all), 1012);
+	CHECK_OK(store_settle(s, true, NULL));
+	CHECK_INT(fixture_total(s, &all), 1012);
+}
+
 TEST(a_batch_over_several_days_is_stored_whole)
 {
 	CLEANUP(scratch_remove) struct scratch dir;
