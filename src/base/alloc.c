@@ -1,5 +1,9 @@
 #include "base/alloc.h"
 
+#include <limits.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +85,26 @@ char *mem_strndup(const char *s, size_t n)
 char *mem_strdup(const char *s)
 {
 	return mem_strndup(s, strlen(s));
+}
+
+void mem_keep(size_t bytes)
+{
+#ifdef __GLIBC__
+	int most = bytes < INT_MAX ? (int)bytes : INT_MAX;
+
+	/* What is larger than half of it comes from the system and goes back to it. */
+	(void)mallopt(M_TRIM_THRESHOLD, most);
+	(void)mallopt(M_MMAP_THRESHOLD, most / 2);
+#else
+	(void)bytes;
+#endif
+}
+
+void mem_trim(void)
+{
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
 }
 
 enum err mem_grow(void *array, size_t *cap, size_t need, size_t size, size_t ceiling)

@@ -27,6 +27,14 @@ void mem_free_ptr(void *address_of_pointer);
  */
 enum err mem_grow(void *array, size_t *cap, size_t need, size_t size, size_t ceiling) MUST_CHECK;
 
+/*
+ * A program that takes and gives back the same megabytes again and again keeps up to `bytes` of
+ * them (per thread, about) instead of asking the system for pages each time; mem_trim() gives back
+ * all that is not in use. Neither does anything where the C library has no such choice.
+ */
+void mem_keep(size_t bytes);
+void mem_trim(void);
+
 /* Fault injection, for tests: the n-th allocation from now fails (0 = the next), and all after it
  * when `persist`. Not thread safe. Returns nothing; alloc_fail_reached() says whether it happened.
  */

@@ -7,7 +7,7 @@
 struct server_cli_options {
 	struct common_options common;
 	const char *data, *listen, *otlp_grpc, *otlp_http;
-	const char *retention, *span_retention;
+	const char *retention, *span_retention, *max_age;
 	struct text_list service_retention;
 	size_t max_size, max_body, max_in_flight;
 	bool memory, insecure, trust_tenant_header, self_profile;
@@ -44,6 +44,9 @@ static const struct option keep_table[] = {
 	 AT(struct server_cli_options, service_retention), NULL},
 	{"span-retention", 0, OPT_TEXT, "TIME", "delete spans of traces older than TIME (3d)",
 	 AT(struct server_cli_options, span_retention), NULL},
+	{"max-age", 0, OPT_TEXT, "TIME",
+	 "refuse profiles that began longer ago (30d, or the longest retention)",
+	 AT(struct server_cli_options, max_age), NULL},
 	{"max-size", 0, OPT_SIZE, "SIZE", "delete the oldest data above SIZE on disk",
 	 AT(struct server_cli_options, max_size), NULL},
 	{"max-body", 0, OPT_SIZE, "SIZE", "refuse uploads above SIZE (64MiB)",
@@ -160,6 +163,7 @@ static enum err take_options(struct server_settings *s, const struct server_cli_
 	s->self_profile |= o->self_profile;
 	s->tls.require_client |= o->require_client;
 	TRY(take_time(&s->retention_ns, o->retention, fault));
+	TRY(take_time(&s->max_age_ns, o->max_age, fault));
 	return take_time(&s->span_retention_ns, o->span_retention, fault);
 }
 

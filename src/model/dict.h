@@ -167,6 +167,15 @@ struct dict_sizes {
 /* Makes room for it where the dictionary has less. */
 enum err dict_expect(struct dict *d, const struct dict_sizes *coming) MUST_CHECK;
 
+/* Whether nothing was interned since dict_init(). */
+bool dict_is_empty(const struct dict *d);
+/*
+ * All strings, functions, mappings, frames and stacks of a dictionary with the same seed into an
+ * empty one, under the same ids; labels and links stay behind. After an error the target is only
+ * good to release.
+ */
+enum err dict_copy_code(struct dict *dst, const struct dict *src) MUST_CHECK;
+
 /* Shorthands: text in, id out. */
 enum err dict_text(struct dict *d, const char *text, uint32_t *ret) MUST_CHECK;
 enum err dict_label_text(struct dict *d, struct str key, struct str value,

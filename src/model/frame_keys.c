@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "model/frame_order.h"
 #include "model/top.h"
+#include "model/values.h"
 
 static uint32_t name_id(const struct dict *d, uint32_t frame)
 {
@@ -97,13 +98,16 @@ static enum err key_by_name(struct frame_keys *k, uint32_t *by_name, uint32_t na
 	return ERR_OK;
 }
 
-static enum err assign_keys(const struct dict *d, bool lines, struct frame_keys *k,
-			    uint32_t *by_name, struct map *seen)
+/* `used` is a byte per frame, or NULL: all. */
+static enum err assign_keys(const struct dict *d, bool lines, const uint8_t *used,
+			    struct frame_keys *k, uint32_t *by_name, struct map *seen)
 {
 	for (uint32_t frame = 0; frame < d->frames.n; frame++) {
 		uint32_t name = name_id(d, frame);
 
-		if (name && !lines)
+		if (used && !used[frame])
+			k->keys[frame] = UINT32_MAX;
+		else if (name && !lines)
 			TRY(key_by_name(k, by_name, name, frame));
 		else
 			TRY(key_by_content(d, k, seen, frame));
@@ -111,7 +115,7 @@ static enum err assign_keys(const struct dict *d, bool lines, struct frame_keys 
 	return ERR_OK;
 }
 
-enum err frame_keys_build(const struct dict *d, bool lines, struct frame_keys *ret)
+static enum err build(const struct dict *d, bool lines, const uint8_t *used, struct frame_keys *ret)
 {
 	CLEANUP(mem_free_ptr) uint32_t *by_name = mem_zalloc(d->strings.n, sizeof(*by_name));
 	CLEANUP(map_release) struct map seen = {0};
@@ -119,13 +123,35 @@ enum err frame_keys_build(const struct dict *d, bool lines, struct frame_keys *r
 	enum err e = ERR_NO_MEMORY;
 
 	if (by_name && k.keys)
-		e = assign_keys(d, lines, &k, by_name, &seen);
+		e = assign_keys(d, lines, used, &k, by_name, &seen);
 	if (e) {
 		frame_keys_release(&k);
 		return e;
 	}
 	*ret = k;
 	return ERR_OK;
+}
+
+enum err frame_keys_build(const struct dict *d, bool lines, struct frame_keys *ret)
+{
+	return build(d, lines, NULL, ret);
+}
+
+enum err frame_keys_of_sums(const struct stack_sums *sums, bool lines, struct frame_keys *ret)
+{
+	const struct dict *d = sums->dict;
+	CLEANUP(mem_free_ptr) uint8_t *used = mem_zalloc(d->frames.n, 1);
+
+	if (!used)
+		return ERR_NO_MEMORY;
+	for (uint32_t s = 0; s < sums->stacks; s++) {
+		uint32_t n = 0;
+		const uint32_t *frames = stack_sums_any(sums, s) ? stack_frames(d, s, &n) : NULL;
+
+		for (uint32_t i = 0; i < n; i++)
+			used[frames[i]] = 1;
+	}
+	return build(d, lines, used, ret);
 }
 
 void frame_keys_release(struct frame_keys *k)

@@ -95,10 +95,8 @@ static bool same_content(const struct mapping *a, const struct mapping *b)
 	       mapping_identity(a) == mapping_identity(b);
 }
 
-static uint64_t content_hash(const struct remap *r, const struct mapping *m)
+static uint64_t content_hash(uint64_t seed, const struct mapping *m)
 {
-	uint64_t seed = r->dst->seed;
-
 	return hash_mix(hash_mix(mapping_pages(m) ^ seed, m->offset ^ seed), mapping_identity(m));
 }
 
@@ -107,7 +105,7 @@ static uint32_t find_mapping(const struct remap *r, const struct mapping *m)
 {
 	uint32_t first = MAP_NONE;
 
-	MAP_PROBE(&r->mapping_index, content_hash(r, m), id)
+	MAP_PROBE(&r->mapping_index, content_hash(r->dst->seed, m), id)
 	{
 		if (id < first && same_content(&r->dst->mappings.v[id], m))
 			first = id;
@@ -125,7 +123,8 @@ static enum err index_mappings(struct remap *r)
 		if (find_mapping(r, m) != MAP_NONE)
 			r->moves = true;
 		else
-			TRY(map_put(&r->mapping_index, content_hash(r, m), r->mappings_indexed));
+			TRY(map_put(&r->mapping_index, content_hash(r->dst->seed, m),
+				    r->mappings_indexed));
 	}
 	return ERR_OK;
 }
@@ -136,6 +135,24 @@ enum err remap_begin(struct remap *r, const struct dict *src, struct dict *dst)
 	r->dst = dst;
 	r->epoch++;
 	return r->editor || r->exact ? ERR_OK : index_mappings(r);
+}
+
+enum err remap_joins_mappings(const struct dict *d, bool *ret)
+{
+	CLEANUP(map_release) struct map seen = {0};
+
+	*ret = false;
+	for (uint32_t i = 1; !*ret && i < d->mappings.n; i++) {
+		const struct mapping *m = &d->mappings.v[i];
+		uint64_t hash = content_hash(d->seed, m);
+
+		MAP_PROBE(&seen, hash, id)
+		{
+			*ret |= same_content(&d->mappings.v[id], m);
+		}
+		TRY(map_put(&seen, hash, i));
+	}
+	return ERR_OK;
 }
 
 static enum err find_or_add_mapping(struct remap *r, const struct mapping *m, uint32_t *ret)

@@ -56,6 +56,8 @@ struct remap {
  */
 enum err remap_begin(struct remap *r, const struct dict *src, struct dict *dst) MUST_CHECK;
 void remap_release(struct remap *r);
+/* Whether a dictionary has one mapping at two addresses: frames of both become the same. */
+enum err remap_joins_mappings(const struct dict *d, bool *ret) MUST_CHECK;
 
 enum err remap_text(struct remap *r, enum text_role role, uint32_t id, uint32_t *ret) MUST_CHECK;
 static inline enum err remap_string(struct remap *r, uint32_t id, uint32_t *ret)

@@ -141,7 +141,7 @@ enum err top_build(const struct tree_column *columns, uint32_t count, unsigned f
 	enum err e;
 
 	TRY(stack_sums_build(columns, count, &sums));
-	TRY(frame_keys_build(sums.dict, flags & TOP_LINES, &keys));
+	TRY(frame_keys_of_sums(&sums, flags & TOP_LINES, &keys));
 	e = tally_rows(&sums, &keys, &top);
 	if (e) {
 		top_release(&top);

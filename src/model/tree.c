@@ -235,7 +235,7 @@ enum err tree_build(const struct tree_column *columns, uint32_t count,
 	b.lines = options->flags & TREE_LINES;
 	b.inverted = options->flags & TREE_INVERTED;
 	b.max_nodes = options->max_nodes;
-	TRY(frame_keys_build(sums.dict, b.lines, &keys));
+	TRY(frame_keys_of_sums(&sums, b.lines, &keys));
 	TRY(allocate(&b));
 	TRY(builder_find_branches(&b));
 	TRY(write_tree(&b));

@@ -43,6 +43,12 @@ enum err stack_sums_build(const struct tree_column *columns, uint32_t count,
 			  struct stack_sums *ret) MUST_CHECK;
 void stack_sums_release(struct stack_sums *s);
 
+struct frame_keys;
+/* The keys of frames that stand in a stack with a value; others have none, and represent nothing.
+ */
+enum err frame_keys_of_sums(const struct stack_sums *sums, bool lines,
+			    struct frame_keys *ret) MUST_CHECK;
+
 static inline bool stack_sums_any(const struct stack_sums *s, size_t stack)
 {
 	int64_t any = 0;

@@ -1,7 +1,9 @@
 /*
  * "The last hour in which there is data": where the newest profile of a selection lies is found by
  * looking back from the newest of all in windows that grow, and then closer at the last bucket that
- * holds something. Windows near the end are small, so that a service that still runs costs little.
+ * holds something. Windows near the end are small, so that a service that still runs costs little;
+ * none is longer than a day, so that one that ended long ago costs a look at each day since, where
+ * it is not, and at the profiles of its last day.
  */
 #include <math.h>
 
@@ -11,6 +13,7 @@
 
 #define FIRST_WINDOW_NS (3600 * NS_PER_S)
 #define GROWTH		8
+#define LAST_WINDOW_NS	(86400 * NS_PER_S)
 #define BUCKETS		500
 #define FINEST_NS	NS_PER_S
 
@@ -75,7 +78,7 @@ enum err inquiry_last(struct inquiry *q, int64_t length_ns)
 
 		TRY(find_last(q, begin, end, &found, &bucket, &step));
 		end = begin;
-		window = window > INT64_MAX / GROWTH ? INT64_MAX : window * GROWTH;
+		window = window < LAST_WINDOW_NS / GROWTH ? window * GROWTH : LAST_WINDOW_NS;
 	}
 	if (!found)
 		return inquiry_nothing(q);

@@ -12,6 +12,7 @@
 #include "server/self_profile.h"
 
 #define STOP_PATIENCE_NS (10 * NS_PER_S)
+#define KEPT_MEMORY	 ((size_t)8 << 20) /* about what a question takes */
 #define QUESTION_QUEUE	 64
 
 const struct server_options server_options_default = {
@@ -150,6 +151,7 @@ static enum err start(struct server *s, struct fault *fault)
 	struct http_handlers handlers = {s, request_admit, request_handle, request_finished};
 	unsigned cpus = thread_cpus();
 
+	mem_keep(KEPT_MEMORY);
 	TRY(open_tokens(s, fault));
 	TRY(check_exposure(s, fault));
 	TRY(store_open(&s->options.store, &s->store, fault));

@@ -16,6 +16,7 @@ static const struct config_option rows[] = {
 	SET("retention", DURATION, retention_ns),
 	SET("span_retention", DURATION, span_retention_ns),
 	SET("service_retention", MAP, service_retention),
+	SET("max_age", DURATION, max_age_ns),
 	SET("max_size", SIZE, max_size),
 	SET("tokens", TEXT, tokens),
 	SET("insecure", BOOL, insecure),
@@ -105,6 +106,19 @@ void settings_release(struct server_settings *s)
 	s->config = NULL;
 }
 
+/* What would be kept is taken. */
+static int64_t usual_max_age(const struct server_settings *s)
+{
+	int64_t age = store_options_default.limits.max_age_ns;
+
+	if (s->retention_ns > age)
+		age = s->retention_ns;
+	for (size_t i = 0; i < s->override_count; i++)
+		if (s->overrides[i].retention_ns > age)
+			age = s->overrides[i].retention_ns;
+	return age;
+}
+
 void settings_apply(const struct server_settings *s, struct server_options *o)
 {
 	struct store_limits *l = &o->store.limits;
@@ -131,4 +145,5 @@ void settings_apply(const struct server_settings *s, struct server_options *o)
 	l->max_label_name = (uint32_t)s->limits.max_label_name;
 	l->max_label_value = (uint32_t)s->limits.max_label_value;
 	l->max_depth = (uint32_t)s->limits.max_depth;
+	l->max_age_ns = s->max_age_ns ? s->max_age_ns : usual_max_age(s);
 }

@@ -14,6 +14,7 @@ struct server_settings {
 	struct config *config; /* holds all texts; NULL = there is no file */
 	const char *data, *listen, *otlp_grpc, *otlp_http;
 	int64_t retention_ns, span_retention_ns;
+	int64_t max_age_ns; /* 0 = not said */
 	size_t max_size;
 	struct config_map service_retention;
 	struct service_retention overrides[SETTINGS_MAX_OVERRIDES];

@@ -1,7 +1,10 @@
 #include "server/workers.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/thread.h"
+
+#define QUIET_NS (5 * NS_PER_S)
 
 struct job {
 	void (*run)(void *);
@@ -14,22 +17,42 @@ struct workers {
 	struct job *ring;
 	size_t size, first, n;
 	bool stopping;
+	bool untidy;	 /* a job ran since memory was given back */
+	int64_t last_ns; /* when a job was last taken, monotonic */
 	struct thread *threads;
 	unsigned thread_count;
 };
+
+/* Waits for a job, or for the moment when it is quiet enough to give back what the last ones took.
+ */
+static void wait_for_job(struct workers *w)
+{
+	if (!w->untidy) {
+		cond_wait(&w->wake, &w->lock);
+	} else if (clock_monotonic_ns() < w->last_ns + QUIET_NS) {
+		(void)cond_wait_until(&w->wake, &w->lock, w->last_ns + QUIET_NS);
+	} else {
+		w->untidy = false;
+		mutex_unlock(&w->lock);
+		mem_trim();
+		mutex_lock(&w->lock);
+	}
+}
 
 /* The next job; false when there is none left and none will come. */
 static bool take(struct workers *w, struct job *ret)
 {
 	mutex_lock(&w->lock);
 	while (!w->n && !w->stopping)
-		cond_wait(&w->wake, &w->lock);
+		wait_for_job(w);
 	bool found = w->n > 0;
 
 	if (found) {
 		*ret = w->ring[w->first];
 		w->first = (w->first + 1) % w->size;
 		w->n--;
+		w->untidy = true;
+		w->last_ns = clock_monotonic_ns();
 	}
 	mutex_unlock(&w->lock);
 	return found;

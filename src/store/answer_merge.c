@@ -206,15 +206,39 @@ static enum err add_to_total(struct question *q, struct bucket *b, uint32_t stac
 	return ERR_OK;
 }
 
+/*
+ * The first partition of an answer that takes most of its stacks comes over as it is, and its ids
+ * stay. Not when it has a mapping at two addresses: those are one in an answer.
+ */
+static enum err copy_whole(struct merging *m, struct dict *dst, const struct dict *src, bool *ret)
+{
+	size_t taken = 0;
+	bool joins = true;
+
+	*ret = false;
+	for (size_t b = 0; b < m->buckets.n; b++)
+		for (uint32_t i = 0; i < m->buckets.v[b].local.n; i++)
+			taken += m->buckets.v[b].local.v[i] != 0;
+	if (taken < src->stacks.entries.n / 2 || !dict_is_empty(dst))
+		return ERR_OK;
+	TRY(remap_joins_mappings(src, &joins));
+	if (joins)
+		return ERR_OK;
+	*ret = true;
+	return dict_copy_code(dst, src);
+}
+
 /* The partition's sums into those of the answer; its dictionary is locked. */
 static enum err carry_over(struct merging *m)
 {
 	struct dict *dst = m->dst->dict;
 	const struct dict *src = &m->q.partition->dict;
+	bool copied;
 
+	TRY(copy_whole(m, dst, src, &copied));
 	TRY(remap_begin(&m->remap, src, dst));
 	/* Most of what the first partition has comes over: room for it at once. */
-	if (dst->stacks.entries.n < src->stacks.entries.n && m->buckets.n) {
+	if (!copied && dst->stacks.entries.n < src->stacks.entries.n && m->buckets.n) {
 		TRY(map_reserve(&dst->stacks.index, (uint32_t)src->stacks.entries.n));
 		TRY(map_reserve(&dst->frames.index, (uint32_t)src->frames.n));
 		TRY(map_reserve(&dst->functions.index, (uint32_t)src->functions.n));
@@ -224,11 +248,12 @@ static enum err carry_over(struct merging *m)
 		struct bucket *bucket = &m->buckets.v[b];
 
 		for (uint32_t i = 0; i < bucket->local.n; i++) {
-			uint32_t stack;
+			uint32_t stack = i;
 
 			if (!bucket->local.v[i])
 				continue;
-			TRY(remap_stack(&m->remap, i, &stack));
+			if (!copied)
+				TRY(remap_stack(&m->remap, i, &stack));
 			TRY(add_to_total(&m->q, bucket, stack, bucket->local.v[i]));
 			bucket->local.v[i] = 0;
 		}

@@ -3,8 +3,7 @@
 
 #include "store/embedded.h"
 
-#define MEMORY_CEILING (64u << 20)
-#define SETTING_MAX    (1u << 20)
+#define SETTING_MAX (1u << 20)
 
 /* ------------------------------------------------------------------ partitions for writers */
 
@@ -264,7 +263,7 @@ enum err store_embedded_open(const struct store_options *options, struct store *
 	mutex_init(&e->keeper_lock);
 	cond_init(&e->keeper_wake);
 	mutex_init(&e->round_lock);
-	e->memory_ceiling = MEMORY_CEILING;
+	e->memory_ceiling = options->dictionary_memory;
 	e->dir.lock_fd = -1;
 	error = start(e, options, fault);
 	if (error != ERR_OK) {

@@ -41,6 +41,8 @@ struct store_options {
 	int64_t retention_ns;	   /* 0 = for ever */
 	int64_t span_retention_ns; /* of traces */
 	uint64_t max_size;	   /* bytes on disk, 0 = no limit: oldest data goes first */
+	/* Dictionaries that nobody uses at the moment stay in memory up to so many bytes. */
+	size_t dictionary_memory;
 	/* Per service: (service, retention_ns). */
 	const struct service_retention {
 		struct str service;

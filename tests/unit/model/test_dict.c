@@ -343,6 +343,63 @@ TEST(a_dictionary_that_expects_entries_numbers_them_as_any_other)
 	ALLOC_SWEEP(expect_and_forget());
 }
 
+static enum err fill_code(struct dict *d)
+{
+	uint32_t frames[3], id;
+
+	TRY(dict_init(d, 7));
+	for (uint32_t i = 0; i < 40; i++) {
+		char name[24];
+
+		snprintf(name, sizeof(name), "function_%u", i);
+		TRY(dict_named_frame(d, str_of(name), &frames[i % 3]));
+		if (i > 2)
+			TRY(dict_stack(d, frames, 3, &id));
+	}
+	TRY(dict_label_text(d, STR("secret"), STR("value"), &id));
+	return dict_label_set(d, &id, 1, &id);
+}
+
+static enum err copy_and_forget(const struct dict *from)
+{
+	CLEANUP(dict_release) struct dict d;
+
+	TRY(dict_init(&d, from->seed));
+	return dict_copy_code(&d, from);
+}
+
+TEST(a_copy_has_the_code_under_the_same_ids_and_no_labels)
+{
+	CLEANUP(dict_release) struct dict from = {0};
+	CLEANUP(dict_release) struct dict to = {0};
+	CLEANUP(dict_release) struct dict other = {0};
+	uint32_t id, n;
+
+	CHECK_OK(fill_code(&from));
+	CHECK_OK(dict_init(&to, 7));
+	CHECK(dict_is_empty(&to) && !dict_is_empty(&from));
+	CHECK_OK(dict_copy_code(&to, &from));
+	CHECK_INT(to.stacks.entries.n, from.stacks.entries.n);
+	for (uint32_t s = 0; s < from.stacks.entries.n; s++) {
+		CHECK(stack_hash(&to, s) == stack_hash(&from, s));
+		CHECK_INT(dict_find_stack(&to, stack_hash(&from, s)), s);
+		CHECK(memcmp(stack_frames(&to, s, &n), stack_frames(&from, s, &n), n * 4) == 0);
+	}
+	CHECK_INT(to.labels.n, 1);
+	CHECK_INT(to.label_sets.entries.n, 1);
+	/* Both go on as they were. */
+	CHECK_OK(dict_named_frame(&to, STR("function_5"), &id));
+	CHECK_INT(id, 6);
+	CHECK_OK(dict_named_frame(&to, STR("new"), &id));
+	CHECK_INT(id, from.frames.n);
+	CHECK_STR(frame_name(&to, id), "new");
+	CHECK_INT(dict_find_string(&from, STR("new")), MAP_NONE);
+	CHECK_ERR(dict_copy_code(&to, &from), ERR_BAD_ARGUMENT);
+	CHECK_OK(dict_init(&other, 8));
+	CHECK_ERR(dict_copy_code(&other, &from), ERR_BAD_ARGUMENT);
+	ALLOC_SWEEP(copy_and_forget(&from));
+}
+
 TEST(expecting_what_may_be_there_already_changes_nothing)
 {
 	CLEANUP(dict_release) struct dict d;

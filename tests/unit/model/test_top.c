@@ -58,6 +58,18 @@ TEST(functions_of_one_name_are_one_row_and_lines_are_told_apart)
 	CHECK_INT(lines.rows[2].cum[0], 10);
 }
 
+TEST(a_row_stands_for_a_frame_that_has_a_value)
+{
+	MADE(m);
+	CLEANUP(top_release) struct top t = {0};
+
+	CHECK_OK(made_init(&m, 1));
+	CHECK_OK(maker_row(&m.p, "main;f@unused.c:1", 0));
+	CHECK_OK(maker_row(&m.p, "main;f@used.c:2", 4));
+	CHECK_OK(build(&m.p, 0, &t));
+	CHECK_STR(frame_file(&m.dict, find(&t, &m.dict, "f")->frame), "used.c");
+}
+
 TEST(unsymbolised_frames_are_rows_of_module_and_offset)
 {
 	MADE(m);

@@ -120,6 +120,29 @@ TEST(the_file_says_what_the_server_does)
 	CHECK_INT(o.store.limits.max_depth, 100);
 }
 
+/* The age that is refused, with a retention and perhaps a word of its own. */
+static int64_t max_age_with(const char *text)
+{
+	CLEANUP(scratch_remove) struct scratch_file file = {""};
+	CLEANUP(settings_release) struct server_settings s;
+	struct server_options o = server_options_default;
+
+	settings_init(&s);
+	if (scratch_write(&file, str_of(text)) || settings_load(&s, file.path, NULL))
+		return -1;
+	settings_apply(&s, &o);
+	return o.store.limits.max_age_ns;
+}
+
+TEST(what_would_be_kept_is_taken_unless_somebody_says_otherwise)
+{
+	CHECK_INT(max_age_with("retention: 7d\n"), 30 * DAY_NS);
+	CHECK_INT(max_age_with("retention: 90d\n"), 90 * DAY_NS);
+	CHECK_INT(max_age_with("service_retention: {a: 60d}\n"), 60 * DAY_NS);
+	CHECK_INT(max_age_with("retention: 0\nmax_age: 365d\n"), 365 * DAY_NS);
+	CHECK_INT(max_age_with("retention: 90d\nmax_age: 1d\n"), DAY_NS);
+}
+
 static bool refused(const char *text, const char *part)
 {
 	CLEANUP(scratch_remove) struct scratch_file file = {""};

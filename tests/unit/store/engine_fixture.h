@@ -1,7 +1,8 @@
 /*
  * A store of any engine for a test, and a model beside it that says what its answers must be. A
- * test written with ENGINE_TEST runs for the engine in memory, for the one in files, and for that
- * one after its compaction; it is told against store.h alone.
+ * test written with ENGINE_TEST runs for the engine in memory, for the one in files, for that one
+ * after its compaction, and for one that has no memory to keep dictionaries between questions; it
+ * is told against store.h alone.
  */
 #pragma once
 
@@ -18,7 +19,7 @@ static inline int64_t model_now(void)
 	return MODEL_NOW;
 }
 
-enum engine_kind { IN_MEMORY, IN_FILES, IN_FILES_SETTLED };
+enum engine_kind { IN_MEMORY, IN_FILES, IN_FILES_SETTLED, IN_FILES_CRAMPED };
 
 struct fixture {
 	enum engine_kind kind;
@@ -72,6 +73,8 @@ static inline enum err fixture_open(struct fixture *f, struct store_options *o)
 				return ERR_IO;
 		}
 		o->directory = f->directory;
+		if (f->kind == IN_FILES_CRAMPED)
+			o->dictionary_memory = 0;
 	}
 	e = store_open(o, &f->store, &fault);
 	if (e && e != ERR_UNSUPPORTED)
@@ -110,6 +113,11 @@ static inline enum err fixture_open(struct fixture *f, struct store_options *o)
 	TEST(settled_files_##name_)                                                     \
 	{                                                                               \
 		CLEANUP(fixture_release) struct fixture f = {.kind = IN_FILES_SETTLED}; \
+		run_##name_(&f);                                                        \
+	}                                                                               \
+	TEST(cramped_files_##name_)                                                     \
+	{                                                                               \
+		CLEANUP(fixture_release) struct fixture f = {.kind = IN_FILES_CRAMPED}; \
 		run_##name_(&f);                                                        \
 	}                                                                               \
 	static void run_##name_(struct fixture *f)

@@ -99,6 +99,108 @@ TEST(blocks_and_rollups_answer_as_chunks_did)
 	CHECK_INT(fixture_total(s, &hour), in_hour);
 }
 
+TEST(dictionaries_beyond_their_memory_are_let_go_and_read_again)
+{
+	CLEANUP(scratch_remove) struct scratch dir;
+	CLEANUP(close_store) struct store *s = NULL;
+	struct store_options o = store_options_default;
+	struct selection all = fixture_all();
+	struct store_stats stats;
+	int64_t total = 0;
+
+	now = TEST_TIME;
+	scratch_make(&dir);
+	o.directory = dir.path;
+	o.now_ns = test_now;
+	o.dictionary_memory = 0;
+	CHECK_OK(store_open(&o, &s, NULL));
+	for (int i = 0; i < 60; i++) {
+		char service[16], function[16];
+		struct test_profile t = {.service = service, .n = i % 3, .value = i + 1};
+
+		snprintf(service, sizeof(service), "service-%d", i % 5);
+		snprintf(function, sizeof(function), "f%d", i);
+		t.function = function;
+		t.time_ns = TEST_TIME - i * 60 * MINUTE;
+		CHECK_OK(fixture_write(s, &t, 1, NULL));
+		total += i + 1;
+		CHECK_INT(fixture_total(s, &all), total);
+		CHECK_OK(store_stats(s, TEST_TENANT, &stats));
+		CHECK_INT(stats.dictionary_bytes, 0);
+		if (i % 20 == 19)
+			CHECK_OK(store_settle(s, i > 30, NULL));
+	}
+	CHECK_INT(fixture_total(s, &all), total);
+}
+
+struct placed {
+	int64_t time_ns;
+	uint64_t start;
+};
+
+/* A frame known by its address alone, in a file that is mapped somewhere. */
+static enum err write_placed(struct store *s, const struct placed *at, size_t n)
+{
+	static const struct str types[] = {STR(TEST_TYPE)};
+	struct label_pair label = {STR("service_name"), STR("shop")};
+	struct store_batch *b;
+
+	TRY(store_batch_new(s, TEST_TENANT, &b, NULL));
+	for (size_t i = 0; i < n; i++) {
+		struct mapping m = {.start = at[i].start, .limit = at[i].start + 0x4000};
+		struct frame f = {.address = at[i].start + 0x123};
+		CLEANUP(dict_release) struct dict d = {0};
+		CLEANUP(profile_release) struct profile p;
+		struct series_profile sp = {.labels = &label,
+					    .label_count = 1,
+					    .types = types,
+					    .time_ns = at[i].time_ns,
+					    .duration_ns = NS_PER_S,
+					    .profile = &p};
+		struct row row = {0};
+		int64_t one = 1;
+
+		TRY(dict_init(&d, store_seed(s)));
+		profile_init(&p, &d);
+		TRY(profile_add_type(&p, STR("cpu"), STR("nanoseconds")));
+		TRY(dict_text(&d, "/bin/shop", &m.file));
+		TRY(dict_mapping(&d, &m, &f.mapping));
+		TRY(dict_frame(&d, &f, &row.stack));
+		TRY(dict_stack(&d, &row.stack, 1, &row.stack));
+		TRY(profile_add(&p, &row, &one));
+		TRY(store_batch_add(b, &sp, NULL));
+	}
+	return commit_and_wait(b, NULL);
+}
+
+/* One address of one file is one row, wherever that file was mapped. */
+TEST(a_mapping_at_two_addresses_is_one_in_answers)
+{
+	static const struct placed cases[3][2] = {
+		{{TEST_TIME - MINUTE, 0x10000}, {TEST_TIME, 0x20000}},
+		{{TEST_TIME - 48 * 60 * MINUTE, 0x10000}, {TEST_TIME, 0x20000}},
+		{{TEST_TIME - MINUTE, 0x10000}, {TEST_TIME, 0x10000}},
+	};
+
+	for (size_t i = 0; i < 3; i++) {
+		CLEANUP(scratch_remove) struct scratch dir;
+		CLEANUP(close_store) struct store *s = NULL;
+		CLEANUP(dict_release) struct dict d = {0};
+		CLEANUP(profile_release) struct profile p;
+		struct selection all = fixture_all();
+
+		now = TEST_TIME;
+		scratch_make(&dir);
+		CHECK_OK(open_at(dir.path, &s));
+		CHECK_OK(write_placed(s, cases[i], 2));
+		CHECK_OK(dict_init(&d, store_seed(s)));
+		profile_init(&p, &d);
+		CHECK_OK(store_merge(s, TEST_TENANT, &all, NULL, 0, NULL, &p));
+		CHECK_INT(p.row_count, 1);
+		CHECK_INT(p.values[0], 2);
+	}
+}
+
 TEST(rollups_are_read_for_whole_hours)
 {
 	CLEANUP(scratch_remove) struct scratch dir;
