@@ -218,6 +218,11 @@ void jsonout_double(struct jsonout *o, double value)
 		jsonout_null(o);
 		return;
 	}
+	/* Whole numbers of up to 15 digits read the same either way. */
+	if (fabs(value) < 1e15 && value == trunc(value) && !(value == 0 && signbit(value))) {
+		jsonout_i64(o, (int64_t)value);
+		return;
+	}
 	/* 17 digits always read back to the same double; mostly fewer do, and look better. */
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);

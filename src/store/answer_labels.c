@@ -109,17 +109,64 @@ static enum err run(struct listing *l, struct str tenant)
 				     each_partition, l);
 }
 
-static int compare_texts(const void *a, const void *b)
+/* A text with the first bytes by which it differs from others, as a number that compares alike. */
+struct keyed_text {
+	uint64_t key;
+	struct str text;
+};
+
+static int compare_texts(const void *left, const void *right)
 {
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+	const struct keyed_text *a = left, *b = right;
+
+	return a->key != b->key ? (a->key > b->key) - (a->key < b->key) : str_cmp(a->text, b->text);
+}
+
+/* How many bytes all have in common: names of pods and hosts begin alike. */
+static size_t common_prefix(const struct str *texts, size_t n)
+{
+	size_t common = texts[0].n;
+
+	for (size_t i = 1; i < n; i++) {
+		size_t at = 0;
+
+		while (at < common && at < texts[i].n && texts[i].p[at] == texts[0].p[at])
+			at++;
+		common = at;
+	}
+	return common;
+}
+
+static uint64_t text_key(struct str text)
+{
+	uint64_t key = 0;
+
+	for (size_t i = 0; i < sizeof(key); i++)
+		key = key << 8 | (i < text.n ? (uint8_t)text.p[i] : 0);
+	return key;
+}
+
+static enum err sort_texts(struct str *texts, size_t n)
+{
+	size_t common = n ? common_prefix(texts, n) : 0;
+	CLEANUP(mem_free_ptr)
+	struct keyed_text *keyed = mem_zalloc(n, sizeof(*keyed));
+
+	if (!keyed)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < n; i++)
+		keyed[i] = (struct keyed_text){text_key(str_skip(texts[i], common)), texts[i]};
+	qsort(keyed, n, sizeof(*keyed), compare_texts);
+	for (size_t i = 0; i < n; i++)
+		texts[i] = keyed[i].text;
+	return ERR_OK;
 }
 
 static enum err finish_texts(struct listing *l, size_t limit, struct text_answer *ret)
 {
 	struct text_answer answer = {.n = l->texts.n};
 
-	if (answer.n)
-		qsort(l->texts.v, l->texts.n, sizeof(*l->texts.v), compare_texts);
+	TRY(sort_texts(l->texts.v, l->texts.n));
 	if (limit && answer.n > limit) {
 		answer.n = limit;
 		answer.more = true;

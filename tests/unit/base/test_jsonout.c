@@ -81,6 +81,21 @@ TEST(many_numbers_read_as_one_by_one)
 		}
 }
 
+TEST(whole_doubles_read_as_printf_would_write_them)
+{
+	static const double values[] = {0,    -0.0,  1,	   -7,	1e14,	  999999999999999,
+					1e15, -1e15, 1e22, 0.5, 123456.75};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		OUTPUT(b, o, false);
+		char want[40];
+
+		jsonout_double(&o, values[i]);
+		snprintf(want, sizeof(want), "%.15g", values[i]);
+		CHECK_STR(buf_view(&b), want);
+	}
+}
+
 TEST(control_characters_quotes_and_backslashes_are_escaped)
 {
 	OUTPUT(b, o, false);

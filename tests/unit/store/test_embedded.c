@@ -125,8 +125,10 @@ TEST(dictionaries_beyond_their_memory_are_let_go_and_read_again)
 		CHECK_OK(fixture_write(s, &t, 1, NULL));
 		total += i + 1;
 		CHECK_INT(fixture_total(s, &all), total);
+		/* At most what the last question and the writing thread have just let go of: one
+		 * dictionary takes about 40 kB, and in the end there are fifteen. */
 		CHECK_OK(store_stats(s, TEST_TENANT, &stats));
-		CHECK_INT(stats.dictionary_bytes, 0);
+		CHECK(stats.dictionary_bytes < 200000);
 		if (i % 20 == 19)
 			CHECK_OK(store_settle(s, i > 30, NULL));
 	}
