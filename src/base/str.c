@@ -192,24 +192,38 @@ size_t utf8_length(struct str s)
 	return need;
 }
 
+/* Nearly all names are ASCII: eight bytes at a time, the last eight perhaps twice. */
+static bool is_ascii(struct str s)
+{
+	uint64_t bits = 0, word = 0;
+	size_t i = 0;
+
+	for (; i + 8 <= s.n; i += 8) {
+		memcpy(&word, s.p + i, 8);
+		bits |= word;
+	}
+	if (s.n >= 8) {
+		memcpy(&word, s.p + s.n - 8, 8);
+		bits |= word;
+		i = s.n;
+	}
+	for (; i < s.n; i++)
+		bits |= (unsigned char)s.p[i];
+	return !(bits & 0x8080808080808080u);
+}
+
 bool utf8_valid(struct str s)
 {
+	if (is_ascii(s))
+		return true;
 	while (s.n) {
-		size_t n;
+		size_t n = utf8_length(s);
 
-		/* Eight ASCII bytes at a time: nearly all names are. */
-		while (s.n >= 8) {
-			uint64_t word;
-
-			memcpy(&word, s.p, 8);
-			if (word & 0x8080808080808080u)
-				break;
-			s = str_skip(s, 8);
-		}
-		n = utf8_length(s);
 		if (!n)
-			return s.n == 0;
+			return false;
 		s = str_skip(s, n);
+		while (s.n >= 8 && is_ascii((struct str){s.p, 8}))
+			s = str_skip(s, 8);
 	}
 	return true;
 }

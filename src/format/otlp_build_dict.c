@@ -70,6 +70,17 @@ enum err otlp_text(struct otlp_builder *b, struct str text, uint32_t *ret)
 	return dict_string(b->d, text, ret);
 }
 
+static enum err new_string(struct otlp_builder *b, size_t index, uint32_t *ret)
+{
+	struct str text = b->t->strings.v[index];
+
+	/* What has a hash was looked at before. */
+	if (!b->string_hashes[index])
+		return otlp_text(b, text, ret);
+	TRY(otlp_spend_text(b, text.n));
+	return dict_hashed_string(b->d, text, b->string_hashes[index], ret);
+}
+
 enum err otlp_string(struct otlp_builder *b, int32_t index, const char *field, enum otlp_kind kind,
 		     size_t at, uint32_t *ret)
 {
@@ -80,7 +91,7 @@ enum err otlp_string(struct otlp_builder *b, int32_t index, const char *field, e
 	if (index < 0 || (size_t)index >= b->t->strings.n)
 		return otlp_bad_index(b, field, index, "string_table", b->t->strings.n, kind, at);
 	if (b->strings[index] == NOT_YET)
-		TRY(otlp_text(b, b->t->strings.v[index], &b->strings[index]));
+		TRY(new_string(b, (size_t)index, &b->strings[index]));
 	*ret = b->strings[index];
 	return ERR_OK;
 }

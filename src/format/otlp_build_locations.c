@@ -70,6 +70,7 @@ static enum err string_content(struct otlp_builder *b, int32_t index, const char
 		text = b->t->strings.v[index];
 		if (text.n <= b->out->limits.max_string && utf8_valid(text)) {
 			*ret = b->string_hashes[index] = content_string(b->d, text);
+			map_prefetch(&b->d->strings.index, *ret);
 			return ERR_OK;
 		}
 	}
@@ -99,6 +100,7 @@ static enum err function_content(struct otlp_builder *b, int32_t index, size_t l
 		TRY(string_content(b, f->file, "Function.filename_strindex", at, &file));
 		b->function_hashes[index] =
 			content_function(name, system_name, file, f->start_line);
+		map_prefetch(&b->d->functions.index, b->function_hashes[index]);
 	}
 	*ret = b->function_hashes[index];
 	return ERR_OK;
@@ -131,18 +133,18 @@ enum err otlp_location(struct otlp_builder *b, size_t index)
 	const struct otlp_location *src = &b->t->locations.v[index];
 	const struct otlp_line *lines = src->lines.n ? b->t->lines.v + src->lines.at : NULL;
 	struct otlp_place place = {.at = NOT_YET, .n = src->lines.n ? src->lines.n : 1};
+	uint64_t hash = 0;
 	struct frame shared;
-	uint64_t hash;
 
 	if (src->lines.n > b->out->limits.max_depth)
 		return too_many_lines(b, index, src->lines.n);
 	TRY(location_frame(b, index, &shared));
 	if (!src->lines.n) {
-		place.hash = content_frame(&shared, b->d->functions.hash.v[0],
-					   b->d->mappings.hash.v[shared.mapping],
-					   b->d->strings.hash.v[shared.kind]);
+		hash = content_frame(&shared, b->d->functions.hash.v[0],
+				     b->d->mappings.hash.v[shared.mapping],
+				     b->d->strings.hash.v[shared.kind]);
 	} else if (src->lines.n == 1) {
-		TRY(line_content(b, index, lines, &shared, false, &place.hash));
+		TRY(line_content(b, index, lines, &shared, false, &hash));
 	} else {
 		place.at = (uint32_t)b->frames.n;
 		for (uint32_t i = 0; i < src->lines.n; i++) {
@@ -153,7 +155,8 @@ enum err otlp_location(struct otlp_builder *b, size_t index)
 		}
 	}
 	/* Soon it may be stored. */
-	map_prefetch(&b->d->frames.index, place.hash);
+	map_prefetch(&b->d->frames.index, hash);
+	b->location_hashes[index] = place.n == 1 ? hash : 0;
 	b->locations[index] = place;
 	return ERR_OK;
 }

@@ -6,19 +6,17 @@
 #include "format/otlp_builder.h"
 #include "format/protobuf.h"
 
-#define BATCH 32
-#define CHUNK 256
+#define BATCH	    32
+/* Bytes of a packed list that is decoded at once: no more locations than there are multipliers. */
+#define QUICK_BYTES STACK_MULTIPLIERS
 
-/* A stack on its way: its locations in b->scratch, its frames in b->stack_scratch. */
+/* A stack on its way: its locations in b->scratch. */
 struct growing {
 	size_t index;
-	size_t location_base, frame_base;
-	uint32_t decoded; /* locations that are in b->scratch beforehand */
+	size_t base; /* where they begin */
 	uint32_t locations;
+	uint32_t depth; /* in frames */
 	uint64_t sum, hash;
-	uint32_t depth;
-	uint32_t quick; /* depth up to which there is room and budget for single frames */
-	bool missing;	/* a frame is not in the dictionary yet */
 };
 
 static enum err too_deep(struct otlp_builder *b, size_t stack, bool budget)
@@ -34,13 +32,10 @@ static enum err too_deep(struct otlp_builder *b, size_t stack, bool budget)
 			 b->out->limits.max_depth, place);
 }
 
-/* Room for so many more locations, one frame each. */
-static enum err reserve_scratch(struct otlp_builder *b, const struct growing *g, size_t n)
+static enum err reserve_locations(struct otlp_builder *b, const struct growing *g, size_t n)
 {
-	TRY(mem_grow(&b->scratch.v, &b->scratch.cap, g->location_base + g->locations + n,
-		     sizeof(*b->scratch.v), VEC_CEILING));
-	return mem_grow(&b->stack_scratch.v, &b->stack_scratch.cap, g->frame_base + g->depth + n,
-			sizeof(*b->stack_scratch.v), VEC_CEILING);
+	return mem_grow(&b->scratch.v, &b->scratch.cap, g->base + g->locations + n,
+			sizeof(*b->scratch.v), VEC_CEILING);
 }
 
 /* Any location: at its first use, with inlined frames, or not there at all. */
@@ -58,61 +53,13 @@ static enum err add_location(struct otlp_builder *b, struct growing *g, int64_t 
 		return too_deep(b, g->index, false);
 	if (g->depth + (uint64_t)place.n > b->frame_budget)
 		return too_deep(b, g->index, true);
-	TRY(reserve_scratch(b, g, (size_t)place.n + 1));
-	b->scratch.v[g->location_base + g->locations++] = (uint32_t)index;
+	TRY(reserve_locations(b, g, 1));
+	b->scratch.v[g->base + g->locations++] = (uint32_t)index;
 	for (uint32_t i = 0; i < place.n; i++) {
-		uint64_t hash = place.n == 1 ? place.hash : b->frame_hashes.v[place.at + i];
-		uint32_t frame = place.n == 1 ? place.at : b->frames.v[place.at + i];
+		uint64_t hash =
+			place.n == 1 ? b->location_hashes[index] : b->frame_hashes.v[place.at + i];
 
-		b->stack_scratch.v[g->frame_base + g->depth] = frame;
-		g->missing |= frame == NOT_YET;
 		g->sum += hash * content_multiplier(b->d, g->depth++);
-	}
-	return ERR_OK;
-}
-
-/*
- * Locations of one frame that are known already, as nearly all are: returns how many of them.
- * `indices` are in b->scratch, where they belong.
- */
-static uint32_t add_known(struct otlp_builder *b, struct growing *g, const uint32_t *indices,
-			  uint32_t n)
-{
-	const struct otlp_place *locations = b->locations;
-	const uint64_t *multipliers = b->d->multipliers + g->depth;
-	uint32_t *frames = b->stack_scratch.v + g->frame_base + g->depth;
-	size_t limit = b->t->locations.n;
-	uint64_t sum = 0;
-	uint32_t i, missing = 0;
-
-	if (g->depth + n > g->quick)
-		return 0;
-	for (i = 0; i < n && indices[i] < limit; i++) {
-		const struct otlp_place *place = &locations[indices[i]];
-
-		if (place->n != 1)
-			break;
-		frames[i] = place->at;
-		missing |= place->at == NOT_YET;
-		sum += place->hash * multipliers[i];
-	}
-	g->missing |= missing;
-	g->sum += sum;
-	g->depth += i;
-	g->locations += i;
-	return i;
-}
-
-/* The next n locations, already in their places in b->scratch. */
-static enum err add_chunk(struct otlp_builder *b, struct growing *g, uint32_t n)
-{
-	size_t at = g->location_base + g->locations, end = at + n;
-
-	while (at < end) {
-		TRY(reserve_scratch(b, g, end - at));
-		at += add_known(b, g, b->scratch.v + at, (uint32_t)(end - at));
-		if (at < end)
-			TRY(add_location(b, g, b->scratch.v[at++]));
 	}
 	return ERR_OK;
 }
@@ -147,71 +94,104 @@ static struct str packed_stack(const struct otlp_builder *b, size_t index)
 	return index < b->t->packed_stacks.n ? b->t->packed_stacks.v[index] : (struct str){0};
 }
 
-/*
- * Puts the locations of a usual stack (packed, up to CHUNK of them) into b->scratch and asks for
- * what will be needed of them: their table is larger than the caches close to the processor. Any
- * other stack is left to expand().
- */
-static enum err decode(struct otlp_builder *b, struct growing *g)
+/* Sums the hashes of locations that are one frame each; false when one is not, or is not known. */
+static bool sum_single(const struct otlp_builder *b, const uint32_t *indices, size_t n,
+		       uint64_t *ret)
 {
-	struct str packed = packed_stack(b, g->index);
-	const uint8_t *p = (const uint8_t *)packed.p, *end = p ? p + packed.n : p;
-	size_t limit = b->t->locations.n, n;
-	uint32_t *indices;
+	const uint64_t *hashes = b->location_hashes, *multipliers = b->d->multipliers;
+	size_t limit = b->t->locations.n, unknown = 0;
+	uint64_t sum = 0;
 
-	TRY(reserve_scratch(b, g, CHUNK));
-	indices = b->scratch.v + g->location_base;
-	n = pb_small_varints(&p, end, b->t->readable, indices, CHUNK);
-	if (p < end)
-		return ERR_OK;
-	g->decoded = (uint32_t)n;
-	for (size_t i = 0; i < n; i++)
-		__builtin_prefetch(&b->locations[indices[i] < limit ? indices[i] : 0]);
+	for (size_t i = 0; i < n; i++) {
+		/* Behind the last one stands a 0. */
+		uint64_t hash = hashes[indices[i] < limit ? indices[i] : limit];
+
+		unknown += !hash;
+		sum += hash * multipliers[i];
+	}
+	*ret = sum;
+	return !unknown;
+}
+
+static enum err know_locations(struct otlp_builder *b, size_t first, size_t n)
+{
+	for (size_t i = first; i < first + n; i++) {
+		uint32_t index = b->scratch.v[i];
+
+		if (index < b->t->locations.n && !b->location_hashes[index] &&
+		    !b->locations[index].n)
+			TRY(otlp_location(b, index));
+	}
 	return ERR_OK;
 }
 
-/* Hashes a stack and puts its locations and frames behind those of the stack before. */
+/* The usual stack: one packed list, of locations that are one frame each. */
+static enum err expand_usual(struct otlp_builder *b, struct growing *g, bool *ret_done)
+{
+	struct str packed = packed_stack(b, g->index);
+	const uint8_t *p = (const uint8_t *)packed.p, *end = p ? p + packed.n : p;
+	const uint32_t *indices;
+	size_t n;
+	bool done;
+
+	if (!packed.n || packed.n > QUICK_BYTES)
+		return ERR_OK;
+	TRY(reserve_locations(b, g, packed.n + PB_RUN_SLACK));
+	indices = b->scratch.v + g->base;
+	n = pb_small_varints(&p, end, b->t->readable, b->scratch.v + g->base,
+			     packed.n + PB_RUN_SLACK);
+	if (p < end || n > b->out->limits.max_depth || n > b->frame_budget)
+		return ERR_OK;
+	done = sum_single(b, indices, n, &g->sum);
+	if (!done) {
+		TRY(know_locations(b, g->base, n));
+		done = sum_single(b, indices, n, &g->sum);
+	}
+	if (done)
+		g->locations = g->depth = (uint32_t)n;
+	else
+		g->sum = 0;
+	*ret_done = done;
+	return ERR_OK;
+}
+
+/* Hashes a stack and puts its locations behind those of the stack before. */
 static enum err expand(struct otlp_builder *b, struct growing *g)
 {
-	uint64_t quick = STACK_MULTIPLIERS;
+	bool done = false;
 
-	quick = quick < b->out->limits.max_depth ? quick : b->out->limits.max_depth;
-	quick = quick < b->frame_budget ? quick : b->frame_budget;
-	g->quick = (uint32_t)quick;
-	if (g->decoded)
-		TRY(add_chunk(b, g, g->decoded));
-	else
+	TRY(expand_usual(b, g, &done));
+	if (!done) {
 		TRY(add_packed(b, g, packed_stack(b, g->index)));
-	TRY(add_unpacked(b, g, b->t->stacks.v[g->index]));
+		TRY(add_unpacked(b, g, b->t->stacks.v[g->index]));
+	}
 	b->frame_budget -= g->depth;
 	g->hash = content_stack(g->sum, g->depth);
 	return ERR_OK;
 }
 
-/* Stores what the stack's locations lack, and puts their frames into their places. */
-static enum err fill_missing(struct otlp_builder *b, const struct growing *g)
-{
-	uint32_t *frame = b->stack_scratch.v + g->frame_base;
-
-	for (uint32_t i = 0; i < g->locations; i++) {
-		uint32_t index = b->scratch.v[g->location_base + i];
-		const struct otlp_place *place = &b->locations[index];
-
-		if ((place->n == 1 ? place->at : b->frames.v[place->at]) == NOT_YET)
-			TRY(otlp_store_location(b, index));
-		memcpy(frame, place->n == 1 ? &place->at : b->frames.v + place->at,
-		       place->n * sizeof(*frame));
-		frame += place->n;
-	}
-	return ERR_OK;
-}
-
-/* A stack the dictionary lacks. */
+/* A stack the dictionary lacks: its frames, stored first where they are new. */
 static enum err store(struct otlp_builder *b, const struct growing *g, uint32_t *ret)
 {
-	if (g->missing)
-		TRY(fill_missing(b, g));
-	return dict_add_stack(b->d, g->hash, b->stack_scratch.v + g->frame_base, g->depth, ret);
+	const uint32_t *index = b->scratch.v + g->base, *end = index + g->locations;
+	uint32_t *frame;
+
+	b->stack_scratch.n = 0;
+	TRY(vec_reserve(&b->stack_scratch, g->depth));
+	frame = b->stack_scratch.v;
+	for (; index < end; index++) {
+		const struct otlp_place *place = &b->locations[*index];
+
+		if ((place->n == 1 ? place->at : b->frames.v[place->at]) == NOT_YET)
+			TRY(otlp_store_location(b, *index));
+		if (place->n == 1) {
+			*frame++ = place->at;
+			continue;
+		}
+		memcpy(frame, b->frames.v + place->at, place->n * sizeof(*frame));
+		frame += place->n;
+	}
+	return dict_add_stack(b->d, g->hash, b->stack_scratch.v, g->depth, ret);
 }
 
 static enum err finish(struct otlp_builder *b, const struct growing *g)
@@ -229,25 +209,19 @@ static enum err finish(struct otlp_builder *b, const struct growing *g)
 static enum err prepare_batch(struct otlp_builder *b, size_t first, size_t n)
 {
 	struct growing batch[BATCH];
-	size_t count = 0, locations = 0, frames = 0;
+	size_t count = 0, base = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		int32_t index = b->t->samples.v[first + i].stack;
+		struct growing *g = &batch[count];
 
 		if (index < 0 || (size_t)index >= b->t->stacks.n || b->stacks[index] != NOT_YET)
 			continue;
-		batch[count] = (struct growing){.index = (size_t)index, .location_base = locations};
-		TRY(decode(b, &batch[count]));
-		locations += batch[count++].decoded;
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (!batch[i].decoded)
-			batch[i].location_base = locations;
-		batch[i].frame_base = frames;
-		TRY(expand(b, &batch[i]));
-		map_prefetch(&b->d->stacks.index, batch[i].hash);
-		locations += batch[i].locations - batch[i].decoded;
-		frames += batch[i].depth;
+		*g = (struct growing){.index = (size_t)index, .base = base};
+		TRY(expand(b, g));
+		map_prefetch(&b->d->stacks.index, g->hash);
+		base += g->locations;
+		count++;
 	}
 	for (size_t i = 0; i < count; i++)
 		TRY(finish(b, &batch[i]));

@@ -20,9 +20,8 @@ struct otlp_set_memo {
 
 /* A location as frames of ours: first their hashes, later their ids. */
 struct otlp_place {
-	uint64_t hash; /* of the frame, when it is one */
-	uint32_t at;   /* the frame (or NOT_YET) when n is 1, else where they are in `frames` */
-	uint32_t n;    /* 0 before the first use */
+	uint32_t at; /* the frame (or NOT_YET) when n is 1, else where they are in `frames` */
+	uint32_t n;  /* 0 before the first use */
 };
 
 struct otlp_builder {
@@ -34,6 +33,9 @@ struct otlp_builder {
 	/* By index in the file's tables: the id in the dictionary, or NOT_YET. */
 	uint32_t *strings, *functions, *mappings, *links, *stacks;
 	struct otlp_place *locations;
+	/* By location: the hash of its frame when it is one and known, else 0; one more, always 0.
+	 */
+	uint64_t *location_hashes;
 	struct otlp_range *attributes; /* in `labels`; at is NOT_YET before the first use */
 	VEC(uint32_t) frames; /* of locations with several; NOT_YET before they are stored */
 	VEC(uint64_t) frame_hashes;

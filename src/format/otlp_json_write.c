@@ -332,7 +332,7 @@ enum err otlp_json_write(struct writing *in, struct buf *out)
 	struct jsonout o = jsonout_of(&plain, false);
 
 	otlp_tables_init(&tables, &LIMITS_DEFAULT);
-	TRY(otlp_plan(in, &tables));
+	TRY(otlp_plan(in, false, &tables));
 	jsonout_object(&o);
 	put_resources(&o, &tables);
 	put_dictionary(&o, &tables);

@@ -91,9 +91,11 @@ static enum err planner_init(struct otlp_planner *p)
 	p->links = arena_zalloc(&p->arena, d->links.n, sizeof(*p->links));
 	p->stacks = arena_zalloc(&p->arena, d->stacks.entries.n, sizeof(*p->stacks));
 	p->single = arena_zalloc(&p->arena, d->frames.n, sizeof(*p->single));
+	p->coded = arena_zalloc(&p->arena, d->frames.n, sizeof(*p->coded));
+	p->first_samples = arena_zalloc(&p->arena, d->stacks.entries.n, sizeof(*p->first_samples));
 	p->sets = arena_zalloc(&p->arena, d->label_sets.entries.n, sizeof(*p->sets));
 	if (!p->strings || !p->functions || !p->mappings || !p->links || !p->stacks || !p->single ||
-	    !p->sets)
+	    !p->coded || !p->first_samples || !p->sets)
 		return ERR_NO_MEMORY;
 	return ERR_OK;
 }
@@ -109,9 +111,9 @@ static void planner_release(struct otlp_planner *p)
 	map_release(&p->attribute_index);
 }
 
-enum err otlp_plan(struct writing *in, struct otlp_tables *ret)
+enum err otlp_plan(struct writing *in, bool encode, struct otlp_tables *ret)
 {
-	struct otlp_planner p = {.in = in, .t = ret};
+	struct otlp_planner p = {.in = in, .t = ret, .encode = encode};
 	enum err e;
 
 	if (!in->list->n)

@@ -3,6 +3,7 @@
  */
 #include "base/hash.h"
 #include "format/otlp_planner.h"
+#include "format/protobuf.h"
 
 /* Appends an entry and gives its index; OTLP's are int32. */
 #define ADD(table, entry, ret)                         \
@@ -26,6 +27,8 @@ enum err otlp_plan_zero_entries(struct otlp_planner *p)
 	TRY(vec_push(&t->links, (struct link){0}));
 	TRY(vec_push(&t->strings, (struct str){0}));
 	TRY(vec_push(&t->attributes, (struct otlp_attribute){0}));
+	if (p->encode)
+		pb_put_bytes(&t->encoded_stacks, DICTIONARY_STACKS, (struct str){0});
 	return vec_push(&t->stacks, (struct otlp_range){0});
 }
 
@@ -183,40 +186,75 @@ static enum err find_run(struct otlp_planner *p, const uint32_t *frames, uint32_
 	return vec_push(&p->runs, run);
 }
 
+/* The location that begins with frames[*i], which moves behind the frames of it. A frame that is
+ * not inlined is a location by itself. */
+static enum err next_location(struct otlp_planner *p, const uint32_t *frames, uint32_t n,
+			      uint32_t *i, int32_t *ret)
+{
+	uint32_t frame = frames[*i], length = 1, coded;
+
+	*ret = p->single[frame];
+	if (!*ret && p->d->frames.v[frame].flags & FRAME_INLINED) {
+		length = stack_location_length(p->d, frames + *i, n - *i);
+		TRY(find_run(p, frames + *i, length, ret));
+	} else if (!*ret && frame) {
+		TRY(add_location(p, frames + *i, 1, ret));
+		p->single[frame] = *ret;
+		coded = pb_coded((uint32_t)*ret);
+		p->coded[frame] = coded == PB_CODED_LONG ? 0 : coded;
+	}
+	*i += length;
+	return ERR_OK;
+}
+
 /* Locations come first, then the list: adding them uses the same pool. */
 static enum err add_stack(struct otlp_planner *p, uint32_t id)
 {
 	uint32_t n;
 	const uint32_t *frames = stack_frames(p->d, id, &n);
 	struct otlp_range range = {0};
-	int32_t location;
 
 	p->stack_scratch.n = 0;
 	TRY(vec_reserve(&p->stack_scratch, n));
-	for (uint32_t i = 0; i < n;) {
-		uint32_t length = 1;
-
-		/* A frame that is not inlined is a location by itself. */
-		location = p->single[frames[i]];
-		if (!location && p->d->frames.v[frames[i]].flags & FRAME_INLINED) {
-			length = stack_location_length(p->d, frames + i, n - i);
-			TRY(find_run(p, frames + i, length, &location));
-		} else if (!location && frames[i]) {
-			TRY(add_location(p, frames + i, 1, &location));
-			p->single[frames[i]] = location;
-		}
-		p->stack_scratch.v[p->stack_scratch.n++] = location;
-		i += length;
-	}
+	for (uint32_t i = 0; i < n; p->stack_scratch.n++)
+		TRY(next_location(p, frames, n, &i, &p->stack_scratch.v[p->stack_scratch.n]));
 	range = (struct otlp_range){(uint32_t)p->t->indices.n, (uint32_t)p->stack_scratch.n};
 	TRY(vec_append(&p->t->indices, p->stack_scratch.v, p->stack_scratch.n));
 	return ADD(&p->t->stacks, range, &p->stacks[id]);
 }
 
+/* The same as it will stand in the file. */
+static enum err encode_stack(struct otlp_planner *p, uint32_t id)
+{
+	struct buf *out = &p->t->encoded_stacks;
+	uint32_t n, i = 0;
+	const uint32_t *frames = stack_frames(p->d, id, &n);
+	size_t mark = pb_begin(out, DICTIONARY_STACKS);
+	char *at = pb_list_begin(out, STACK_LOCATIONS, n);
+	int32_t location;
+
+	if (!at)
+		return buf_error(out);
+	while (i < n) {
+		uint32_t coded = p->coded[frames[i]];
+
+		if (__builtin_expect(coded != 0, 1)) {
+			at = pb_list_put(at, coded);
+			i++;
+			continue;
+		}
+		TRY(next_location(p, frames, n, &i, &location));
+		at = pb_raw_varint(at, (uint32_t)location);
+	}
+	pb_list_end(out, n, at);
+	pb_end(out, mark);
+	return ADD(&p->t->stacks, (struct otlp_range){0}, &p->stacks[id]);
+}
+
 enum err otlp_plan_stack(struct otlp_planner *p, uint32_t id, int32_t *ret)
 {
 	if (id && !p->stacks[id])
-		TRY(add_stack(p, id));
+		TRY(p->encode ? encode_stack(p, id) : add_stack(p, id));
 	*ret = p->stacks[id];
 	return ERR_OK;
 }

@@ -35,7 +35,16 @@ static enum err new_sample(struct otlp_planner *p, struct rows *r, size_t i)
 	return vec_push(&r->first, (uint32_t)i);
 }
 
-static enum err place_row(struct otlp_planner *p, struct rows *r, size_t i)
+static enum err start_sample(struct otlp_planner *p, struct rows *r, size_t i)
+{
+	r->slot[i] = (uint32_t)r->samples.n;
+	TRY(new_sample(p, r, i));
+	r->samples.v[r->slot[i]].times.n = 1;
+	return ERR_OK;
+}
+
+/* Among the samples of a stack that has several. */
+static enum err place_among(struct otlp_planner *p, struct rows *r, size_t i)
 {
 	const struct profile *src = r->src;
 	uint64_t hash = hash_mix((uint64_t)src->stack[i] << 32 | src->labels[i],
@@ -49,10 +58,25 @@ static enum err place_row(struct otlp_planner *p, struct rows *r, size_t i)
 			return ERR_OK;
 		}
 	}
-	r->slot[i] = (uint32_t)r->samples.n;
-	TRY(map_put(&r->index, hash, r->slot[i]));
-	TRY(new_sample(p, r, i));
-	r->samples.v[r->slot[i]].times.n = 1;
+	TRY(map_put(&r->index, hash, (uint32_t)r->samples.n));
+	return start_sample(p, r, i);
+}
+
+/* Most stacks have one sample, and that is found by the stack's number; others are hashed. What
+ * earlier profiles have left there is below samples_before, counted from 1. */
+static enum err place_row(struct otlp_planner *p, struct rows *r, size_t i)
+{
+	uint32_t *first = &p->first_samples[r->src->stack[i]], known;
+
+	if (*first <= p->samples_before) {
+		*first = p->samples_before + (uint32_t)r->samples.n + 1;
+		return start_sample(p, r, i);
+	}
+	known = *first - p->samples_before - 1;
+	if (!same_sample(r->src, r->first.v[known], i))
+		return place_among(p, r, i);
+	r->slot[i] = known;
+	r->samples.v[known].times.n++;
 	return ERR_OK;
 }
 
@@ -97,8 +121,16 @@ static enum err place_rows(struct otlp_planner *p, struct rows *r)
 	r->slot = mem_alloc((n ? n : 1) * sizeof(*r->slot));
 	if (!r->slot)
 		return ERR_NO_MEMORY;
+	/* Samples count in 32 bits: begin anew where they might not. */
+	if (n >= UINT32_MAX - p->samples_before) {
+		memset(p->first_samples, 0, p->d->stacks.entries.n * sizeof(*p->first_samples));
+		p->samples_before = 0;
+	}
+	TRY(vec_reserve(&r->samples, n));
+	TRY(vec_reserve(&r->first, n));
 	for (size_t i = 0; i < n; i++)
 		TRY(place_row(p, r, i));
+	p->samples_before += (uint32_t)r->samples.n;
 	r->at = mem_alloc((r->samples.n ? r->samples.n : 1) * sizeof(*r->at));
 	return r->at ? ERR_OK : ERR_NO_MEMORY;
 }

@@ -23,11 +23,15 @@ struct otlp_planner {
 	struct writing *in;
 	struct otlp_tables *t;
 	const struct dict *d;
+	bool encode;	    /* stacks are written out at once */
 	struct arena arena; /* of the arrays below */
 
 	/* By id in our dictionary: index in the file's table, 0 = not yet. */
 	int32_t *strings, *functions, *mappings, *links, *stacks;
 	int32_t *single;	 /* by frame that is not inlined: its location */
+	uint32_t *coded;	 /* the same as pb_coded() has it, 0 = not so */
+	uint32_t *first_samples; /* by stack: place_row() in otlp_plan_rows.c */
+	uint32_t samples_before; /* of earlier profiles */
 	struct otlp_range *sets; /* by label set; n is 0 before the first use */
 	VEC(struct otlp_extra) extra;
 	VEC(struct otlp_run) runs; /* of several frames */

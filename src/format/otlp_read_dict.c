@@ -2,7 +2,7 @@
  * The dictionary of an OTLP message: two walks, strings first, because values may refer to them.
  * Entries are decoded as they are; otlp_build checks what they refer to.
  */
-#include "format/otlp_decode.h"
+#include "format/otlp_usual.h"
 
 enum err otlp_read_indices(struct otlp_decoder *d, const struct pb *c, struct otlp_range *range,
 			   const char *what)
@@ -91,7 +91,21 @@ static enum err read_line(struct otlp_decoder *d, const struct pb *at)
 	return ERR_OK;
 }
 
-static enum err read_location(struct otlp_decoder *d, const struct pb *at)
+static enum err add_usual_location(struct otlp_decoder *d, struct otlp_location l,
+				   struct otlp_line line, uint32_t lines, int32_t attribute)
+{
+	l.lines = (struct otlp_range){(uint32_t)d->t->lines.n, lines};
+	if (lines)
+		PUSH(d, &d->t->lines, line, "lines");
+	if (attribute >= 0) {
+		l.attributes = (struct otlp_range){(uint32_t)d->t->indices.n, 1};
+		TRY(vec_push(&d->t->indices, attribute));
+	}
+	PUSH(d, &d->t->locations, l, "location_table");
+	return ERR_OK;
+}
+
+static enum err read_any_location(struct otlp_decoder *d, const struct pb *at)
 {
 	struct otlp_location l = {.lines.at = (uint32_t)d->t->lines.n};
 	struct pb c = pb_sub(at);
@@ -122,11 +136,25 @@ static enum err read_location(struct otlp_decoder *d, const struct pb *at)
 	return ERR_OK;
 }
 
+static enum err read_location(struct otlp_decoder *d, const struct pb *at)
+{
+	struct otlp_location l = {0};
+	struct otlp_line line;
+	uint32_t lines;
+	int32_t attribute;
+
+	if (!otlp_usual_location(d, at->bytes, &l, &line, &lines, &attribute))
+		return read_any_location(d, at);
+	return add_usual_location(d, l, line, lines, attribute);
+}
+
 static enum err read_function(struct otlp_decoder *d, const struct pb *at)
 {
 	struct otlp_function f = {0};
 	struct pb c = pb_sub(at);
 
+	if (otlp_usual_function(d, at->bytes, &f))
+		c.p = c.end;
 	while (pb_next(&c)) {
 		if (c.field > FUNCTION_START_LINE)
 			continue;
@@ -252,24 +280,40 @@ static enum err read_string(struct otlp_decoder *d, const struct pb *c)
 	return ERR_OK;
 }
 
-static enum err read_entry(struct otlp_decoder *d, const struct pb *c)
+/* Those that follow at once, too. */
+static enum err read_strings(struct otlp_decoder *d, struct pb *c, size_t *count)
 {
-	switch (c->field) {
-	case DICTIONARY_MAPPINGS:
-		return read_mapping(d, c);
-	case DICTIONARY_LOCATIONS:
-		return read_location(d, c);
-	case DICTIONARY_FUNCTIONS:
-		return read_function(d, c);
-	case DICTIONARY_LINKS:
-		return read_link(d, c);
-	case DICTIONARY_ATTRIBUTES:
-		return read_attribute(d, c);
-	case DICTIONARY_STACKS:
-		return read_stack(d, c);
-	default:
-		return ERR_OK;
-	}
+	TRY(read_string(d, c));
+	for (; pb_next_alike(c); count[DICTIONARY_STRINGS]++)
+		TRY(read_string(d, c));
+	return ERR_OK;
+}
+
+static enum err read_entries(struct otlp_decoder *d, struct pb *c)
+{
+	do {
+		switch (c->field) {
+		case DICTIONARY_MAPPINGS:
+			TRY(read_mapping(d, c));
+			break;
+		case DICTIONARY_LOCATIONS:
+			TRY(read_location(d, c));
+			break;
+		case DICTIONARY_FUNCTIONS:
+			TRY(read_function(d, c));
+			break;
+		case DICTIONARY_LINKS:
+			TRY(read_link(d, c));
+			break;
+		case DICTIONARY_ATTRIBUTES:
+			TRY(read_attribute(d, c));
+			break;
+		case DICTIONARY_STACKS:
+			TRY(read_stack(d, c));
+			break;
+		}
+	} while (pb_next_alike(c));
+	return ERR_OK;
 }
 
 /* Room for what the first walk counted. */
@@ -305,10 +349,8 @@ static enum err walk_dictionary(struct otlp_decoder *d, const struct pb *at, boo
 		/* Strings are read in the first walk, the rest in the second. */
 		if (strings != (c.field == DICTIONARY_STRINGS))
 			count[c.field] += pb_skip_alike(&c) * strings;
-		if (strings && c.field == DICTIONARY_STRINGS)
-			TRY(read_string(d, &c));
-		else if (!strings && c.field != DICTIONARY_STRINGS)
-			TRY(read_entry(d, &c));
+		else
+			TRY(strings ? read_strings(d, &c, count) : read_entries(d, &c));
 	}
 	return c.failed ? otlp_malformed(d, &c, "ProfilesDictionary") : ERR_OK;
 }

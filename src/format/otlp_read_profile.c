@@ -1,7 +1,7 @@
 /*
  * The tree above the samples and the samples themselves, in any of the layouts.
  */
-#include "format/otlp_decode.h"
+#include "format/otlp_usual.h"
 
 /* The number of a sample's field in the current layout. */
 static uint32_t sample_field(const struct otlp_decoder *d, uint32_t field)
@@ -47,39 +47,17 @@ static enum err read_times(struct otlp_decoder *d, const struct pb *c)
 	return run.failed ? otlp_malformed(d, c, "Sample.timestamps_unix_nano") : ERR_OK;
 }
 
-/*
- * What nearly all senders write for nearly all samples: a stack and one value, in the layout of
- * 1.10, and nothing else. False = not that simple, and nothing is taken.
- */
-static bool usual_sample(const struct otlp_decoder *d, struct str bytes, struct otlp_sample *s,
-			 uint64_t *value)
-{
-	const uint8_t *p = (const uint8_t *)bytes.p, *end = p + bytes.n;
-	uint64_t stack, n;
-
-	if (bytes.n < 5 || d->layout != OTLP_1_10 || *p++ != (SAMPLE_STACK << 3 | PB_VARINT) ||
-	    !pb_varint_quick(&p, end, d->t->readable, &stack) || end - p < 3 ||
-	    *p++ != (SAMPLE_VALUES << 3 | PB_BYTES))
-		return false;
-	n = *p++;
-	if (n != (uint64_t)(end - p) || !pb_varint_quick(&p, end, d->t->readable, value) ||
-	    p != end)
-		return false;
-	s->stack = otlp_index(stack);
-	return true;
-}
-
 static enum err read_sample(struct otlp_decoder *d, const struct pb *at)
 {
 	struct otlp_tables *t = d->t;
 	struct otlp_sample s = {.values.at = (uint32_t)t->values.n,
 				.times.at = (uint32_t)t->times.n};
 	struct pb c = pb_sub(at);
-	uint64_t value;
+	int64_t value;
 
-	if (usual_sample(d, at->bytes, &s, &value)) {
+	if (otlp_usual_sample(d, at->bytes, &s.stack, &value)) {
 		c.p = c.end;
-		TRY(vec_push(&t->values, (int64_t)value));
+		TRY(vec_push(&t->values, value));
 	}
 	while (pb_next(&c)) {
 		switch (sample_field(d, c.field)) {
@@ -213,9 +191,13 @@ static enum err read_profile(struct otlp_decoder *d, const struct pb *at)
 	TRY(vec_reserve(&d->t->values, samples));
 	p.samples.at = (uint32_t)d->t->samples.n;
 	c = pb_sub(at);
-	while (pb_next(&c))
-		if (c.field == PROFILE_SAMPLES)
+	while (pb_next(&c)) {
+		if (c.field != PROFILE_SAMPLES)
+			continue;
+		do
 			TRY(read_sample(d, &c));
+		while (pb_next_alike(&c));
+	}
 	p.samples.n = (uint32_t)d->t->samples.n - p.samples.at;
 	PUSH(d, &d->t->profiles, p, "the list of profiles");
 	return ERR_OK;

@@ -9,6 +9,7 @@ void otlp_tables_init(struct otlp_tables *t, const struct limits *limits)
 	if (__builtin_mul_overflow(limits->max_bytes, (size_t)8, &ceiling))
 		ceiling = SIZE_MAX;
 	arena_init(&t->arena, ceiling);
+	buf_init(&t->encoded_stacks, ceiling);
 }
 
 void otlp_tables_clear(struct otlp_tables *t)
@@ -22,6 +23,7 @@ void otlp_tables_clear(struct otlp_tables *t)
 	t->strings.n = t->attributes.n = t->stacks.n = t->packed_stacks.n = 0;
 	t->resources.n = t->scopes.n = t->profiles.n = t->samples.n = 0;
 	t->indices.n = t->lines.n = t->values.n = t->times.n = 0;
+	buf_clear(&t->encoded_stacks);
 }
 
 void otlp_tables_release(struct otlp_tables *t)
@@ -37,6 +39,7 @@ void otlp_tables_release(struct otlp_tables *t)
 	vec_release(&t->attributes);
 	vec_release(&t->stacks);
 	vec_release(&t->packed_stacks);
+	buf_release(&t->encoded_stacks);
 	vec_release(&t->resources);
 	vec_release(&t->scopes);
 	vec_release(&t->profiles);

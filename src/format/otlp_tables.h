@@ -158,6 +158,8 @@ struct otlp_tables {
 	 * `readable` is the end of the bytes they stand in. */
 	VEC(struct str) packed_stacks;
 	const uint8_t *readable;
+	/* A plan for protobuf has the whole stack_table here, written out; `stacks` only counts. */
+	struct buf encoded_stacks;
 
 	/* The tree above the samples, flat, in the order of the file. */
 	VEC(struct otlp_resource) resources;
@@ -194,9 +196,10 @@ enum err otlp_build(const struct otlp_tables *t, struct reading *out) MUST_CHECK
 
 /*
  * Model -> tables, ready to be written: zero entries first, only entries in use, each once, one
- * Profile per sample type. Strings are slices of in->list's dictionary.
+ * Profile per sample type. Strings are slices of in->list's dictionary. With `encode` stacks, which
+ * are most of a file, go straight to ret->encoded_stacks.
  */
-enum err otlp_plan(struct writing *in, struct otlp_tables *ret) MUST_CHECK;
+enum err otlp_plan(struct writing *in, bool encode, struct otlp_tables *ret) MUST_CHECK;
 
 /* A value as JSON text, as labels of type LABEL_JSON hold it: ["a",1] or {"k":true}. */
 void otlp_any_json(const struct otlp_any *value, struct buf *out);

@@ -105,6 +105,24 @@ static void put_raw64(struct buf *b, uint64_t value)
 	buf_append(b, bytes, sizeof(bytes));
 }
 
+/* A stack and one value, as nearly all are. */
+static void put_usual_sample(struct buf *b, int32_t stack, int64_t value)
+{
+	char *at = buf_reserve(b, 4 * PB_RAW_ROOM), *length, *start;
+
+	if (!at)
+		return;
+	*at++ = PROFILE_SAMPLES << 3 | PB_BYTES;
+	length = at++;
+	at = pb_raw_uint(at, SAMPLE_STACK, (uint32_t)stack);
+	*at++ = SAMPLE_VALUES << 3 | PB_BYTES;
+	start = at++;
+	at = pb_raw_varint(at, (uint64_t)value);
+	*start = (char)(at - start - 1);
+	*length = (char)(at - length - 1);
+	pb_raw_done(b, at);
+}
+
 static void put_sample(struct buf *b, const struct otlp_tables *t, const struct otlp_sample *s)
 {
 	size_t mark = pb_begin(b, PROFILE_SAMPLES), packed;
@@ -139,8 +157,14 @@ static void put_profile(struct buf *b, const struct otlp_tables *t, const struct
 	       mark = pb_begin_about(b, SCOPE_PROFILES_PROFILES, guess);
 
 	put_value_type(b, PROFILE_SAMPLE_TYPE, p->sample_type);
-	for (uint32_t i = 0; i < p->samples.n; i++)
-		put_sample(b, t, &t->samples.v[p->samples.at + i]);
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct otlp_sample *s = &t->samples.v[p->samples.at + i];
+
+		if (s->values.n == 1 && !s->attributes.n && !s->link && !s->times.n)
+			put_usual_sample(b, s->stack, t->values.v[s->values.at]);
+		else
+			put_sample(b, t, s);
+	}
 	if (p->time)
 		pb_put_fixed64(b, PROFILE_TIME, p->time);
 	put_uint(b, PROFILE_DURATION, p->duration);
@@ -199,34 +223,49 @@ static void put_mapping(struct buf *b, const struct otlp_tables *t, const struct
 	pb_end(b, mark);
 }
 
+static char *raw_line(char *at, const struct otlp_line *line)
+{
+	char *length;
+
+	*at++ = LOCATION_LINES << 3 | PB_BYTES;
+	length = at++;
+	at = pb_raw_uint(at, LINE_FUNCTION, (uint32_t)line->function);
+	at = pb_raw_uint(at, LINE_LINE, (uint64_t)line->line);
+	at = pb_raw_uint(at, LINE_COLUMN, (uint64_t)line->column);
+	*length = (char)(at - length - 1);
+	return at;
+}
+
 static void put_location(struct buf *b, const struct otlp_tables *t, const struct otlp_location *l)
 {
-	size_t mark = pb_begin(b, DICTIONARY_LOCATIONS), line;
+	size_t mark = pb_begin(b, DICTIONARY_LOCATIONS);
+	char *at = buf_reserve(b, (2 + (size_t)l->lines.n * 4) * PB_RAW_ROOM);
 
-	put_int(b, LOCATION_MAPPING, l->mapping);
-	put_uint(b, LOCATION_ADDRESS, l->address);
-	for (uint32_t i = 0; i < l->lines.n; i++) {
-		const struct otlp_line *src = &t->lines.v[l->lines.at + i];
-
-		line = pb_begin(b, LOCATION_LINES);
-		put_int(b, LINE_FUNCTION, src->function);
-		put_int(b, LINE_LINE, src->line);
-		put_int(b, LINE_COLUMN, src->column);
-		pb_end(b, line);
-	}
+	if (!at)
+		return;
+	at = pb_raw_uint(at, LOCATION_MAPPING, (uint32_t)l->mapping);
+	at = pb_raw_uint(at, LOCATION_ADDRESS, l->address);
+	for (uint32_t i = 0; i < l->lines.n; i++)
+		at = raw_line(at, &t->lines.v[l->lines.at + i]);
+	pb_raw_done(b, at);
 	put_indices(b, LOCATION_ATTRIBUTES, t, l->attributes);
 	pb_end(b, mark);
 }
 
 static void put_function(struct buf *b, const struct otlp_function *f)
 {
-	size_t mark = pb_begin(b, DICTIONARY_FUNCTIONS);
+	char *at = buf_reserve(b, 6 * PB_RAW_ROOM), *length;
 
-	put_int(b, FUNCTION_NAME, f->name);
-	put_int(b, FUNCTION_SYSTEM_NAME, f->system_name);
-	put_int(b, FUNCTION_FILE, f->file);
-	put_int(b, FUNCTION_START_LINE, f->start_line);
-	pb_end(b, mark);
+	if (!at)
+		return;
+	*at++ = DICTIONARY_FUNCTIONS << 3 | PB_BYTES;
+	length = at++;
+	at = pb_raw_uint(at, FUNCTION_NAME, (uint32_t)f->name);
+	at = pb_raw_uint(at, FUNCTION_SYSTEM_NAME, (uint32_t)f->system_name);
+	at = pb_raw_uint(at, FUNCTION_FILE, (uint32_t)f->file);
+	at = pb_raw_uint(at, FUNCTION_START_LINE, (uint64_t)f->start_line);
+	*length = (char)(at - length - 1);
+	pb_raw_done(b, at);
 }
 
 /* The zero entry is an empty message: the checker of the signal's own group wants it so. */
@@ -254,7 +293,7 @@ static void put_attribute(struct buf *b, const struct otlp_attribute *a, bool ze
 
 static void put_dictionary(struct buf *b, const struct otlp_tables *t)
 {
-	size_t guess = t->indices.n * 3, mark = pb_begin_about(b, DATA_DICTIONARY, guess), stack;
+	size_t guess = t->encoded_stacks.n, mark = pb_begin_about(b, DATA_DICTIONARY, guess);
 
 	vec_for_each (m, &t->mappings)
 		put_mapping(b, t, m);
@@ -268,11 +307,7 @@ static void put_dictionary(struct buf *b, const struct otlp_tables *t)
 		pb_put_bytes(b, DICTIONARY_STRINGS, *s);
 	vec_for_each (a, &t->attributes)
 		put_attribute(b, a, a == t->attributes.v);
-	vec_for_each (locations, &t->stacks) {
-		stack = pb_begin(b, DICTIONARY_STACKS);
-		put_indices(b, STACK_LOCATIONS, t, *locations);
-		pb_end(b, stack);
-	}
+	buf_append(b, t->encoded_stacks.data, t->encoded_stacks.n);
 	pb_end_about(b, mark, guess);
 }
 
@@ -283,8 +318,9 @@ enum err otlp_write(struct writing *in, struct buf *out)
 	struct buf *b = in->compress == 1 || in->compress == 2 ? &plain : out;
 
 	otlp_tables_init(&t, &LIMITS_DEFAULT);
-	TRY(otlp_plan(in, &t));
-	buf_expect(b, about(t.samples.n) + t.indices.n * 3 + t.locations.n * 16);
+	TRY(otlp_plan(in, true, &t));
+	TRY(buf_error(&t.encoded_stacks));
+	buf_expect(b, about(t.samples.n) + t.encoded_stacks.n + t.locations.n * 32);
 	vec_for_each (r, &t.resources)
 		put_resource(b, &t, r);
 	put_dictionary(b, &t);

@@ -28,10 +28,10 @@ struct pprof_encoder {
 	struct map extra_index;
 	/* Locations: a run of frames that are one place in the program. */
 	uint32_t *single;	    /* by frame that is not inlined: its location, 0 = none yet */
+	uint32_t *coded;	    /* the same as pb_coded() has it, 0 = not so */
 	struct map runs;	    /* longer ones, by hash of their frames */
 	VEC(struct span) locations; /* into run_frames */
 	VEC(uint32_t) run_frames;
-	VEC(uint32_t) ids; /* scratch: locations of a sample */
 	struct buf scratch;
 };
 
@@ -157,27 +157,52 @@ static enum err inlined_location(struct pprof_encoder *e, const uint32_t *frames
 	return map_put(&e->runs, hash, *ret);
 }
 
-/* A frame that is not inlined is a location by itself, and after its first time found at once. */
-static enum err stack_locations(struct pprof_encoder *e, uint32_t stack)
+/* The location that begins with a frame: at its first use, with inlined frames, or of a number that
+ * is not made ready. Moves *i behind its frames. */
+static enum err put_any_location(struct pprof_encoder *e, const uint32_t *frames, uint32_t n,
+				 uint32_t *i, char **at)
 {
-	uint32_t n;
-	const uint32_t *frames = stack_frames(e->d, stack, &n);
+	uint32_t length = 1, location = e->single[frames[*i]];
 
-	e->ids.n = 0;
-	TRY(vec_reserve(&e->ids, n));
-	for (uint32_t i = 0; i < n;) {
-		uint32_t length = 1, location = e->single[frames[i]];
+	if (!location && e->d->frames.v[frames[*i]].flags & FRAME_INLINED) {
+		length = stack_location_length(e->d, frames + *i, n - *i);
+		TRY(inlined_location(e, frames + *i, length, &location));
+	} else if (!location) {
+		uint32_t coded;
 
-		if (!location && e->d->frames.v[frames[i]].flags & FRAME_INLINED) {
-			length = stack_location_length(e->d, frames + i, n - i);
-			TRY(inlined_location(e, frames + i, length, &location));
-		} else if (!location) {
-			TRY(add_location(e, frames + i, 1, &location));
-			e->single[frames[i]] = location;
-		}
-		e->ids.v[e->ids.n++] = location;
-		i += length;
+		TRY(add_location(e, frames + *i, 1, &location));
+		e->single[frames[*i]] = location;
+		coded = pb_coded(location);
+		e->coded[frames[*i]] = coded == PB_CODED_LONG ? 0 : coded;
 	}
+	*at = pb_raw_varint(*at, location);
+	*i += length;
+	return ERR_OK;
+}
+
+/* A frame that is not inlined is a location by itself, and after its first time found at once. */
+static enum err put_stack(struct pprof_encoder *e, uint32_t stack)
+{
+	uint32_t n, i = 0;
+	const uint32_t *frames = stack_frames(e->d, stack, &n);
+	char *at;
+
+	if (!n)
+		return ERR_OK;
+	at = pb_list_begin(e->out, PPROF_SAMPLE_LOCATION, n);
+	if (!at)
+		return buf_error(e->out);
+	while (i < n) {
+		uint32_t coded = e->coded[frames[i]];
+
+		if (__builtin_expect(coded != 0, 1)) {
+			at = pb_list_put(at, coded);
+			i++;
+			continue;
+		}
+		TRY(put_any_location(e, frames, n, &i, &at));
+	}
+	pb_list_end(e->out, n, at);
 	return ERR_OK;
 }
 
@@ -253,9 +278,7 @@ static enum err put_sample(struct pprof_encoder *e, size_t i)
 	struct row row = profile_row(e->p, i);
 	size_t sample = pb_begin(e->out, PPROF_SAMPLE), packed;
 
-	TRY(stack_locations(e, row.stack));
-	if (e->ids.n)
-		pb_put_packed(e->out, PPROF_SAMPLE_LOCATION, e->ids.v, e->ids.n);
+	TRY(put_stack(e, row.stack));
 	packed = pb_begin(e->out, PPROF_SAMPLE_VALUE);
 	for (uint32_t t = 0; t < e->p->type_count; t++)
 		pb_put_varint(e->out, (uint64_t)profile_values(e->p, i)[t]);
@@ -423,7 +446,8 @@ static enum err encoder_init(struct pprof_encoder *e)
 	TRY(renumber_init(&e->functions, e->d->functions.n));
 	TRY(renumber_init(&e->mappings, e->d->mappings.n));
 	e->single = mem_zalloc(e->d->frames.n, sizeof(*e->single));
-	return e->single ? ERR_OK : ERR_NO_MEMORY;
+	e->coded = mem_zalloc(e->d->frames.n, sizeof(*e->coded));
+	return e->single && e->coded ? ERR_OK : ERR_NO_MEMORY;
 }
 
 static void encoder_release(struct pprof_encoder *e)
@@ -432,11 +456,11 @@ static void encoder_release(struct pprof_encoder *e)
 	renumber_release(&e->functions);
 	renumber_release(&e->mappings);
 	mem_free(e->single);
+	mem_free(e->coded);
 	map_release(&e->runs);
 	map_release(&e->extra_index);
 	vec_release(&e->locations);
 	vec_release(&e->run_frames);
-	vec_release(&e->ids);
 	vec_release(&e->extra);
 	buf_release(&e->scratch);
 	arena_release(&e->arena);

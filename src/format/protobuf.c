@@ -21,57 +21,6 @@ bool pb_varint_slow(const uint8_t **p, const uint8_t *end, uint64_t *ret)
 	return false;
 }
 
-/* A bit for each of 64 bytes: set where a varint ends. */
-static uint64_t varint_ends(const uint8_t *p)
-{
-	uint64_t ends = 0, word;
-
-	for (unsigned i = 0; i < 64; i += 8) {
-		memcpy(&word, p + i, 8);
-		/* The top bit of every byte, gathered by one product. */
-		word = (~word & 0x8080808080808080u) >> 7;
-		ends |= (word * 0x0102040810204080u >> 56) << i;
-	}
-	return ends;
-}
-
-/*
- * Where the numbers end is known for 64 bytes at once, so that the next number need not wait for
- * the length of this one, and lengths that vary cost no mispredicted branch.
- */
-size_t pb_small_varints(const uint8_t **p, const uint8_t *end, const uint8_t *readable,
-			uint32_t *ret, size_t max)
-{
-	const uint8_t *at = *p;
-	size_t n = 0;
-
-	while (at < end && max - n >= 64 && readable - at >= 64 + 4) {
-		uint64_t ends = varint_ends(at);
-		unsigned start = 0;
-
-		if (end - at < 64)
-			ends &= ((uint64_t)1 << (end - at)) - 1;
-		while (ends) {
-			unsigned stop = (unsigned)__builtin_ctzll(ends);
-			uint32_t word;
-
-			if (__builtin_expect(stop - start > 3, 0))
-				break;
-			memcpy(&word, at + start, 4);
-			word &= 0xffffffffu >> (24 - 8 * (stop - start));
-			ret[n++] = (word & 0x7f) | (word >> 1 & 0x3f80) | (word >> 2 & 0x1fc000) |
-				   (word >> 3 & 0xfe00000);
-			start = stop + 1;
-			ends &= ends - 1;
-		}
-		at += start;
-		if (ends || !start)
-			break;
-	}
-	*p = at;
-	return n;
-}
-
 static bool fail(struct pb *c)
 {
 	c->failed = true;
@@ -255,51 +204,64 @@ void pb_put_bytes(struct buf *b, uint32_t field, struct str bytes)
 	buf_str(b, bytes);
 }
 
-/* Bytes of a 32-bit number: seven bits each, by a product instead of a division. */
-static inline unsigned varint_size(uint32_t value)
+/* Bytes set aside for the length of a list: enough when its numbers have two bytes or three. */
+static size_t list_length_bytes(size_t n)
 {
-	return ((32 - (unsigned)__builtin_clz(value | 1)) * 9 + 64) >> 6;
+	return n < 48 ? 1 : n < 6000 ? 2 : 4;
 }
 
-/* The bytes of a number below 2^28. */
-static inline uint32_t varint_word(uint32_t v, unsigned size)
+char *pb_list_begin(struct buf *b, uint32_t field, size_t n)
 {
-	uint32_t word = (v & 0x7f) | (v & 0x3f80) << 1 | (v & 0x1fc000) << 2 | (v & 0xfe00000) << 3;
+	char *at;
 
-	return word | (0x80808080u & (((uint32_t)1 << (8 * size - 8)) - 1));
+	pb_put_tag(b, field, PB_BYTES);
+	at = n < SIZE_MAX / 8 ? buf_reserve(b, n * 5 + 2 * PB_RAW_ROOM) : NULL;
+	return at ? at + list_length_bytes(n) : NULL;
+}
+
+void pb_list_end(struct buf *b, size_t n, char *at)
+{
+	size_t have = list_length_bytes(n);
+	char *start = b->data + b->n + have;
+	size_t bytes = (size_t)(at - start);
+	char length[PB_RAW_ROOM];
+	size_t need = (size_t)(pb_raw_varint(length, bytes) - length);
+
+	if (__builtin_expect(need != have, 0))
+		memmove(start - have + need, start, bytes);
+	memcpy(start - have, length, need);
+	pb_raw_done(b, start - have + need + bytes);
+}
+
+/* Number by number, where the ceiling is near. */
+static void put_packed_slowly(struct buf *b, uint32_t field, const uint32_t *list, size_t n)
+{
+	char bytes[PB_RAW_ROOM];
+	size_t length = 0;
+
+	for (size_t i = 0; i < n; i++)
+		length += (size_t)(pb_raw_varint(bytes, list[i]) - bytes);
+	pb_put_tag(b, field, PB_BYTES);
+	pb_put_varint(b, length);
+	for (size_t i = 0; i < n; i++)
+		pb_put_varint(b, list[i]);
 }
 
 void pb_put_packed(struct buf *b, uint32_t field, const uint32_t *list, size_t n)
 {
-	size_t bytes = 0;
 	char *at;
 
-	for (size_t i = 0; i < n; i++)
-		bytes += varint_size(list[i]);
-	pb_put_tag(b, field, PB_BYTES);
-	pb_put_varint(b, bytes);
-	at = buf_reserve(b, bytes);
-	/* Four bytes are written at a time: that far there must be room. */
-	if (at && b->cap - b->n < bytes + 4) {
-		for (size_t i = 0; i < n; i++)
-			pb_put_varint(b, list[i]);
+	if (b->n > b->ceiling || n > (b->ceiling - b->n) / 8 ||
+	    b->ceiling - b->n < n * 5 + 3 * PB_RAW_ROOM) {
+		put_packed_slowly(b, field, list, n);
 		return;
 	}
-	for (size_t i = 0; at && i < n; i++) {
-		unsigned size = varint_size(list[i]);
-		uint32_t word = varint_word(list[i], size > 4 ? 4 : size);
-
-		memcpy(at, &word, 4);
-		at += size;
-		if (__builtin_expect(size == 5, 0)) {
-			at[-2] = (char)(at[-2] | 0x80);
-			at[-1] = (char)(list[i] >> 28);
-		}
-	}
-	if (at) {
-		*at = '\0';
-		b->n += bytes;
-	}
+	at = pb_list_begin(b, field, n);
+	if (!at)
+		return;
+	for (size_t i = 0; i < n; i++)
+		at = pb_raw_varint(at, list[i]);
+	pb_list_end(b, n, at);
 }
 
 size_t pb_begin_slow(struct buf *b, uint32_t field)

@@ -144,31 +144,52 @@ static inline bool pb_take_open(const uint8_t **p, uint8_t tag, uint64_t *ret)
 
 /*
  * Numbers of a packed run that ends at `end`, in bytes that can be read up to `readable`: as many
- * as stand there in at most four bytes each, up to `max`. Returns how many and moves *p behind
- * them. Where it stops before the end, whatever stands there needs pb_varint_quick.
+ * as stand there in at most four bytes each, as long as `ret`, which has room for `max`, has room
+ * for PB_RUN_SLACK more. Returns how many and moves *p behind them. Where it stops before the end,
+ * whatever stands there needs pb_varint_quick. (varint_run.c)
  */
+#define PB_RUN_SLACK 68
 size_t pb_small_varints(const uint8_t **p, const uint8_t *end, const uint8_t *readable,
 			uint32_t *ret, size_t max);
 
 /* Steps to the next field; false at the end and on malformed input (then `failed`). */
 bool pb_next(struct pb *c);
 
-/*
- * Behind a field of short bytes: skips those of the same number, as long as they are short too,
- * and returns how many there were. Only what pb_next would have accepted.
- */
+/* Behind a field of bytes: steps to the next one when it is of the same number and shorter than
+ * 16 kB, else leaves everything to pb_next. */
+static inline bool pb_next_alike(struct pb *c)
+{
+	const uint8_t *p = c->p;
+	size_t n;
+
+	if (c->end - p < 2 || p[0] >= 0x80 || p[0] != *c->field_start || c->failed)
+		return false;
+	n = p[1];
+	p += 2;
+	if (n >= 0x80) {
+		if (p == c->end || *p >= 0x80)
+			return false;
+		n = (n & 0x7f) | (size_t)*p++ << 7;
+	}
+	if (n > (size_t)(c->end - p))
+		return false;
+	c->field_start = c->p;
+	c->bytes = (struct str){(const char *)p, n};
+	c->p = p + n;
+	return true;
+}
+
+/* Skips all that pb_next_alike would step to, and returns how many there were. */
 static inline size_t pb_skip_alike(struct pb *c)
 {
-	const uint8_t *p = c->p, *end = c->end;
+	struct pb at = *c;
 	size_t n = 0;
-	uint8_t tag;
 
-	if (!c->field_start || c->failed || (tag = *c->field_start) >= 0x80 ||
-	    (tag & 7) != PB_BYTES)
+	if (!c->field_start || c->type != PB_BYTES)
 		return 0;
-	for (; end - p >= 2 && p[0] == tag && p[1] < 0x80 && end - p - 2 >= p[1]; n++)
-		p += 2 + p[1];
-	c->p = p;
+	while (pb_next_alike(&at))
+		n++;
+	*c = at;
 	return n;
 }
 
@@ -215,6 +236,69 @@ static inline void pb_put_varint(struct buf *b, uint64_t value)
 	*at = '\0';
 	b->n = (size_t)(at - b->data);
 }
+/*
+ * Straight into memory, for whoever has made room beforehand (buf_reserve): PB_RAW_ROOM bytes for
+ * each number with its tag, although fewer will be used. Return where the next byte goes.
+ */
+#define PB_RAW_ROOM 16
+static inline char *pb_raw_varint(char *at, uint64_t value)
+{
+	/* Bytes of a number below 2^28: seven bits each, by a product instead of a division. */
+	unsigned size = ((64 - (unsigned)__builtin_clzll(value | 1)) * 9 + 64) >> 6;
+	uint32_t v = (uint32_t)value, word;
+
+	if (__builtin_expect(value >> 28 == 0, 1)) {
+		word = (v & 0x7f) | (v & 0x3f80) << 1 | (v & 0x1fc000) << 2 | (v & 0xfe00000) << 3;
+		word |= 0x80808080u & (((uint32_t)1 << (8 * size - 8)) - 1);
+		memcpy(at, &word, 4);
+		return at + size;
+	}
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (char)(value | 0x80);
+	*at++ = (char)value;
+	return at;
+}
+/* A number with its tag, unless it is 0. */
+static inline char *pb_raw_uint(char *at, uint32_t field, uint64_t value)
+{
+	if (!value)
+		return at;
+	*at = (char)(field << 3 | PB_VARINT);
+	return pb_raw_varint(at + 1, value);
+}
+/* Takes what was written since buf_reserve into the buffer. */
+static inline void pb_raw_done(struct buf *b, char *at)
+{
+	b->n = (size_t)(at - b->data);
+	*at = '\0';
+}
+
+/*
+ * Lists of the same numbers over and over, locations for the most part: each number is made ready
+ * once. A list is begun with the count of its numbers at most, filled by pb_list_put, and ended.
+ */
+#define PB_CODED_LONG UINT32_MAX /* too long to be made ready: pb_raw_varint */
+static inline uint32_t pb_coded(uint32_t number)
+{
+	uint32_t size = 1 + (number >= 1u << 7) + (number >= 1u << 14);
+	char bytes[PB_RAW_ROOM];
+	uint32_t word;
+
+	if (number >= 1u << 21)
+		return PB_CODED_LONG;
+	(void)pb_raw_varint(bytes, number);
+	memcpy(&word, bytes, 4);
+	return word | size << 24;
+}
+static inline char *pb_list_put(char *at, uint32_t coded)
+{
+	memcpy(at, &coded, 4);
+	return at + (coded >> 24);
+}
+/* NULL when there is no room, or no certainty that the list stays below the ceiling. */
+char *pb_list_begin(struct buf *b, uint32_t field, size_t n);
+void pb_list_end(struct buf *b, size_t n, char *at);
+
 void pb_put_tag(struct buf *b, uint32_t field, enum pb_type type);
 void pb_put_uint(struct buf *b, uint32_t field, uint64_t value);
 void pb_put_int(struct buf *b, uint32_t field, int64_t value);

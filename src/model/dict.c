@@ -57,9 +57,8 @@ static uint64_t string_hash(const struct dict *d, uint32_t string)
 	return d->strings.hash.v[string];
 }
 
-enum err dict_string(struct dict *d, struct str s, uint32_t *ret)
+enum err dict_hashed_string(struct dict *d, struct str s, uint64_t hash, uint32_t *ret)
 {
-	uint64_t hash = content_string(d, s);
 	struct string_entry entry = {.at = d->bytes.n, .n = (uint32_t)s.n};
 
 	if (s.n >= UINT32_MAX)
@@ -79,6 +78,11 @@ enum err dict_string(struct dict *d, struct str s, uint32_t *ret)
 	d->bytes.v[d->bytes.n + s.n] = '\0';
 	d->bytes.n += s.n + 1;
 	return ERR_OK;
+}
+
+enum err dict_string(struct dict *d, struct str s, uint32_t *ret)
+{
+	return dict_hashed_string(d, s, content_string(d, s), ret);
 }
 
 enum err dict_text(struct dict *d, const char *text, uint32_t *ret)

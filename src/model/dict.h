@@ -210,6 +210,8 @@ uint64_t stack_hash(const struct dict *d, uint32_t stack);
  * (pprof_samples.c): strings first, then upwards.
  */
 uint64_t content_string(const struct dict *d, struct str s);
+/* Interns a string whose content_string() is known already. */
+enum err dict_hashed_string(struct dict *d, struct str s, uint64_t hash, uint32_t *ret) MUST_CHECK;
 
 static inline uint64_t content_function(uint64_t name, uint64_t system_name, uint64_t file,
 					int64_t start_line)

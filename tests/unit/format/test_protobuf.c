@@ -55,19 +55,19 @@ TEST(a_run_read_at_once_is_the_run_read_one_by_one)
 TEST(a_run_ends_where_its_field_ends)
 {
 	uint8_t bytes[200];
-	uint32_t got[64];
+	uint32_t got[PB_RUN_SLACK];
 	const uint8_t *p = bytes;
 
 	memset(bytes, 0x81, sizeof(bytes));
 	bytes[0] = 5;
 	bytes[2] = 1; /* 0x81 0x01 */
 	/* The third number goes on behind the field. */
-	CHECK_INT(pb_small_varints(&p, bytes + 5, bytes + 200, got, 64), 2);
+	CHECK_INT(pb_small_varints(&p, bytes + 5, bytes + 200, got, PB_RUN_SLACK), 2);
 	CHECK(p == bytes + 3);
 	CHECK_INT(got[0], 5);
 	CHECK_INT(got[1], 0x81);
-	CHECK_INT(pb_small_varints(&p, bytes + 5, bytes + 200, got, 64), 0);
-	CHECK_INT(pb_small_varints(&p, bytes + 200, bytes + 200, got, 64), 0);
+	CHECK_INT(pb_small_varints(&p, bytes + 5, bytes + 200, got, PB_RUN_SLACK), 0);
+	CHECK_INT(pb_small_varints(&p, bytes + 200, bytes + 200, got, PB_RUN_SLACK), 0);
 	CHECK(p == bytes + 3);
 }
 
@@ -140,24 +140,56 @@ TEST(a_wrong_guess_of_a_length_changes_nothing)
 	}
 }
 
+TEST(numbers_made_ready_are_the_list_written_one_by_one)
+{
+	static const size_t lengths[] = {1, 42, 47, 48, 60, 127, 128, 5999, 6000, 9000};
+
+	for (unsigned bits = 1; bits < 32; bits += 5) {
+		for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++) {
+			CLEANUP(buf_release) struct buf ready = BUF_INIT(1 << 20);
+			CLEANUP(buf_release) struct buf plain = BUF_INIT(1 << 20);
+			char *at = pb_list_begin(&ready, 3, lengths[k]);
+			size_t mark = pb_begin(&plain, 3);
+
+			state = bits;
+			for (size_t i = 0; at && i < lengths[k]; i++) {
+				uint32_t number = (uint32_t)some_number(bits);
+				uint32_t coded = pb_coded(number);
+
+				at = coded == PB_CODED_LONG ? pb_raw_varint(at, number)
+							    : pb_list_put(at, coded);
+				pb_put_varint(&plain, number);
+			}
+			CHECK(at);
+			pb_list_end(&ready, lengths[k], at);
+			pb_end(&plain, mark);
+			CHECK_OK(buf_error(&plain));
+			CHECK_INT(ready.n, plain.n);
+			CHECK(memcmp(ready.data, plain.data, plain.n + 1) == 0);
+		}
+	}
+}
+
 TEST(fields_alike_are_skipped_up_to_one_that_is_not)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(1 << 20);
-	static char text[300];
+	static char text[1 << 14]; /* a length of three bytes */
 	struct pb c;
 
 	for (size_t i = 0; i < 50; i++)
 		pb_put_bytes(&b, 2, str_n(text, i));
 	pb_put_bytes(&b, 2, str_n(text, 200));
+	pb_put_bytes(&b, 2, str_n(text, sizeof(text)));
 	pb_put_bytes(&b, 2, str_n(text, 3));
 	pb_put_uint(&b, 3, 1);
 	CHECK_OK(buf_error(&b));
 	c = pb_of(buf_view(&b));
 	CHECK_INT(pb_skip_alike(&c), 0);
 	CHECK(pb_next(&c));
-	CHECK_INT(pb_skip_alike(&c), 49);
-	CHECK(pb_next(&c));
+	CHECK_INT(pb_skip_alike(&c), 50);
 	CHECK_INT(c.bytes.n, 200);
+	CHECK(pb_next(&c));
+	CHECK_INT(c.bytes.n, sizeof(text));
 	CHECK_INT(pb_skip_alike(&c), 1);
 	CHECK(pb_next(&c));
 	CHECK_INT(c.field, 3);
