@@ -158,43 +158,102 @@ static void bench_intern(void)
 	       INTERN_STACKS / fresh, INTERN_STACKS / known, d.stacks.entries.n);
 }
 
+/* CPU seconds of one conversion, by step; `all` has the freeing in it too. */
+struct steps {
+	double read, write, all;
+};
+
 /* One conversion: bytes of one format to bytes of another, as `vestal convert` does it. */
-static double convert_once(const struct format *from, struct str bytes, const struct format *to,
-			   struct buf *out)
+static struct steps convert_once(const struct format *from, struct str bytes,
+				 const struct format *to, struct buf *out)
 {
 	struct dict d;
 	struct profile_list list = {0};
 	struct writing w = {.list = &list, .type = -1, .compress = 0};
 	double start = cpu_seconds();
+	struct steps took;
 
 	if (dict_init(&d, hash_random_seed()))
 		die("convert", "out of memory");
 	read_plain(from, bytes, &d, &list);
+	took.read = cpu_seconds() - start;
 	buf_clear(out);
 	if (to && format_write(to, &w, out))
 		die(to->name, w.fault.text);
+	took.write = cpu_seconds() - start - took.read;
 	notes_release(&w.notes);
 	profile_list_release(&list);
 	dict_release(&d);
-	return cpu_seconds() - start;
+	took.all = cpu_seconds() - start;
+	return took;
 }
 
-/* Median seconds. */
-static double convert_time(const struct format *from, const struct buf *in, const struct format *to,
-			   struct buf *out)
+/* Medians, each step for itself. */
+static struct steps convert_time(const struct format *from, const struct buf *in,
+				 const struct format *to, struct buf *out)
 {
-	double seconds[ROUNDS];
+	double read[ROUNDS], write[ROUNDS], all[ROUNDS];
 
-	for (unsigned i = 0; i < ROUNDS; i++)
-		seconds[i] = convert_once(from, buf_view(in), to, out);
-	return median(seconds, ROUNDS);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct steps took = convert_once(from, buf_view(in), to, out);
+
+		read[i] = took.read;
+		write[i] = took.write;
+		all[i] = took.all;
+	}
+	return (struct steps){median(read, ROUNDS), median(write, ROUNDS), median(all, ROUNDS)};
 }
 
-static void print_conversion(const char *name, double seconds, const struct buf *in,
+static void print_conversion(const char *name, struct steps took, const struct buf *in,
 			     const struct buf *out, const char *end)
 {
-	printf("\"%s\": {\"in_mb\": %.3f, \"out_mb\": %.3f, \"s\": %.6f}%s", name,
-	       (double)in->n / 1e6, (double)out->n / 1e6, seconds, end);
+	printf("\"%s\": {\"in_mb\": %.3f, \"out_mb\": %.3f, \"s\": %.6f, \"read_s\": %.6f, "
+	       "\"write_s\": %.6f}%s",
+	       name, (double)in->n / 1e6, (double)out->n / 1e6, took.all, took.read, took.write,
+	       end);
+}
+
+/* What no reader can go below: looking once at every number of the bytes, one after the other. */
+static uint64_t scan_numbers(const struct buf *in)
+{
+	const uint8_t *p = (const uint8_t *)in->data, *end = p + in->n;
+	uint64_t sum = 0, value = 0;
+	unsigned shift = 0;
+
+	for (; p < end; p++) {
+		value |= (uint64_t)(*p & 0x7f) << (shift & 63);
+		shift += 7;
+		if (*p >= 0x80)
+			continue;
+		sum += value;
+		value = 0;
+		shift = 0;
+	}
+	return sum;
+}
+
+/* What no writer can go below. */
+static uint64_t copy_bytes(const struct buf *in)
+{
+	static struct buf copy = BUF_INIT((size_t)2 << 30);
+
+	buf_clear(&copy);
+	buf_append(&copy, in->data, in->n);
+	return copy.n;
+}
+
+static double floor_time(uint64_t (*work)(const struct buf *in), const struct buf *in)
+{
+	static volatile uint64_t keep;
+	double seconds[ROUNDS];
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		double start = cpu_seconds();
+
+		keep = keep + work(in);
+		seconds[i] = cpu_seconds() - start;
+	}
+	return median(seconds, ROUNDS);
 }
 
 /* Bytes are counted plain on both sides: nothing is inflated or deflated here. */
@@ -205,16 +264,19 @@ static void bench_convert(const char *path)
 	struct buf packed = slurp(path), plain = inflate_file(&packed);
 	struct buf as_otlp = BUF_INIT((size_t)2 << 30), as_folded = BUF_INIT((size_t)2 << 30);
 	struct buf as_pprof = BUF_INIT((size_t)2 << 30);
-	double seconds = convert_time(pprof, &plain, otlp, &as_otlp);
+	struct steps took = convert_time(pprof, &plain, otlp, &as_otlp);
 
 	printf("{");
-	print_conversion("pprof to OTLP", seconds, &plain, &as_otlp, ", ");
-	seconds = convert_time(otlp, &as_otlp, pprof, &as_pprof);
-	print_conversion("OTLP to pprof", seconds, &as_otlp, &as_pprof, ", ");
-	seconds = convert_time(pprof, &plain, folded, &as_folded);
-	print_conversion("pprof to folded", seconds, &plain, &as_folded, ", ");
-	seconds = convert_time(folded, &as_folded, pprof, &as_pprof);
-	print_conversion("folded to pprof", seconds, &as_folded, &as_pprof, "}\n");
+	print_conversion("pprof to OTLP", took, &plain, &as_otlp, ", ");
+	took = convert_time(otlp, &as_otlp, pprof, &as_pprof);
+	print_conversion("OTLP to pprof", took, &as_otlp, &as_pprof, ", ");
+	took = convert_time(pprof, &plain, folded, &as_folded);
+	print_conversion("pprof to folded", took, &plain, &as_folded, ", ");
+	took = convert_time(folded, &as_folded, pprof, &as_pprof);
+	print_conversion("folded to pprof", took, &as_folded, &as_pprof, ", ");
+	printf("\"floor\": {\"mb\": %.3f, \"scan_s\": %.6f, \"copy_s\": %.6f}}\n",
+	       (double)as_otlp.n / 1e6, floor_time(scan_numbers, &as_otlp),
+	       floor_time(copy_bytes, &as_otlp));
 }
 
 /* Into a dictionary that has seen the file before, as one of a server has. */
@@ -245,7 +307,7 @@ static void bench_otlp(const char *path)
 	double mb = (double)in.n / 1e6;
 
 	printf("{\"mb\": %.3f, \"mb_per_s\": %.1f, \"known_mb_per_s\": %.1f}\n", mb,
-	       mb / convert_time(otlp, &in, NULL, &none), mb / read_known(otlp, &in));
+	       mb / convert_time(otlp, &in, NULL, &none).all, mb / read_known(otlp, &in));
 }
 
 /* What a round has freed serves the next, as in a server, and as the heap of a Go program does:
