@@ -119,10 +119,12 @@ enum err file_read_fd(int fd, const char *name, struct buf *ret, struct fault *f
 
 	if (ret->error)
 		return fault_set(fault, ret->error, "%s: %s", name, err_text(ret->error));
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-		return read_fault(fault, name, EISDIR);
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-		expected = (size_t)st.st_size;
+	if (fstat(fd, &st) == 0) {
+		if (S_ISDIR(st.st_mode))
+			return read_fault(fault, name, EISDIR);
+		if (S_ISREG(st.st_mode) && st.st_size > 0)
+			expected = (size_t)st.st_size;
+	}
 	e = read_to_end(fd, name, expected, ret, fault);
 	if (e) {
 		ret->n = before;

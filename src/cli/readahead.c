@@ -4,8 +4,9 @@
 
 #include "base/file.h"
 
-#define FEW_NAMES 4
-#define MAX_FILE  ((off_t)8 << 20)
+#define FEW_NAMES  4
+#define KEPT_BYTES ((size_t)64 << 20) /* freed by one file, for the next */
+#define MAX_FILE   ((off_t)8 << 20)
 
 static bool worth_reading(const char *name)
 {
@@ -83,6 +84,8 @@ void readahead_start(struct readahead *r, const struct text_list *names, size_t 
 		.names = names, .target = target, .next_claim = first, .next_take = first};
 	mutex_init(&r->lock);
 	cond_init(&r->changed);
+	if (names->n - first >= FEW_NAMES)
+		mem_keep(KEPT_BYTES);
 	/* Without a second thread everything still works, only slower. */
 	if (names->n - first < FEW_NAMES || thread_cpus() < 2 ||
 	    thread_start(&r->worker, "readahead", work, r))

@@ -6,6 +6,7 @@
  *	pprof_scan      one pass over the top level: where samples, locations, strings … stand
  *	pprof_tables    hash of every string → function → mapping, nothing interned
  *	pprof_locations hash of every location: of its frames
+ *	pprof_shape     functions and locations of usual shapes, taken apart by shuffles
  *	pprof_first_pass, pprof_stacks
  *	                hash of every stack from its locations' hashes
  *	pprof_samples   stacks looked up in the dictionary; only on a miss are strings, functions
@@ -193,6 +194,7 @@ struct pprof_file {
 	struct pprof_location *location;
 	uint64_t *location_hash; /* 0 = not a location of one line: see `location` */
 	uint64_t location_limit;
+	uint32_t plain_locations; /* ids from 1 to this are all locations of one line */
 	struct id_table sparse_locations;
 	VEC(struct pprof_inlined) inlined;
 	VEC(uint64_t) line_hash;
@@ -232,11 +234,22 @@ enum err pprof_find_labels(struct pprof_file *f, struct pprof_labels *known, siz
 			   uint32_t *ret) MUST_CHECK;
 void pprof_labels_release(struct pprof_labels *known);
 
-/* The ids of a packed run, which are at most as many as its bytes, with PPROF_IDS_SLACK room
- * behind them; those above 32 bits become UINT32_MAX. False when the run is cut. */
-#define PPROF_IDS_SLACK 8
+struct pprof_ids {
+	uint32_t n;
+	bool plain; /* all from 1 to plain_locations */
+};
+/* The ids of a packed run, which are at most as many as its bytes, and behind them zeros, for which
+ * there must be PPROF_IDS_SLACK room. Those above 32 bits become UINT32_MAX. False when the run is
+ * cut. */
+#define PPROF_IDS_SLACK 32
 bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids,
-		      uint32_t *ret_n) MUST_CHECK;
+		      struct pprof_ids *ret) MUST_CHECK;
+/*
+ * How much of what the processor can do is used at most: everything, unless a test compares the
+ * ways with each other. Set while nothing is being read.
+ */
+enum pprof_means { PPROF_PLAIN, PPROF_SHUFFLES, PPROF_EVERYTHING };
+extern enum pprof_means pprof_means;
 /* Before the first of them; any thread may. */
 void pprof_ids_init(void);
 

@@ -1,17 +1,20 @@
 /*
  * Packed runs of location ids: most of a file's samples. Numbers of one and two bytes, which
- * nearly all of them are, are decoded without a branch that depends on them, eight bytes at a time
- * where the processor can shuffle bytes. Whatever is different goes the general way.
+ * nearly all of them are, are decoded without a branch that depends on them: eight bytes at a time
+ * where the processor can shuffle bytes, 32 where it can also press words together. Whatever is
+ * different goes the general way.
  */
 #include <pthread.h>
 
 #include "format/pprof.h"
 
+enum pprof_means pprof_means = PPROF_EVERYTHING;
+
 #define BLOCK	       64
 #define MANY_LOCATIONS (1 << 15)
 
 #ifdef __SSE2__
-#include <tmmintrin.h>
+#include <immintrin.h>
 
 /* How to spread eight bytes over 16-bit numbers, by which of them are not the last of theirs. */
 struct shuffle {
@@ -19,7 +22,7 @@ struct shuffle {
 };
 static struct shuffle shuffles[256];
 static uint8_t counts[256], lengths[256]; /* numbers that end within, and their bytes */
-static bool can_shuffle;
+static bool can_shuffle, can_compress;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void plan_shuffle(unsigned more)
@@ -46,6 +49,8 @@ static void plan_shuffles(void)
 	for (unsigned more = 0; more < 256; more++)
 		plan_shuffle(more);
 	can_shuffle = __builtin_cpu_supports("ssse3");
+	can_compress = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+		       __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi2");
 }
 
 /* One bit for each of 64 bytes: it is not the last of its number. */
@@ -97,6 +102,56 @@ __attribute__((target("ssse3"))) static size_t shuffle_block(const uint8_t *p, u
 	}
 	return at;
 }
+
+#define WIDE	   32 /* bytes at a time */
+#define COMPRESSED __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")))
+
+/* The numbers that end within some bytes; `more` tells which are not the last of theirs. Writes
+ * WIDE numbers, 0 behind those that count. Whether all of them are from 1 to `last`. */
+COMPRESSED static inline bool compress(const uint8_t *p, __m256i bytes, uint32_t more,
+				       uint32_t ends, uint16_t last, uint32_t *out)
+{
+	/* The byte before, where that belongs to the same number. */
+	__m256i before = _mm256_maskz_loadu_epi8(more << 1, p - 1);
+	__m512i low = _mm512_and_si512(_mm512_cvtepu8_epi16(before), _mm512_set1_epi16(0x7f));
+	__m512i high = _mm512_cvtepu8_epi16(bytes), ids;
+	__mmask32 outside;
+
+	high = _mm512_mask_slli_epi16(high, more << 1, high, 7);
+	ids = _mm512_or_si512(low, high);
+	outside = _mm512_mask_cmpge_epu16_mask(ends, _mm512_sub_epi16(ids, _mm512_set1_epi16(1)),
+					       _mm512_set1_epi16((short)last));
+	ids = _mm512_maskz_compress_epi16(ends, ids);
+	_mm512_storeu_si512(out, _mm512_cvtepu16_epi32(_mm512_castsi512_si256(ids)));
+	_mm512_storeu_si512(out + 16, _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(ids, 1)));
+	return !outside;
+}
+
+/* All of a run, which must have no number of more than two bytes. */
+COMPRESSED static bool compress_run(const uint8_t *p, size_t n, uint32_t last, uint32_t *ids,
+				    struct pprof_ids *ret)
+{
+	uint32_t *out = ids;
+	bool within = true;
+
+	if (last > UINT16_MAX)
+		last = UINT16_MAX;
+	while (n) {
+		uint32_t valid = _bzhi_u32(~(uint32_t)0, n < WIDE ? (uint32_t)n : WIDE);
+		__m256i bytes = _mm256_maskz_loadu_epi8(valid, p);
+		uint32_t more = (uint32_t)_mm256_movepi8_mask(bytes), ends = valid & ~more;
+		unsigned done = 32 - (unsigned)__builtin_clz(ends | 1);
+
+		if (__builtin_expect((more & more << 1) || !ends, 0))
+			return false;
+		within &= compress(p, bytes, more, ends, (uint16_t)last, out);
+		out += __builtin_popcount(ends);
+		p += done;
+		n -= done;
+	}
+	*ret = (struct pprof_ids){(uint32_t)(out - ids), within};
+	return true;
+}
 #endif
 
 /* Number for number; they can be of any length. */
@@ -121,7 +176,17 @@ void pprof_ids_init(void)
 #endif
 }
 
-bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids, uint32_t *ret_n)
+static bool all_within(const uint32_t *ids, uint32_t n, uint32_t last)
+{
+	bool outside = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		outside |= ids[i] - 1 >= last;
+	return !outside;
+}
+
+bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids,
+		      struct pprof_ids *ret)
 {
 	const uint8_t *p = (const uint8_t *)f->bytes.p + run.at, *end = p + run.n;
 	const uint8_t *file_end = (const uint8_t *)f->bytes.p + f->bytes.n;
@@ -129,8 +194,12 @@ bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids
 
 #ifdef __SSE2__
 	/* Not where most ids have three bytes. */
-	while (can_shuffle && f->location_limit <= MANY_LOCATIONS && p < end &&
-	       file_end - p >= BLOCK) {
+	bool short_ids = f->location_limit <= MANY_LOCATIONS && pprof_means >= PPROF_SHUFFLES;
+
+	if (short_ids && can_compress && pprof_means >= PPROF_EVERYTHING && run.n &&
+	    compress_run(p, run.n, f->plain_locations, ids, ret))
+		return true;
+	while (short_ids && can_shuffle && p < end && file_end - p >= BLOCK) {
 		size_t done = shuffle_block(p, continued(p), (size_t)(end - p), &out);
 
 		p += done;
@@ -141,6 +210,8 @@ bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids
 #endif
 	if (!decode_any(p, end, file_end, out, &out))
 		return false;
-	*ret_n = (uint32_t)(out - ids);
+	memset(out, 0, PPROF_IDS_SLACK * sizeof(*out));
+	ret->n = (uint32_t)(out - ids);
+	ret->plain = all_within(ids, ret->n, f->plain_locations);
 	return true;
 }

@@ -3,6 +3,7 @@
  * here only their content hashes. Like the other tables, the usual shape goes a short way.
  */
 #include "format/pprof.h"
+#include "format/pprof_shape.h"
 
 #define AT(f, span) ((f)->bytes.p + (span).at)
 
@@ -165,6 +166,16 @@ enum err pprof_location_frame(struct pprof_file *f, const struct pprof_raw_locat
 		       &ret->function);
 }
 
+static bool find_mapping_hash(const struct pprof_file *f, uint64_t id, uint64_t *ret)
+{
+	uint32_t position = id ? id_table_get(&f->mapping_ids, id) : 0;
+
+	if (position == UINT32_MAX)
+		return false;
+	*ret = id ? f->mapping_hash[position] : f->keys->no_mapping;
+	return true;
+}
+
 static enum err hash_frame(struct pprof_file *f, const struct pprof_raw_location *l, size_t line,
 			   uint64_t *ret)
 {
@@ -202,39 +213,6 @@ static enum err hash_location(struct pprof_file *f, size_t i, struct pprof_locat
 		TRY(vec_push(&f->line_hash, hash));
 	}
 	return ERR_OK;
-}
-
-/* The location most have: its fields in order, one line in a function. False = not that simple. */
-static inline bool hash_usual_location(const struct pprof_file *f, struct span span,
-				       uint64_t *ret_hash, uint64_t *ret_id)
-{
-	const uint8_t *p = (const uint8_t *)AT(f, span), *end = p + span.n;
-	uint64_t id = 0, mapping = 0, function = 0, line = 0, column = 0;
-	struct frame frame = {.flags = FRAME_HAS_LINE};
-	uint32_t mapping_at, function_at;
-
-	if (f->bytes.n - span.at - span.n < PPROF_SLACK ||
-	    !pb_take_open(&p, PPROF_LOCATION_ID << 3, &id) ||
-	    !pb_take_open(&p, PPROF_LOCATION_MAPPING << 3, &mapping) ||
-	    !pb_take_open(&p, PPROF_LOCATION_ADDRESS << 3, &frame.address) || p >= end ||
-	    p[0] != (PPROF_LOCATION_LINE << 3 | PB_BYTES) || p[1] != end - p - 2)
-		return false;
-	p += 2;
-	if (!pb_take_open(&p, PPROF_LINE_FUNCTION << 3, &function) ||
-	    !pb_take_open(&p, PPROF_LINE_LINE << 3, &line) ||
-	    !pb_take_open(&p, PPROF_LINE_COLUMN << 3, &column) || p != end || !id || !mapping ||
-	    !function || column > UINT32_MAX)
-		return false;
-	mapping_at = id_table_get(&f->mapping_ids, mapping);
-	function_at = id_table_get(&f->function_ids, function);
-	if (mapping_at == UINT32_MAX || function_at == UINT32_MAX)
-		return false;
-	frame.line = (int64_t)line;
-	frame.column = (uint32_t)column;
-	*ret_id = id;
-	*ret_hash = content_frame(&frame, f->function_hash[function_at],
-				  f->mapping_hash[mapping_at], f->string_hash[0]);
-	return true;
 }
 
 static uint32_t position_of(const struct pprof_file *f, const struct pprof_location *l)
@@ -293,9 +271,84 @@ static enum err place_location(struct pprof_file *f, size_t i, uint64_t id, stru
 	return ERR_OK;
 }
 
+enum { LOCATION_ID, LOCATION_MAPPING, LOCATION_FUNCTION, LOCATION_LINE };
+static const struct shape_field location_fields[] = {
+	{PPROF_LOCATION_ID << 3, LOCATION_ID},
+	{PPROF_LOCATION_MAPPING << 3, LOCATION_MAPPING},
+	{PPROF_LOCATION_ADDRESS << 3, SHAPE_LARGE},
+	{PPROF_LOCATION_LINE << 3 | PB_BYTES, SHAPE_REST},
+	{PPROF_LINE_FUNCTION << 3, LOCATION_FUNCTION},
+	{PPROF_LINE_LINE << 3, LOCATION_LINE},
+	{0},
+};
+
+/* From the i-th on, up to one that has not exactly one line in a function, or else is not as every
+ * writer makes it: returns which. */
+#ifdef __x86_64__
+SHAPED static size_t hash_usual_locations(struct pprof_file *f, struct shapes *shapes, size_t i)
+{
+	const uint8_t *bytes = (const uint8_t *)f->bytes.p;
+	const struct span *spans = f->locations.v;
+	const uint64_t *function_hash = f->function_hash;
+	struct pprof_location *location = f->location;
+	uint64_t *location_hash = f->location_hash;
+	const struct id_table functions = f->function_ids;
+	size_t n = shapes->usable ? f->locations.n : 0, readable = f->bytes.n,
+	       limit = f->location_limit;
+	uint64_t kind = f->string_hash[0], mapping_hash = f->keys->no_mapping;
+	uint32_t mapping_id = 0;
+
+	for (; i < n; i++) {
+		struct frame frame = {.flags = FRAME_HAS_LINE};
+		struct shape_numbers v;
+		uint32_t id, function;
+
+		if (readable - spans[i].at < SHAPE_BYTES ||
+		    !shape_decode(shapes, bytes + spans[i].at, spans[i].n, &v))
+			break;
+		id = v.small[LOCATION_ID];
+		function = id_table_get(&functions, v.small[LOCATION_FUNCTION]);
+		if (!id || id >= limit || location[id].lines || function == UINT32_MAX ||
+		    !v.small[LOCATION_FUNCTION])
+			break;
+		/* Nearly always that of the one before. */
+		if (__builtin_expect(v.small[LOCATION_MAPPING] != mapping_id, 0)) {
+			mapping_id = v.small[LOCATION_MAPPING];
+			if (!find_mapping_hash(f, mapping_id, &mapping_hash))
+				break;
+		}
+		frame.address = v.large;
+		frame.line = v.small[LOCATION_LINE];
+		location[id] = (struct pprof_location){.at = (uint32_t)i, .lines = 1};
+		location_hash[id] =
+			content_frame(&frame, function_hash[function], mapping_hash, kind);
+	}
+	return i;
+}
+#else
+static size_t hash_usual_locations(struct pprof_file *f, struct shapes *shapes, size_t i)
+{
+	(void)f;
+	(void)shapes;
+	return i;
+}
+#endif
+
+static void count_plain(struct pprof_file *f)
+{
+	uint64_t id = 1, limit = f->location_limit < INT32_MAX ? f->location_limit : 0;
+
+	while (id < limit && f->location_hash[id])
+		id++;
+	f->plain_locations = (uint32_t)id - 1;
+}
+
 enum err pprof_locations(struct pprof_file *f)
 {
 	size_t n = f->locations.n;
+	struct shapes shapes;
+
+	shapes_init(&shapes, location_fields);
 
 	f->location_limit = n + 2;
 	f->location = arena_zalloc(&f->arena, n + 2, sizeof(*f->location));
@@ -303,13 +356,13 @@ enum err pprof_locations(struct pprof_file *f)
 	f->location_frames = arena_zalloc(&f->arena, n, sizeof(*f->location_frames));
 	if (!f->location || !f->location_hash || !f->location_frames)
 		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < n; i++) {
-		struct pprof_location l = {.at = (uint32_t)i, .lines = 1};
+	for (size_t i = 0; (i = hash_usual_locations(f, &shapes, i)) < n; i++) {
+		struct pprof_location l;
 		uint64_t id, hash;
 
-		if (__builtin_expect(!hash_usual_location(f, f->locations.v[i], &hash, &id), 0))
-			TRY(hash_location(f, i, &l, &hash, &id));
+		TRY(hash_location(f, i, &l, &hash, &id));
 		TRY(place_location(f, i, id, l, hash));
 	}
+	count_plain(f);
 	return ERR_OK;
 }

@@ -4,7 +4,7 @@
 #include "format/formats_internal.h"
 #include "format/pprof.h"
 
-#define SNIFF_ENTRIES 1000
+#define SNIFF_ENTRIES 250
 
 /* How sure we are that these bytes are a Profile: its fields with their wire types, and a
  * string table whose first entry is empty. */

@@ -28,12 +28,21 @@ static enum err push_new_location(struct sample_reader *r, const struct pprof_sa
 				  struct pprof_location *l)
 {
 	const uint32_t *frames;
-	uint32_t n;
+	uint32_t n, known;
 	uint32_t position = l->lines == 1 ? l->at : r->f->inlined.v[l->at].position;
 
 	/* Too deep already: intern_stack cuts it. */
 	if (r->frames.n > r->f->out->limits.max_depth)
 		return ERR_OK;
+	/* New stacks are mostly made of known frames. */
+	if (l->lines == 1) {
+		known = dict_find_frame(r->f->out->dict, r->f->location_hash[l - r->f->location]);
+		if (known != MAP_NONE) {
+			l->at = known;
+			l->interned = 1;
+			return vec_push(&r->frames, known);
+		}
+	}
 	/* What has a hash has paid in pprof_hash_stack. */
 	if (!s->hash && l->lines > 1 && !pprof_spend_frames(r->f, l->lines))
 		return pprof_fault(r->f, ERR_TOO_LARGE, r->f->bytes.p + r->f->samples.v[i].at,
@@ -118,15 +127,16 @@ static enum err intern_stack(struct sample_reader *r, const struct pprof_sample 
 static enum err add_sample(struct sample_reader *r, size_t i, const struct pprof_sample *s,
 			   const int64_t *values)
 {
-	struct row row = {.stack = MAP_NONE};
+	uint32_t stack = MAP_NONE, labels = 0;
 
 	if (s->hash)
-		row.stack = dict_find_stack(r->f->out->dict, s->hash);
-	if (row.stack == MAP_NONE)
-		TRY(intern_stack(r, s, i, &row.stack));
+		stack = dict_find_stack(r->f->out->dict, s->hash);
+	if (stack == MAP_NONE)
+		TRY(intern_stack(r, s, i, &stack));
 	if (s->has_labels)
-		TRY(pprof_find_labels(r->f, &r->labels, i, &row.labels));
-	return profile_add(r->f->profile, &row, values);
+		TRY(pprof_find_labels(r->f, &r->labels, i, &labels));
+	profile_add_plain(r->f->profile, stack, labels, values);
+	return ERR_OK;
 }
 
 static enum err add_batch(struct sample_reader *r, size_t first, size_t n,

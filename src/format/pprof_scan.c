@@ -7,6 +7,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define BYTES_PER_ENTRY 64
+#define MAX_EXPECTED	65536
+
 enum err pprof_fault(struct pprof_file *f, enum err e, const void *at, const char *format, ...)
 {
 	char text[300];
@@ -176,12 +179,27 @@ static enum err scan_run(struct pprof_file *f, struct pb *c)
 	return ERR_OK;
 }
 
+/* Room for what a file of this size usually has, so that nothing has to be moved; more is made when
+ * it is needed. */
+static enum err expect_entries(struct pprof_file *f)
+{
+	size_t n = f->bytes.n / BYTES_PER_ENTRY;
+
+	if (n > MAX_EXPECTED)
+		n = MAX_EXPECTED;
+	TRY(vec_reserve(&f->samples, n));
+	TRY(vec_reserve(&f->locations, n));
+	TRY(vec_reserve(&f->functions, n));
+	return vec_reserve(&f->strings, n);
+}
+
 enum err pprof_scan(struct pprof_file *f)
 {
 	struct pb c = pb_of(f->bytes);
 
 	if (f->bytes.n >= UINT32_MAX)
 		return pprof_fault(f, ERR_TOO_LARGE, NULL, "files above 4 GiB are not read");
+	TRY(expect_entries(f));
 	TRY(scan_run(f, &c));
 	while (pb_next(&c)) {
 		TRY(scan_field(f, &c));

@@ -45,22 +45,20 @@ static bool sum_any(struct pprof_file *f, const uint32_t *ids, uint32_t n, uint6
 
 bool pprof_hash_stack(struct pprof_file *f, struct span run, uint64_t *ret)
 {
-	const uint64_t *multiplier = f->keys->multipliers, *hash = f->location_hash;
-	uint32_t ids[MAX_IDS + PPROF_IDS_SLACK], n, limit = (uint32_t)f->location_limit, odd = 0;
+	const uint64_t *m = f->keys->multipliers, *hash = f->location_hash;
+	uint32_t list[MAX_IDS + PPROF_IDS_SLACK];
+	struct pprof_ids ids;
 	uint64_t sum = 0;
 
-	_Static_assert(MAX_IDS <= STACK_MULTIPLIERS, "one multiplier for each id");
-	if (!limit || run.n > MAX_IDS || !pprof_decode_ids(f, run, ids, &n))
+	_Static_assert(MAX_IDS + 4 <= STACK_MULTIPLIERS, "one multiplier for each id");
+	if (!f->location_limit || run.n > MAX_IDS || !pprof_decode_ids(f, run, list, &ids))
 		return false;
-	/* No location has id 0: its hash is 0, like that of every other that is not simple. */
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t h = hash[ids[i] < limit ? ids[i] : 0];
-
-		odd += !h;
-		sum += h * multiplier[i];
-	}
-	if (__builtin_expect(odd || n > f->out->limits.max_depth, 0))
-		return sum_any(f, ids, n, ret);
-	*ret = content_stack(sum, n);
+	if (__builtin_expect(!ids.plain || ids.n > f->out->limits.max_depth, 0))
+		return sum_any(f, list, ids.n, ret);
+	/* Four at a time: behind the last there are zeros, and the hash of id 0 is 0. */
+	for (uint32_t i = 0; i < ids.n; i += 4)
+		sum += hash[list[i]] * m[i] + hash[list[i + 1]] * m[i + 1] +
+		       (hash[list[i + 2]] * m[i + 2] + hash[list[i + 3]] * m[i + 3]);
+	*ret = content_stack(sum, ids.n);
 	return true;
 }

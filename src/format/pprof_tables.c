@@ -6,6 +6,7 @@
  * tags; whatever is different goes the general way, which also says what is wrong.
  */
 #include "format/pprof.h"
+#include "format/pprof_shape.h"
 
 #define AT(f, span) ((f)->bytes.p + (span).at)
 
@@ -144,18 +145,72 @@ static enum err duplicate(struct pprof_file *f, enum err e, struct span span, co
 			   (unsigned long long)id);
 }
 
+enum { FUNCTION_ID, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
+static const struct shape_field function_fields[] = {
+	{PPROF_FUNCTION_ID << 3, FUNCTION_ID},
+	{PPROF_FUNCTION_NAME << 3, FUNCTION_NAME},
+	{PPROF_FUNCTION_SYSTEM_NAME << 3, FUNCTION_SYSTEM_NAME},
+	{PPROF_FUNCTION_FILENAME << 3, FUNCTION_FILE},
+	{PPROF_FUNCTION_START_LINE << 3, SHAPE_LARGE},
+	{0},
+};
+
+/* From the i-th on, up to one that is not as every writer makes it: returns which. */
+#ifdef __x86_64__
+SHAPED static size_t hash_usual_functions(struct pprof_file *f, struct shapes *shapes, size_t i)
+{
+	const uint8_t *bytes = (const uint8_t *)f->bytes.p;
+	const struct span *spans = f->functions.v;
+	const uint64_t *string = f->string_hash;
+	uint64_t *hash = f->function_hash;
+	uint32_t *direct = f->function_ids.direct;
+	size_t n = shapes->usable ? f->functions.n : 0, readable = f->bytes.n;
+	uint64_t strings = f->strings.n, limit = f->function_ids.size;
+
+	for (; i < n; i++) {
+		struct shape_numbers v;
+		uint32_t id, name, system_name, file;
+
+		if (readable - spans[i].at < SHAPE_BYTES ||
+		    !shape_decode(shapes, bytes + spans[i].at, spans[i].n, &v))
+			break;
+		id = v.small[FUNCTION_ID];
+		name = v.small[FUNCTION_NAME];
+		system_name = v.small[FUNCTION_SYSTEM_NAME];
+		file = v.small[FUNCTION_FILE];
+		if (!id || id >= limit || direct[id] || name >= strings || system_name >= strings ||
+		    file >= strings)
+			break;
+		direct[id] = (uint32_t)i + 1;
+		hash[i] = content_function(string[name], string[system_name], string[file],
+					   (int64_t)v.large);
+	}
+	return i;
+}
+#else
+static size_t hash_usual_functions(struct pprof_file *f, struct shapes *shapes, size_t i)
+{
+	(void)f;
+	(void)shapes;
+	return i;
+}
+#endif
+
 static enum err hash_functions(struct pprof_file *f)
 {
 	size_t n = f->functions.n;
 	const uint64_t *string = f->string_hash;
+	struct shapes shapes;
 	enum err e;
+
+	shapes_init(&shapes, function_fields);
 
 	f->function_hash = arena_alloc(&f->arena, n * sizeof(*f->function_hash));
 	f->function_id = arena_zalloc(&f->arena, n, sizeof(*f->function_id));
 	if (!f->function_hash || !f->function_id)
 		return ERR_NO_MEMORY;
 	TRY(id_table_init(&f->function_ids, &f->arena, n, f->keys->seed));
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; (i = hash_usual_functions(f, &shapes, i)) < n; i++) {
 		struct pprof_function fn;
 
 		TRY(pprof_read_function(f, i, &fn));

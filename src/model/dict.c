@@ -233,6 +233,11 @@ enum err dict_add_stack(struct dict *d, uint64_t hash, const uint32_t *frames, u
 	return sequence_add(d, &d->stacks, hash, frames, n, ret);
 }
 
+uint32_t dict_find_frame(const struct dict *d, uint64_t hash)
+{
+	return map_get(&d->frames.index, hash);
+}
+
 uint32_t dict_find_stack(const struct dict *d, uint64_t hash)
 {
 	return map_get(&d->stacks.index, hash);

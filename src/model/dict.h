@@ -246,7 +246,8 @@ static inline uint64_t content_stack(uint64_t sum, uint32_t depth)
 	h *= 0xd6e8feb86659fd93u;
 	return h ^ (h >> 29);
 }
-/* The stack with this content hash, or MAP_NONE. */
+/* The frame, the stack with this content hash, or MAP_NONE. */
+uint32_t dict_find_frame(const struct dict *d, uint64_t hash);
 uint32_t dict_find_stack(const struct dict *d, uint64_t hash);
 /* Adds a stack that dict_find_stack() did not find; `hash` must be the one of these frames. */
 enum err dict_add_stack(struct dict *d, uint64_t hash, const uint32_t *frames, uint32_t n,

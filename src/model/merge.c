@@ -277,22 +277,54 @@ static enum err merge_head(struct merge *m, const struct profile *src, const str
 	return merge_comments(m, src);
 }
 
+static enum err merge_row(struct merge *m, const struct profile *src, size_t i,
+			  const struct column *columns, uint32_t series)
+{
+	struct remap *r = &m->state->remap;
+	const int64_t *from = profile_values(src, i);
+	struct row row = profile_row(src, i);
+	int64_t values[PROFILE_MAX_TYPES] = {0};
+
+	TRY(remap_stack(r, row.stack, &row.stack));
+	TRY(remap_label_set(r, row.labels, &row.labels));
+	TRY(remap_link(r, row.link, &row.link));
+	for (uint32_t t = 0; t < src->type_count; t++)
+		values[columns[t].to] = multiply(from[t], columns[t].factor);
+	return row_index_add(&m->state->rows, m->dst, &row, series, values);
+}
+
+/*
+ * Most rows, when many profiles of one program are merged, are a stack that is there already: then
+ * nothing has to be interned or looked up by content, and the values are added in place.
+ */
+static bool may_add_in_place(const struct merge *m, const struct profile *src,
+			     const struct column *columns, uint32_t series)
+{
+	for (uint32_t t = 0; t < src->type_count; t++)
+		if (columns[t].factor != 1)
+			return false;
+	return remap_keeps_all(&m->state->remap) && !series && !src->link && !src->time;
+}
+
 static enum err merge_rows(struct merge *m, const struct profile *src, const struct column *columns,
 			   uint32_t series)
 {
-	struct remap *r = &m->state->remap;
-	int64_t values[PROFILE_MAX_TYPES] = {0};
+	bool in_place = may_add_in_place(m, src, columns, series);
 
 	for (size_t i = 0; i < src->row_count; i++) {
 		const int64_t *from = profile_values(src, i);
-		struct row row = profile_row(src, i);
+		uint32_t row = 0;
+		int64_t *to;
 
-		TRY(remap_stack(r, row.stack, &row.stack));
-		TRY(remap_label_set(r, row.labels, &row.labels));
-		TRY(remap_link(r, row.link, &row.link));
+		if (in_place && !src->labels[i])
+			row = row_index_plain(&m->state->rows, src->stack[i]);
+		if (!row) {
+			TRY(merge_row(m, src, i, columns, series));
+			continue;
+		}
+		to = m->dst->values + (size_t)(row - 1) * m->dst->type_count;
 		for (uint32_t t = 0; t < src->type_count; t++)
-			values[columns[t].to] = multiply(from[t], columns[t].factor);
-		TRY(row_index_add(&m->state->rows, m->dst, &row, series, values));
+			to[columns[t].to] = value_add(to[columns[t].to], from[t]);
 	}
 	return ERR_OK;
 }

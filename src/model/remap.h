@@ -59,6 +59,12 @@ void remap_release(struct remap *r);
 /* Whether a dictionary has one mapping at two addresses: frames of both become the same. */
 enum err remap_joins_mappings(const struct dict *d, bool *ret) MUST_CHECK;
 
+/* Whether every id, of whatever table, stays as it is. */
+static inline bool remap_keeps_all(const struct remap *r)
+{
+	return r->src == r->dst && !r->moves;
+}
+
 enum err remap_text(struct remap *r, enum text_role role, uint32_t id, uint32_t *ret) MUST_CHECK;
 static inline enum err remap_string(struct remap *r, uint32_t id, uint32_t *ret)
 {

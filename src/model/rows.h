@@ -22,6 +22,12 @@ struct row_index {
 	VEC(uint32_t) plain; /* row + 1 by stack, 0 = none */
 };
 
+/* The row that is this stack and nothing else, in group 0, counted from 1; 0 = it is not known. */
+static inline uint32_t row_index_plain(const struct row_index *index, uint32_t stack)
+{
+	return stack < index->plain.n ? index->plain.v[stack] : 0;
+}
+
 void row_index_release(struct row_index *index);
 /* Adds the values to the row that is equal to `row`, or appends it. */
 enum err row_index_add(struct row_index *index, struct profile *p, const struct row *row,

@@ -81,6 +81,40 @@ TEST(profiles_over_the_targets_own_dictionary_merge_directly)
 	CHECK_INT(out.values[0], 3);
 }
 
+/* Where values can be added in place, rows of the same stack with labels, and values in another
+ * unit, are still not mixed with the others, and sums do not wrap. */
+TEST(rows_added_in_place_are_those_of_the_stack_alone)
+{
+	MADE(m);
+	CLEANUP(profile_release) struct profile q;
+	CLEANUP(profile_release) struct profile out;
+	CLEANUP(merge_release) struct merge merge;
+	struct row labelled = {0};
+	int64_t value = 5;
+
+	CHECK_OK(made_init(&m, 1));
+	profile_init(&q, &m.dict);
+	profile_init(&out, &m.dict);
+	CHECK_OK(profile_add_type(&q, STR("samples"), STR("count")));
+	CHECK_OK(maker_row(&m.p, "main;x", 1));
+	CHECK_OK(maker_row(&q, "main;x", INT64_MAX));
+	CHECK_OK(maker_row(&q, "main;y", 4));
+	labelled.stack = q.stack[0];
+	CHECK_OK(dict_label_text(&m.dict, STR("key"), STR("value"), &labelled.labels));
+	CHECK_OK(dict_label_set(&m.dict, &labelled.labels, 1, &labelled.labels));
+	CHECK_OK(profile_add(&q, &labelled, &value));
+	merge_begin(&merge, &out);
+	CHECK_OK(merge_add(&merge, &m.p));
+	CHECK_OK(merge_add(&merge, &q));
+	CHECK_OK(merge_add(&merge, &m.p));
+	CHECK_OK(merge_finish(&merge));
+	CHECK_INT(out.row_count, 3);
+	CHECK_INT(out.values[0], INT64_MAX);
+	CHECK_INT(out.values[1], 4);
+	CHECK_INT(out.values[2], 5);
+	CHECK_INT(out.labels[2], labelled.labels);
+}
+
 TEST(target_with_rows_is_the_first_profile)
 {
 	MADE(a);
