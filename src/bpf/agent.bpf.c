@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/*
+ * The kernel side of the agent. `on_timer` takes a stack when a processor's clock fires; the
+ * tracepoints of the scheduler measure waits. A stack that cannot be walked here (its tables are
+ * not made yet, or the process is new) is sent raw and walked by the agent.
+ */
+#include "unwind_user.h"
+
+char licence[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline struct kernel_counters *count(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&counters, &zero);
+}
+
+static __always_inline bool wanted(u32 pid)
+{
+	return !settings.targets || bpf_map_lookup_elem(&targets, &pid);
+}
+
+static __always_inline void take_registers(struct scratch *s, const struct pt_regs *r)
+{
+	u64 *to = s->registers;
+
+	to[0] = r->ax;
+	to[1] = r->dx;
+	to[2] = r->cx;
+	to[3] = r->bx;
+	to[4] = r->si;
+	to[5] = r->di;
+	to[6] = r->bp;
+	to[7] = r->sp;
+	to[8] = r->r8;
+	to[9] = r->r9;
+	to[10] = r->r10;
+	to[11] = r->r11;
+	to[12] = r->r12;
+	to[13] = r->r13;
+	to[14] = r->r14;
+	to[15] = r->r15;
+	to[16] = r->ip;
+}
+
+/* Registers and the stack as far as it is there, up to 16 KiB, behind the kernel's frames. */
+__attribute__((noinline)) u32 take_raw(struct scratch *s, u32 first_word)
+{
+	u64 address, done = 0, at = first_word;
+
+	if (!s)
+		return 0;
+	address = s->registers[ARCH_DWARF_RSP];
+	unwind_hide(at);
+	at &= 255;
+	if (at > RECORD_KERNEL_FRAMES_MAX)
+		return 0;
+	for (int i = 0; i < RECORD_REGISTERS; i++)
+		s->words[at + i] = s->registers[i];
+	for (int piece = 0; piece < 5 && done < RECORD_RAW_STACK; piece++) {
+		u64 size = 4096 - (address & 4095), to = done;
+
+		unwind_hide(to);
+		to &= RECORD_RAW_STACK - 1;
+		if (bpf_probe_read_user((u8 *)&s->words[at + RECORD_REGISTERS] + to, size,
+					(const void *)address))
+			break;
+		done += size;
+		address += size;
+	}
+	return done < RECORD_RAW_STACK ? done : RECORD_RAW_STACK;
+}
+
+static __always_inline void send(struct scratch *s, u64 size)
+{
+	struct kernel_counters *c = count();
+
+	if (size > sizeof(s->head) + sizeof(s->words))
+		return;
+	if (bpf_ringbuf_output(&ring, s, size, BPF_RB_NO_WAKEUP) && c)
+		c->dropped++;
+}
+
+/*
+ * The user part of a record whose head, kernel frames and registers are there already: walked if
+ * the process is known, raw if not. Returns the size of the whole record.
+ */
+__attribute__((noinline)) u32 add_user_part(struct scratch *s, u32 address_space)
+{
+	struct process_entry *process;
+	struct kernel_counters *c = count();
+	struct process_key key;
+	u32 kernel, end = UNWIND_UNMAPPED;
+
+	if (!s)
+		return 0;
+	kernel = s->head.kernel_frames;
+	if (kernel > RECORD_KERNEL_FRAMES_MAX)
+		kernel = RECORD_KERNEL_FRAMES_MAX;
+	key.pid = s->head.pid;
+	key.address_space = address_space;
+	process = bpf_map_lookup_elem(&processes, &key);
+	if (process) {
+		s->process = *process;
+		end = walk_user(s, kernel);
+	}
+	if (c && end < UNWIND_END_COUNT)
+		c->ends[end]++;
+	s->head.end = end;
+	if ((end == UNWIND_UNMAPPED || end == UNWIND_NO_TABLE) && settings.raw_left > 0) {
+		__sync_fetch_and_add(&settings.raw_left, -1);
+		s->head.flags |= RECORD_RAW;
+		s->head.stack_size = take_raw(s, kernel);
+		if (c)
+			c->raw++;
+		return sizeof(s->head) + 8 * (kernel + RECORD_REGISTERS) + s->head.stack_size;
+	}
+	if (!process) {
+		s->words[kernel] = s->registers[ARCH_DWARF_RA];
+		s->user_frames = 1;
+	}
+	s->head.user_frames = s->user_frames;
+	return sizeof(s->head) + 8 * (kernel + s->user_frames);
+}
+
+static __always_inline void finish(struct scratch *s, struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+
+	if (mm) {
+		s->head.address_space = address_space_of(mm->start_code, mm->start_stack);
+		send(s, add_user_part(s, s->head.address_space));
+	} else {
+		s->head.flags |= RECORD_NO_USER;
+		send(s, sizeof(s->head) + 8 * s->head.kernel_frames);
+	}
+}
+
+static __always_inline struct scratch *begin(u32 user, u32 kind)
+{
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &user);
+	u64 id = bpf_get_current_pid_tgid();
+
+	if (!s)
+		return NULL;
+	__builtin_memset(&s->head, 0, sizeof(s->head));
+	s->head.kind = kind;
+	s->head.pid = id >> 32;
+	s->head.tid = id;
+	s->head.cpu = bpf_get_smp_processor_id();
+	s->head.time = bpf_ktime_get_ns();
+	s->head.syscall = -1;
+	bpf_get_current_comm(s->head.comm, sizeof(s->head.comm));
+	return s;
+}
+
+static __always_inline void kernel_stack(struct scratch *s, void *context)
+{
+	long n = bpf_get_stack(context, s->words, 8 * RECORD_KERNEL_FRAMES_MAX, 0);
+
+	s->head.kernel_frames = n > 0 ? (u64)n >> 3 : 0;
+}
+
+/* User registers of a thread that is inside the kernel, and the call it is in. */
+static __always_inline void entry_registers(struct scratch *s, struct task_struct *task)
+{
+	struct pt_regs r = {0};
+
+	bpf_probe_read_kernel(&r, sizeof(r), (void *)bpf_task_pt_regs(task));
+	take_registers(s, &r);
+	s->head.syscall = (s64)r.orig_ax < 0 ? -1 : (s32)r.orig_ax;
+	s->head.lock = r.di;
+}
+
+SEC("perf_event")
+int on_timer(struct bpf_perf_event_data *context)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	struct kernel_counters *c = count();
+	struct task_struct *task;
+	struct scratch *s;
+
+	if (!(u32)id || !wanted(id >> 32))
+		return 0;
+	s = begin(SCRATCH_TIMER, RECORD_CPU);
+	if (!s)
+		return 0;
+	if (c)
+		c->samples++;
+	s->head.value = 1;
+	task = bpf_get_current_task_btf();
+	if ((context->regs.cs & 3) == 3) {
+		take_registers(s, &context->regs);
+	} else {
+		kernel_stack(s, context);
+		entry_registers(s, task);
+	}
+	finish(s, task);
+	return 0;
+}
+
+#include "waits.h"

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/*
+ * The kernel's types as far as they are used: only these fields, at whatever place the running
+ * kernel has them (CO-RE). Nothing here has to match any particular version.
+ */
+#pragma once
+
+#define __VESTAL_BPF__ 1
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char s8;
+typedef short s16;
+typedef int s32;
+typedef long long s64;
+typedef u8 __u8;
+typedef u16 __u16;
+typedef u32 __u32;
+typedef u64 __u64;
+typedef s8 __s8;
+typedef s16 __s16;
+typedef s32 __s32;
+typedef s64 __s64;
+typedef u16 __be16;
+typedef u32 __be32;
+typedef u32 __wsum;
+typedef _Bool bool;
+#define true  1
+#define false 0
+#define NULL  ((void *)0)
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_RDONLY_PROG = 128, BPF_F_MMAPABLE = 1024 };
+enum { BPF_F_USER_STACK = 256 };
+enum { BPF_RB_NO_WAKEUP = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct {
+	unsigned long start_code, start_stack;
+};
+
+struct kuid {
+	u32 val;
+};
+
+struct cred {
+	struct kuid uid;
+};
+
+struct task_struct {
+	int pid, tgid;
+	unsigned int flags, __state;
+	struct mm_struct *mm;
+	char comm[16];
+	struct task_struct *group_leader;
+};
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	u64 session_id, seq_num;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+struct seq_file;
+
+/* Part of the kernel's interface, not of its insides: always like this on x86-64. */
+struct pt_regs {
+	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags,
+		sp, ss;
+};
+
+struct bpf_perf_event_data {
+	struct pt_regs regs;
+	u64 sample_period, addr;
+};
+
+#define PF_KTHREAD 0x00200000

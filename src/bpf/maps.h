@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/* The maps of the kernel side; sizes marked 1 are set before loading. */
+#pragma once
+
+#include "kernel_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "records.h"
+#include "unwind/unwind_frame.h"
+
+#define PC_CACHE_BITS 11
+#define PC_CACHE_SIZE (1u << PC_CACHE_BITS)
+#define WINDOW_SIZE   1024u
+
+/* Room for kernel frames, registers and a raw stack whose last piece may begin at its very end. */
+#define SCRATCH_WORDS (RECORD_KERNEL_FRAMES_MAX + RECORD_REGISTERS + (RECORD_RAW_STACK + 4096) / 8)
+
+/* A walk in progress. One per processor and kind of program: a timer may interrupt a tracepoint. */
+struct scratch {
+	struct record_head head;
+	u64 words[SCRATCH_WORDS];
+	u64 registers[32]; /* of user space, by DWARF number; the rest is for masks */
+	struct unwind_frame frame;
+	struct process_entry process;
+	u64 window_start;
+	u32 window_size;
+	u32 user_frames;
+	u8 window[WINDOW_SIZE + 8];
+};
+
+enum scratch_user { SCRATCH_TIMER, SCRATCH_TRACE, SCRATCH_USERS };
+
+struct pc_cache {
+	u64 entries[PC_CACHE_SIZE];
+};
+
+struct all_rules {
+	struct unwind_rule list[UNWIND_RULES_MAX];
+};
+
+struct segment {
+	u8 bytes[UNWIND_SEGMENT_SIZE];
+};
+
+struct wait_start {
+	u64 time;  /* 0 = it runs */
+	u64 state; /* enum wait_state */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct segment);
+} segments SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct all_rules);
+} rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct pc_cache);
+} cache SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct process_key);
+	__type(value, struct process_entry);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCH_USERS);
+	__type(key, u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct kernel_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct wait_start);
+} waits SEC(".maps");
+
+/* Processes that are wanted, when `settings.targets` says that not all are. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u32);
+} targets SEC(".maps");
+
+/* Changed by the agent while programs run. */
+volatile struct kernel_settings settings = {.wait_mean_ns = 1000000, .raw_left = 0};

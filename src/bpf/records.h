@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/*
+ * What the kernel side writes into the ring buffer, and the maps both sides know. A record is a
+ * struct record_head, then by kind: addresses, or registers and raw stack.
+ *
+ * Addresses are leaf first, kernel before user. The upper byte of an address word is the kind of
+ * frame, so that other unwinders can put their own between native ones.
+ */
+#pragma once
+
+#include "unwind/unwind_format.h"
+
+enum record_kind {
+	RECORD_CPU = 1,	  /* the timer fired here */
+	RECORD_WAIT = 2,  /* a thread came back; `value` is how long it was away, in ns */
+	RECORD_WAKER = 3, /* who ended the wait that `wait_id` names */
+	RECORD_FAULT = 4, /* memory touched for the first time; `value` counts pages */
+	RECORD_LOOP = 5,  /* a turn of an event loop ended; `value` is its length */
+};
+
+enum frame_kind {
+	FRAME_NATIVE = 0,
+	FRAME_OTHER = 1, /* reserved for interpreters; the tests' second unwinder uses it */
+};
+
+#define FRAME_KIND_SHIFT   56
+#define FRAME_ADDRESS_MASK ((1ull << FRAME_KIND_SHIFT) - 1)
+
+enum record_flags {
+	RECORD_RAW = 1,	   /* user registers and stack follow, not addresses */
+	RECORD_NO_USER = 2, /* a thread of the kernel */
+};
+
+enum wait_state {
+	WAIT_PREEMPTED, /* could have run */
+	WAIT_SLEEP,
+	WAIT_DISK, /* not to be interrupted */
+};
+
+#define RECORD_FRAMES_MAX	 1024
+#define RECORD_KERNEL_FRAMES_MAX 128
+#define RECORD_RAW_STACK	 16384
+#define RECORD_REGISTERS	 17
+
+struct record_head {
+	u8 kind;       /* enum record_kind */
+	u8 flags;      /* enum record_flags */
+	u8 end;	       /* enum unwind_end of the user part */
+	u8 wait_state; /* enum wait_state */
+	u16 kernel_frames;
+	u16 user_frames; /* or, raw, 0 */
+	u32 pid, tid;
+	u32 cpu;
+	u32 stack_size; /* raw: bytes of stack behind the registers */
+	u64 time;	/* CLOCK_MONOTONIC */
+	u64 value;
+	u64 wait_id;	   /* of a wait and its waker */
+	u64 address_space; /* tells one program of a process from the next (exec) */
+	s32 syscall;	   /* the thread is in it, or -1 */
+	u32 unused;
+	u64 lock; /* the address it waits on, when the call is futex */
+	u8 trace_id[16], span_id[8];
+	char comm[16];
+};
+
+/* Which processes are wanted; looked up by process first, by the rest only when there are rules. */
+struct process_key {
+	u32 pid;
+	u32 address_space; /* folded: see address_space_of */
+};
+
+struct process_entry {
+	u32 mappings; /* unit of the sorted struct unwind_mapping[] */
+	u32 count;
+	u32 generation; /* changes with every change of the mappings */
+	u32 unused;
+};
+
+/* Two numbers that exec draws anew: where the code and the stack begin. */
+static inline u32 address_space_of(u64 start_code, u64 start_stack)
+{
+	u64 x = start_code * 0x9e3779b97f4a7c15ull ^ start_stack;
+
+	return (u32)(x ^ x >> 32);
+}
+
+/* What the agent may change at any time. */
+struct kernel_settings {
+	u64 wait_mean_ns; /* R: a wait of that length is kept with probability 1 - 1/e */
+	s64 raw_left;	  /* raw stacks that may still be sent; the agent refills it */
+	u32 targets;	  /* only processes in the map `targets` */
+	u32 kernel_threads; /* waits of the kernel's own threads too */
+};
+
+/* Counted by the kernel side, one row per processor. */
+struct kernel_counters {
+	u64 samples, unwound, raw, dropped; /* dropped: the ring buffer was full */
+	u64 waits, waits_kept, wakers;
+	u64 ends[UNWIND_END_COUNT];
+};

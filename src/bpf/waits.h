@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/*
+ * Waits. A thread that leaves its processor is noted with the time; when it comes back the length
+ * d of its absence is known, and it is kept with probability 1 - exp(-d/R): a threshold is drawn
+ * from the exponential distribution of mean R and d must reach it. The draw depends only on the
+ * thread and the time it left, so that whoever wakes it comes to the same decision.
+ *
+ * Only what is kept is unwound; everything else costs two looks into a table.
+ */
+#pragma once
+
+#define LN2_16 45426u /* ln 2 in 1/65536 */
+
+/* log2(1 + i/64) in 1/65536, for a draw of 32 bits. */
+static const u32 log2_table[65] = {
+	0,     1466,  2909,  4331,  5732,  7112,  8473,	 9814,	11136, 12440, 13727, 14996, 16248,
+	17484, 18704, 19909, 21098, 22272, 23433, 24579, 25711, 26830, 27936, 29029, 30109, 31178,
+	32234, 33279, 34312, 35334, 36346, 37346, 38336, 39316, 40286, 41246, 42196, 43137, 44068,
+	44990, 45904, 46809, 47705, 48593, 49472, 50344, 51207, 52063, 52911, 53751, 54584, 55410,
+	56229, 57040, 57845, 58643, 59434, 60219, 60997, 61769, 62534, 63294, 64047, 64794, 65536};
+
+static __always_inline u64 wait_draw(u32 tid, u64 time)
+{
+	u64 x = time * 0x9e3779b97f4a7c15ull ^ (u64)tid * 0xd1342543de82ef95ull;
+
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	return x ^ x >> 32;
+}
+
+/* The length from which on this wait is kept: -R ln(u), u uniform in (0, 1]. */
+static __always_inline u64 wait_threshold(u32 tid, u64 time)
+{
+	u32 u = (u32)wait_draw(tid, time) | 1, bits = 31, log2, i, part;
+
+	/* Position of the highest bit, without a loop for the verifier to unroll. */
+	bits = u >> 16 ? 16 : 0;
+	bits += u >> (bits + 8) ? 8 : 0;
+	bits += u >> (bits + 4) ? 4 : 0;
+	bits += u >> (bits + 2) ? 2 : 0;
+	bits += u >> (bits + 1) ? 1 : 0;
+	/* The 31 bits behind the highest one: six choose the row, the next 16 go between two. */
+	u = (u << (31 - bits)) & 0x7fffffffu;
+	i = u >> 25;
+	part = u >> 9 & 0xffff;
+	i &= 63;
+	log2 = log2_table[i] + (((log2_table[i + 1] - log2_table[i]) * part) >> 16);
+	log2 += bits << 16;
+	/* (32 - log2) ln 2, times R. */
+	return (((32ull << 16) - log2) * LN2_16 >> 16) * (settings.wait_mean_ns >> 4) >> 12;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *context)
+{
+	struct task_struct *task = (void *)context[1];
+	u32 tid = task->pid, state = context[3];
+	bool preempted = context[0];
+	struct wait_start *w, start;
+
+	if (!tid || (!task->mm && !settings.kernel_threads) || !wanted(task->tgid))
+		return 0;
+	start.time = bpf_ktime_get_ns();
+	start.state = preempted || !state ? WAIT_PREEMPTED : state & 2 ? WAIT_DISK : WAIT_SLEEP;
+	w = bpf_map_lookup_elem(&waits, &tid);
+	if (w)
+		*w = start;
+	else
+		bpf_map_update_elem(&waits, &tid, &start, BPF_ANY);
+	return 0;
+}
+
+/* In the thread that came back: its memory can be read, which at the switch it could not. */
+SEC("tp_btf/sched_exit_tp")
+int on_return(u64 *context)
+{
+	u32 tid = bpf_get_current_pid_tgid();
+	struct kernel_counters *c;
+	struct task_struct *task;
+	struct wait_start *w;
+	struct scratch *s;
+	u64 start, length;
+
+	w = bpf_map_lookup_elem(&waits, &tid);
+	if (!w || !w->time)
+		return 0;
+	start = w->time;
+	w->time = 0;
+	length = bpf_ktime_get_ns() - start;
+	c = count();
+	if (c)
+		c->waits++;
+	if (length < wait_threshold(tid, start))
+		return 0;
+	if (c)
+		c->waits_kept++;
+	s = begin(SCRATCH_TRACE, RECORD_WAIT);
+	if (!s)
+		return 0;
+	task = bpf_get_current_task_btf();
+	s->head.value = length;
+	s->head.wait_id = wait_draw(tid, start);
+	s->head.wait_state = w->state;
+	kernel_stack(s, context);
+	entry_registers(s, task);
+	finish(s, task);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *context)
+{
+	struct task_struct *sleeper = (void *)context[0];
+	u32 tid = sleeper->pid;
+	struct wait_start *w = bpf_map_lookup_elem(&waits, &tid);
+	struct kernel_counters *c;
+	struct task_struct *task;
+	struct scratch *s;
+
+	if (!w || !w->time || bpf_ktime_get_ns() - w->time < wait_threshold(tid, w->time))
+		return 0;
+	s = begin(SCRATCH_TRACE, RECORD_WAKER);
+	if (!s)
+		return 0;
+	c = count();
+	if (c)
+		c->wakers++;
+	task = bpf_get_current_task_btf();
+	s->head.wait_id = wait_draw(tid, w->time);
+	kernel_stack(s, context);
+	entry_registers(s, task);
+	finish(s, task);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(u64 *context)
+{
+	u32 tid = ((struct task_struct *)context[0])->pid;
+
+	bpf_map_delete_elem(&waits, &tid);
+	return 0;
+}

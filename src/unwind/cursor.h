@@ -1,0 +1,79 @@
+/*
+ * A bounded cursor over bytes of a stranger. Running off the end sets `bad`, yields 0 and stays
+ * there, so that a reader looks once.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "unwind/unwind_format.h"
+
+struct cursor {
+	const u8 *at, *end;
+	bool bad;
+};
+
+static inline struct cursor cursor_of(struct str bytes)
+{
+	return (struct cursor){(const u8 *)bytes.p, (const u8 *)bytes.p + bytes.n, false};
+}
+
+static inline u64 cursor_fixed(struct cursor *c, size_t size)
+{
+	u64 value = 0;
+
+	if ((size_t)(c->end - c->at) < size) {
+		c->at = c->end;
+		c->bad = true;
+		return 0;
+	}
+	memcpy(&value, c->at, size);
+	c->at += size;
+	return value;
+}
+
+static inline void cursor_skip(struct cursor *c, u64 size)
+{
+	if ((u64)(c->end - c->at) < size) {
+		c->at = c->end;
+		c->bad = true;
+		return;
+	}
+	c->at += size;
+}
+
+static inline u64 cursor_uleb(struct cursor *c)
+{
+	u64 value = 0;
+
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		u8 byte = (u8)cursor_fixed(c, 1);
+
+		if (shift < 64)
+			value |= (u64)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	c->bad = true;
+	return 0;
+}
+
+static inline s64 cursor_sleb(struct cursor *c)
+{
+	u64 value = 0;
+
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		u8 byte = (u8)cursor_fixed(c, 1);
+
+		if (shift < 64)
+			value |= (u64)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			if (byte & 0x40 && shift + 7 < 64)
+				value |= ~0ull << (shift + 7);
+			return (s64)value;
+		}
+	}
+	c->bad = true;
+	return 0;
+}

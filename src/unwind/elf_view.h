@@ -1,0 +1,28 @@
+/*
+ * An ELF file in memory, read with bounds: sections and segments by what they are for. The bytes
+ * belong to the caller.
+ */
+#pragma once
+
+#include <elf.h>
+
+#include "unwind/unwind.h"
+
+struct elf_view {
+	struct str file;
+	Elf64_Ehdr header;
+};
+
+/* Bytes of the file and the address they are loaded at. */
+struct elf_part {
+	struct str bytes;
+	u64 address;
+};
+
+enum err elf_view_open(struct str file, struct elf_view *ret, struct fault *fault) MUST_CHECK;
+/* The n-th program header; false when there is none. */
+bool elf_program_header(const struct elf_view *e, u32 n, Elf64_Phdr *ret);
+/* A section by name, its bytes inside the file and not compressed; false when there is none. */
+bool elf_section(const struct elf_view *e, const char *name, struct elf_part *ret);
+/* The file's bytes from `address` to the end of the segment that holds it. */
+bool elf_bytes_at(const struct elf_view *e, u64 address, struct elf_part *ret);

@@ -1,0 +1,171 @@
+/*
+ * From the entries of a file to its table (unwind_format.h). Entries are sorted by address first;
+ * then rows are written page after page, each page's block complete before the next begins.
+ */
+#include "unwind/unwind.h"
+
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "unwind/frame_info.h"
+#include "unwind/go_rows.h"
+#include "unwind/table_writer.h"
+
+/* A module's addresses end below 4 GiB: its page table then has at most 65,536 entries. */
+#define ADDRESS_MAX   UINT32_MAX
+#define ENTRIES_MAX   4000000u
+#define SMALL_GAP     16u
+
+/* A function: an entry of .eh_frame at an offset, or the n-th of Go's table. */
+struct entry {
+	u32 start, end;
+	u64 at;
+	bool go;
+};
+
+struct entries {
+	VEC(struct entry) list;
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static enum err add_entry(struct entries *out, u64 start, u64 end, u64 at, bool go)
+{
+	if (!start || start >= end || end > ADDRESS_MAX)
+		return ERR_OK;
+	if (out->list.n >= ENTRIES_MAX)
+		return ERR_TOO_LARGE;
+	return vec_push(&out->list, ((struct entry){(u32)start, (u32)end, at, go}));
+}
+
+static enum err collect(const struct frame_section *s, struct entries *out)
+{
+	for (u64 offset = 0, next; offset < s->part.bytes.n; offset = next) {
+		struct frame_fde fde;
+		bool is_fde;
+
+		frame_entry(s, offset, &fde, &is_fde, &next);
+		if (is_fde && fde.size < ADDRESS_MAX && fde.start < ADDRESS_MAX)
+			TRY(add_entry(out, fde.start, fde.start + fde.size, offset, false));
+		if (!next)
+			break;
+	}
+	return ERR_OK;
+}
+
+static enum err collect_go(const struct go_table *go, struct entries *out)
+{
+	u64 start, end;
+
+	for (u32 i = 0; i < go->count; i++)
+		if (go_function(go, i, &start, &end))
+			TRY(add_entry(out, start, end, i, true));
+	return ERR_OK;
+}
+
+static void write_fde(const struct frame_section *s, u64 offset, struct unwind_rules *rules,
+		      struct table_writer *w)
+{
+	struct frame_fde fde;
+	bool is_fde;
+	u64 next;
+
+	frame_entry(s, offset, &fde, &is_fde, &next);
+	if (is_fde)
+		frame_rows(&fde, rules, w, table_writer_row);
+}
+
+/*
+ * `root` is where the program or the loader begins to run: nobody called that code, though some
+ * files do not say so and others (the loader) say nothing about it at all.
+ */
+static void write_entries(const struct frame_section *s, const struct go_table *go, u64 root,
+			  struct entries *e, struct unwind_rules *rules, struct table_writer *w)
+{
+	u64 end = 0;
+
+	qsort(e->list.v, e->list.n, sizeof(*e->list.v), by_start);
+	vec_for_each(entry, &e->list)
+	{
+		/* Two entries for one address: the first one counts. */
+		if (entry->start < end)
+			continue;
+		if (entry->start - end >= SMALL_GAP)
+			table_writer_row(w, end, UNWIND_RULE_NONE);
+		if (root >= end && root < entry->start)
+			table_writer_row(w, root, UNWIND_RULE_END);
+		if (root >= entry->start && root < entry->end)
+			table_writer_row(w, entry->start, UNWIND_RULE_END);
+		else if (entry->go)
+			go_function_rows(go, (u32)entry->at, w, table_writer_row);
+		else
+			write_fde(s, entry->at, rules, w);
+		end = entry->end;
+	}
+	table_writer_row(w, end, UNWIND_RULE_NONE);
+}
+
+/* .eh_frame by its section, or through the index that the loader uses when sections are gone. */
+static bool find_eh_frame(const struct elf_view *e, struct elf_part *ret)
+{
+	Elf64_Phdr p;
+
+	if (elf_section(e, ".eh_frame", ret))
+		return ret->bytes.n > 0;
+	for (u32 i = 0; elf_program_header(e, i, &p); i++) {
+		struct elf_part header;
+		u8 head[8];
+		s32 relative;
+
+		if (p.p_type != PT_GNU_EH_FRAME || !elf_bytes_at(e, p.p_vaddr, &header) ||
+		    header.bytes.n < sizeof(head))
+			continue;
+		memcpy(head, header.bytes.p, sizeof(head));
+		/* Version 1, and the pointer to .eh_frame in the form all linkers write. */
+		if (head[0] != 1 || head[1] != 0x1b)
+			continue;
+		memcpy(&relative, head + 4, sizeof(relative));
+		return elf_bytes_at(e, p.p_vaddr + 4 + (u64)(s64)relative, ret);
+	}
+	return false;
+}
+
+enum err unwind_table_build(struct str file, struct unwind_rules *rules, struct unwind_table *ret,
+			    struct fault *fault)
+{
+	CLEANUP(table_writer_release) struct table_writer w = {0};
+	struct frame_section s = {0};
+	struct entries entries = {0};
+	struct go_table go = {0};
+	struct elf_view view;
+	enum err e = ERR_OK;
+
+	TRY(elf_view_open(file, &view, fault));
+	table_writer_init(&w);
+	/* Go programs describe their own functions only here; C code linked in has .eh_frame. */
+	if (go_table_open(&view, &go))
+		e = collect_go(&go, &entries);
+	if (!e && find_eh_frame(&view, &s.part))
+		e = collect(&s, &entries);
+	if (!e && !entries.list.n && elf_section(&view, ".debug_frame", &s.part)) {
+		s.debug = true;
+		e = collect(&s, &entries);
+	}
+	if (!e)
+		write_entries(&s, &go, view.header.e_entry, &entries, rules, &w);
+	vec_release(&entries.list);
+	return e ? fault_set(fault, e, "the unwinding information cannot be read") :
+		   table_writer_finish(&w, ret);
+}
+
+void unwind_table_release(struct unwind_table *t)
+{
+	mem_free(t->pages);
+	buf_release(&t->blocks);
+	*t = (struct unwind_table){0};
+}

@@ -1,0 +1,104 @@
+#include "unwind/table_writer.h"
+
+/* Above every table seen: 900,000 rows are 3.5 MiB. */
+#define BLOCKS_CEILING ((size_t)256 << 20)
+
+void table_writer_init(struct table_writer *w)
+{
+	*w = (struct table_writer){.blocks = BUF_INIT(BLOCKS_CEILING), .rule = UNWIND_RULE_NONE};
+}
+
+void table_writer_release(struct table_writer *w)
+{
+	vec_release(&w->pages);
+	vec_release(&w->rows);
+	buf_release(&w->blocks);
+}
+
+static void keep(struct table_writer *w, enum err e)
+{
+	if (e && !w->error)
+		w->error = e;
+}
+
+/* The last row whose address is not above `low`. */
+static void write_block(struct table_writer *w)
+{
+	u16 head[UNWIND_BLOCK_HEAD / 2] = {0};
+	size_t row = 0, size = UNWIND_BLOCK_HEAD + 4 * w->rows.n;
+	static const char padding[8];
+
+	for (u32 slot = 0; slot <= UNWIND_SLOTS; slot++) {
+		u64 low = (u64)slot << UNWIND_SLOT_SHIFT;
+
+		while (row + 1 < w->rows.n && w->rows.v[row + 1] >> 16 <= low)
+			row++;
+		head[slot] = (u16)row;
+	}
+	buf_append(&w->blocks, head, sizeof(head));
+	buf_append(&w->blocks, w->rows.v, 4 * w->rows.n);
+	buf_append(&w->blocks, padding, (8 - size % 8) % 8);
+}
+
+/* Writes the page if it says anything, and makes its entry. */
+static void end_page(struct table_writer *w)
+{
+	bool silent = w->rows.n == 1 && (w->rows.v[0] & 0xffff) == UNWIND_RULE_NONE;
+
+	while (w->pages.n <= w->page && !w->error)
+		keep(w, vec_push(&w->pages, 0));
+	if (w->error || silent)
+		return;
+	w->pages.v[w->page] = (u32)w->blocks.n + 1;
+	write_block(w);
+	keep(w, buf_error(&w->blocks));
+	w->row_count += w->rows.n;
+}
+
+static void begin_page(struct table_writer *w, u64 page)
+{
+	w->page = page;
+	w->rows.n = 0;
+	w->started = true;
+	keep(w, vec_push(&w->rows, w->rule));
+}
+
+void table_writer_row(void *writer, u64 address, u32 rule)
+{
+	struct table_writer *w = writer;
+	u64 page = address >> UNWIND_PAGE_SHIFT;
+	u32 low = address & (UNWIND_PAGE_SIZE - 1);
+
+	if (w->error || (w->started && rule == w->rule))
+		return;
+	if (!w->started)
+		begin_page(w, page);
+	while (w->page < page && !w->error) {
+		end_page(w);
+		begin_page(w, w->page + 1);
+	}
+	if (w->error)
+		return;
+	w->rule = rule;
+	/* Several rules for one address: the last one holds. */
+	if (w->rows.n && w->rows.v[w->rows.n - 1] >> 16 == low)
+		w->rows.v[w->rows.n - 1] = low << 16 | rule;
+	else if (w->rows.n < UNWIND_BLOCK_ROWS)
+		keep(w, vec_push(&w->rows, low << 16 | rule));
+}
+
+enum err table_writer_finish(struct table_writer *w, struct unwind_table *ret)
+{
+	if (w->started && !w->error)
+		end_page(w);
+	TRY(w->error);
+	*ret = (struct unwind_table){.pages = w->pages.v,
+				     .page_count = (u32)w->pages.n,
+				     .blocks = w->blocks,
+				     .rows = w->row_count};
+	w->pages.v = NULL;
+	w->blocks = (struct buf){0};
+	vec_release(&w->pages);
+	vec_release(&w->rows);
+	return ERR_OK;
+}

@@ -1,0 +1,72 @@
+/* The unwinder outside the kernel: the same steps (unwind_step.h) over memory given by a function. */
+#include "unwind/unwind.h"
+
+static bool unwind_read(void *context, u64 address, u64 *ret)
+{
+	const struct unwind_process *p = context;
+
+	return p->read(p->context, address, ret);
+}
+
+#include "unwind/unwind_step.h"
+
+_Static_assert(ARCH_REGISTERS == 17, "unwind_walk takes as many");
+
+static int step(const struct unwind_process *p, struct unwind_frame *f, const u64 *registers,
+		bool first)
+{
+	u32 rule = UNWIND_RULE_NONE;
+	int end = p->rule(p->context, unwind_lookup_address(f), &rule);
+
+	if (end >= 0)
+		return end;
+	if (!(rule & UNWIND_ESCAPE))
+		return unwind_step_short((void *)p, f, rule);
+	rule &= ~UNWIND_ESCAPE;
+	if (rule >= p->rule_count)
+		return UNWIND_NO_RULE;
+	return unwind_step_long((void *)p, f, &p->rules[rule], registers, first);
+}
+
+enum unwind_end unwind_walk(const struct unwind_process *p, const u64 registers[17], u64 *addresses,
+			    size_t max, size_t *ret_count)
+{
+	struct unwind_frame f = {registers[ARCH_DWARF_RA], registers[ARCH_DWARF_RSP],
+				 registers[ARCH_DWARF_RBP], 1};
+	size_t n = 0;
+	int end = -1;
+
+	while (end < 0) {
+		if (n == max) {
+			end = UNWIND_CUT;
+			break;
+		}
+		addresses[n++] = f.pc;
+		end = step(p, &f, registers, n == 1);
+	}
+	*ret_count = n;
+	return (enum unwind_end)end;
+}
+
+/* A table that is not at its place yet lies in one piece; segments do not matter here. */
+u32 unwind_table_rule(const struct unwind_table *t, u64 address)
+{
+	u64 page = address >> UNWIND_PAGE_SHIFT;
+	u32 low = address & (UNWIND_PAGE_SIZE - 1), from = 0, to;
+	const char *block;
+	u16 first[2];
+
+	if (page >= t->page_count || !t->pages[page])
+		return UNWIND_RULE_NONE;
+	block = t->blocks.data + t->pages[page] - 1;
+	memcpy(first, block + 2 * (low >> UNWIND_SLOT_SHIFT), sizeof(first));
+	from = first[0];
+	to = first[1];
+	for (u32 row; from < to; from++) {
+		memcpy(&row, block + UNWIND_BLOCK_HEAD + 4 * ((size_t)from + 1), sizeof(row));
+		if (row >> 16 > low)
+			break;
+	}
+	memcpy(&to, block + UNWIND_BLOCK_HEAD + 4 * (size_t)from, sizeof(to));
+	return to & 0xffff;
+}
