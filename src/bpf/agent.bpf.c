@@ -154,9 +154,10 @@ static __always_inline struct scratch *begin(u32 user, u32 kind)
 	return s;
 }
 
-static __always_inline void kernel_stack(struct scratch *s, void *context)
+/* `skip` frames are our own: the program and what called it. */
+static __always_inline void kernel_stack(struct scratch *s, void *context, u64 skip)
 {
-	long n = bpf_get_stack(context, s->words, 8 * RECORD_KERNEL_FRAMES_MAX, 0);
+	long n = bpf_get_stack(context, s->words, 8 * RECORD_KERNEL_FRAMES_MAX, skip);
 
 	s->head.kernel_frames = n > 0 ? (u64)n >> 3 : 0;
 }
@@ -187,15 +188,29 @@ int on_timer(struct bpf_perf_event_data *context)
 		return 0;
 	if (c)
 		c->samples++;
-	s->head.value = 1;
+	s->head.value = context->sample_period;
 	task = bpf_get_current_task_btf();
 	if ((context->regs.cs & 3) == 3) {
 		take_registers(s, &context->regs);
 	} else {
-		kernel_stack(s, context);
+		kernel_stack(s, context, 0);
 		entry_registers(s, task);
 	}
 	finish(s, task);
+	return 0;
+}
+
+/* A child of a process that is wanted is wanted too. */
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *context)
+{
+	struct task_struct *parent = (void *)context[0], *child = (void *)context[1];
+	u32 pid = parent->tgid, yes = 1;
+
+	if (child->pid != child->tgid || !bpf_map_lookup_elem(&targets, &pid))
+		return 0;
+	pid = child->pid;
+	bpf_map_update_elem(&targets, &pid, &yes, BPF_ANY);
 	return 0;
 }
 

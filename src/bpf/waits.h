@@ -9,6 +9,9 @@
  */
 #pragma once
 
+/* The program itself and the tracepoint's iterator. */
+#define TRACE_SKIP 2
+
 #define LN2_16 45426u /* ln 2 in 1/65536 */
 
 /* log2(1 + i/64) in 1/65536, for a draw of 32 bits. */
@@ -101,7 +104,7 @@ int on_return(u64 *context)
 	s->head.value = length;
 	s->head.wait_id = wait_draw(tid, start);
 	s->head.wait_state = w->state;
-	kernel_stack(s, context);
+	kernel_stack(s, context, TRACE_SKIP);
 	entry_registers(s, task);
 	finish(s, task);
 	return 0;
@@ -127,7 +130,7 @@ int on_waking(u64 *context)
 		c->wakers++;
 	task = bpf_get_current_task_btf();
 	s->head.wait_id = wait_draw(tid, w->time);
-	kernel_stack(s, context);
+	kernel_stack(s, context, TRACE_SKIP);
 	entry_registers(s, task);
 	finish(s, task);
 	return 0;

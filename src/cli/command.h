@@ -83,6 +83,7 @@ COMMAND(flame);
 COMMAND(diff);
 COMMAND(convert);
 COMMAND(redact);
+COMMAND(record);
 COMMAND(push);
 COMMAND(query);
 COMMAND(up);

@@ -32,7 +32,7 @@ enum unwind_end unwind_walk(const struct unwind_process *p, const u64 registers[
 			    size_t max, size_t *ret_count)
 {
 	struct unwind_frame f = {registers[ARCH_DWARF_RA], registers[ARCH_DWARF_RSP],
-				 registers[ARCH_DWARF_RBP], 1};
+				 registers[ARCH_DWARF_RBP], 1, 0};
 	size_t n = 0;
 	int end = -1;
 

@@ -1,0 +1,9 @@
+/*
+ * The agent: what runs on this machine, as profiles. A capture (capture.h) gathers samples from
+ * the kernel; a window (window.h) makes profiles of them.
+ */
+#pragma once
+
+#include "agent/capture.h"
+#include "agent/names.h"
+#include "agent/window.h"

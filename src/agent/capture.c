@@ -1,0 +1,342 @@
+#include "agent/capture.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "agent/raw_stack.h"
+#include "base/clock.h"
+
+/* Pages of a processor's side band: at 100 new processes a second a quarter second needs one. */
+#define SIDE_BAND_PAGES 64
+#define PENDING_CEILING ((size_t)16 << 20)
+
+struct capture {
+	struct capture_options options;
+	struct kernel_side *kernel;
+	struct sideband *side_band;
+	struct table_space space;
+	struct modules *modules;
+	struct processes *processes;
+	struct collector collector;
+	/* Records of this turn, in order of time; and those that wait for tables. */
+	struct buf pending, waiting;
+	VEC(size_t) order;
+	VEC(struct process *) waiting_processes;
+	u64 raw_walked, raw_dropped;
+	u64 now;
+};
+
+const struct capture_options capture_options_default = {
+	.kernel = {.types = CAPTURE_CPU,
+		   .rate_hz = 99,
+		   .table_mib = 10,
+		   .ring_kib = 2048,
+		   .max_threads = 16384,
+		   .raw_stacks = 128,
+		   .wait_mean_ns = NS_PER_MS},
+	.waiting_bytes = (size_t)8 << 20,
+};
+
+enum err capture_open(const struct capture_options *o, struct capture **ret, struct fault *fault)
+{
+	struct capture *c = mem_zalloc(1, sizeof(*c));
+	enum err e;
+
+	if (!c)
+		return ERR_NO_MEMORY;
+	c->options = *o;
+	c->pending = BUF_INIT(PENDING_CEILING);
+	c->waiting = BUF_INIT(o->waiting_bytes);
+	e = kernel_open(&o->kernel, &c->kernel, fault);
+	if (!e) {
+		u32 count;
+		u8 *memory = kernel_segments(c->kernel, &count);
+
+		e = table_space_init(&c->space, memory, count);
+	}
+	if (!e)
+		e = modules_new(&c->space, kernel_rules(c->kernel), &c->modules);
+	if (!e)
+		e = processes_new(c->kernel, c->modules, &c->space, &c->processes);
+	if (!e)
+		e = sideband_open(SIDE_BAND_PAGES, &c->side_band, fault);
+	if (e) {
+		capture_close(c);
+		return e;
+	}
+	*ret = c;
+	return ERR_OK;
+}
+
+void capture_close(struct capture *c)
+{
+	if (!c)
+		return;
+	collector_release(&c->collector);
+	processes_free(c->processes);
+	modules_free(c->modules);
+	table_space_release(&c->space);
+	sideband_close(c->side_band);
+	kernel_close(c->kernel);
+	buf_release(&c->pending);
+	buf_release(&c->waiting);
+	vec_release(&c->order);
+	vec_release(&c->waiting_processes);
+	mem_free(c);
+}
+
+enum err capture_choose(struct capture *c, u32 pid)
+{
+	return kernel_choose(c->kernel, pid);
+}
+
+enum err capture_start(struct capture *c, struct fault *fault)
+{
+	return kernel_attach(c->kernel, fault);
+}
+
+void capture_stop(struct capture *c)
+{
+	kernel_detach(c->kernel);
+}
+
+/* Records lie one behind the other, each padded to 8 bytes and preceded by its size. */
+static enum err keep_record(struct buf *to, const struct record_head *head, u64 size)
+{
+	static const char padding[8];
+
+	buf_append(to, &size, sizeof(size));
+	buf_append(to, head, size);
+	buf_append(to, padding, (8 - size % 8) % 8);
+	return buf_error(to);
+}
+
+static const struct record_head *record_in(const struct buf *b, size_t at, u64 *ret_size)
+{
+	memcpy(ret_size, b->data + at, sizeof(*ret_size));
+	return (const struct record_head *)(b->data + at + sizeof(*ret_size));
+}
+
+static enum err take_record(void *context, const struct record_head *head, size_t size)
+{
+	struct capture *c = context;
+	size_t at = c->pending.n;
+
+	/* More than there is room for in one turn: counted, as if the ring had been full. */
+	if (keep_record(&c->pending, head, size) != ERR_OK) {
+		c->pending.n = at;
+		c->pending.error = ERR_OK;
+		c->raw_dropped++;
+		return ERR_OK;
+	}
+	return vec_push(&c->order, at);
+}
+
+static int by_time(const void *a, const void *b, void *context)
+{
+	const struct buf *pending = context;
+	u64 size, x = record_in(pending, *(const size_t *)a, &size)->time;
+	u64 y = record_in(pending, *(const size_t *)b, &size)->time;
+
+	return x < y ? -1 : x > y;
+}
+
+/* A user address as frame: a return address counts as the call before it. */
+static struct sample_frame user_frame(struct capture *c, struct process *process, u64 address,
+				      bool leaf)
+{
+	u64 wanted = leaf ? address : address - 1;
+	struct process_mapping *m = process_find(process, wanted);
+
+	if (!m || m->module == MODULE_NONE)
+		return (struct sample_frame){wanted, MODULE_NONE, 0};
+	/* A file that could not be read: the offset in it still says where. */
+	if (!processes_place(c->processes, m))
+		return (struct sample_frame){wanted - m->start + m->file_offset, m->module, 0};
+	return (struct sample_frame){wanted - m->bias, m->module, 0};
+}
+
+static enum err add_sample(struct capture *c, struct process *process,
+			   const struct record_head *head, const u64 *user, size_t user_count,
+			   enum unwind_end end)
+{
+	struct sample_frame frames[RECORD_KERNEL_FRAMES_MAX + RECORD_FRAMES_MAX];
+	const u64 *kernel = (const u64 *)(head + 1);
+	struct sample s = {.process = process, .kind = head->kind, .wait_state = head->wait_state,
+			   .end = (u8)end, .syscall = head->syscall, .frames = frames};
+	double value = (double)head->value, count = 1;
+	u32 n = 0;
+
+	memcpy(s.thread, head->comm, sizeof(s.thread));
+	for (u32 i = 0; i < head->kernel_frames && n < RECORD_KERNEL_FRAMES_MAX; i++)
+		frames[n++] = (struct sample_frame){kernel[i] - (i ? 1 : 0), MODULE_KERNEL, 0};
+	for (size_t i = 0; i < user_count && n < sizeof(frames) / sizeof(frames[0]); i++)
+		frames[n++] = user_frame(c, process, user[i] & FRAME_ADDRESS_MASK, i == 0);
+	s.frame_count = n;
+	if (head->kind == RECORD_WAIT) {
+		/* Kept with probability p: stands for 1/p waits like it. */
+		double p = -expm1(-value / (double)c->options.kernel.wait_mean_ns);
+
+		count = 1 / p;
+		value /= p;
+	} else {
+		s.syscall = -1;
+	}
+	return collector_add(&c->collector, &s, value, count);
+}
+
+static enum err wait_for_tables(struct capture *c, struct process *process,
+				const struct record_head *head, u64 size)
+{
+	size_t at = c->waiting.n;
+
+	if (keep_record(&c->waiting, head, size) != ERR_OK) {
+		c->waiting.n = at;
+		c->waiting.error = ERR_OK;
+		c->raw_dropped++;
+		return add_sample(c, process, head, (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
+				  UNWIND_NO_TABLE);
+	}
+	TRY(vec_push(&c->waiting_processes, process));
+	process->references++;
+	return ERR_OK;
+}
+
+static enum err walk_raw(struct capture *c, struct process *process, const struct record_head *head,
+			 u64 size, bool may_wait)
+{
+	u64 addresses[RECORD_FRAMES_MAX];
+	size_t n;
+	enum unwind_end end = raw_stack_walk(c->processes, c->modules, process, head, addresses,
+					     RECORD_FRAMES_MAX, &n);
+
+	if (end == UNWIND_UNMAPPED && may_wait) {
+		processes_reread(c->processes, process, c->now);
+		end = raw_stack_walk(c->processes, c->modules, process, head, addresses,
+				     RECORD_FRAMES_MAX, &n);
+	}
+	if (end == UNWIND_NO_TABLE && may_wait)
+		return wait_for_tables(c, process, head, size);
+	c->raw_walked++;
+	/* Only as much of the stack was copied: what is missing is cut, not wrong. */
+	if (end == UNWIND_BAD_MEMORY && head->stack_size == RECORD_RAW_STACK)
+		end = UNWIND_CUT;
+	return add_sample(c, process, head, addresses, n, end);
+}
+
+static enum err handle(struct capture *c, const struct record_head *head, u64 size)
+{
+	struct process *process;
+
+	if (head->kind == RECORD_WAKER)
+		return ERR_OK;
+	TRY(processes_get(c->processes, head->pid, &process));
+	if (!process->comm[0])
+		memcpy(process->comm, head->comm, sizeof(process->comm));
+	if (head->flags & RECORD_NO_USER)
+		return add_sample(c, process, head, NULL, 0, UNWIND_ROOT);
+	if (!(head->flags & RECORD_RAW))
+		return add_sample(c, process, head, (const u64 *)(head + 1) + head->kernel_frames,
+				  head->user_frames, head->end);
+	process_want(process, (u32)head->address_space);
+	return walk_raw(c, process, head, size, true);
+}
+
+static enum err apply_events(struct capture *c, u64 until)
+{
+	const struct sideband_event *event;
+
+	while ((event = sideband_next(c->side_band, until)))
+		TRY(processes_event(c->processes, event));
+	return ERR_OK;
+}
+
+/* What waited, as far as its tables have come; `last` = now or never. */
+static enum err retry_waiting(struct capture *c, bool last)
+{
+	CLEANUP(buf_release) struct buf old = c->waiting;
+	size_t at = 0, i = 0, n = c->waiting_processes.n;
+	enum err e = ERR_OK;
+
+	c->waiting = BUF_INIT(c->options.waiting_bytes);
+	for (; i < n && !e; i++) {
+		u64 size;
+		const struct record_head *head = record_in(&old, at, &size);
+		struct process *process = c->waiting_processes.v[i];
+
+		at += sizeof(size) + (size + 7) / 8 * 8;
+		process->references--;
+		e = walk_raw(c, process, head, size, !last);
+	}
+	memmove(c->waiting_processes.v, c->waiting_processes.v + i,
+		(c->waiting_processes.n - i) * sizeof(*c->waiting_processes.v));
+	c->waiting_processes.n -= i;
+	return e;
+}
+
+enum err capture_turn(struct capture *c)
+{
+	bool changed;
+
+	c->now = (u64)clock_monotonic_ns();
+	buf_clear(&c->pending);
+	c->order.n = 0;
+	/* Records first, side band second: all that led to a record is then known. */
+	TRY(kernel_drain(c->kernel, c, take_record));
+	TRY(sideband_collect(c->side_band));
+	if (c->order.n)
+		qsort_r(c->order.v, c->order.n, sizeof(*c->order.v), by_time, &c->pending);
+	changed = modules_settle(c->modules);
+	if (changed && c->waiting_processes.n)
+		TRY(retry_waiting(c, false));
+	vec_for_each(at, &c->order)
+	{
+		u64 size;
+		const struct record_head *head = record_in(&c->pending, *at, &size);
+
+		TRY(apply_events(c, head->time));
+		TRY(handle(c, head, size));
+	}
+	TRY(apply_events(c, UINT64_MAX));
+	TRY(processes_settle(c->processes, changed));
+	table_space_settle(&c->space);
+	return ERR_OK;
+}
+
+enum err capture_finish(struct capture *c, u64 limit_ns)
+{
+	int64_t deadline = clock_monotonic_ns() + (int64_t)limit_ns;
+
+	TRY(capture_turn(c));
+	while (modules_pending(c->modules) && clock_monotonic_ns() < deadline) {
+		clock_sleep_ns(5 * NS_PER_MS);
+		modules_settle(c->modules);
+	}
+	return retry_waiting(c, true);
+}
+
+struct collector *capture_collector(struct capture *c)
+{
+	return &c->collector;
+}
+
+struct modules *capture_modules(struct capture *c)
+{
+	return c->modules;
+}
+
+struct kernel_side *capture_kernel(struct capture *c)
+{
+	return c->kernel;
+}
+
+void capture_stats(const struct capture *c, struct capture_stats *ret)
+{
+	*ret = (struct capture_stats){.side_band_lost = sideband_lost(c->side_band),
+				      .raw_walked = c->raw_walked,
+				      .raw_dropped = c->raw_dropped,
+				      .processes = processes_count(c->processes),
+				      .modules = modules_count(c->modules),
+				      .table_bytes = c->space.used_bytes};
+	kernel_count(c->kernel, &ret->kernel);
+}

@@ -1,0 +1,42 @@
+/*
+ * A capture: the kernel side, the side band, processes and modules, turned into samples. The owner
+ * calls capture_turn a few times a second; samples collect in the collector until they are taken.
+ */
+#pragma once
+
+#include "agent/collector.h"
+
+struct capture;
+
+struct capture_options {
+	struct kernel_options kernel;
+	size_t waiting_bytes; /* raw stacks that wait for their tables, at most */
+};
+
+extern const struct capture_options capture_options_default;
+
+enum err capture_open(const struct capture_options *o, struct capture **ret,
+		      struct fault *fault) MUST_CHECK;
+void capture_close(struct capture *c);
+enum err capture_choose(struct capture *c, u32 pid) MUST_CHECK;
+/* Samples come from here on. */
+enum err capture_start(struct capture *c, struct fault *fault) MUST_CHECK;
+void capture_stop(struct capture *c);
+/* Takes what the kernel side has; raw stacks whose tables have come are walked. */
+enum err capture_turn(struct capture *c) MUST_CHECK;
+/* Waits (up to a limit) until all files are read, then walks what waited; after capture_stop. */
+enum err capture_finish(struct capture *c, u64 limit_ns) MUST_CHECK;
+
+struct collector *capture_collector(struct capture *c);
+struct modules *capture_modules(struct capture *c);
+struct kernel_side *capture_kernel(struct capture *c);
+
+struct capture_stats {
+	struct kernel_counters kernel;
+	u64 side_band_lost;
+	u64 raw_walked, raw_dropped;
+	u32 processes, modules;
+	u64 table_bytes;
+};
+
+void capture_stats(const struct capture *c, struct capture_stats *ret);

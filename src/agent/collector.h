@@ -1,0 +1,48 @@
+/*
+ * Stacks of one window, each distinct one once, with what was measured. Frames are (module,
+ * address in it): names come later, once per frame and not once per sample.
+ */
+#pragma once
+
+#include "agent/processes.h"
+
+struct sample_frame {
+	u64 address; /* in the module; in the process when `module` is MODULE_NONE */
+	u32 module;
+	u32 unused;
+};
+
+/* What makes two stacks one row. */
+struct sample {
+	struct process *process;
+	u32 kind; /* enum record_kind */
+	char thread[16];
+	u8 wait_state;
+	u8 end; /* enum unwind_end */
+	s32 syscall;
+	u64 lock;
+	const struct sample_frame *frames; /* leaf first, kernel before user */
+	u32 frame_count;
+};
+
+struct collected {
+	struct sample sample; /* `frames` is not valid: see frames_at */
+	u64 hash;
+	size_t frames_at;
+	double value, count; /* both without bias */
+};
+
+struct collector {
+	VEC(struct collected) list;
+	VEC(struct sample_frame) frames;
+	struct map by_content;
+	u64 samples;
+	u64 ends[UNWIND_END_COUNT];
+};
+
+void collector_release(struct collector *c);
+/* For a new window; drops the references to processes. */
+void collector_clear(struct collector *c);
+enum err collector_add(struct collector *c, const struct sample *s, double value,
+		       double count) MUST_CHECK;
+const struct sample_frame *collected_frames(const struct collector *c, const struct collected *one);

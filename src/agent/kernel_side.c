@@ -1,0 +1,322 @@
+#include "agent/kernel_side.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent.skel.h"
+#include "base/clock.h"
+#include "base/vec.h"
+
+struct kernel_side {
+	struct kernel_options options;
+	struct agent_bpf *skeleton;
+	struct ring_buffer *ring;
+	u8 *segments;
+	struct unwind_rule *rules;
+	VEC(int) timers; /* one per processor */
+	VEC(struct bpf_link *) links;
+	/* While draining. */
+	void *context;
+	enum err (*record)(void *context, const struct record_head *head, size_t size);
+	enum err error;
+};
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static size_t segment_bytes(const struct kernel_side *k)
+{
+	return (size_t)k->options.table_mib * UNWIND_SEGMENT_SIZE;
+}
+
+static enum err load_fault(int error, struct fault *fault)
+{
+	if (error == EPERM || error == EACCES)
+		return fault_set(fault, ERR_NO_PERMISSION,
+				 "the kernel does not let this user load programs: run as root, or "
+				 "with CAP_BPF and CAP_PERFMON");
+	return fault_set(fault, ERR_UNSUPPORTED,
+			 "the kernel refused the programs (%s): 5.17 or newer with BTF is needed",
+			 strerror(error));
+}
+
+static int on_ring_record(void *context, void *data, size_t size)
+{
+	struct kernel_side *k = context;
+	const struct record_head *head = data;
+	size_t words = (size - sizeof(*head)) / 8;
+
+	/* Our own program wrote it; a length that does not fit would be a bug of ours. */
+	if (size < sizeof(*head) || k->error)
+		return 0;
+	if (head->flags & RECORD_RAW ? (size_t)head->kernel_frames + RECORD_REGISTERS > words :
+				       (size_t)head->kernel_frames + head->user_frames > words)
+		return 0;
+	k->error = k->record(k->context, head, size);
+	return 0;
+}
+
+static enum err load(struct kernel_side *k, struct fault *fault)
+{
+	const struct kernel_options *o = &k->options;
+	struct agent_bpf *s;
+	bool waits = o->types & CAPTURE_WAITS;
+	int status;
+
+	s = k->skeleton = agent_bpf__open();
+	if (!s)
+		return load_fault(errno, fault);
+	/* Never raise the limit of locked memory: newer kernels do not need it, containers refuse. */
+	bpf_map__set_max_entries(s->maps.segments, o->table_mib);
+	bpf_map__set_max_entries(s->maps.ring, o->ring_kib * 1024);
+	bpf_map__set_max_entries(s->maps.waits, waits ? o->max_threads : 1);
+	bpf_program__set_autoload(s->progs.on_switch, waits);
+	bpf_program__set_autoload(s->progs.on_return, waits);
+	bpf_program__set_autoload(s->progs.on_waking, waits);
+	bpf_program__set_autoload(s->progs.on_exit, waits);
+	bpf_program__set_autoload(s->progs.on_fork, o->chosen);
+	bpf_program__set_autoload(s->progs.on_timer, o->types & CAPTURE_CPU);
+	s->data->settings.wait_mean_ns = o->wait_mean_ns;
+	s->data->settings.targets = o->chosen;
+	status = agent_bpf__load(s);
+	return status ? load_fault(-status, fault) : ERR_OK;
+}
+
+static enum err map_memory(struct kernel_side *k, struct fault *fault)
+{
+	void *segments, *rules;
+
+	segments = mmap(NULL, segment_bytes(k), PROT_READ | PROT_WRITE, MAP_SHARED,
+			bpf_map__fd(k->skeleton->maps.segments), 0);
+	if (segments == MAP_FAILED)
+		return fault_set(fault, ERR_NO_MEMORY, "the tables' memory cannot be mapped: %s",
+				 strerror(errno));
+	k->segments = segments;
+	rules = mmap(NULL, UNWIND_RULES_MAX * sizeof(*k->rules), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     bpf_map__fd(k->skeleton->maps.rules), 0);
+	if (rules == MAP_FAILED)
+		return fault_set(fault, ERR_NO_MEMORY, "the rules' memory cannot be mapped: %s",
+				 strerror(errno));
+	k->rules = rules;
+	k->ring = ring_buffer__new(bpf_map__fd(k->skeleton->maps.ring), on_ring_record, k, NULL);
+	return k->ring ? ERR_OK : fault_set(fault, ERR_NO_MEMORY, "the ring buffer cannot be mapped");
+}
+
+enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret, struct fault *fault)
+{
+	struct kernel_side *k = mem_zalloc(1, sizeof(*k));
+	enum err e;
+
+	if (!k)
+		return ERR_NO_MEMORY;
+	libbpf_set_print(quiet);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
+	k->options = *o;
+	e = load(k, fault);
+	if (!e)
+		e = map_memory(k, fault);
+	if (e) {
+		kernel_close(k);
+		return e;
+	}
+	*ret = k;
+	return ERR_OK;
+}
+
+void kernel_detach(struct kernel_side *k)
+{
+	vec_for_each(fd, &k->timers)
+		close(*fd);
+	k->timers.n = 0;
+	vec_for_each(link, &k->links)
+		bpf_link__destroy(*link);
+	k->links.n = 0;
+}
+
+void kernel_close(struct kernel_side *k)
+{
+	if (!k)
+		return;
+	kernel_detach(k);
+	vec_release(&k->timers);
+	vec_release(&k->links);
+	ring_buffer__free(k->ring);
+	if (k->segments)
+		munmap(k->segments, segment_bytes(k));
+	if (k->rules)
+		munmap(k->rules, UNWIND_RULES_MAX * sizeof(*k->rules));
+	agent_bpf__destroy(k->skeleton);
+	mem_free(k);
+}
+
+/* ERR_NOT_FOUND: that processor is not online. */
+static enum err attach_timer(struct kernel_side *k, int cpu, struct fault *fault)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = (u64)NS_PER_S / k->options.rate_hz,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	enum err e;
+
+	if (fd < 0 && errno == ENODEV)
+		return ERR_NOT_FOUND;
+	if (fd < 0)
+		return fault_set(fault, err_from_errno(errno),
+				 "processor %d cannot be sampled: %s", cpu, strerror(errno));
+	e = vec_push(&k->timers, fd);
+	if (e) {
+		close(fd);
+		return e;
+	}
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(k->skeleton->progs.on_timer)) < 0)
+		return fault_set(fault, err_from_errno(errno),
+				 "the program cannot be attached to processor %d: %s", cpu,
+				 strerror(errno));
+	return ERR_OK;
+}
+
+static enum err attach_program(struct kernel_side *k, struct bpf_program *program,
+			       struct fault *fault)
+{
+	struct bpf_link *link = bpf_program__attach(program);
+	enum err e;
+
+	if (!link)
+		return fault_set(fault, ERR_UNSUPPORTED, "%s cannot be attached: %s",
+				 bpf_program__name(program), strerror(errno));
+	e = vec_push(&k->links, link);
+	if (e)
+		bpf_link__destroy(link);
+	return e;
+}
+
+enum err kernel_attach(struct kernel_side *k, struct fault *fault)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
+	for (int cpu = 0; k->options.types & CAPTURE_CPU && cpu < cpus; cpu++) {
+		enum err e = attach_timer(k, cpu, fault);
+
+		if (e && e != ERR_NOT_FOUND)
+			return e;
+	}
+	if (k->options.chosen)
+		TRY(attach_program(k, k->skeleton->progs.on_fork, fault));
+	if (k->options.types & CAPTURE_WAITS) {
+		TRY(attach_program(k, k->skeleton->progs.on_return, fault));
+		TRY(attach_program(k, k->skeleton->progs.on_waking, fault));
+		TRY(attach_program(k, k->skeleton->progs.on_exit, fault));
+		TRY(attach_program(k, k->skeleton->progs.on_switch, fault));
+	}
+	return ERR_OK;
+}
+
+u8 *kernel_segments(const struct kernel_side *k, u32 *ret_count)
+{
+	*ret_count = k->options.table_mib;
+	return k->segments;
+}
+
+struct unwind_rule *kernel_rules(const struct kernel_side *k)
+{
+	return k->rules;
+}
+
+enum err kernel_set_process(struct kernel_side *k, const struct process_key *key,
+			    const struct process_entry *entry)
+{
+	int status = bpf_map__update_elem(k->skeleton->maps.processes, key, sizeof(*key), entry,
+					  sizeof(*entry), BPF_ANY);
+
+	return status ? err_from_errno(-status) : ERR_OK;
+}
+
+void kernel_forget_process(struct kernel_side *k, const struct process_key *key)
+{
+	bpf_map__delete_elem(k->skeleton->maps.processes, key, sizeof(*key), 0);
+}
+
+enum err kernel_choose(struct kernel_side *k, u32 pid)
+{
+	u32 yes = 1;
+	int status = bpf_map__update_elem(k->skeleton->maps.targets, &pid, sizeof(pid), &yes,
+					  sizeof(yes), BPF_ANY);
+
+	return status ? err_from_errno(-status) : ERR_OK;
+}
+
+void kernel_unchoose(struct kernel_side *k, u32 pid)
+{
+	bpf_map__delete_elem(k->skeleton->maps.targets, &pid, sizeof(pid), 0);
+}
+
+enum err kernel_drain(struct kernel_side *k, void *context,
+		      enum err (*record)(void *context, const struct record_head *head, size_t size))
+{
+	int status;
+
+	k->context = context;
+	k->record = record;
+	k->error = ERR_OK;
+	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
+	status = ring_buffer__consume(k->ring);
+	return status < 0 ? ERR_IO : k->error;
+}
+
+void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
+{
+	int cpus = libbpf_num_possible_cpus();
+	VEC(struct kernel_counters) all = {0};
+	u32 zero = 0;
+
+	*ret = (struct kernel_counters){0};
+	if (cpus <= 0 || vec_reserve(&all, (size_t)cpus) != ERR_OK)
+		return;
+	if (!bpf_map__lookup_elem(k->skeleton->maps.counters, &zero, sizeof(zero), all.v,
+				  (size_t)cpus * sizeof(*all.v), 0)) {
+		for (int cpu = 0; cpu < cpus; cpu++)
+			for (size_t i = 0; i < sizeof(*ret) / sizeof(u64); i++)
+				((u64 *)ret)[i] += ((u64 *)&all.v[cpu])[i];
+	}
+	vec_release(&all);
+}
+
+enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
+{
+	vec_for_each(fd, &k->timers)
+		if (ioctl(*fd, PERF_EVENT_IOC_PERIOD, &period_ns) < 0)
+			return err_from_errno(errno);
+	return ERR_OK;
+}
+
+u64 kernel_run_time_ns(const struct kernel_side *k)
+{
+	struct bpf_program *p;
+	u64 sum = 0;
+
+	bpf_object__for_each_program(p, k->skeleton->obj) {
+		struct bpf_prog_info info = {0};
+		u32 size = sizeof(info);
+
+		if (bpf_program__fd(p) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size))
+			sum += info.run_time_ns;
+	}
+	return sum;
+}

@@ -1,0 +1,55 @@
+/*
+ * The kernel side as the agent sees it: programs loaded and attached, table memory shared with
+ * them, records taken out. One thread uses it.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "bpf/records.h"
+
+enum capture_types {
+	CAPTURE_CPU = 1,
+	CAPTURE_WAITS = 2,
+};
+
+struct kernel_options {
+	unsigned types; /* enum capture_types */
+	u32 rate_hz;
+	u32 table_mib;	/* memory for unwinding tables */
+	u32 ring_kib;	/* a power of two */
+	u32 max_threads; /* threads whose waits are followed at one time */
+	u32 raw_stacks;	 /* that may be sent between two drains */
+	u64 wait_mean_ns;
+	bool chosen; /* only processes given with kernel_choose, and their children */
+};
+
+struct kernel_side;
+
+/* Loads the programs. The fault says what the kernel lacks or who may. */
+enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret,
+		     struct fault *fault) MUST_CHECK;
+void kernel_close(struct kernel_side *k);
+/* From here on records are written. */
+enum err kernel_attach(struct kernel_side *k, struct fault *fault) MUST_CHECK;
+/* Ends the sources; what is in the ring buffer stays to be drained. */
+void kernel_detach(struct kernel_side *k);
+
+/* Segments of table memory, one behind the other, and the rules. Written by the agent alone. */
+u8 *kernel_segments(const struct kernel_side *k, u32 *ret_count);
+struct unwind_rule *kernel_rules(const struct kernel_side *k);
+
+enum err kernel_set_process(struct kernel_side *k, const struct process_key *key,
+			    const struct process_entry *entry) MUST_CHECK;
+void kernel_forget_process(struct kernel_side *k, const struct process_key *key);
+enum err kernel_choose(struct kernel_side *k, u32 pid) MUST_CHECK;
+void kernel_unchoose(struct kernel_side *k, u32 pid);
+
+/* Hands out all records that are there. */
+enum err kernel_drain(struct kernel_side *k, void *context,
+		      enum err (*record)(void *context, const struct record_head *head,
+					 size_t size)) MUST_CHECK;
+void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
+/* Nanoseconds between samples of one processor. */
+enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;
+/* Time spent in the programs since they were loaded; 0 when the kernel does not count it. */
+u64 kernel_run_time_ns(const struct kernel_side *k);

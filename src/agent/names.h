@@ -1,0 +1,23 @@
+/*
+ * From (module, address) to frames of a dictionary: inlined functions, file and line where the
+ * module has them, and always the module with its build id and the address, so that a name can be
+ * found later elsewhere.
+ */
+#pragma once
+
+#include "agent/collector.h"
+#include "model/model.h"
+
+struct names;
+
+struct names_options {
+	const char *cache_directory; /* of symbols by build id; NULL = none */
+};
+
+enum err names_new(struct modules *m, const struct names_options *o, struct names **ret) MUST_CHECK;
+void names_free(struct names *n);
+/* Frames from here on go into this dictionary; what was kept for another is forgotten. */
+void names_begin(struct names *n, struct dict *d);
+/* Appends the frames at a place, innermost first, to `ids`; at most `max`. */
+enum err names_frames(struct names *n, const struct process *process, struct sample_frame where,
+		      uint32_t *ids, size_t max, size_t *ret_n) MUST_CHECK;

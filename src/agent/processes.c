@@ -1,0 +1,402 @@
+#include "agent/processes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agent/proc_maps.h"
+#include "base/clock.h"
+#include "base/hash.h"
+
+#define FIRST_PAUSE_NS (200 * NS_PER_MS)
+#define LAST_PAUSE_NS  (30 * NS_PER_S)
+
+struct processes {
+	struct kernel_side *kernel;
+	struct modules *modules;
+	struct table_space *space;
+	VEC(struct process *) list;
+	VEC(u32) unused; /* places in the list */
+	struct map by_pid;
+	u32 live;
+	u32 generation;
+};
+
+enum err processes_new(struct kernel_side *k, struct modules *m, struct table_space *space,
+		       struct processes **ret)
+{
+	struct processes *p = mem_zalloc(1, sizeof(*p));
+
+	if (!p)
+		return ERR_NO_MEMORY;
+	p->kernel = k;
+	p->modules = m;
+	p->space = space;
+	*ret = p;
+	return ERR_OK;
+}
+
+static void drop_mappings(struct processes *p, struct process *process)
+{
+	vec_for_each(m, &process->mappings)
+		if (m->module != MODULE_NONE)
+			modules_drop_user(p->modules, m->module);
+	process->mappings.n = 0;
+}
+
+/* The kernel side forgets it; its memory there is used again later. */
+static void withdraw(struct processes *p, struct process *process)
+{
+	if (!process->range.units)
+		return;
+	kernel_forget_process(p->kernel, &process->key);
+	table_space_give(p->space, process->range);
+	process->range = (struct space_range){0};
+}
+
+static void process_free(struct processes *p, struct process *process)
+{
+	withdraw(p, process);
+	drop_mappings(p, process);
+	vec_release(&process->mappings);
+	mem_free(process);
+}
+
+void processes_free(struct processes *p)
+{
+	if (!p)
+		return;
+	vec_for_each(process, &p->list)
+		if (*process)
+			process_free(p, *process);
+	vec_release(&p->list);
+	vec_release(&p->unused);
+	map_release(&p->by_pid);
+	mem_free(p);
+}
+
+static struct process *find(const struct processes *p, u32 pid)
+{
+	MAP_PROBE(&p->by_pid, hash_mix(pid, 1), id)
+	{
+		struct process *process = p->list.v[id];
+
+		if (process && process->pid == pid && !process->ended)
+			return process;
+	}
+	return NULL;
+}
+
+/* The map never forgets single entries: it is made anew when most of it is dead. */
+static enum err tidy_map(struct processes *p)
+{
+	if (p->by_pid.n < 2 * p->live + 1024)
+		return ERR_OK;
+	map_clear(&p->by_pid);
+	for (u32 i = 0; i < p->list.n; i++)
+		if (p->list.v[i])
+			TRY(map_put(&p->by_pid, hash_mix(p->list.v[i]->pid, 1), i));
+	return ERR_OK;
+}
+
+static enum err add(struct processes *p, u32 pid, struct process **ret)
+{
+	struct process *process;
+	u32 at;
+
+	TRY(tidy_map(p));
+	process = mem_zalloc(1, sizeof(*process));
+	if (!process)
+		return ERR_NO_MEMORY;
+	process->pid = pid;
+	process->reread_pause = FIRST_PAUSE_NS;
+	if (p->unused.n) {
+		at = p->unused.v[--p->unused.n];
+	} else if (vec_push(&p->list, NULL) == ERR_OK) {
+		at = (u32)p->list.n - 1;
+	} else {
+		mem_free(process);
+		return ERR_NO_MEMORY;
+	}
+	p->list.v[at] = process;
+	p->live++;
+	*ret = process;
+	return map_put(&p->by_pid, hash_mix(pid, 1), at);
+}
+
+/* Puts a mapping in its place; what it covers is cut or goes, as mmap over old mappings does. */
+static enum err insert(struct processes *p, struct process *process, struct process_mapping fresh)
+{
+	size_t at = 0, kept = 0;
+
+	for (size_t i = 0; i < process->mappings.n; i++) {
+		struct process_mapping m = process->mappings.v[i];
+
+		if (m.start < fresh.end && m.end > fresh.start) {
+			if (m.start < fresh.start) {
+				m.end = fresh.start;
+			} else if (m.end > fresh.end) {
+				m.file_offset += fresh.end - m.start;
+				m.start = fresh.end;
+			} else {
+				if (m.module != MODULE_NONE)
+					modules_drop_user(p->modules, m.module);
+				continue;
+			}
+		}
+		process->mappings.v[kept++] = m;
+	}
+	process->mappings.n = kept;
+	TRY(vec_reserve(&process->mappings, 1));
+	while (at < kept && process->mappings.v[at].start < fresh.start)
+		at++;
+	memmove(process->mappings.v + at + 1, process->mappings.v + at,
+		(kept - at) * sizeof(fresh));
+	process->mappings.v[at] = fresh;
+	process->mappings.n++;
+	process->changed = true;
+	return ERR_OK;
+}
+
+static bool is_file(struct str name)
+{
+	return name.n && name.p[0] == '/' && !str_starts(name, STR("//anon")) &&
+	       !str_starts(name, STR("/dev/zero"));
+}
+
+static enum err map_file(struct processes *p, struct process *process,
+			 const struct sideband_event *e)
+{
+	struct process_mapping m = {.start = e->start, .end = e->end, .file_offset = e->file_offset,
+				    .module = MODULE_NONE};
+
+	if (str_eq(e->name, STR("[vdso]"))) {
+		m.module = MODULE_VDSO;
+		modules_add_user(p->modules, MODULE_VDSO);
+	} else if (is_file(e->name)) {
+		TRY(modules_use(p->modules, process->pid, e->start, e->end, e->name,
+				(u64)e->device_major << 32 | e->device_minor, e->inode, &m.module));
+	}
+	return insert(p, process, m);
+}
+
+static enum err begin_child(struct processes *p, const struct sideband_event *e)
+{
+	struct process *parent = find(p, e->parent), *child = find(p, e->pid);
+
+	if (child)
+		child->ended = e->time;
+	/* Who began before the agent is asked now: the child may not live long enough. */
+	if (!parent)
+		TRY(processes_get(p, e->parent, &parent));
+	TRY(add(p, e->pid, &child));
+	child->parent = e->parent;
+	memcpy(child->comm, parent->comm, sizeof(child->comm));
+	child->maps_read = parent->maps_read;
+	TRY(vec_append(&child->mappings, parent->mappings.v, parent->mappings.n));
+	vec_for_each(m, &child->mappings)
+		if (m->module != MODULE_NONE)
+			modules_add_user(p->modules, m->module);
+	return ERR_OK;
+}
+
+static void set_comm(struct process *process, struct str name)
+{
+	size_t n = name.n < sizeof(process->comm) - 1 ? name.n : sizeof(process->comm) - 1;
+
+	memset(process->comm, 0, sizeof(process->comm));
+	memcpy(process->comm, name.p, n);
+}
+
+static enum err begin_program(struct processes *p, const struct sideband_event *e)
+{
+	struct process *old = find(p, e->pid), *fresh;
+	u32 parent = old ? old->parent : 0;
+
+	if (old)
+		old->ended = e->time;
+	TRY(add(p, e->pid, &fresh));
+	fresh->parent = parent;
+	fresh->maps_read = true;
+	set_comm(fresh, e->name);
+	return ERR_OK;
+}
+
+enum err processes_event(struct processes *p, const struct sideband_event *e)
+{
+	struct process *process;
+
+	switch (e->kind) {
+	case SIDEBAND_FORK:
+		return begin_child(p, e);
+	case SIDEBAND_EXEC:
+		return begin_program(p, e);
+	case SIDEBAND_COMM:
+		process = e->pid == e->tid ? find(p, e->pid) : NULL;
+		if (process)
+			set_comm(process, e->name);
+		return ERR_OK;
+	case SIDEBAND_MAP:
+		process = find(p, e->pid);
+		return process ? map_file(p, process, e) : ERR_OK;
+	case SIDEBAND_EXIT:
+		process = find(p, e->pid);
+		if (process)
+			process->ended = e->time;
+		return ERR_OK;
+	}
+	return ERR_OK;
+}
+
+struct reading {
+	struct processes *p;
+	struct process *process;
+};
+
+static enum err add_read(void *context, const struct sideband_event *e)
+{
+	struct reading *r = context;
+	struct process_mapping *same = process_find(r->process, e->start);
+
+	if (same && same->start == e->start && same->end == e->end &&
+	    same->file_offset == e->file_offset && (same->module != MODULE_NONE) == is_file(e->name))
+		return ERR_OK;
+	return map_file(r->p, r->process, e);
+}
+
+static void read_maps(struct processes *p, struct process *process)
+{
+	struct reading r = {p, process};
+
+	process->maps_read = true;
+	/* A process that is gone has no maps; what the side band told stays. */
+	if (proc_maps_read(process->pid, &r, add_read) == ERR_OK && !process->comm[0])
+		proc_comm_read(process->pid, process->comm);
+}
+
+enum err processes_get(struct processes *p, u32 pid, struct process **ret)
+{
+	struct process *process = find(p, pid);
+
+	if (!process)
+		TRY(add(p, pid, &process));
+	if (!process->maps_read)
+		read_maps(p, process);
+	*ret = process;
+	return ERR_OK;
+}
+
+void processes_reread(struct processes *p, struct process *process, u64 now)
+{
+	if (now < process->reread_after || process->ended)
+		return;
+	process->reread_after = now + process->reread_pause;
+	if (process->reread_pause < (u64)LAST_PAUSE_NS)
+		process->reread_pause *= 2;
+	read_maps(p, process);
+}
+
+void process_want(struct process *process, u32 address_space)
+{
+	if (process->wanted && process->key.address_space == address_space)
+		return;
+	process->wanted = process->changed = true;
+	process->key = (struct process_key){process->pid, address_space};
+}
+
+struct process_mapping *process_find(struct process *process, u64 address)
+{
+	size_t from = 0, to = process->mappings.n;
+
+	while (from < to) {
+		size_t middle = (from + to) / 2;
+
+		if (process->mappings.v[middle].end <= address)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	if (from == process->mappings.n || process->mappings.v[from].start > address)
+		return NULL;
+	return &process->mappings.v[from];
+}
+
+bool processes_place(struct processes *p, struct process_mapping *m)
+{
+	if (!m->placed && m->module != MODULE_NONE &&
+	    modules_get(p->modules, m->module)->state == MODULE_READY)
+		m->placed = module_bias(modules_get(p->modules, m->module), m->start, m->file_offset,
+					&m->bias);
+	return m->placed;
+}
+
+static struct unwind_mapping kernel_mapping(struct processes *p, struct process_mapping *m)
+{
+	struct unwind_mapping out = {.start = m->start, .end = m->end};
+	const struct module *module = m->module == MODULE_NONE ? NULL :
+								 modules_get(p->modules, m->module);
+
+	if (!module || module->state == MODULE_FAILED ||
+	    (module->state == MODULE_READY && module->no_table)) {
+		out.flags = UNWIND_FRAME_POINTERS;
+	} else if (!processes_place(p, m) || module->in_heap || !module->placed.pages.units) {
+		out.flags = UNWIND_UNREADY;
+	} else {
+		out.bias = m->bias;
+		out.pages = module->placed.pages.unit;
+		out.page_count = module->placed.page_count & 0xffffff;
+	}
+	return out;
+}
+
+static enum err tell_kernel(struct processes *p, struct process *process)
+{
+	struct space_range old = process->range, fresh;
+	struct unwind_mapping *list;
+	struct process_entry entry;
+	enum err e;
+
+	process->changed = false;
+	/* Without room its stacks come raw. */
+	if (!process->mappings.n ||
+	    table_space_take(p->space, process->mappings.n * sizeof(*list), &fresh) != ERR_OK)
+		return ERR_OK;
+	list = table_space_at(p->space, fresh.unit);
+	for (size_t i = 0; i < process->mappings.n; i++)
+		list[i] = kernel_mapping(p, &process->mappings.v[i]);
+	entry = (struct process_entry){fresh.unit, (u32)process->mappings.n, ++p->generation, 0};
+	e = kernel_set_process(p->kernel, &process->key, &entry);
+	if (e) {
+		table_space_give(p->space, fresh);
+		return ERR_OK;
+	}
+	table_space_give(p->space, old);
+	process->range = fresh;
+	return ERR_OK;
+}
+
+enum err processes_settle(struct processes *p, bool modules_changed)
+{
+	for (u32 i = 0; i < p->list.n; i++) {
+		struct process *process = p->list.v[i];
+
+		if (!process)
+			continue;
+		if (process->ended) {
+			withdraw(p, process);
+			if (process->references)
+				continue;
+			TRY(vec_push(&p->unused, i));
+			process_free(p, process);
+			p->list.v[i] = NULL;
+			p->live--;
+		} else if (process->wanted && (process->changed || modules_changed)) {
+			TRY(tell_kernel(p, process));
+		}
+	}
+	return ERR_OK;
+}
+
+u32 processes_count(const struct processes *p)
+{
+	return p->live;
+}

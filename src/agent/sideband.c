@@ -1,0 +1,304 @@
+#include "agent/sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+
+/* What follows every event because of sample_id_all: pid, tid, time. */
+struct id_trailer {
+	u32 pid, tid;
+	u64 time;
+};
+
+struct cpu_ring {
+	int fd;
+	struct perf_event_mmap_page *page; /* and the data behind it */
+};
+
+struct read_event {
+	struct sideband_event event;
+	size_t name_at; /* in `text` */
+	size_t name_size;
+	size_t order;
+};
+
+struct sideband {
+	VEC(struct cpu_ring) rings;
+	VEC(struct read_event) events;
+	struct buf text, record;
+	size_t next; /* event to be handed out */
+	size_t data_size, page_size;
+	u64 lost;
+};
+
+/* All names of one reading; a ring of every processor full of the longest. */
+#define TEXT_CEILING ((size_t)64 << 20)
+
+static enum err open_ring(struct sideband *s, int cpu, struct fault *fault)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = UINT32_MAX,
+	};
+	struct cpu_ring ring;
+	enum err e;
+
+	ring.fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (ring.fd < 0 && errno == ENODEV)
+		return ERR_OK;
+	if (ring.fd < 0)
+		return fault_set(fault, err_from_errno(errno),
+				 "processes cannot be followed on processor %d: %s", cpu,
+				 strerror(errno));
+	ring.page = mmap(NULL, s->page_size + s->data_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 ring.fd, 0);
+	if (ring.page == MAP_FAILED) {
+		close(ring.fd);
+		return fault_set(fault, ERR_NO_MEMORY, "no memory to follow processes: %s",
+				 strerror(errno));
+	}
+	e = vec_push(&s->rings, ring);
+	if (e) {
+		munmap(ring.page, s->page_size + s->data_size);
+		close(ring.fd);
+	}
+	return e;
+}
+
+enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *fault)
+{
+	struct sideband *s = mem_zalloc(1, sizeof(*s));
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	enum err e = ERR_OK;
+
+	if (!s)
+		return ERR_NO_MEMORY;
+	s->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	s->data_size = ring_pages * s->page_size;
+	s->text = BUF_INIT(TEXT_CEILING);
+	s->record = BUF_INIT(65536);
+	for (int cpu = 0; !e && cpu < cpus; cpu++)
+		e = open_ring(s, cpu, fault);
+	if (e) {
+		sideband_close(s);
+		return e;
+	}
+	*ret = s;
+	return ERR_OK;
+}
+
+void sideband_close(struct sideband *s)
+{
+	if (!s)
+		return;
+	vec_for_each(ring, &s->rings)
+	{
+		munmap(ring->page, s->page_size + s->data_size);
+		close(ring->fd);
+	}
+	vec_release(&s->rings);
+	vec_release(&s->events);
+	buf_release(&s->text);
+	buf_release(&s->record);
+	mem_free(s);
+}
+
+/* A name that ends with a NUL, somewhere before `end`. */
+static struct str name_of(const char *p, const char *end)
+{
+	return str_n(p, p < end ? strnlen(p, (size_t)(end - p)) : 0);
+}
+
+struct mmap2_body {
+	u32 pid, tid;
+	u64 address, length, offset;
+	u32 major, minor;
+	u64 inode, generation;
+	u32 protection, flags;
+};
+
+static bool parse_map(const char *body, const char *end, struct sideband_event *e)
+{
+	struct mmap2_body m;
+
+	if ((size_t)(end - body) < sizeof(m))
+		return false;
+	memcpy(&m, body, sizeof(m));
+	if (!(m.protection & PROT_EXEC))
+		return false;
+	e->kind = SIDEBAND_MAP;
+	e->pid = m.pid;
+	e->tid = m.tid;
+	e->start = m.address;
+	e->end = m.address + m.length;
+	e->file_offset = m.offset;
+	e->device_major = m.major;
+	e->device_minor = m.minor;
+	e->inode = m.inode;
+	e->name = name_of(body + sizeof(m), end);
+	return e->end > e->start;
+}
+
+/* FORK and EXIT: pid, parent, tid, parent's tid, time. */
+static bool parse_task(const char *body, const char *end, struct sideband_event *e)
+{
+	u32 ids[4];
+
+	if ((size_t)(end - body) < sizeof(ids))
+		return false;
+	memcpy(ids, body, sizeof(ids));
+	e->pid = ids[0];
+	e->parent = ids[1];
+	e->tid = ids[2];
+	/* A thread's beginning and end change nothing about where code lies. */
+	return e->pid == e->tid;
+}
+
+static bool parse_comm(const char *body, const char *end, struct sideband_event *e)
+{
+	u32 ids[2];
+
+	if ((size_t)(end - body) < sizeof(ids))
+		return false;
+	memcpy(ids, body, sizeof(ids));
+	e->pid = ids[0];
+	e->tid = ids[1];
+	e->name = name_of(body + sizeof(ids), end);
+	return true;
+}
+
+static bool parse(struct sideband *s, const struct perf_event_header *h, struct sideband_event *e)
+{
+	const char *body = (const char *)(h + 1), *end = (const char *)h + h->size;
+	struct id_trailer trailer;
+
+	if (h->type == PERF_RECORD_LOST) {
+		u64 lost = 0;
+
+		if (end - body >= 16)
+			memcpy(&lost, body + 8, sizeof(lost));
+		s->lost += lost;
+		return false;
+	}
+	if (end - body < (ptrdiff_t)sizeof(trailer))
+		return false;
+	end -= sizeof(trailer);
+	memcpy(&trailer, end, sizeof(trailer));
+	*e = (struct sideband_event){.time = trailer.time};
+	switch (h->type) {
+	case PERF_RECORD_MMAP2:
+		return parse_map(body, end, e);
+	case PERF_RECORD_FORK:
+		e->kind = SIDEBAND_FORK;
+		return parse_task(body, end, e);
+	case PERF_RECORD_EXIT:
+		e->kind = SIDEBAND_EXIT;
+		return parse_task(body, end, e);
+	case PERF_RECORD_COMM:
+		e->kind = h->misc & PERF_RECORD_MISC_COMM_EXEC ? SIDEBAND_EXEC : SIDEBAND_COMM;
+		return parse_comm(body, end, e);
+	default:
+		return false;
+	}
+}
+
+/* A record may wrap around the ring's end: it is put together in `record`. */
+static const struct perf_event_header *record_at(struct sideband *s, const char *data, u64 at,
+						 u64 head)
+{
+	struct perf_event_header h;
+	size_t offset = at % s->data_size, first;
+
+	/* Records are multiples of 8 bytes, so a header never wraps. */
+	memcpy(&h, data + offset, sizeof(h));
+	if (h.size < sizeof(h) || h.size > head - at)
+		return NULL;
+	if (offset + h.size <= s->data_size)
+		return (const void *)(data + offset);
+	first = s->data_size - offset;
+	buf_clear(&s->record);
+	buf_append(&s->record, data + offset, first);
+	buf_append(&s->record, data, h.size - first);
+	return buf_error(&s->record) ? NULL : (const void *)s->record.data;
+}
+
+static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
+{
+	const char *data = (const char *)ring->page + s->page_size;
+	u64 head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	u64 tail = ring->page->data_tail;
+	enum err e = ERR_OK;
+
+	while (!e && tail < head) {
+		const struct perf_event_header *h = record_at(s, data, tail, head);
+		struct read_event r = {.order = s->events.n};
+
+		if (!h) {
+			tail = head;
+			break;
+		}
+		tail += h->size;
+		if (!parse(s, h, &r.event))
+			continue;
+		r.name_at = s->text.n;
+		r.name_size = r.event.name.n;
+		buf_str(&s->text, r.event.name);
+		e = vec_push(&s->events, r);
+	}
+	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	return e ? e : buf_error(&s->text);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct read_event *x = a, *y = b;
+
+	if (x->event.time != y->event.time)
+		return x->event.time < y->event.time ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+enum err sideband_collect(struct sideband *s)
+{
+	s->events.n = 0;
+	s->next = 0;
+	buf_clear(&s->text);
+	vec_for_each(ring, &s->rings)
+		TRY(read_ring(s, ring));
+	if (s->events.n)
+		qsort(s->events.v, s->events.n, sizeof(*s->events.v), by_time);
+	vec_for_each(r, &s->events)
+		r->event.name = str_n(s->text.data + r->name_at, r->name_size);
+	return ERR_OK;
+}
+
+const struct sideband_event *sideband_next(struct sideband *s, u64 until)
+{
+	if (s->next >= s->events.n || s->events.v[s->next].event.time > until)
+		return NULL;
+	return &s->events.v[s->next++].event;
+}
+
+u64 sideband_lost(const struct sideband *s)
+{
+	return s->lost;
+}

@@ -1,0 +1,34 @@
+/*
+ * What processes do that changes where their code lies: begin, run another program, map a file,
+ * end. Read from the kernel's own stream of such events, one ring per processor, without being
+ * woken: every event is kept until it is read, in the order of time, so a process that lived 5 ms
+ * is as well known as any other.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "unwind/unwind.h"
+
+enum sideband_kind { SIDEBAND_FORK, SIDEBAND_EXEC, SIDEBAND_COMM, SIDEBAND_MAP, SIDEBAND_EXIT };
+
+struct sideband_event {
+	enum sideband_kind kind;
+	u32 pid, tid;
+	u32 parent; /* of a fork */
+	u64 time;   /* CLOCK_MONOTONIC */
+	u64 start, end, file_offset;
+	u32 device_major, device_minor;
+	u64 inode;
+	struct str name; /* the file's path, or the thread's name; see sideband_collect */
+};
+
+struct sideband;
+
+enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *fault) MUST_CHECK;
+void sideband_close(struct sideband *s);
+/* Takes what there is. Names stay valid until the next call. */
+enum err sideband_collect(struct sideband *s) MUST_CHECK;
+/* The next one in the order of time that is not later than `until`; NULL when there is none. */
+const struct sideband_event *sideband_next(struct sideband *s, u64 until);
+/* Events that the kernel had to drop. */
+u64 sideband_lost(const struct sideband *s);

@@ -1,0 +1,24 @@
+/*
+ * The thread that reads files and makes unwinding tables, at the lowest priority: a library of
+ * 100 MB takes a tenth of a second, which must not be taken from anybody.
+ */
+#pragma once
+
+#include "unwind/unwind.h"
+
+struct table_reader;
+
+struct table_result {
+	u32 module;
+	enum err error;
+	struct unwind_image image;
+	struct unwind_table table;
+};
+
+/* New long rules are written to `rules`, which the kernel side reads, before a result is given. */
+enum err table_reader_new(struct unwind_rule *rules, struct table_reader **ret) MUST_CHECK;
+void table_reader_free(struct table_reader *r);
+/* Queues a file (the descriptor stays the caller's and must stay open), or an image in memory. */
+enum err table_reader_queue(struct table_reader *r, u32 module, int fd, struct str image) MUST_CHECK;
+/* The next finished one, whose table the caller then owns; false when there is none. */
+bool table_reader_take(struct table_reader *r, struct table_result *ret);

@@ -1,0 +1,18 @@
+/* The samples of a window as profiles of the model. */
+#pragma once
+
+#include "agent/capture.h"
+#include "agent/names.h"
+
+struct window {
+	int64_t start_ns, duration_ns; /* calendar */
+	uint64_t period_ns;	       /* between CPU samples of a processor */
+	unsigned types;		       /* enum capture_types */
+};
+
+/*
+ * All processes in one profile: a column per type of measurement, the process and the thread as
+ * labels. For files.
+ */
+enum err window_profile(struct collector *c, struct names *n, const struct window *w,
+			struct profile *ret) MUST_CHECK;

@@ -1,0 +1,199 @@
+/*
+ * vestal record: profile a program, some processes or the whole machine, now.
+ */
+#include "cli/export.h"
+#include "cli/record_run.h"
+#include "cli/top_report.h"
+
+struct record_options {
+	struct common_options common;
+	struct sink_options output;
+	struct top_style style;
+	struct text_list pids, names;
+	bool all;
+	int64_t rate;
+	double seconds;
+	const char *types;
+};
+
+static const struct option table[] = {
+	{"pid", 'p', OPT_LIST, "PID", "a process and its children; may be given several times",
+	 AT(struct record_options, pids), NULL},
+	{"name", 'n', OPT_LIST, "NAME", "processes of that name", AT(struct record_options, names),
+	 NULL},
+	{"all", 'a', OPT_FLAG, NULL, "the whole machine", AT(struct record_options, all), NULL},
+	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (99)",
+	 AT(struct record_options, rate), NULL},
+	{"duration", 'd', OPT_REAL, "SECONDS", "how long (10; a program: until it ends)",
+	 AT(struct record_options, seconds), NULL},
+	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, or both with a comma (cpu)",
+	 AT(struct record_options, types), NULL},
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{"Options", table, 0},
+	{"Output", sink_table, AT(struct record_options, output)},
+	{"Table", top_style_table, AT(struct record_options, style)},
+	{"Common options", common_table, 0},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"vestal record -- ./my-program", "from its first instruction to its last"},
+	{"vestal record -a -d 10", "the whole machine for ten seconds"},
+	{"vestal record -p 1234 -o out.html", "a process, as a flame graph"},
+	{"vestal record --type cpu,offcpu -p 1234", "where it works and where it waits"},
+	{"vestal record -F 997 -o out.pb.gz -- make", "finer, with all its children"},
+	{0},
+};
+
+static void set_defaults(void *options)
+{
+	struct record_options *o = options;
+
+	o->rate = 99;
+	o->seconds = -1;
+	o->types = "cpu";
+	o->style = TOP_STYLE_DEFAULT;
+	o->output.path = NULL;
+}
+
+static int read_types(const struct invocation *in, const char *text, unsigned *ret)
+{
+	struct str rest = str_of(text), one;
+
+	*ret = 0;
+	while (str_split(&rest, ',', &one)) {
+		if (str_eq(one, STR("cpu")))
+			*ret |= CAPTURE_CPU;
+		else if (str_eq(one, STR("offcpu")) || str_eq(one, STR("off_cpu")))
+			*ret |= CAPTURE_WAITS;
+		else
+			return complain_usage(in, "--type %.*s is not one of cpu, offcpu",
+					      (int)one.n, one.p);
+	}
+	return *ret ? EXIT_OK : complain_usage(in, "--type needs at least one type");
+}
+
+static int plan_of(const struct invocation *in, const struct record_options *o,
+		   struct record_plan *ret)
+{
+	bool program = in->arguments.n > 0;
+
+	ret->capture = capture_options_default;
+	if (o->rate < 1 || o->rate > 5000)
+		return complain_usage(in, "-F takes 1 to 5000");
+	if (!program && !o->pids.n && !o->names.n && !o->all)
+		return complain_usage(in, "what? -- PROGRAM, -p PID, -n NAME or -a");
+	if (o->all && (program || o->pids.n || o->names.n))
+		return complain_usage(in, "-a is the whole machine: leave out the rest");
+	ret->capture.kernel.rate_hz = (u32)o->rate;
+	ret->capture.kernel.chosen = !o->all;
+	ret->pids = o->pids;
+	ret->names = o->names;
+	ret->program = program ? (char *const *)in->arguments.v : NULL;
+	ret->seconds = o->seconds >= 0 ? o->seconds : program ? 0 : 10;
+	return read_types(in, o->types, &ret->capture.kernel.types);
+}
+
+static void say_quality(const struct common_options *common, const struct recording *r)
+{
+	double seconds = (double)r->window.duration_ns / 1e9;
+	u64 cut = r->samples - r->complete;
+
+	say(common, "%llu samples in %.1f s; %.2f %% of the stacks are whole",
+	    (unsigned long long)r->samples, seconds,
+	    r->samples ? 100.0 * (double)r->complete / (double)r->samples : 100.0);
+	if (cut)
+		say(common,
+		    "not whole: %llu too deep, %llu in unknown code, %llu without unwinding "
+		    "information, %llu unreadable",
+		    (unsigned long long)r->ends[UNWIND_CUT],
+		    (unsigned long long)(r->ends[UNWIND_UNMAPPED] + r->ends[UNWIND_NO_TABLE]),
+		    (unsigned long long)r->ends[UNWIND_NO_RULE],
+		    (unsigned long long)(r->ends[UNWIND_BAD_MEMORY] + r->ends[UNWIND_LOOP]));
+	if (r->stats.kernel.dropped)
+		say(common, "%llu samples were lost: the buffer was full",
+		    (unsigned long long)r->stats.kernel.dropped);
+}
+
+static int save(const struct record_options *o, const struct format *format, struct profile *p)
+{
+	struct profile *one[] = {p};
+	struct profile_list list = {.v = one, .n = 1};
+	struct writing w = {.list = &list, .type = -1, .title = "recording",
+			    .compress = export_compression(o->output.path)};
+
+	return export_write(&o->common, &o->output, format, &w, NULL);
+}
+
+static int show(const struct record_options *o, struct profile *p)
+{
+	static const struct view_options all;
+	struct input_options input;
+	struct view v;
+	int status;
+
+	input_defaults(&input);
+	view_init(&v, &o->common, &input);
+	status = view_narrow(&v, p, &all);
+	if (!status)
+		status = top_report(&o->common, &v, &o->style);
+	view_release(&v);
+	return status;
+}
+
+static int run(struct invocation *in)
+{
+	struct record_options *o = in->options;
+	struct record_plan plan = {0};
+	struct recording recording = {0};
+	const struct format *format = NULL;
+	struct profile profile;
+	struct dict dict;
+	int status = plan_of(in, o, &plan);
+
+	if (!o->output.path)
+		o->output = (struct sink_options){"vestal.pb.gz", true};
+	if (!status)
+		status = export_format(in, NULL, o->output.path, &format);
+	if (!status)
+		status = sink_check(&o->output, format->binary, format->title);
+	if (status)
+		return status;
+	if (dict_init(&dict, 0) != ERR_OK)
+		return complain(EXIT_OS, "out of memory");
+	profile_init(&profile, &dict);
+	status = record_run(&plan, &o->common, &profile, &recording);
+	if (!status)
+		status = save(o, format, &profile);
+	if (!status)
+		status = show(o, &profile);
+	if (!status) {
+		say_quality(&o->common, &recording);
+		say(&o->common, "saved as %s; vestal flame %s -o flame.html draws it", o->output.path,
+		    o->output.path);
+		status = recording.program_status;
+	}
+	profile_release(&profile);
+	dict_release(&dict);
+	return status;
+}
+
+const struct command command_record = {
+	.name = "record",
+	.summary = "profile a program, processes or the whole machine, now",
+	.arguments = "[-- PROGRAM ARGUMENTS...]",
+	.examples = examples,
+	.description =
+		"Samples stacks in the kernel, without any preparation of the program: frame "
+		"pointers, debug symbols or a restart are not needed. Prints the functions that cost "
+		"the most and writes a file (vestal.pb.gz) that every command reads.\n\n"
+		"Ctrl-C ends it early; what was recorded is kept. With a program, the exit status is "
+		"the program's own. Needs root, or CAP_BPF and CAP_PERFMON.",
+	.groups = groups,
+	.options_size = sizeof(struct record_options),
+	.defaults = set_defaults,
+	.run = run,
+};

@@ -1,0 +1,26 @@
+/*
+ * One recording from begin to end: which processes, how long, and what came of it.
+ */
+#pragma once
+
+#include "agent/agent.h"
+#include "cli/command.h"
+
+struct record_plan {
+	struct capture_options capture;
+	struct text_list pids, names; /* neither = the whole machine */
+	char *const *program;	      /* to be run and recorded; NULL = none */
+	double seconds;		      /* 0 = until the program ends, or Ctrl-C */
+};
+
+struct recording {
+	struct capture_stats stats;
+	struct window window;
+	int program_status; /* exit status of the program; 128 + signal */
+	u64 samples, complete;
+	u64 ends[UNWIND_END_COUNT];
+};
+
+/* Records into `ret`. Ctrl-C ends it early and is no failure. Returns an exit status. */
+int record_run(const struct record_plan *plan, const struct common_options *common,
+	       struct profile *ret, struct recording *ret_recording);
