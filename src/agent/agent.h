@@ -5,5 +5,6 @@
 #pragma once
 
 #include "agent/capture.h"
+#include "agent/daemon.h"
 #include "agent/names.h"
 #include "agent/window.h"

@@ -233,6 +233,8 @@ static enum err handle(struct capture *c, const struct record_head *head, u64 si
 	TRY(processes_get(c->processes, head->pid, &process));
 	if (!process->comm[0])
 		memcpy(process->comm, head->comm, sizeof(process->comm));
+	process->kernel = head->flags & RECORD_NO_USER;
+	TRY(processes_facts(c->processes, process));
 	if (head->flags & RECORD_NO_USER)
 		return add_sample(c, process, head, NULL, 0, UNWIND_ROOT);
 	if (!(head->flags & RECORD_RAW))

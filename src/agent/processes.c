@@ -58,6 +58,7 @@ static void process_free(struct processes *p, struct process *process)
 	withdraw(p, process);
 	drop_mappings(p, process);
 	vec_release(&process->mappings);
+	arena_release(&process->texts);
 	mem_free(process);
 }
 
@@ -109,6 +110,7 @@ static enum err add(struct processes *p, u32 pid, struct process **ret)
 		return ERR_NO_MEMORY;
 	process->pid = pid;
 	process->reread_pause = FIRST_PAUSE_NS;
+	process->program = MODULE_NONE;
 	if (p->unused.n) {
 		at = p->unused.v[--p->unused.n];
 	} else if (vec_push(&p->list, NULL) == ERR_OK) {
@@ -175,6 +177,8 @@ static enum err map_file(struct processes *p, struct process *process,
 	} else if (is_file(e->name)) {
 		TRY(modules_use(p->modules, process->pid, e->start, e->end, e->name,
 				(u64)e->device_major << 32 | e->device_minor, e->inode, &m.module));
+		if (process->program == MODULE_NONE)
+			process->program = m.module;
 	}
 	return insert(p, process, m);
 }
@@ -192,6 +196,7 @@ static enum err begin_child(struct processes *p, const struct sideband_event *e)
 	child->parent = e->parent;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	child->maps_read = parent->maps_read;
+	child->program = parent->program;
 	TRY(vec_append(&child->mappings, parent->mappings.v, parent->mappings.n));
 	vec_for_each(m, &child->mappings)
 		if (m->module != MODULE_NONE)
@@ -283,6 +288,25 @@ enum err processes_get(struct processes *p, u32 pid, struct process **ret)
 		read_maps(p, process);
 	*ret = process;
 	return ERR_OK;
+}
+
+enum err processes_facts(struct processes *p, struct process *process)
+{
+	struct str program = {0};
+
+	if (process->facts.read)
+		return ERR_OK;
+	/* All of the kernel's threads are one service: there are hundreds, most do little. */
+	if (process->kernel) {
+		process->facts = (struct process_facts){.read = true, .service = STR("kernel")};
+		return ERR_OK;
+	}
+	/* The first file a program maps is its own; the loader and libraries come later. */
+	if (process->program != MODULE_NONE)
+		program = modules_get(p->modules, process->program)->path;
+	return process_facts_read(process->pid,
+				  str_n(process->comm, strnlen(process->comm, sizeof(process->comm))),
+				  program, &process->texts, &process->facts);
 }
 
 void processes_reread(struct processes *p, struct process *process, u64 now)

@@ -7,6 +7,7 @@
 
 #include "agent/kernel_side.h"
 #include "agent/modules.h"
+#include "agent/process_facts.h"
 #include "agent/sideband.h"
 
 struct process_mapping {
@@ -19,6 +20,7 @@ struct process_mapping {
 struct process {
 	u32 pid, parent;
 	char comm[16];
+	u32 program; /* module; MODULE_NONE = not known */
 	VEC(struct process_mapping) mappings; /* sorted by start */
 	u64 ended;	   /* time of its exit, or of the exec that replaced it */
 	bool maps_read;	   /* /proc was asked, or all came by the side band since exec */
@@ -29,7 +31,10 @@ struct process {
 	bool changed;	   /* since it was told */
 	struct process_key key;
 	struct space_range range;
+	bool kernel;	   /* a thread of the kernel */
 	u32 references;	   /* of samples */
+	struct process_facts facts;
+	struct arena texts; /* of the facts */
 };
 
 struct processes;
@@ -42,6 +47,8 @@ enum err processes_event(struct processes *p, const struct sideband_event *e) MU
 enum err processes_get(struct processes *p, u32 pid, struct process **ret) MUST_CHECK;
 /* An address nobody knows was seen in it: asks /proc again, but not too often. */
 void processes_reread(struct processes *p, struct process *process, u64 now);
+/* Who it is; read at the first call, so the sooner the better. */
+enum err processes_facts(struct processes *p, struct process *process) MUST_CHECK;
 /* The kernel side asked for it, for the program with this address space. */
 void process_want(struct process *process, u32 address_space);
 struct process_mapping *process_find(struct process *process, u64 address);

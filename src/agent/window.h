@@ -8,6 +8,7 @@ struct window {
 	int64_t start_ns, duration_ns; /* calendar */
 	uint64_t period_ns;	       /* between CPU samples of a processor */
 	unsigned types;		       /* enum capture_types */
+	const char *host;	       /* name of this machine */
 };
 
 /*
@@ -16,3 +17,6 @@ struct window {
  */
 enum err window_profile(struct collector *c, struct names *n, const struct window *w,
 			struct profile *ret) MUST_CHECK;
+/* A profile per process and kind of measurement, as OpenTelemetry wants them: for sending. */
+enum err window_profiles(struct collector *c, struct names *n, const struct window *w, struct dict *d,
+			 struct profile_list *ret) MUST_CHECK;

@@ -1,6 +1,7 @@
 /*
  * vestal record: profile a program, some processes or the whole machine, now.
  */
+#include "cli/agent_child.h"
 #include "cli/export.h"
 #include "cli/record_run.h"
 #include "cli/top_report.h"
@@ -59,23 +60,6 @@ static void set_defaults(void *options)
 	o->output.path = NULL;
 }
 
-static int read_types(const struct invocation *in, const char *text, unsigned *ret)
-{
-	struct str rest = str_of(text), one;
-
-	*ret = 0;
-	while (str_split(&rest, ',', &one)) {
-		if (str_eq(one, STR("cpu")))
-			*ret |= CAPTURE_CPU;
-		else if (str_eq(one, STR("offcpu")) || str_eq(one, STR("off_cpu")))
-			*ret |= CAPTURE_WAITS;
-		else
-			return complain_usage(in, "--type %.*s is not one of cpu, offcpu",
-					      (int)one.n, one.p);
-	}
-	return *ret ? EXIT_OK : complain_usage(in, "--type needs at least one type");
-}
-
 static int plan_of(const struct invocation *in, const struct record_options *o,
 		   struct record_plan *ret)
 {
@@ -94,7 +78,7 @@ static int plan_of(const struct invocation *in, const struct record_options *o,
 	ret->names = o->names;
 	ret->program = program ? (char *const *)in->arguments.v : NULL;
 	ret->seconds = o->seconds >= 0 ? o->seconds : program ? 0 : 10;
-	return read_types(in, o->types, &ret->capture.kernel.types);
+	return capture_types_read(in, o->types, &ret->capture.kernel.types);
 }
 
 static void say_quality(const struct common_options *common, const struct recording *r)

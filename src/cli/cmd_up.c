@@ -1,13 +1,17 @@
 /*
  * vestal up: everything on this machine with one word.
  */
+#include <stdio.h>
+#include <unistd.h>
+
 #include "base/clock.h"
+#include "cli/agent_child.h"
 #include "cli/serve.h"
 
 struct up_options {
 	struct common_options common;
 	const char *data, *listen, *otlp_grpc, *otlp_http, *log_level;
-	bool memory, self_profile;
+	bool memory, self_profile, no_agent;
 };
 
 static const struct option table[] = {
@@ -15,6 +19,8 @@ static const struct option table[] = {
 	 AT(struct up_options, data), NULL},
 	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all is gone at the end",
 	 AT(struct up_options, memory), NULL},
+	{"no-agent", 0, OPT_FLAG, NULL, "do not profile this machine's processes",
+	 AT(struct up_options, no_agent), NULL},
 	{"listen", 'l', OPT_TEXT, "ADDRESS", "API and pages (" SERVE_LISTEN ")",
 	 AT(struct up_options, listen), NULL},
 	{"otlp-grpc", 0, OPT_TEXT, "ADDRESS", "OTLP over gRPC (" SERVE_OTLP_GRPC "); none = not",
@@ -50,6 +56,27 @@ static void set_defaults(void *options)
 	o->log_level = "warn";
 }
 
+/* A child, before the server has threads and with rights the server does not need. */
+static void start_agent(const struct up_options *o)
+{
+	struct daemon_options d = daemon_options_default;
+	char url[300];
+
+	if (geteuid() != 0) {
+		say(&o->common, "not root: this machine's processes are not profiled; sudo vestal up "
+				"does it");
+		return;
+	}
+	snprintf(url, sizeof(url), "http://%s", o->listen);
+	d.capture = capture_options_default;
+	d.capture.kernel.types = CAPTURE_CPU | CAPTURE_WAITS;
+	d.capture.kernel.rate_hz = 97;
+	d.exporter.url = url;
+	if (agent_spawn(&o->common, &d) > 0)
+		say(&o->common, "agent: every process of this machine, 97 samples a second and "
+				"processor, what they wait for too");
+}
+
 static int run(struct invocation *in)
 {
 	const struct up_options *o = in->options;
@@ -73,6 +100,8 @@ static int run(struct invocation *in)
 	else
 		serve_optional_address(&s, SERVE_OTLP_HTTP, "OTLP/HTTP");
 	serve_log(o->log_level, "logfmt");
+	if (!o->no_agent)
+		start_agent(o);
 	return serve(&o->common, &s);
 }
 

@@ -84,6 +84,7 @@ COMMAND(diff);
 COMMAND(convert);
 COMMAND(redact);
 COMMAND(record);
+COMMAND(agent);
 COMMAND(push);
 COMMAND(query);
 COMMAND(up);

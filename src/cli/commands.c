@@ -7,7 +7,7 @@ const struct command *const commands[] = {
 	&command_show,	     &command_top,
 	&command_flame,	     &command_diff,
 	&command_convert,    &command_redact,
-	&command_record,
+	&command_record,     &command_agent,
 	&command_up,	     &command_server,
 	&command_push,	     &command_query,
 	&command_services,   &command_labels,

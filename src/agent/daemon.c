@@ -1,0 +1,126 @@
+#include "agent/daemon.h"
+
+#include <unistd.h>
+
+#include "agent/window.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "format/format.h"
+
+#define TURN_NS		(250 * NS_PER_MS)
+#define REQUEST_CEILING ((size_t)64 << 20)
+#define LAST_PATIENCE	(5 * NS_PER_S)
+
+const struct daemon_options daemon_options_default = {
+	.exporter = {.waiting_bytes = (size_t)16 << 20},
+	.interval_ns = 15 * NS_PER_S,
+};
+
+struct daemon {
+	const struct daemon_options *options;
+	struct capture *capture;
+	struct names *names;
+	struct exporter *exporter;
+	struct window window;
+	struct buf request;
+	char host[256];
+};
+
+static enum err open_all(struct daemon *d, struct fault *fault)
+{
+	const struct daemon_options *o = d->options;
+
+	TRY(capture_open(&o->capture, &d->capture, fault));
+	TRY(names_new(capture_modules(d->capture), &(struct names_options){0}, &d->names));
+	TRY(exporter_new(&o->exporter, &d->exporter, fault));
+	if (gethostname(d->host, sizeof(d->host) - 1))
+		d->host[0] = 0;
+	d->window.host = d->host;
+	d->window.types = o->capture.kernel.types;
+	d->window.period_ns = (u64)NS_PER_S / o->capture.kernel.rate_hz;
+	d->request = BUF_INIT(REQUEST_CEILING);
+	return capture_start(d->capture, fault);
+}
+
+static void close_all(struct daemon *d)
+{
+	names_free(d->names);
+	capture_close(d->capture);
+	exporter_free(d->exporter, LAST_PATIENCE);
+	buf_release(&d->request);
+}
+
+static enum err encode(struct daemon *d)
+{
+	struct profile_list list = {0};
+	struct writing w = {.list = &list, .type = -1, .compress = 0};
+	struct dict dict;
+	enum err e = dict_init(&dict, 0);
+
+	if (e)
+		return e;
+	e = window_profiles(capture_collector(d->capture), d->names, &d->window, &dict, &list);
+	if (!e && list.n)
+		e = format_write(&formats[FORMAT_OTLP], &w, &d->request);
+	notes_release(&w.notes);
+	profile_list_release(&list);
+	dict_release(&dict);
+	return e;
+}
+
+/* Ends the window: what came in it is sent, the next one begins. */
+static enum err end_window(struct daemon *d)
+{
+	struct collector *c = capture_collector(d->capture);
+	int64_t now = clock_wall_ns();
+	struct exporter_stats stats;
+	u64 samples = c->samples;
+	enum err e;
+
+	d->window.duration_ns = now - d->window.start_ns;
+	buf_clear(&d->request);
+	e = encode(d);
+	collector_clear(c);
+	d->window.start_ns = now;
+	TRY(e);
+	if (d->request.n)
+		exporter_send(d->exporter, &d->request);
+	exporter_stats(d->exporter, &stats);
+	log_debug("window sent", log_u64("samples", samples), log_u64("dropped", stats.dropped));
+	if (stats.last_fault[0])
+		log_warn("not delivered", log_text("reason", stats.last_fault),
+			 log_u64("waiting_bytes", stats.waiting_bytes));
+	return ERR_OK;
+}
+
+static enum err loop(struct daemon *d, atomic_bool *stop)
+{
+	int64_t end = clock_monotonic_ns() + d->options->interval_ns;
+
+	d->window.start_ns = clock_wall_ns();
+	while (!atomic_load(stop)) {
+		clock_sleep_ns(TURN_NS);
+		TRY(capture_turn(d->capture));
+		if (clock_monotonic_ns() >= end) {
+			TRY(end_window(d));
+			end += d->options->interval_ns;
+		}
+	}
+	capture_stop(d->capture);
+	TRY(capture_finish(d->capture, NS_PER_S));
+	return end_window(d);
+}
+
+enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fault *fault)
+{
+	struct daemon d = {.options = o};
+	enum err e = open_all(&d, fault);
+
+	if (!e) {
+		log_info("agent started", log_u64("rate_hz", o->capture.kernel.rate_hz));
+		e = loop(&d, stop);
+	}
+	close_all(&d);
+	return e;
+}

@@ -1,0 +1,20 @@
+/*
+ * The agent as a service: captures all the time, sends a window of profiles every few seconds.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "agent/capture.h"
+#include "agent/exporter.h"
+
+struct daemon_options {
+	struct capture_options capture;
+	struct exporter_options exporter;
+	int64_t interval_ns;
+};
+
+extern const struct daemon_options daemon_options_default;
+
+/* Runs until `stop` is set; the last window is sent too. */
+enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fault *fault) MUST_CHECK;

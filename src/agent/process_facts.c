@@ -1,0 +1,155 @@
+#include "agent/process_facts.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+/* An environment is as large as the kernel allows programs to be given. */
+#define ENVIRON_CEILING ((size_t)4 << 20)
+#define CONTAINER_ID	64
+
+struct str attribute_find(struct str list, struct str key)
+{
+	struct str one;
+
+	while (str_split(&list, ',', &one)) {
+		size_t at = str_find(one, '=');
+
+		if (at < one.n && str_eq(str_trim(str_n(one.p, at)), key))
+			return str_trim(str_skip(one, at + 1));
+	}
+	return (struct str){0};
+}
+
+static bool is_id(struct str s)
+{
+	if (s.n != CONTAINER_ID)
+		return false;
+	for (size_t i = 0; i < s.n; i++)
+		if (!isxdigit((unsigned char)s.p[i]))
+			return false;
+	return true;
+}
+
+/* "docker-<id>.scope", "cri-containerd-<id>.scope", "<id>". */
+static struct str id_in(struct str part)
+{
+	if (str_ends(part, STR(".scope")))
+		part.n -= 6;
+	if (part.n > CONTAINER_ID && part.p[part.n - CONTAINER_ID - 1] == '-')
+		part = str_skip(part, part.n - CONTAINER_ID);
+	return is_id(part) ? part : (struct str){0};
+}
+
+void cgroup_parse(struct str text, struct str *ret_container, struct str *ret_unit)
+{
+	struct str line, part;
+
+	*ret_container = *ret_unit = (struct str){0};
+	while (str_split(&text, '\n', &line)) {
+		line = str_skip(line, str_find(line, '/'));
+		while (str_split(&line, '/', &part)) {
+			struct str id = id_in(part);
+
+			if (id.n)
+				*ret_container = id;
+			if (str_ends(part, STR(".service")))
+				*ret_unit = str_n(part.p, part.n - 8);
+		}
+	}
+}
+
+static enum err keep(struct arena *a, struct str s, struct str *ret)
+{
+	char *copy;
+
+	*ret = (struct str){0};
+	if (!s.n)
+		return ERR_OK;
+	copy = arena_copy(a, s);
+	if (!copy)
+		return ERR_NO_MEMORY;
+	*ret = str_n(copy, s.n);
+	return ERR_OK;
+}
+
+static enum err read_environment(u32 pid, struct arena *a, struct process_facts *ret,
+				 struct str *ret_service)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(ENVIRON_CEILING);
+	struct str rest, one;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
+	if (file_read(path, &text, NULL) != ERR_OK)
+		return ERR_OK;
+	rest = buf_view(&text);
+	while (str_split(&rest, '\0', &one)) {
+		if (str_starts(one, STR("OTEL_SERVICE_NAME=")))
+			TRY(keep(a, str_skip(one, 18), ret_service));
+		else if (str_starts(one, STR("OTEL_RESOURCE_ATTRIBUTES=")))
+			TRY(keep(a, str_skip(one, 25), &ret->attributes));
+	}
+	return ERR_OK;
+}
+
+static enum err read_cgroup(u32 pid, struct arena *a, struct process_facts *ret)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(65536);
+	struct str container, unit;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
+	if (file_read(path, &text, NULL) != ERR_OK)
+		return ERR_OK;
+	cgroup_parse(buf_view(&text), &container, &unit);
+	TRY(keep(a, container, &ret->container));
+	return keep(a, unit, &ret->unit);
+}
+
+static enum err read_program(u32 pid, struct arena *a, struct process_facts *ret)
+{
+	char path[40], target[4096];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	n = readlink(path, target, sizeof(target));
+	if (n <= 0)
+		return ERR_OK;
+	if (n > 10 && !memcmp(target + n - 10, " (deleted)", 10))
+		n -= 10;
+	return keep(a, str_n(target, (size_t)n), &ret->program);
+}
+
+static struct str base_name(struct str path)
+{
+	size_t slash = str_rfind(path, '/');
+
+	return slash < path.n ? str_skip(path, slash + 1) : path;
+}
+
+enum err process_facts_read(u32 pid, struct str comm, struct str program, struct arena *arena,
+			    struct process_facts *ret)
+{
+	struct process_facts f = {.read = true};
+	struct str service = {0};
+
+	TRY(keep(arena, program, &f.program));
+	TRY(read_program(pid, arena, &f));
+	TRY(read_environment(pid, arena, &f, &service));
+	TRY(read_cgroup(pid, arena, &f));
+	f.version = attribute_find(f.attributes, STR("service.version"));
+	f.service = service;
+	if (!f.service.n)
+		f.service = attribute_find(f.attributes, STR("service.name"));
+	if (!f.service.n)
+		f.service = f.unit;
+	if (!f.service.n)
+		f.service = base_name(f.program);
+	if (!f.service.n)
+		TRY(keep(arena, comm.n ? comm : STR("unknown"), &f.service));
+	*ret = f;
+	return ERR_OK;
+}

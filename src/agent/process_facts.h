@@ -1,0 +1,30 @@
+/*
+ * Who a process is, for people: its service, its program, its container. Read once, while it
+ * lives; of one that is gone already what the side band told is used.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "unwind/unwind_format.h"
+
+struct process_facts {
+	bool read;
+	struct str service;    /* never empty */
+	struct str program;    /* path of the executable */
+	struct str container;  /* id, or empty */
+	struct str unit;       /* of systemd, or empty */
+	struct str attributes; /* OTEL_RESOURCE_ATTRIBUTES as it stands */
+	struct str version;    /* service.version said by the process */
+};
+
+/*
+ * `comm` and `program` (may be empty) are what is known without /proc. The texts belong to the
+ * arena.
+ */
+enum err process_facts_read(u32 pid, struct str comm, struct str program, struct arena *arena,
+			    struct process_facts *ret) MUST_CHECK;
+/* One value of a list like "a=b,c=d" with %-escapes; empty when it is not there. */
+struct str attribute_find(struct str list, struct str key);
+/* The container's id, or the unit's name, in the text of /proc/PID/cgroup. */
+void cgroup_parse(struct str text, struct str *ret_container, struct str *ret_unit);
