@@ -212,7 +212,7 @@ static int run(struct invocation *in)
 				fault.text[0] ? fault.text : err_text(error));
 	fill(&settings, o, &options);
 	serve_log(settings.log_level, settings.log_format);
-	return serve(&o->common, &options);
+	return serve(&o->common, &options, NULL);
 }
 
 const struct command command_server = {

@@ -1,7 +1,9 @@
 /*
  * vestal up: everything on this machine with one word.
  */
+#include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -56,6 +58,17 @@ static void set_defaults(void *options)
 	o->log_level = "warn";
 }
 
+static pid_t agent;
+
+/* The agent's last window arrives before the server ends. */
+static void end_agent(void)
+{
+	if (agent <= 0)
+		return;
+	kill(agent, SIGTERM);
+	waitpid(agent, NULL, 0);
+}
+
 /* A child, before the server has threads and with rights the server does not need. */
 static void start_agent(const struct up_options *o)
 {
@@ -72,7 +85,8 @@ static void start_agent(const struct up_options *o)
 	d.capture.kernel.types = CAPTURE_CPU | CAPTURE_WAITS;
 	d.capture.kernel.rate_hz = 97;
 	d.exporter.url = url;
-	if (agent_spawn(&o->common, &d) > 0)
+	agent = agent_spawn(&o->common, &d);
+	if (agent > 0)
 		say(&o->common, "agent: every process of this machine, 97 samples a second and "
 				"processor, what they wait for too");
 }
@@ -102,7 +116,7 @@ static int run(struct invocation *in)
 	serve_log(o->log_level, "logfmt");
 	if (!o->no_agent)
 		start_agent(o);
-	return serve(&o->common, &s);
+	return serve(&o->common, &s, end_agent);
 }
 
 const struct command command_up = {

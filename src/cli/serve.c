@@ -109,7 +109,8 @@ static void block_signals(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-int serve(const struct common_options *common, const struct server_options *options)
+int serve(const struct common_options *common, const struct server_options *options,
+	  void (*before_stop)(void))
 {
 	struct server_options with_revision = *options;
 	struct fault fault = {0};
@@ -124,6 +125,8 @@ int serve(const struct common_options *common, const struct server_options *opti
 				fault.text[0] ? fault.text : err_text(error));
 	announce(common, options, server);
 	wait_for_end(server);
+	if (before_stop)
+		before_stop();
 	server_stop(server);
 	say(common, "stopped");
 	return EXIT_OK;

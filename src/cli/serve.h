@@ -18,4 +18,5 @@ void serve_log(const char *level, const char *style);
 void serve_address(struct server_options *s, const char *address, const char *kind);
 /* One of OTLP that the server can do without: it warns when another program has it. */
 void serve_optional_address(struct server_options *s, const char *address, const char *kind);
-int serve(const struct common_options *common, const struct server_options *options);
+int serve(const struct common_options *common, const struct server_options *options,
+	  void (*before_stop)(void));
