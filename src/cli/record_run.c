@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "cli/term.h"
 
+/* Short turns at first: what runs becomes known to the kernel side soon. */
+#define FIRST_TURN_NS  (5 * NS_PER_MS)
 #define TURN_NS	       (100 * NS_PER_MS)
 #define FINISH_NS      (10 * NS_PER_S)
 #define NOT_FOUND_EXIT 127
@@ -126,6 +128,7 @@ static enum err gather(const struct record_plan *plan, struct capture *c, const 
 {
 	int64_t start = clock_monotonic_ns(), end = start + (int64_t)(plan->seconds * 1e9);
 	bool forever = plan->seconds <= 0, running = child->pid != 0;
+	int64_t turn = FIRST_TURN_NS;
 	enum err e = ERR_OK;
 
 	r->window.start_ns = clock_wall_ns();
@@ -143,7 +146,8 @@ static enum err gather(const struct record_plan *plan, struct capture *c, const 
 		}
 		if (child->pid && !running)
 			break;
-		clock_sleep_ns(!forever && left < TURN_NS ? left : TURN_NS);
+		clock_sleep_ns(!forever && left < turn ? left : turn);
+		turn = turn * 5 / 4 < TURN_NS ? turn * 5 / 4 : TURN_NS;
 		e = capture_turn(c);
 		progress_update((uint64_t)((clock_monotonic_ns() - start) / NS_PER_S));
 	}

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""vestal record over programs that know the truth about themselves (tests/workloads/native).
+
+Shares must be within 3 standard errors and half a point of what the program measured, and at least
+99 of 100 stacks must reach their true root. Needs root: without it everything is skipped.
+
+    VESTAL=build/vestal tests/e2e/test_record.py
+"""
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from support.tap import ROOT, VESTAL, Skip, main, scratch, test, vestal
+
+SOURCES = os.path.join(ROOT, "tests/workloads/native")
+WAYS = {
+    "plain": ["gcc", "-O2", "-fomit-frame-pointer"],
+    "frame_pointers": ["gcc", "-O2", "-fno-omit-frame-pointer"],
+    "o3": ["gcc", "-O3", "-fomit-frame-pointer"],
+    "no_pie": ["gcc", "-O2", "-no-pie", "-fno-pie"],
+    "static": ["gcc", "-O2", "-static"],
+    "static_pie": ["gcc", "-O2", "-static-pie"],
+    "clang": ["clang", "-O2", "-fomit-frame-pointer"],
+}
+
+
+def allowed():
+    if os.geteuid() != 0:
+        raise Skip("recording needs root")
+
+
+def build(name, way="plain", suffix="c", extra=()):
+    """A workload, compiled in some way."""
+    command = list(WAYS[way])
+    if suffix == "cc":
+        command[0] = "g++"
+    if not shutil.which(command[0]):
+        raise Skip(f"no {command[0]}")
+    out = os.path.join(scratch(), f"{name}-{way}")
+    if not os.path.exists(out):
+        # A call in tail position would take its caller off the stack.
+        subprocess.run(command + ["-Wall", "-g", "-fno-optimize-sibling-calls", "-o", out,
+                                  f"{SOURCES}/{name}.{suffix}", "-lpthread", "-ldl", *extra],
+                       check=True, capture_output=True)
+    return out
+
+
+def record(*options, program=(), timeout=300):
+    """What the program printed, what vestal said, and the file."""
+    allowed()
+    path = os.path.join(scratch(), f"record-{time.monotonic_ns()}.pb.gz")
+    done = subprocess.run([VESTAL, "record", "-o", path, *options, "--", *program],
+                          capture_output=True, text=True, timeout=timeout, cwd=scratch(), check=False)
+    assert os.path.exists(path), done.stderr
+    return done, path
+
+
+def top(path, *options):
+    rows = json.loads(vestal("top", "--json", "-n", "0", *options, path)[0])
+    return rows, {row["name"]: row for row in rows["rows"]}
+
+
+def whole(done):
+    """(samples, share of whole stacks) as vestal says it."""
+    match = re.search(r"(\d+) samples in .*?; ([\d.]+) % of the stacks are whole", done.stderr)
+    return int(match[1]), float(match[2])
+
+
+def close(share, truth, samples, slack=0.005):
+    return abs(share - truth) <= 3 * math.sqrt(truth * (1 - truth) / samples) + slack
+
+
+def check_shares(way):
+    done, path = record("-F", "997", program=[build("shares", way), "1.5"])
+    truth = json.loads(done.stdout.splitlines()[0])
+    rows, names = top(path)
+    samples, complete = whole(done)
+    known = sum(truth.values())
+    seen = sum(names[name]["cum"] for name in truth)
+    assert samples > 500, done.stderr
+    assert complete >= 99, done.stderr
+    for name, spent in truth.items():
+        assert close(names[name]["cum"] / seen, spent / known, samples), (name, truth, names[name])
+    # All of it is below main, through the 25 calls between.
+    assert names["main"]["cum"] > 0.97 * rows["total"], names.get("main")
+    assert names["descend"]["cum"] >= 0.99 * seen
+
+
+def add_shares_tests():
+    for way in WAYS:
+        def run(way=way):
+            check_shares(way)
+        run.__name__ = f"shares_are_true_in_a_program_built_{way}"
+        test(run)
+
+
+add_shares_tests()
+
+
+@test
+def a_stripped_program_keeps_whole_stacks_and_offsets():
+    path = build("shares")
+    stripped = path + "-stripped"
+    subprocess.run(["strip", "-o", stripped, path], check=True)
+    done, out = record("-F", "997", program=[stripped, "1"])
+    _, names = top(out)
+    assert whole(done)[1] >= 99, done.stderr
+    assert any(re.fullmatch(r"shares-plain-stripped\+0x[0-9a-f]+", name) for name in names), list(names)
+
+
+@test
+def a_stack_of_nine_hundred_frames_is_whole():
+    done, path = record("-F", "997", program=[build("deep"), "900"])
+    folded = vestal("convert", path, "-o", "-", "--to", "folded")[0]
+    deepest = max(line.split(" ")[0].count("step_down") for line in folded.splitlines())
+    assert whole(done)[1] >= 99, done.stderr
+    assert deepest == 901, deepest
+
+
+@test
+def a_stack_deeper_than_the_ceiling_is_marked_as_cut():
+    done, _ = record("-F", "499", program=[build("deep"), "3000"])
+    assert re.search(r"not whole: [1-9]\d* too deep", done.stderr), done.stderr
+
+
+def check_signal(*arguments):
+    done, path = record("-F", "997", program=[build("in_signal"), *arguments])
+    rows, names = top(path)
+    assert whole(done)[1] >= 99, done.stderr
+    assert names["work_in_handler"]["cum"] > 0.25 * rows["total"]
+    folded = vestal("convert", path, "-o", "-", "--to", "folded")[0]
+    through = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()
+                  if re.search(r"main;.*interrupted_function;.*on_alarm;.*work_in_handler", line))
+    assert through > 0.99 * names["work_in_handler"]["cum"], (through, names["work_in_handler"])
+
+
+@test
+def a_handler_stands_on_what_it_interrupted():
+    check_signal()
+
+
+@test
+def a_handler_with_a_stack_of_its_own_stands_on_what_it_interrupted():
+    check_signal("own")
+
+
+@test
+def a_library_opened_late_and_twice_is_named():
+    library = os.path.join(scratch(), "plugin.so")
+    subprocess.run(["gcc", "-O2", "-g", "-shared", "-fPIC", "-o", library, f"{SOURCES}/plugin.c"],
+                   check=True)
+    done, path = record("-F", "997", program=[build("opener"), library])
+    rows, names = top(path)
+    assert whole(done)[1] >= 99, done.stderr
+    assert names["work_in_plugin"]["cum"] > 0.9 * rows["total"], names
+
+
+@test
+def templates_and_exceptions_are_whole_and_readable():
+    done, path = record("-F", "997", program=[build("templates", suffix="cc")])
+    rows, names = top(path)
+    total = [row for name, row in names.items() if "shop::basket<unsigned long>::total" in name]
+    thrown = [row for name, row in names.items() if name.startswith("shop::fail")]
+    assert whole(done)[1] >= 99, done.stderr
+    assert total and total[0]["cum"] > 0.1 * rows["total"], list(names)[:20]
+    assert thrown and thrown[0]["cum"] > 0.05 * rows["total"], list(names)[:20]
+
+
+@test
+def processes_of_five_milliseconds_are_caught_with_names():
+    done, path = record("-F", "997", program=[build("short_lived"), "300"])
+    _, names = top(path)
+    spent = names["work_briefly"]["cum"] / 1e9
+    assert spent > 0.95 * 300 * 0.005, spent
+    assert whole(done)[1] >= 95, done.stderr
+
+
+@test
+def waits_are_as_long_as_the_program_measured():
+    # A wait is kept with a probability below 1: the sum has an error of its own.
+    done, path = record("--type", "offcpu", program=[build("sleeper"), "5"])
+    truth = json.loads(done.stdout.splitlines()[0])
+    _, names = top(path, "--type", "off_cpu")
+    for name in ("wait_asleep", "wait_for_lock"):
+        share = names[name]["cum"] / truth[name]
+        assert abs(share - 1) < 0.03, (name, share, truth)
+    assert whole(done)[1] >= 99, done.stderr
+
+
+@test
+def the_status_of_the_program_is_passed_on():
+    done, _ = record(program=["/bin/sh", "-c", "exit 7"])
+    assert done.returncode == 7, done
+
+
+@test
+def a_program_that_is_not_there_is_said():
+    allowed()
+    done = subprocess.run([VESTAL, "record", "--", "/no/such/program"], capture_output=True, text=True,
+                          cwd=scratch(), check=False)
+    assert done.returncode == 127 and "/no/such/program" in done.stderr, done
+
+
+@test
+def an_interrupt_keeps_what_was_recorded():
+    allowed()
+    path = os.path.join(scratch(), "interrupted.pb.gz")
+    process = subprocess.Popen([VESTAL, "record", "-a", "-d", "60", "-o", path], cwd=scratch(),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert top(path)[0]["total"] > 0
+
+
+@test
+def a_running_process_is_recorded_by_its_number_and_by_its_name():
+    allowed()
+    program = build("shares")
+    process = subprocess.Popen([program, "20"], stdout=subprocess.DEVNULL)
+    try:
+        for choice in (["-p", str(process.pid)], ["-n", os.path.basename(program)[:15]]):
+            path = os.path.join(scratch(), f"running{choice[0]}.pb.gz")
+            _, said = vestal("record", *choice, "-F", "499", "-d", "2", "-o", path)
+            rows, names = top(path)
+            assert names["work_most"]["cum"] > 0.4 * rows["total"], said
+    finally:
+        process.kill()
+        process.wait()
+
+
+@test
+def wrong_options_are_said():
+    for options, words in ((["-F", "0"], "1 to 5000"), ([], "what?"), (["-a", "-p", "1"], "leave out"),
+                           (["-a", "--type", "x"], "not one of"), (["-p", "x"], "no process")):
+        allowed()
+        _, said = vestal("record", *options, status=None)
+        assert words in said, (options, said)
+
+
+main()
