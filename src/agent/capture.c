@@ -162,8 +162,12 @@ static enum err add_sample(struct capture *c, struct process *process,
 {
 	struct sample_frame frames[RECORD_KERNEL_FRAMES_MAX + RECORD_FRAMES_MAX];
 	const u64 *kernel = (const u64 *)(head + 1);
-	struct sample s = {.process = process, .kind = head->kind, .wait_state = head->wait_state,
-			   .end = (u8)end, .syscall = head->syscall, .frames = frames};
+	struct sample s = {.process = process,
+			   .kind = head->kind,
+			   .wait_state = head->wait_state,
+			   .end = (u8)end,
+			   .syscall = head->syscall,
+			   .frames = frames};
 	double value = (double)head->value, count = 1;
 	u32 n = 0;
 
@@ -194,7 +198,8 @@ static enum err wait_for_tables(struct capture *c, struct process *process,
 		c->waiting.n = at;
 		c->waiting.error = ERR_OK;
 		c->raw_dropped++;
-		return add_sample(c, process, head, (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
+		return add_sample(c, process, head,
+				  (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
 				  UNWIND_NO_TABLE);
 	}
 	TRY(vec_push(&c->waiting_processes, process));
@@ -291,8 +296,7 @@ enum err capture_turn(struct capture *c)
 	changed = modules_settle(c->modules);
 	if (changed && c->waiting_processes.n)
 		TRY(retry_waiting(c, false));
-	vec_for_each(at, &c->order)
-	{
+	vec_for_each (at, &c->order) {
 		u64 size;
 		const struct record_head *head = record_in(&c->pending, *at, &size);
 

@@ -12,7 +12,7 @@ void collector_release(struct collector *c)
 
 void collector_clear(struct collector *c)
 {
-	vec_for_each(one, &c->list)
+	vec_for_each (one, &c->list)
 		if (one->sample.process)
 			one->sample.process->references--;
 	c->list.n = c->frames.n = 0;
@@ -26,10 +26,9 @@ static uint64_t sample_hash(const struct sample *s)
 	uint64_t name[2], hash;
 
 	memcpy(name, s->thread, sizeof(name));
-	hash = hash_mix((uintptr_t)s->process ^ name[0], name[1] ^ (uint64_t)s->kind << 32 ^
-							      (uint64_t)s->wait_state << 40 ^
-							      (uint64_t)s->end << 48 ^
-							      (uint32_t)s->syscall);
+	hash = hash_mix((uintptr_t)s->process ^ name[0],
+			name[1] ^ (uint64_t)s->kind << 32 ^ (uint64_t)s->wait_state << 40 ^
+				(uint64_t)s->end << 48 ^ (uint32_t)s->syscall);
 	hash = hash_mix(hash, s->lock);
 	for (u32 i = 0; i < s->frame_count; i++)
 		hash = hash_mix(hash ^ s->frames[i].address, s->frames[i].module + 1ull);
@@ -42,7 +41,8 @@ static bool same(const struct collector *c, const struct collected *one, const s
 
 	return o->process == s->process && o->kind == s->kind && o->wait_state == s->wait_state &&
 	       o->end == s->end && o->syscall == s->syscall && o->lock == s->lock &&
-	       o->frame_count == s->frame_count && !memcmp(o->thread, s->thread, sizeof(o->thread)) &&
+	       o->frame_count == s->frame_count &&
+	       !memcmp(o->thread, s->thread, sizeof(o->thread)) &&
 	       (!s->frame_count || !memcmp(c->frames.v + one->frames_at, s->frames,
 					   s->frame_count * sizeof(*s->frames)));
 }

@@ -17,4 +17,5 @@ struct daemon_options {
 extern const struct daemon_options daemon_options_default;
 
 /* Runs until `stop` is set; the last window is sent too. */
-enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fault *fault) MUST_CHECK;
+enum err daemon_run(const struct daemon_options *o, atomic_bool *stop,
+		    struct fault *fault) MUST_CHECK;

@@ -34,10 +34,16 @@ static bool deliver(struct exporter *x, const struct buf *bytes)
 	CLEANUP(buf_release) struct buf answer = BUF_INIT(1 << 20);
 	struct fetch_failure failure = {0};
 	struct fault fault = {0};
-	struct fetch f = {.url = x->url.data, .user_agent = "vestal/" VESTAL_VERSION,
-			  .timeout = SEND_SECONDS, .insecure = x->options.insecure,
-			  .ca_file = x->options.ca_file, .unattended = true, .headers = headers,
-			  .post = true, .body = buf_view(bytes), .failure = &failure};
+	struct fetch f = {.url = x->url.data,
+			  .user_agent = "vestal/" VESTAL_VERSION,
+			  .timeout = SEND_SECONDS,
+			  .insecure = x->options.insecure,
+			  .ca_file = x->options.ca_file,
+			  .unattended = true,
+			  .headers = headers,
+			  .post = true,
+			  .body = buf_view(bytes),
+			  .failure = &failure};
 	enum err e = fetch(&f, &answer, &fault);
 	bool again = failure.status == 0 || failure.status == 408 || failure.status == 429 ||
 		     failure.status >= 500;
@@ -159,7 +165,7 @@ void exporter_free(struct exporter *x, int64_t patience_ns)
 	cond_broadcast(&x->changed);
 	mutex_unlock(&x->lock);
 	thread_join(&x->thread);
-	vec_for_each(bytes, &x->waiting)
+	vec_for_each (bytes, &x->waiting)
 		buf_release(bytes);
 	vec_release(&x->waiting);
 	buf_release(&x->url);

@@ -61,8 +61,8 @@ static int on_ring_record(void *context, void *data, size_t size)
 	/* Our own program wrote it; a length that does not fit would be a bug of ours. */
 	if (size < sizeof(*head) || k->error)
 		return 0;
-	if (head->flags & RECORD_RAW ? (size_t)head->kernel_frames + RECORD_REGISTERS > words :
-				       (size_t)head->kernel_frames + head->user_frames > words)
+	if (head->flags & RECORD_RAW ? (size_t)head->kernel_frames + RECORD_REGISTERS > words
+				     : (size_t)head->kernel_frames + head->user_frames > words)
 		return 0;
 	k->error = k->record(k->context, head, size);
 	return 0;
@@ -78,7 +78,8 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	s = k->skeleton = agent_bpf__open();
 	if (!s)
 		return load_fault(errno, fault);
-	/* Never raise the limit of locked memory: newer kernels do not need it, containers refuse. */
+	/* Never raise the limit of locked memory: newer kernels do not need it, containers refuse.
+	 */
 	bpf_map__set_max_entries(s->maps.segments, o->table_mib);
 	bpf_map__set_max_entries(s->maps.ring, o->ring_kib * 1024);
 	bpf_map__set_max_entries(s->maps.waits, waits ? o->max_threads : 1);
@@ -111,7 +112,8 @@ static enum err map_memory(struct kernel_side *k, struct fault *fault)
 				 strerror(errno));
 	k->rules = rules;
 	k->ring = ring_buffer__new(bpf_map__fd(k->skeleton->maps.ring), on_ring_record, k, NULL);
-	return k->ring ? ERR_OK : fault_set(fault, ERR_NO_MEMORY, "the ring buffer cannot be mapped");
+	return k->ring ? ERR_OK
+		       : fault_set(fault, ERR_NO_MEMORY, "the ring buffer cannot be mapped");
 }
 
 enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret, struct fault *fault)
@@ -137,10 +139,10 @@ enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret, s
 
 void kernel_detach(struct kernel_side *k)
 {
-	vec_for_each(fd, &k->timers)
+	vec_for_each (fd, &k->timers)
 		close(*fd);
 	k->timers.n = 0;
-	vec_for_each(link, &k->links)
+	vec_for_each (link, &k->links)
 		bpf_link__destroy(*link);
 	k->links.n = 0;
 }
@@ -176,8 +178,8 @@ static enum err attach_timer(struct kernel_side *k, int cpu, struct fault *fault
 	if (fd < 0 && errno == ENODEV)
 		return ERR_NOT_FOUND;
 	if (fd < 0)
-		return fault_set(fault, err_from_errno(errno),
-				 "processor %d cannot be sampled: %s", cpu, strerror(errno));
+		return fault_set(fault, err_from_errno(errno), "processor %d cannot be sampled: %s",
+				 cpu, strerror(errno));
 	e = vec_push(&k->timers, fd);
 	if (e) {
 		close(fd);
@@ -267,7 +269,8 @@ void kernel_unchoose(struct kernel_side *k, u32 pid)
 }
 
 enum err kernel_drain(struct kernel_side *k, void *context,
-		      enum err (*record)(void *context, const struct record_head *head, size_t size))
+		      enum err (*record)(void *context, const struct record_head *head,
+					 size_t size))
 {
 	int status;
 
@@ -299,7 +302,7 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
 
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
 {
-	vec_for_each(fd, &k->timers)
+	vec_for_each (fd, &k->timers)
 		if (ioctl(*fd, PERF_EVENT_IOC_PERIOD, &period_ns) < 0)
 			return err_from_errno(errno);
 	return ERR_OK;
@@ -310,7 +313,8 @@ u64 kernel_run_time_ns(const struct kernel_side *k)
 	struct bpf_program *p;
 	u64 sum = 0;
 
-	bpf_object__for_each_program(p, k->skeleton->obj) {
+	bpf_object__for_each_program(p, k->skeleton->obj)
+	{
 		struct bpf_prog_info info = {0};
 		u32 size = sizeof(info);
 

@@ -15,8 +15,8 @@ enum capture_types {
 struct kernel_options {
 	unsigned types; /* enum capture_types */
 	u32 rate_hz;
-	u32 table_mib;	/* memory for unwinding tables */
-	u32 ring_kib;	/* a power of two */
+	u32 table_mib;	 /* memory for unwinding tables */
+	u32 ring_kib;	 /* a power of two */
 	u32 max_threads; /* threads whose waits are followed at one time */
 	u32 raw_stacks;	 /* that may be sent between two drains */
 	u64 wait_mean_ns;

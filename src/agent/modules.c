@@ -80,7 +80,8 @@ static void read_vdso(struct modules *m)
 {
 	unsigned long at = getauxval(AT_SYSINFO_EHDR);
 
-	if (!at || table_reader_queue(m->reader, MODULE_VDSO, -1, str_n((void *)at, 4096 * 2)) != ERR_OK)
+	if (!at ||
+	    table_reader_queue(m->reader, MODULE_VDSO, -1, str_n((void *)at, 4096 * 2)) != ERR_OK)
 		m->list.v[MODULE_VDSO]->state = MODULE_FAILED;
 	else
 		m->pending++;
@@ -114,7 +115,7 @@ void modules_free(struct modules *m)
 	if (!m)
 		return;
 	table_reader_free(m->reader);
-	vec_for_each(module, &m->list)
+	vec_for_each (module, &m->list)
 		module_free(m, *module);
 	vec_release(&m->list);
 	map_release(&m->by_file);
@@ -181,8 +182,8 @@ enum err modules_use(struct modules *m, u32 pid, u64 start, u64 end, struct str 
 	MAP_PROBE(&m->by_file, hash, id)
 	{
 		module = m->list.v[id];
-		if (module && module->device == device && module->inode == inode &&
-		    inode && str_eq(module->path, path)) {
+		if (module && module->device == device && module->inode == inode && inode &&
+		    str_eq(module->path, path)) {
 			module->users++;
 			*ret = id;
 			return ERR_OK;

@@ -15,13 +15,13 @@ enum module_state {
 };
 
 struct module {
-	struct str path;	/* as the process sees it */
+	struct str path; /* as the process sees it */
 	u64 device, inode;
 	enum module_state state;
-	bool no_table;		/* says nothing about unwinding: frame pointers are tried */
+	bool no_table; /* says nothing about unwinding: frame pointers are tried */
 	bool vdso, kernel;
-	u32 users;		/* mappings that lead here */
-	int fd;			/* kept for the symbols; -1 = closed */
+	u32 users; /* mappings that lead here */
+	int fd;	   /* kept for the symbols; -1 = closed */
 	struct unwind_image image;
 	struct placed_table placed;
 	struct unwind_table kept; /* when it did not fit into the kernel side's memory */

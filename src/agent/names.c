@@ -44,8 +44,7 @@ void names_free(struct names *n)
 {
 	if (!n)
 		return;
-	vec_for_each(file, &n->files)
-	{
+	vec_for_each (file, &n->files) {
 		if (*file && symbol_file_save(*file, NULL) != ERR_OK)
 			n->options.cache_directory = NULL;
 		symbol_file_free(*file);
@@ -162,7 +161,8 @@ static enum err name_kernel(struct names *n, u64 address)
 	}
 	if (!n->kernel || !kernel_symbols_find(n->kernel, address, &symbol))
 		return add_frame(n, f, NULL);
-	snprintf(text, sizeof(text), symbol.module[0] ? "%s [%s]" : "%s", symbol.name, symbol.module);
+	snprintf(text, sizeof(text), symbol.module[0] ? "%s [%s]" : "%s", symbol.name,
+		 symbol.module);
 	s.function = text;
 	return add_frame(n, f, &s);
 }
@@ -197,7 +197,8 @@ static enum err name_native(struct names *n, struct sample_frame where)
 	if (file && symbol_file_lookup(file, where.address, frames, SYMBOL_FRAMES_MAX, &count) ==
 			    ERR_TOO_LARGE) {
 		symbol_file_trim(file);
-		if (symbol_file_lookup(file, where.address, frames, SYMBOL_FRAMES_MAX, &count) != ERR_OK)
+		if (symbol_file_lookup(file, where.address, frames, SYMBOL_FRAMES_MAX, &count) !=
+		    ERR_OK)
 			count = 0;
 	}
 	if (!count)
@@ -207,7 +208,8 @@ static enum err name_native(struct names *n, struct sample_frame where)
 	return ERR_OK;
 }
 
-static enum err name_place(struct names *n, const struct process *process, struct sample_frame where)
+static enum err name_place(struct names *n, const struct process *process,
+			   struct sample_frame where)
 {
 	if (where.module == MODULE_KERNEL)
 		return name_kernel(n, where.address);

@@ -15,8 +15,8 @@ static bool parse_line(struct str line, struct sideband_event *ret)
 	u64 number;
 
 	if (!str_split(&line, ' ', &range) || !str_split(&line, ' ', &rights) || rights.n < 3 ||
-	    rights.p[2] != 'x' || !str_split(&line, ' ', &offset) || !str_split(&line, ' ', &device) ||
-	    !str_split(&line, ' ', &inode))
+	    rights.p[2] != 'x' || !str_split(&line, ' ', &offset) ||
+	    !str_split(&line, ' ', &device) || !str_split(&line, ' ', &inode))
 		return false;
 	if (!str_split(&range, '-', &start) || str_to_u64(start, 16, &e.start) ||
 	    str_to_u64(range, 16, &e.end) || str_to_u64(offset, 16, &e.file_offset) ||

@@ -5,5 +5,6 @@
 
 /* Calls back with every executable mapping, as the side band would have told it. */
 enum err proc_maps_read(u32 pid, void *context,
-			enum err (*mapping)(void *context, const struct sideband_event *e)) MUST_CHECK;
+			enum err (*mapping)(void *context,
+					    const struct sideband_event *e)) MUST_CHECK;
 void proc_comm_read(u32 pid, char comm[16]);

@@ -37,7 +37,7 @@ enum err processes_new(struct kernel_side *k, struct modules *m, struct table_sp
 
 static void drop_mappings(struct processes *p, struct process *process)
 {
-	vec_for_each(m, &process->mappings)
+	vec_for_each (m, &process->mappings)
 		if (m->module != MODULE_NONE)
 			modules_drop_user(p->modules, m->module);
 	process->mappings.n = 0;
@@ -66,7 +66,7 @@ void processes_free(struct processes *p)
 {
 	if (!p)
 		return;
-	vec_for_each(process, &p->list)
+	vec_for_each (process, &p->list)
 		if (*process)
 			process_free(p, *process);
 	vec_release(&p->list);
@@ -168,7 +168,9 @@ static bool is_file(struct str name)
 static enum err map_file(struct processes *p, struct process *process,
 			 const struct sideband_event *e)
 {
-	struct process_mapping m = {.start = e->start, .end = e->end, .file_offset = e->file_offset,
+	struct process_mapping m = {.start = e->start,
+				    .end = e->end,
+				    .file_offset = e->file_offset,
 				    .module = MODULE_NONE};
 
 	if (str_eq(e->name, STR("[vdso]"))) {
@@ -198,7 +200,7 @@ static enum err begin_child(struct processes *p, const struct sideband_event *e)
 	child->maps_read = parent->maps_read;
 	child->program = parent->program;
 	TRY(vec_append(&child->mappings, parent->mappings.v, parent->mappings.n));
-	vec_for_each(m, &child->mappings)
+	vec_for_each (m, &child->mappings)
 		if (m->module != MODULE_NONE)
 			modules_add_user(p->modules, m->module);
 	return ERR_OK;
@@ -263,7 +265,8 @@ static enum err add_read(void *context, const struct sideband_event *e)
 	struct process_mapping *same = process_find(r->process, e->start);
 
 	if (same && same->start == e->start && same->end == e->end &&
-	    same->file_offset == e->file_offset && (same->module != MODULE_NONE) == is_file(e->name))
+	    same->file_offset == e->file_offset &&
+	    (same->module != MODULE_NONE) == is_file(e->name))
 		return ERR_OK;
 	return map_file(r->p, r->process, e);
 }
@@ -304,9 +307,9 @@ enum err processes_facts(struct processes *p, struct process *process)
 	/* The first file a program maps is its own; the loader and libraries come later. */
 	if (process->program != MODULE_NONE)
 		program = modules_get(p->modules, process->program)->path;
-	return process_facts_read(process->pid,
-				  str_n(process->comm, strnlen(process->comm, sizeof(process->comm))),
-				  program, &process->texts, &process->facts);
+	return process_facts_read(
+		process->pid, str_n(process->comm, strnlen(process->comm, sizeof(process->comm))),
+		program, &process->texts, &process->facts);
 }
 
 void processes_reread(struct processes *p, struct process *process, u64 now)
@@ -348,16 +351,16 @@ bool processes_place(struct processes *p, struct process_mapping *m)
 {
 	if (!m->placed && m->module != MODULE_NONE &&
 	    modules_get(p->modules, m->module)->state == MODULE_READY)
-		m->placed = module_bias(modules_get(p->modules, m->module), m->start, m->file_offset,
-					&m->bias);
+		m->placed = module_bias(modules_get(p->modules, m->module), m->start,
+					m->file_offset, &m->bias);
 	return m->placed;
 }
 
 static struct unwind_mapping kernel_mapping(struct processes *p, struct process_mapping *m)
 {
 	struct unwind_mapping out = {.start = m->start, .end = m->end};
-	const struct module *module = m->module == MODULE_NONE ? NULL :
-								 modules_get(p->modules, m->module);
+	const struct module *module =
+		m->module == MODULE_NONE ? NULL : modules_get(p->modules, m->module);
 
 	if (!module || module->state == MODULE_FAILED ||
 	    (module->state == MODULE_READY && module->no_table)) {

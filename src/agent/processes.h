@@ -12,27 +12,27 @@
 
 struct process_mapping {
 	u64 start, end, file_offset;
-	u64 bias;   /* process address - module address, when the module is ready */
-	u32 module; /* MODULE_NONE: code made at run time */
+	u64 bias;    /* process address - module address, when the module is ready */
+	u32 module;  /* MODULE_NONE: code made at run time */
 	bool placed; /* `bias` is known */
 };
 
 struct process {
 	u32 pid, parent;
 	char comm[16];
-	u32 program; /* module; MODULE_NONE = not known */
+	u32 program;			      /* module; MODULE_NONE = not known */
 	VEC(struct process_mapping) mappings; /* sorted by start */
-	u64 ended;	   /* time of its exit, or of the exec that replaced it */
-	bool maps_read;	   /* /proc was asked, or all came by the side band since exec */
-	u64 reread_after;  /* not before this time again */
+	u64 ended;	  /* time of its exit, or of the exec that replaced it */
+	bool maps_read;	  /* /proc was asked, or all came by the side band since exec */
+	u64 reread_after; /* not before this time again */
 	u64 reread_pause;
 	/* What the kernel side knows of it. */
-	bool wanted;	   /* it was sampled: worth knowing there */
-	bool changed;	   /* since it was told */
+	bool wanted;  /* it was sampled: worth knowing there */
+	bool changed; /* since it was told */
 	struct process_key key;
 	struct space_range range;
-	bool kernel;	   /* a thread of the kernel */
-	u32 references;	   /* of samples */
+	bool kernel;	/* a thread of the kernel */
+	u32 references; /* of samples */
 	struct process_facts facts;
 	struct arena texts; /* of the facts */
 };

@@ -15,7 +15,8 @@ static bool read_word(void *context, u64 address, u64 *ret)
 	const struct raw_walk *w = context;
 	u64 offset = address - w->stack_start;
 
-	if (address < w->stack_start || offset > w->stack_size || w->stack_size - offset < sizeof(*ret))
+	if (address < w->stack_start || offset > w->stack_size ||
+	    w->stack_size - offset < sizeof(*ret))
 		return false;
 	memcpy(ret, w->stack + offset, sizeof(*ret));
 	return true;

@@ -110,8 +110,7 @@ void sideband_close(struct sideband *s)
 {
 	if (!s)
 		return;
-	vec_for_each(ring, &s->rings)
-	{
+	vec_for_each (ring, &s->rings) {
 		munmap(ring->page, s->page_size + s->data_size);
 		close(ring->fd);
 	}
@@ -282,11 +281,11 @@ enum err sideband_collect(struct sideband *s)
 	s->events.n = 0;
 	s->next = 0;
 	buf_clear(&s->text);
-	vec_for_each(ring, &s->rings)
+	vec_for_each (ring, &s->rings)
 		TRY(read_ring(s, ring));
 	if (s->events.n)
 		qsort(s->events.v, s->events.n, sizeof(*s->events.v), by_time);
-	vec_for_each(r, &s->events)
+	vec_for_each (r, &s->events)
 		r->event.name = str_n(s->text.data + r->name_at, r->name_size);
 	return ERR_OK;
 }

@@ -64,7 +64,8 @@ static void run(void *context)
 	struct sched_param lowest = {0};
 	struct table_reader *r = context;
 
-	/* Only when nobody else wants the processor; refused in some containers, which is no loss. */
+	/* Only when nobody else wants the processor; refused in some containers, which is no loss.
+	 */
 	sched_setscheduler(0, SCHED_BATCH, &lowest);
 	mutex_lock(&r->lock);
 	while (!r->stop) {
@@ -120,7 +121,7 @@ void table_reader_free(struct table_reader *r)
 	cond_broadcast(&r->changed);
 	mutex_unlock(&r->lock);
 	thread_join(&r->thread);
-	vec_for_each(result, &r->results)
+	vec_for_each (result, &r->results)
 		unwind_table_release(&result->table);
 	vec_release(&r->results);
 	vec_release(&r->jobs);

@@ -19,6 +19,7 @@ struct table_result {
 enum err table_reader_new(struct unwind_rule *rules, struct table_reader **ret) MUST_CHECK;
 void table_reader_free(struct table_reader *r);
 /* Queues a file (the descriptor stays the caller's and must stay open), or an image in memory. */
-enum err table_reader_queue(struct table_reader *r, u32 module, int fd, struct str image) MUST_CHECK;
+enum err table_reader_queue(struct table_reader *r, u32 module, int fd,
+			    struct str image) MUST_CHECK;
 /* The next finished one, whose table the caller then owns; false when there is none. */
 bool table_reader_take(struct table_reader *r, struct table_result *ret);

@@ -30,7 +30,7 @@ enum err table_space_take(struct table_space *s, size_t bytes, struct space_rang
 
 	if (bytes > UNWIND_SEGMENT_SIZE)
 		return ERR_NO_SPACE;
-	vec_for_each(range, &s->free)
+	vec_for_each (range, &s->free)
 		if (range->units >= units && (!best || range->units < best->units))
 			best = range;
 	if (!best)
@@ -83,7 +83,7 @@ void table_space_give(struct table_space *s, struct space_range range)
 
 void table_space_settle(struct table_space *s)
 {
-	vec_for_each(range, &s->retired)
+	vec_for_each (range, &s->retired)
 		free_range(s, *range);
 	s->retired.n = 0;
 	if (vec_append(&s->retired, s->retiring.v, s->retiring.n) == ERR_OK)
@@ -101,8 +101,8 @@ static size_t block_end(const struct unwind_table *t, u32 page)
 	return t->blocks.n;
 }
 
-static enum err place_run(struct table_space *s, const struct unwind_table *t, u32 first, u32 *ret_next,
-			  struct placed_table *out)
+static enum err place_run(struct table_space *s, const struct unwind_table *t, u32 first,
+			  u32 *ret_next, struct placed_table *out)
 {
 	u32 *pages = table_space_at(s, out->pages.unit), page;
 	size_t from = t->pages[first] - 1, end = block_end(t, first);
@@ -155,7 +155,7 @@ enum err table_space_place(struct table_space *s, const struct unwind_table *tab
 
 void table_space_remove(struct table_space *s, struct placed_table *t)
 {
-	vec_for_each(run, &t->runs)
+	vec_for_each (run, &t->runs)
 		table_space_give(s, *run);
 	table_space_give(s, t->pages);
 	vec_release(&t->runs);
@@ -167,8 +167,8 @@ static _Thread_local const struct table_space *searched;
 
 static const void *unwind_segment(u32 index)
 {
-	return index < searched->segments ? searched->memory + (size_t)index * UNWIND_SEGMENT_SIZE :
-					    NULL;
+	return index < searched->segments ? searched->memory + (size_t)index * UNWIND_SEGMENT_SIZE
+					  : NULL;
 }
 
 #define unwind_hide(x) ((void)(x))

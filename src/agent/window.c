@@ -114,8 +114,7 @@ enum err window_profile(struct collector *c, struct names *n, const struct windo
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
 	names_begin(n, p->dict);
-	vec_for_each(one, &c->list)
-	{
+	vec_for_each (one, &c->list) {
 		struct label_list labels = {.dict = p->dict};
 		char process[16];
 
@@ -149,7 +148,8 @@ static int compare_processes(const struct process *a, const struct process *b)
 
 static int compare_rows(const void *x, const void *y)
 {
-	const struct collected *a = *(struct collected *const *)x, *b = *(struct collected *const *)y;
+	const struct collected *a = *(struct collected *const *)x,
+			       *b = *(struct collected *const *)y;
 
 	if (a->sample.kind != b->sample.kind)
 		return a->sample.kind < b->sample.kind ? -1 : 1;
@@ -213,15 +213,15 @@ static enum err begin_profile(const struct collected *one, const struct window *
 	return ERR_OK;
 }
 
-enum err window_profiles(struct collector *c, struct names *n, const struct window *w, struct dict *d,
-			 struct profile_list *ret)
+enum err window_profiles(struct collector *c, struct names *n, const struct window *w,
+			 struct dict *d, struct profile_list *ret)
 {
 	VEC(struct collected *) order = {0};
 	struct profile *p = NULL;
 	enum err e = ERR_OK;
 
 	names_begin(n, d);
-	vec_for_each(one, &c->list)
+	vec_for_each (one, &c->list)
 		TRY(vec_push(&order, one));
 	if (order.n)
 		qsort(order.v, order.n, sizeof(*order.v), compare_rows);

@@ -18,5 +18,5 @@ struct window {
 enum err window_profile(struct collector *c, struct names *n, const struct window *w,
 			struct profile *ret) MUST_CHECK;
 /* A profile per process and kind of measurement, as OpenTelemetry wants them: for sending. */
-enum err window_profiles(struct collector *c, struct names *n, const struct window *w, struct dict *d,
-			 struct profile_list *ret) MUST_CHECK;
+enum err window_profiles(struct collector *c, struct names *n, const struct window *w,
+			 struct dict *d, struct profile_list *ret) MUST_CHECK;

@@ -27,9 +27,9 @@ typedef u16 __be16;
 typedef u32 __be32;
 typedef u32 __wsum;
 typedef _Bool bool;
-#define true  1
+#define true 1
 #define false 0
-#define NULL  ((void *)0)
+#define NULL ((void *)0)
 
 enum {
 	BPF_MAP_TYPE_HASH = 1,
@@ -82,8 +82,8 @@ struct seq_file;
 
 /* Part of the kernel's interface, not of its insides: always like this on x86-64. */
 struct pt_regs {
-	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags,
-		sp, ss;
+	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs,
+		flags, sp, ss;
 };
 
 struct bpf_perf_event_data {

@@ -27,7 +27,7 @@ enum frame_kind {
 #define FRAME_ADDRESS_MASK ((1ull << FRAME_KIND_SHIFT) - 1)
 
 enum record_flags {
-	RECORD_RAW = 1,	   /* user registers and stack follow, not addresses */
+	RECORD_RAW = 1,	    /* user registers and stack follow, not addresses */
 	RECORD_NO_USER = 2, /* a thread of the kernel */
 };
 
@@ -86,9 +86,9 @@ static inline u32 address_space_of(u64 start_code, u64 start_stack)
 
 /* What the agent may change at any time. */
 struct kernel_settings {
-	u64 wait_mean_ns; /* R: a wait of that length is kept with probability 1 - 1/e */
-	s64 raw_left;	  /* raw stacks that may still be sent; the agent refills it */
-	u32 targets;	  /* only processes in the map `targets` */
+	u64 wait_mean_ns;   /* R: a wait of that length is kept with probability 1 - 1/e */
+	s64 raw_left;	    /* raw stacks that may still be sent; the agent refills it */
+	u32 targets;	    /* only processes in the map `targets` */
 	u32 kernel_threads; /* waits of the kernel's own threads too */
 };
 

@@ -24,8 +24,8 @@ int capture_types_read(const struct invocation *in, const char *text, unsigned *
 		else if (str_eq(one, STR("offcpu")) || str_eq(one, STR("off_cpu")))
 			*ret |= CAPTURE_WAITS;
 		else
-			return complain_usage(in, "--type %.*s is not one of cpu, offcpu", (int)one.n,
-					      one.p);
+			return complain_usage(in, "--type %.*s is not one of cpu, offcpu",
+					      (int)one.n, one.p);
 	}
 	return *ret ? EXIT_OK : complain_usage(in, "--type needs at least one type");
 }

@@ -26,8 +26,8 @@ static const struct option table[] = {
 	 AT(struct agent_options, interval), NULL},
 	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, or both with a comma (cpu)",
 	 AT(struct agent_options, types), NULL},
-	{"token", 0, OPT_TEXT, "TOKEN", "bearer token (VESTAL_TOKEN)", AT(struct agent_options, token),
-	 NULL},
+	{"token", 0, OPT_TEXT, "TOKEN", "bearer token (VESTAL_TOKEN)",
+	 AT(struct agent_options, token), NULL},
 	{"ca-file", 0, OPT_TEXT, "FILE", "certificates that may sign the server's",
 	 AT(struct agent_options, ca_file), NULL},
 	{"insecure", 0, OPT_FLAG, NULL, "take any certificate", AT(struct agent_options, insecure),
@@ -96,7 +96,8 @@ const struct command command_agent = {
 	.description =
 		"Samples the stacks of everything that runs, names them, and sends them as OTLP "
 		"profiles, a window every 15 seconds. Programs need no preparation. The service is "
-		"what OTEL_SERVICE_NAME says in a process's environment, else its systemd unit, else "
+		"what OTEL_SERVICE_NAME says in a process's environment, else its systemd unit, "
+		"else "
 		"its program. What cannot be delivered waits and is sent later; the last window is "
 		"sent on SIGTERM.\n\n"
 		"Needs root, or CAP_BPF and CAP_PERFMON.",

@@ -106,7 +106,9 @@ static int save(const struct record_options *o, const struct format *format, str
 {
 	struct profile *one[] = {p};
 	struct profile_list list = {.v = one, .n = 1};
-	struct writing w = {.list = &list, .type = -1, .title = "recording",
+	struct writing w = {.list = &list,
+			    .type = -1,
+			    .title = "recording",
 			    .compress = export_compression(o->output.path)};
 
 	return export_write(&o->common, &o->output, format, &w, NULL);
@@ -156,8 +158,8 @@ static int run(struct invocation *in)
 		status = show(o, &profile);
 	if (!status) {
 		say_quality(&o->common, &recording);
-		say(&o->common, "saved as %s; vestal flame %s -o flame.html draws it", o->output.path,
-		    o->output.path);
+		say(&o->common, "saved as %s; vestal flame %s -o flame.html draws it",
+		    o->output.path, o->output.path);
 		status = recording.program_status;
 	}
 	profile_release(&profile);
@@ -172,9 +174,11 @@ const struct command command_record = {
 	.examples = examples,
 	.description =
 		"Samples stacks in the kernel, without any preparation of the program: frame "
-		"pointers, debug symbols or a restart are not needed. Prints the functions that cost "
+		"pointers, debug symbols or a restart are not needed. Prints the functions that "
+		"cost "
 		"the most and writes a file (vestal.pb.gz) that every command reads.\n\n"
-		"Ctrl-C ends it early; what was recorded is kept. With a program, the exit status is "
+		"Ctrl-C ends it early; what was recorded is kept. With a program, the exit status "
+		"is "
 		"the program's own. Needs root, or CAP_BPF and CAP_PERFMON.",
 	.groups = groups,
 	.options_size = sizeof(struct record_options),

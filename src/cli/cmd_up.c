@@ -76,8 +76,9 @@ static void start_agent(const struct up_options *o)
 	char url[300];
 
 	if (geteuid() != 0) {
-		say(&o->common, "not root: this machine's processes are not profiled; sudo vestal up "
-				"does it");
+		say(&o->common,
+		    "not root: this machine's processes are not profiled; sudo vestal up "
+		    "does it");
 		return;
 	}
 	snprintf(url, sizeof(url), "http://%s", o->listen);

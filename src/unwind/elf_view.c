@@ -23,7 +23,7 @@ enum err elf_view_open(struct str file, struct elf_view *ret, struct fault *faul
 	return ERR_OK;
 }
 
-bool elf_program_header(const struct elf_view *e, u32 n, Elf64_Phdr *ret)
+bool elf_view_program_header(const struct elf_view *e, u32 n, Elf64_Phdr *ret)
 {
 	struct str bytes;
 
@@ -51,7 +51,7 @@ static bool section_header(const struct elf_view *e, u64 n, Elf64_Shdr *ret)
 	return true;
 }
 
-bool elf_section(const struct elf_view *e, const char *name, struct elf_part *ret)
+bool elf_view_section(const struct elf_view *e, const char *name, struct elf_part *ret)
 {
 	u64 count = e->header.e_shnum, names_index = e->header.e_shstrndx;
 	Elf64_Shdr first, names, s;
@@ -80,11 +80,11 @@ bool elf_section(const struct elf_view *e, const char *name, struct elf_part *re
 	return false;
 }
 
-bool elf_bytes_at(const struct elf_view *e, u64 address, struct elf_part *ret)
+bool elf_view_bytes_at(const struct elf_view *e, u64 address, struct elf_part *ret)
 {
 	Elf64_Phdr p;
 
-	for (u32 i = 0; elf_program_header(e, i, &p); i++) {
+	for (u32 i = 0; elf_view_program_header(e, i, &p); i++) {
 		struct str bytes;
 
 		if (p.p_type != PT_LOAD || address < p.p_vaddr ||
@@ -130,7 +130,7 @@ enum err unwind_image_read(struct str file, struct unwind_image *ret, struct fau
 
 	TRY(elf_view_open(file, &e, fault));
 	image.entry = e.header.e_entry;
-	for (u32 i = 0; elf_program_header(&e, i, &p); i++) {
+	for (u32 i = 0; elf_view_program_header(&e, i, &p); i++) {
 		struct str bytes;
 
 		if (p.p_type == PT_LOAD && p.p_flags & PF_X && image.load_count < UNWIND_LOADS_MAX)
@@ -140,8 +140,8 @@ enum err unwind_image_read(struct str file, struct unwind_image *ret, struct fau
 		    slice(file, p.p_offset, p.p_filesz, &bytes))
 			find_build_id(bytes, &image);
 	}
-	image.go = elf_section(&e, ".gopclntab", &part) ||
-		   elf_section(&e, ".data.rel.ro.gopclntab", &part);
+	image.go = elf_view_section(&e, ".gopclntab", &part) ||
+		   elf_view_section(&e, ".data.rel.ro.gopclntab", &part);
 	*ret = image;
 	return ERR_OK;
 }

@@ -21,8 +21,8 @@ struct elf_part {
 
 enum err elf_view_open(struct str file, struct elf_view *ret, struct fault *fault) MUST_CHECK;
 /* The n-th program header; false when there is none. */
-bool elf_program_header(const struct elf_view *e, u32 n, Elf64_Phdr *ret);
+bool elf_view_program_header(const struct elf_view *e, u32 n, Elf64_Phdr *ret);
 /* A section by name, its bytes inside the file and not compressed; false when there is none. */
-bool elf_section(const struct elf_view *e, const char *name, struct elf_part *ret);
+bool elf_view_section(const struct elf_view *e, const char *name, struct elf_part *ret);
 /* The file's bytes from `address` to the end of the segment that holds it. */
-bool elf_bytes_at(const struct elf_view *e, u64 address, struct elf_part *ret);
+bool elf_view_bytes_at(const struct elf_view *e, u64 address, struct elf_part *ret);

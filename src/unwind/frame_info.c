@@ -60,8 +60,8 @@ static u64 read_pointer(const struct frame_section *s, struct cursor *c, u8 enco
 }
 
 /* Length, 32 or 64 bits; the cursor then ends with the entry. False at the end of the section. */
-static bool open_entry(const struct frame_section *s, u64 offset, struct cursor *ret, bool *ret_wide,
-		       u64 *ret_next)
+static bool open_entry(const struct frame_section *s, u64 offset, struct cursor *ret,
+		       bool *ret_wide, u64 *ret_next)
 {
 	struct cursor c = cursor_of(s->part.bytes);
 	u64 length;

@@ -33,8 +33,8 @@ struct frame_fde {
  * The entry at `offset`. `ret_next` is where the next one begins, 0 behind the last. `ret_is_fde`
  * is false for CIEs and for what cannot be read; a broken entry is passed over.
  */
-void frame_entry(const struct frame_section *s, u64 offset, struct frame_fde *ret,
-		 bool *ret_is_fde, u64 *ret_next);
+void frame_entry(const struct frame_section *s, u64 offset, struct frame_fde *ret, bool *ret_is_fde,
+		 u64 *ret_next);
 
 /* Runs an FDE's program; calls back with the rule that holds from an address on. */
 struct unwind_rules;

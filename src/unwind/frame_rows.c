@@ -107,8 +107,8 @@ static bool simple_expression(struct str e, struct unwind_rule *ret)
  */
 static bool plt_expression(struct str e, struct unwind_rule *ret)
 {
-	static const u8 begin[] = {OP_BREG0 + ARCH_DWARF_RSP, 8, OP_BREG0 + ARCH_DWARF_RA, 0,
-				   OP_LIT0 + 15, OP_AND},
+	static const u8 begin[] =
+		{OP_BREG0 + ARCH_DWARF_RSP, 8, OP_BREG0 + ARCH_DWARF_RA, 0, OP_LIT0 + 15, OP_AND},
 			end[] = {OP_GE, OP_LIT0 + 3, OP_SHL, OP_PLUS};
 	u8 limit;
 
@@ -132,7 +132,8 @@ static bool short_rule(const struct state *s, u32 *ret)
 	    s->cfa_offset < 0 || s->cfa_offset > (s64)UNWIND_CFA_MAX || s->cfa_offset % 8)
 		return false;
 	if (s->rbp.place == PLACE_CFA) {
-		if (s->rbp.offset >= 0 || s->rbp.offset < -(s64)UNWIND_SAVED_MAX || s->rbp.offset % 8)
+		if (s->rbp.offset >= 0 || s->rbp.offset < -(s64)UNWIND_SAVED_MAX ||
+		    s->rbp.offset % 8)
 			return false;
 		saved = (u64)-s->rbp.offset / 8;
 	} else if (s->rbp.place != PLACE_SAME) {
@@ -180,7 +181,8 @@ static u32 state_rule(const struct machine *m)
 	if (short_rule(s, &rule))
 		return rule;
 	if (s->cfa_expression.n) {
-		if (!simple_expression(s->cfa_expression, &r) && !plt_expression(s->cfa_expression, &r))
+		if (!simple_expression(s->cfa_expression, &r) &&
+		    !plt_expression(s->cfa_expression, &r))
 			return UNWIND_RULE_NONE;
 	} else {
 		if (s->cfa_register >= ARCH_REGISTERS || s->cfa_offset < INT32_MIN ||
@@ -221,7 +223,8 @@ static void advance(struct machine *m, u64 delta)
 		return;
 	emit(m);
 	/* An address outside the function ends its program. */
-	if (__builtin_mul_overflow(delta, m->fde->cie.code_align, &delta) || delta > end - m->address)
+	if (__builtin_mul_overflow(delta, m->fde->cie.code_align, &delta) ||
+	    delta > end - m->address)
 		delta = end - m->address;
 	m->address += delta;
 }
@@ -404,8 +407,11 @@ static void run(struct machine *m, struct str program)
 void frame_rows(const struct frame_fde *fde, struct unwind_rules *rules, void *context,
 		void (*row)(void *context, u64 address, u32 rule))
 {
-	struct machine m = {.fde = fde, .address = fde->start, .last_rule = UINT32_MAX,
-			    .rules = rules, .context = context};
+	struct machine m = {.fde = fde,
+			    .address = fde->start,
+			    .last_rule = UINT32_MAX,
+			    .rules = rules,
+			    .context = context};
 
 	m.now.cfa_register = ARCH_DWARF_RSP;
 	m.now.cfa_offset = 8;

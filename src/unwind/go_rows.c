@@ -29,13 +29,15 @@ static u64 find_text(const struct elf_view *e)
 	struct elf_part part;
 	u64 text = 0;
 
-	if (elf_section(e, ".go.module", &part) && part.bytes.n >= MODULE_TEXT + sizeof(text)) {
+	if (elf_view_section(e, ".go.module", &part) &&
+	    part.bytes.n >= MODULE_TEXT + sizeof(text)) {
 		memcpy(&text, part.bytes.p + MODULE_TEXT, sizeof(text));
 		if (text)
 			return text;
 	}
-	/* In position-independent programs the loader fills it in; the linker puts Go's code first. */
-	return elf_section(e, ".text", &part) ? part.address : 0;
+	/* In position-independent programs the loader fills it in; the linker puts Go's code first.
+	 */
+	return elf_view_section(e, ".text", &part) ? part.address : 0;
 }
 
 bool go_table_open(const struct elf_view *e, struct go_table *ret)
@@ -44,8 +46,8 @@ bool go_table_open(const struct elf_view *e, struct go_table *ret)
 	struct elf_part part;
 	u64 magic, field;
 
-	if (!elf_section(e, ".gopclntab", &part) &&
-	    !elf_section(e, ".data.rel.ro.gopclntab", &part))
+	if (!elf_view_section(e, ".gopclntab", &part) &&
+	    !elf_view_section(e, ".data.rel.ro.gopclntab", &part))
 		return false;
 	t.bytes = part.bytes;
 	magic = word(&t, 0, 4);
@@ -73,15 +75,15 @@ bool go_table_open(const struct elf_view *e, struct go_table *ret)
 
 static u64 entry_address(const struct go_table *t, u32 n)
 {
-	return t->wide ? word(t, t->functab + (u64)n * 16, 8) :
-			 t->text + word(t, t->functab + (u64)n * 8, 4);
+	return t->wide ? word(t, t->functab + (u64)n * 16, 8)
+		       : t->text + word(t, t->functab + (u64)n * 8, 4);
 }
 
 bool go_function(const struct go_table *t, u32 n, u64 *ret_start, u64 *ret_end)
 {
 	*ret_start = entry_address(t, n);
 	*ret_end = entry_address(t, n + 1);
-	return n < t->count && *ret_end > *ret_start;
+	return n<t->count && * ret_end> * ret_start;
 }
 
 static u32 delta_rule(s64 delta)
@@ -96,8 +98,9 @@ void go_function_rows(const struct go_table *t, u32 n, void *context,
 		      void (*row)(void *context, u64 address, u32 rule))
 {
 	u64 start = entry_address(t, n), end = entry_address(t, n + 1), address = start;
-	u64 at = t->functions + word(t, t->functab + (u64)n * (t->wide ? 16 : 8) + (t->wide ? 8 : 4),
-				     t->wide ? 8 : 4);
+	u64 at =
+		t->functions + word(t, t->functab + (u64)n * (t->wide ? 16 : 8) + (t->wide ? 8 : 4),
+				    t->wide ? 8 : 4);
 	u64 flags = word(t, at + t->flag_at, 1), pcsp = word(t, at + (t->wide ? 20 : 16), 4);
 	struct cursor c = cursor_of(t->bytes);
 	s64 value = -1;

@@ -12,9 +12,9 @@
 #include "unwind/table_writer.h"
 
 /* A module's addresses end below 4 GiB: its page table then has at most 65,536 entries. */
-#define ADDRESS_MAX   UINT32_MAX
-#define ENTRIES_MAX   4000000u
-#define SMALL_GAP     16u
+#define ADDRESS_MAX UINT32_MAX
+#define ENTRIES_MAX 4000000u
+#define SMALL_GAP   16u
 
 /* A function: an entry of .eh_frame at an offset, or the n-th of Go's table. */
 struct entry {
@@ -90,8 +90,7 @@ static void write_entries(const struct frame_section *s, const struct go_table *
 	u64 end = 0;
 
 	qsort(e->list.v, e->list.n, sizeof(*e->list.v), by_start);
-	vec_for_each(entry, &e->list)
-	{
+	vec_for_each (entry, &e->list) {
 		/* Two entries for one address: the first one counts. */
 		if (entry->start < end)
 			continue;
@@ -115,14 +114,14 @@ static bool find_eh_frame(const struct elf_view *e, struct elf_part *ret)
 {
 	Elf64_Phdr p;
 
-	if (elf_section(e, ".eh_frame", ret))
+	if (elf_view_section(e, ".eh_frame", ret))
 		return ret->bytes.n > 0;
-	for (u32 i = 0; elf_program_header(e, i, &p); i++) {
+	for (u32 i = 0; elf_view_program_header(e, i, &p); i++) {
 		struct elf_part header;
 		u8 head[8];
 		s32 relative;
 
-		if (p.p_type != PT_GNU_EH_FRAME || !elf_bytes_at(e, p.p_vaddr, &header) ||
+		if (p.p_type != PT_GNU_EH_FRAME || !elf_view_bytes_at(e, p.p_vaddr, &header) ||
 		    header.bytes.n < sizeof(head))
 			continue;
 		memcpy(head, header.bytes.p, sizeof(head));
@@ -130,7 +129,7 @@ static bool find_eh_frame(const struct elf_view *e, struct elf_part *ret)
 		if (head[0] != 1 || head[1] != 0x1b)
 			continue;
 		memcpy(&relative, head + 4, sizeof(relative));
-		return elf_bytes_at(e, p.p_vaddr + 4 + (u64)(s64)relative, ret);
+		return elf_view_bytes_at(e, p.p_vaddr + 4 + (u64)(s64)relative, ret);
 	}
 	return false;
 }
@@ -152,15 +151,15 @@ enum err unwind_table_build(struct str file, struct unwind_rules *rules, struct 
 		e = collect_go(&go, &entries);
 	if (!e && find_eh_frame(&view, &s.part))
 		e = collect(&s, &entries);
-	if (!e && !entries.list.n && elf_section(&view, ".debug_frame", &s.part)) {
+	if (!e && !entries.list.n && elf_view_section(&view, ".debug_frame", &s.part)) {
 		s.debug = true;
 		e = collect(&s, &entries);
 	}
 	if (!e)
 		write_entries(&s, &go, view.header.e_entry, &entries, rules, &w);
 	vec_release(&entries.list);
-	return e ? fault_set(fault, e, "the unwinding information cannot be read") :
-		   table_writer_finish(&w, ret);
+	return e ? fault_set(fault, e, "the unwinding information cannot be read")
+		 : table_writer_finish(&w, ret);
 }
 
 void unwind_table_release(struct unwind_table *t)

@@ -7,9 +7,8 @@
  * module there is a page table, one u32 per page from address 0: where the page's block lies, in
  * units of 8 bytes from the start of all table memory, or 0 when nothing is known about the page.
  *
- *	block:	u16 first[129]		row that is in force at the start of each 512 bytes; the last
- *					one is the number of rows
- *		u16 unused
+ *	block:	u16 first[129]		row that is in force at the start of each 512 bytes; the
+ *last one is the number of rows u16 unused
  *		u32 rows[]		sorted; low 16 bits of the address << 16 | rule
  *
  * Row 0 always has address 0: the rule that is carried over from the page before. So no search
@@ -50,16 +49,16 @@ typedef int64_t s64;
 #define UNWIND_UNIT	     8u
 #define UNWIND_UNITS	     (UNWIND_SEGMENT_SIZE / UNWIND_UNIT)
 
-#define UNWIND_ESCAPE	  0x8000u
-#define UNWIND_RULES_MAX  8192u
-#define UNWIND_CFA_RBP	  0x4000u
-#define UNWIND_CFA_MAX	  (0x1ffu * 8)
-#define UNWIND_SAVED_MAX  (0x1fu * 8)
+#define UNWIND_ESCAPE	 0x8000u
+#define UNWIND_RULES_MAX 8192u
+#define UNWIND_CFA_RBP	 0x4000u
+#define UNWIND_CFA_MAX	 (0x1ffu * 8)
+#define UNWIND_SAVED_MAX (0x1fu * 8)
 
 /* A function that keeps rbp: CFA = rbp + 16, the caller's rbp below the return address. */
 #define UNWIND_RULE_FRAME_POINTER (UNWIND_CFA_RBP | (2u << 5) | 2u)
 /* At the first instruction of any function. */
-#define UNWIND_RULE_ENTRY ((1u << 5) | 0u)
+#define UNWIND_RULE_ENTRY	  ((1u << 5) | 0u)
 
 /* The first entries of the table of rules. */
 #define UNWIND_RULE_NONE   (UNWIND_ESCAPE | 0u) /* nothing is known here */
@@ -83,10 +82,10 @@ enum unwind_saved {
 };
 
 struct unwind_rule {
-	u8 kind;	/* enum unwind_kind */
+	u8 kind;	 /* enum unwind_kind */
 	u8 cfa_register; /* DWARF number */
-	u8 rbp_saved;	/* enum unwind_saved */
-	u8 ra_saved;	/* enum unwind_saved; UNWIND_SAME = at CFA - 8 */
+	u8 rbp_saved;	 /* enum unwind_saved */
+	u8 ra_saved;	 /* enum unwind_saved; UNWIND_SAME = at CFA - 8 */
 	s32 cfa_offset;
 	s16 cfa_add;
 	s16 rbp_offset;
@@ -113,12 +112,12 @@ enum unwind_mapping_flags {
 
 /* What a walk can end with. */
 enum unwind_end {
-	UNWIND_ROOT,	    /* complete */
-	UNWIND_CUT,	    /* more frames than there is room for */
-	UNWIND_UNMAPPED,    /* an address in no known mapping */
-	UNWIND_NO_TABLE,    /* a mapping whose table is not there yet */
-	UNWIND_NO_RULE,	    /* the module says nothing about this address */
-	UNWIND_BAD_MEMORY,  /* the stack could not be read there */
-	UNWIND_LOOP,	    /* the stack pointer did not rise */
+	UNWIND_ROOT,	   /* complete */
+	UNWIND_CUT,	   /* more frames than there is room for */
+	UNWIND_UNMAPPED,   /* an address in no known mapping */
+	UNWIND_NO_TABLE,   /* a mapping whose table is not there yet */
+	UNWIND_NO_RULE,	   /* the module says nothing about this address */
+	UNWIND_BAD_MEMORY, /* the stack could not be read there */
+	UNWIND_LOOP,	   /* the stack pointer did not rise */
 	UNWIND_END_COUNT
 };

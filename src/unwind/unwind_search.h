@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) u32 unwind_load16(const void *segme
 
 /* The rule for `address` in the module whose page table begins at unit `pages`. */
 static inline __attribute__((always_inline)) u32 unwind_find_rule(u32 pages, u32 page_count,
-								   u64 address)
+								  u64 address)
 {
 	u64 page = address >> UNWIND_PAGE_SHIFT;
 	u32 low = address & (UNWIND_PAGE_SIZE - 1), slot = low >> UNWIND_SLOT_SHIFT;

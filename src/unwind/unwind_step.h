@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) u64 unwind_lookup_address(const str
 
 /* After a step: the stack pointer must rise, or the walk would not end. */
 static inline __attribute__((always_inline)) int unwind_settle(struct unwind_frame *f, u64 cfa,
-								u64 ra, u64 bp, u32 leaf)
+							       u64 ra, u64 bp, u32 leaf)
 {
 	if (cfa <= f->sp && !(f->leaf && cfa == f->sp))
 		return UNWIND_LOOP;
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) int unwind_settle(struct unwind_fra
 
 /* A rule of the short kind. -1 = go on; otherwise how the walk ended. */
 static inline __attribute__((always_inline)) int unwind_step_short(void *context,
-								    struct unwind_frame *f, u32 rule)
+								   struct unwind_frame *f, u32 rule)
 {
 	u64 cfa = (rule & UNWIND_CFA_RBP ? f->bp : f->sp) + ((u64)(rule >> 5 & 0x1ff) << 3);
 	u64 saved = rule & 0x1f, ra = 0, bp = f->bp;
@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) int unwind_step_short(void *context
 }
 
 static inline __attribute__((always_inline)) int unwind_step_signal(void *context,
-								     struct unwind_frame *f)
+								    struct unwind_frame *f)
 {
 	u64 sp = 0, ra = 0, bp = 0;
 
@@ -68,9 +68,10 @@ static inline __attribute__((always_inline)) int unwind_step_signal(void *contex
  * A rule of the long kind. `registers` are those of the first frame by DWARF number; behind it only
  * rsp and rbp are known, so the others count only while `first`.
  */
-static inline __attribute__((always_inline)) int
-unwind_step_long(void *context, struct unwind_frame *f, const struct unwind_rule *r,
-		 const u64 *registers, u32 first)
+static inline __attribute__((always_inline)) int unwind_step_long(void *context,
+								  struct unwind_frame *f,
+								  const struct unwind_rule *r,
+								  const u64 *registers, u32 first)
 {
 	u64 cfa, ra = 0, bp = f->bp;
 	u32 number = r->cfa_register;
@@ -103,8 +104,8 @@ unwind_step_long(void *context, struct unwind_frame *f, const struct unwind_rule
 		if (!first || (u16)r->ra_offset >= ARCH_REGISTERS)
 			return UNWIND_NO_RULE;
 		ra = registers[(u16)r->ra_offset & 15];
-	} else if (!unwind_read(context, cfa + (r->ra_saved == UNWIND_SAME ? -8 : (s64)r->ra_offset),
-				&ra)) {
+	} else if (!unwind_read(context,
+				cfa + (r->ra_saved == UNWIND_SAME ? -8 : (s64)r->ra_offset), &ra)) {
 		return UNWIND_BAD_MEMORY;
 	}
 	if (r->rbp_saved == UNWIND_AT_CFA) {

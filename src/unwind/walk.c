@@ -1,4 +1,5 @@
-/* The unwinder outside the kernel: the same steps (unwind_step.h) over memory given by a function. */
+/* The unwinder outside the kernel: the same steps (unwind_step.h) over memory given by a function.
+ */
 #include "unwind/unwind.h"
 
 static bool unwind_read(void *context, u64 address, u64 *ret)
