@@ -39,6 +39,7 @@ static bool jump_to_sibling(struct byte_cursor *c, const struct dwarf *d,
 }
 
 struct add_function {
+	const struct dwarf *d;
 	struct dwarf_unit *u;
 	uint32_t entry;
 };
@@ -47,6 +48,8 @@ static enum err add_function(void *context, uint64_t start, uint64_t end)
 {
 	struct add_function *a = context;
 
+	if (!dwarf_has_room(a->d, a->u->functions.n, sizeof(struct address_range)))
+		return ERR_OK;
 	return address_ranges_add(&a->u->functions,
 				  (struct address_range){start, end, a->entry, 0});
 }
@@ -55,7 +58,7 @@ static enum err add_function(void *context, uint64_t start, uint64_t end)
 static enum err walk_unit(struct dwarf *d, struct dwarf_unit *u, const struct dwarf_abbrevs *t)
 {
 	struct byte_cursor c = cursor_at(dwarf_unit_bytes(d, u), u->root);
-	struct add_function add = {u, 0};
+	struct add_function add = {d, u, 0};
 	const struct dwarf_abbrev *a;
 	struct dwarf_entry e;
 	size_t depth = 0;

@@ -83,26 +83,31 @@ static void skip_formats(struct byte_cursor *c)
 		cursor_skip_leb(c);
 }
 
-#define READ_NEW_NAMES(list)                                                      \
-	for (uint64_t i = 0; i < count && i < NAMES_MAX && cursor_left(c); i++) { \
-		TRY(vec_push(&l->list, offset_in_table(d, u, c)));                \
-		(void)read_entry(d, l, formats, c);                               \
+/* A list of version 5: how its entries are made, how many there are, the entries. */
+static enum err read_list(const struct dwarf *d, const struct dwarf_unit *u, struct byte_cursor *c,
+			  const struct line_index *l, uint64_t *ret_formats, struct line_names *ret)
+{
+	uint64_t count;
+
+	*ret_formats = (uint64_t)(c->p - (const uint8_t *)d->s.line.p);
+	skip_formats(c);
+	count = cursor_uleb(c);
+	for (uint64_t i = 0; i < count && i < NAMES_MAX && cursor_left(c); i++) {
+		const uint8_t *before = c->p;
+
+		TRY(vec_push(ret, offset_in_table(d, u, c)));
+		(void)read_entry(d, l, *ret_formats, c);
+		if (c->p == before)
+			break; /* entries of nothing, a billion of them perhaps */
 	}
+	return ERR_OK;
+}
 
 static enum err read_new_names(const struct dwarf *d, const struct dwarf_unit *u,
 			       struct byte_cursor *c, struct line_index *l)
 {
-	uint64_t formats, count;
-
-	formats = l->directory_formats = (uint64_t)(c->p - (const uint8_t *)d->s.line.p);
-	skip_formats(c);
-	count = cursor_uleb(c);
-	READ_NEW_NAMES(directories)
-	formats = l->file_formats = (uint64_t)(c->p - (const uint8_t *)d->s.line.p);
-	skip_formats(c);
-	count = cursor_uleb(c);
-	READ_NEW_NAMES(files)
-	return ERR_OK;
+	TRY(read_list(d, u, c, l, &l->directory_formats, &l->directories));
+	return read_list(d, u, c, l, &l->file_formats, &l->files);
 }
 
 /* The fixed part, up to the names; false when it cannot be read. */

@@ -54,13 +54,18 @@ struct line_start {
 	uint16_t column;
 };
 
+/* Where each entry of a list of names begins, from the line table's beginning. */
+struct line_names {
+	uint32_t *v;
+	size_t n, cap;
+};
+
 struct line_index {
 	VEC(struct line_start) starts; /* by address */
-	VEC(uint32_t)
-	directories, files;    /* offset of each entry, from the line table's beginning */
+	struct line_names directories, files;
 	uint64_t program, end; /* offsets in .debug_line */
-	uint64_t directory_formats,
-		file_formats; /* version 5: where the descriptions of entries are */
+	/* Version 5: where the descriptions of entries are. */
+	uint64_t directory_formats, file_formats;
 	uint16_t version;
 	uint8_t address_size, offset_size, minimum_length, line_range, opcode_base;
 	int8_t line_base;
@@ -142,6 +147,13 @@ enum err dwarf_entry_ranges(struct dwarf *d, const struct dwarf_unit *u,
 enum err dwarf_units_read(struct dwarf *d, bool with_ranges) MUST_CHECK;
 struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset);
 struct str dwarf_unit_bytes(const struct dwarf *d, const struct dwarf_unit *u);
+
+/* Is there room for one more of `n` things? What a damaged or hostile file has beyond is left out.
+ */
+static inline bool dwarf_has_room(const struct dwarf *d, size_t n, size_t size)
+{
+	return n < d->memory_limit / size;
+}
 
 /* dwarf_function.c */
 enum err dwarf_function_frames(struct dwarf *d, struct dwarf_unit *u, uint64_t address,

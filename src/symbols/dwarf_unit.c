@@ -1,7 +1,5 @@
 #include "symbols/dwarf_reader.h"
 
-#define UNITS_MAX (1u << 19)
-
 /* Reads a header; the cursor stands on the unit's first byte. False when nothing more can follow.
  */
 static bool read_header(struct byte_cursor *c, struct dwarf_unit *u, uint8_t *ret_type)
@@ -55,6 +53,8 @@ static enum err add_range(void *context, uint64_t start, uint64_t end)
 {
 	struct add_range *a = context;
 
+	if (!dwarf_has_room(a->d, a->d->ranges.n, sizeof(struct address_range)))
+		return ERR_OK;
 	return address_ranges_add(&a->d->ranges, (struct address_range){start, end, a->unit, 0});
 }
 
@@ -97,7 +97,7 @@ static enum err read_units(struct dwarf *d, bool with_ranges, struct dwarf_abbre
 {
 	struct byte_cursor c = cursor_over(d->s.info);
 
-	while (cursor_left(&c) && d->units.n < UNITS_MAX) {
+	while (cursor_left(&c) && dwarf_has_room(d, d->units.n, sizeof(struct dwarf_unit))) {
 		struct dwarf_unit u = {.offset = (uint64_t)(c.p - (const uint8_t *)d->s.info.p)};
 		struct add_range ranges = {d, (uint32_t)d->units.n};
 		uint8_t type;

@@ -4,7 +4,7 @@
 
 #include "symbols/byte_cursor.h"
 
-#define FUNCTIONS_MAX (1u << 24)
+#define FUNCTIONS_MAX (1u << 22)
 #define ENCLOSING_MAX \
 	16 /* symbols before the nearest that are asked whether they hold an address */
 

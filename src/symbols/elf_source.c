@@ -81,6 +81,8 @@ enum err elf_source_read_dwarf(struct elf_source *s, struct dwarf *alternate, si
 					     &sections.rnglists,   &sections.addr,
 					     &sections.str_offsets};
 
+	uint64_t room = (uint64_t)memory * UNPACKED_FACTOR;
+
 	for (size_t i = 0; i < DWARF_SECTIONS; i++) {
 		const struct elf_section *section = debug_section(&s->image, names[i]);
 		enum err error = ERR_OK;
@@ -89,12 +91,14 @@ enum err elf_source_read_dwarf(struct elf_source *s, struct dwarf *alternate, si
 		mem_free(s->sections[i]);
 		s->sections[i] = NULL;
 		if (section)
-			error = elf_section_load(&s->image, section, SECTION_SIZE_MAX, place[i],
+			error = elf_section_load(&s->image, section, room, place[i],
 						 &s->sections[i]);
 		if (error == ERR_NO_MEMORY)
 			return error;
 		if (error)
 			*place[i] = (struct str){"", 0};
+		if (s->sections[i])
+			room -= place[i]->n;
 	}
 	return dwarf_new(&sections, alternate, memory, &s->dwarf);
 }

@@ -8,9 +8,8 @@
 #include "symbols/elf_image.h"
 #include "symbols/mapped_file.h"
 
-#define ELF_FILE_MAX	 ((uint64_t)16 << 30)
-#define DWARF_SECTIONS	 9
-#define SECTION_SIZE_MAX ((uint64_t)2 << 30) /* of one that must be decompressed */
+#define ELF_FILE_MAX   ((uint64_t)16 << 30)
+#define DWARF_SECTIONS 9
 
 struct elf_source {
 	bool open;
@@ -27,7 +26,9 @@ enum err elf_source_open(struct elf_source *s, int fd, const char *path,
 enum err elf_source_open_memory(struct elf_source *s, void *memory, size_t size) MUST_CHECK;
 void elf_source_close(struct elf_source *s);
 bool elf_source_has_dwarf(const struct elf_source *s);
-/* Makes s->dwarf. Sections that cannot be read are left out. */
+/* Makes s->dwarf, whose indexes may take `memory`. Sections that cannot be read, or that would take
+ * more than UNPACKED_FACTOR times as much when they are decompressed, are left out. */
+#define UNPACKED_FACTOR 4
 enum err elf_source_read_dwarf(struct elf_source *s, struct dwarf *alternate,
 			       size_t memory) MUST_CHECK;
 void elf_source_trim(struct elf_source *s);

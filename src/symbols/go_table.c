@@ -51,6 +51,8 @@ static bool pointer_at(const struct elf_image *e, uint64_t address, uint64_t *re
 	return !c.bad;
 }
 
+#define TRIES_MAX 32 /* places that look like the description but are not */
+
 /* Is this the runtime's description of the module? It begins with pointers into the table. */
 static bool is_module(const struct elf_image *e, uint64_t at, uint64_t table, uint64_t names_offset)
 {
@@ -63,6 +65,8 @@ static bool is_module(const struct elf_image *e, uint64_t at, uint64_t table, ui
 static bool find_module(const struct elf_image *e, uint64_t table, uint64_t names_offset,
 			uint64_t *ret)
 {
+	int tries = 0;
+
 	vec_for_each (s, &e->sections) {
 		struct byte_cursor c = cursor_over(elf_section_raw(e, s));
 		bool data = s->type == SHT_PROGBITS &&
@@ -71,12 +75,14 @@ static bool find_module(const struct elf_image *e, uint64_t table, uint64_t name
 		while (s->type == SHT_RELA && cursor_left(&c) >= sizeof(Elf64_Rela)) {
 			*ret = cursor_u64(&c);
 			cursor_skip(&c, 8);
-			if (cursor_u64(&c) == table && is_module(e, *ret, table, names_offset))
+			if (cursor_u64(&c) == table && tries++ < TRIES_MAX &&
+			    is_module(e, *ret, table, names_offset))
 				return true;
 		}
 		for (uint64_t at = s->address; data && cursor_left(&c) >= 8; at += 8) {
 			*ret = at;
-			if (cursor_u64(&c) == table && is_module(e, at, table, names_offset))
+			if (cursor_u64(&c) == table && tries++ < TRIES_MAX &&
+			    is_module(e, at, table, names_offset))
 				return true;
 		}
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #define CODE_SIZE_MAX ((uint64_t)1 << 31)
+#define SEARCHED_MAX  ((uint64_t)1 << 26)
 
 enum err jit_symbols_new(size_t memory, struct jit_symbols **ret)
 {
@@ -63,7 +64,7 @@ enum err jit_table_add(struct jit_symbols *j, uint64_t start, uint64_t size, str
 enum err jit_table_move(struct jit_symbols *j, uint64_t from, uint64_t to, uint64_t size)
 {
 	/* The latest code that began there; the ranges are not in order while a file is read. */
-	for (size_t i = j->codes.n; i-- > 0 && j->codes.n - i < 100000;) {
+	for (size_t i = j->codes.n; i-- > 0 && j->searched++ < SEARCHED_MAX;) {
 		if (j->codes.v[i].start == from) {
 			struct jit_code code = j->codes.v[i];
 

@@ -34,6 +34,7 @@ struct jit_symbols {
 	struct jit_progress map, dump;
 	uint32_t sequence;
 	size_t memory;
+	uint64_t searched; /* code looked at for moves, which has an end too */
 };
 
 /* Adds code; lines are those from `first_line` to the end of j->lines. */

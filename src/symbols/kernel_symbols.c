@@ -62,13 +62,13 @@ static enum err add_text(struct table *t, struct str text, uint32_t *ret)
 	return vec_push(&t->names, '\0');
 }
 
-/* Symbols of a module stand together, so the last few are the ones to compare with. */
+/* Symbols of a module stand together: mostly it is the one that came last. */
 static enum err find_module(struct table *t, struct str name, uint16_t *ret)
 {
 	size_t n = t->modules.n;
 	uint32_t text;
 
-	for (size_t i = n; i-- > 0 && n - i <= 16;) {
+	for (size_t i = n; i-- > 0;) {
 		if (str_eq(str_of(t->names.v + t->modules.v[i]), name)) {
 			*ret = (uint16_t)i;
 			return ERR_OK;

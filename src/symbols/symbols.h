@@ -75,10 +75,11 @@ void symbol_file_free(struct symbol_file *f);
 enum err symbol_file_facts(struct symbol_file *f, struct symbol_facts *ret) MUST_CHECK;
 
 /*
- * The functions at an address as the file counts them (vaddr), innermost first. `*ret_n` is 0 when
- * nothing is known; a frame without a function has only a line. Frames beyond `max` are left out
- * from the outer end. The strings stay until symbol_file_trim or _free. ERR_TOO_LARGE: the memory
- * for names is full, trim and ask again. ERR_TRUNCATED: somebody shortened the file
+ * The functions at an address as the file counts them (vaddr), innermost first. Many addresses are
+ * best asked for in order: each part of a large file is then read once and given back. `*ret_n` is
+ * 0 when nothing is known; a frame without a function has only a line. Frames beyond `max` are left
+ * out from the outer end. The strings stay until symbol_file_trim or _free. ERR_TOO_LARGE: the
+ * memory for names is full, trim and ask again. ERR_TRUNCATED: somebody shortened the file
  * (symbols_guard), it is of no more use.
  */
 enum err symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol_frame *frames,

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "symbols/elf_source.h"
+#include "symbols/symbol_cache.h"
+#include "symbols/symbol_cache_file.h"
 #include "symbols/symbols.h"
 #include "test.h"
 
@@ -165,6 +166,57 @@ TEST(saving_copes_without_memory)
 	ALLOC_SWEEP(save_twice(folder));
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	CHECK_INT(system(command), 0);
+}
+
+/* The checksum is right and the numbers are not: nothing outside the file may be read. */
+TEST(a_cache_full_of_wrong_numbers_stays_inside)
+{
+	char path[] = "/tmp/vestal-vsym-XXXXXX", *bytes;
+	size_t size = sizeof(struct cache_header) + 8 * sizeof(struct cached_range) +
+		      8 * sizeof(struct cached_frame) + 16;
+	struct cache_header h = {.key = 5, .ranges = 8, .frames = 8, .text = 16};
+	struct symbol_frame frames[8];
+	bool good = true;
+
+	close(mkostemp(path, O_CLOEXEC));
+	bytes = mem_alloc(size);
+	CHECK(bytes);
+	memcpy(h.magic, CACHE_MAGIC, sizeof(h.magic));
+	srand(1);
+	for (int turn = 0; turn < 300; turn++) {
+		struct cached_range *ranges = (void *)(bytes + sizeof(h));
+		struct symbol_cache c;
+		size_t n;
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = (char)(rand() >> 7);
+		for (int i = 0; i < 8; i++) { /* every other one can be found */
+			ranges[i].start = (uint64_t)i * 100;
+			ranges[i].size = 100;
+			ranges[i].count = i % 2 ? (uint32_t)rand() % 9 : ranges[i].count;
+			ranges[i].first = i % 2 ? (uint32_t)rand() % 9 : ranges[i].first;
+		}
+		memcpy(bytes, &h, sizeof(h));
+		bytes[size - 1] = (char)(turn % 10 == 9);
+		((struct cache_header *)(void *)bytes)->checksum =
+			cache_checksum(str_n(bytes, size));
+		good &= !file_write(path, str_n(bytes, size), OUTPUT_FORCE | OUTPUT_NO_SYNC, NULL);
+		symbol_cache_init(&c, 65536);
+		enum err error = symbol_cache_open(&c, path, 5, 5);
+
+		good &= error == (turn % 10 == 9 ? ERR_CORRUPT : ERR_OK);
+		for (uint64_t address = 0; address < 900; address += 50) {
+			if (!symbol_cache_find(&c, address, frames, 8, &n))
+				continue;
+			for (size_t i = 0; i < n; i++)
+				good &= strlen(frames[i].function) < 16 &&
+					strlen(frames[i].file) < 16;
+		}
+		symbol_cache_release(&c);
+	}
+	unlink(path);
+	mem_free(bytes);
+	CHECK(good);
 }
 
 TEST(a_file_that_is_shortened_while_it_is_read_is_given_up)
