@@ -278,6 +278,17 @@ def cpp_templates_are_llvm_symbolizers():
 
 
 @test
+def type_units_link_time_optimization_and_bare_line_tables_are_read():
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        for options in (["-g", "-fdebug-types-section"], ["-gdwarf-4", "-fdebug-types-section"],
+                        ["-g", "-flto"], ["-g1"],
+                        ["-g", "-ffunction-sections", "-Wl,--gc-sections"]):
+            agree(build(folder, "p", "p.cc", "g++", "-O2", *options), names=False)
+        need("clang++")
+        agree(build(folder, "p", "p.cc", "clang++", "-O2", "-gline-tables-only"))
+
+
+@test
 def rust_frames_are_llvm_symbolizers():
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         need("rustc")

@@ -1,8 +1,9 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -261,5 +262,64 @@ TEST(only_plain_files_of_the_process_are_believed)
 	unlink(other);
 	good &= jit_symbols_read_map(j, 0x7ffffff) != ERR_OK;
 	jit_symbols_free(j);
+	CHECK(good);
+}
+
+/* A process that is number 1 of its own namespace and has its own root, as in a container. Its
+ * number here goes to the pipe; it lives until it is killed. */
+static void be_a_container(const char *root, int pipe)
+{
+	pid_t inner;
+
+	if (unshare(CLONE_NEWPID) || chroot(root) || chdir("/"))
+		_exit(2);
+	inner = fork();
+	if (inner == 0) {
+		pause();
+		_exit(0);
+	}
+	if (inner < 0 || write(pipe, &inner, sizeof(inner)) != sizeof(inner))
+		_exit(2);
+	waitpid(inner, NULL, 0);
+	_exit(0);
+}
+
+TEST(a_process_with_its_own_root_is_read_by_its_own_number)
+{
+	char root[] = "/tmp/vestal-root-XXXXXX", path[64];
+	struct jit_symbols *j = NULL;
+	bool good = true;
+	pid_t outer, inner = 0;
+	int ends[2];
+
+	if (geteuid() != 0) {
+		test_skip("needs root to make a namespace");
+		return;
+	}
+	CHECK(mkdtemp(root) && pipe2(ends, O_CLOEXEC) == 0);
+	snprintf(path, sizeof(path), "%s/tmp", root);
+	CHECK(mkdir(path, 0755) == 0);
+	snprintf(path, sizeof(path), "%s/tmp/perf-1.map", root);
+	CHECK_OK(file_write(path, STR("1000 10 contained\n"), OUTPUT_NO_SYNC, NULL));
+	CHECK_OK(jit_symbols_new((size_t)1 << 20, &j));
+	outer = fork();
+	if (outer == 0)
+		be_a_container(root, ends[1]);
+	close(ends[1]);
+	bool made = read(ends[0], &inner, sizeof(inner)) == sizeof(inner);
+
+	close(ends[0]);
+	if (made) {
+		good = jit_symbols_read_map(j, inner) == ERR_OK && is(j, 0x1001, "contained");
+		kill(inner, SIGKILL);
+	}
+	waitpid(outer, NULL, 0);
+	jit_symbols_free(j);
+	unlink(path);
+	path[strlen(path) - strlen("/perf-1.map")] = 0;
+	rmdir(path);
+	rmdir(root);
+	if (!made)
+		test_skip("namespaces cannot be made here");
 	CHECK(good);
 }
