@@ -6,5 +6,6 @@
 
 #include "agent/capture.h"
 #include "agent/daemon.h"
+#include "agent/doctor.h"
 #include "agent/names.h"
 #include "agent/window.h"
