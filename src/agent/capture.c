@@ -4,10 +4,13 @@
 #include <stdlib.h>
 
 #include "agent/raw_stack.h"
+#include "agent/wakers.h"
 #include "base/clock.h"
 
 /* Pages of a processor's side band: at 100 new processes a second a quarter second needs one. */
 #define SIDE_BAND_PAGES 64
+/* From being woken to running; more on a machine that has too much to do. */
+#define WAKER_LIFE_NS	((u64)2 * NS_PER_S)
 #define PENDING_CEILING ((size_t)16 << 20)
 
 struct capture {
@@ -18,6 +21,7 @@ struct capture {
 	struct modules *modules;
 	struct processes *processes;
 	struct collector collector;
+	struct wakers wakers;
 	/* Records of this turn, in order of time; and those that wait for tables. */
 	struct buf pending, waiting;
 	VEC(size_t) order;
@@ -73,6 +77,7 @@ void capture_close(struct capture *c)
 	if (!c)
 		return;
 	collector_release(&c->collector);
+	wakers_release(&c->wakers);
 	processes_free(c->processes);
 	modules_free(c->modules);
 	table_space_release(&c->space);
@@ -171,18 +176,23 @@ static enum err add_sample(struct capture *c, struct process *process,
 	double value = (double)head->value, count = 1;
 	u32 n = 0;
 
-	memcpy(s.thread, head->comm, sizeof(s.thread));
+	memcpy(s.thread, head->comm, strnlen(head->comm, sizeof(s.thread)));
 	for (u32 i = 0; i < head->kernel_frames && n < RECORD_KERNEL_FRAMES_MAX; i++)
 		frames[n++] = (struct sample_frame){kernel[i] - (i ? 1 : 0), MODULE_KERNEL, 0};
 	for (size_t i = 0; i < user_count && n < sizeof(frames) / sizeof(frames[0]); i++)
 		frames[n++] = user_frame(c, process, user[i] & FRAME_ADDRESS_MASK, i == 0);
 	s.frame_count = n;
+	if (head->kind == RECORD_WAKER)
+		return wakers_add(&c->wakers, head->wait_id, head->time, process, s.thread, frames,
+				  n);
 	if (head->kind == RECORD_WAIT) {
 		/* Kept with probability p: stands for 1/p waits like it. */
 		double p = -expm1(-value / (double)c->options.kernel.wait_mean_ns);
 
 		count = 1 / p;
 		value /= p;
+		s.lock = head->lock;
+		wakers_find(&c->wakers, head->wait_id, &s);
 	} else {
 		s.syscall = -1;
 	}
@@ -233,8 +243,6 @@ static enum err handle(struct capture *c, const struct record_head *head, u64 si
 {
 	struct process *process;
 
-	if (head->kind == RECORD_WAKER)
-		return ERR_OK;
 	TRY(processes_get(c->processes, head->pid, &process));
 	if (!process->comm[0])
 		memcpy(process->comm, head->comm, sizeof(process->comm));
@@ -304,6 +312,7 @@ enum err capture_turn(struct capture *c)
 		TRY(handle(c, head, size));
 	}
 	TRY(apply_events(c, UINT64_MAX));
+	TRY(wakers_settle(&c->wakers, c->now - WAKER_LIFE_NS));
 	TRY(processes_settle(c->processes, changed));
 	table_space_settle(&c->space);
 	return ERR_OK;

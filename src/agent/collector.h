@@ -15,6 +15,11 @@ struct sample_frame {
 /* What makes two stacks one row. */
 struct sample {
 	struct process *process;
+	/* Who ended the wait; NULL when that is not known. */
+	struct process *waker;
+	char waker_thread[16];
+	const struct sample_frame *waker_frames;
+	u32 waker_frame_count;
 	u32 kind; /* enum record_kind */
 	char thread[16];
 	u8 wait_state;
@@ -28,7 +33,7 @@ struct sample {
 struct collected {
 	struct sample sample; /* `frames` is not valid: see frames_at */
 	u64 hash;
-	size_t frames_at;
+	size_t frames_at;    /* the waker's follow */
 	double value, count; /* both without bias */
 };
 
@@ -46,3 +51,4 @@ void collector_clear(struct collector *c);
 enum err collector_add(struct collector *c, const struct sample *s, double value,
 		       double count) MUST_CHECK;
 const struct sample_frame *collected_frames(const struct collector *c, const struct collected *one);
+const struct sample_frame *collected_waker(const struct collector *c, const struct collected *one);

@@ -72,7 +72,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 {
 	const struct kernel_options *o = &k->options;
 	struct agent_bpf *s;
-	bool waits = o->types & CAPTURE_WAITS;
+	bool waits = capture_needs_waits(o->types);
 	int status;
 
 	s = k->skeleton = agent_bpf__open();
@@ -88,7 +88,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	bpf_program__set_autoload(s->progs.on_waking, waits);
 	bpf_program__set_autoload(s->progs.on_exit, waits);
 	bpf_program__set_autoload(s->progs.on_fork, o->chosen);
-	bpf_program__set_autoload(s->progs.on_timer, o->types & CAPTURE_CPU);
+	bpf_program__set_autoload(s->progs.on_timer, capture_needs_timer(o->types));
 	s->data->settings.wait_mean_ns = o->wait_mean_ns;
 	s->data->settings.targets = o->chosen;
 	status = agent_bpf__load(s);
@@ -212,7 +212,7 @@ enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
 	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
-	for (int cpu = 0; k->options.types & CAPTURE_CPU && cpu < cpus; cpu++) {
+	for (int cpu = 0; capture_needs_timer(k->options.types) && cpu < cpus; cpu++) {
 		enum err e = attach_timer(k, cpu, fault);
 
 		if (e && e != ERR_NOT_FOUND)
@@ -220,7 +220,7 @@ enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 	}
 	if (k->options.chosen)
 		TRY(attach_program(k, k->skeleton->progs.on_fork, fault));
-	if (k->options.types & CAPTURE_WAITS) {
+	if (capture_needs_waits(k->options.types)) {
 		TRY(attach_program(k, k->skeleton->progs.on_return, fault));
 		TRY(attach_program(k, k->skeleton->progs.on_waking, fault));
 		TRY(attach_program(k, k->skeleton->progs.on_exit, fault));

@@ -10,7 +10,20 @@
 enum capture_types {
 	CAPTURE_CPU = 1,
 	CAPTURE_WAITS = 2,
+	CAPTURE_LOCKS = 4, /* the waits for locks among them */
+	CAPTURE_WALL = 8,  /* processor time and waits of a thread as one */
 };
+
+/* What the kernel side must do for these types. */
+static inline bool capture_needs_timer(unsigned types)
+{
+	return types & (CAPTURE_CPU | CAPTURE_WALL);
+}
+
+static inline bool capture_needs_waits(unsigned types)
+{
+	return types & (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL);
+}
 
 struct kernel_options {
 	unsigned types; /* enum capture_types */

@@ -8,6 +8,10 @@
 #include "agent/collector.h"
 #include "model/model.h"
 
+/* Most functions that a place has: inlined ones and what they were inlined into. */
+#define NAMES_PER_PLACE	    64
+#define SYMBOL_NAME_CEILING 8192
+
 struct names;
 
 struct names_options {

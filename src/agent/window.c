@@ -1,26 +1,53 @@
 #include "agent/window.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
+
+#include "agent/window_labels.h"
 
 /* Longest stack that is written, inlined functions counted. */
 #define STACK_MAX 4096
 
-static enum err add_cpu_types(const struct window *w, struct profile *p)
+/* What a type is called: how many, and how much. */
+struct measure {
+	unsigned type; /* enum capture_types */
+	const char *count_name, *value_name;
+};
+
+/* In the order of columns; the second column of the first is shown when nobody says which. */
+static const struct measure measures[] = {
+	{CAPTURE_CPU, "samples", "cpu"},
+	{CAPTURE_WAITS, "off_cpu_waits", "off_cpu"},
+	{CAPTURE_LOCKS, "contentions", "delay"},
+	{CAPTURE_WALL, NULL, "wall"},
+};
+#define MEASURES (sizeof(measures) / sizeof(measures[0]))
+
+static bool belongs(const struct collected *one, unsigned type)
 {
-	TRY(profile_add_type(p, STR("samples"), STR("count")));
-	TRY(profile_add_type(p, STR("cpu"), STR("nanoseconds")));
-	TRY(dict_text(p->dict, "cpu", &p->period_type.type));
-	TRY(dict_text(p->dict, "nanoseconds", &p->period_type.unit));
-	p->period = (int64_t)w->period_ns;
-	return ERR_OK;
+	switch (type) {
+	case CAPTURE_CPU:
+		return one->sample.kind == RECORD_CPU;
+	case CAPTURE_WAITS:
+		return one->sample.kind == RECORD_WAIT;
+	case CAPTURE_LOCKS:
+		return one->sample.kind == RECORD_WAIT && one->sample.lock;
+	default:
+		return true;
+	}
 }
 
-static enum err add_wait_types(struct profile *p)
+static enum err add_types(const struct measure *m, const struct window *w, struct profile *p)
 {
-	TRY(profile_add_type(p, STR("off_cpu_waits"), STR("count")));
-	return profile_add_type(p, STR("off_cpu"), STR("nanoseconds"));
+	if (m->count_name)
+		TRY(profile_add_type(p, str_of(m->count_name), STR("count")));
+	TRY(profile_add_type(p, str_of(m->value_name), STR("nanoseconds")));
+	if (m->type == CAPTURE_CPU) {
+		TRY(dict_text(p->dict, "cpu", &p->period_type.type));
+		TRY(dict_text(p->dict, "nanoseconds", &p->period_type.unit));
+		p->period = (int64_t)w->period_ns;
+	}
+	return ERR_OK;
 }
 
 static enum err stack_of(const struct collector *c, struct names *n, const struct collected *one,
@@ -38,94 +65,75 @@ static enum err stack_of(const struct collector *c, struct names *n, const struc
 	return dict_stack(d, ids, (uint32_t)count, ret);
 }
 
-#define LABELS_MAX 16
-
-struct label_list {
-	struct dict *dict;
-	uint32_t ids[LABELS_MAX];
-	uint32_t n;
-};
-
-static enum err add_text(struct label_list *l, const char *key, struct str value)
+/* Fills the columns of a measure from `column` on; returns how many it has. */
+static u32 put_values(const struct measure *m, const struct collected *one, int64_t *column)
 {
-	if (!value.n || l->n == LABELS_MAX)
-		return ERR_OK;
-	return dict_label_text(l->dict, str_of(key), value, &l->ids[l->n++]);
-}
+	u32 n = 0;
 
-static enum err add_number(struct label_list *l, const char *key, int64_t value)
-{
-	struct label label = {.type = LABEL_INT, .value = value};
-
-	if (l->n == LABELS_MAX)
-		return ERR_OK;
-	TRY(dict_text(l->dict, key, &label.key));
-	return dict_label(l->dict, &label, &l->ids[l->n++]);
-}
-
-/* A name of 16 bytes that a program chose: whatever is no text is replaced. */
-static struct str clean_name(const char name[16], char out[16])
-{
-	struct str s = str_n(out, strnlen(name, 16));
-
-	memcpy(out, name, 16);
-	if (!utf8_valid(s))
-		for (size_t i = 0; i < s.n; i++)
-			if ((unsigned char)out[i] >= 0x80)
-				out[i] = '?';
-	return s;
-}
-
-static enum err sample_labels(const struct sample *s, struct label_list *l)
-{
-	static const char *const states[] = {"preempted", "sleep", "disk"};
-	char thread[16];
-
-	TRY(add_text(l, "thread.name", clean_name(s->thread, thread)));
-	if (s->kind == RECORD_WAIT)
-		TRY(add_text(l, "state", str_of(states[s->wait_state % 3])));
-	return ERR_OK;
+	if (m->count_name)
+		column[n++] = belongs(one, m->type) ? llround(one->count) : 0;
+	column[n++] = belongs(one, m->type) ? llround(one->value) : 0;
+	return n;
 }
 
 static enum err add_row(const struct collector *c, struct names *n, const struct collected *one,
-			u32 column, struct label_list *labels, struct profile *p)
+			unsigned types, struct label_list *labels, struct profile *p)
 {
-	int64_t values[4] = {0};
+	int64_t values[2 * MEASURES] = {0};
 	struct row row = {0};
+	u32 column = 0;
 
-	values[column] = llround(one->count);
-	values[column + 1] = llround(one->value);
+	for (size_t i = 0; i < MEASURES; i++)
+		if (types & measures[i].type)
+			column += put_values(&measures[i], one, values + column);
 	TRY(stack_of(c, n, one, p->dict, &row.stack));
-	TRY(sample_labels(&one->sample, labels));
+	TRY(labels_of_sample(c, n, one, labels));
 	TRY(dict_label_set(p->dict, labels->ids, labels->n, &row.labels));
 	return profile_add(p, &row, values);
+}
+
+/* Rows whose texts came out equal become one: wakers differ in what they interrupted. */
+static enum err fold_rows(struct profile *p)
+{
+	struct profile folded;
+
+	TRY(profile_aggregate(p, 0, &folded));
+	profile_release(p);
+	*p = folded;
+	return ERR_OK;
+}
+
+static bool wanted_at_all(const struct collected *one, unsigned types)
+{
+	for (size_t i = 0; i < MEASURES; i++)
+		if (types & measures[i].type && belongs(one, measures[i].type))
+			return true;
+	return false;
 }
 
 enum err window_profile(struct collector *c, struct names *n, const struct window *w,
 			struct profile *p)
 {
-	u32 waits = w->types & CAPTURE_CPU ? 2 : 0;
-
-	if (w->types & CAPTURE_CPU)
-		TRY(add_cpu_types(w, p));
-	if (w->types & CAPTURE_WAITS)
-		TRY(add_wait_types(p));
-	p->default_type = 1;
+	for (size_t i = 0; i < MEASURES; i++)
+		if (w->types & measures[i].type)
+			TRY(add_types(&measures[i], w, p));
+	p->default_type = w->types == CAPTURE_WALL ? 0 : 1;
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
 	names_begin(n, p->dict);
 	vec_for_each (one, &c->list) {
 		struct label_list labels = {.dict = p->dict};
-		char process[16];
 
-		TRY(add_text(&labels, "process", clean_name(one->sample.process->comm, process)));
-		TRY(add_number(&labels, "process.pid", one->sample.process->pid));
-		TRY(add_row(c, n, one, one->sample.kind == RECORD_WAIT ? waits : 0, &labels, p));
+		if (!wanted_at_all(one, w->types))
+			continue;
+		TRY(labels_add_name(&labels, "process", one->sample.process->comm));
+		TRY(labels_add_number(&labels, "process.pid", one->sample.process->pid));
+		TRY(add_row(c, n, one, w->types, &labels, p));
 	}
-	return ERR_OK;
+	return fold_rows(p);
 }
 
-/* ---- a profile per process and kind ---- */
+/* ---- a profile per process and measure ---- */
 
 /* Rows of one profile lie together after sorting. Processes that have ended count as one when they
  * were the same program: a thousand short ones must not make a thousand profiles. */
@@ -148,91 +156,71 @@ static int compare_processes(const struct process *a, const struct process *b)
 
 static int compare_rows(const void *x, const void *y)
 {
-	const struct collected *a = *(struct collected *const *)x,
-			       *b = *(struct collected *const *)y;
+	const struct collected *a = *(struct collected *const *)x;
+	const struct collected *b = *(struct collected *const *)y;
 
-	if (a->sample.kind != b->sample.kind)
-		return a->sample.kind < b->sample.kind ? -1 : 1;
 	return compare_processes(a->sample.process, b->sample.process);
 }
 
-/* What the process itself says of its service: "a=b,c=d". */
-static enum err add_attributes(struct label_list *l, struct str list)
-{
-	struct str one;
-
-	while (str_split(&list, ',', &one) && l->n < LABELS_MAX) {
-		size_t at = str_find(one, '=');
-		struct str key = str_trim(str_n(one.p, at)), value;
-
-		if (at == one.n || !key.n || str_eq(key, STR("service.name")))
-			continue;
-		value = str_trim(str_skip(one, at + 1));
-		if (value.n && utf8_valid(key) && utf8_valid(value))
-			TRY(dict_label_text(l->dict, key, value, &l->ids[l->n++]));
-	}
-	return ERR_OK;
-}
-
-static enum err resource_of(const struct process *process, const struct window *w, struct dict *d,
-			    uint32_t *ret)
-{
-	struct label_list l = {.dict = d};
-	const struct process_facts *f = &process->facts;
-	size_t slash = str_rfind(f->program, '/');
-
-	TRY(add_text(&l, "service.name", f->service));
-	TRY(add_text(&l, "host.name", str_of(w->host)));
-	TRY(add_text(&l, "process.executable.path", f->program));
-	TRY(add_text(&l, "process.executable.name",
-		     slash < f->program.n ? str_skip(f->program, slash + 1) : f->program));
-	TRY(add_text(&l, "container.id", f->container));
-	TRY(add_text(&l, "systemd.unit", f->unit));
-	if (!process->ended)
-		TRY(add_number(&l, "process.pid", process->pid));
-	TRY(add_attributes(&l, f->attributes));
-	return dict_label_set(d, l.ids, l.n, ret);
-}
-
-static enum err begin_profile(const struct collected *one, const struct window *w, struct dict *d,
-			      struct profile_list *list, struct profile **ret)
+static enum err begin_profile(const struct collected *one, const struct measure *m,
+			      const struct window *w, struct dict *d, struct profile_list *list,
+			      struct profile **ret)
 {
 	struct profile *p;
 
 	TRY(profile_list_add(list, d, &p));
-	if (one->sample.kind == RECORD_WAIT)
-		TRY(add_wait_types(p));
-	else
-		TRY(add_cpu_types(w, p));
+	TRY(add_types(m, w, p));
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
-	TRY(resource_of(one->sample.process, w, d, &p->resource));
+	TRY(labels_of_process(one->sample.process, w->host, d, &p->resource));
 	TRY(dict_text(d, "vestal", &p->scope_name));
 	TRY(dict_text(d, VESTAL_VERSION, &p->scope_version));
 	*ret = p;
 	return ERR_OK;
 }
 
+struct row_order {
+	VEC(struct collected *) rows;
+};
+
+static enum err add_measure(const struct collector *c, struct names *n, const struct measure *m,
+			    const struct window *w, const struct row_order *order, struct dict *d,
+			    struct profile_list *list)
+{
+	struct collected **previous = NULL;
+	struct profile *p = NULL;
+
+	vec_for_each (row, &order->rows) {
+		struct label_list labels = {.dict = d};
+
+		if (!belongs(*row, m->type))
+			continue;
+		if (!previous || compare_rows(previous, row)) {
+			if (p)
+				TRY(fold_rows(p));
+			TRY(begin_profile(*row, m, w, d, list, &p));
+		}
+		previous = row;
+		TRY(add_row(c, n, *row, m->type, &labels, p));
+	}
+	return p ? fold_rows(p) : ERR_OK;
+}
+
 enum err window_profiles(struct collector *c, struct names *n, const struct window *w,
 			 struct dict *d, struct profile_list *ret)
 {
-	VEC(struct collected *) order = {0};
-	struct profile *p = NULL;
+	struct row_order order = {0};
 	enum err e = ERR_OK;
 
 	names_begin(n, d);
 	vec_for_each (one, &c->list)
-		TRY(vec_push(&order, one));
-	if (order.n)
-		qsort(order.v, order.n, sizeof(*order.v), compare_rows);
-	for (size_t i = 0; !e && i < order.n; i++) {
-		struct label_list labels = {.dict = d};
-
-		if (!i || compare_rows(&order.v[i - 1], &order.v[i]))
-			e = begin_profile(order.v[i], w, d, ret, &p);
 		if (!e)
-			e = add_row(c, n, order.v[i], 0, &labels, p);
-	}
-	vec_release(&order);
+			e = vec_push(&order.rows, one);
+	if (!e && order.rows.n)
+		qsort(order.rows.v, order.rows.n, sizeof(*order.rows.v), compare_rows);
+	for (size_t i = 0; !e && i < MEASURES; i++)
+		if (w->types & measures[i].type)
+			e = add_measure(c, n, &measures[i], w, &order, d, ret);
+	vec_release(&order.rows);
 	return e;
 }

@@ -162,6 +162,16 @@ static __always_inline void kernel_stack(struct scratch *s, void *context, u64 s
 	s->head.kernel_frames = n > 0 ? (u64)n >> 3 : 0;
 }
 
+#define SYSCALL_FUTEX 202
+
+/* WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2, whatever the flags. */
+static __always_inline bool futex_waits(u64 operation)
+{
+	operation &= 0x7f;
+	return operation == 0 || operation == 6 || operation == 9 || operation == 11 ||
+	       operation == 13;
+}
+
 /* User registers of a thread that is inside the kernel, and the call it is in. */
 static __always_inline void entry_registers(struct scratch *s, struct task_struct *task)
 {
@@ -170,7 +180,8 @@ static __always_inline void entry_registers(struct scratch *s, struct task_struc
 	bpf_probe_read_kernel(&r, sizeof(r), (void *)bpf_task_pt_regs(task));
 	take_registers(s, &r);
 	s->head.syscall = (s64)r.orig_ax < 0 ? -1 : (s32)r.orig_ax;
-	s->head.lock = r.di;
+	if (s->head.syscall == SYSCALL_FUTEX && futex_waits(r.si))
+		s->head.lock = r.di;
 }
 
 SEC("perf_event")

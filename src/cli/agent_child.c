@@ -23,8 +23,13 @@ int capture_types_read(const struct invocation *in, const char *text, unsigned *
 			*ret |= CAPTURE_CPU;
 		else if (str_eq(one, STR("offcpu")) || str_eq(one, STR("off_cpu")))
 			*ret |= CAPTURE_WAITS;
+		else if (str_eq(one, STR("lock")))
+			*ret |= CAPTURE_LOCKS;
+		else if (str_eq(one, STR("wall")))
+			*ret |= CAPTURE_WALL;
 		else
-			return complain_usage(in, "--type %.*s is not one of cpu, offcpu",
+			return complain_usage(in,
+					      "--type %.*s is not one of cpu, offcpu, lock, wall",
 					      (int)one.n, one.p);
 	}
 	return *ret ? EXIT_OK : complain_usage(in, "--type needs at least one type");

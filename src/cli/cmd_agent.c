@@ -24,7 +24,7 @@ static const struct option table[] = {
 	 AT(struct agent_options, rate), NULL},
 	{"interval", 0, OPT_REAL, "SECONDS", "length of a window (15)",
 	 AT(struct agent_options, interval), NULL},
-	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, or both with a comma (cpu)",
+	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, lock, wall, with commas (cpu)",
 	 AT(struct agent_options, types), NULL},
 	{"token", 0, OPT_TEXT, "TOKEN", "bearer token (VESTAL_TOKEN)",
 	 AT(struct agent_options, token), NULL},

@@ -27,7 +27,7 @@ static const struct option table[] = {
 	 AT(struct record_options, rate), NULL},
 	{"duration", 'd', OPT_REAL, "SECONDS", "how long (10; a program: until it ends)",
 	 AT(struct record_options, seconds), NULL},
-	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, or both with a comma (cpu)",
+	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, lock, wall, with commas (cpu)",
 	 AT(struct record_options, types), NULL},
 	{0},
 };

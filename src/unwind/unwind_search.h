@@ -53,10 +53,10 @@ static inline __attribute__((always_inline)) u32 unwind_find_rule(u32 pages, u32
 	to = unwind_load16(segment, base + 2 * slot + 2);
 	/*
 	 * The answer is among rows[from] … rows[to]: the last one whose address is not above ours.
-	 * rows[from] always is not.
+	 * rows[from] always is not. 512 bytes have at most 512 rows and the one before them.
 	 */
 	wanted = low << 16 | 0xffff;
-	for (int step = 0; step < 15 && from < to; step++) {
+	for (int step = 0; step < 10 && from < to; step++) {
 		u32 middle = (from + to + 1) >> 1;
 
 		if (unwind_load32(segment, rows + 4 * (u64)middle) <= wanted)

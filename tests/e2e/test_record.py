@@ -203,6 +203,23 @@ def waits_are_as_long_as_the_program_measured():
 
 
 @test
+def waits_for_locks_are_told_apart_and_wakers_named():
+    done, path = record("--type", "offcpu,lock,wall", program=[build("sleeper"), "4"])
+    truth = json.loads(done.stdout.splitlines()[0])
+    rows, names = top(path, "--type", "delay")
+    assert abs(names["wait_for_lock"]["cum"] / truth["wait_for_lock"] - 1) < 0.03, truth
+    assert "wait_asleep" not in names, names["wait_asleep"]
+    # The main thread waits all the time, the other nearly so.
+    assert abs(top(path, "--type", "wall")[0]["total"] / 8e9 - 1) < 0.1
+    # Whoever gives the lock back is seen doing it; a sleep is ended by the clock.
+    for waiter, waker in (("wait_for_lock", "wake_others;.*pthread_mutex_unlock"),
+                          ("wait_asleep", "hrtimer")):
+        everything = top(path, "--focus", waiter)[1][waiter]["cum"]
+        woken = top(path, "--focus", waiter, "--tag", f"waker=~{waker}")[1].get(waiter)
+        assert woken and woken["cum"] > 0.9 * everything, (waiter, woken, everything)
+
+
+@test
 def the_status_of_the_program_is_passed_on():
     done, _ = record(program=["/bin/sh", "-c", "exit 7"])
     assert done.returncode == 7, done
