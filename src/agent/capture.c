@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "agent/open_waits.h"
 #include "agent/raw_stack.h"
 #include "agent/wakers.h"
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #define SIDE_BAND_PAGES 64
 /* From being woken to running; more on a machine that has too much to do. */
 #define WAKER_LIFE_NS	((u64)2 * NS_PER_S)
+#define OPEN_CEILING	((size_t)64 << 10)
 #define PENDING_CEILING ((size_t)16 << 20)
 
 struct capture {
@@ -22,6 +24,9 @@ struct capture {
 	struct processes *processes;
 	struct collector collector;
 	struct wakers wakers;
+	struct open_waits open, reopened; /* told before; told this time */
+	struct buf open_record;
+	u64 window_start;
 	/* Records of this turn, in order of time; and those that wait for tables. */
 	struct buf pending, waiting;
 	VEC(size_t) order;
@@ -50,6 +55,7 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 		return ERR_NO_MEMORY;
 	c->options = *o;
 	c->pending = BUF_INIT(PENDING_CEILING);
+	c->open_record = BUF_INIT(OPEN_CEILING);
 	c->waiting = BUF_INIT(o->waiting_bytes);
 	e = kernel_open(&o->kernel, &c->kernel, fault);
 	if (!e) {
@@ -78,12 +84,15 @@ void capture_close(struct capture *c)
 		return;
 	collector_release(&c->collector);
 	wakers_release(&c->wakers);
+	open_waits_release(&c->open);
+	open_waits_release(&c->reopened);
 	processes_free(c->processes);
 	modules_free(c->modules);
 	table_space_release(&c->space);
 	sideband_close(c->side_band);
 	kernel_close(c->kernel);
 	buf_release(&c->pending);
+	buf_release(&c->open_record);
 	buf_release(&c->waiting);
 	vec_release(&c->order);
 	vec_release(&c->waiting_processes);
@@ -97,6 +106,7 @@ enum err capture_choose(struct capture *c, u32 pid)
 
 enum err capture_start(struct capture *c, struct fault *fault)
 {
+	c->window_start = (u64)clock_monotonic_ns();
 	return kernel_attach(c->kernel, fault);
 }
 
@@ -161,6 +171,14 @@ static struct sample_frame user_frame(struct capture *c, struct process *process
 	return (struct sample_frame){wanted - m->bias, m->module, 0};
 }
 
+/* How much of an open wait belongs to this window. */
+static u64 open_part(const struct capture *c, const struct record_head *head)
+{
+	u64 since = head->value > c->window_start ? head->value : c->window_start;
+
+	return head->time > since ? head->time - since : 0;
+}
+
 static enum err add_sample(struct capture *c, struct process *process,
 			   const struct record_head *head, const u64 *user, size_t user_count,
 			   enum unwind_end end)
@@ -185,12 +203,16 @@ static enum err add_sample(struct capture *c, struct process *process,
 	if (head->kind == RECORD_WAKER)
 		return wakers_add(&c->wakers, head->wait_id, head->time, process, s.thread, frames,
 				  n);
-	if (head->kind == RECORD_WAIT) {
+	if (head->kind == RECORD_OPEN) {
+		s.kind = RECORD_WAIT;
+		s.lock = head->lock;
+		count = 0;
+	} else if (head->kind == RECORD_WAIT) {
 		/* Kept with probability p: stands for 1/p waits like it. */
 		double p = -expm1(-value / (double)c->options.kernel.wait_mean_ns);
 
 		count = 1 / p;
-		value /= p;
+		value = (value - (double)open_waits_told(&c->open, head->wait_id)) / p;
 		s.lock = head->lock;
 		wakers_find(&c->wakers, head->wait_id, &s);
 	} else {
@@ -328,6 +350,39 @@ enum err capture_finish(struct capture *c, u64 limit_ns)
 		modules_settle(c->modules);
 	}
 	return retry_waiting(c, true);
+}
+
+static enum err take_open(void *context, const struct record_head *head, size_t size)
+{
+	struct capture *c = context;
+	struct process *process;
+	u64 part = open_part(c, head);
+
+	if (!part)
+		return ERR_OK;
+	TRY(processes_get(c->processes, head->pid, &process));
+	if (!process->comm[0])
+		memcpy(process->comm, head->comm, sizeof(process->comm));
+	TRY(processes_facts(c->processes, process));
+	if (head->wait_id)
+		TRY(open_waits_add(&c->reopened, head->wait_id,
+				   part + open_waits_told(&c->open, head->wait_id)));
+	/* It may have to wait for tables, beyond this window: the record carries its part. */
+	buf_clear(&c->open_record);
+	buf_append(&c->open_record, head, size);
+	TRY(buf_error(&c->open_record));
+	((struct record_head *)c->open_record.data)->value = part;
+	return walk_raw(c, process, (const struct record_head *)c->open_record.data, size, true);
+}
+
+enum err capture_open_waits(struct capture *c)
+{
+	TRY(kernel_open_waits(c->kernel, c, take_open));
+	open_waits_release(&c->open);
+	c->open = c->reopened;
+	c->reopened = (struct open_waits){0};
+	c->window_start = (u64)clock_monotonic_ns();
+	return ERR_OK;
 }
 
 struct collector *capture_collector(struct capture *c)

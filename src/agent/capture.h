@@ -24,6 +24,8 @@ enum err capture_start(struct capture *c, struct fault *fault) MUST_CHECK;
 void capture_stop(struct capture *c);
 /* Takes what the kernel side has; raw stacks whose tables have come are walked. */
 enum err capture_turn(struct capture *c) MUST_CHECK;
+/* Adds the part of waits that have not ended; the next window begins here. Before capture_stop. */
+enum err capture_open_waits(struct capture *c) MUST_CHECK;
 /* Waits (up to a limit) until all files are read, then walks what waited; after capture_stop. */
 enum err capture_finish(struct capture *c, u64 limit_ns) MUST_CHECK;
 

@@ -78,6 +78,7 @@ static enum err end_window(struct daemon *d)
 	u64 samples = c->samples;
 	enum err e;
 
+	TRY(capture_open_waits(d->capture));
 	d->window.duration_ns = now - d->window.start_ns;
 	buf_clear(&d->request);
 	e = encode(d);

@@ -22,11 +22,17 @@ struct kernel_side {
 	struct unwind_rule *rules;
 	VEC(int) timers; /* one per processor */
 	VEC(struct bpf_link *) links;
+	struct bpf_link *threads; /* over which open waits are asked for; NULL = not */
+	struct buf one;		  /* a record of an open wait, aligned */
 	/* While draining. */
 	void *context;
 	enum err (*record)(void *context, const struct record_head *head, size_t size);
 	enum err error;
 };
+
+/* Bytes asked for at once when threads are listed, and more than any record. */
+#define OPEN_READ	   ((size_t)64 << 10)
+#define RECORD_ONE_CEILING ((size_t)64 << 10)
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -87,10 +93,12 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	bpf_program__set_autoload(s->progs.on_return, waits);
 	bpf_program__set_autoload(s->progs.on_waking, waits);
 	bpf_program__set_autoload(s->progs.on_exit, waits);
+	bpf_program__set_autoload(s->progs.on_thread, waits);
 	bpf_program__set_autoload(s->progs.on_fork, o->chosen);
 	bpf_program__set_autoload(s->progs.on_timer, capture_needs_timer(o->types));
 	s->data->settings.wait_mean_ns = o->wait_mean_ns;
 	s->data->settings.targets = o->chosen;
+	s->data->settings.old_waits = o->old_waits;
 	status = agent_bpf__load(s);
 	return status ? load_fault(-status, fault) : ERR_OK;
 }
@@ -126,6 +134,7 @@ enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret, s
 	libbpf_set_print(quiet);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
 	k->options = *o;
+	k->one = BUF_INIT(RECORD_ONE_CEILING);
 	e = load(k, fault);
 	if (!e)
 		e = map_memory(k, fault);
@@ -154,6 +163,8 @@ void kernel_close(struct kernel_side *k)
 	kernel_detach(k);
 	vec_release(&k->timers);
 	vec_release(&k->links);
+	bpf_link__destroy(k->threads);
+	buf_release(&k->one);
 	ring_buffer__free(k->ring);
 	if (k->segments)
 		munmap(k->segments, segment_bytes(k));
@@ -225,6 +236,8 @@ enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 		TRY(attach_program(k, k->skeleton->progs.on_waking, fault));
 		TRY(attach_program(k, k->skeleton->progs.on_exit, fault));
 		TRY(attach_program(k, k->skeleton->progs.on_switch, fault));
+		/* Kernels that cannot: waits are then seen when they end. */
+		k->threads = bpf_program__attach_iter(k->skeleton->progs.on_thread, NULL);
 	}
 	return ERR_OK;
 }
@@ -280,6 +293,82 @@ enum err kernel_drain(struct kernel_side *k, void *context,
 	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
 	status = ring_buffer__consume(k->ring);
 	return status < 0 ? ERR_IO : k->error;
+}
+
+static size_t record_size(const struct record_head *head)
+{
+	return sizeof(*head) + 8 * ((size_t)head->kernel_frames + RECORD_REGISTERS) +
+	       head->stack_size;
+}
+
+/* Hands out what is whole of the bytes read so far; returns how many bytes that was. */
+static enum err hand_out(struct kernel_side *k, const struct buf *bytes, size_t *ret_used)
+{
+	size_t used = 0;
+
+	while (bytes->n - used >= sizeof(struct record_head)) {
+		struct record_head head;
+		size_t size;
+
+		memcpy(&head, bytes->data + used, sizeof(head));
+		size = record_size(&head);
+		if (head.kernel_frames > RECORD_KERNEL_FRAMES_MAX ||
+		    head.stack_size > RECORD_RAW_STACK)
+			return ERR_CORRUPT;
+		if (size > bytes->n - used)
+			break;
+		/* Sizes are multiples of 8 but for the stack's end: records are moved to the front.
+		 */
+		buf_clear(&k->one);
+		buf_append(&k->one, bytes->data + used, size);
+		TRY(buf_error(&k->one));
+		TRY(k->record(k->context, (const struct record_head *)k->one.data, size));
+		used += size;
+	}
+	*ret_used = used;
+	return ERR_OK;
+}
+
+static enum err read_threads(struct kernel_side *k, int fd)
+{
+	CLEANUP(buf_release) struct buf bytes = BUF_INIT(OPEN_READ * 4);
+
+	for (;;) {
+		void *to = buf_reserve(&bytes, OPEN_READ);
+		size_t used;
+		ssize_t n;
+
+		if (!to)
+			return ERR_NO_MEMORY;
+		n = read(fd, to, OPEN_READ);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			return n ? err_from_errno(errno) : ERR_OK;
+		bytes.n += (size_t)n;
+		TRY(hand_out(k, &bytes, &used));
+		memmove(bytes.data, bytes.data + used, bytes.n - used);
+		bytes.n -= used;
+	}
+}
+
+enum err kernel_open_waits(struct kernel_side *k, void *context,
+			   enum err (*record)(void *context, const struct record_head *head,
+					      size_t size))
+{
+	enum err e;
+	int fd;
+
+	if (!k->threads)
+		return ERR_OK;
+	fd = bpf_iter_create(bpf_link__fd(k->threads));
+	if (fd < 0)
+		return err_from_errno(-fd);
+	k->context = context;
+	k->record = record;
+	e = read_threads(k, fd);
+	close(fd);
+	return e;
 }
 
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)

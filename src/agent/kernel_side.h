@@ -33,7 +33,8 @@ struct kernel_options {
 	u32 max_threads; /* threads whose waits are followed at one time */
 	u32 raw_stacks;	 /* that may be sent between two drains */
 	u64 wait_mean_ns;
-	bool chosen; /* only processes given with kernel_choose, and their children */
+	bool old_waits; /* kernel_open_waits tells also of waits that began before the start */
+	bool chosen;	/* only processes given with kernel_choose, and their children */
 };
 
 struct kernel_side;
@@ -61,6 +62,10 @@ void kernel_unchoose(struct kernel_side *k, u32 pid);
 enum err kernel_drain(struct kernel_side *k, void *context,
 		      enum err (*record)(void *context, const struct record_head *head,
 					 size_t size)) MUST_CHECK;
+/* Hands out threads that wait now (RECORD_OPEN), each a raw stack. Nothing without waits. */
+enum err kernel_open_waits(struct kernel_side *k, void *context,
+			   enum err (*record)(void *context, const struct record_head *head,
+					      size_t size)) MUST_CHECK;
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
 /* Nanoseconds between samples of one processor. */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;

@@ -226,3 +226,4 @@ int on_fork(u64 *context)
 }
 
 #include "waits.h"
+#include "open_threads.h"

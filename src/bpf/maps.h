@@ -31,7 +31,7 @@ struct scratch {
 	u8 window[WINDOW_SIZE + 8];
 };
 
-enum scratch_user { SCRATCH_TIMER, SCRATCH_TRACE, SCRATCH_USERS };
+enum scratch_user { SCRATCH_TIMER, SCRATCH_TRACE, SCRATCH_THREADS, SCRATCH_USERS };
 
 struct pc_cache {
 	u64 entries[PC_CACHE_SIZE];

@@ -16,6 +16,7 @@ enum record_kind {
 	RECORD_WAKER = 3, /* who ended the wait that `wait_id` names */
 	RECORD_FAULT = 4, /* memory touched for the first time; `value` counts pages */
 	RECORD_LOOP = 5,  /* a turn of an event loop ended; `value` is its length */
+	RECORD_OPEN = 6,  /* a thread that waits now; `value` is since when, 0 = not known */
 };
 
 enum frame_kind {
@@ -90,6 +91,8 @@ struct kernel_settings {
 	s64 raw_left;	    /* raw stacks that may still be sent; the agent refills it */
 	u32 targets;	    /* only processes in the map `targets` */
 	u32 kernel_threads; /* waits of the kernel's own threads too */
+	u32 old_waits;	    /* open waits that began before anybody looked, too */
+	u32 unused;
 };
 
 /* Counted by the kernel side, one row per processor. */

@@ -73,7 +73,7 @@ static int plan_of(const struct invocation *in, const struct record_options *o,
 	if (o->all && (program || o->pids.n || o->names.n))
 		return complain_usage(in, "-a is the whole machine: leave out the rest");
 	ret->capture.kernel.rate_hz = (u32)o->rate;
-	ret->capture.kernel.chosen = !o->all;
+	ret->capture.kernel.chosen = ret->capture.kernel.old_waits = !o->all;
 	ret->pids = o->pids;
 	ret->names = o->names;
 	ret->program = program ? (char *const *)in->arguments.v : NULL;

@@ -152,6 +152,8 @@ static enum err gather(const struct record_plan *plan, struct capture *c, const 
 		progress_update((uint64_t)((clock_monotonic_ns() - start) / NS_PER_S));
 	}
 	progress_end();
+	if (!e)
+		e = capture_open_waits(c);
 	capture_stop(c);
 	r->window.duration_ns = clock_wall_ns() - r->window.start_ns;
 	if (running) {

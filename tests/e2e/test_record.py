@@ -220,6 +220,22 @@ def waits_for_locks_are_told_apart_and_wakers_named():
 
 
 @test
+def a_deadlock_shows_though_nothing_ever_moves():
+    allowed()
+    process = subprocess.Popen([build("deadlock")])
+    try:
+        time.sleep(0.5)
+        path = os.path.join(scratch(), "deadlock.pb.gz")
+        vestal("record", "--type", "offcpu,lock", "-p", str(process.pid), "-d", "2", "-o", path)
+        rows, names = top(path, "--type", "delay")
+        for name in ("first_then_second", "second_then_first"):
+            assert abs(names[name]["cum"] / 2e9 - 1) < 0.1, (name, names[name], rows["total"])
+    finally:
+        process.kill()
+        process.wait()
+
+
+@test
 def the_status_of_the_program_is_passed_on():
     done, _ = record(program=["/bin/sh", "-c", "exit 7"])
     assert done.returncode == 7, done
