@@ -24,7 +24,9 @@ FILE_COMMANDS = ["show", "top", "flame", "diff", "convert", "redact", "completio
 # Their examples are run by test_server_cli.py, which has a server.
 SERVER_COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status",
                    "delete", "backup", "check", "token"]
-COMMANDS = FILE_COMMANDS + SERVER_COMMANDS
+# They need root and a machine at work: test_record.py, test_agent.py and the like.
+AGENT_COMMANDS = ["record", "agent", "doctor"]
+COMMANDS = FILE_COMMANDS + SERVER_COMMANDS + AGENT_COMMANDS
 
 
 def folder(name):

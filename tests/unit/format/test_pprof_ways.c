@@ -163,8 +163,8 @@ static void put_strings(struct buf *b)
 	char text[16];
 
 	for (unsigned i = 0; i < STRINGS; i++) {
-		snprintf(text, sizeof(text), i ? "string%u" : "", i);
-		pb_put_bytes(b, PPROF_STRING_TABLE, str_of(text));
+		snprintf(text, sizeof(text), "string%u", i);
+		pb_put_bytes(b, PPROF_STRING_TABLE, i ? str_of(text) : STR(""));
 	}
 }
 
