@@ -85,6 +85,7 @@ COMMAND(convert);
 COMMAND(redact);
 COMMAND(record);
 COMMAND(agent);
+COMMAND(live);
 COMMAND(doctor);
 COMMAND(push);
 COMMAND(query);

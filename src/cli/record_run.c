@@ -96,30 +96,35 @@ static enum err choose_by_name(struct capture *c, const struct text_list *names,
 	return e;
 }
 
+int record_choose_pid(struct capture *c, const char *text)
+{
+	char path[40];
+	u64 pid;
+	enum err e;
+
+	if (str_to_u64(str_of(text), 10, &pid) || !pid || pid > INT32_MAX)
+		return complain(EXIT_USAGE, "-p %s is no process", text);
+	snprintf(path, sizeof(path), "/proc/%u", (u32)pid);
+	if (access(path, F_OK))
+		return complain(EXIT_NO_INPUT, "there is no process %u", (u32)pid);
+	e = capture_choose(c, (u32)pid);
+	return e ? complain(EXIT_OS, "%s", err_text(e)) : EXIT_OK;
+}
+
 static int choose(const struct record_plan *plan, struct capture *c, const struct child *child)
 {
-	enum err e = ERR_OK;
+	enum err e = child->pid ? capture_choose(c, (u32)child->pid) : ERR_OK;
+	int status = EXIT_OK;
 	size_t found;
 
-	if (child->pid)
-		e = capture_choose(c, (u32)child->pid);
-	for (size_t i = 0; !e && i < plan->pids.n; i++) {
-		u64 pid;
-		char path[40];
-
-		if (str_to_u64(str_of(plan->pids.v[i]), 10, &pid) || !pid || pid > INT32_MAX)
-			return complain(EXIT_USAGE, "-p %s is no process", plan->pids.v[i]);
-		snprintf(path, sizeof(path), "/proc/%u", (u32)pid);
-		if (access(path, F_OK))
-			return complain(EXIT_NO_INPUT, "there is no process %u", (u32)pid);
-		e = capture_choose(c, (u32)pid);
-	}
-	if (!e && plan->names.n) {
+	for (size_t i = 0; !e && !status && i < plan->pids.n; i++)
+		status = record_choose_pid(c, plan->pids.v[i]);
+	if (!e && !status && plan->names.n) {
 		e = choose_by_name(c, &plan->names, &found);
 		if (!e && !found)
 			return complain(EXIT_NO_INPUT, "no process is called %s", plan->names.v[0]);
 	}
-	return e ? complain(EXIT_OS, "%s", err_text(e)) : EXIT_OK;
+	return e ? complain(EXIT_OS, "%s", err_text(e)) : status;
 }
 
 /* Turns until the time is over, the program has ended, or somebody interrupts. */

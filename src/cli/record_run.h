@@ -21,6 +21,8 @@ struct recording {
 	u64 ends[UNWIND_END_COUNT];
 };
 
+/* A process by its number; says what is wrong with it. Returns an exit status. */
+int record_choose_pid(struct capture *c, const char *text);
 /* Records into `ret`. Ctrl-C ends it early and is no failure. Returns an exit status. */
 int record_run(const struct record_plan *plan, const struct common_options *common,
 	       struct profile *ret, struct recording *ret_recording);

@@ -3,10 +3,19 @@
 
     VESTAL=build/vestal tests/e2e/test_agent_safe.py
 """
+import fcntl
 import json
 import os
+import pty
+import re
+import select
 import shutil
+import signal
+import struct
 import subprocess
+import sys
+import termios
+import time
 
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
 
@@ -72,6 +81,102 @@ def the_doctor_asks_whether_a_server_answers():
     assert rows["server"]["state"] == "missing" and done.returncode == 1
     _, err = vestal("doctor", "--server", "nonsense", status=64)
     assert "no URL" in err
+
+
+BUSY = "import time\nend = time.time() + 60\nwhile time.time() < end: sum(range(1000))\n"
+
+
+class Busy:
+    """A process that only works."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([sys.executable, "-c", BUSY])
+        return self.process.pid
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def may_record():
+    need_root()
+    done = subprocess.run([VESTAL, "doctor", "--json"], capture_output=True, text=True, check=False)
+    if findings(done.stdout)[1]["processor time"]["state"] != "ok":
+        raise Skip("this kernel does not load the programs")
+
+
+@test
+def live_once_prints_a_table_into_a_pipe():
+    may_record()
+    with Busy() as pid:
+        text, _ = vestal("live", "--once", "--type", "cpu", "-p", str(pid))
+        every, _ = vestal("live", "--once", "--type", "cpu")
+    lines = text.splitlines()
+    assert lines[0].startswith("vestal live"), text
+    assert lines[1].split() == ["cpu", "cum", "share", "function"], text
+    assert re.match(r"\s*[\d.]+%\s+[\d.]+%\s+[\d.]+%\s+\S", lines[2]), text
+    assert "\033" not in text
+    assert every.splitlines()[1].split() == ["cpu", "cum", "share", "process", "function"], every
+    _, err = vestal("live", status=64)
+    assert "--once" in err
+    _, err = vestal("live", "--once", "-p", "999999999", status=66)
+    assert "no process" in err
+
+
+def read_until(fd, pattern, seconds=20):
+    """What a terminal was sent until the pattern comes."""
+    seen = b""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not re.search(pattern, seen):
+        if select.select([fd], [], [], 0.2)[0]:
+            try:
+                seen += os.read(fd, 65536)
+            except OSError:
+                break
+    assert re.search(pattern, seen), seen[-2000:]
+    return seen
+
+
+def in_terminal(keys_and_answers, end):
+    """Runs `vestal live` in a terminal, types, ends it, and looks whether the terminal is as before."""
+    may_record()
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
+    before = termios.tcgetattr(follower)
+    process = subprocess.Popen([VESTAL, "live", "--type", "cpu"], stdin=follower, stdout=follower,
+                               stderr=follower, start_new_session=True,
+                               env=dict(os.environ, TERM="xterm"))
+    try:
+        seen = read_until(leader, rb"function[\s\S]*\d%")
+        assert b"\033[?1049h" in seen
+        for keys, answer in keys_and_answers:
+            os.write(leader, keys)
+            read_until(leader, answer)
+        end(process, leader)
+        read_until(leader, rb"\033\[\?1049l")
+        assert process.wait(20) == 0, process.returncode
+        assert termios.tcgetattr(follower) == before
+    finally:
+        process.kill()
+        process.wait()
+        os.close(leader)
+        os.close(follower)
+
+
+@test
+def live_obeys_its_keys_and_gives_the_terminal_back():
+    def resize_and_quit(process, leader):
+        fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 60, 0, 0))
+        process.send_signal(signal.SIGWINCH)
+        os.write(leader, b"q")
+
+    in_terminal([(b"s", b"by cpu with callees"), (b"/zz", b"/zz_"), (b"\r", rb"/zz\033"),
+                 (b"p", b"PAUSED"), (b"\033[6~\033[A", b"vestal live")], resize_and_quit)
+
+
+@test
+def live_gives_the_terminal_back_when_it_is_told_to_end():
+    in_terminal([], lambda process, _: process.send_signal(signal.SIGTERM))
 
 
 main()
