@@ -13,8 +13,13 @@
 #define LAST_PATIENCE	(5 * NS_PER_S)
 
 const struct daemon_options daemon_options_default = {
-	.exporter = {.waiting_bytes = (size_t)16 << 20},
+	.exporter = {.waiting_bytes = (size_t)16 << 20,
+		     .queue = {.max_bytes = (size_t)256 << 20,
+			       .max_memory = (size_t)16 << 20,
+			       .max_entries = 10000}},
 	.interval_ns = 15 * NS_PER_S,
+	.redact_names = true,
+	.max_request = (size_t)7 << 19,
 };
 
 struct daemon {
@@ -51,19 +56,63 @@ static void close_all(struct daemon *d)
 	buf_release(&d->request);
 }
 
-static enum err encode(struct daemon *d)
+/* Servers refuse what is larger than they like (4 MiB is usual with gRPC): half of the profiles at
+ * a time, until it fits or is one profile. */
+static enum err send_part(struct daemon *d, const struct profile_list *list, size_t from, size_t n)
+{
+	struct profile_list part = {.v = list->v + from, .n = n};
+	struct writing w = {.list = &part, .type = -1, .compress = 0};
+	enum err e;
+
+	if (!n)
+		return ERR_OK;
+	buf_clear(&d->request);
+	e = format_write(&formats[FORMAT_OTLP], &w, &d->request);
+	notes_release(&w.notes);
+	if (n > 1 && (e == ERR_TOO_LARGE || (!e && d->request.n > d->options->max_request))) {
+		TRY(send_part(d, list, from, n / 2));
+		return send_part(d, list, from + n / 2, n - n / 2);
+	}
+	if (e == ERR_TOO_LARGE) {
+		log_warn("a profile is too large to be sent", log_u64("bytes", d->request.ceiling));
+		return ERR_OK;
+	}
+	TRY(e);
+	exporter_send(d->exporter, &d->request);
+	return ERR_OK;
+}
+
+/* Nothing that must not leave is in the new dictionary, and the old one stays here. */
+static enum err send_redacted(struct daemon *d, const struct profile_list *list)
+{
+	struct redact_options options = d->options->redact;
+	struct profile_list clean = {0};
+	struct dict dict;
+	enum err e;
+
+	options.paths_only = !d->options->redact_names;
+	if (options.paths_only && options.paths == PATHS_KEEP)
+		return send_part(d, list, 0, list->n);
+	TRY(dict_init(&dict, 0));
+	e = profile_list_redact(list, &options, &dict, &clean, NULL, NULL);
+	if (!e)
+		e = send_part(d, &clean, 0, clean.n);
+	profile_list_release(&clean);
+	dict_release(&dict);
+	return e;
+}
+
+static enum err send_window(struct daemon *d)
 {
 	struct profile_list list = {0};
-	struct writing w = {.list = &list, .type = -1, .compress = 0};
 	struct dict dict;
 	enum err e = dict_init(&dict, 0);
 
 	if (e)
 		return e;
 	e = window_profiles(capture_collector(d->capture), d->names, &d->window, &dict, &list);
-	if (!e && list.n)
-		e = format_write(&formats[FORMAT_OTLP], &w, &d->request);
-	notes_release(&w.notes);
+	if (!e)
+		e = send_redacted(d, &list);
 	profile_list_release(&list);
 	dict_release(&dict);
 	return e;
@@ -80,18 +129,13 @@ static enum err end_window(struct daemon *d)
 
 	TRY(capture_open_waits(d->capture));
 	d->window.duration_ns = now - d->window.start_ns;
-	buf_clear(&d->request);
-	e = encode(d);
+	e = send_window(d);
 	collector_clear(c);
 	d->window.start_ns = now;
 	TRY(e);
-	if (d->request.n)
-		exporter_send(d->exporter, &d->request);
 	exporter_stats(d->exporter, &stats);
-	log_debug("window sent", log_u64("samples", samples), log_u64("dropped", stats.dropped));
-	if (stats.last_fault[0])
-		log_warn("not delivered", log_text("reason", stats.last_fault),
-			 log_u64("waiting_bytes", stats.waiting_bytes));
+	log_debug("window sent", log_u64("samples", samples), log_u64("dropped", stats.dropped),
+		  log_u64("queued", stats.queue.entries + stats.queue.memory_entries));
 	return ERR_OK;
 }
 

@@ -7,11 +7,16 @@
 
 #include "agent/capture.h"
 #include "agent/exporter.h"
+#include "model/model.h"
 
 struct daemon_options {
 	struct capture_options capture;
 	struct exporter_options exporter;
 	int64_t interval_ns;
+	/* Before anything leaves: names that match, and paths. */
+	bool redact_names;
+	struct redact_options redact;
+	size_t max_request; /* bytes before packing; more is sent in several requests */
 };
 
 extern const struct daemon_options daemon_options_default;

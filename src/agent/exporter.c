@@ -2,66 +2,38 @@
 
 #include <stdio.h>
 
+#include "agent/delivery.h"
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
 #include "base/thread.h"
-#include "base/vec.h"
 #include "format/format.h"
-#include "net/net.h"
 
-#define PATH_PROFILES "/v1development/profiles"
-#define FIRST_PAUSE   (500 * NS_PER_MS)
-#define LAST_PAUSE    (30 * NS_PER_S)
-#define GZIP_LEVEL    1
-#define SEND_SECONDS  30.0
+#define FIRST_PAUSE	(500 * NS_PER_MS)
+#define LAST_PAUSE	(30 * NS_PER_S)
+/* A server may ask for more than we would wait ourselves, but not silence us for ever. */
+#define ASKED_PAUSE	(15 * 60 * NS_PER_S)
+#define GZIP_LEVEL	1
+#define REQUEST_CEILING ((size_t)128 << 20)
 
 struct exporter {
-	struct exporter_options options;
-	struct buf url, authorization;
+	struct endpoint endpoint;
+	size_t waiting_most;
+	struct queue *queue; /* used by the thread alone */
 	struct thread thread;
 	struct mutex lock;
 	struct cond changed;
 	VEC(struct buf) waiting;
+	size_t waiting_bytes;
 	struct exporter_stats stats;
 	bool stop;
 	int64_t give_up; /* when stopping: not later than this */
+	/* Of the thread alone. */
+	int64_t pause, next_try;
+	uint64_t random;
+	bool failing;
+	char refused_for[400]; /* what was logged last */
 };
-
-/* True when it is done with: delivered, or refused for good. */
-static bool deliver(struct exporter *x, const struct buf *bytes)
-{
-	const char *headers[] = {"Content-Type: application/x-protobuf", "Content-Encoding: gzip",
-				 x->authorization.n ? x->authorization.data : NULL, NULL};
-	CLEANUP(buf_release) struct buf answer = BUF_INIT(1 << 20);
-	struct fetch_failure failure = {0};
-	struct fault fault = {0};
-	struct fetch f = {.url = x->url.data,
-			  .user_agent = "vestal/" VESTAL_VERSION,
-			  .timeout = SEND_SECONDS,
-			  .insecure = x->options.insecure,
-			  .ca_file = x->options.ca_file,
-			  .unattended = true,
-			  .headers = headers,
-			  .post = true,
-			  .body = buf_view(bytes),
-			  .failure = &failure};
-	enum err e = fetch(&f, &answer, &fault);
-	bool again = failure.status == 0 || failure.status == 408 || failure.status == 429 ||
-		     failure.status >= 500;
-
-	mutex_lock(&x->lock);
-	if (!e) {
-		x->stats.sent++;
-		x->stats.bytes += bytes->n;
-		x->stats.last_fault[0] = 0;
-	} else {
-		x->stats.failed++;
-		snprintf(x->stats.last_fault, sizeof(x->stats.last_fault), "%s", fault.text);
-		if (!again)
-			x->stats.dropped++;
-	}
-	mutex_unlock(&x->lock);
-	return !e || !again;
-}
 
 static bool take_first(struct exporter *x, struct buf *ret)
 {
@@ -69,84 +41,207 @@ static bool take_first(struct exporter *x, struct buf *ret)
 		return false;
 	*ret = x->waiting.v[0];
 	memmove(x->waiting.v, x->waiting.v + 1, --x->waiting.n * sizeof(*ret));
-	x->stats.waiting_bytes -= ret->n;
+	x->waiting_bytes -= ret->n;
 	return true;
 }
 
-/* Waits before the next try; false when it is time to end. */
-static bool pause_for(struct exporter *x, int64_t pause)
+/* After a failure: twice as long as last time, and not all agents at the same moment. */
+static void set_pause(struct exporter *x, int64_t asked)
 {
-	int64_t until = clock_monotonic_ns() + pause;
+	int64_t pause;
 
-	while (!x->stop && clock_monotonic_ns() < until)
-		cond_wait_until(&x->changed, &x->lock, until);
-	return !x->stop || clock_monotonic_ns() < x->give_up;
+	x->random = hash_mix(x->random, HASH_K1);
+	pause = x->pause / 2 + (int64_t)(x->random % (uint64_t)(x->pause / 2 + 1));
+	if (asked > ASKED_PAUSE)
+		asked = ASKED_PAUSE;
+	x->next_try = clock_monotonic_ns() + (pause > asked ? pause : asked);
+	x->pause = x->pause * 2 < LAST_PAUSE ? x->pause * 2 : LAST_PAUSE;
+}
+
+static void tell_delivered(struct exporter *x, const struct delivery *d)
+{
+	if (x->failing)
+		log_info("delivered again",
+			 log_u64("waiting",
+				 x->stats.queue.entries + x->stats.queue.memory_entries));
+	if (d->reason[0])
+		log_warn("server took not all of it", log_u64("rejected_profiles", d->rejected),
+			 log_text("reason", d->reason));
+	x->failing = false;
+	x->refused_for[0] = 0;
+	x->pause = FIRST_PAUSE;
+}
+
+static void tell_failed(struct exporter *x, const struct delivery *d)
+{
+	if (d->end == DELIVERY_REFUSED) {
+		if (strcmp(x->refused_for, d->reason) != 0)
+			log_error("server refuses profiles, they are dropped",
+				  log_text("reason", d->reason));
+		snprintf(x->refused_for, sizeof(x->refused_for), "%s", d->reason);
+		return;
+	}
+	if (!x->failing)
+		log_warn("not delivered, will be tried again", log_text("reason", d->reason));
+	x->failing = true;
+}
+
+static void count(struct exporter *x, const struct delivery *d, size_t bytes)
+{
+	struct exporter_stats *s = &x->stats;
+
+	if (d->end == DELIVERED) {
+		s->sent++;
+		s->bytes += bytes;
+		s->rejected_profiles += d->rejected;
+		s->last_fault[0] = 0;
+		return;
+	}
+	s->failed++;
+	snprintf(s->last_fault, sizeof(s->last_fault), "%s", d->reason);
+	if (d->end == DELIVERY_REFUSED)
+		s->refused++;
+}
+
+/* What is in memory on the way goes where it outlives us. Called and left with the lock. */
+static void spill(struct exporter *x)
+{
+	struct buf bytes;
+
+	while (take_first(x, &bytes)) {
+		mutex_unlock(&x->lock);
+		if (queue_push(x->queue, buf_view(&bytes)) != ERR_OK)
+			log_warn("a window was lost", log_text("reason", "no room in the queue"));
+		buf_release(&bytes);
+		mutex_lock(&x->lock);
+	}
+	queue_stats(x->queue, &x->stats.queue);
+}
+
+/* The oldest there is. Called and left without the lock. */
+static enum err take_oldest(struct exporter *x, struct buf *ret, bool *ret_queued, uint64_t *ret_id)
+{
+	bool found;
+
+	*ret_queued = false;
+	if (!queue_is_empty(x->queue)) {
+		enum err e = queue_take(x->queue, ret, ret_id);
+
+		*ret_queued = !e;
+		if (e != ERR_NOT_FOUND)
+			return e;
+	}
+	buf_release(ret);
+	mutex_lock(&x->lock);
+	found = take_first(x, ret);
+	mutex_unlock(&x->lock);
+	return found ? ERR_OK : ERR_NOT_FOUND;
+}
+
+/* Called and left with the lock. */
+static void send_one(struct exporter *x)
+{
+	struct buf bytes = BUF_INIT(REQUEST_CEILING);
+	struct delivery d;
+	uint64_t id = 0;
+	bool queued, kept = true;
+	enum err e;
+
+	mutex_unlock(&x->lock);
+	e = take_oldest(x, &bytes, &queued, &id);
+	if (!e) {
+		deliver(&x->endpoint, buf_view(&bytes), &d);
+		if (d.end == DELIVERY_LATER && queued)
+			queue_put_back(x->queue, id);
+		else if (d.end == DELIVERY_LATER)
+			kept = queue_push(x->queue, buf_view(&bytes)) == ERR_OK;
+		else if (queued)
+			queue_done(x->queue, id);
+	}
+	mutex_lock(&x->lock);
+	queue_stats(x->queue, &x->stats.queue);
+	if (!e) {
+		count(x, &d, bytes.n);
+		if (d.end == DELIVERED)
+			tell_delivered(x, &d);
+		else
+			tell_failed(x, &d);
+		if (!kept)
+			log_warn("a window was lost", log_text("reason", "no room in the queue"));
+		if (d.end == DELIVERY_LATER)
+			set_pause(x, d.retry_ns);
+	} else if (e != ERR_NOT_FOUND) {
+		set_pause(x, 0);
+	}
+	buf_release(&bytes);
+}
+
+/* Waits for work, or for the time of the next try; false when it is time to end. */
+static bool wait_for_turn(struct exporter *x)
+{
+	int64_t now = clock_monotonic_ns();
+
+	if (x->stop && (now >= x->give_up || (x->failing && x->stats.queue.entries)))
+		return false;
+	if (!x->waiting.n && queue_is_empty(x->queue)) {
+		if (x->stop)
+			return false;
+		cond_wait(&x->changed, &x->lock);
+	} else if (now < x->next_try) {
+		spill(x);
+		if (!x->waiting.n)
+			cond_wait_until(&x->changed, &x->lock,
+					x->stop && x->give_up < x->next_try ? x->give_up
+									    : x->next_try);
+	} else {
+		send_one(x);
+	}
+	return true;
 }
 
 static void run(void *context)
 {
 	struct exporter *x = context;
-	int64_t pause = FIRST_PAUSE;
 
 	mutex_lock(&x->lock);
-	for (;;) {
-		struct buf bytes;
-
-		if (!take_first(x, &bytes)) {
-			if (x->stop)
-				break;
-			cond_wait(&x->changed, &x->lock);
-			continue;
-		}
-		mutex_unlock(&x->lock);
-		for (;;) {
-			bool done = deliver(x, &bytes);
-
-			mutex_lock(&x->lock);
-			if (done) {
-				pause = FIRST_PAUSE;
-				break;
-			}
-			if (!pause_for(x, pause)) {
-				x->stats.dropped++;
-				break;
-			}
-			pause = pause * 2 < LAST_PAUSE ? pause * 2 : LAST_PAUSE;
-			mutex_unlock(&x->lock);
-		}
-		buf_release(&bytes);
-		if (x->stop && clock_monotonic_ns() >= x->give_up)
-			break;
-	}
+	while (wait_for_turn(x))
+		;
+	spill(x);
 	mutex_unlock(&x->lock);
+}
+
+static enum err open_queue(struct exporter *x, const struct exporter_options *o,
+			   struct fault *fault)
+{
+	struct queue_options memory = o->queue;
+	enum err e = queue_open(&o->queue, &x->queue, fault);
+
+	if (!e || !o->queue.directory || !o->queue_optional)
+		return e;
+	log_warn("nothing is kept on disk", log_text("reason", fault->text));
+	memory.directory = NULL;
+	return queue_open(&memory, &x->queue, fault);
 }
 
 enum err exporter_new(const struct exporter_options *o, struct exporter **ret, struct fault *fault)
 {
-	struct exporter *x;
-	size_t n = strlen(o->url);
+	struct exporter *x = mem_zalloc(1, sizeof(*x));
 	enum err e;
 
-	if (!fetch_is_url(str_of(o->url)))
-		return fault_set(fault, ERR_BAD_ARGUMENT,
-				 "%s is no server: http://host:4318 or https://host:4318", o->url);
-	x = mem_zalloc(1, sizeof(*x));
 	if (!x)
 		return ERR_NO_MEMORY;
-	x->options = *o;
-	x->url = BUF_INIT(4096);
-	x->authorization = BUF_INIT(8192);
 	mutex_init(&x->lock);
 	cond_init(&x->changed);
-	while (n && o->url[n - 1] == '/')
-		n--;
-	buf_append(&x->url, o->url, n);
-	buf_text(&x->url, PATH_PROFILES);
-	if (o->token)
-		buf_printf(&x->authorization, "Authorization: Bearer %s", o->token);
-	e = buf_error(&x->url) ? buf_error(&x->url) : buf_error(&x->authorization);
+	x->waiting_most = o->waiting_bytes;
+	x->pause = FIRST_PAUSE;
+	x->random = hash_random_seed();
+	e = endpoint_init(&x->endpoint, &o->endpoint, fault);
 	if (!e)
+		e = open_queue(x, o, fault);
+	if (!e) {
+		queue_stats(x->queue, &x->stats.queue);
 		e = thread_start(&x->thread, "vestal-export", run, x);
+	}
 	if (e) {
 		exporter_free(x, 0);
 		return e;
@@ -162,36 +257,44 @@ void exporter_free(struct exporter *x, int64_t patience_ns)
 	mutex_lock(&x->lock);
 	x->stop = true;
 	x->give_up = clock_monotonic_ns() + patience_ns;
+	x->next_try = 0;
 	cond_broadcast(&x->changed);
 	mutex_unlock(&x->lock);
 	thread_join(&x->thread);
+	queue_close(x->queue);
 	vec_for_each (bytes, &x->waiting)
 		buf_release(bytes);
 	vec_release(&x->waiting);
-	buf_release(&x->url);
-	buf_release(&x->authorization);
+	endpoint_release(&x->endpoint);
 	cond_release(&x->changed);
 	mutex_release(&x->lock);
 	mem_free(x);
 }
 
+static enum err pack(const struct exporter *x, struct buf *plain, struct buf *ret)
+{
+	*ret = BUF_INIT(plain->n + 4096);
+	if (x->endpoint.gzip)
+		return compress_gzip(buf_view(plain), GZIP_LEVEL, ret);
+	buf_str(ret, buf_view(plain));
+	return buf_error(ret);
+}
+
 void exporter_send(struct exporter *x, struct buf *bytes)
 {
-	struct buf packed = BUF_INIT(bytes->n + 4096), oldest;
+	struct buf packed, oldest;
+	bool kept = pack(x, bytes, &packed) == ERR_OK;
 
-	if (compress_gzip(buf_view(bytes), GZIP_LEVEL, &packed) != ERR_OK) {
-		buf_release(&packed);
-		packed = (struct buf){0};
-	}
 	buf_clear(bytes);
 	mutex_lock(&x->lock);
-	while (x->waiting.n && x->stats.waiting_bytes + packed.n > x->options.waiting_bytes) {
-		take_first(x, &oldest);
+	/* Only when the thread is held up by a server that does not answer. */
+	while (kept && x->waiting_bytes + packed.n > x->waiting_most && take_first(x, &oldest)) {
 		buf_release(&oldest);
 		x->stats.dropped++;
 	}
-	if (packed.n && vec_push(&x->waiting, packed) == ERR_OK) {
-		x->stats.waiting_bytes += packed.n;
+	kept = kept && vec_push(&x->waiting, packed) == ERR_OK;
+	if (kept) {
+		x->waiting_bytes += packed.n;
 		cond_signal(&x->changed);
 	} else {
 		buf_release(&packed);
@@ -204,5 +307,7 @@ void exporter_stats(struct exporter *x, struct exporter_stats *ret)
 {
 	mutex_lock(&x->lock);
 	*ret = x->stats;
+	ret->waiting_bytes = x->waiting_bytes + x->stats.queue.memory_bytes;
+	ret->dropped += x->stats.refused + x->stats.queue.dropped + x->stats.queue.damaged;
 	mutex_unlock(&x->lock);
 }

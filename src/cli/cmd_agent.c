@@ -7,31 +7,24 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "cli/agent_child.h"
+#include "cli/agent_sending.h"
 #include "cli/serve.h"
 
 struct agent_options {
 	struct common_options common;
-	const char *server, *token, *ca_file, *types, *log_level;
-	bool insecure;
+	struct sending_options sending;
+	const char *types, *log_level;
 	int64_t rate;
 	double interval;
 };
 
 static const struct option table[] = {
-	{"server", 's', OPT_TEXT, "URL", "where to send, over OTLP/HTTP (" AGENT_SERVER ")",
-	 AT(struct agent_options, server), NULL},
 	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (97)",
 	 AT(struct agent_options, rate), NULL},
 	{"interval", 0, OPT_REAL, "SECONDS", "length of a window (15)",
 	 AT(struct agent_options, interval), NULL},
 	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, lock, wall, with commas (cpu)",
 	 AT(struct agent_options, types), NULL},
-	{"token", 0, OPT_TEXT, "TOKEN", "bearer token (VESTAL_TOKEN)",
-	 AT(struct agent_options, token), NULL},
-	{"ca-file", 0, OPT_TEXT, "FILE", "certificates that may sign the server's",
-	 AT(struct agent_options, ca_file), NULL},
-	{"insecure", 0, OPT_FLAG, NULL, "take any certificate", AT(struct agent_options, insecure),
-	 NULL},
 	{"log-level", 0, OPT_CHOICE, "LEVEL", "what to log (info)",
 	 AT(struct agent_options, log_level), "debug info warn error off"},
 	{0},
@@ -39,6 +32,9 @@ static const struct option table[] = {
 
 static const struct option_group groups[] = {
 	{"Options", table, 0},
+	{"Server", sending_table, AT(struct agent_options, sending)},
+	{"Queue", queue_table, AT(struct agent_options, sending)},
+	{"Privacy", privacy_table, AT(struct agent_options, sending)},
 	{"Common options", common_table, 0},
 	{0},
 };
@@ -54,12 +50,10 @@ static void set_defaults(void *options)
 {
 	struct agent_options *o = options;
 
-	o->server = AGENT_SERVER;
 	o->types = "cpu";
 	o->log_level = "info";
 	o->rate = 97;
 	o->interval = 15;
-	o->token = getenv("VESTAL_TOKEN");
 }
 
 static int run(struct invocation *in)
@@ -80,10 +74,9 @@ static int run(struct invocation *in)
 		return status;
 	d.capture.kernel.rate_hz = (u32)o->rate;
 	d.interval_ns = (int64_t)(o->interval * 1e9);
-	d.exporter.url = o->server;
-	d.exporter.token = o->token;
-	d.exporter.ca_file = o->ca_file;
-	d.exporter.insecure = o->insecure;
+	status = sending_apply(in, &o->sending, &d);
+	if (status)
+		return status;
 	serve_log(o->log_level, "logfmt");
 	return agent_serve(&o->common, &d);
 }

@@ -85,7 +85,7 @@ static void start_agent(const struct up_options *o)
 	d.capture = capture_options_default;
 	d.capture.kernel.types = CAPTURE_CPU | CAPTURE_WAITS;
 	d.capture.kernel.rate_hz = 97;
-	d.exporter.url = url;
+	d.exporter.endpoint.server = url;
 	agent = agent_spawn(&o->common, &d);
 	if (agent > 0)
 		say(&o->common, "agent: every process of this machine, 97 samples a second and "

@@ -11,7 +11,7 @@
 #define MASK_SEED UINT64_C(0x76657374616c)
 
 struct redacting {
-	struct pattern *pattern;
+	struct pattern *pattern; /* NULL = nothing matches */
 	enum redact_paths paths;
 	struct redact_result changed;
 	struct buf text;
@@ -112,6 +112,12 @@ static uint32_t *counter(struct redacting *r, enum text_role role)
 	}
 }
 
+static enum err matches(const struct redacting *r, struct str text, bool *ret)
+{
+	*ret = false;
+	return r->pattern ? pattern_match(r->pattern, text, ret) : ERR_OK;
+}
+
 static enum err redact_text(void *context, enum text_role role, struct str text, struct str *ret)
 {
 	struct redacting *r = context;
@@ -123,7 +129,7 @@ static enum err redact_text(void *context, enum text_role role, struct str text,
 		return ERR_OK;
 	shown = shorten_paths(r, role, text);
 	TRY(buf_error(&r->text));
-	TRY(pattern_match(r->pattern, shown, &match));
+	TRY(matches(r, shown, &match));
 	if (match)
 		shown = removed_when_matching(role) ? STR("") : STR(REDACTED_TEXT);
 	if (!str_eq(shown, text))
@@ -136,7 +142,7 @@ static enum err redact_key(void *context, struct str key, bool *ret)
 {
 	struct redacting *r = context;
 
-	TRY(pattern_match(r->pattern, key, ret));
+	TRY(matches(r, key, ret));
 	r->changed.labels += *ret;
 	return ERR_OK;
 }
@@ -193,46 +199,84 @@ static enum err redact_rows(struct remap *r, const struct profile *src, struct p
 	return ERR_OK;
 }
 
-static enum err redact_all(struct redacting *state, const struct profile *src, struct profile *dst)
+static enum err redact_one(struct remap *r, struct redacting *state, const struct profile *src,
+			   struct profile *dst)
+{
+	TRY(redact_head(r, src, dst));
+	TRY(redact_comments(r, state, src, dst));
+	for (size_t i = 0; i < src->mappings.n; i++) {
+		uint32_t id;
+
+		TRY(remap_mapping(r, src->mappings.v[i], &id));
+		TRY(vec_push(&dst->mappings, id));
+	}
+	return redact_rows(r, src, dst);
+}
+
+/* `dst` has as many, all empty. */
+static enum err redact_all(struct redacting *state, const struct profile *const *src, size_t n,
+			   struct profile *const *dst)
 {
 	const struct remap_editor editor = {redact_text, redact_key, STR(REDACTED_TEXT), state};
 	CLEANUP(remap_release) struct remap r = {.editor = &editor};
 
-	TRY(remap_begin(&r, src->dict, dst->dict));
-	TRY(redact_head(&r, src, dst));
-	TRY(redact_comments(&r, state, src, dst));
-	for (size_t i = 0; i < src->mappings.n; i++) {
-		uint32_t id;
+	TRY(remap_begin(&r, src[0]->dict, dst[0]->dict));
+	for (size_t i = 0; i < n; i++)
+		TRY(redact_one(&r, state, src[i], dst[i]));
+	return ERR_OK;
+}
 
-		TRY(remap_mapping(&r, src->mappings.v[i], &id));
-		TRY(vec_push(&dst->mappings, id));
-	}
-	return redact_rows(&r, src, dst);
+static enum err redact(const struct profile *const *src, size_t n, struct profile *const *dst,
+		       const struct redact_options *options, struct redact_result *ret,
+		       struct fault *fault)
+{
+	struct redacting state = {.paths = options->paths, .text = BUF_INIT(MAX_TEXT)};
+	struct str source = options->pattern.n ? options->pattern : STR(REDACT_DEFAULT_PATTERN);
+	enum err e;
+
+	if (src[0]->dict == dst[0]->dict)
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "a redacted profile needs a dictionary of its own");
+	if (!options->paths_only)
+		TRY(pattern_new(source, PATTERN_IGNORE_CASE, &state.pattern, fault));
+	e = redact_all(&state, src, n, dst);
+	pattern_free(state.pattern);
+	buf_release(&state.text);
+	if (e)
+		return e == ERR_TOO_LARGE ? fault_set(fault, e, "a pattern takes too long to match")
+					  : e;
+	if (ret)
+		*ret = state.changed;
+	return ERR_OK;
 }
 
 enum err profile_redact(const struct profile *src, const struct redact_options *options,
 			struct profile *dst, struct redact_result *ret, struct fault *fault)
 {
-	struct redacting state = {.paths = options->paths, .text = BUF_INIT(MAX_TEXT)};
-	struct str source = options->pattern.n ? options->pattern : STR(REDACT_DEFAULT_PATTERN);
-	struct profile result;
+	struct profile result, *list = &result;
 	enum err e;
 
-	if (src->dict == dst->dict)
-		return fault_set(fault, ERR_BAD_ARGUMENT,
-				 "a redacted profile needs a dictionary of its own");
-	TRY(pattern_new(source, PATTERN_IGNORE_CASE, &state.pattern, fault));
 	profile_init(&result, dst->dict);
-	e = redact_all(&state, src, &result);
-	pattern_free(state.pattern);
-	buf_release(&state.text);
+	e = redact(&src, 1, &list, options, ret, fault);
 	if (e) {
 		profile_release(&result);
-		return e == ERR_TOO_LARGE ? fault_set(fault, e, "a pattern takes too long to match")
-					  : e;
+		return e;
 	}
 	*dst = result;
-	if (ret)
-		*ret = state.changed;
 	return ERR_OK;
+}
+
+enum err profile_list_redact(const struct profile_list *src, const struct redact_options *options,
+			     struct dict *dict, struct profile_list *dst, struct redact_result *ret,
+			     struct fault *fault)
+{
+	size_t before = dst->n;
+	struct profile *p;
+
+	for (size_t i = 0; i < src->n; i++)
+		TRY(profile_list_add(dst, dict, &p));
+	if (!src->n)
+		return ERR_OK;
+	return redact((const struct profile *const *)src->v, src->n, dst->v + before, options, ret,
+		      fault);
 }

@@ -25,6 +25,7 @@ enum redact_paths {
 struct redact_options {
 	struct str pattern; /* unanchored, case is ignored; empty = the default */
 	enum redact_paths paths;
+	bool paths_only; /* names stay, whatever they match */
 };
 
 struct redact_result {
@@ -36,3 +37,8 @@ struct redact_result {
 enum err profile_redact(const struct profile *src, const struct redact_options *options,
 			struct profile *dst, struct redact_result *ret,
 			struct fault *fault) MUST_CHECK;
+/* The same for all of a list over one dictionary, into a list over `dict`. Much cheaper than one by
+ * one: what they share is looked at once. On failure `dst` may hold some of them. */
+enum err profile_list_redact(const struct profile_list *src, const struct redact_options *options,
+			     struct dict *dict, struct profile_list *dst, struct redact_result *ret,
+			     struct fault *fault) MUST_CHECK;

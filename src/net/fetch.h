@@ -8,8 +8,9 @@
 
 /* What went wrong, for those who want to know more than the fault says. */
 struct fetch_failure {
-	long status;	  /* of HTTP; 0 when there was no answer */
-	bool unreachable; /* nobody listens there, or there is no such host */
+	long status;	     /* of HTTP; 0 when there was no answer */
+	bool unreachable;    /* nobody listens there, or there is no such host */
+	int64_t retry_after; /* seconds the server asks to wait; 0 = it does not say */
 	size_t body_size;
 	char body[4096]; /* how the answer began */
 };
@@ -20,7 +21,9 @@ struct fetch {
 	double timeout;	     /* seconds for all of it, 0 = what fetch_patience() says */
 	bool insecure;	     /* take any certificate */
 	const char *ca_file; /* certificates of those who may sign others; NULL = the system's */
-	bool unattended;     /* nobody is at a command line: faults do not speak of its options */
+	const char *certificate, *key; /* of this client, or NULL */
+	bool http2;		       /* and nothing else: without TLS by prior knowledge */
+	bool unattended; /* nobody is at a command line: faults do not speak of its options */
 	/* Lines like "Authorization: Bearer …", ends with NULL; or NULL. Not sent to other hosts.
 	 */
 	const char *const *headers;
@@ -29,6 +32,8 @@ struct fetch {
 	struct fetch_failure *failure; /* filled when there was one; or NULL */
 	/* Called often while it runs; total is 0 when the server does not say. */
 	void (*tick)(void *context, uint64_t received, uint64_t total, double elapsed);
+	/* Every line of the answer's head, and of what follows its body; or NULL. */
+	void (*header)(void *context, struct str line);
 	void *context;
 };
 

@@ -44,25 +44,38 @@ static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off
 	return 0;
 }
 
+static size_t on_header(char *line, size_t size, size_t count, void *context)
+{
+	struct transfer *t = context;
+
+	t->request->header(t->request->context, str_trim(str_n(line, size * count)));
+	return size * count;
+}
+
+static bool add_header(struct transfer *t, const char *line)
+{
+	struct curl_slist *more = t->curl->append(t->headers, line);
+
+	if (more)
+		t->headers = more;
+	return more;
+}
+
 /* The caller's headers; a body goes out as it is, without libcurl's guess at its type. */
 static bool add_headers(struct transfer *t)
 {
-	static const char *const of_body[] = {"Content-Type: application/octet-stream", "Expect:"};
-	struct curl_slist *more;
+	struct str type = STR("Content-Type:");
+	bool typed = false;
 
 	for (const char *const *h = t->request->headers; h && *h; h++) {
-		more = t->curl->append(t->headers, *h);
-		if (!more)
+		typed |= str_starts(str_of(*h), type);
+		if (!add_header(t, *h))
 			return false;
-		t->headers = more;
 	}
-	for (size_t i = 0; t->request->post && i < 2; i++) {
-		more = t->curl->append(t->headers, of_body[i]);
-		if (!more)
-			return false;
-		t->headers = more;
-	}
-	return true;
+	if (!t->request->post)
+		return true;
+	return add_header(t, "Expect:") &&
+	       (typed || add_header(t, "Content-Type: application/octet-stream"));
 }
 
 static bool configure_body(struct transfer *t)
@@ -105,6 +118,21 @@ static bool configure(struct transfer *t)
 		 c->setopt(h, CURLOPT_XFERINFODATA, t));
 }
 
+static bool configure_more(struct transfer *t)
+{
+	const struct curl_library *c = t->curl;
+	const struct fetch *r = t->request;
+	bool tls = str_starts(str_of(r->url), STR("https://"));
+	long version = tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+	CURL *h = t->handle;
+
+	return !((r->certificate && c->setopt(h, CURLOPT_SSLCERT, r->certificate)) ||
+		 (r->key && c->setopt(h, CURLOPT_SSLKEY, r->key)) ||
+		 (r->http2 && c->setopt(h, CURLOPT_HTTP_VERSION, version)) ||
+		 (r->header && (c->setopt(h, CURLOPT_HEADERFUNCTION, on_header) ||
+				c->setopt(h, CURLOPT_HEADERDATA, t))));
+}
+
 /* "HTTP 404: profile not found": the status and the first line of what the server said. */
 static enum err http_error(const struct transfer *t, long status, struct fault *fault)
 {
@@ -142,12 +170,15 @@ static enum err curl_error(const struct transfer *t, CURLcode code, struct fault
 static void tell_failure(const struct transfer *t, CURLcode code, long status)
 {
 	struct fetch_failure *f = t->request->failure;
+	curl_off_t pause = 0;
 
 	if (!f)
 		return;
+	t->curl->getinfo(t->handle, CURLINFO_RETRY_AFTER, &pause);
 	*f = (struct fetch_failure){.status = status,
 				    .unreachable = code == CURLE_COULDNT_CONNECT ||
 						   code == CURLE_COULDNT_RESOLVE_HOST,
+				    .retry_after = pause > 0 ? (int64_t)pause : 0,
 				    .body_size = t->problem.n};
 	if (t->problem.n)
 		memcpy(f->body, t->problem.data, t->problem.n);
@@ -164,7 +195,7 @@ enum err transfer_begin(struct transfer *t, const struct fetch *request, struct 
 	t->handle = t->curl->init();
 	if (!t->handle)
 		return ERR_NO_MEMORY;
-	if (!configure(t) || !configure_body(t))
+	if (!configure(t) || !configure_more(t) || !configure_body(t))
 		return fault_set(fault, ERR_NETWORK, "libcurl refuses the request: %s",
 				 t->error[0] ? t->error : "not a URL it knows");
 	return ERR_OK;

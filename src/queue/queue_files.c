@@ -263,8 +263,11 @@ enum err queue_file_read(int directory, uint64_t number, struct buf *ret)
 	name_of(number, SUFFIX, name);
 	/* Not to be held up by a pipe that somebody put there. */
 	fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOENT || errno == ELOOP))
+		return ERR_CORRUPT;
+	/* No descriptor left, for instance: the entry is as good as it was. */
 	if (fd < 0)
-		return errno == ENOENT || errno == ELOOP ? ERR_CORRUPT : err_from_errno(errno);
+		return ERR_UNAVAILABLE;
 	e = fstat(fd, &st) || !S_ISREG(st.st_mode) ? ERR_CORRUPT : read_whole(fd, ret);
 	close(fd);
 	return e;
