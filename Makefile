@@ -29,6 +29,9 @@ bench-server: all
 bench-symbols: all
 	@bench/symbols
 
+bench-agent: all
+	@bench/agent
+
 fuzz: deps-test
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(TARGETS)
 
@@ -53,5 +56,5 @@ deps-test:
 clean:
 	rm -rf build build-* web/dist
 
-.PHONY: all build/vestal run test test-long bench bench-server bench-symbols fuzz install format check-format web deps \
+.PHONY: all build/vestal run test test-long bench bench-server bench-symbols bench-agent fuzz install format check-format web deps \
 	deps-run deps-test clean
