@@ -9,6 +9,7 @@
 #include "cli/sink.h"
 #include "cli/table.h"
 #include "cli/term.h"
+#include "cli/top_inlines.h"
 #include "cli/units.h"
 
 const struct option top_style_table[] = {
@@ -34,37 +35,6 @@ static void put_name(struct buf *out, const struct dict *d, uint32_t frame, bool
 	buf_str(out, file);
 	if (d->frames.v[frame].line)
 		buf_printf(out, ":%" PRId64, d->frames.v[frame].line);
-}
-
-enum inlining { NOT_INLINED = 1, INLINED = 2 };
-
-/* Per frame key: was it seen inlined, called, or both. */
-struct inlines {
-	struct frame_keys keys;
-	uint8_t *seen;
-};
-
-static enum err inlines_build(struct inlines *in, const struct dict *d, bool lines)
-{
-	TRY(frame_keys_build(d, lines, &in->keys));
-	in->seen = mem_zalloc(in->keys.representative.n + 1, 1);
-	if (!in->seen)
-		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < d->frames.n; i++)
-		in->seen[in->keys.keys[i]] |=
-			d->frames.v[i].flags & FRAME_INLINED ? INLINED : NOT_INLINED;
-	return ERR_OK;
-}
-
-static void inlines_release(struct inlines *in)
-{
-	frame_keys_release(&in->keys);
-	mem_free(in->seen);
-}
-
-static uint8_t inlines_of(const struct inlines *in, uint32_t frame)
-{
-	return in->seen[in->keys.keys[frame]];
 }
 
 /* Everything the two printers share. */
@@ -100,7 +70,7 @@ static enum err report_build(struct report *r)
 
 	TRY(top_build(&column, 1, r->style->lines ? TOP_LINES : 0, &r->top));
 	top_sort(&r->top, d, 0, r->style->cum ? TOP_BY_CUM : TOP_BY_FLAT);
-	TRY(inlines_build(&r->inlines, d, r->style->lines));
+	TRY(inlines_build(&r->inlines, r->v->profile, r->v->type, r->style->lines));
 	r->shown = r->top.n;
 	if (r->style->count && (uint64_t)r->style->count < r->shown)
 		r->shown = (size_t)r->style->count;
