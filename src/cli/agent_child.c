@@ -1,9 +1,13 @@
 #include "cli/agent_child.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 static atomic_bool stop;
 
@@ -54,15 +58,66 @@ int agent_serve(const struct common_options *common, const struct daemon_options
 	return EXIT_OK;
 }
 
-pid_t agent_spawn(const struct common_options *common, const struct daemon_options *o)
+/* The server's address comes when it listens; nothing comes when it could not. */
+static int serve_when_told(const struct common_options *common, const struct daemon_options *o,
+			   int told)
 {
-	pid_t parent = getpid(), pid = fork();
+	struct daemon_options d = *o;
+	char url[300] = "http://";
+	size_t n = strlen(url);
+	ssize_t got;
 
-	if (pid)
-		return pid;
-	/* When the server goes, however it goes, there is nobody left to send to. */
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent)
-		_exit(EXIT_OK);
-	_exit(agent_serve(common, o));
+	while (n < sizeof(url) - 1 && (got = read(told, url + n, sizeof(url) - 1 - n)) > 0)
+		n += (size_t)got;
+	close(told);
+	if (n == strlen("http://"))
+		return EXIT_OK;
+	url[n] = 0;
+	d.exporter.endpoint.server = url;
+	return agent_serve(common, &d);
+}
+
+bool agent_spawn(const struct common_options *common, const struct daemon_options *o,
+		 struct agent_child *ret)
+{
+	pid_t parent = getpid(), pid;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return false;
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		/* When the server goes, however it goes, there is nobody left to send to. */
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != parent)
+			_exit(EXIT_OK);
+		_exit(serve_when_told(common, o, ends[0]));
+	}
+	close(ends[0]);
+	if (pid < 0) {
+		close(ends[1]);
+		return false;
+	}
+	*ret = (struct agent_child){pid, ends[1]};
+	return true;
+}
+
+void agent_tell(struct agent_child *child, struct str address)
+{
+	if (!child->pid)
+		return;
+	/* A child that is gone has said why. */
+	if (write_all(child->tell, address.p, address.n) != ERR_OK)
+		child->pid = 0;
+	close(child->tell);
+}
+
+void agent_end(struct agent_child *child)
+{
+	if (!child->pid)
+		return;
+	kill(child->pid, SIGTERM);
+	waitpid(child->pid, NULL, 0);
+	child->pid = 0;
 }

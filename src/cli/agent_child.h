@@ -10,5 +10,16 @@
 int capture_types_read(const struct invocation *in, const char *text, unsigned *ret);
 /* Runs until SIGINT or SIGTERM. Returns an exit status. */
 int agent_serve(const struct common_options *common, const struct daemon_options *o);
-/* The same in a new process, which ends with this one. -1 when it cannot be started. */
-pid_t agent_spawn(const struct common_options *common, const struct daemon_options *o);
+
+/* The agent in a process of its own. All zero is none. */
+struct agent_child {
+	pid_t pid;
+	int tell; /* where it waits for the server's address */
+};
+
+/* Starts it; it does nothing before it is told where to send, and ends with this process. */
+bool agent_spawn(const struct common_options *common, const struct daemon_options *o,
+		 struct agent_child *ret);
+void agent_tell(struct agent_child *child, struct str address);
+/* Ends it and waits until it has sent what it has. */
+void agent_end(struct agent_child *child);

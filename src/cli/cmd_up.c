@@ -1,9 +1,6 @@
 /*
  * vestal up: everything on this machine with one word.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -58,22 +55,24 @@ static void set_defaults(void *options)
 	o->log_level = "warn";
 }
 
-static pid_t agent;
+static struct agent_child agent;
+
+/* Only now the server's address is known: a port may have been chosen by the system. */
+static void tell_agent(struct str address)
+{
+	agent_tell(&agent, address);
+}
 
 /* The agent's last window arrives before the server ends. */
 static void end_agent(void)
 {
-	if (agent <= 0)
-		return;
-	kill(agent, SIGTERM);
-	waitpid(agent, NULL, 0);
+	agent_end(&agent);
 }
 
 /* A child, before the server has threads and with rights the server does not need. */
 static void start_agent(const struct up_options *o)
 {
 	struct daemon_options d = daemon_options_default;
-	char url[300];
 
 	if (geteuid() != 0) {
 		say(&o->common,
@@ -81,13 +80,10 @@ static void start_agent(const struct up_options *o)
 		    "does it");
 		return;
 	}
-	snprintf(url, sizeof(url), "http://%s", o->listen);
 	d.capture = capture_options_default;
 	d.capture.kernel.types = CAPTURE_CPU | CAPTURE_WAITS;
 	d.capture.kernel.rate_hz = 97;
-	d.exporter.endpoint.server = url;
-	agent = agent_spawn(&o->common, &d);
-	if (agent > 0)
+	if (agent_spawn(&o->common, &d, &agent))
 		say(&o->common, "agent: every process of this machine, 97 samples a second and "
 				"processor, what they wait for too");
 }
@@ -117,7 +113,7 @@ static int run(struct invocation *in)
 	serve_log(o->log_level, "logfmt");
 	if (!o->no_agent)
 		start_agent(o);
-	return serve(&o->common, &s, end_agent);
+	return serve(&o->common, &s, &(struct serve_hooks){tell_agent, end_agent});
 }
 
 const struct command command_up = {

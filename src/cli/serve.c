@@ -110,7 +110,7 @@ static void block_signals(void)
 }
 
 int serve(const struct common_options *common, const struct server_options *options,
-	  void (*before_stop)(void))
+	  const struct serve_hooks *hooks)
 {
 	struct server_options with_revision = *options;
 	struct fault fault = {0};
@@ -124,9 +124,11 @@ int serve(const struct common_options *common, const struct server_options *opti
 		return complain(status_of(error), "%s",
 				fault.text[0] ? fault.text : err_text(error));
 	announce(common, options, server);
+	if (hooks)
+		hooks->started(server_address(server, 0));
 	wait_for_end(server);
-	if (before_stop)
-		before_stop();
+	if (hooks)
+		hooks->stopping();
 	server_stop(server);
 	say(common, "stopped");
 	return EXIT_OK;

@@ -18,5 +18,13 @@ void serve_log(const char *level, const char *style);
 void serve_address(struct server_options *s, const char *address, const char *kind);
 /* One of OTLP that the server can do without: it warns when another program has it. */
 void serve_optional_address(struct server_options *s, const char *address, const char *kind);
+
+/* What else is to be done when the server has begun, with its first address, and before it ends. */
+struct serve_hooks {
+	void (*started)(struct str address);
+	void (*stopping)(void);
+};
+
+/* `hooks` may be NULL. */
 int serve(const struct common_options *common, const struct server_options *options,
-	  void (*before_stop)(void));
+	  const struct serve_hooks *hooks);

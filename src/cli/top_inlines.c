@@ -71,7 +71,8 @@ static enum err note_stack(const struct inlines *in, const struct dict *d, uint3
 		uint32_t callee = in->keys.keys[frames[i]], caller = in->keys.keys[frames[i + 1]];
 
 		if (in->seen[callee] == (INLINED | NOT_INLINED) && caller != callee)
-			TRY(note_pair(pairs, caller, callee, frame_inlining(d, frames[i]) == INLINED));
+			TRY(note_pair(pairs, caller, callee,
+				      frame_inlining(d, frames[i]) == INLINED));
 	}
 	return ERR_OK;
 }
@@ -87,7 +88,7 @@ static enum err settle_mixed(struct inlines *in, const struct dict *d, const uin
 	for (size_t key = 0; !e && key < in->keys.representative.n; key++)
 		if (in->seen[key] == (INLINED | NOT_INLINED))
 			in->seen[key] = 0;
-	vec_for_each(one, &pairs.list)
+	vec_for_each (one, &pairs.list)
 		in->seen[one->callee] |= one->inlined ? INLINED : NOT_INLINED;
 	vec_release(&pairs.list);
 	map_release(&pairs.index);

@@ -2,7 +2,8 @@
 
 #include "test.h"
 
-/* Frames by a letter; a capital one is inlined into the next. "aB" would be a leaf that was called. */
+/* Frames by a letter; a capital one is inlined into the next. "aB" would be a leaf that was called.
+ */
 static enum err add_stack(struct profile *p, const char *letters, int64_t value)
 {
 	uint32_t frames[16], n = 0;
