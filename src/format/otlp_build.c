@@ -381,11 +381,12 @@ static enum err builder_init(struct otlp_builder *b)
 	b->single_sets = memo(b, t->attributes.n);
 	b->string_hashes = arena_zalloc(&b->arena, t->strings.n + 1, sizeof(uint64_t));
 	b->function_hashes = arena_zalloc(&b->arena, t->functions.n + 1, sizeof(uint64_t));
+	b->location_frames = memo(b, t->locations.n);
 	b->locations = arena_zalloc(&b->arena, t->locations.n + 1, sizeof(*b->locations));
 	b->location_hashes = arena_zalloc(&b->arena, t->locations.n + 1, sizeof(uint64_t));
 	if (!b->strings || !b->functions || !b->mappings || !b->links || !b->stacks ||
 	    !b->attributes || !b->single_sets || !b->locations || !b->string_hashes ||
-	    !b->function_hashes || !b->location_hashes)
+	    !b->function_hashes || !b->location_hashes || !b->location_frames)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < t->packed_stacks.n; i++)
 		packed += t->packed_stacks.v[i].n;

@@ -119,7 +119,10 @@ enum err otlp_function(struct otlp_builder *b, int32_t index, size_t location, u
 		TRY(otlp_string(b, src->file, "Function.filename_strindex", OTLP_FUNCTION, at,
 				&f.file));
 		f.start_line = src->start_line;
-		TRY(dict_function(b->d, &f, &b->functions[index]));
+		TRY(b->function_hashes[index]
+			    ? dict_hashed_function(b->d, &f, b->function_hashes[index],
+						   &b->functions[index])
+			    : dict_function(b->d, &f, &b->functions[index]));
 	}
 	*ret = b->functions[index];
 	return ERR_OK;

@@ -132,7 +132,7 @@ enum err otlp_location(struct otlp_builder *b, size_t index)
 {
 	const struct otlp_location *src = &b->t->locations.v[index];
 	const struct otlp_line *lines = src->lines.n ? b->t->lines.v + src->lines.at : NULL;
-	struct otlp_place place = {.at = NOT_YET, .n = src->lines.n ? src->lines.n : 1};
+	struct otlp_place place = {.n = src->lines.n ? src->lines.n : 1};
 	uint64_t hash = 0;
 	struct frame shared;
 
@@ -162,28 +162,39 @@ enum err otlp_location(struct otlp_builder *b, size_t index)
 }
 
 static enum err store_line(struct otlp_builder *b, size_t location, const struct otlp_line *line,
-			   const struct frame *shared, bool inlined, uint32_t *ret)
+			   const struct frame *shared, bool inlined, struct frame *ret)
 {
-	struct frame frame = line_frame(line, *shared, inlined);
+	*ret = line_frame(line, *shared, inlined);
+	return otlp_function(b, line->function, location, &ret->function);
+}
 
-	TRY(otlp_function(b, line->function, location, &frame.function));
-	return dict_frame(b->d, &frame, ret);
+/* A frame whose hash is known already. */
+static enum err store_frame(struct otlp_builder *b, const struct frame *frame, uint64_t hash,
+			    uint32_t *ret)
+{
+	*ret = dict_find_frame(b->d, hash);
+	return *ret != MAP_NONE ? ERR_OK : dict_add_frame(b->d, hash, frame, ret);
 }
 
 enum err otlp_store_location(struct otlp_builder *b, size_t index)
 {
 	const struct otlp_location *src = &b->t->locations.v[index];
 	const struct otlp_line *lines = src->lines.n ? b->t->lines.v + src->lines.at : NULL;
-	struct otlp_place *place = &b->locations[index];
-	struct frame shared;
+	struct otlp_place place = b->locations[index];
+	struct frame shared, frame;
 
 	TRY(location_frame(b, index, &shared));
-	if (!src->lines.n)
-		return dict_frame(b->d, &shared, &place->at);
-	if (src->lines.n == 1)
-		return store_line(b, index, lines, &shared, false, &place->at);
-	for (uint32_t i = 0; i < src->lines.n; i++)
-		TRY(store_line(b, index, &lines[i], &shared, i + 1 < src->lines.n,
-			       &b->frames.v[place->at + i]));
+	if (place.n == 1) {
+		frame = shared;
+		if (lines)
+			TRY(store_line(b, index, lines, &shared, false, &frame));
+		return store_frame(b, &frame, b->location_hashes[index],
+				   &b->location_frames[index]);
+	}
+	for (uint32_t i = 0; i < place.n; i++) {
+		TRY(store_line(b, index, &lines[i], &shared, i + 1 < place.n, &frame));
+		TRY(store_frame(b, &frame, b->frame_hashes.v[place.at + i],
+				&b->frames.v[place.at + i]));
+	}
 	return ERR_OK;
 }

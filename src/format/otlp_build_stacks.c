@@ -8,7 +8,7 @@
 
 #define BATCH	    32
 /* Bytes of a packed list that is decoded at once: no more locations than there are multipliers. */
-#define QUICK_BYTES STACK_MULTIPLIERS
+#define QUICK_BYTES (STACK_MULTIPLIERS - 4)
 
 /* A stack on its way: its locations in b->scratch. */
 struct growing {
@@ -94,23 +94,46 @@ static struct str packed_stack(const struct otlp_builder *b, size_t index)
 	return index < b->t->packed_stacks.n ? b->t->packed_stacks.v[index] : (struct str){0};
 }
 
-/* Sums the hashes of locations that are one frame each; false when one is not, or is not known. */
-static bool sum_single(const struct otlp_builder *b, const uint32_t *indices, size_t n,
-		       uint64_t *ret)
+typedef uint32_t four __attribute__((vector_size(16)));
+
+/* Of numbers below 2^28, as pb_small_varints() gives: a difference below 0 is seen by its sign. */
+static bool all_below(const uint32_t *indices, size_t n, size_t limit)
 {
-	const uint64_t *hashes = b->location_hashes, *multipliers = b->d->multipliers;
-	size_t limit = b->t->locations.n, unknown = 0;
+	uint32_t last = (uint32_t)(limit < INT32_MAX ? limit : INT32_MAX) - 1, rest = 0;
+	four below = {0}, next;
+	size_t i = 0;
+
+	for (; i + 4 <= n; i += 4) {
+		memcpy(&next, indices + i, sizeof(next));
+		below |= last - next;
+	}
+	for (; i < n; i++)
+		rest |= last - indices[i];
+	return limit && !((below[0] | below[1] | below[2] | below[3] | rest) >> 31);
+}
+
+/* Sums the hashes of locations that are one frame each; false when one is not, or is not known.
+ * Behind the last index there are three to spare. */
+static bool sum_single(const struct otlp_builder *b, uint32_t *indices, size_t n, uint64_t *ret)
+{
+	const uint64_t *hashes = b->location_hashes, *m = b->d->multipliers;
+	size_t unknown = 0, spare = (0 - n) & 3;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		/* Behind the last one stands a 0. */
-		uint64_t hash = hashes[indices[i] < limit ? indices[i] : limit];
+	if (!all_below(indices, n, b->t->locations.n))
+		return false;
+	/* Behind the last location stands a 0. */
+	for (size_t i = 0; i < 3; i++)
+		indices[n + i] = (uint32_t)b->t->locations.n;
+	for (size_t i = 0; i < n; i += 4) {
+		uint64_t h0 = hashes[indices[i]], h1 = hashes[indices[i + 1]];
+		uint64_t h2 = hashes[indices[i + 2]], h3 = hashes[indices[i + 3]];
 
-		unknown += !hash;
-		sum += hash * multipliers[i];
+		unknown += !h0 + !h1 + (!h2 + !h3);
+		sum += h0 * m[i] + h1 * m[i + 1] + (h2 * m[i + 2] + h3 * m[i + 3]);
 	}
 	*ret = sum;
-	return !unknown;
+	return unknown == spare;
 }
 
 static enum err know_locations(struct otlp_builder *b, size_t first, size_t n)
@@ -130,7 +153,7 @@ static enum err expand_usual(struct otlp_builder *b, struct growing *g, bool *re
 {
 	struct str packed = packed_stack(b, g->index);
 	const uint8_t *p = (const uint8_t *)packed.p, *end = p ? p + packed.n : p;
-	const uint32_t *indices;
+	uint32_t *indices;
 	size_t n;
 	bool done;
 
@@ -170,6 +193,20 @@ static enum err expand(struct otlp_builder *b, struct growing *g)
 	return ERR_OK;
 }
 
+/* The frames of a location, of which the first is not known by the location. */
+static enum err store_location(struct otlp_builder *b, uint32_t index, uint32_t *ret)
+{
+	const struct otlp_place *place = &b->locations[index];
+
+	if (place->n == 1 || b->frames.v[place->at] == NOT_YET)
+		TRY(otlp_store_location(b, index));
+	if (place->n == 1)
+		*ret = b->location_frames[index];
+	else
+		memcpy(ret, b->frames.v + place->at, place->n * sizeof(*ret));
+	return ERR_OK;
+}
+
 /* A stack the dictionary lacks: its frames, stored first where they are new. */
 static enum err store(struct otlp_builder *b, const struct growing *g, uint32_t *ret)
 {
@@ -179,17 +216,15 @@ static enum err store(struct otlp_builder *b, const struct growing *g, uint32_t 
 	b->stack_scratch.n = 0;
 	TRY(vec_reserve(&b->stack_scratch, g->depth));
 	frame = b->stack_scratch.v;
+	for (const uint32_t *next = index; next < end; next++)
+		if (__builtin_expect(b->location_frames[*next] == NOT_YET, 0))
+			map_prefetch(&b->d->frames.index, b->location_hashes[*next]);
 	for (; index < end; index++) {
-		const struct otlp_place *place = &b->locations[*index];
-
-		if ((place->n == 1 ? place->at : b->frames.v[place->at]) == NOT_YET)
-			TRY(otlp_store_location(b, *index));
-		if (place->n == 1) {
-			*frame++ = place->at;
-			continue;
-		}
-		memcpy(frame, b->frames.v + place->at, place->n * sizeof(*frame));
-		frame += place->n;
+		*frame = b->location_frames[*index];
+		if (__builtin_expect(*frame == NOT_YET, 0))
+			TRY(store_location(b, *index, frame));
+		/* One is all they are, if there are as many frames as locations. */
+		frame += g->depth == g->locations ? 1 : b->locations[*index].n;
 	}
 	return dict_add_stack(b->d, g->hash, b->stack_scratch.v, g->depth, ret);
 }

@@ -20,7 +20,7 @@ struct otlp_set_memo {
 
 /* A location as frames of ours: first their hashes, later their ids. */
 struct otlp_place {
-	uint32_t at; /* the frame (or NOT_YET) when n is 1, else where they are in `frames` */
+	uint32_t at; /* where they are in `frames` when they are several */
 	uint32_t n;  /* 0 before the first use */
 };
 
@@ -36,6 +36,8 @@ struct otlp_builder {
 	/* By location: the hash of its frame when it is one and known, else 0; one more, always 0.
 	 */
 	uint64_t *location_hashes;
+	/* By location, those of one frame: the frame, or NOT_YET; so, too, for all others. */
+	uint32_t *location_frames;
 	struct otlp_range *attributes; /* in `labels`; at is NOT_YET before the first use */
 	VEC(uint32_t) frames; /* of locations with several; NOT_YET before they are stored */
 	VEC(uint64_t) frame_hashes;

@@ -147,14 +147,13 @@ struct pprof_raw_line {
 };
 
 /*
- * A location of one line carries its position in the file, or once interned its frame in the
- * dictionary; one of several lines carries an index into `inlined`. The hash of its frame, which
- * is all that most stacks ask for, stands in an array of its own.
+ * A location of one line carries its position in the file, one of several lines an index into
+ * `inlined`. The hash of its frame, which is all that most stacks ask for, and its frame in the
+ * dictionary, once it has one, stand in arrays of their own.
  */
 struct pprof_location {
 	uint32_t at;
-	uint32_t lines : 31; /* 0 = no such location */
-	uint32_t interned : 1;
+	uint32_t lines; /* 0 = no such location */
 };
 
 struct pprof_inlined {
@@ -193,6 +192,9 @@ struct pprof_file {
 	 * position, which sparse_locations knows. */
 	struct pprof_location *location;
 	uint64_t *location_hash; /* 0 = not a location of one line: see `location` */
+	/* The dictionary's frame + 1 of a location of one line, 0 = not known. Like location_frames
+	 * made for the first stack that the dictionary lacks. */
+	uint32_t *location_frame;
 	uint64_t location_limit;
 	uint32_t plain_locations; /* ids from 1 to this are all locations of one line */
 	struct id_table sparse_locations;
@@ -238,10 +240,11 @@ struct pprof_ids {
 	uint32_t n;
 	bool plain; /* all from 1 to plain_locations */
 };
-/* The ids of a packed run, which are at most as many as its bytes, and behind them zeros, for which
- * there must be PPROF_IDS_SLACK room. Those above 32 bits become UINT32_MAX. False when the run is
- * cut. */
-#define PPROF_IDS_SLACK 32
+/* The ids of a packed run, which are at most as many as its bytes; behind them there must be room
+ * for PPROF_IDS_SLACK more, and PPROF_IDS_ZEROS of these become 0. Ids above 32 bits become
+ * UINT32_MAX. False when the run is cut. */
+#define PPROF_IDS_SLACK PB_RUN_SLACK
+#define PPROF_IDS_ZEROS 4
 bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids,
 		      struct pprof_ids *ret) MUST_CHECK;
 /*
@@ -258,6 +261,7 @@ void pprof_ids_init(void);
  * unknown, or there are too many: the slow path then says what is wrong.
  */
 bool pprof_hash_stack(struct pprof_file *f, struct span ids, uint64_t *ret) MUST_CHECK;
+#define PPROF_QUICK_BYTES 1024 /* of a run; longer ones go the slow way */
 /* A location of many lines costs a stack that names it one byte: what all of them may expand to is
  * bounded by the size of the file. */
 static inline bool pprof_spend_frames(struct pprof_file *f, uint32_t n)
@@ -281,6 +285,9 @@ enum err pprof_location_frame(struct pprof_file *f, const struct pprof_raw_locat
 /* Interning, lazily and once. */
 enum err pprof_intern_string(struct pprof_file *f, uint64_t index, uint32_t *ret) MUST_CHECK;
 enum err pprof_intern_mapping(struct pprof_file *f, uint32_t position, uint32_t *ret) MUST_CHECK;
+/* The frame of a location of one line, which dict_find_frame() does not find by this hash. */
+enum err pprof_intern_line(struct pprof_file *f, uint32_t position, uint64_t hash,
+			   uint32_t *ret) MUST_CHECK;
 /* The dictionary's frames for a location, leaf first; valid until the next call. */
 enum err pprof_intern_location(struct pprof_file *f, uint32_t position, const uint32_t **ret,
 			       uint32_t *ret_n) MUST_CHECK;

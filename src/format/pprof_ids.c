@@ -176,13 +176,21 @@ void pprof_ids_init(void)
 #endif
 }
 
+typedef uint32_t four __attribute__((vector_size(16)));
+
+/* Whether all are from 1 to `last`. */
 static bool all_within(const uint32_t *ids, uint32_t n, uint32_t last)
 {
-	bool outside = false;
+	four outside = {0}, next;
+	uint32_t i = 0, rest = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		outside |= ids[i] - 1 >= last;
-	return !outside;
+	for (; i + 4 <= n; i += 4) {
+		memcpy(&next, ids + i, sizeof(next));
+		outside |= (four)(next - 1 >= last);
+	}
+	for (; i < n; i++)
+		rest |= ids[i] - 1 >= last;
+	return !(outside[0] | outside[1] | outside[2] | outside[3] | rest);
 }
 
 bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids,
@@ -192,8 +200,10 @@ bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids
 	const uint8_t *file_end = (const uint8_t *)f->bytes.p + f->bytes.n;
 	uint32_t *out = ids;
 
+	/* Where most ids have three bytes. */
+	if (f->location_limit > MANY_LOCATIONS && pprof_means >= PPROF_SHUFFLES)
+		out += pb_small_varints(&p, end, file_end, ids, run.n + PPROF_IDS_SLACK);
 #ifdef __SSE2__
-	/* Not where most ids have three bytes. */
 	bool short_ids = f->location_limit <= MANY_LOCATIONS && pprof_means >= PPROF_SHUFFLES;
 
 	if (short_ids && can_compress && pprof_means >= PPROF_EVERYTHING && run.n &&
@@ -210,7 +220,7 @@ bool pprof_decode_ids(const struct pprof_file *f, struct span run, uint32_t *ids
 #endif
 	if (!decode_any(p, end, file_end, out, &out))
 		return false;
-	memset(out, 0, PPROF_IDS_SLACK * sizeof(*out));
+	memset(out, 0, PPROF_IDS_ZEROS * sizeof(*out));
 	ret->n = (uint32_t)(out - ids);
 	ret->plain = all_within(ids, ret->n, f->plain_locations);
 	return true;

@@ -17,7 +17,7 @@ enum err pprof_intern_string(struct pprof_file *f, uint64_t index, uint32_t *ret
 		s = str_n(f->bytes.p + f->strings.v[index].at, f->strings.v[index].n);
 		if (!utf8_valid(s))
 			notes_add(&f->out->notes, "a string is not valid UTF-8: kept as it is");
-		TRY(dict_string(f->out->dict, s, &id));
+		TRY(dict_hashed_string(f->out->dict, s, f->string_hash[index], &id));
 		f->string_id[index] = id + 1;
 	}
 	*ret = f->string_id[index] - 1;
@@ -36,7 +36,7 @@ static enum err intern_function(struct pprof_file *f, uint32_t position, uint32_
 		TRY(pprof_intern_string(f, raw.name, &fn.name));
 		TRY(pprof_intern_string(f, raw.system_name, &fn.system_name));
 		TRY(pprof_intern_string(f, raw.file, &fn.file));
-		TRY(dict_function(f->out->dict, &fn, &id));
+		TRY(dict_hashed_function(f->out->dict, &fn, f->function_hash[position], &id));
 		f->function_id[position] = id + 1;
 	}
 	*ret = f->function_id[position] - 1;
@@ -60,17 +60,26 @@ enum err pprof_intern_mapping(struct pprof_file *f, uint32_t position, uint32_t 
 	return ERR_OK;
 }
 
-static enum err intern_frame(struct pprof_file *f, const struct pprof_raw_location *l, size_t line,
-			     uint32_t *ret)
+/* A line as a frame whose function and mapping are those of the dictionary. */
+static enum err take_frame(struct pprof_file *f, const struct pprof_raw_location *l, size_t line,
+			   struct frame *ret)
 {
+	TRY(pprof_location_frame(f, l, line, ret));
+	if (ret->function)
+		TRY(intern_function(f, ret->function - 1, &ret->function));
+	if (ret->mapping)
+		TRY(pprof_intern_mapping(f, ret->mapping - 1, &ret->mapping));
+	return ERR_OK;
+}
+
+enum err pprof_intern_line(struct pprof_file *f, uint32_t position, uint64_t hash, uint32_t *ret)
+{
+	struct pprof_raw_location l;
 	struct frame frame;
 
-	TRY(pprof_location_frame(f, l, line, &frame));
-	if (frame.function)
-		TRY(intern_function(f, frame.function - 1, &frame.function));
-	if (frame.mapping)
-		TRY(pprof_intern_mapping(f, frame.mapping - 1, &frame.mapping));
-	return dict_frame(f->out->dict, &frame, ret);
+	TRY(pprof_read_location(f, position, &l));
+	TRY(take_frame(f, &l, 0, &frame));
+	return dict_add_frame(f->out->dict, hash, &frame, ret);
 }
 
 /* f->frames grows by a count and the frames; the memo is set only when all of them are there. */
@@ -78,14 +87,16 @@ static enum err intern_location(struct pprof_file *f, uint32_t position)
 {
 	struct pprof_raw_location l;
 	size_t at = f->frames.n, lines;
-	uint32_t frame;
+	struct frame frame;
+	uint32_t id;
 
 	TRY(pprof_read_location(f, position, &l));
 	lines = f->raw_lines.n ? f->raw_lines.n : 1;
 	TRY(vec_push(&f->frames, (uint32_t)lines));
 	for (size_t line = 0; line < lines; line++) {
-		TRY(intern_frame(f, &l, line, &frame));
-		TRY(vec_push(&f->frames, frame));
+		TRY(take_frame(f, &l, line, &frame));
+		TRY(dict_frame(f->out->dict, &frame, &id));
+		TRY(vec_push(&f->frames, id));
 	}
 	f->location_frames[position] = (uint32_t)at + 1;
 	return ERR_OK;

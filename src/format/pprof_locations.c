@@ -353,8 +353,7 @@ enum err pprof_locations(struct pprof_file *f)
 	f->location_limit = n + 2;
 	f->location = arena_zalloc(&f->arena, n + 2, sizeof(*f->location));
 	f->location_hash = arena_zalloc(&f->arena, n + 2, sizeof(*f->location_hash));
-	f->location_frames = arena_zalloc(&f->arena, n, sizeof(*f->location_frames));
-	if (!f->location || !f->location_hash || !f->location_frames)
+	if (!f->location || !f->location_hash)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; (i = hash_usual_locations(f, &shapes, i)) < n; i++) {
 		struct pprof_location l;

@@ -5,8 +5,6 @@
  */
 #include "format/pprof.h"
 
-#define MAX_IDS 1024 /* bytes of a run; longer ones go the slow way */
-
 static uint64_t hash_inlined(const struct pprof_file *f, const struct pprof_location *l,
 			     uint32_t *depth)
 {
@@ -46,12 +44,13 @@ static bool sum_any(struct pprof_file *f, const uint32_t *ids, uint32_t n, uint6
 bool pprof_hash_stack(struct pprof_file *f, struct span run, uint64_t *ret)
 {
 	const uint64_t *m = f->keys->multipliers, *hash = f->location_hash;
-	uint32_t list[MAX_IDS + PPROF_IDS_SLACK];
+	uint32_t list[PPROF_QUICK_BYTES + PPROF_IDS_SLACK];
 	struct pprof_ids ids;
 	uint64_t sum = 0;
 
-	_Static_assert(MAX_IDS + 4 <= STACK_MULTIPLIERS, "one multiplier for each id");
-	if (!f->location_limit || run.n > MAX_IDS || !pprof_decode_ids(f, run, list, &ids))
+	_Static_assert(PPROF_QUICK_BYTES + 4 <= STACK_MULTIPLIERS, "one multiplier for each id");
+	if (!f->location_limit || run.n > PPROF_QUICK_BYTES ||
+	    !pprof_decode_ids(f, run, list, &ids))
 		return false;
 	if (__builtin_expect(!ids.plain || ids.n > f->out->limits.max_depth, 0))
 		return sum_any(f, list, ids.n, ret);

@@ -151,6 +151,8 @@ static inline bool pb_take_open(const uint8_t **p, uint8_t tag, uint64_t *ret)
 #define PB_RUN_SLACK 68
 size_t pb_small_varints(const uint8_t **p, const uint8_t *end, const uint8_t *readable,
 			uint32_t *ret, size_t max);
+/* Set by a test that compares the ways of different processors with each other. */
+extern bool pb_run_narrow;
 
 /* Steps to the next field; false at the end and on malformed input (then `failed`). */
 bool pb_next(struct pb *c);

@@ -1,9 +1,13 @@
 /*
  * Runs of packed numbers, most of the bytes of any profile. Where numbers end is known for 64 bytes
  * at once, so that the next number need not wait for the length of this one, and lengths that vary
- * cost no mispredicted branch. Processors that can shuffle bytes take four numbers at a time.
+ * cost no mispredicted branch. Processors that can shuffle bytes take four numbers at a time, those
+ * that can also press bytes together all of the 64 bytes.
  */
 #include <pthread.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
 #include "format/protobuf.h"
 
@@ -11,17 +15,29 @@
 #define SPARE  4  /* numbers that may be written beyond those that count */
 #define WINDOW 12 /* bytes: four numbers of up to three */
 
+bool pb_run_narrow;
+
 /* A bit for each of 64 bytes: set where a number goes on. */
 static inline uint64_t continued(const uint8_t *p)
 {
-	uint64_t more = 0, word;
+	uint64_t more = 0;
 
+#ifdef __SSE2__
+	for (unsigned i = 0; i < BLOCK; i += 16) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+
+		more |= (uint64_t)(uint32_t)_mm_movemask_epi8(bytes) << i;
+	}
+#else
 	for (unsigned i = 0; i < BLOCK; i += 8) {
+		uint64_t word;
+
 		memcpy(&word, p + i, 8);
 		/* The top bit of every byte, gathered by one product. */
 		word = (word & 0x8080808080808080u) >> 7;
 		more |= (word * 0x0102040810204080u >> 56) << i;
 	}
+#endif
 	return more;
 }
 
@@ -51,15 +67,13 @@ static size_t take_one_by_one(const uint8_t *p, uint64_t more, uint32_t **out)
 }
 
 #ifdef __SSE2__
-#include <tmmintrin.h>
-
 /* What to do with a window, by which of its bytes are not the last of their number. */
 struct step {
 	uint8_t shuffle, bytes, count;
 };
 static struct step steps[1 << WINDOW];
 static uint8_t shuffles[81][16]; /* by the lengths of four numbers: which byte; 0x80 = none */
-static bool can_shuffle;
+static bool can_shuffle, can_compress;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void plan_step(unsigned more)
@@ -92,6 +106,8 @@ static void plan_steps(void)
 	for (unsigned more = 0; more < 1 << WINDOW; more++)
 		plan_step(more);
 	can_shuffle = __builtin_cpu_supports("ssse3");
+	can_compress = __builtin_cpu_supports("avx512bw") &&
+		       __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi2");
 }
 
 /* Four numbers are written, though fewer may count. */
@@ -130,8 +146,63 @@ __attribute__((target("ssse3"))) static size_t take_shuffled(const uint8_t *p, u
 			  : at;
 }
 
+#define COMPRESSED __attribute__((target("avx512f,avx512bw,avx512vbmi2,bmi2,popcnt,lzcnt")))
+
+/* Sixteen numbers from their first, second and third bytes. */
+COMPRESSED static inline void join(__m128i first, __m128i second, __m128i third, uint32_t *out)
+{
+	__m512i low = _mm512_cvtepu8_epi32(first);
+	__m512i middle = _mm512_slli_epi32(_mm512_cvtepu8_epi32(second), 7);
+	__m512i high = _mm512_slli_epi32(_mm512_cvtepu8_epi32(third), 14);
+
+	_mm512_storeu_si512(out, _mm512_or_si512(_mm512_or_si512(low, middle), high));
+}
+
+/* The numbers that begin at `starts`, each of up to three bytes. BLOCK numbers are written. */
+COMPRESSED static inline void take_starts(const uint8_t *p, uint64_t more, uint64_t starts,
+					  uint32_t *out)
+{
+	__m512i seven = _mm512_set1_epi8(0x7f);
+	__m512i first = _mm512_and_si512(_mm512_loadu_si512(p), seven);
+	__m512i second = _mm512_and_si512(_mm512_maskz_loadu_epi8(more, p + 1), seven);
+	__m512i third = _mm512_maskz_loadu_epi8(more & more >> 1, p + 2);
+
+	first = _mm512_maskz_compress_epi8(starts, first);
+	second = _mm512_maskz_compress_epi8(starts, second);
+	third = _mm512_maskz_compress_epi8(starts, third);
+#define JOIN(part)                                                                            \
+	join(_mm512_extracti32x4_epi32(first, part), _mm512_extracti32x4_epi32(second, part), \
+	     _mm512_extracti32x4_epi32(third, part), out + 16 * (part))
+	JOIN(0);
+	JOIN(1);
+	/* Only where most numbers are of one byte. */
+	if (__builtin_expect(_mm_popcnt_u64(starts) > 32, 0)) {
+		JOIN(2);
+		JOIN(3);
+	}
+#undef JOIN
+}
+
+/* The same as take_one_by_one(), with at least 16 more bytes readable. */
+COMPRESSED static size_t take_compressed(const uint8_t *p, uint64_t more, uint32_t **out)
+{
+	uint64_t longer = more & more >> 1 & more >> 2, starts;
+	unsigned taken = 64 - (unsigned)_lzcnt_u64(~more);
+
+	if (taken)
+		longer &= _bzhi_u64(~UINT64_C(0), taken);
+	if (__builtin_expect(longer != 0, 0))
+		return take_one_by_one(p, more, out);
+	starts = _bzhi_u64(~(more << 1), taken);
+	take_starts(p, more, starts, *out);
+	*out += _mm_popcnt_u64(starts);
+	return taken;
+}
+
 static inline size_t take_block(const uint8_t *p, uint64_t more, uint32_t **out)
 {
+	if (can_compress && !pb_run_narrow)
+		return take_compressed(p, more, out);
 	return can_shuffle ? take_shuffled(p, more, out) : take_one_by_one(p, more, out);
 }
 

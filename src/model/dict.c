@@ -96,11 +96,9 @@ static bool function_equal(const struct function *a, const struct function *b)
 	       a->start_line == b->start_line;
 }
 
-enum err dict_function(struct dict *d, const struct function *f, uint32_t *ret)
+enum err dict_hashed_function(struct dict *d, const struct function *f, uint64_t hash,
+			      uint32_t *ret)
 {
-	uint64_t hash = content_function(string_hash(d, f->name), string_hash(d, f->system_name),
-					 string_hash(d, f->file), f->start_line);
-
 	MAP_PROBE(&d->functions.index, hash, id)
 	{
 		if (function_equal(&d->functions.v[id], f)) {
@@ -109,6 +107,14 @@ enum err dict_function(struct dict *d, const struct function *f, uint32_t *ret)
 		}
 	}
 	return TABLE_ADD(&d->functions, *f, hash, ret);
+}
+
+enum err dict_function(struct dict *d, const struct function *f, uint32_t *ret)
+{
+	uint64_t hash = content_function(string_hash(d, f->name), string_hash(d, f->system_name),
+					 string_hash(d, f->file), f->start_line);
+
+	return dict_hashed_function(d, f, hash, ret);
 }
 
 static bool mapping_equal(const struct mapping *a, const struct mapping *b)
@@ -231,6 +237,11 @@ enum err dict_add_stack(struct dict *d, uint64_t hash, const uint32_t *frames, u
 			uint32_t *ret)
 {
 	return sequence_add(d, &d->stacks, hash, frames, n, ret);
+}
+
+enum err dict_add_frame(struct dict *d, uint64_t hash, const struct frame *f, uint32_t *ret)
+{
+	return TABLE_ADD(&d->frames, *f, hash, ret);
 }
 
 uint32_t dict_find_frame(const struct dict *d, uint64_t hash)

@@ -212,6 +212,9 @@ uint64_t stack_hash(const struct dict *d, uint32_t stack);
 uint64_t content_string(const struct dict *d, struct str s);
 /* Interns a string whose content_string() is known already. */
 enum err dict_hashed_string(struct dict *d, struct str s, uint64_t hash, uint32_t *ret) MUST_CHECK;
+/* The same for a function and its content_function(). */
+enum err dict_hashed_function(struct dict *d, const struct function *f, uint64_t hash,
+			      uint32_t *ret) MUST_CHECK;
 
 static inline uint64_t content_function(uint64_t name, uint64_t system_name, uint64_t file,
 					int64_t start_line)
@@ -249,6 +252,9 @@ static inline uint64_t content_stack(uint64_t sum, uint32_t depth)
 /* The frame, the stack with this content hash, or MAP_NONE. */
 uint32_t dict_find_frame(const struct dict *d, uint64_t hash);
 uint32_t dict_find_stack(const struct dict *d, uint64_t hash);
+/* Adds a frame that dict_find_frame() did not find; `hash` must be its content_frame(). */
+enum err dict_add_frame(struct dict *d, uint64_t hash, const struct frame *f,
+			uint32_t *ret) MUST_CHECK;
 /* Adds a stack that dict_find_stack() did not find; `hash` must be the one of these frames. */
 enum err dict_add_stack(struct dict *d, uint64_t hash, const uint32_t *frames, uint32_t n,
 			uint32_t *ret) MUST_CHECK;

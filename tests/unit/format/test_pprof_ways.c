@@ -373,3 +373,34 @@ TEST(frames_of_new_stacks_are_found_by_content_and_not_confused)
 	profile_list_release(&list);
 	dict_release(&d);
 }
+
+/* Ids of up to three bytes, and more new stacks than a reader looks at before it makes room. */
+TEST(stacks_of_very_many_locations_are_read_alike)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(1 << 24);
+	uint64_t count = 40000, r = 1, ids[90];
+
+	for (unsigned bad = 0; bad < 2; bad++) {
+		buf_clear(&b);
+		put_head(&b);
+		for (unsigned i = 0; i < 2500; i++) {
+			size_t n = i % 90;
+
+			for (size_t k = 0; k < n; k++) {
+				r = r * 6364136223846793005u + 1442695040888963407u;
+				ids[k] = 1 + (r >> 33) % (count >> (r >> 20) % 12);
+			}
+			/* No such location, and a number of four bytes. */
+			if (bad && i == 2000)
+				ids[n / 2] = 1 << 21;
+			put_sample(&b, ids, n);
+		}
+		for (uint64_t id = 1; id <= count; id++)
+			put_location(&b, PAIRS(1, id, 2, 1, 3, id << 4), PAIRS(1, 1, 2, id % 50),
+				     PAIRS(0));
+		put_entry(&b, PPROF_FUNCTION, PAIRS(1, 1, 2, 5, 4, 6));
+		put_strings(&b);
+		CHECK_OK(buf_error(&b));
+		check_ways(buf_view(&b), !bad);
+	}
+}

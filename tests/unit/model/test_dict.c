@@ -414,3 +414,31 @@ TEST(expecting_what_may_be_there_already_changes_nothing)
 	CHECK_OK(dict_expect(&d, &none));
 	CHECK_INT(d.stacks.pool.cap, cap);
 }
+
+TEST(entries_added_by_their_hash_are_those_that_are_found_without)
+{
+	CLEANUP(dict_release) struct dict d;
+	struct function f = {.start_line = 12};
+	struct frame frame = {.address = 77, .line = 3, .flags = FRAME_HAS_LINE};
+	uint64_t hash;
+	uint32_t first, second;
+
+	CHECK_OK(dict_init(&d, 9));
+	CHECK_OK(dict_text(&d, "work", &f.name));
+	hash = content_function(content_string(&d, STR("work")), d.strings.hash.v[0],
+				d.strings.hash.v[0], 12);
+	CHECK_OK(dict_hashed_function(&d, &f, hash, &first));
+	CHECK_OK(dict_function(&d, &f, &second));
+	CHECK_INT(second, first);
+	CHECK_OK(dict_hashed_function(&d, &f, hash, &second));
+	CHECK_INT(second, first);
+	frame.function = first;
+	hash = content_frame(&frame, hash, d.mappings.hash.v[0], d.strings.hash.v[0]);
+	CHECK(dict_find_frame(&d, hash) == MAP_NONE);
+	CHECK_OK(dict_add_frame(&d, hash, &frame, &first));
+	CHECK_INT(dict_find_frame(&d, hash), first);
+	CHECK_OK(dict_frame(&d, &frame, &second));
+	CHECK_INT(second, first);
+	d.max_ids = d.frames.n;
+	CHECK_ERR(dict_add_frame(&d, hash + 1, &frame, &second), ERR_TABLE_FULL);
+}
