@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "agent/agent_settings.h"
 #include "agent/capture.h"
 #include "agent/daemon.h"
 #include "agent/doctor.h"

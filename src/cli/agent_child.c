@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 
-static atomic_bool stop;
+static atomic_bool stop, ended;
 
 static void on_end(int signal)
 {
-	(void)signal;
+	if (signal != SIGHUP)
+		atomic_store(&ended, true);
 	atomic_store(&stop, true);
 }
 
@@ -39,23 +41,51 @@ int capture_types_read(const struct invocation *in, const char *text, unsigned *
 	return *ret ? EXIT_OK : complain_usage(in, "--type needs at least one type");
 }
 
-int agent_serve(const struct common_options *common, const struct daemon_options *o)
+static void listen_to_signals(bool reload)
 {
 	struct sigaction act = {.sa_handler = on_end};
-	struct fault fault = {0};
 	sigset_t none;
-	enum err e;
 
-	(void)common;
 	sigemptyset(&none);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	if (reload)
+		sigaction(SIGHUP, &act, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	e = daemon_run(o, &stop, &fault);
-	if (e)
-		return complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e));
-	return EXIT_OK;
+}
+
+int agent_serve_loading(struct daemon_options *o, int (*load)(void *, struct daemon_options *),
+			void *context)
+{
+	struct fault fault = {0};
+	enum err e;
+
+	listen_to_signals(load);
+	for (;;) {
+		e = daemon_run(o, &stop, &fault);
+		if (e)
+			return complain(status_of(e), "%s",
+					fault.text[0] ? fault.text : err_text(e));
+		if (atomic_load(&ended))
+			return EXIT_OK;
+		/* An end that comes from here on is not forgotten: `ended` is looked at last. */
+		atomic_store(&stop, false);
+		if (load(context, o) == EXIT_OK)
+			log_info("reloaded");
+		else
+			log_error("not reloaded, all stays as it was");
+		if (atomic_load(&ended))
+			return EXIT_OK;
+	}
+}
+
+int agent_serve(const struct common_options *common, const struct daemon_options *o)
+{
+	struct daemon_options same = *o;
+
+	(void)common;
+	return agent_serve_loading(&same, NULL, NULL);
 }
 
 /* The server's address comes when it listens; nothing comes when it could not. */

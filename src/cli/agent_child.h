@@ -10,6 +10,12 @@
 int capture_types_read(const struct invocation *in, const char *text, unsigned *ret);
 /* Runs until SIGINT or SIGTERM. Returns an exit status. */
 int agent_serve(const struct common_options *common, const struct daemon_options *o);
+/*
+ * The same, and on SIGHUP `load` is asked for other options, with which it goes on; the window at
+ * hand is sent before. When it returns an exit status other than 0 all stays as it is.
+ */
+int agent_serve_loading(struct daemon_options *o, int (*load)(void *, struct daemon_options *),
+			void *context);
 
 /* The agent in a process of its own. All zero is none. */
 struct agent_child {

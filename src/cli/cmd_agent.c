@@ -13,12 +13,14 @@
 struct agent_options {
 	struct common_options common;
 	struct sending_options sending;
-	const char *types, *log_level;
+	const char *config, *types, *log_level;
 	int64_t rate;
 	double interval;
 };
 
 static const struct option table[] = {
+	{"config", 'c', OPT_TEXT, "FILE", "settings, in YAML; SIGHUP reads it again",
+	 AT(struct agent_options, config), NULL},
 	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (97)",
 	 AT(struct agent_options, rate), NULL},
 	{"interval", 0, OPT_REAL, "SECONDS", "length of a window (15)",
@@ -42,43 +44,99 @@ static const struct option_group groups[] = {
 static const struct example examples[] = {
 	{"vestal agent", "to a server on this machine"},
 	{"vestal agent --server https://profiles.example:4318 -F 49", "to another, more sparingly"},
+	{"vestal agent --config /etc/vestal/agent.yaml", "settings from a file"},
 	{"vestal agent --type cpu,offcpu", "with what threads wait for"},
 	{0},
 };
 
+#define RATE_DEFAULT 97
+
+/* Not given: -1, since 0 is an error. */
 static void set_defaults(void *options)
 {
 	struct agent_options *o = options;
 
-	o->types = "cpu";
-	o->log_level = "info";
-	o->rate = 97;
-	o->interval = 15;
+	o->rate = -1;
+	o->interval = -1;
+}
+
+/* What was made of the file and the command line. The file's texts are used as long as the agent
+ * runs with them: a new file is read beside the old one. */
+struct agent_setup {
+	struct invocation *in;
+	struct agent_settings settings;
+};
+
+/* What is on the command line wins over the file. Returns an exit status. */
+static int combine(struct invocation *in, const struct agent_settings *s, struct daemon_options *d)
+{
+	const struct agent_options *o = in->options;
+	const char *types = o->types ? o->types : s->types ? s->types : "cpu";
+	int status;
+
+	*d = daemon_options_default;
+	d->capture = capture_options_default;
+	d->capture.kernel.rate_hz = RATE_DEFAULT;
+	agent_settings_apply(s, d);
+	status = capture_types_read(in, types, &d->capture.kernel.types);
+	if (status)
+		return status;
+	if (!s->profiling.cpu && !o->types)
+		d->capture.kernel.types &= ~(unsigned)CAPTURE_CPU;
+	if (!d->capture.kernel.types)
+		return complain_usage(in, "profiling.cpu.enabled is false: nothing is captured");
+	if (o->rate > 0)
+		d->capture.kernel.rate_hz = (u32)o->rate;
+	if (o->interval > 0)
+		d->interval_ns = (int64_t)(o->interval * 1e9);
+	return sending_apply(in, &o->sending, d);
+}
+
+static int load(void *context, struct daemon_options *ret)
+{
+	struct agent_setup *setup = context;
+	const struct agent_options *o = setup->in->options;
+	struct agent_settings s;
+	struct daemon_options d;
+	struct fault fault = {0};
+	enum err e = ERR_OK;
+	int status;
+
+	agent_settings_init(&s);
+	if (o->config)
+		e = agent_settings_load(&s, o->config, &fault);
+	status = e ? complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e))
+		   : combine(setup->in, &s, &d);
+	if (status) {
+		agent_settings_release(&s);
+		return status;
+	}
+	agent_settings_release(&setup->settings);
+	setup->settings = s;
+	*ret = d;
+	serve_log(o->log_level ? o->log_level : s.log_level, "logfmt");
+	agent_settings_tell(&s);
+	return EXIT_OK;
 }
 
 static int run(struct invocation *in)
 {
 	const struct agent_options *o = in->options;
-	struct daemon_options d = daemon_options_default;
+	struct agent_setup setup = {.in = in};
+	struct daemon_options d;
 	int status;
 
 	if (in->arguments.n)
 		return complain_usage(in, "%s is not understood", in->arguments.v[0]);
-	if (o->rate < 1 || o->rate > 5000)
+	if (o->rate > 5000 || o->rate == 0)
 		return complain_usage(in, "-F takes 1 to 5000");
-	if (o->interval < 1 || o->interval > 3600)
+	if (o->interval >= 0 && (o->interval < 1 || o->interval > 3600))
 		return complain_usage(in, "--interval takes 1 to 3600 seconds");
-	d.capture = capture_options_default;
-	status = capture_types_read(in, o->types, &d.capture.kernel.types);
-	if (status)
-		return status;
-	d.capture.kernel.rate_hz = (u32)o->rate;
-	d.interval_ns = (int64_t)(o->interval * 1e9);
-	status = sending_apply(in, &o->sending, &d);
-	if (status)
-		return status;
-	serve_log(o->log_level, "logfmt");
-	return agent_serve(&o->common, &d);
+	status = load(&setup, &d);
+	if (!status)
+		status = agent_serve_loading(&d, o->config ? load : NULL, &setup);
+	agent_settings_release(&setup.settings);
+	return status;
 }
 
 const struct command command_agent = {

@@ -303,6 +303,52 @@ def what_is_private_can_be_chosen():
     assert "--redact" in text, text
 
 
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+@test
+def a_file_says_it_all_and_is_read_again_on_sighup():
+    file, queue = folder("agent.yaml"), folder("configured")
+    with Receiver() as first, Receiver() as second:
+        write(file, f"""
+server: {first.url}
+headers: {{X-Scope: one}}
+queue: {{directory: {queue}}}
+profiling:
+  cpu: {{enabled: true, sample_rate: 100}}
+  memory: {{enabled: true, sample_rate: 512KB}}
+  conditional: {{slow_request_threshold: 1s, cpu_threshold_percent: 80, profile_errors: true}}
+""")
+        with Agent("--config", file) as agent:
+            _, headers, _ = first.wait(1)[0]
+            assert headers["X-Scope"] == "one", headers
+            write(file, "serve: http://nowhere\n")
+            agent.process.send_signal(signal.SIGHUP)
+            first.wait(len(first.got) + 3)
+            write(file, f"server: {second.url}\nqueue: {{directory: {queue}}}\nrate: 49\n")
+            agent.process.send_signal(signal.SIGHUP)
+            second.wait(2)
+    assert 'unknown key "serve"' in agent.log and "not reloaded" in agent.log, agent.log
+    assert agent.log.count("key=profiling.memory") == 1, agent.log
+    assert agent.log.count("key=profiling.conditional") == 1, agent.log
+    assert "rate_hz=100" in agent.log and "rate_hz=49" in agent.log, agent.log
+
+
+@test
+def the_command_line_wins_over_the_file_and_unknown_keys_end_it():
+    file = folder("other.yaml")
+    write(file, "server: http://127.0.0.1:9\nrate: 49\nqueue: {directory: none}\n")
+    with Receiver() as r:
+        with Agent("--config", file, "--server", r.url, "-F", "51") as agent:
+            r.wait(1)
+    assert "rate_hz=51" in agent.log, agent.log
+    write(file, "profiling: {cpu: {sample_rat: 1}}\n")
+    _, text = vestal("agent", "--config", file, status=None)
+    assert 'unknown key "profiling.cpu.sample_rat"' in text, text
+
+
 @test
 def a_bad_server_or_queue_is_said():
     if os.geteuid() != 0:

@@ -1,0 +1,169 @@
+#include "agent/agent_settings.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define SET(path_, kind_, field_, ...) \
+	CONFIG_ROW(path_, kind_, struct agent_settings, field_, ##__VA_ARGS__)
+#define RATES  .min = 1, .max = 5000
+#define WINDOW .min = NS_PER_S, .max = 3600 * NS_PER_S
+
+static const struct config_option rows[] = {
+	SET("server", TEXT, server),
+	SET("token", TEXT, token),
+	SET("headers", MAP, headers),
+	SET("tls.ca_file", TEXT, tls.ca_file),
+	SET("tls.cert", TEXT, tls.certificate),
+	SET("tls.key", TEXT, tls.key),
+	SET("tls.insecure", BOOL, tls.insecure),
+	SET("rate", INT, rate, RATES),
+	SET("interval", DURATION, interval_ns, WINDOW),
+	SET("types", TEXT, types),
+	SET("log.level", CHOICE, log_level, .choices = "debug info warn error off"),
+	SET("queue.directory", TEXT, queue.directory),
+	SET("queue.size", SIZE, queue.size),
+	SET("redact.names", BOOL, redact.names),
+	SET("redact.pattern", TEXT, redact.pattern),
+	SET("redact.paths", CHOICE, redact.paths, .choices = "keep strip mask"),
+	SET("profiling.cpu.enabled", BOOL, profiling.cpu),
+	SET("profiling.cpu.sample_rate", INT, profiling.cpu_rate, RATES),
+	SET("profiling.memory.enabled", BOOL, profiling.memory),
+	SET("profiling.memory.sample_rate", SIZE, profiling.memory_rate),
+	SET("profiling.conditional.slow_request_threshold", DURATION, profiling.slow_request_ns),
+	SET("profiling.conditional.cpu_threshold_percent", INT, profiling.cpu_percent, .min = 0,
+	    .max = 100),
+	SET("profiling.conditional.profile_errors", BOOL, profiling.errors),
+	SET("profiling.max_stack_depth", INT, profiling.stack_depth, .min = 1, .max = UINT32_MAX),
+	SET("profiling.max_profile_size", SIZE, profiling.profile_size),
+	SET("profiling.upload_interval", DURATION, profiling.upload_ns, WINDOW),
+	SET("profiling.load_shedding.enabled", BOOL, profiling.shedding),
+	SET("profiling.load_shedding.cpu_threshold", PERCENT, profiling.shedding_share),
+	{0},
+};
+
+static const struct config_table table = {rows, sizeof(struct agent_settings), NULL};
+
+void agent_settings_init(struct agent_settings *s)
+{
+	*s = (struct agent_settings){.log_level = "info",
+				     .redact = {.names = true, .paths = "keep"},
+				     .profiling = {.cpu = true}};
+}
+
+/* "Name: value" of every header. */
+static enum err make_lines(struct agent_settings *s)
+{
+	if (!s->headers.n)
+		return ERR_OK;
+	s->lines = mem_zalloc(s->headers.n, sizeof(*s->lines));
+	if (!s->lines)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < s->headers.n; i++) {
+		struct buf line = BUF_INIT(1 << 16);
+
+		buf_printf(&line, "%s: %s", s->headers.v[i].name, s->headers.v[i].value);
+		if (buf_error(&line)) {
+			enum err e = buf_error(&line);
+
+			buf_release(&line);
+			return e;
+		}
+		s->lines[i] = line.data;
+	}
+	return ERR_OK;
+}
+
+static enum err check(const struct agent_settings *s, const char *path, struct fault *fault)
+{
+	struct pattern *pattern = NULL;
+	struct fault why = {0};
+
+	if (!s->profiling.cpu && !s->types)
+		return fault_set(
+			fault, ERR_BAD_ARGUMENT,
+			"%.60s: profiling.cpu.enabled is false and types does not say what "
+			"else to capture",
+			path);
+	if (s->redact.pattern &&
+	    pattern_new(str_of(s->redact.pattern), PATTERN_IGNORE_CASE, &pattern, &why))
+		return fault_set(fault, ERR_BAD_ARGUMENT, "%.60s: redact.pattern: %.200s", path,
+				 why.text);
+	pattern_free(pattern);
+	return ERR_OK;
+}
+
+enum err agent_settings_load(struct agent_settings *s, const char *path, struct fault *fault)
+{
+	TRY(config_open(path, &s->config, fault));
+	TRY(config_read(s->config, &table, s, fault));
+	TRY(check(s, path, fault));
+	return make_lines(s);
+}
+
+void agent_settings_release(struct agent_settings *s)
+{
+	for (size_t i = 0; s->lines && i < s->headers.n; i++)
+		mem_free((void *)s->lines[i]);
+	mem_free(s->lines);
+	config_free(s->config);
+	*s = (struct agent_settings){0};
+}
+
+static void apply_endpoint(const struct agent_settings *s, struct endpoint_options *e)
+{
+	e->server = s->server;
+	e->token = s->token;
+	e->ca_file = s->tls.ca_file;
+	e->certificate = s->tls.certificate;
+	e->key = s->tls.key;
+	e->insecure = s->tls.insecure;
+	e->headers = s->lines;
+	e->header_count = s->lines ? s->headers.n : 0;
+}
+
+void agent_settings_apply(const struct agent_settings *s, struct daemon_options *o)
+{
+	/* The agent's own keys are the more precise ones. */
+	int64_t rate = s->rate ? s->rate : s->profiling.cpu_rate;
+	int64_t interval = s->interval_ns ? s->interval_ns : s->profiling.upload_ns;
+
+	apply_endpoint(s, &o->exporter.endpoint);
+	if (rate)
+		o->capture.kernel.rate_hz = (u32)rate;
+	if (interval)
+		o->interval_ns = interval;
+	if (s->profiling.profile_size)
+		o->max_request = s->profiling.profile_size;
+	o->exporter.queue.directory = s->queue.directory;
+	if (s->queue.size)
+		o->exporter.queue.max_bytes = s->queue.size;
+	o->redact_names = s->redact.names;
+	o->redact.pattern = str_of(s->redact.pattern);
+	o->redact.paths = s->redact.paths[0] == 's'   ? PATHS_STRIP
+			  : s->redact.paths[0] == 'm' ? PATHS_MASK
+						      : PATHS_KEEP;
+}
+
+void agent_settings_tell(const struct agent_settings *s)
+{
+	const struct {
+		bool asked;
+		const char *key, *why;
+	} notes[] = {
+		{s->profiling.memory || s->profiling.memory_rate, "profiling.memory",
+		 "allocations are seen from inside a program alone: its runtime or a library "
+		 "reports them"},
+		{s->profiling.slow_request_ns || s->profiling.cpu_percent || s->profiling.errors,
+		 "profiling.conditional", "the agent knows no requests and profiles all the time"},
+		{s->profiling.stack_depth, "profiling.max_stack_depth",
+		 "stacks are sent whole; the server's limits.max_stack_depth cuts them"},
+		{s->profiling.shedding, "profiling.load_shedding",
+		 "the agent samples at its rate under any load"},
+	};
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+		if (notes[i].asked)
+			log_warn("has no effect here", log_text("key", notes[i].key),
+				 log_text("reason", notes[i].why));
+}

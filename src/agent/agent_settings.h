@@ -1,0 +1,52 @@
+/*
+ * The agent's file (docs/config.md): its own keys, and a `profiling:` block as others write it.
+ */
+#pragma once
+
+#include "agent/daemon.h"
+#include "config/config.h"
+
+struct agent_settings {
+	const char *server, *token;
+	struct {
+		const char *ca_file, *certificate, *key;
+		bool insecure;
+	} tls;
+	struct config_map headers;
+	int64_t rate, interval_ns; /* 0 = not said */
+	const char *types;	   /* "cpu,offcpu"; NULL = not said */
+	const char *log_level;
+	struct {
+		const char *directory;
+		size_t size;
+	} queue;
+	struct {
+		bool names;
+		const char *pattern, *paths;
+	} redact;
+	/* The block. */
+	struct {
+		bool cpu, memory;
+		int64_t cpu_rate;
+		size_t memory_rate;
+		int64_t slow_request_ns, cpu_percent;
+		bool errors;
+		int64_t stack_depth;
+		size_t profile_size;
+		int64_t upload_ns;
+		bool shedding;
+		double shedding_share;
+	} profiling;
+	struct config *config;
+	const char **lines; /* the headers as lines */
+};
+
+void agent_settings_init(struct agent_settings *s);
+/* Settings that were not read from a file may be released too. */
+enum err agent_settings_load(struct agent_settings *s, const char *path,
+			     struct fault *fault) MUST_CHECK;
+void agent_settings_release(struct agent_settings *s);
+/* Puts what the file says over the options, which then point into the settings. */
+void agent_settings_apply(const struct agent_settings *s, struct daemon_options *o);
+/* Says what the file asks for and an agent does not do. */
+void agent_settings_tell(const struct agent_settings *s);
