@@ -268,7 +268,10 @@ static enum err handle(struct capture *c, const struct record_head *head, u64 si
 	TRY(processes_get(c->processes, head->pid, &process));
 	if (!process->comm[0])
 		memcpy(process->comm, head->comm, sizeof(process->comm));
-	process->kernel = head->flags & RECORD_NO_USER;
+	process->kernel = head->flags & RECORD_KERNEL_THREAD;
+	/* First seen when its memory was gone already: nobody will tell its end again. */
+	if (head->flags == RECORD_NO_USER && !process->mappings.n && !process->ended)
+		process->ended = head->time;
 	TRY(processes_facts(c->processes, process));
 	if (head->flags & RECORD_NO_USER)
 		return add_sample(c, process, head, NULL, 0, UNWIND_ROOT);

@@ -28,29 +28,32 @@ static bool parse_line(struct str line, struct sideband_event *ret)
 	if (str_to_u64(device, 16, &number))
 		return false;
 	e.device_minor = (u32)number;
-	e.name = str_trim(line);
-	/* Its file is gone; through the mapping it can still be opened. */
-	if (str_ends(e.name, STR(" (deleted)")))
-		e.name.n -= 10;
+	e.name = sideband_plain_name(str_trim(line));
 	*ret = e;
 	return e.end > e.start && !str_eq(e.name, STR("[vsyscall]"));
+}
+
+enum err proc_maps_parse(struct str text, void *context,
+			 enum err (*mapping)(void *context, const struct sideband_event *e))
+{
+	struct sideband_event e;
+	struct str line;
+
+	while (str_split(&text, '\n', &line))
+		if (parse_line(line, &e))
+			TRY(mapping(context, &e));
+	return ERR_OK;
 }
 
 enum err proc_maps_read(u32 pid, void *context,
 			enum err (*mapping)(void *context, const struct sideband_event *e))
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MAPS_CEILING);
-	struct sideband_event e;
-	struct str rest, line;
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	TRY(file_read(path, &text, NULL));
-	rest = buf_view(&text);
-	while (str_split(&rest, '\n', &line))
-		if (parse_line(line, &e))
-			TRY(mapping(context, &e));
-	return ERR_OK;
+	return proc_maps_parse(buf_view(&text), context, mapping);
 }
 
 void proc_comm_read(u32 pid, char comm[16])

@@ -7,4 +7,8 @@
 enum err proc_maps_read(u32 pid, void *context,
 			enum err (*mapping)(void *context,
 					    const struct sideband_event *e)) MUST_CHECK;
+/* The same from the text of such a file. */
+enum err proc_maps_parse(struct str text, void *context,
+			 enum err (*mapping)(void *context,
+					     const struct sideband_event *e)) MUST_CHECK;
 void proc_comm_read(u32 pid, char comm[16]);

@@ -23,6 +23,25 @@ struct str attribute_find(struct str list, struct str key)
 	return (struct str){0};
 }
 
+size_t attributes_unescape(char *text, size_t n)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t value = 0;
+
+		if (text[i] == '%' && n - i > 2 && isxdigit((unsigned char)text[i + 1]) &&
+		    !str_to_u64(str_n(text + i + 1, 2), 16, &value) && value >= ' ' &&
+		    value != ',') {
+			text[to++] = (char)value;
+			i += 2;
+		} else {
+			text[to++] = text[i];
+		}
+	}
+	return to;
+}
+
 static bool is_id(struct str s)
 {
 	if (s.n != CONTAINER_ID)
@@ -38,25 +57,46 @@ static struct str id_in(struct str part)
 {
 	if (str_ends(part, STR(".scope")))
 		part.n -= 6;
-	if (part.n > CONTAINER_ID && part.p[part.n - CONTAINER_ID - 1] == '-')
+	/* The monitor of a container is not in it. */
+	if (str_search(part, STR("conmon-")) < part.n)
+		return (struct str){0};
+	if (part.n > CONTAINER_ID &&
+	    (part.p[part.n - CONTAINER_ID - 1] == '-' || part.p[part.n - CONTAINER_ID - 1] == ':'))
 		part = str_skip(part, part.n - CONTAINER_ID);
 	return is_id(part) ? part : (struct str){0};
 }
 
+/* One path: a unit above a container is that of the containers' manager. */
+static void path_parse(struct str path, struct str *ret_container, struct str *ret_unit)
+{
+	struct str part;
+
+	while (str_split(&path, '/', &part)) {
+		struct str id = id_in(part);
+
+		if (id.n) {
+			*ret_container = id;
+			*ret_unit = (struct str){0};
+		}
+		/* Everything a user runs is below that one. */
+		if (str_ends(part, STR(".service")) && !str_starts(part, STR("user@")))
+			*ret_unit = str_n(part.p, part.n - 8);
+	}
+}
+
 void cgroup_parse(struct str text, struct str *ret_container, struct str *ret_unit)
 {
-	struct str line, part;
+	struct str line;
 
 	*ret_container = *ret_unit = (struct str){0};
 	while (str_split(&text, '\n', &line)) {
-		line = str_skip(line, str_find(line, '/'));
-		while (str_split(&line, '/', &part)) {
-			struct str id = id_in(part);
+		struct str container = {0}, unit = {0};
 
-			if (id.n)
-				*ret_container = id;
-			if (str_ends(part, STR(".service")))
-				*ret_unit = str_n(part.p, part.n - 8);
+		path_parse(str_skip(line, str_find(line, '/')), &container, &unit);
+		/* A hierarchy that knows of a container knows more than one that does not. */
+		if (container.n || (!ret_container->n && unit.n)) {
+			*ret_container = container;
+			*ret_unit = unit;
 		}
 	}
 }
@@ -92,6 +132,7 @@ static enum err read_environment(u32 pid, struct arena *a, struct process_facts 
 		else if (str_starts(one, STR("OTEL_RESOURCE_ATTRIBUTES=")))
 			TRY(keep(a, str_skip(one, 25), &ret->attributes));
 	}
+	ret->attributes.n = attributes_unescape((char *)ret->attributes.p, ret->attributes.n);
 	return ERR_OK;
 }
 

@@ -14,7 +14,7 @@ struct process_facts {
 	struct str program;    /* path of the executable */
 	struct str container;  /* id, or empty */
 	struct str unit;       /* of systemd, or empty */
-	struct str attributes; /* OTEL_RESOURCE_ATTRIBUTES as it stands */
+	struct str attributes; /* OTEL_RESOURCE_ATTRIBUTES, %-escapes but that of a comma undone */
 	struct str version;    /* service.version said by the process */
 };
 
@@ -24,7 +24,9 @@ struct process_facts {
  */
 enum err process_facts_read(u32 pid, struct str comm, struct str program, struct arena *arena,
 			    struct process_facts *ret) MUST_CHECK;
-/* One value of a list like "a=b,c=d" with %-escapes; empty when it is not there. */
+/* One value of a list like "a=b,c=d"; empty when it is not there. */
 struct str attribute_find(struct str list, struct str key);
+/* Undoes %-escapes in place, but for those of commas and of what is no text; the new length. */
+size_t attributes_unescape(char *text, size_t n);
 /* The container's id, or the unit's name, in the text of /proc/PID/cgroup. */
 void cgroup_parse(struct str text, struct str *ret_container, struct str *ret_unit);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "agent/proc_maps.h"
 #include "base/clock.h"
@@ -48,7 +49,7 @@ static void withdraw(struct processes *p, struct process *process)
 {
 	if (!process->range.units)
 		return;
-	kernel_forget_process(p->kernel, &process->key);
+	kernel_forget_process(p->kernel, &process->told);
 	table_space_give(p->space, process->range);
 	process->range = (struct space_range){0};
 }
@@ -85,6 +86,25 @@ static struct process *find(const struct processes *p, u32 pid)
 			return process;
 	}
 	return NULL;
+}
+
+/* The last one to have the number: also one that ended, until it is dropped. */
+static struct process *find_last(const struct processes *p, u32 pid)
+{
+	struct process *last = NULL;
+
+	MAP_PROBE(&p->by_pid, hash_mix(pid, 1), id)
+	{
+		struct process *process = p->list.v[id];
+
+		if (!process || process->pid != pid)
+			continue;
+		if (!process->ended)
+			return process;
+		if (!last || process->ended >= last->ended)
+			last = process;
+	}
+	return last;
 }
 
 /* The map never forgets single entries: it is made anew when most of it is dead. */
@@ -125,14 +145,37 @@ static enum err add(struct processes *p, u32 pid, struct process **ret)
 	return map_put(&p->by_pid, hash_mix(pid, 1), at);
 }
 
+/* A mapping in the middle of another one, which goes on behind it. There is room for two. */
+static enum err split(struct processes *p, struct process *process, size_t at,
+		      struct process_mapping fresh)
+{
+	struct process_mapping *m = process->mappings.v + at, rest = *m;
+
+	m->end = fresh.start;
+	rest.file_offset += fresh.end - rest.start;
+	rest.start = fresh.end;
+	memmove(m + 3, m + 1, (process->mappings.n - at - 1) * sizeof(*m));
+	m[1] = fresh;
+	m[2] = rest;
+	process->mappings.n += 2;
+	process->changed = true;
+	if (rest.module != MODULE_NONE)
+		modules_add_user(p->modules, rest.module);
+	return ERR_OK;
+}
+
 /* Puts a mapping in its place; what it covers is cut or goes, as mmap over old mappings does. */
 static enum err insert(struct processes *p, struct process *process, struct process_mapping fresh)
 {
 	size_t at = 0, kept = 0;
 
+	/* Room for itself and for the second half of one it falls into. */
+	TRY(vec_reserve(&process->mappings, 2));
 	for (size_t i = 0; i < process->mappings.n; i++) {
 		struct process_mapping m = process->mappings.v[i];
 
+		if (m.start < fresh.start && m.end > fresh.end)
+			return split(p, process, i, fresh);
 		if (m.start < fresh.end && m.end > fresh.start) {
 			if (m.start < fresh.start) {
 				m.end = fresh.start;
@@ -148,7 +191,6 @@ static enum err insert(struct processes *p, struct process *process, struct proc
 		process->mappings.v[kept++] = m;
 	}
 	process->mappings.n = kept;
-	TRY(vec_reserve(&process->mappings, 1));
 	while (at < kept && process->mappings.v[at].start < fresh.start)
 		at++;
 	memmove(process->mappings.v + at + 1, process->mappings.v + at,
@@ -165,6 +207,11 @@ static bool is_file(struct str name)
 	       !str_starts(name, STR("/dev/zero"));
 }
 
+static bool is_vdso(struct str name)
+{
+	return str_eq(name, STR("[vdso]"));
+}
+
 static enum err map_file(struct processes *p, struct process *process,
 			 const struct sideband_event *e)
 {
@@ -172,8 +219,9 @@ static enum err map_file(struct processes *p, struct process *process,
 				    .end = e->end,
 				    .file_offset = e->file_offset,
 				    .module = MODULE_NONE};
+	enum err e_insert;
 
-	if (str_eq(e->name, STR("[vdso]"))) {
+	if (is_vdso(e->name)) {
 		m.module = MODULE_VDSO;
 		modules_add_user(p->modules, MODULE_VDSO);
 	} else if (is_file(e->name)) {
@@ -182,7 +230,10 @@ static enum err map_file(struct processes *p, struct process *process,
 		if (process->program == MODULE_NONE)
 			process->program = m.module;
 	}
-	return insert(p, process, m);
+	e_insert = insert(p, process, m);
+	if (e_insert && m.module != MODULE_NONE)
+		modules_drop_user(p->modules, m.module);
+	return e_insert;
 }
 
 static enum err begin_child(struct processes *p, const struct sideband_event *e)
@@ -228,6 +279,16 @@ static enum err begin_program(struct processes *p, const struct sideband_event *
 	return ERR_OK;
 }
 
+/* More than the first thread, which is listed until the last one has ended. */
+static bool other_threads_run(u32 pid)
+{
+	char path[40];
+	struct stat info;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	return !stat(path, &info) && info.st_nlink > 3;
+}
+
 enum err processes_event(struct processes *p, const struct sideband_event *e)
 {
 	struct process *process;
@@ -247,7 +308,10 @@ enum err processes_event(struct processes *p, const struct sideband_event *e)
 		return process ? map_file(p, process, e) : ERR_OK;
 	case SIDEBAND_EXIT:
 		process = find(p, e->pid);
-		if (process)
+		if (!process)
+			return ERR_OK;
+		process->leader_gone = other_threads_run(e->pid);
+		if (!process->leader_gone)
 			process->ended = e->time;
 		return ERR_OK;
 	}
@@ -266,7 +330,7 @@ static enum err add_read(void *context, const struct sideband_event *e)
 
 	if (same && same->start == e->start && same->end == e->end &&
 	    same->file_offset == e->file_offset &&
-	    (same->module != MODULE_NONE) == is_file(e->name))
+	    (same->module != MODULE_NONE) == (is_file(e->name) || is_vdso(e->name)))
 		return ERR_OK;
 	return map_file(r->p, r->process, e);
 }
@@ -276,14 +340,22 @@ static void read_maps(struct processes *p, struct process *process)
 	struct reading r = {p, process};
 
 	process->maps_read = true;
-	/* A process that is gone has no maps; what the side band told stays. */
-	if (proc_maps_read(process->pid, &r, add_read) == ERR_OK && !process->comm[0])
+	/*
+	 * A process that is gone has no maps; what the side band told stays. Of one that is not
+	 * known to have ended no more will be heard.
+	 */
+	if (proc_maps_read(process->pid, &r, add_read) != ERR_OK) {
+		if (!process->mappings.n && !process->ended)
+			process->ended = (u64)clock_monotonic_ns();
+	} else if (!process->comm[0]) {
 		proc_comm_read(process->pid, process->comm);
+	}
 }
 
 enum err processes_get(struct processes *p, u32 pid, struct process **ret)
 {
-	struct process *process = find(p, pid);
+	/* A thread still runs a little in the kernel after its end was told. */
+	struct process *process = find_last(p, pid);
 
 	if (!process)
 		TRY(add(p, pid, &process));
@@ -383,10 +455,12 @@ static enum err tell_kernel(struct processes *p, struct process *process)
 	enum err e;
 
 	process->changed = false;
-	/* Without room its stacks come raw. */
+	/* Without room its stacks come raw; what the kernel side knows is not true any more. */
 	if (!process->mappings.n ||
-	    table_space_take(p->space, process->mappings.n * sizeof(*list), &fresh) != ERR_OK)
+	    table_space_take(p->space, process->mappings.n * sizeof(*list), &fresh) != ERR_OK) {
+		withdraw(p, process);
 		return ERR_OK;
+	}
 	list = table_space_at(p->space, fresh.unit);
 	for (size_t i = 0; i < process->mappings.n; i++)
 		list[i] = kernel_mapping(p, &process->mappings.v[i]);
@@ -396,7 +470,10 @@ static enum err tell_kernel(struct processes *p, struct process *process)
 		table_space_give(p->space, fresh);
 		return ERR_OK;
 	}
+	if (old.units && memcmp(&process->told, &process->key, sizeof(process->key)) != 0)
+		kernel_forget_process(p->kernel, &process->told);
 	table_space_give(p->space, old);
+	process->told = process->key;
 	process->range = fresh;
 	return ERR_OK;
 }
@@ -408,6 +485,8 @@ enum err processes_settle(struct processes *p, bool modules_changed)
 
 		if (!process)
 			continue;
+		if (process->leader_gone && !process->ended && !other_threads_run(process->pid))
+			process->ended = (u64)clock_monotonic_ns();
 		if (process->ended) {
 			withdraw(p, process);
 			if (process->references)

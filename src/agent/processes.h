@@ -27,12 +27,13 @@ struct process {
 	u64 reread_after; /* not before this time again */
 	u64 reread_pause;
 	/* What the kernel side knows of it. */
-	bool wanted;  /* it was sampled: worth knowing there */
-	bool changed; /* since it was told */
-	struct process_key key;
+	bool wanted;		      /* it was sampled: worth knowing there */
+	bool changed;		      /* since it was told */
+	struct process_key key, told; /* wanted; and known there, while `range` is not empty */
 	struct space_range range;
-	bool kernel;	/* a thread of the kernel */
-	u32 references; /* of samples */
+	bool leader_gone; /* the first thread ended, others run */
+	bool kernel;	  /* a thread of the kernel */
+	u32 references;	  /* of samples */
 	struct process_facts facts;
 	struct arena texts; /* of the facts */
 };

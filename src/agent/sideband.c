@@ -9,13 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/sideband_records.h"
 #include "base/vec.h"
-
-/* What follows every event because of sample_id_all: pid, tid, time. */
-struct id_trailer {
-	u32 pid, tid;
-	u64 time;
-};
 
 struct cpu_ring {
 	int fd;
@@ -121,125 +116,6 @@ void sideband_close(struct sideband *s)
 	mem_free(s);
 }
 
-/* A name that ends with a NUL, somewhere before `end`. */
-static struct str name_of(const char *p, const char *end)
-{
-	return str_n(p, p < end ? strnlen(p, (size_t)(end - p)) : 0);
-}
-
-struct mmap2_body {
-	u32 pid, tid;
-	u64 address, length, offset;
-	u32 major, minor;
-	u64 inode, generation;
-	u32 protection, flags;
-};
-
-static bool parse_map(const char *body, const char *end, struct sideband_event *e)
-{
-	struct mmap2_body m;
-
-	if ((size_t)(end - body) < sizeof(m))
-		return false;
-	memcpy(&m, body, sizeof(m));
-	if (!(m.protection & PROT_EXEC))
-		return false;
-	e->kind = SIDEBAND_MAP;
-	e->pid = m.pid;
-	e->tid = m.tid;
-	e->start = m.address;
-	e->end = m.address + m.length;
-	e->file_offset = m.offset;
-	e->device_major = m.major;
-	e->device_minor = m.minor;
-	e->inode = m.inode;
-	e->name = name_of(body + sizeof(m), end);
-	return e->end > e->start;
-}
-
-/* FORK and EXIT: pid, parent, tid, parent's tid, time. */
-static bool parse_task(const char *body, const char *end, struct sideband_event *e)
-{
-	u32 ids[4];
-
-	if ((size_t)(end - body) < sizeof(ids))
-		return false;
-	memcpy(ids, body, sizeof(ids));
-	e->pid = ids[0];
-	e->parent = ids[1];
-	e->tid = ids[2];
-	/* A thread's beginning and end change nothing about where code lies. */
-	return e->pid == e->tid;
-}
-
-static bool parse_comm(const char *body, const char *end, struct sideband_event *e)
-{
-	u32 ids[2];
-
-	if ((size_t)(end - body) < sizeof(ids))
-		return false;
-	memcpy(ids, body, sizeof(ids));
-	e->pid = ids[0];
-	e->tid = ids[1];
-	e->name = name_of(body + sizeof(ids), end);
-	return true;
-}
-
-static bool parse(struct sideband *s, const struct perf_event_header *h, struct sideband_event *e)
-{
-	const char *body = (const char *)(h + 1), *end = (const char *)h + h->size;
-	struct id_trailer trailer;
-
-	if (h->type == PERF_RECORD_LOST) {
-		u64 lost = 0;
-
-		if (end - body >= 16)
-			memcpy(&lost, body + 8, sizeof(lost));
-		s->lost += lost;
-		return false;
-	}
-	if (end - body < (ptrdiff_t)sizeof(trailer))
-		return false;
-	end -= sizeof(trailer);
-	memcpy(&trailer, end, sizeof(trailer));
-	*e = (struct sideband_event){.time = trailer.time};
-	switch (h->type) {
-	case PERF_RECORD_MMAP2:
-		return parse_map(body, end, e);
-	case PERF_RECORD_FORK:
-		e->kind = SIDEBAND_FORK;
-		return parse_task(body, end, e);
-	case PERF_RECORD_EXIT:
-		e->kind = SIDEBAND_EXIT;
-		return parse_task(body, end, e);
-	case PERF_RECORD_COMM:
-		e->kind = h->misc & PERF_RECORD_MISC_COMM_EXEC ? SIDEBAND_EXEC : SIDEBAND_COMM;
-		return parse_comm(body, end, e);
-	default:
-		return false;
-	}
-}
-
-/* A record may wrap around the ring's end: it is put together in `record`. */
-static const struct perf_event_header *record_at(struct sideband *s, const char *data, u64 at,
-						 u64 head)
-{
-	struct perf_event_header h;
-	size_t offset = at % s->data_size, first;
-
-	/* Records are multiples of 8 bytes, so a header never wraps. */
-	memcpy(&h, data + offset, sizeof(h));
-	if (h.size < sizeof(h) || h.size > head - at)
-		return NULL;
-	if (offset + h.size <= s->data_size)
-		return (const void *)(data + offset);
-	first = s->data_size - offset;
-	buf_clear(&s->record);
-	buf_append(&s->record, data + offset, first);
-	buf_append(&s->record, data, h.size - first);
-	return buf_error(&s->record) ? NULL : (const void *)s->record.data;
-}
-
 static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
 {
 	const char *data = (const char *)ring->page + s->page_size;
@@ -248,7 +124,8 @@ static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
 	enum err e = ERR_OK;
 
 	while (!e && tail < head) {
-		const struct perf_event_header *h = record_at(s, data, tail, head);
+		const struct perf_event_header *h =
+			sideband_record_at(data, s->data_size, tail, head, &s->record);
 		struct read_event r = {.order = s->events.n};
 
 		if (!h) {
@@ -256,7 +133,7 @@ static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
 			break;
 		}
 		tail += h->size;
-		if (!parse(s, h, &r.event))
+		if (!sideband_record_parse(h, &r.event, &s->lost))
 			continue;
 		r.name_at = s->text.n;
 		r.name_size = r.event.name.n;

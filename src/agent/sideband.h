@@ -30,5 +30,7 @@ void sideband_close(struct sideband *s);
 enum err sideband_collect(struct sideband *s) MUST_CHECK;
 /* The next one in the order of time that is not later than `until`; NULL when there is none. */
 const struct sideband_event *sideband_next(struct sideband *s, u64 until);
+/* A file's path without what the kernel adds when the file is gone; a mapping can still open it. */
+struct str sideband_plain_name(struct str name);
 /* Events that the kernel had to drop. */
 u64 sideband_lost(const struct sideband *s);

@@ -132,6 +132,8 @@ static __always_inline void finish(struct scratch *s, struct task_struct *task)
 		send(s, add_user_part(s, s->head.address_space));
 	} else {
 		s->head.flags |= RECORD_NO_USER;
+		if (task->flags & PF_KTHREAD)
+			s->head.flags |= RECORD_KERNEL_THREAD;
 		send(s, sizeof(s->head) + 8 * s->head.kernel_frames);
 	}
 }

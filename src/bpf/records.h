@@ -29,7 +29,8 @@ enum frame_kind {
 
 enum record_flags {
 	RECORD_RAW = 1,	    /* user registers and stack follow, not addresses */
-	RECORD_NO_USER = 2, /* a thread of the kernel */
+	RECORD_NO_USER = 2, /* a thread of the kernel, or one at its end: no memory of its own */
+	RECORD_KERNEL_THREAD = 4,
 };
 
 enum wait_state {

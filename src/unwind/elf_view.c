@@ -1,5 +1,9 @@
 #include "unwind/elf_view.h"
 
+/* Programs have about 13; notes a few hundred bytes. */
+#define PROGRAM_HEADERS_MAX 256u
+#define NOTES_MAX_BYTES	    65536u
+
 static bool slice(struct str file, u64 offset, u64 size, struct str *ret)
 {
 	if (offset > file.n || size > file.n - offset)
@@ -27,7 +31,8 @@ bool elf_view_program_header(const struct elf_view *e, u32 n, Elf64_Phdr *ret)
 {
 	struct str bytes;
 
-	if (n >= e->header.e_phnum || e->header.e_phentsize != sizeof(*ret) ||
+	if (n >= e->header.e_phnum || n >= PROGRAM_HEADERS_MAX ||
+	    e->header.e_phentsize != sizeof(*ret) ||
 	    !slice(e->file, e->header.e_phoff, (u64)e->header.e_phnum * sizeof(*ret), &bytes))
 		return false;
 	memcpy(ret, bytes.p + (size_t)n * sizeof(*ret), sizeof(*ret));
@@ -136,7 +141,7 @@ enum err unwind_image_read(struct str file, struct unwind_image *ret, struct fau
 		if (p.p_type == PT_LOAD && p.p_flags & PF_X && image.load_count < UNWIND_LOADS_MAX)
 			image.loads[image.load_count++] =
 				(struct unwind_load){p.p_offset, p.p_vaddr, p.p_filesz};
-		if (p.p_type == PT_NOTE && !image.build_id_size &&
+		if (p.p_type == PT_NOTE && !image.build_id_size && p.p_filesz <= NOTES_MAX_BYTES &&
 		    slice(file, p.p_offset, p.p_filesz, &bytes))
 			find_build_id(bytes, &image);
 	}

@@ -12,9 +12,13 @@ enum pointer_encoding {
 	PE_S2 = 0x0a,
 	PE_S4 = 0x0b,
 	PE_S8 = 0x0c,
-	PE_RELATIVE = 0x70,
+	PE_RELATIVE = 0xf0,
 	PE_PC = 0x10,
 };
+
+/* All CIEs seen have fewer than 64 bytes. Every FDE runs its CIE's program again: one long CIE
+ * would make the reading of many FDEs endless. */
+#define CIE_MAX_BYTES 256u
 
 /* The address a place in the section is loaded at. */
 static u64 address_of(const struct frame_section *s, const u8 *at)
@@ -54,8 +58,13 @@ static u64 read_pointer(const struct frame_section *s, struct cursor *c, u8 enco
 		c->bad = true;
 		return 0;
 	}
-	if (relative && (encoding & PE_RELATIVE) == PE_PC)
+	if (!relative)
+		return value;
+	/* Relative to other things, or through memory: nobody writes functions' addresses so. */
+	if ((encoding & PE_RELATIVE) == PE_PC)
 		value += here;
+	else if (encoding & PE_RELATIVE)
+		c->bad = true;
 	return value;
 }
 
@@ -125,7 +134,7 @@ static bool read_cie(const struct frame_section *s, u64 offset, struct frame_cie
 	u64 next, id;
 	u8 version;
 
-	if (!open_entry(s, offset, &c, &wide, &next))
+	if (!open_entry(s, offset, &c, &wide, &next) || c.end - c.at > (ptrdiff_t)CIE_MAX_BYTES)
 		return false;
 	id = cursor_fixed(&c, s->debug && wide ? 8 : 4);
 	if (id != (s->debug ? (wide ? UINT64_MAX : UINT32_MAX) : 0))

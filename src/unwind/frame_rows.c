@@ -69,6 +69,7 @@ struct machine {
 	u32 depth;
 	u64 address;
 	u32 last_rule;
+	bool broken; /* from here on nothing is known */
 	struct unwind_rules *rules;
 	void *context;
 	void (*row)(void *context, u64 address, u32 rule);
@@ -174,6 +175,8 @@ static u32 state_rule(const struct machine *m)
 	struct unwind_rule r = {.kind = UNWIND_REGISTER};
 	u32 rule;
 
+	if (m->broken)
+		return UNWIND_RULE_NONE;
 	if (s->ra.place == PLACE_UNDEFINED)
 		return UNWIND_RULE_END;
 	if (m->fde->cie.signal)
@@ -209,7 +212,7 @@ static void emit(struct machine *m)
 {
 	u32 rule = state_rule(m);
 
-	if (rule == m->last_rule)
+	if (rule == m->last_rule || m->address >= m->fde->start + m->fde->size)
 		return;
 	m->last_rule = rule;
 	m->row(m->context, m->address, rule);
@@ -402,6 +405,7 @@ static void run(struct machine *m, struct str program)
 			break;
 		}
 	}
+	m->broken |= c.bad;
 }
 
 void frame_rows(const struct frame_fde *fde, struct unwind_rules *rules, void *context,
@@ -418,7 +422,7 @@ void frame_rows(const struct frame_fde *fde, struct unwind_rules *rules, void *c
 	run(&m, fde->cie.program);
 	m.initial = m.now;
 	m.row = row;
-	run(&m, fde->program);
-	if (m.address < fde->start + fde->size)
-		emit(&m);
+	if (!m.broken)
+		run(&m, fde->program);
+	emit(&m);
 }

@@ -83,12 +83,12 @@ bool go_function(const struct go_table *t, u32 n, u64 *ret_start, u64 *ret_end)
 {
 	*ret_start = entry_address(t, n);
 	*ret_end = entry_address(t, n + 1);
-	return n<t->count && * ret_end> * ret_start;
+	return n < t->count && *ret_start < *ret_end;
 }
 
 static u32 delta_rule(s64 delta)
 {
-	if (delta < 0 || delta % 8 || delta + 8 > (s64)UNWIND_CFA_MAX)
+	if (delta < 0 || delta % 8 || delta > (s64)UNWIND_CFA_MAX - 8)
 		return UNWIND_RULE_FRAME_POINTER;
 	/* A function with a frame keeps its caller's rbp at the top of it. */
 	return (u32)((delta + 8) / 8) << 5 | (delta ? 2u : 0u);
@@ -114,13 +114,18 @@ void go_function_rows(const struct go_table *t, u32 n, void *context,
 		return;
 	}
 	cursor_skip(&c, t->pctab + pcsp);
-	while (!c.bad && address < end) {
-		u64 change = cursor_uleb(&c);
+	for (;;) {
+		u64 change = cursor_uleb(&c), size = cursor_uleb(&c);
 
-		if (!change && address != start)
-			return;
-		value += (s64)(change >> 1) ^ -(s64)(change & 1);
+		/* The end, or a table that cannot be: of a whole function nothing is then known. */
+		if (c.bad || !size || (!change && address != start) ||
+		    __builtin_add_overflow(value, (s64)(change >> 1) ^ -(s64)(change & 1), &value))
+			break;
 		row(context, address, delta_rule(value));
-		address += cursor_uleb(&c);
+		if (size >= end - address)
+			return;
+		address += size;
 	}
+	if (address == start)
+		row(context, start, UNWIND_RULE_FRAME_POINTER);
 }

@@ -31,7 +31,11 @@ static int by_start(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->go != y->go)
+		return x->go ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
 }
 
 static enum err add_entry(struct entries *out, u64 start, u64 end, u64 at, bool go)
@@ -89,11 +93,14 @@ static void write_entries(const struct frame_section *s, const struct go_table *
 {
 	u64 end = 0;
 
-	qsort(e->list.v, e->list.n, sizeof(*e->list.v), by_start);
+	if (e->list.n)
+		qsort(e->list.v, e->list.n, sizeof(*e->list.v), by_start);
 	vec_for_each (entry, &e->list) {
 		/* Two entries for one address: the first one counts. */
 		if (entry->start < end)
 			continue;
+		if (w->error)
+			return;
 		if (entry->start - end >= SMALL_GAP)
 			table_writer_row(w, end, UNWIND_RULE_NONE);
 		if (root >= end && root < entry->start)

@@ -2,6 +2,8 @@
 
 /* Above every table seen: 900,000 rows are 3.5 MiB. */
 #define BLOCKS_CEILING ((size_t)256 << 20)
+/* Rows that a file may make us look at, written or not: many times what the largest have. */
+#define OFFERED_MAX    ((u64)64 << 20)
 
 void table_writer_init(struct table_writer *w)
 {
@@ -69,6 +71,8 @@ void table_writer_row(void *writer, u64 address, u32 rule)
 	u64 page = address >> UNWIND_PAGE_SHIFT;
 	u32 low = address & (UNWIND_PAGE_SIZE - 1);
 
+	if (++w->offered > OFFERED_MAX)
+		keep(w, ERR_TOO_LARGE);
 	if (w->error || (w->started && rule == w->rule))
 		return;
 	if (!w->started)
@@ -81,10 +85,16 @@ void table_writer_row(void *writer, u64 address, u32 rule)
 		return;
 	w->rule = rule;
 	/* Several rules for one address: the last one holds. */
-	if (w->rows.n && w->rows.v[w->rows.n - 1] >> 16 == low)
-		w->rows.v[w->rows.n - 1] = low << 16 | rule;
-	else if (w->rows.n < UNWIND_BLOCK_ROWS)
-		keep(w, vec_push(&w->rows, low << 16 | rule));
+	if (w->rows.v[w->rows.n - 1] >> 16 != low) {
+		if (w->rows.n == UNWIND_BLOCK_ROWS)
+			return;
+		keep(w, vec_push(&w->rows, 0));
+		if (w->error)
+			return;
+	}
+	/* In the last place there is, nothing: better than a rule that does not hold any more. */
+	w->rows.v[w->rows.n - 1] =
+		low << 16 | (w->rows.n == UNWIND_BLOCK_ROWS ? UNWIND_RULE_NONE : rule);
 }
 
 enum err table_writer_finish(struct table_writer *w, struct unwind_table *ret)

@@ -11,6 +11,7 @@ struct table_writer {
 	u32 rule;     /* in force now */
 	bool started; /* a page is being written */
 	size_t row_count;
+	u64 offered; /* calls of table_writer_row */
 	enum err error;
 };
 
