@@ -11,6 +11,8 @@
 #define TURN_NS		(250 * NS_PER_MS)
 #define REQUEST_CEILING ((size_t)64 << 20)
 #define LAST_PATIENCE	(5 * NS_PER_S)
+/* Who starts an agent wants to see something soon. */
+#define FIRST_WINDOW_NS (5 * NS_PER_S)
 
 const struct daemon_options daemon_options_default = {
 	.exporter = {.waiting_bytes = (size_t)16 << 20,
@@ -141,7 +143,9 @@ static enum err end_window(struct daemon *d)
 
 static enum err loop(struct daemon *d, atomic_bool *stop)
 {
-	int64_t end = clock_monotonic_ns() + d->options->interval_ns;
+	int64_t interval = d->options->interval_ns,
+		end = clock_monotonic_ns() +
+		      (interval < FIRST_WINDOW_NS ? interval : FIRST_WINDOW_NS);
 
 	d->window.start_ns = clock_wall_ns();
 	while (!atomic_load(stop)) {
@@ -149,7 +153,10 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 		TRY(capture_turn(d->capture));
 		if (clock_monotonic_ns() >= end) {
 			TRY(end_window(d));
-			end += d->options->interval_ns;
+			end += interval;
+			/* Stopped for a while: what was missed is not made up for. */
+			if (end < clock_monotonic_ns())
+				end = clock_monotonic_ns() + interval;
 		}
 	}
 	capture_stop(d->capture);

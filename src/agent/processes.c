@@ -335,21 +335,17 @@ static enum err add_read(void *context, const struct sideband_event *e)
 	return map_file(r->p, r->process, e);
 }
 
-static void read_maps(struct processes *p, struct process *process)
+/* False when the process is gone: it has no maps; what the side band told stays. */
+static bool read_maps(struct processes *p, struct process *process)
 {
 	struct reading r = {p, process};
 
 	process->maps_read = true;
-	/*
-	 * A process that is gone has no maps; what the side band told stays. Of one that is not
-	 * known to have ended no more will be heard.
-	 */
-	if (proc_maps_read(process->pid, &r, add_read) != ERR_OK) {
-		if (!process->mappings.n && !process->ended)
-			process->ended = (u64)clock_monotonic_ns();
-	} else if (!process->comm[0]) {
+	if (proc_maps_read(process->pid, &r, add_read) != ERR_OK)
+		return false;
+	if (!process->comm[0])
 		proc_comm_read(process->pid, process->comm);
-	}
+	return true;
 }
 
 enum err processes_get(struct processes *p, u32 pid, struct process **ret)
@@ -357,10 +353,14 @@ enum err processes_get(struct processes *p, u32 pid, struct process **ret)
 	/* A thread still runs a little in the kernel after its end was told. */
 	struct process *process = find_last(p, pid);
 
-	if (!process)
+	if (!process) {
 		TRY(add(p, pid, &process));
-	if (!process->maps_read)
+		/* Of one that is gone before anything was told of it no more will be heard. */
+		if (!read_maps(p, process))
+			process->ended = (u64)clock_monotonic_ns();
+	} else if (!process->maps_read) {
 		read_maps(p, process);
+	}
 	*ret = process;
 	return ERR_OK;
 }

@@ -9,38 +9,12 @@ import shutil
 import struct
 import subprocess
 
+from support.otlp_judge import build, official, run
 from support.tap import ROOT, VESTAL, Skip, go_profiles, main, scratch, test, vestal
 
 DUMP_ROWS = os.environ.get("DUMP_ROWS", os.path.join(os.path.dirname(VESTAL), "tests/dump_rows"))
 LAYOUTS = {"1.8": "OTLP 1.8", "1.9": "OTLP 1.9", "1.10": "OTLP 1.10", "1.11": "OTLP 1.10"}
 SHAPES = ["times", "values", "both", "types", "plainvalue"]
-
-
-def build(folder, name, *flags):
-    """A Go program under tests/peers; its modules come from the module cache or the proxy."""
-    if not shutil.which("go"):
-        raise Skip("no Go toolchain")
-    path = os.path.join(scratch(), name)
-    if not os.path.exists(path):
-        env = dict(os.environ, GOFLAGS="-mod=mod", GOWORK="off", GOTOOLCHAIN="local")
-        done = subprocess.run(["go", "build", "-o", path, *flags, "."], env=env, check=False,
-                              cwd=os.path.join(ROOT, "tests/peers", folder), capture_output=True,
-                              text=True, timeout=600)
-        if done.returncode:
-            raise Skip("Go modules cannot be had: " + done.stderr.strip().splitlines()[-1])
-    return path
-
-
-def official(layout="1.11"):
-    flags = [] if layout == "1.11" else [f"-modfile=proto{layout}.mod"]
-    return build("otlpgo", "otlpgo-" + layout, *flags)
-
-
-def run(*command):
-    done = subprocess.run(command, cwd=scratch(), capture_output=True, text=True, timeout=120,
-                          check=False)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
-    return done.stdout
 
 
 def made(layout, shape):

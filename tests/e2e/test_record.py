@@ -7,58 +7,14 @@ Shares must be within 3 standard errors and half a point of what the program mea
     VESTAL=build/vestal tests/e2e/test_record.py
 """
 import json
-import math
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
 
-from support.tap import ROOT, VESTAL, Skip, main, scratch, test, vestal
-
-SOURCES = os.path.join(ROOT, "tests/workloads/native")
-WAYS = {
-    "plain": ["gcc", "-O2", "-fomit-frame-pointer"],
-    "frame_pointers": ["gcc", "-O2", "-fno-omit-frame-pointer"],
-    "o3": ["gcc", "-O3", "-fomit-frame-pointer"],
-    "no_pie": ["gcc", "-O2", "-no-pie", "-fno-pie"],
-    "static": ["gcc", "-O2", "-static"],
-    "static_pie": ["gcc", "-O2", "-static-pie"],
-    "clang": ["clang", "-O2", "-fomit-frame-pointer"],
-}
-
-
-REFUSED = []
-
-
-def allowed():
-    """Skips where this user or this kernel cannot record."""
-    if os.geteuid() != 0:
-        raise Skip("recording needs root")
-    if not REFUSED:
-        done = subprocess.run([VESTAL, "record", "-a", "-d", "0.1", "-o", "allowed.pb.gz", "-f"],
-                              cwd=scratch(), capture_output=True, text=True, check=False)
-        REFUSED.append(done.stderr.strip() if done.returncode else "")
-    if REFUSED[0]:
-        raise Skip(REFUSED[0])
-
-
-def build(name, way="plain", suffix="c", extra=()):
-    """A workload, compiled in some way."""
-    command = list(WAYS[way])
-    if suffix == "cc":
-        command[0] = "g++"
-    if not shutil.which(command[0]):
-        raise Skip(f"no {command[0]}")
-    out = os.path.join(scratch(), f"{name}-{way}")
-    if not os.path.exists(out):
-        # A call in tail position would take its caller off the stack.
-        subprocess.run(command + ["-Wall", "-g", "-fno-optimize-sibling-calls", "-o", out,
-                                  f"{SOURCES}/{name}.{suffix}", "-lpthread", "-ldl", *extra],
-                       check=True, capture_output=True)
-    return out
-
+from support.recording import SOURCES, WAYS, allowed, build, build_other, close
+from support.tap import VESTAL, main, scratch, test, vestal
 
 def record(*options, program=(), timeout=300):
     """What the program printed, what vestal said, and the file."""
@@ -79,10 +35,6 @@ def whole(done):
     """(samples, share of whole stacks) as vestal says it."""
     match = re.search(r"(\d+) samples in .*?; ([\d.]+) % of the stacks are whole", done.stderr)
     return int(match[1]), float(match[2])
-
-
-def close(share, truth, samples, slack=0.005):
-    return abs(share - truth) <= 3 * math.sqrt(truth * (1 - truth) / samples) + slack
 
 
 def check_shares(way):
@@ -110,6 +62,55 @@ def add_shares_tests():
 
 
 add_shares_tests()
+
+
+def check_others(program, names_of):
+    """The two functions of a program of another language, and that all stacks go to their root."""
+    done, path = record("-F", "997", program=[program, "2"])
+    truth = json.loads(done.stdout.splitlines()[0])
+    _, names = top(path)
+    samples, complete = whole(done)
+    found = {name: sum(row["cum"] for shown, row in names.items() if names_of(name, shown))
+             for name in truth}
+    seen, known = sum(found.values()), sum(truth.values())
+    assert complete >= 99, done.stderr
+    for name, spent in truth.items():
+        assert close(found[name] / seen, spent / known, samples), (name, truth, found)
+    deep = sum(row["cum"] for shown, row in names.items() if "descend" in shown)
+    assert deep >= 0.99 * seen, (deep, seen)
+
+
+@test
+def shares_are_true_in_a_go_program():
+    check_others(build_other("go_shares", "go", ["go", "build"]), lambda name, shown: name == shown)
+
+
+@test
+def shares_are_true_in_a_rust_program():
+    program = build_other("rust_shares", "rs", ["rustc", "-O", "-C", "force-frame-pointers=no"])
+    check_others(program, lambda name, shown: re.search(rf"::{name} as .*::run", shown))
+
+
+@test
+def threads_that_come_and_go_are_named_and_one_that_outlives_the_first_is_whole():
+    done, path = record("-F", "997", program=[build("threads"), "100"])
+    _, names = top(path)
+    spent = names["work_in_thread"]["cum"] / 1e9
+    assert abs(spent - (100 * 0.01 + 0.5)) < 0.1, names["work_in_thread"]
+    assert abs(names["work_alone"]["cum"] / 1e9 - 0.5) < 0.05, names["work_alone"]
+    assert whole(done)[1] >= 99, done.stderr
+    threads = {name: json.loads(vestal("top", "--json", "--tag", f"thread.name={name}", path)[0])
+               for name in ("brief", "alone")}
+    assert threads["brief"]["total"] > 0.8e9 and threads["alone"]["total"] > 0.4e9, threads
+
+
+@test
+def the_waits_of_a_convoy_are_as_long_as_it_measured():
+    done, path = record("--type", "offcpu", program=[build("convoy"), "4"])
+    truth = json.loads(done.stdout.splitlines()[0])
+    _, names = top(path, "--type", "off_cpu")
+    share = names["queue_for_lock"]["cum"] / truth["queue_for_lock"]
+    assert abs(share - 1) < 0.03, (share, truth)
 
 
 @test

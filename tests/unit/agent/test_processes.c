@@ -321,6 +321,20 @@ TEST(who_is_gone_before_it_is_known_does_not_stay)
 	CHECK_INT(processes_count(w.processes), 0);
 }
 
+TEST(who_is_gone_is_still_known_by_what_is_told_later)
+{
+	CLEANUP(world_close) struct world w;
+	struct process *p;
+
+	CHECK_OK(world_open(&w));
+	CHECK_OK(event(&w, SIDEBAND_EXEC, PARENT, 0, 1));
+	/* A sample before its first mapping; /proc does not have it any more. */
+	p = get(&w, PARENT);
+	processes_reread(w.processes, p, 1);
+	CHECK_OK(map_at(&w, PARENT, 0x1000, 0x9000, 0, ""));
+	CHECK(get(&w, PARENT) == p && process_find(p, 0x1000));
+}
+
 static void *idle(void *unused)
 {
 	(void)unused;

@@ -1,0 +1,65 @@
+"""What the tests of the agent share: may this user record, and programs that know their own truth."""
+import math
+import os
+import shutil
+import subprocess
+
+from support.tap import ROOT, VESTAL, Skip, scratch
+
+SOURCES = os.path.join(ROOT, "tests/workloads/native")
+WAYS = {
+    "plain": ["gcc", "-O2", "-fomit-frame-pointer"],
+    "frame_pointers": ["gcc", "-O2", "-fno-omit-frame-pointer"],
+    "o3": ["gcc", "-O3", "-fomit-frame-pointer"],
+    "no_pie": ["gcc", "-O2", "-no-pie", "-fno-pie"],
+    "static": ["gcc", "-O2", "-static"],
+    "static_pie": ["gcc", "-O2", "-static-pie"],
+    "clang": ["clang", "-O2", "-fomit-frame-pointer"],
+}
+
+_refused = []
+
+
+def allowed():
+    """Skips where this user or this kernel cannot record."""
+    if os.geteuid() != 0:
+        raise Skip("recording needs root")
+    if not _refused:
+        done = subprocess.run([VESTAL, "record", "-a", "-d", "0.1", "-o", "allowed.pb.gz", "-f"],
+                              cwd=scratch(), capture_output=True, text=True, check=False)
+        _refused.append(done.stderr.strip() if done.returncode else "")
+    if _refused[0]:
+        raise Skip(_refused[0])
+
+
+def build(name, way="plain", suffix="c", extra=()):
+    """A workload, compiled in some way."""
+    command = list(WAYS[way])
+    if suffix == "cc":
+        command[0] = "g++"
+    if not shutil.which(command[0]):
+        raise Skip(f"no {command[0]}")
+    out = os.path.join(scratch(), f"{name}-{way}")
+    if not os.path.exists(out):
+        # A call in tail position would take its caller off the stack.
+        subprocess.run(command + ["-Wall", "-g", "-fno-optimize-sibling-calls", "-o", out,
+                                  f"{SOURCES}/{name}.{suffix}", "-lpthread", "-ldl", *extra],
+                       check=True, capture_output=True)
+    return out
+
+
+def build_other(name, suffix, command):
+    """A workload of another compiler: `command` takes the result behind -o and then the source."""
+    if not shutil.which(command[0]):
+        raise Skip(f"no {command[0]}")
+    out = os.path.join(scratch(), f"{name}-{suffix}")
+    if not os.path.exists(out):
+        env = dict(os.environ, GOTOOLCHAIN="local", GOWORK="off", GO111MODULE="off")
+        subprocess.run(command + ["-o", out, f"{SOURCES}/{name}.{suffix}"], check=True, env=env,
+                       capture_output=True)
+    return out
+
+
+def close(share, truth, samples, slack=0.005):
+    """Within three standard errors and half a point."""
+    return abs(share - truth) <= 3 * math.sqrt(truth * (1 - truth) / samples) + slack
