@@ -275,10 +275,11 @@ static enum err handle(struct capture *c, const struct record_head *head, u64 si
 	TRY(processes_facts(c->processes, process));
 	if (head->flags & RECORD_NO_USER)
 		return add_sample(c, process, head, NULL, 0, UNWIND_ROOT);
+	/* Also when it was not sent raw: others may use up all that may be sent so. */
+	process_want(process, (u32)head->address_space);
 	if (!(head->flags & RECORD_RAW))
 		return add_sample(c, process, head, (const u64 *)(head + 1) + head->kernel_frames,
 				  head->user_frames, head->end);
-	process_want(process, (u32)head->address_space);
 	return walk_raw(c, process, head, size, true);
 }
 
