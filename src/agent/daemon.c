@@ -22,6 +22,7 @@ const struct daemon_options daemon_options_default = {
 	.interval_ns = 15 * NS_PER_S,
 	.redact_names = true,
 	.max_request = (size_t)7 << 19,
+	.self.limits = {.cpu_share = 0.01, .memory_bytes = (u64)64 << 20},
 };
 
 struct daemon {
@@ -29,6 +30,7 @@ struct daemon {
 	struct capture *capture;
 	struct names *names;
 	struct exporter *exporter;
+	struct self_control self;
 	struct window window;
 	struct buf request;
 	char host[256];
@@ -47,11 +49,13 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 	d->window.types = o->capture.kernel.types;
 	d->window.period_ns = (u64)NS_PER_S / o->capture.kernel.rate_hz;
 	d->request = BUF_INIT(REQUEST_CEILING);
+	TRY(self_control_open(&d->self, &o->self, d->capture, o->capture.kernel.rate_hz, fault));
 	return capture_start(d->capture, fault);
 }
 
 static void close_all(struct daemon *d)
 {
+	self_control_close(&d->self);
 	names_free(d->names);
 	capture_close(d->capture);
 	exporter_free(d->exporter, LAST_PATIENCE);
@@ -136,9 +140,23 @@ static enum err end_window(struct daemon *d)
 	d->window.start_ns = now;
 	TRY(e);
 	exporter_stats(d->exporter, &stats);
+	self_control_tell(&d->self, &stats, samples);
 	log_debug("window sent", log_u64("samples", samples), log_u64("dropped", stats.dropped),
 		  log_u64("queued", stats.queue.entries + stats.queue.memory_entries));
 	return ERR_OK;
+}
+
+/* The period is true for all of a window: a change of the rate ends it. */
+static enum err change_rate(struct daemon *d)
+{
+	TRY(end_window(d));
+	TRY(self_control_apply(&d->self, &d->window));
+	if (!d->self.state.trim)
+		return ERR_OK;
+	/* Names are most of what can be made again. */
+	names_free(d->names);
+	d->names = NULL;
+	return names_new(capture_modules(d->capture), &(struct names_options){0}, &d->names);
 }
 
 static enum err loop(struct daemon *d, atomic_bool *stop)
@@ -157,6 +175,10 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 			/* Stopped for a while: what was missed is not made up for. */
 			if (end < clock_monotonic_ns())
 				end = clock_monotonic_ns() + interval;
+		}
+		if (self_control_due(&d->self, d->exporter)) {
+			TRY(change_rate(d));
+			end = clock_monotonic_ns() + d->options->interval_ns;
 		}
 	}
 	capture_stop(d->capture);

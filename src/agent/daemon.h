@@ -7,6 +7,7 @@
 
 #include "agent/capture.h"
 #include "agent/exporter.h"
+#include "agent/self_control.h"
 #include "model/model.h"
 
 struct daemon_options {
@@ -17,6 +18,7 @@ struct daemon_options {
 	bool redact_names;
 	struct redact_options redact;
 	size_t max_request; /* bytes before packing; more is sent in several requests */
+	struct self_options self;
 };
 
 extern const struct daemon_options daemon_options_default;

@@ -12,6 +12,7 @@
 
 #include "agent.skel.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/vec.h"
 
 struct kernel_side {
@@ -218,6 +219,22 @@ static enum err attach_program(struct kernel_side *k, struct bpf_program *progra
 	return e;
 }
 
+static enum err attach_programs(struct kernel_side *k, struct fault *fault)
+{
+	if (k->options.chosen)
+		TRY(attach_program(k, k->skeleton->progs.on_fork, fault));
+	if (capture_needs_waits(k->options.types)) {
+		TRY(attach_program(k, k->skeleton->progs.on_return, fault));
+		TRY(attach_program(k, k->skeleton->progs.on_waking, fault));
+		TRY(attach_program(k, k->skeleton->progs.on_exit, fault));
+		TRY(attach_program(k, k->skeleton->progs.on_switch, fault));
+		/* Kernels that cannot: waits are then seen when they end. */
+		if (!k->threads)
+			k->threads = bpf_program__attach_iter(k->skeleton->progs.on_thread, NULL);
+	}
+	return ERR_OK;
+}
+
 enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -229,17 +246,65 @@ enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 		if (e && e != ERR_NOT_FOUND)
 			return e;
 	}
-	if (k->options.chosen)
-		TRY(attach_program(k, k->skeleton->progs.on_fork, fault));
-	if (capture_needs_waits(k->options.types)) {
-		TRY(attach_program(k, k->skeleton->progs.on_return, fault));
-		TRY(attach_program(k, k->skeleton->progs.on_waking, fault));
-		TRY(attach_program(k, k->skeleton->progs.on_exit, fault));
-		TRY(attach_program(k, k->skeleton->progs.on_switch, fault));
-		/* Kernels that cannot: waits are then seen when they end. */
-		k->threads = bpf_program__attach_iter(k->skeleton->progs.on_thread, NULL);
-	}
-	return ERR_OK;
+	return attach_programs(k, fault);
+}
+
+static void forget_waits(struct kernel_side *k)
+{
+	int map = bpf_map__fd(k->skeleton->maps.waits);
+	u32 tid;
+
+	while (!bpf_map_get_next_key(map, NULL, &tid))
+		if (bpf_map_delete_elem(map, &tid))
+			break;
+}
+
+void kernel_pause(struct kernel_side *k)
+{
+	vec_for_each (fd, &k->timers)
+		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
+	vec_for_each (link, &k->links)
+		bpf_link__destroy(*link);
+	k->links.n = 0;
+	forget_waits(k);
+}
+
+enum err kernel_resume(struct kernel_side *k, struct fault *fault)
+{
+	vec_for_each (fd, &k->timers)
+		if (ioctl(*fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+			return fault_set(fault, err_from_errno(errno), "a timer does not go on: %s",
+					 strerror(errno));
+	return attach_programs(k, fault);
+}
+
+/* "memlock: 4096" among what the kernel says of a descriptor. */
+static u64 locked_bytes(int fd)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4096);
+	struct str rest, line;
+	char path[64];
+	u64 bytes;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (file_read(path, &text, NULL) != ERR_OK)
+		return 0;
+	rest = buf_view(&text);
+	while (str_split(&rest, '\n', &line))
+		if (str_starts(line, STR("memlock:")) &&
+		    str_to_u64(str_trim(str_skip(line, 8)), 10, &bytes) == ERR_OK)
+			return bytes;
+	return 0;
+}
+
+u64 kernel_map_bytes(const struct kernel_side *k)
+{
+	struct bpf_map *map;
+	u64 sum = 0;
+
+	bpf_object__for_each_map(map, k->skeleton->obj) if (bpf_map__fd(map) >= 0) sum +=
+		locked_bytes(bpf_map__fd(map));
+	return sum;
 }
 
 u8 *kernel_segments(const struct kernel_side *k, u32 *ret_count)

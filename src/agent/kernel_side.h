@@ -69,5 +69,13 @@ enum err kernel_open_waits(struct kernel_side *k, void *context,
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
 /* Nanoseconds between samples of one processor. */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;
+/*
+ * No records until kernel_resume. Waits that were under way are forgotten: nobody saw how they
+ * ended.
+ */
+void kernel_pause(struct kernel_side *k);
+enum err kernel_resume(struct kernel_side *k, struct fault *fault) MUST_CHECK;
+/* Memory of all maps, as the kernel counts it. */
+u64 kernel_map_bytes(const struct kernel_side *k);
 /* Time spent in the programs since they were loaded; 0 when the kernel does not count it. */
 u64 kernel_run_time_ns(const struct kernel_side *k);

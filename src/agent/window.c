@@ -173,6 +173,7 @@ static enum err begin_profile(const struct collected *one, const struct measure 
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
 	TRY(labels_of_process(one->sample.process, w->host, d, &p->resource));
+	TRY(labels_of_limit(w, d, &p->attributes));
 	TRY(dict_text(d, "vestal", &p->scope_name));
 	TRY(dict_text(d, VESTAL_VERSION, &p->scope_version));
 	*ret = p;

@@ -9,6 +9,8 @@ struct window {
 	uint64_t period_ns;	       /* between CPU samples of a processor */
 	unsigned types;		       /* enum capture_types */
 	const char *host;	       /* name of this machine */
+	uint32_t wanted_hz;	       /* the rate asked for when this one is lower, else 0 */
+	const char *limited_by;	       /* why it is lower */
 };
 
 /*

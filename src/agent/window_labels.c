@@ -130,3 +130,15 @@ enum err labels_of_process(const struct process *process, const char *host, stru
 	TRY(add_attributes(&l, f->attributes));
 	return dict_label_set(d, l.ids, l.n, ret);
 }
+
+enum err labels_of_limit(const struct window *w, struct dict *d, uint32_t *ret)
+{
+	struct label_list l = {.dict = d};
+
+	*ret = 0;
+	if (!w->wanted_hz)
+		return ERR_OK;
+	TRY(labels_add_number(&l, "vestal.rate.wanted", w->wanted_hz));
+	TRY(labels_add_text(&l, "vestal.rate.limited_by", str_of(w->limited_by)));
+	return dict_label_set(d, l.ids, l.n, ret);
+}

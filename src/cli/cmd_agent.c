@@ -15,7 +15,9 @@ struct agent_options {
 	struct sending_options sending;
 	const char *config, *types, *log_level;
 	int64_t rate;
-	double interval;
+	double interval, cpu_budget, load_shedding;
+	size_t memory_budget;
+	const char *metrics;
 };
 
 static const struct option table[] = {
@@ -27,6 +29,18 @@ static const struct option table[] = {
 	 AT(struct agent_options, interval), NULL},
 	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, lock, wall, with commas (cpu)",
 	 AT(struct agent_options, types), NULL},
+	{"cpu-budget", 0, OPT_REAL, "SHARE",
+	 "of all processors that the agent may take (1%); 0 = no limit",
+	 AT(struct agent_options, cpu_budget), NULL},
+	{"memory-budget", 0, OPT_SIZE, "SIZE",
+	 "memory that it may take, in the kernel too (64M); 0 = no limit",
+	 AT(struct agent_options, memory_budget), NULL},
+	{"load-shedding", 0, OPT_REAL, "SHARE",
+	 "pause while the machine is busier than this, such as 90% (never)",
+	 AT(struct agent_options, load_shedding), NULL},
+	{"metrics", 0, OPT_TEXT, "ADDRESS",
+	 "tell about itself at http://ADDRESS/metrics, on this machine alone",
+	 AT(struct agent_options, metrics), NULL},
 	{"log-level", 0, OPT_CHOICE, "LEVEL", "what to log (info)",
 	 AT(struct agent_options, log_level), "debug info warn error off"},
 	{0},
@@ -45,6 +59,8 @@ static const struct example examples[] = {
 	{"vestal agent", "to a server on this machine"},
 	{"vestal agent --server https://profiles.example:4318 -F 49", "to another, more sparingly"},
 	{"vestal agent --config /etc/vestal/agent.yaml", "settings from a file"},
+	{"vestal agent --cpu-budget 0.5% --metrics 127.0.0.1:9464",
+	 "at most half a percent of the machine; Prometheus may ask"},
 	{"vestal agent --type cpu,offcpu", "with what threads wait for"},
 	{0},
 };
@@ -58,6 +74,8 @@ static void set_defaults(void *options)
 
 	o->rate = -1;
 	o->interval = -1;
+	o->cpu_budget = o->load_shedding = -1;
+	o->memory_budget = SIZE_MAX;
 }
 
 /* What was made of the file and the command line. The file's texts are used as long as the agent
@@ -89,6 +107,14 @@ static int combine(struct invocation *in, const struct agent_settings *s, struct
 		d->capture.kernel.rate_hz = (u32)o->rate;
 	if (o->interval > 0)
 		d->interval_ns = (int64_t)(o->interval * 1e9);
+	if (o->cpu_budget >= 0)
+		d->self.limits.cpu_share = o->cpu_budget;
+	if (o->memory_budget != SIZE_MAX)
+		d->self.limits.memory_bytes = o->memory_budget;
+	if (o->load_shedding >= 0)
+		d->self.limits.host_share = o->load_shedding;
+	if (o->metrics)
+		d->self.metrics = o->metrics;
 	return sending_apply(in, &o->sending, d);
 }
 
@@ -132,6 +158,8 @@ static int run(struct invocation *in)
 		return complain_usage(in, "-F takes 1 to 5000");
 	if (o->interval >= 0 && (o->interval < 1 || o->interval > 3600))
 		return complain_usage(in, "--interval takes 1 to 3600 seconds");
+	if (o->cpu_budget > 1 || o->load_shedding > 1)
+		return complain_usage(in, "a share is 0 to 100%%");
 	status = load(&setup, &d);
 	if (!status)
 		status = agent_serve_loading(&d, o->config ? load : NULL, &setup);
@@ -151,6 +179,10 @@ const struct command command_agent = {
 		"else "
 		"its program. What cannot be delivered waits and is sent later; the last window is "
 		"sent on SIGTERM.\n\n"
+		"The agent measures what it costs. Above --cpu-budget or --memory-budget it lowers "
+		"the rate by halves, says so in its log and on the profiles (vestal.rate.wanted, "
+		"vestal.rate.limited_by), whose period stays true, and comes back when there is "
+		"room.\n\n"
 		"Needs root, or CAP_BPF and CAP_PERFMON.",
 	.groups = groups,
 	.options_size = sizeof(struct agent_options),

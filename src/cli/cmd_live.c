@@ -88,6 +88,8 @@ static int open_capture(struct invocation *in, struct live *l)
 
 	if (status)
 		return status;
+	if (c.kernel.types & ~(unsigned)(CAPTURE_CPU | CAPTURE_WAITS))
+		return complain_usage(in, "--type takes cpu and offcpu here");
 	c.kernel.rate_hz = (u32)o->rate;
 	c.kernel.chosen = o->pids.n > 0;
 	e = capture_open(&c, &l->capture, &fault);

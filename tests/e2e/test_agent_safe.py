@@ -15,8 +15,11 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
+import urllib.request
 
+from support.server import Server
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
 
 
@@ -177,6 +180,90 @@ def live_obeys_its_keys_and_gives_the_terminal_back():
 @test
 def live_gives_the_terminal_back_when_it_is_told_to_end():
     in_terminal([], lambda process, _: process.send_signal(signal.SIGTERM))
+
+
+class Agent:
+    """`vestal agent` with these options, as long as the `with` lasts."""
+
+    def __init__(self, *args, server="http://127.0.0.1:1"):
+        self.args = [VESTAL, "agent", "--server", server, *args]
+        self.log = []
+
+    def __enter__(self):
+        may_record()
+        self.process = subprocess.Popen(self.args, cwd=scratch(), stderr=subprocess.PIPE, text=True)
+        self.reader = threading.Thread(target=self.log.extend, args=(self.process.stderr,))
+        self.reader.start()
+        self.wait_for("agent started")
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        status = self.process.wait(60)
+        self.reader.join()
+        assert status == 0, "".join(self.log)
+
+    def wait_for(self, text, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for line in list(self.log):
+                if text in line:
+                    return line
+            assert self.process.poll() is None, "".join(self.log)
+            time.sleep(0.05)
+        raise AssertionError(f"no {text!r} in {''.join(self.log)}")
+
+    def metrics(self):
+        address = re.search(r"address=\"?([^\s\"]+)", self.wait_for("msg=metrics"))[1]
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=20) as reply:
+            text = reply.read().decode()
+        return {name: float(value) for name, value in re.findall(r"^(vestal\S+) (\S+)$", text, re.M)}
+
+    def metrics_when(self, right, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            rows = self.metrics()
+            if right(rows):
+                return rows
+            time.sleep(0.2)
+        raise AssertionError(rows)
+
+
+@test
+def the_agent_tells_what_it_does_and_what_it_costs():
+    with Busy(), Agent("--metrics", "127.0.0.1:0") as agent:
+        rows = agent.metrics_when(lambda rows: rows["vestal_agent_samples_total"] > 50)
+        assert rows['vestal_agent_unwind_ends_total{end="root"}'] > 0, rows
+        assert 0 < rows["vestal_agent_cpu_share"] < 0.5, rows
+        assert rows['vestal_agent_cpu_seconds_total{where="bpf"}'] > 0, rows
+        assert 1 << 20 < rows["vestal_agent_memory_bytes"] < 1 << 30, rows
+        assert rows["vestal_agent_wanted_rate_hz"] == 97, rows
+        assert rows["vestal_agent_paused"] == 0, rows
+    _, err = vestal("agent", "--metrics", "0.0.0.0:0", status=None)
+    assert "this machine alone" in err, err
+
+
+@test
+def above_its_budget_the_agent_lowers_the_rate_and_says_so():
+    with Server() as server, Busy(), Agent("--cpu-budget", "0.001%", "--interval", "1", "--metrics",
+                                           "127.0.0.1:0", server="http://" + server.otlp_http) as agent:
+        line = agent.wait_for("rate lowered")
+        assert "cpu budget" in line and "wanted_hz=97" in line, line
+        rows = agent.metrics_when(lambda rows: rows["vestal_agent_rate_hz"] < 97)
+        assert rows["vestal_agent_wanted_rate_hz"] == 97, rows
+        agent.metrics_when(lambda rows: rows["vestal_agent_export_requests_total"] > 1)
+        assert server.get("/api/v1/status")["profiles"] > 0
+
+
+@test
+def above_the_load_given_the_agent_pauses():
+    with Busy(), Agent("--load-shedding", "1%", "--type", "cpu,offcpu", "--metrics", "127.0.0.1:0") as agent:
+        agent.wait_for("sampling pauses")
+        rows = agent.metrics_when(lambda rows: rows["vestal_agent_paused"] == 1)
+        assert rows["vestal_agent_rate_hz"] == 0, rows
+        again = agent.metrics_when(lambda later: later['vestal_agent_cpu_seconds_total{where="user"}'] >
+                                   rows['vestal_agent_cpu_seconds_total{where="user"}'])
+        assert again["vestal_agent_samples_total"] == rows["vestal_agent_samples_total"], again
 
 
 main()

@@ -1,0 +1,117 @@
+#include "agent/budget.h"
+
+/* Measurements in a row before the rate is doubled, or sampling pauses or goes on. */
+#define CALM_WANTED   3
+#define LOADED_WANTED 2
+/* The next rate must fit with this much to spare. */
+#define ROOM	      0.8
+/* Below the limit by so much of all processors before sampling goes on. */
+#define LOAD_GAP      0.05
+
+struct budget_state budget_begin(u32 wanted_hz)
+{
+	return (struct budget_state){.wanted_hz = wanted_hz ? wanted_hz : 1};
+}
+
+u32 budget_rate(const struct budget_state *s)
+{
+	u32 rate = s->level < 32 ? s->wanted_hz >> s->level : 0;
+
+	return rate ? rate : 1;
+}
+
+const char *budget_reason_text(enum budget_reason reason)
+{
+	static const char *const texts[] = {"", "cpu budget", "memory budget", "load of the host"};
+
+	return texts[reason];
+}
+
+static void lower(struct budget_state *s, enum budget_reason reason, unsigned steps)
+{
+	while (steps-- && budget_rate(s) > 1)
+		s->level++;
+	s->reason = reason;
+	s->calm = 0;
+}
+
+/* Pausing shows nothing of the busiest times, so one busy measurement is not enough for it. */
+static void watch_load(struct budget_state *s, const struct budget_limits *l,
+		       const struct budget_measure *m)
+{
+	bool turn = s->paused ? m->host_share < l->host_share - LOAD_GAP
+			      : m->host_share > l->host_share;
+
+	if (l->host_share <= 0)
+		return;
+	s->loaded = turn ? s->loaded + 1 : 0;
+	if (s->loaded < LOADED_WANTED)
+		return;
+	s->loaded = 0;
+	s->paused = !s->paused;
+	s->reason = s->paused ? BUDGET_LOAD : s->level ? BUDGET_CPU : BUDGET_NONE;
+}
+
+/* What can be made again goes first; only when that was not enough the rate. */
+static bool watch_memory(struct budget_state *s, const struct budget_limits *l,
+			 const struct budget_measure *m)
+{
+	if (!l->memory_bytes || m->memory_bytes <= l->memory_bytes) {
+		s->trimmed = false;
+		return false;
+	}
+	s->trim = true;
+	if (s->trimmed)
+		lower(s, BUDGET_MEMORY, 1);
+	s->trimmed = true;
+	s->calm = 0;
+	return true;
+}
+
+static bool watch_cpu(struct budget_state *s, const struct budget_limits *l,
+		      const struct budget_measure *m)
+{
+	double ratio = l->cpu_share > 0 ? m->cpu_share / l->cpu_share : 0;
+
+	if (ratio <= 1)
+		return false;
+	lower(s, BUDGET_CPU, ratio > 4 ? 3 : ratio > 2 ? 2 : 1);
+	return true;
+}
+
+static bool has_room(const struct budget_state *s, const struct budget_limits *l,
+		     const struct budget_measure *m)
+{
+	struct budget_state next = *s;
+	double growth;
+
+	/* Twice, or more where the halves were rounded down: 3 follows on 1. */
+	next.level--;
+	growth = (double)budget_rate(&next) / budget_rate(s);
+	if (l->memory_bytes && (double)m->memory_bytes > ROOM * (double)l->memory_bytes)
+		return false;
+	return l->cpu_share <= 0 || growth * m->cpu_share <= ROOM * l->cpu_share;
+}
+
+struct budget_state budget_step(struct budget_state s, const struct budget_limits *limits,
+				const struct budget_measure *m)
+{
+	bool over;
+
+	s.trim = false;
+	watch_load(&s, limits, m);
+	/* While it pauses, what it costs says nothing about what the rate would cost. */
+	if (s.paused)
+		return s;
+	over = watch_memory(&s, limits, m);
+	over |= watch_cpu(&s, limits, m);
+	if (over || !s.level)
+		return s;
+	s.calm = has_room(&s, limits, m) ? s.calm + 1 : 0;
+	if (s.calm >= CALM_WANTED) {
+		s.calm = 0;
+		if (!--s.level)
+			s.reason = BUDGET_NONE;
+	}
+	return s;
+}

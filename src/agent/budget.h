@@ -1,0 +1,45 @@
+/*
+ * What the agent may cost, and what it does about it: a controller without clocks or files of its
+ * own. It is given a measurement every few seconds and answers with the rate to sample at.
+ *
+ * The rate goes down by halves and comes back by doubling, and comes back only when what was
+ * measured says that the doubled rate would fit too, several times in a row: so it does not swing.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "unwind/unwind.h"
+
+struct budget_limits {
+	double cpu_share;  /* of all processors; 0 = no limit */
+	u64 memory_bytes;  /* resident and in the kernel's maps; 0 = no limit */
+	double host_share; /* of all processors, by everybody: above it sampling pauses; 0 = never
+			    */
+};
+
+struct budget_measure {
+	double cpu_share;  /* that the agent used since the last measurement */
+	u64 memory_bytes;  /* now */
+	double host_share; /* that the whole machine used */
+};
+
+enum budget_reason { BUDGET_NONE, BUDGET_CPU, BUDGET_MEMORY, BUDGET_LOAD };
+
+struct budget_state {
+	u32 wanted_hz;	/* what was asked for */
+	unsigned level; /* halvings of it */
+	bool paused;
+	bool trim; /* give back memory that can be made again */
+	enum budget_reason reason;
+	unsigned calm;	 /* measurements in a row with room for more */
+	unsigned loaded; /* in a row that speak for a change of `paused` */
+	bool trimmed;	 /* memory was given back and it was not enough yet */
+};
+
+struct budget_state budget_begin(u32 wanted_hz);
+/* Pure: the state after this measurement. */
+struct budget_state budget_step(struct budget_state s, const struct budget_limits *limits,
+				const struct budget_measure *m);
+/* At least 1. */
+u32 budget_rate(const struct budget_state *s);
+const char *budget_reason_text(enum budget_reason reason);

@@ -1,0 +1,103 @@
+#include "agent/self_control.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define MEASURE_NS (2 * NS_PER_S)
+
+enum err self_control_open(struct self_control *s, const struct self_options *o, struct capture *c,
+			   u32 rate_hz, struct fault *fault)
+{
+	*s = (struct self_control){.options = *o,
+				   .capture = c,
+				   .state = budget_begin(rate_hz),
+				   .next = clock_monotonic_ns() + MEASURE_NS};
+	self_meter_open(&s->meter, c);
+	if (!o->metrics)
+		return ERR_OK;
+	TRY(self_metrics_new(o->metrics, &s->metrics, fault));
+	log_info("metrics", log_text("address", self_metrics_address(s->metrics)));
+	return ERR_OK;
+}
+
+void self_control_close(struct self_control *s)
+{
+	self_metrics_free(s->metrics);
+	self_meter_close(&s->meter);
+}
+
+bool self_control_due(struct self_control *s, struct exporter *x)
+{
+	int64_t now = clock_monotonic_ns();
+	struct exporter_stats sent;
+
+	if (now < s->next)
+		return false;
+	s->next = now + MEASURE_NS;
+	self_meter_read(&s->meter, &s->measure);
+	exporter_stats(x, &sent);
+	self_control_tell(s, &sent, 0);
+	s->decided = budget_step(s->state, &s->options.limits, &s->measure);
+	if (s->decided.paused == s->state.paused && s->decided.level == s->state.level &&
+	    !s->decided.trim) {
+		s->state = s->decided;
+		return false;
+	}
+	return true;
+}
+
+static void say_change(const struct self_control *s)
+{
+	const struct budget_state *d = &s->decided;
+
+	if (d->paused != s->state.paused)
+		log_warn(d->paused ? "sampling pauses" : "sampling goes on",
+			 log_f64("host_cpu_share", s->measure.host_share));
+	if (d->level != s->state.level)
+		log_warn(d->level > s->state.level ? "rate lowered" : "rate raised",
+			 log_u64("rate_hz", budget_rate(d)), log_u64("wanted_hz", d->wanted_hz),
+			 log_text("reason", budget_reason_text(d->reason)),
+			 log_f64("cpu_share", s->measure.cpu_share),
+			 log_u64("memory_bytes", s->measure.memory_bytes));
+	if (d->trim)
+		log_info("memory is given back", log_u64("memory_bytes", s->measure.memory_bytes));
+}
+
+enum err self_control_apply(struct self_control *s, struct window *w)
+{
+	struct kernel_side *k = capture_kernel(s->capture);
+	u64 period = (u64)NS_PER_S / budget_rate(&s->decided);
+
+	say_change(s);
+	if (s->decided.paused && !s->state.paused)
+		kernel_pause(k);
+	if (!s->decided.paused && s->state.paused)
+		TRY(kernel_resume(k, NULL));
+	if (s->decided.level != s->state.level)
+		TRY(kernel_set_period(k, period));
+	w->period_ns = period;
+	w->wanted_hz = s->decided.level ? s->decided.wanted_hz : 0;
+	w->limited_by = budget_reason_text(s->decided.reason);
+	s->state = s->decided;
+	return ERR_OK;
+}
+
+void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples)
+{
+	struct self_facts f = {.exporter = *x,
+			       .measure = s->measure,
+			       .user_ns = (u64)clock_process_cpu_ns(),
+			       .kernel_ns = kernel_run_time_ns(capture_kernel(s->capture)),
+			       .interrupt_ns = s->meter.interrupt_ns,
+			       .rate_hz = budget_rate(&s->state),
+			       .wanted_hz = s->state.wanted_hz,
+			       .paused = s->state.paused,
+			       .reason = s->state.reason};
+
+	s->collected += samples;
+	f.collected = s->collected;
+	if (!s->metrics)
+		return;
+	capture_stats(s->capture, &f.capture);
+	self_metrics_set(s->metrics, &f);
+}

@@ -1,0 +1,35 @@
+/*
+ * The agent and its own cost: measures, decides (budget.h), and tells (self_metrics.h).
+ */
+#pragma once
+
+#include "agent/self_metrics.h"
+#include "agent/window.h"
+
+struct self_options {
+	struct budget_limits limits;
+	const char *metrics; /* address; NULL = none */
+};
+
+struct self_control {
+	struct self_options options;
+	struct capture *capture;
+	struct self_meter meter;
+	struct self_metrics *metrics;
+	struct budget_state state, decided;
+	struct budget_measure measure;
+	int64_t next; /* measurement */
+	u64 collected;
+};
+
+enum err self_control_open(struct self_control *s, const struct self_options *o, struct capture *c,
+			   u32 rate_hz, struct fault *fault) MUST_CHECK;
+void self_control_close(struct self_control *s);
+/*
+ * Measures when it is time, and tells. True: something changes, so the window must end, and
+ * self_control_apply be called before the next begins.
+ */
+bool self_control_due(struct self_control *s, struct exporter *x);
+enum err self_control_apply(struct self_control *s, struct window *w) MUST_CHECK;
+/* A window ended. */
+void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples);

@@ -1,0 +1,104 @@
+#include "agent/self_meter.h"
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* A timer's interrupt and the way to the program, as measured on x86-64 of 2020 and later. */
+#define INTERRUPT_NS 1500
+/* "cpu user nice system idle iowait irq softirq steal guest guest_nice" */
+#define STAT_FIELDS  8
+#define STAT_IDLE    3
+#define STAT_IOWAIT  4
+
+static struct str read_begin(const char *path, char *room, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, room, size);
+
+	if (fd >= 0)
+		close(fd);
+	return str_n(room, n > 0 ? (size_t)n : 0);
+}
+
+bool stat_line_read(struct str text, u64 *ret_busy, u64 *ret_all)
+{
+	struct str line, field;
+	u64 busy = 0, all = 0, value;
+	unsigned n = 0;
+
+	if (!str_split(&text, '\n', &line) || !str_starts(line, STR("cpu ")))
+		return false;
+	line = str_trim(str_skip(line, 4));
+	while (n < STAT_FIELDS && str_split(&line, ' ', &field)) {
+		if (!field.n)
+			continue;
+		if (str_to_u64(field, 10, &value) != ERR_OK)
+			return false;
+		all += value;
+		busy += n == STAT_IDLE || n == STAT_IOWAIT ? 0 : value;
+		n++;
+	}
+	*ret_busy = busy;
+	*ret_all = all;
+	return n > STAT_IDLE;
+}
+
+/* Resident pages are the second number of statm. */
+static u64 resident_bytes(void)
+{
+	char room[200];
+	struct str text = read_begin("/proc/self/statm", room, sizeof(room)), field;
+	u64 pages;
+
+	if (!str_split(&text, ' ', &field) || !str_split(&text, ' ', &field) ||
+	    str_to_u64(field, 10, &pages) != ERR_OK)
+		return 0;
+	return pages * (u64)sysconf(_SC_PAGESIZE);
+}
+
+void self_meter_open(struct self_meter *m, struct capture *c)
+{
+	struct budget_measure first;
+
+	*m = (struct self_meter){.capture = c,
+				 .map_bytes = kernel_map_bytes(capture_kernel(c)),
+				 .processors = sysconf(_SC_NPROCESSORS_ONLN)};
+	m->statistics = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	self_meter_read(m, &first);
+}
+
+void self_meter_close(struct self_meter *m)
+{
+	if (m->capture && m->statistics >= 0)
+		close(m->statistics);
+}
+
+void self_meter_read(struct self_meter *m, struct budget_measure *ret)
+{
+	char room[512];
+	int64_t now = clock_monotonic_ns();
+	u64 user = (u64)clock_process_cpu_ns(), busy = m->busy, ticks = m->ticks;
+	u64 kernel = kernel_run_time_ns(capture_kernel(m->capture));
+	double length = (double)(now - m->time_ns) * (double)m->processors;
+	struct capture_stats stats;
+
+	capture_stats(m->capture, &stats);
+	*ret = (struct budget_measure){.memory_bytes = resident_bytes() + m->map_bytes};
+	if (stat_line_read(read_begin("/proc/stat", room, sizeof(room)), &busy, &ticks) &&
+	    ticks > m->ticks)
+		ret->host_share = (double)(busy - m->busy) / (double)(ticks - m->ticks);
+	m->interrupt_ns += (stats.kernel.samples - m->samples) * INTERRUPT_NS;
+	if (length > 0)
+		ret->cpu_share = ((double)(user - m->user_ns) + (double)(kernel - m->kernel_ns) +
+				  (double)(stats.kernel.samples - m->samples) * INTERRUPT_NS) /
+				 length;
+	m->time_ns = now;
+	m->user_ns = user;
+	m->kernel_ns = kernel;
+	m->samples = stats.kernel.samples;
+	m->busy = busy;
+	m->ticks = ticks;
+}

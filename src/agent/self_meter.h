@@ -1,0 +1,30 @@
+/*
+ * What the agent costs: its own processor time with that of its programs in the kernel and of the
+ * interrupts that start them, its memory with that of the kernel's maps; and how busy the machine
+ * is.
+ */
+#pragma once
+
+#include "agent/budget.h"
+#include "agent/capture.h"
+
+struct self_meter {
+	struct capture *capture;
+	int statistics; /* open: the kernel measures its programs; -1 = it does not */
+	u64 map_bytes;
+	long processors;
+	/* At the last measurement. */
+	int64_t time_ns;
+	u64 user_ns, kernel_ns, samples, busy, ticks;
+	/* Totals, for metrics. */
+	u64 interrupt_ns;
+};
+
+/* Asks the kernel to measure the programs' time, which needs rights the agent drops later. */
+void self_meter_open(struct self_meter *m, struct capture *c);
+void self_meter_close(struct self_meter *m);
+/* Since the last call. */
+void self_meter_read(struct self_meter *m, struct budget_measure *ret);
+
+/* The first line of /proc/stat: busy and all ticks since boot. False when it is none. */
+bool stat_line_read(struct str text, u64 *ret_busy, u64 *ret_all);

@@ -1,0 +1,184 @@
+#include "agent/self_metrics.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "net/net.h"
+
+struct self_metrics {
+	struct http_server *server;
+	struct mutex lock;
+	struct self_facts facts;
+	struct buf address;
+};
+
+static void head(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_printf(out, "# HELP vestal_agent_%s %s\n# TYPE vestal_agent_%s %s\n", name, help, name,
+		   type);
+}
+
+static void number(struct buf *out, const char *name, const char *type, const char *help,
+		   double value)
+{
+	head(out, name, type, help);
+	buf_printf(out, "vestal_agent_%s %.9g\n", name, value);
+}
+
+static void count(struct buf *out, const char *name, const char *help, u64 value)
+{
+	head(out, name, "counter", help);
+	buf_printf(out, "vestal_agent_%s %llu\n", name, (unsigned long long)value);
+}
+
+static void put_stacks(const struct self_facts *f, struct buf *out)
+{
+	static const char *const ends[UNWIND_END_COUNT] = {
+		[UNWIND_ROOT] = "root",		[UNWIND_CUT] = "cut",
+		[UNWIND_UNMAPPED] = "unmapped", [UNWIND_NO_TABLE] = "no_table",
+		[UNWIND_NO_RULE] = "no_rule",	[UNWIND_BAD_MEMORY] = "bad_memory",
+		[UNWIND_LOOP] = "loop",
+	};
+
+	head(out, "unwind_ends_total", "counter", "How walks of user stacks in the kernel ended.");
+	for (size_t i = 0; i < UNWIND_END_COUNT; i++)
+		if (ends[i])
+			buf_printf(out, "vestal_agent_unwind_ends_total{end=\"%s\"} %llu\n",
+				   ends[i], (unsigned long long)f->capture.kernel.ends[i]);
+}
+
+static void put_cost(const struct self_facts *f, struct buf *out)
+{
+	head(out, "cpu_seconds_total", "counter", "Processor time of the agent, by where.");
+	buf_printf(out,
+		   "vestal_agent_cpu_seconds_total{where=\"user\"} %.9g\n"
+		   "vestal_agent_cpu_seconds_total{where=\"bpf\"} %.9g\n"
+		   "vestal_agent_cpu_seconds_total{where=\"interrupt_estimate\"} %.9g\n",
+		   (double)f->user_ns / 1e9, (double)f->kernel_ns / 1e9,
+		   (double)f->interrupt_ns / 1e9);
+	number(out, "cpu_share", "gauge", "Share of all processors that the agent took lately.",
+	       f->measure.cpu_share);
+	number(out, "memory_bytes", "gauge", "Resident memory and the kernel's maps.",
+	       (double)f->measure.memory_bytes);
+	number(out, "host_cpu_share", "gauge", "Share of all processors in use by everybody.",
+	       f->measure.host_share);
+}
+
+void self_metrics_put(const struct self_facts *f, struct buf *out)
+{
+	const struct capture_stats *c = &f->capture;
+	const struct exporter_stats *x = &f->exporter;
+
+	count(out, "samples_total", "Samples of the timer.", c->kernel.samples);
+	count(out, "waits_total", "Waits seen.", c->kernel.waits);
+	count(out, "waits_kept_total", "Waits whose stack was taken.", c->kernel.waits_kept);
+	count(out, "collected_total", "Samples in windows that ended.", f->collected);
+	count(out, "dropped_total", "Samples lost because the ring buffer was full.",
+	      c->kernel.dropped);
+	count(out, "raw_total", "Stacks sent raw by the kernel side.", c->kernel.raw);
+	count(out, "raw_walked_total", "Raw stacks walked by the agent.", c->raw_walked);
+	count(out, "raw_dropped_total", "Raw stacks there was no room for.", c->raw_dropped);
+	count(out, "side_band_lost_total", "Events of processes that the kernel dropped.",
+	      c->side_band_lost);
+	put_stacks(f, out);
+	put_cost(f, out);
+	number(out, "processes", "gauge", "Processes known.", c->processes);
+	number(out, "modules", "gauge", "Files known.", c->modules);
+	number(out, "table_bytes", "gauge", "Unwinding tables.", (double)c->table_bytes);
+	number(out, "rate_hz", "gauge", "Samples a second and processor, now.",
+	       f->paused ? 0 : f->rate_hz);
+	number(out, "wanted_rate_hz", "gauge", "Samples a second and processor, as asked for.",
+	       f->wanted_hz);
+	number(out, "paused", "gauge", "1 while the load of the host stops sampling.", f->paused);
+	count(out, "export_requests_total", "Requests delivered.", x->sent);
+	count(out, "export_failures_total", "Requests that failed, before they were tried again.",
+	      x->failed);
+	count(out, "export_dropped_total", "Requests given up.", x->dropped);
+	count(out, "export_bytes_total", "Bytes delivered.", x->bytes);
+	number(out, "export_waiting_bytes", "gauge", "Bytes that wait to be delivered.",
+	       (double)x->waiting_bytes);
+}
+
+static void handle(void *context, struct http_exchange *x)
+{
+	static const struct http_header type[] = {
+		{STR("content-type"), STR("text/plain; version=0.0.4; charset=utf-8")}};
+	struct self_metrics *m = context;
+	struct http_response r = {.status = 200, .headers = type, .header_count = 1};
+	struct self_facts facts;
+
+	if (!str_eq(x->path, STR("/metrics"))) {
+		http_reply_text(x, 404, "text/plain", STR("only /metrics is here\n"));
+		return;
+	}
+	mutex_lock(&m->lock);
+	facts = m->facts;
+	mutex_unlock(&m->lock);
+	r.body = BUF_INIT(1 << 20);
+	self_metrics_put(&facts, &r.body);
+	http_reply(x, &r);
+}
+
+static bool on_this_machine(struct str address)
+{
+	return str_starts(address, STR("127.")) || str_starts(address, STR("[::1]:")) ||
+	       str_starts(address, STR("localhost:")) || str_starts(address, STR("unix:"));
+}
+
+enum err self_metrics_new(const char *address, struct self_metrics **ret, struct fault *fault)
+{
+	struct http_options options = HTTP_OPTIONS_DEFAULT;
+	struct http_handlers handlers = {.handle = handle};
+	struct self_metrics *m;
+	enum err e;
+
+	if (!on_this_machine(str_of(address)))
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "metrics are for this machine alone: 127.0.0.1:9464, not %s",
+				 address);
+	m = mem_zalloc(1, sizeof(*m));
+	if (!m)
+		return ERR_NO_MEMORY;
+	options.loops = 1;
+	options.max_body = 4096;
+	options.max_connections = 16;
+	handlers.context = m;
+	m->address = BUF_INIT(4096);
+	mutex_init(&m->lock);
+	e = http_server_new(&options, &handlers, &m->server, fault);
+	if (!e)
+		e = http_server_listen(m->server, str_of(address), 0, &m->address, fault);
+	if (!e)
+		e = http_server_start(m->server, fault);
+	if (e) {
+		self_metrics_free(m);
+		return e;
+	}
+	*ret = m;
+	return ERR_OK;
+}
+
+void self_metrics_free(struct self_metrics *m)
+{
+	if (!m)
+		return;
+	if (m->server)
+		http_server_stop(m->server, clock_monotonic_ns() + NS_PER_S);
+	http_server_free(m->server);
+	buf_release(&m->address);
+	mutex_release(&m->lock);
+	mem_free(m);
+}
+
+const char *self_metrics_address(const struct self_metrics *m)
+{
+	return m->address.n ? m->address.data : "";
+}
+
+void self_metrics_set(struct self_metrics *m, const struct self_facts *f)
+{
+	if (!m)
+		return;
+	mutex_lock(&m->lock);
+	m->facts = *f;
+	mutex_unlock(&m->lock);
+}

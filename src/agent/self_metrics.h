@@ -1,0 +1,31 @@
+/*
+ * What the agent says about itself to whoever asks: the text format of Prometheus, over HTTP, on
+ * this machine alone.
+ */
+#pragma once
+
+#include "agent/exporter.h"
+#include "agent/self_meter.h"
+
+struct self_facts {
+	struct capture_stats capture;
+	struct exporter_stats exporter;
+	struct budget_measure measure;
+	u64 user_ns, kernel_ns, interrupt_ns;
+	u64 collected; /* samples in windows that ended */
+	u32 rate_hz, wanted_hz;
+	bool paused;
+	enum budget_reason reason;
+};
+
+void self_metrics_put(const struct self_facts *f, struct buf *out);
+
+struct self_metrics;
+
+/* Listens on "127.0.0.1:9464", "[::1]:9464" or "unix:/path"; another address is refused. */
+enum err self_metrics_new(const char *address, struct self_metrics **ret,
+			  struct fault *fault) MUST_CHECK;
+void self_metrics_free(struct self_metrics *m);
+/* Where it listens, with the port the kernel chose. */
+const char *self_metrics_address(const struct self_metrics *m);
+void self_metrics_set(struct self_metrics *m, const struct self_facts *f);

@@ -1,0 +1,172 @@
+#include "agent/budget.h"
+#include "agent/self_metrics.h"
+
+#include "test.h"
+
+static const struct budget_limits limits = {
+	.cpu_share = 0.01, .memory_bytes = 64 << 20, .host_share = 0.9};
+
+/* What a machine measures on which a sample a second costs this share. */
+static struct budget_measure cost(const struct budget_state *s, double per_hz)
+{
+	return (struct budget_measure){
+		.cpu_share = per_hz * budget_rate(s), .memory_bytes = 20 << 20, .host_share = 0.5};
+}
+
+TEST(within_the_budget_nothing_changes)
+{
+	struct budget_state s = budget_begin(97);
+
+	for (int i = 0; i < 20; i++) {
+		struct budget_measure m = cost(&s, 0.01 / 100);
+
+		s = budget_step(s, &limits, &m);
+		CHECK_INT(budget_rate(&s), 97);
+		CHECK(!s.paused && !s.trim && s.reason == BUDGET_NONE);
+	}
+}
+
+TEST(the_rate_comes_to_rest_below_the_budget_and_does_not_swing)
+{
+	for (double per_hz = 0.0001; per_hz < 0.02; per_hz *= 1.3) {
+		struct budget_state s = budget_begin(97);
+		u32 rest = 0;
+
+		for (int i = 0; i < 60; i++) {
+			struct budget_measure m = cost(&s, per_hz);
+
+			s = budget_step(s, &limits, &m);
+			if (i == 20)
+				rest = budget_rate(&s);
+			if (i > 20)
+				CHECK_INT(budget_rate(&s), rest);
+		}
+		CHECK(rest == 1 || per_hz * rest <= limits.cpu_share);
+		CHECK_INT(s.reason, rest < 97 ? BUDGET_CPU : BUDGET_NONE);
+	}
+}
+
+TEST(the_rate_comes_back_when_there_is_room)
+{
+	struct budget_state s = budget_begin(100);
+	struct budget_measure m = {.cpu_share = 0.05, .host_share = 0.2};
+	int steps = 0;
+
+	s = budget_step(s, &limits, &m);
+	CHECK_INT(budget_rate(&s), 12);
+	while (budget_rate(&s) < 100 && steps++ < 100) {
+		m = cost(&s, 0.0001 / 4);
+		s = budget_step(s, &limits, &m);
+	}
+	CHECK_INT(steps, 9);
+	CHECK_INT(s.reason, BUDGET_NONE);
+}
+
+TEST(the_rate_never_falls_below_one)
+{
+	struct budget_state s = budget_begin(5);
+	struct budget_measure m = {.cpu_share = 1};
+
+	for (int i = 0; i < 50; i++)
+		s = budget_step(s, &limits, &m);
+	CHECK_INT(budget_rate(&s), 1);
+	CHECK(s.level <= 3);
+	s = budget_begin(0);
+	CHECK_INT(budget_rate(&s), 1);
+}
+
+TEST(memory_is_given_back_before_the_rate_is_lowered)
+{
+	struct budget_state s = budget_begin(100);
+	struct budget_measure m = {.memory_bytes = 65 << 20};
+
+	s = budget_step(s, &limits, &m);
+	CHECK(s.trim && budget_rate(&s) == 100);
+	s = budget_step(s, &limits, &m);
+	CHECK(s.trim && budget_rate(&s) == 50 && s.reason == BUDGET_MEMORY);
+	m.memory_bytes = 60 << 20;
+	for (int i = 0; i < 10; i++)
+		s = budget_step(s, &limits, &m);
+	CHECK(!s.trim && budget_rate(&s) == 50);
+	m.memory_bytes = 40 << 20;
+	for (int i = 0; i < 3; i++)
+		s = budget_step(s, &limits, &m);
+	CHECK_INT(budget_rate(&s), 100);
+}
+
+TEST(a_busy_machine_pauses_it_and_a_calm_one_lets_it_go_on)
+{
+	struct budget_state s = budget_begin(97);
+	struct budget_measure busy = {.host_share = 0.95}, nearly = {.host_share = 0.88},
+			      calm = {.host_share = 0.5};
+
+	s = budget_step(s, &limits, &busy);
+	CHECK(!s.paused);
+	s = budget_step(s, &limits, &calm);
+	s = budget_step(s, &limits, &busy);
+	CHECK(!s.paused);
+	s = budget_step(s, &limits, &busy);
+	CHECK(s.paused && s.reason == BUDGET_LOAD);
+	for (int i = 0; i < 5; i++)
+		s = budget_step(s, &limits, &nearly);
+	CHECK(s.paused);
+	s = budget_step(s, &limits, &calm);
+	CHECK(s.paused);
+	s = budget_step(s, &limits, &calm);
+	CHECK(!s.paused && s.reason == BUDGET_NONE);
+}
+
+TEST(without_limits_nothing_is_limited)
+{
+	static const struct budget_limits none;
+	struct budget_state s = budget_begin(97);
+	struct budget_measure m = {.cpu_share = 1, .memory_bytes = 1ull << 40, .host_share = 1};
+
+	for (int i = 0; i < 5; i++)
+		s = budget_step(s, &none, &m);
+	CHECK(budget_rate(&s) == 97 && !s.paused && !s.trim);
+}
+
+TEST(the_load_of_the_machine_is_read)
+{
+	u64 busy, all;
+
+	CHECK(stat_line_read(STR("cpu  10 20 30 400 50 6 7 8 9 10\ncpu0 1 2\n"), &busy, &all));
+	CHECK_INT(busy, 81);
+	CHECK_INT(all, 531);
+	CHECK(!stat_line_read(STR("intr 5\n"), &busy, &all));
+	CHECK(!stat_line_read(STR("cpu  1 x 3 4\n"), &busy, &all));
+	CHECK(!stat_line_read(STR(""), &busy, &all));
+	CHECK(!stat_line_read(STR("cpu  1 2\n"), &busy, &all));
+}
+
+TEST(metrics_have_a_type_before_every_value)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(1 << 16);
+	struct self_facts f = {.rate_hz = 48, .wanted_hz = 97, .capture.kernel.samples = 12345};
+	struct str rest, line, last = STR("");
+
+	self_metrics_put(&f, &out);
+	CHECK_OK(buf_error(&out));
+	CHECK(strstr(out.data, "\nvestal_agent_rate_hz 48\n"));
+	CHECK(strstr(out.data, "\nvestal_agent_samples_total 12345\n"));
+	rest = buf_view(&out);
+	while (str_split(&rest, '\n', &line)) {
+		if (str_starts(line, STR("# TYPE ")))
+			last = str_n(line.p + 7, str_find(str_skip(line, 7), ' '));
+		else if (line.p[0] != '#')
+			CHECK(str_starts(line, last));
+	}
+}
+
+TEST(metrics_are_for_this_machine_alone)
+{
+	struct self_metrics *m = NULL;
+	struct fault fault = {0};
+
+	CHECK_ERR(self_metrics_new("0.0.0.0:0", &m, &fault), ERR_BAD_ARGUMENT);
+	CHECK_ERR(self_metrics_new("192.168.1.1:80", &m, &fault), ERR_BAD_ARGUMENT);
+	CHECK_OK(self_metrics_new("127.0.0.1:0", &m, &fault));
+	CHECK(self_metrics_address(m)[0]);
+	self_metrics_free(m);
+}
