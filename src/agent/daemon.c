@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "agent/confine.h"
 #include "agent/window.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -189,12 +190,21 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fault *fault)
 {
 	struct daemon d = {.options = o};
-	enum err e = open_all(&d, fault);
+	struct fault kept = {0};
+	int statistics = kernel_statistics();
+	enum err e;
 
+	/* Before there are threads: each has rights of its own. */
+	if (confine_self(&kept) != ERR_OK)
+		log_warn("the agent keeps more rights than it needs",
+			 log_text("reason", kept.text));
+	e = open_all(&d, fault);
 	if (!e) {
 		log_info("agent started", log_u64("rate_hz", o->capture.kernel.rate_hz));
 		e = loop(&d, stop);
 	}
 	close_all(&d);
+	if (statistics >= 0)
+		close(statistics);
 	return e;
 }

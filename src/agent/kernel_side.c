@@ -462,6 +462,13 @@ enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
 	return ERR_OK;
 }
 
+int kernel_statistics(void)
+{
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	return fd < 0 ? -1 : fd;
+}
+
 u64 kernel_run_time_ns(const struct kernel_side *k)
 {
 	struct bpf_program *p;

@@ -23,7 +23,6 @@ enum err self_control_open(struct self_control *s, const struct self_options *o,
 void self_control_close(struct self_control *s)
 {
 	self_metrics_free(s->metrics);
-	self_meter_close(&s->meter);
 }
 
 bool self_control_due(struct self_control *s, struct exporter *x)

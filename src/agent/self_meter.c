@@ -1,6 +1,5 @@
 #include "agent/self_meter.h"
 
-#include <bpf/bpf.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -66,14 +65,7 @@ void self_meter_open(struct self_meter *m, struct capture *c)
 	*m = (struct self_meter){.capture = c,
 				 .map_bytes = kernel_map_bytes(capture_kernel(c)),
 				 .processors = sysconf(_SC_NPROCESSORS_ONLN)};
-	m->statistics = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	self_meter_read(m, &first);
-}
-
-void self_meter_close(struct self_meter *m)
-{
-	if (m->capture && m->statistics >= 0)
-		close(m->statistics);
 }
 
 void self_meter_read(struct self_meter *m, struct budget_measure *ret)

@@ -10,7 +10,6 @@
 
 struct self_meter {
 	struct capture *capture;
-	int statistics; /* open: the kernel measures its programs; -1 = it does not */
 	u64 map_bytes;
 	long processors;
 	/* At the last measurement. */
@@ -20,9 +19,7 @@ struct self_meter {
 	u64 interrupt_ns;
 };
 
-/* Asks the kernel to measure the programs' time, which needs rights the agent drops later. */
 void self_meter_open(struct self_meter *m, struct capture *c);
-void self_meter_close(struct self_meter *m);
 /* Since the last call. */
 void self_meter_read(struct self_meter *m, struct budget_measure *ret);
 

@@ -183,7 +183,10 @@ const struct command command_agent = {
 		"the rate by halves, says so in its log and on the profiles (vestal.rate.wanted, "
 		"vestal.rate.limited_by), whose period stays true, and comes back when there is "
 		"room.\n\n"
-		"Needs root, or CAP_BPF and CAP_PERFMON.",
+		"Needs root, or CAP_BPF and CAP_PERFMON. It gives away what it does not need: of "
+		"root's rights remain those to sample and to read (CAP_BPF, CAP_PERFMON, "
+		"CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG, CAP_CHECKPOINT_RESTORE), and a "
+		"seccomp filter forbids to trace, to run programs, to mount and the like.",
 	.groups = groups,
 	.options_size = sizeof(struct agent_options),
 	.defaults = set_defaults,

@@ -266,4 +266,49 @@ def above_the_load_given_the_agent_pauses():
         assert again["vestal_agent_samples_total"] == rows["vestal_agent_samples_total"], again
 
 
+def status_rows(pid, task):
+    with open(f"/proc/{pid}/task/{task}/status", encoding="ascii", errors="replace") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+@test
+def the_running_agent_has_given_its_other_rights_away():
+    # bpf, perfmon, sys_ptrace, dac_read_search, syslog, checkpoint_restore
+    kept = sum(1 << number for number in (39, 38, 19, 2, 34, 40))
+    with Server() as server:
+        with Busy(), Agent("--interval", "1", server="http://" + server.otlp_http) as agent:
+            end = time.monotonic() + 60
+            while not server.get("/api/v1/status")["profiles"] and time.monotonic() < end:
+                time.sleep(0.2)
+            pid = agent.process.pid
+            tasks = os.listdir(f"/proc/{pid}/task")
+            assert len(tasks) >= 3, tasks
+            for task in tasks:
+                rows = status_rows(pid, task)
+                for name in ("CapEff", "CapPrm", "CapBnd"):
+                    assert int(rows[name], 16) & ~kept == 0, (task, name, rows[name])
+                assert int(rows["CapInh"], 16) == int(rows["CapAmb"], 16) == 0, rows
+                assert rows["NoNewPrivs"] == "1" and rows["Seccomp"] == "2", rows
+        assert not any("more rights" in line for line in agent.log), agent.log
+
+
+@test
+def without_them_it_still_names_what_others_run_and_sends_the_last_window():
+    need_root()
+    shell = os.path.join(scratch(), "private-shell")
+    shutil.copy(shutil.which("dash") or "/bin/sh", shell)
+    os.chmod(scratch(), 0o755)
+    os.chown(shell, 65534, 65534)
+    os.chmod(shell, 0o700)
+    with Server() as server:
+        with Agent("--interval", "3600", server="http://" + server.otlp_http):
+            busy = subprocess.Popen(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+                                     shell, "-c", "while :; do :; done"])
+            time.sleep(2)
+            busy.kill()
+            busy.wait()
+        found = json.dumps(server.get("/api/v1/services"))
+        assert "private-shell" in found, found
+
+
 main()
