@@ -60,7 +60,8 @@ static bool watch_memory(struct budget_state *s, const struct budget_limits *l,
 		s->trimmed = false;
 		return false;
 	}
-	s->trim = true;
+	/* Once: what is given back and made again every time costs more than it saves. */
+	s->trim = !s->trimmed;
 	if (s->trimmed)
 		lower(s, BUDGET_MEMORY, 1);
 	s->trimmed = true;

@@ -83,7 +83,7 @@ TEST(memory_is_given_back_before_the_rate_is_lowered)
 	s = budget_step(s, &limits, &m);
 	CHECK(s.trim && budget_rate(&s) == 100);
 	s = budget_step(s, &limits, &m);
-	CHECK(s.trim && budget_rate(&s) == 50 && s.reason == BUDGET_MEMORY);
+	CHECK(!s.trim && budget_rate(&s) == 50 && s.reason == BUDGET_MEMORY);
 	m.memory_bytes = 60 << 20;
 	for (int i = 0; i < 10; i++)
 		s = budget_step(s, &limits, &m);
