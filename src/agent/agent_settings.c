@@ -135,6 +135,8 @@ void agent_settings_apply(const struct agent_settings *s, struct daemon_options 
 		o->interval_ns = interval;
 	if (s->profiling.profile_size)
 		o->max_request = s->profiling.profile_size;
+	if (s->profiling.shedding)
+		o->self.limits.host_share = s->profiling.shedding_share;
 	o->exporter.queue.directory = s->queue.directory;
 	if (s->queue.size)
 		o->exporter.queue.max_bytes = s->queue.size;
@@ -158,8 +160,6 @@ void agent_settings_tell(const struct agent_settings *s)
 		 "profiling.conditional", "the agent knows no requests and profiles all the time"},
 		{s->profiling.stack_depth, "profiling.max_stack_depth",
 		 "stacks are sent whole; the server's limits.max_stack_depth cuts them"},
-		{s->profiling.shedding, "profiling.load_shedding",
-		 "the agent samples at its rate under any load"},
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)

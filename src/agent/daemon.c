@@ -191,9 +191,9 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 {
 	struct daemon d = {.options = o};
 	struct fault kept = {0};
-	int statistics = kernel_statistics();
 	enum err e;
 
+	kernel_statistics();
 	/* Before there are threads: each has rights of its own. */
 	if (confine_self(&kept) != ERR_OK)
 		log_warn("the agent keeps more rights than it needs",
@@ -204,7 +204,5 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 		e = loop(&d, stop);
 	}
 	close_all(&d);
-	if (statistics >= 0)
-		close(statistics);
 	return e;
 }

@@ -462,11 +462,12 @@ enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
 	return ERR_OK;
 }
 
-int kernel_statistics(void)
+void kernel_statistics(void)
 {
-	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	static int fd = -1;
 
-	return fd < 0 ? -1 : fd;
+	if (fd < 0)
+		fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 }
 
 u64 kernel_run_time_ns(const struct kernel_side *k)

@@ -78,9 +78,9 @@ enum err kernel_resume(struct kernel_side *k, struct fault *fault) MUST_CHECK;
 /* Memory of all maps, as the kernel counts it. */
 u64 kernel_map_bytes(const struct kernel_side *k);
 /*
- * Makes the kernel count the time of programs until the descriptor is closed; -1 when it does not.
- * Needs more rights than all the rest.
+ * Makes the kernel count the time of programs, until this process ends: it needs more rights than
+ * all the rest, which the agent has only at its start.
  */
-int kernel_statistics(void);
+void kernel_statistics(void);
 /* Time spent in the programs since they were loaded; 0 when the kernel does not count it. */
 u64 kernel_run_time_ns(const struct kernel_side *k);
