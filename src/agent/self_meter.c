@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* A timer's interrupt and the way to the program, as measured on x86-64 of 2020 and later. */
+/* A timer's interrupt and the way to the program: an estimate for bare metal, more in a guest. */
 #define INTERRUPT_NS 1500
 /* "cpu user nice system idle iowait irq softirq steal guest guest_nice" */
 #define STAT_FIELDS  8

@@ -25,7 +25,7 @@ FILE_COMMANDS = ["show", "top", "flame", "diff", "convert", "redact", "completio
 SERVER_COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status",
                    "delete", "backup", "check", "token"]
 # They need root and a machine at work: test_record.py, test_agent.py and the like.
-AGENT_COMMANDS = ["record", "agent", "doctor"]
+AGENT_COMMANDS = ["record", "live", "agent", "doctor"]
 COMMANDS = FILE_COMMANDS + SERVER_COMMANDS + AGENT_COMMANDS
 
 

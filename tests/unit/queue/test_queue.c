@@ -430,14 +430,15 @@ TEST(kill_at_any_moment_leaves_whole_entries)
 			struct queue *q = open_queue(p.queue, 1 << 20, 0, 100000);
 			char text[3000];
 
-			for (unsigned i = 0; q; i++) {
+			for (unsigned i = 0;; i++) {
+				if (!q)
+					_exit(1);
 				memset(text, 'a' + (int)(i % 26), sizeof(text));
 				if (queue_push(q, str_n(text, i * 37 % sizeof(text))))
 					_exit(1);
 				if (i % 3 == 0)
 					next(q);
 			}
-			_exit(1);
 		}
 		usleep(2000 + (useconds_t)round * 1500);
 		kill(child, SIGKILL);

@@ -17,11 +17,13 @@ static void release_sampler(struct sampler **s)
 __attribute__((noinline)) static void sampler_test_spin(int64_t cpu_ns)
 {
 	int64_t end = clock_process_cpu_ns() + cpu_ns;
-	volatile unsigned work = 0;
+	unsigned work = 0;
 
 	while (clock_process_cpu_ns() < end)
-		for (unsigned i = 0; i < 10000; i++)
+		for (unsigned i = 0; i < 10000; i++) {
 			work += i;
+			__asm__ volatile("" : "+r"(work));
+		}
 }
 
 static void spin_there(void *context)
