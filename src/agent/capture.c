@@ -1,7 +1,10 @@
 #include "agent/capture.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "agent/open_waits.h"
 #include "agent/raw_stack.h"
@@ -19,6 +22,7 @@ struct capture {
 	struct capture_options options;
 	struct kernel_side *kernel;
 	struct sideband *side_band;
+	int wake; /* epoll: a ring fills up */
 	struct table_space space;
 	struct modules *modules;
 	struct processes *processes;
@@ -46,6 +50,24 @@ const struct capture_options capture_options_default = {
 	.waiting_bytes = (size_t)8 << 20,
 };
 
+static enum err watch(struct capture *c)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+	c->wake = epoll_create1(EPOLL_CLOEXEC);
+	if (c->wake < 0 || epoll_ctl(c->wake, EPOLL_CTL_ADD, kernel_wake_fd(c->kernel), &event))
+		return err_from_errno(errno);
+	return sideband_watch(c->side_band, c->wake);
+}
+
+void capture_wait(struct capture *c, int64_t ns)
+{
+	struct epoll_event event;
+
+	/* A signal ends it as well: its owner looks at what was asked. */
+	epoll_wait(c->wake, &event, 1, (int)((ns + NS_PER_MS - 1) / NS_PER_MS));
+}
+
 enum err capture_open(const struct capture_options *o, struct capture **ret, struct fault *fault)
 {
 	struct capture *c = mem_zalloc(1, sizeof(*c));
@@ -54,6 +76,7 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 	if (!c)
 		return ERR_NO_MEMORY;
 	c->options = *o;
+	c->wake = -1;
 	c->pending = BUF_INIT(PENDING_CEILING);
 	c->open_record = BUF_INIT(OPEN_CEILING);
 	c->waiting = BUF_INIT(o->waiting_bytes);
@@ -70,6 +93,8 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 		e = processes_new(c->kernel, c->modules, &c->space, &c->processes);
 	if (!e)
 		e = sideband_open(SIDE_BAND_PAGES, &c->side_band, fault);
+	if (!e)
+		e = watch(c);
 	if (e) {
 		capture_close(c);
 		return e;
@@ -82,6 +107,8 @@ void capture_close(struct capture *c)
 {
 	if (!c)
 		return;
+	if (c->wake >= 0)
+		close(c->wake);
 	collector_release(&c->collector);
 	wakers_release(&c->wakers);
 	open_waits_release(&c->open);

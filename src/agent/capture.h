@@ -22,6 +22,8 @@ enum err capture_choose(struct capture *c, u32 pid) MUST_CHECK;
 /* Samples come from here on. */
 enum err capture_start(struct capture *c, struct fault *fault) MUST_CHECK;
 void capture_stop(struct capture *c);
+/* Sleeps so long, or until the kernel side has so much that the next turn should not wait. */
+void capture_wait(struct capture *c, int64_t ns);
 /* Takes what the kernel side has; raw stacks whose tables have come are walked. */
 enum err capture_turn(struct capture *c) MUST_CHECK;
 /* Adds the part of waits that have not ended; the next window begins here. Before capture_stop. */

@@ -168,7 +168,7 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 
 	d->window.start_ns = clock_wall_ns();
 	while (!atomic_load(stop)) {
-		clock_sleep_ns(TURN_NS);
+		capture_wait(d->capture, TURN_NS);
 		TRY(capture_turn(d->capture));
 		if (clock_monotonic_ns() >= end) {
 			TRY(end_window(d));

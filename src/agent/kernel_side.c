@@ -31,6 +31,8 @@ struct kernel_side {
 	enum err error;
 };
 
+/* The ring's part that is filled when the agent is woken. */
+#define WAKE_SHARE	   4
 /* Bytes asked for at once when threads are listed, and more than any record. */
 #define OPEN_READ	   ((size_t)64 << 10)
 #define RECORD_ONE_CEILING ((size_t)64 << 10)
@@ -98,6 +100,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	bpf_program__set_autoload(s->progs.on_fork, o->chosen);
 	bpf_program__set_autoload(s->progs.on_timer, capture_needs_timer(o->types));
 	s->data->settings.wait_mean_ns = o->wait_mean_ns;
+	s->data->settings.wake_bytes = o->ring_kib * 1024 / WAKE_SHARE;
 	s->data->settings.targets = o->chosen;
 	s->data->settings.old_waits = o->old_waits;
 	status = agent_bpf__load(s);
@@ -358,6 +361,11 @@ enum err kernel_drain(struct kernel_side *k, void *context,
 	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
 	status = ring_buffer__consume(k->ring);
 	return status < 0 ? ERR_IO : k->error;
+}
+
+int kernel_wake_fd(const struct kernel_side *k)
+{
+	return bpf_map__fd(k->skeleton->maps.ring);
 }
 
 static size_t record_size(const struct record_head *head)

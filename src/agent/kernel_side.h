@@ -62,6 +62,8 @@ void kernel_unchoose(struct kernel_side *k, u32 pid);
 enum err kernel_drain(struct kernel_side *k, void *context,
 		      enum err (*record)(void *context, const struct record_head *head,
 					 size_t size)) MUST_CHECK;
+/* Becomes readable (EPOLLET) when the ring fills up before the next drain. */
+int kernel_wake_fd(const struct kernel_side *k);
 /* Hands out threads that wait now (RECORD_OPEN), each a raw stack. Nothing without waits. */
 enum err kernel_open_waits(struct kernel_side *k, void *context,
 			   enum err (*record)(void *context, const struct record_head *head,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -52,7 +53,7 @@ static enum err open_ring(struct sideband *s, int cpu, struct fault *fault)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = UINT32_MAX,
+		.wakeup_watermark = (u32)(s->data_size / 2),
 	};
 	struct cpu_ring ring;
 	enum err e;
@@ -114,6 +115,17 @@ void sideband_close(struct sideband *s)
 	buf_release(&s->text);
 	buf_release(&s->record);
 	mem_free(s);
+}
+
+enum err sideband_watch(const struct sideband *s, int epoll)
+{
+	vec_for_each (ring, &s->rings) {
+		struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+		if (epoll_ctl(epoll, EPOLL_CTL_ADD, ring->fd, &event))
+			return err_from_errno(errno);
+	}
+	return ERR_OK;
 }
 
 static enum err read_ring(struct sideband *s, struct cpu_ring *ring)

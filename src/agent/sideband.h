@@ -1,7 +1,7 @@
 /*
  * What processes do that changes where their code lies: begin, run another program, map a file,
- * end. Read from the kernel's own stream of such events, one ring per processor, without being
- * woken: every event is kept until it is read, in the order of time, so a process that lived 5 ms
+ * end. Read from the kernel's own stream of such events, one ring per processor, a few times a
+ * second: every event is kept until it is read, in the order of time, so a process that lived 5 ms
  * is as well known as any other.
  */
 #pragma once
@@ -26,6 +26,8 @@ struct sideband;
 
 enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *fault) MUST_CHECK;
 void sideband_close(struct sideband *s);
+/* Adds the rings to an epoll instance: readable (EPOLLET) when one is half full. */
+enum err sideband_watch(const struct sideband *s, int epoll) MUST_CHECK;
 /* Takes what there is. Names stay valid until the next call. */
 enum err sideband_collect(struct sideband *s) MUST_CHECK;
 /* The next one in the order of time that is not later than `until`; NULL when there is none. */

@@ -74,10 +74,14 @@ __attribute__((noinline)) u32 take_raw(struct scratch *s, u32 first_word)
 static __always_inline void send(struct scratch *s, u64 size)
 {
 	struct kernel_counters *c = count();
+	u64 flags = BPF_RB_NO_WAKEUP;
 
 	if (size > sizeof(s->head) + sizeof(s->words))
 		return;
-	if (bpf_ringbuf_output(&ring, s, size, BPF_RB_NO_WAKEUP) && c)
+	/* The agent comes by itself, a few times a second; sooner when the ring fills up. */
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > settings.wake_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&ring, s, size, flags) && c)
 		c->dropped++;
 }
 

@@ -90,6 +90,7 @@ static inline u32 address_space_of(u64 start_code, u64 start_stack)
 struct kernel_settings {
 	u64 wait_mean_ns;   /* R: a wait of that length is kept with probability 1 - 1/e */
 	s64 raw_left;	    /* raw stacks that may still be sent; the agent refills it */
+	u64 wake_bytes;	    /* in the ring: with more the agent is woken */
 	u32 targets;	    /* only processes in the map `targets` */
 	u32 kernel_threads; /* waits of the kernel's own threads too */
 	u32 old_waits;	    /* open waits that began before anybody looked, too */

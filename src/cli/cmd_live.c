@@ -271,7 +271,7 @@ static enum err once(struct live *l, struct buf *out)
 	int64_t length = (int64_t)(l->options->interval * 1e9);
 
 	while (now - begun < length) {
-		clock_sleep_ns(TURN_MS * NS_PER_MS);
+		capture_wait(l->capture, TURN_MS * NS_PER_MS);
 		TRY(capture_turn(l->capture));
 		now = clock_monotonic_ns();
 	}

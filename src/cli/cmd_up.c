@@ -58,9 +58,12 @@ static void set_defaults(void *options)
 static struct agent_child agent;
 
 /* Only now the server's address is known: a port may have been chosen by the system. */
-static void tell_agent(struct str address)
+static void tell_agent(const struct common_options *common, struct str address)
 {
 	agent_tell(&agent, address);
+	if (agent.pid)
+		say(common, "agent: every process of this machine, 97 samples a second and "
+			    "processor, what they wait for too");
 }
 
 /* The agent's last window arrives before the server ends. */
@@ -85,9 +88,8 @@ static void start_agent(const struct up_options *o)
 	d.capture.kernel.rate_hz = 97;
 	/* Nothing leaves this machine: names stay as they are. */
 	d.redact_names = false;
-	if (agent_spawn(&o->common, &d, &agent))
-		say(&o->common, "agent: every process of this machine, 97 samples a second and "
-				"processor, what they wait for too");
+	if (!agent_spawn(&o->common, &d, &agent))
+		say(&o->common, "the agent cannot be started: processes are not profiled");
 }
 
 static int run(struct invocation *in)

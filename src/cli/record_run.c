@@ -151,7 +151,7 @@ static enum err gather(const struct record_plan *plan, struct capture *c, const 
 		}
 		if (child->pid && !running)
 			break;
-		clock_sleep_ns(!forever && left < turn ? left : turn);
+		capture_wait(c, !forever && left < turn ? left : turn);
 		turn = turn * 5 / 4 < TURN_NS ? turn * 5 / 4 : TURN_NS;
 		e = capture_turn(c);
 		progress_update((uint64_t)((clock_monotonic_ns() - start) / NS_PER_S));

@@ -125,7 +125,7 @@ int serve(const struct common_options *common, const struct server_options *opti
 				fault.text[0] ? fault.text : err_text(error));
 	announce(common, options, server);
 	if (hooks)
-		hooks->started(server_address(server, 0));
+		hooks->started(common, server_address(server, 0));
 	wait_for_end(server);
 	if (hooks)
 		hooks->stopping();

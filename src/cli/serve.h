@@ -21,7 +21,7 @@ void serve_optional_address(struct server_options *s, const char *address, const
 
 /* What else is to be done when the server has begun, with its first address, and before it ends. */
 struct serve_hooks {
-	void (*started)(struct str address);
+	void (*started)(const struct common_options *common, struct str address);
 	void (*stopping)(void);
 };
 

@@ -147,7 +147,10 @@ static void serve(struct http_server *server)
 {
 	struct pollfd input = {.fd = 0, .events = POLLIN};
 	struct fault fault = {0};
+	sigset_t open;
 	char byte;
+
+	sigemptyset(&open);
 
 	for (;;) {
 		if (reload) {
@@ -156,7 +159,8 @@ static void serve(struct http_server *server)
 			       http_server_reload(server, &fault) ? fault.text : "reloaded");
 			fflush(stdout);
 		}
-		if (poll(&input, 1, -1) > 0 && read(0, &byte, 1) <= 0)
+		/* A hangup is heard only here: none is lost between the look and the wait. */
+		if (ppoll(&input, 1, NULL, &open) > 0 && read(0, &byte, 1) <= 0)
 			return;
 	}
 }
@@ -192,9 +196,14 @@ int main(int argc, char **argv)
 	struct http_server *server = NULL;
 	struct fault fault = {0};
 	struct thread thread = {0};
+	sigset_t hangup;
 	enum err e;
 
 	sigaction(SIGHUP, &action, NULL);
+	/* Before there are threads: none of them hears it. */
+	sigemptyset(&hangup);
+	sigaddset(&hangup, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &hangup, NULL);
 	mutex_init(&waiting.lock);
 	cond_init(&waiting.changed);
 	e = open_server(argc, argv, &server, &fault);

@@ -254,13 +254,19 @@ def a_program_that_is_not_there_is_said():
 def an_interrupt_keeps_what_was_recorded():
     allowed()
     path = os.path.join(scratch(), "interrupted.pb.gz")
+    busy = subprocess.Popen([build("shares"), "60"], stdout=subprocess.DEVNULL)
     process = subprocess.Popen([VESTAL, "record", "-a", "-d", "60", "-o", path], cwd=scratch(),
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert top(path)[0]["total"] > 0
+    try:
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert top(path)[0]["total"] > 0
+    finally:
+        process.kill()
+        busy.kill()
+        busy.wait()
 
 
 @test

@@ -2,6 +2,7 @@
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,9 @@ import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 VESTAL = os.path.abspath(os.environ.get("VESTAL", os.path.join(ROOT, "build/vestal")))
+
+# A test that hangs is one failed test, with the line it hangs in; not the end of its program.
+TEST_SECONDS = int(os.environ.get("TEST_SECONDS", "400"))
 
 _tests = []
 
@@ -23,13 +27,19 @@ def test(function):
     return function
 
 
+def _too_long(number, frame):
+    raise TimeoutError(f"the test took more than {TEST_SECONDS} s")
+
+
 def main():
     """Runs all registered tests."""
     failed = 0
+    signal.signal(signal.SIGALRM, _too_long)
     print(f"1..{len(_tests)}")
     for number, function in enumerate(_tests, 1):
         name = function.__name__
         try:
+            signal.alarm(TEST_SECONDS)
             function()
             print(f"ok {number} - {name}")
         except Skip as reason:
@@ -44,6 +54,8 @@ def main():
             for line in text.splitlines():
                 print(f"# {line}")
             print(f"not ok {number} - {name}")
+        finally:
+            signal.alarm(0)
         sys.stdout.flush()
     sys.exit(1 if failed else 0)
 
