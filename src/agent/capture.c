@@ -303,7 +303,7 @@ static enum err handle(struct capture *c, const struct record_head *head, u64 si
 	if (head->flags & RECORD_NO_USER)
 		return add_sample(c, process, head, NULL, 0, UNWIND_ROOT);
 	/* Also when it was not sent raw: others may use up all that may be sent so. */
-	process_want(process, (u32)head->address_space);
+	processes_want(c->processes, process, (u32)head->address_space);
 	if (!(head->flags & RECORD_RAW))
 		return add_sample(c, process, head, (const u64 *)(head + 1) + head->kernel_frames,
 				  head->user_frames, head->end);
@@ -347,6 +347,9 @@ enum err capture_turn(struct capture *c)
 	bool changed;
 
 	c->now = (u64)clock_monotonic_ns();
+	/* A window has just ended: no stack refers to a module that its process does not map. */
+	if (!c->collector.list.n)
+		modules_tidy(c->modules, c->now);
 	buf_clear(&c->pending);
 	c->order.n = 0;
 	/* Records first, side band second: all that led to a record is then known. */
@@ -437,7 +440,7 @@ void capture_stats(const struct capture *c, struct capture_stats *ret)
 				      .raw_walked = c->raw_walked,
 				      .raw_dropped = c->raw_dropped,
 				      .processes = processes_count(c->processes),
-				      .modules = modules_count(c->modules),
 				      .table_bytes = c->space.used_bytes};
+	modules_stats(c->modules, &ret->modules);
 	kernel_count(c->kernel, &ret->kernel);
 }

@@ -39,7 +39,8 @@ struct capture_stats {
 	struct kernel_counters kernel;
 	u64 side_band_lost;
 	u64 raw_walked, raw_dropped;
-	u32 processes, modules;
+	u32 processes;
+	struct modules_stats modules;
 	u64 table_bytes;
 };
 

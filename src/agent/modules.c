@@ -1,32 +1,36 @@
 #include "agent/modules.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/table_reader.h"
+#include "agent/module_files.h"
+#include "agent/modules_internal.h"
 #include "base/hash.h"
 
-struct modules {
-	struct table_space *space;
-	struct table_reader *reader;
-	struct unwind_rule *rules;
-	VEC(struct module *) list; /* by number; NULL = taken away */
-	struct map by_file;
-	u32 pending;
-};
-
-static uint64_t file_hash(u64 device, u64 inode, struct str path)
+static u64 file_hash(u64 device, u64 inode, struct str path)
 {
 	return hash_mix(hash_str(path, device), inode);
 }
 
+u64 module_file_hash(const struct module *module)
+{
+	return file_hash(module->device, module->inode, module->path);
+}
+
 static enum err add(struct modules *m, struct module *fresh, u32 *ret)
 {
-	TRY(vec_push(&m->list, fresh));
-	*ret = (u32)m->list.n - 1;
+	u32 number;
+
+	if (m->unused.n) {
+		number = m->unused.v[--m->unused.n];
+	} else {
+		TRY(vec_push(&m->list, NULL));
+		number = (u32)m->list.n - 1;
+	}
+	fresh->serial = ++m->serial;
+	m->list.v[number] = fresh;
+	m->live++;
+	*ret = number;
 	return ERR_OK;
 }
 
@@ -36,11 +40,23 @@ static void module_free(struct modules *m, struct module *module)
 		return;
 	if (module->placed.pages.units)
 		table_space_remove(m->space, &module->placed);
-	unwind_table_release(&module->kept);
-	if (module->fd >= 0)
+	module_drop_heap(m, module);
+	if (module->fd >= 0) {
 		close(module->fd);
+		m->open--;
+	}
 	mem_free((char *)module->path.p);
 	mem_free(module);
+}
+
+void modules_remove(struct modules *m, u32 number)
+{
+	module_free(m, m->list.v[number]);
+	m->list.v[number] = NULL;
+	m->live--;
+	m->freed++;
+	/* Without memory for the list the number is not used again. */
+	(void)!vec_push(&m->unused, number);
 }
 
 static enum err module_new(struct str path, struct module **ret)
@@ -96,6 +112,7 @@ enum err modules_new(struct table_space *space, struct unwind_rule *rules, struc
 		return ERR_NO_MEMORY;
 	m->space = space;
 	m->rules = rules;
+	m->files_max = module_files_ceiling();
 	e = table_reader_new(rules, &m->reader);
 	if (!e)
 		e = add_fixed(m, "[kernel]", true);
@@ -118,89 +135,65 @@ void modules_free(struct modules *m)
 	vec_for_each (module, &m->list)
 		module_free(m, *module);
 	vec_release(&m->list);
+	vec_release(&m->unused);
 	map_release(&m->by_file);
 	mem_free(m);
 }
 
-static int open_regular(const char *name, u64 inode)
+static void open_module(struct modules *m, struct module *module, u32 pid, u64 start, u64 end)
 {
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat info;
-
-	if (fd < 0)
-		return -1;
-	if (!fstat(fd, &info) && S_ISREG(info.st_mode) && (!inode || info.st_ino == inode))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/*
- * Through the mapping itself, which also finds files that were deleted or replaced; through the
- * process's root, as it may live in a container; by the plain path, when the process is gone. Other
- * than the first two only a file with the same inode will do.
- */
-static int open_file(u32 pid, u64 start, u64 end, struct str path, u64 inode)
-{
-	char name[4200];
-	int fd;
-
-	snprintf(name, sizeof(name), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start,
-		 (unsigned long long)end);
-	fd = open_regular(name, 0);
-	if (fd < 0) {
-		snprintf(name, sizeof(name), "/proc/%u/root%.*s", pid, (int)path.n, path.p);
-		fd = open_regular(name, inode);
+	if (m->open >= m->files_max)
+		modules_drop_unread(m);
+	if (m->open >= m->files_max) {
+		m->refused++;
+		module->state = MODULE_FAILED;
+		return;
 	}
-	if (fd < 0) {
-		snprintf(name, sizeof(name), "%.*s", (int)path.n, path.p);
-		fd = open_regular(name, inode);
-	}
-	return fd;
-}
-
-static void queue(struct modules *m, u32 number, u32 pid, u64 start, u64 end, u64 inode)
-{
-	struct module *module = m->list.v[number];
-
-	module->fd = open_file(pid, start, end, module->path, inode);
-	if (module->fd < 0 ||
-	    table_reader_queue(m->reader, number, module->fd, (struct str){0}) != ERR_OK)
+	module->fd = module_file_open(pid, start, end, module->path, module->inode);
+	if (module->fd < 0)
 		module->state = MODULE_FAILED;
 	else
-		m->pending++;
+		m->open++;
+}
+
+static struct module *find(struct modules *m, u64 device, u64 inode, struct str path, u32 *ret)
+{
+	MAP_PROBE(&m->by_file, file_hash(device, inode, path), id)
+	{
+		struct module *module = m->list.v[id];
+
+		if (module && module->device == device && module->inode == inode && inode &&
+		    !module->forgotten && str_eq(module->path, path)) {
+			*ret = id;
+			return module;
+		}
+	}
+	return NULL;
 }
 
 enum err modules_use(struct modules *m, u32 pid, u64 start, u64 end, struct str path, u64 device,
 		     u64 inode, u32 *ret)
 {
-	uint64_t hash = file_hash(device, inode, path);
-	struct module *module = NULL;
+	struct module *module = find(m, device, inode, path, ret);
 	enum err e;
-	u32 number;
 
-	MAP_PROBE(&m->by_file, hash, id)
-	{
-		module = m->list.v[id];
-		if (module && module->device == device && module->inode == inode && inode &&
-		    str_eq(module->path, path)) {
-			module->users++;
-			*ret = id;
-			return ERR_OK;
-		}
+	if (module) {
+		module->users++;
+		return ERR_OK;
 	}
 	TRY(module_new(path, &module));
 	module->device = device;
 	module->inode = inode;
 	module->users = 1;
-	e = add(m, module, &number);
+	open_module(m, module, pid, start, end);
+	e = add(m, module, ret);
 	if (e) {
 		module_free(m, module);
 		return e;
 	}
-	TRY(map_put(&m->by_file, hash, number));
-	queue(m, number, pid, start, end, inode);
-	*ret = number;
+	/* Not found again is not lost: it goes when its user goes. */
+	if (map_put(&m->by_file, module_file_hash(module), *ret) != ERR_OK)
+		module->forgotten = true;
 	return ERR_OK;
 }
 
@@ -212,30 +205,26 @@ void modules_add_user(struct modules *m, u32 module)
 void modules_drop_user(struct modules *m, u32 module)
 {
 	m->list.v[module]->users--;
+	m->list.v[module]->idle_since = 0;
+}
+
+void modules_read(struct modules *m, u32 number)
+{
+	struct module *module = m->list.v[number];
+
+	if (module->state != MODULE_UNREAD)
+		return;
+	if (table_reader_queue(m->reader, number, module->fd, (struct str){0}) != ERR_OK) {
+		module->state = MODULE_FAILED;
+		return;
+	}
+	module->state = MODULE_READING;
+	m->pending++;
 }
 
 struct module *modules_get(struct modules *m, u32 module)
 {
 	return module < m->list.n ? m->list.v[module] : NULL;
-}
-
-u32 modules_count(const struct modules *m)
-{
-	return (u32)m->list.n;
-}
-
-/* Files that nobody maps any more make room; who maps one again has it read again. */
-static void make_room(struct modules *m)
-{
-	for (size_t i = MODULE_VDSO + 1; i < m->list.n; i++) {
-		struct module *module = m->list.v[i];
-
-		if (module && !module->users && module->placed.pages.units) {
-			table_space_remove(m->space, &module->placed);
-			module->inode = 0;
-			module->no_table = true;
-		}
-	}
 }
 
 static void accept_table(struct modules *m, struct module *module, struct table_result *r)
@@ -247,18 +236,17 @@ static void accept_table(struct modules *m, struct module *module, struct table_
 		return;
 	if (table_space_place(m->space, &r->table, &module->placed) == ERR_OK)
 		return;
-	make_room(m);
+	modules_make_room(m);
 	/* Stacks through it are sent raw and walked here. */
-	module->in_heap = true;
-	module->kept = r->table;
-	r->table = (struct unwind_table){0};
+	module_keep_in_heap(m, module, &r->table);
 }
 
 bool modules_settle(struct modules *m)
 {
 	struct table_result r;
-	bool any = false;
+	bool any = m->changed;
 
+	m->changed = false;
 	while (table_reader_take(m->reader, &r)) {
 		accept_table(m, m->list.v[r.module], &r);
 		unwind_table_release(&r.table);
@@ -283,7 +271,7 @@ int module_rule(struct modules *m, u32 number, u64 address, u32 *ret)
 {
 	const struct module *module = m->list.v[number];
 
-	if (module->state == MODULE_READING)
+	if (module->state == MODULE_READING || module->state == MODULE_UNREAD)
 		return UNWIND_NO_TABLE;
 	if (module->in_heap)
 		*ret = unwind_table_rule(&module->kept, address);

@@ -1,7 +1,11 @@
 /*
  * Files that are mapped for execution, each known once: what it is, its unwinding table, where its
- * symbols come from. Files are read by a thread of low priority; until it is done a module is not
- * ready, and stacks through it are kept raw.
+ * symbols come from. A file is opened when it is first mapped, since its process may be gone a
+ * moment later, and read (by a thread of low priority) when a stack goes through it; until that is
+ * done a module is not ready, and stacks through it are kept raw.
+ *
+ * What nobody maps any more is kept for a while, for programs come back; modules_tidy gives it
+ * away, and its number is then used again: whoever keeps numbers compares the serial number too.
  */
 #pragma once
 
@@ -9,6 +13,7 @@
 #include "base/map.h"
 
 enum module_state {
+	MODULE_UNREAD, /* no stack went through it yet */
 	MODULE_READING,
 	MODULE_READY,
 	MODULE_FAILED, /* not an ELF file, not to be opened: addresses keep their offsets in it */
@@ -16,22 +21,26 @@ enum module_state {
 
 struct module {
 	struct str path; /* as the process sees it */
+	u64 serial;	 /* never used twice */
 	u64 device, inode;
+	u64 idle_since; /* when `users` became 0; 0 = not told yet */
 	enum module_state state;
 	bool no_table; /* says nothing about unwinding: frame pointers are tried */
 	bool vdso, kernel;
-	u32 users; /* mappings that lead here */
-	int fd;	   /* kept for the symbols; -1 = closed */
+	bool forgotten; /* not found by its file any more */
+	u32 users;	/* mappings and processes that lead here */
+	int fd;		/* kept for the symbols; -1 = closed */
 	struct unwind_image image;
 	struct placed_table placed;
 	struct unwind_table kept; /* when it did not fit into the kernel side's memory */
 	bool in_heap;
 };
 
-#define MODULE_NONE   UINT32_MAX
+#define MODULE_NONE	   UINT32_MAX
+#define MODULE_IDLE_MIN_NS ((u64)10 * 1000000000)
 /* Fixed numbers. */
-#define MODULE_KERNEL 0u
-#define MODULE_VDSO   1u
+#define MODULE_KERNEL	   0u
+#define MODULE_VDSO	   1u
 
 struct modules;
 
@@ -40,19 +49,36 @@ enum err modules_new(struct table_space *space, struct unwind_rule *rules,
 void modules_free(struct modules *m);
 
 /*
- * The module of a mapped file; new ones are opened through `pid`'s own view of the file system and
- * queued for reading. Adds a user.
+ * The module of a mapped file; new ones are opened through `pid`'s own view of the file system.
+ * Adds a user.
  */
 enum err modules_use(struct modules *m, u32 pid, u64 start, u64 end, struct str path, u64 device,
 		     u64 inode, u32 *ret) MUST_CHECK;
 void modules_add_user(struct modules *m, u32 module);
 void modules_drop_user(struct modules *m, u32 module);
+/* Its table is needed: read it, if nobody asked before. */
+void modules_read(struct modules *m, u32 module);
+/* NULL when there is none with this number. */
 struct module *modules_get(struct modules *m, u32 module);
-u32 modules_count(const struct modules *m);
 /* Takes what the reading thread has finished; true when a module became ready or failed. */
 bool modules_settle(struct modules *m);
-/* Files that are still to be read. */
+/*
+ * Gives away what nobody has used for a while, or sooner when there is much of it. Only while no
+ * stack that was collected is kept; wakers may be, if they are younger than MODULE_IDLE_MIN_NS.
+ */
+void modules_tidy(struct modules *m, u64 now);
+/* Files that are still being read. */
 u32 modules_pending(const struct modules *m);
+
+struct modules_stats {
+	u32 live, idle; /* known; and of these without users */
+	u32 open;	/* descriptors */
+	u64 freed;	/* since the start */
+	u64 refused;	/* files that were not opened because too many were */
+	u64 heap_bytes; /* tables that the kernel side has no room for */
+};
+
+void modules_stats(const struct modules *m, struct modules_stats *ret);
 /* The rules that tables refer to, for walks outside the kernel. */
 const struct unwind_rule *modules_rules(const struct modules *m, size_t *ret_count);
 /* -1 and the rule for an address of a module, or enum unwind_end. */

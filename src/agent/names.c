@@ -12,15 +12,20 @@ struct named {
 	u32 at, n;
 };
 
+/* A module's symbols; its number may have been given to another one since. */
+struct named_file {
+	u64 serial;
+	struct symbol_file *symbols; /* NULL = not opened, or not to be opened */
+};
+
 struct names {
 	struct modules *modules;
 	struct names_options options;
 	struct dict *dict;
 	struct kernel_symbols *kernel;
 	bool kernel_tried;
-	VEC(struct symbol_file *) files; /* by number of module; NULL = not opened */
-	VEC(bool) failed;
-	VEC(uint32_t) mappings; /* in the dictionary, by number of module; 0 = not yet */
+	VEC(struct named_file) files; /* by number of module */
+	VEC(uint32_t) mappings;	      /* in the dictionary, by number of module; 0 = not yet */
 	VEC(struct named) named;
 	VEC(uint32_t) pool;
 	struct map by_place;
@@ -40,19 +45,23 @@ enum err names_new(struct modules *m, const struct names_options *o, struct name
 	return ERR_OK;
 }
 
+static void forget_file(struct names *n, struct named_file *file)
+{
+	if (file->symbols && symbol_file_save(file->symbols, NULL) != ERR_OK)
+		n->options.cache_directory = NULL;
+	symbol_file_free(file->symbols);
+	*file = (struct named_file){0};
+}
+
 void names_free(struct names *n)
 {
 	if (!n)
 		return;
-	vec_for_each (file, &n->files) {
-		if (*file && symbol_file_save(*file, NULL) != ERR_OK)
-			n->options.cache_directory = NULL;
-		symbol_file_free(*file);
-	}
+	vec_for_each (file, &n->files)
+		forget_file(n, file);
 	kernel_symbols_free(n->kernel);
 	jit_symbols_free(n->jit);
 	vec_release(&n->files);
-	vec_release(&n->failed);
 	vec_release(&n->mappings);
 	vec_release(&n->named);
 	vec_release(&n->pool);
@@ -60,8 +69,20 @@ void names_free(struct names *n)
 	mem_free(n);
 }
 
+/* Modules that are gone take their symbols with them. */
+static void forget_gone(struct names *n)
+{
+	for (u32 i = 0; i < n->files.n; i++) {
+		const struct module *module = modules_get(n->modules, i);
+
+		if (n->files.v[i].serial && (!module || module->serial != n->files.v[i].serial))
+			forget_file(n, &n->files.v[i]);
+	}
+}
+
 void names_begin(struct names *n, struct dict *d)
 {
+	forget_gone(n);
 	n->dict = d;
 	n->mappings.n = n->named.n = n->pool.n = 0;
 	map_clear(&n->by_place);
@@ -114,15 +135,18 @@ static struct symbol_file *file_of(struct names *n, u32 number)
 	char *path;
 
 	while (n->files.n <= number)
-		if (vec_push(&n->files, NULL) != ERR_OK || vec_push(&n->failed, false) != ERR_OK)
+		if (vec_push(&n->files, ((struct named_file){0})) != ERR_OK)
 			return NULL;
-	if (n->files.v[number] || n->failed.v[number] || module->fd < 0)
-		return n->files.v[number];
+	if (n->files.v[number].serial || module->fd < 0)
+		return n->files.v[number].symbols;
 	path = mem_strndup(module->path.p, module->path.n);
-	if (!path || symbol_file_new(module->fd, path, &o, &n->files.v[number], NULL) != ERR_OK)
-		n->failed.v[number] = true;
+	n->files.v[number].serial = module->serial;
+	/* Without them there are addresses. */
+	if (!path ||
+	    symbol_file_new(module->fd, path, &o, &n->files.v[number].symbols, NULL) != ERR_OK)
+		n->files.v[number].symbols = NULL;
 	mem_free(path);
-	return n->files.v[number];
+	return n->files.v[number].symbols;
 }
 
 static enum err add_frame(struct names *n, struct frame f, const struct symbol_frame *s)

@@ -44,6 +44,15 @@ static void drop_mappings(struct processes *p, struct process *process)
 	process->mappings.n = 0;
 }
 
+static void set_program(struct processes *p, struct process *process, u32 module)
+{
+	if (module != MODULE_NONE)
+		modules_add_user(p->modules, module);
+	if (process->program != MODULE_NONE)
+		modules_drop_user(p->modules, process->program);
+	process->program = module;
+}
+
 /* The kernel side forgets it; its memory there is used again later. */
 static void withdraw(struct processes *p, struct process *process)
 {
@@ -58,6 +67,7 @@ static void process_free(struct processes *p, struct process *process)
 {
 	withdraw(p, process);
 	drop_mappings(p, process);
+	set_program(p, process, MODULE_NONE);
 	vec_release(&process->mappings);
 	arena_release(&process->texts);
 	mem_free(process);
@@ -228,7 +238,9 @@ static enum err map_file(struct processes *p, struct process *process,
 		TRY(modules_use(p->modules, process->pid, e->start, e->end, e->name,
 				(u64)e->device_major << 32 | e->device_minor, e->inode, &m.module));
 		if (process->program == MODULE_NONE)
-			process->program = m.module;
+			set_program(p, process, m.module);
+		if (process->wanted)
+			modules_read(p->modules, m.module);
 	}
 	e_insert = insert(p, process, m);
 	if (e_insert && m.module != MODULE_NONE)
@@ -249,7 +261,7 @@ static enum err begin_child(struct processes *p, const struct sideband_event *e)
 	child->parent = e->parent;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	child->maps_read = parent->maps_read;
-	child->program = parent->program;
+	set_program(p, child, parent->program);
 	TRY(vec_append(&child->mappings, parent->mappings.v, parent->mappings.n));
 	vec_for_each (m, &child->mappings)
 		if (m->module != MODULE_NONE)
@@ -394,12 +406,15 @@ void processes_reread(struct processes *p, struct process *process, u64 now)
 	read_maps(p, process);
 }
 
-void process_want(struct process *process, u32 address_space)
+void processes_want(struct processes *p, struct process *process, u32 address_space)
 {
 	if (process->wanted && process->key.address_space == address_space)
 		return;
 	process->wanted = process->changed = true;
 	process->key = (struct process_key){process->pid, address_space};
+	vec_for_each (m, &process->mappings)
+		if (m->module != MODULE_NONE)
+			modules_read(p->modules, m->module);
 }
 
 struct process_mapping *process_find(struct process *process, u64 address)
@@ -468,6 +483,7 @@ static enum err tell_kernel(struct processes *p, struct process *process)
 	e = kernel_set_process(p->kernel, &process->key, &entry);
 	if (e) {
 		table_space_give(p->space, fresh);
+		withdraw(p, process);
 		return ERR_OK;
 	}
 	if (old.units && memcmp(&process->told, &process->key, sizeof(process->key)) != 0)

@@ -51,7 +51,7 @@ void processes_reread(struct processes *p, struct process *process, u64 now);
 /* Who it is; read at the first call, so the sooner the better. */
 enum err processes_facts(struct processes *p, struct process *process) MUST_CHECK;
 /* The kernel side asked for it, for the program with this address space. */
-void process_want(struct process *process, u32 address_space);
+void processes_want(struct processes *p, struct process *process, u32 address_space);
 struct process_mapping *process_find(struct process *process, u64 address);
 /* The mapping's bias, once its module is ready. */
 bool processes_place(struct processes *p, struct process_mapping *m);

@@ -35,6 +35,7 @@ static int find_rule(void *context, u64 address, u32 *ret)
 		return -1;
 	}
 	module = modules_get(w->modules, m->module);
+	modules_read(w->modules, m->module);
 	if (module->state == MODULE_READING)
 		return UNWIND_NO_TABLE;
 	if (module->state == MODULE_FAILED || !processes_place(w->processes, m)) {

@@ -82,7 +82,12 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	put_stacks(f, out);
 	put_cost(f, out);
 	number(out, "processes", "gauge", "Processes known.", c->processes);
-	number(out, "modules", "gauge", "Files known.", c->modules);
+	number(out, "modules", "gauge", "Files known.", c->modules.live);
+	number(out, "modules_idle", "gauge", "Files known that nobody maps now.", c->modules.idle);
+	number(out, "open_files", "gauge", "Descriptors of such files.", c->modules.open);
+	count(out, "modules_freed_total", "Files forgotten.", c->modules.freed);
+	count(out, "modules_refused_total", "Files not opened because too many were.",
+	      c->modules.refused);
 	number(out, "table_bytes", "gauge", "Unwinding tables.", (double)c->table_bytes);
 	number(out, "rate_hz", "gauge", "Samples a second and processor, now.",
 	       f->paused ? 0 : f->rate_hz);

@@ -311,4 +311,46 @@ def without_them_it_still_names_what_others_run_and_sends_the_last_window():
         assert "private-shell" in found, found
 
 
+def many_programs(folder, count):
+    """Runs so many different programs, each for some milliseconds of its own, once."""
+    program = os.path.join(folder, "program")
+    source = os.path.join(folder, "program.c")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("#include <time.h>\nint main(void){clock_t e=clock()+2000;"
+                   "while(clock()<e);return 0;}\n")
+    subprocess.run(["gcc", "-O1", "-o", program, source], check=True)
+    with open(program, "rb") as file:
+        content = file.read()
+    for number in range(count):
+        one = os.path.join(folder, f"program-{number}")
+        with open(one, "wb") as file:
+            file.write(content)
+        os.chmod(one, 0o755)
+        subprocess.run([one], check=True)
+        os.unlink(one)
+
+
+@test
+def files_that_nobody_maps_any_more_are_given_away():
+    if not shutil.which("gcc"):
+        raise Skip("no gcc")
+    folder = os.path.join(scratch(), "many")
+    os.makedirs(folder, exist_ok=True)
+    with Agent("-F", "997", "--cpu-budget", "0", "--memory-budget", "0", "--interval", "1",
+               "--metrics", "127.0.0.1:0") as agent:
+        pid = agent.process.pid
+        seen = []
+        for _ in range(2):
+            before = agent.metrics()["vestal_agent_modules_freed_total"]
+            many_programs(folder, 800)
+            rows = agent.metrics_when(
+                lambda rows: rows["vestal_agent_modules_freed_total"] - before > 400 and
+                rows["vestal_agent_modules_idle"] <= 500, 90)
+            assert rows["vestal_agent_open_files"] < 700, rows
+            assert len(os.listdir(f"/proc/{pid}/fd")) < 800
+            seen.append(rows["vestal_agent_table_bytes"])
+        assert seen[1] < seen[0] + (1 << 20), seen
+        assert rows["vestal_agent_modules_refused_total"] == 0, rows
+
+
 main()
