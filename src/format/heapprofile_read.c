@@ -18,6 +18,7 @@ struct heapprofile {
 	struct v8_nodes nodes;
 	struct stack_nodes stacks;
 	struct json_mark samples;
+	uint64_t strays;
 };
 
 static void heapprofile_release(struct heapprofile *h)
@@ -49,7 +50,6 @@ static void take_top_level(struct heapprofile *h, struct reading *out)
 static void take_sample(struct heapprofile *h)
 {
 	struct json *j = &h->j;
-	size_t offset = json_offset(j);
 	int64_t id = 0;
 	uint32_t node;
 	struct str key;
@@ -63,9 +63,9 @@ static void take_sample(struct heapprofile *h)
 			json_skip(j);
 	}
 	node = v8_nodes_find(&h->nodes, id);
+	/* V8 leaves out nodes whose objects were collected while it wrote, but not the samples. */
 	if (node == MAP_NONE)
-		json_fail_at(j, offset, ERR_BAD_INDEX, "the sample's node %lld is not in the file",
-			     (long long)id);
+		h->strays++;
 	else
 		stack_nodes_count(&h->stacks, node + 1, VALUE_OBJECTS, 1);
 }
@@ -106,6 +106,9 @@ enum err heapprofile_read(struct str bytes, struct reading *out)
 	}
 	if (h.j.error)
 		return h.j.error;
+	if (h.strays)
+		notes_add(&out->notes, "samples whose node is not in the file: %llu, left out",
+			  (unsigned long long)h.strays);
 	count_bytes(&h, out);
 	json_note_replaced(&h.j, out);
 	TRY(profile_list_add(out->list, out->dict, &p));

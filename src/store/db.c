@@ -104,7 +104,7 @@ static enum err create_tables(struct db *db, struct fault *fault)
 	enum err error;
 
 	/* Both only take effect on a file without tables, and the first not in WAL. */
-	TRY(db_exec(db, "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL", fault));
+	TRY(db_exec(db, "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL", fault));
 	TRY(db_exec(db, "PRAGMA journal_mode = WAL", fault));
 	TRY(db_begin(db, true, fault));
 	error = db_exec(db, db->schema->create, fault);
@@ -168,7 +168,7 @@ static enum err prepare_connection(struct db *db, enum db_mode mode, struct faul
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	TRY(db_exec(db,
-		    "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 250; "
+		    "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 64; "
 		    "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY; "
 		    /* What was deleted does not stay legible where that costs nothing. */
 		    "PRAGMA secure_delete = FAST",

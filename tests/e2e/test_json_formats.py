@@ -123,8 +123,10 @@ def node_heap_profiles_have_the_bytes_and_sampled_objects_of_every_node():
         stack_of[node["id"]] = stack
         bytes_of[stack] += node["selfSize"]
         todo += [(child, stack) for child in node["children"]]
+    # Node names nodes here, now and then, that it has left out above.
     for sample in profile["samples"]:
-        objects[stack_of[sample["nodeId"]]] += 1
+        if sample["nodeId"] in stack_of:
+            objects[stack_of[sample["nodeId"]]] += 1
     ours = rows(file)
     same(ours["inuse_space/bytes"], bytes_of, "bytes")
     same(ours["inuse_objects/count"], objects, "objects")
