@@ -153,7 +153,9 @@ export async function reportTests(browser, pages) {
     const before = await hash(page);
     assert.equal(before, "type=samples&order=weight&table=0");
     assert.equal(await page.locator("#functions").isVisible(), false);
-    const again = await open(browser, pages.small, { hash: `#${before}&q=malloc&zoom=2` });
+    await clickBox(page, 0.6, 4);
+    const [zoom] = (await hash(page)).match(/zoom=\d+/);
+    const again = await open(browser, pages.small, { hash: `#${before}&q=malloc&${zoom}` });
     assert.match(await text(again.page, ".big"), /^100 samples/);
     assert.equal(await again.page.inputValue("#search"), "malloc");
     assert.equal(await again.page.locator(".trail").isVisible(), true);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { change, hitsByWeight, matchedValue, matchFrames, noiseLimit, strength, units } from "../src/flame";
 import { DARK, LIGHT, frameColours, luminance, tints } from "../src/flame/colour";
-import { fromHash, initialState, toHash } from "../src/report/state";
+import { fromParams, initialState, toParams } from "../src/bench/state";
 import { baseTree, modelOf, nodeOf } from "./helpers";
 
 test("search is a substring without case, matches count once", () => {
@@ -92,8 +92,8 @@ test("every label keeps a contrast of 4.5 on every box", () => {
 test("the state goes into the address and comes back", () => {
   const model = modelOf([["a;b c&d", 1, 2]], { types: [{ name: "cpu", unit: "nanoseconds" }, { name: "samples", unit: "count" }] });
   const start = initialState(model);
-  assert.equal(toHash(start, model), "");
-  const state = { ...start, type: 1, view: "sandwich" as const, func: 2, zoom: 1, up: true, order: "weight" as const, query: "a&b=ü", regex: true, table: false };
-  assert.deepEqual(fromHash("#" + toHash(state, model), model), state);
-  assert.deepEqual(fromHash("#type=nope&view=sandwich&fn=zz&zoom=-4&q=", model), start);
+  assert.equal(toParams(start, model).toString(), "");
+  const state = { ...start, type: 1, view: "sandwich" as const, func: 2, up: true, order: "weight" as const, query: "a&b=ü", regex: true, table: false };
+  assert.deepEqual(fromParams(toParams(state, model), model), state);
+  assert.deepEqual(fromParams(new URLSearchParams("type=nope&view=sandwich&fn=zz&zoom=-4&q="), model), start);
 });

@@ -87,6 +87,14 @@ export class Model {
     return file === "" ? "" : line > 0 ? `${file}:${line}` : file;
   }
 
+  findFunction(name: string, module: string): number {
+    for (let func = 0; func < this.funcs; func++) {
+      const frame = this.funcFrame[func];
+      if (this.name(frame) === name && this.module(frame) === module) return func;
+    }
+    return -1;
+  }
+
   columns(choice: Choice): Columns {
     const { vft, meta } = this;
     const pick = meta.diff ? [choice.type * 2, choice.type * 2 + 1] : [choice.type];

@@ -1,8 +1,8 @@
 // Honest numbers: what is on the screen, what is not in the file, and what the writer noted.
 import { units } from "../flame";
-import type { App } from "./app";
-import { h } from "./dom";
-import type { Stage } from "./stage";
+import type { App } from "../bench/app";
+import { h } from "../bench/dom";
+import type { Stage } from "../bench/stage";
 
 export class Footer {
   private readonly shown = h("span", { class: "push" });

@@ -1,14 +1,11 @@
 // Title, search, types, and the one number.
 import { units } from "../flame";
-import type { App } from "./app";
-import { h, keyButton, press } from "./dom";
+import type { App } from "../bench/app";
+import { h, keyButton, press } from "../bench/dom";
+import { SearchBox } from "../bench/search-box";
 
 export class Header {
-  readonly search = h("input", {
-    type: "search", id: "search", placeholder: "Search functions", "aria-label": "Search functions", autocomplete: "off", spellcheck: "false",
-  });
-  private readonly regex: HTMLButtonElement;
-  private readonly box: HTMLElement;
+  readonly search: SearchBox;
   private readonly types = h("div", { class: "types", role: "group", "aria-label": "Sample type" });
   private readonly number = h("div", { class: "big" });
 
@@ -19,13 +16,11 @@ export class Header {
     actions: { theme: () => void; help: () => void },
   ) {
     const { meta } = app.model;
-    this.regex = h("button", { type: "button", class: "mini-button", title: "Regular expression", "aria-label": "Regular expression", onclick: () => app.set({ regex: !app.state.regex }) }, ".*");
-    this.box = h("div", { class: "query" }, this.search, this.regex, h("kbd", { "aria-hidden": "true" }, "/"));
-    this.search.addEventListener("input", () => app.set({ query: this.search.value }, false));
+    this.search = new SearchBox(app);
     const title = meta.diff ? `${meta.names[0]} → ${meta.names[1]}` : meta.title;
     top.append(
       h("div", { class: "title" }, h("h1", { text: title || "Profile", title }), h("p", { text: meta.subtitle, title: meta.subtitle })),
-      this.box,
+      this.search.element,
       keyButton("Theme", "d", "Dark or light", actions.theme, { class: "btn" }),
       keyButton("Keys", "?", "What the keys do", actions.help, { class: "btn" }),
     );
@@ -40,12 +35,6 @@ export class Header {
   private update(): void {
     const { app } = this;
     const s = app.state;
-    if (this.search.value !== s.query) this.search.value = s.query;
-    press(this.regex, s.regex);
-    const error = app.derived.matches(s).error;
-    this.search.setAttribute("aria-invalid", String(error !== ""));
-    this.search.title = error;
-    this.box.classList.toggle("bad", error !== "");
     [...this.types.querySelectorAll("button")].forEach((b, i) => press(b, i === s.type));
     this.number.replaceChildren(...(app.model.meta.diff ? this.twoNumbers() : this.oneNumber()));
   }

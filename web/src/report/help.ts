@@ -1,5 +1,5 @@
 // The keys, in a dialog that keeps the focus while it is open and gives it back.
-import { h } from "./dom";
+import { h } from "../bench/dom";
 
 const KEYS: [string, string][] = [
   ["↑ ↓ ← →", "walk between boxes"], ["Enter", "zoom to the selected box"], ["Esc", "one step back"], ["0", "show everything"],

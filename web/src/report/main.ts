@@ -1,21 +1,24 @@
 // The one-file report: unpack the data, build the page, say in one sentence what went wrong.
 import { decodeVft, Model, VftError } from "../flame";
-import { App } from "./app";
-import { AriaTree } from "./aria";
+import { HashAddress } from "../bench/address";
+import { App } from "../bench/app";
+import { AriaTree } from "../bench/aria";
 import { DataError, dataText, inflate } from "./data";
-import { Detail } from "./detail";
-import { byId, h } from "./dom";
+import { Detail } from "../bench/detail";
+import { byId, h } from "../bench/dom";
 import { Footer } from "./footer";
-import { Functions } from "./functions";
+import { Functions } from "../bench/functions";
 import { Header } from "./header";
 import { Help } from "./help";
-import { Actions, listenKeys } from "./keys";
+import { Actions } from "../bench/actions";
+import { listenKeys } from "./keys";
 import { listenPrint } from "./paper";
-import { Stage } from "./stage";
+import { Stage } from "../bench/stage";
 import { Tabs } from "./tabs";
-import { startTheme } from "./theme";
-import { Toolbar } from "./toolbar";
-import "./tokens.css";
+import { startTheme } from "../bench/theme";
+import { Toolbar } from "../bench/toolbar";
+import "../bench/tokens.css";
+import "../bench/bench.css";
 import "./report.css";
 
 function sentence(text: string): void {
@@ -27,7 +30,7 @@ function sentence(text: string): void {
 }
 
 function build(model: Model): void {
-  const app = new App(model);
+  const app = new App(model, new HashAddress());
   const help = new Help(model.meta.diff);
   let stage: Stage | null = null;
   const actions = new Actions(app, () => stage as Stage);
@@ -43,7 +46,8 @@ function build(model: Model): void {
   new AriaTree(app, stage);
   byId("page").hidden = false;
   byId("page").classList.toggle("diff", model.meta.diff);
-  const theme = startTheme(app);
+  const turn = startTheme((dark) => app.setTheme(dark));
+  const theme = (): void => app.announce(turn() ? "Dark" : "Light");
   app.start();
   listenKeys({ app, actions, toolbar, help, search: header.search, stage, theme });
   listenPrint(app, stage);

@@ -1,8 +1,8 @@
 // On paper: light, the whole graph as large as the page, nothing else.
 import { LIGHT, makeSkin, Picture, ROW, units } from "../flame";
-import type { App } from "./app";
-import { byId, h } from "./dom";
-import type { Stage } from "./stage";
+import type { App } from "../bench/app";
+import { byId, h } from "../bench/dom";
+import type { Stage } from "../bench/stage";
 
 const WIDTH = 1400;
 const HEIGHT = 900;

@@ -1,6 +1,6 @@
 // Narrow screens show one column at a time; wide ones may put the table away.
-import type { App } from "./app";
-import { h, press } from "./dom";
+import type { App } from "../bench/app";
+import { h, press } from "../bench/dom";
 
 type Tab = "graph" | "functions" | "detail";
 const WORDS: [Tab, string][] = [["graph", "Graph"], ["functions", "Functions"], ["detail", "Detail"]];

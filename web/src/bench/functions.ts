@@ -37,22 +37,22 @@ export class Functions {
     this.scroll.addEventListener("scroll", () => this.draw(), { passive: true });
     this.scroll.addEventListener("keydown", (e) => this.onKey(e));
     new ResizeObserver(() => this.draw()).observe(this.scroll);
-    app.subscribe(() => this.update());
+    app.subscribe((changed) => this.update(changed.before === null));
   }
 
   private sortBy(sort: Sort, measure = this.app.state.measure): void {
     this.app.set({ sort, measure });
   }
 
-  private update(): void {
+  private update(fresh: boolean): void {
     const { app } = this;
     const s = app.state;
     for (const { button, measure } of this.measures) press(button, measure === s.measure);
     const key = `${s.type}/${s.normalise}/${s.swap}/${s.measure}/${s.sort}/${s.query}/${s.regex}`;
-    if (key !== this.key) {
+    if (fresh || key !== this.key) {
       this.key = key;
       this.rows = this.sorted();
-      this.scroll.scrollTop = 0;
+      if (!fresh) this.scroll.scrollTop = 0;
       const all = app.model.meta.functionsTotal || app.model.vft.table.count;
       const shown = app.model.vft.table.count;
       this.count.textContent = `${this.rows.length !== shown ? `${units.count(this.rows.length)} of ` : ""}${all.toLocaleString("en-US")} · exact`;

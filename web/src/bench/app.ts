@@ -1,7 +1,10 @@
-// The report: one state, one way to change it. Parts of the page subscribe and draw themselves.
-import { type Layout, type Model, type Palette, type Tree, DARK, LIGHT, pathOf, tints, widestOf } from "../flame";
+// The workbench around one model: one state, one way to change it. Parts of the page subscribe and
+// draw themselves. The report has one model for its life; the served page loads the next one into the
+// same workbench.
+import { type Layout, type Model, type Palette, type Tree, DARK, LIGHT, byPathKey, pathKey, pathOf, tints, widestOf } from "../flame";
+import type { Address } from "./address";
 import { Derived } from "./derive";
-import { fromHash, toHash, type State } from "./state";
+import { fromParams, toParams, type State } from "./state";
 
 // A box that is selected, in one of the trees on the screen.
 export interface Selection {
@@ -12,6 +15,7 @@ export interface Selection {
 }
 
 export interface Changed {
+  // Null when the model is new and nothing of what was drawn may be kept.
   before: State | null;
   selection: boolean;
   theme: boolean;
@@ -21,27 +25,78 @@ export class App {
   state: State;
   selection: Selection | null = null;
   palette: Palette = DARK;
-  readonly derived: Derived;
-  readonly tints;
+  derived: Derived;
+  tints;
   private readonly listeners: ((changed: Changed) => void)[] = [];
+  private readonly disposers: (() => void)[] = [];
   private readonly zoomTrail: number[] = [];
   // Messages for people who listen instead of look.
   announce: (text: string) => void = () => undefined;
+  // Messages for everybody, where the page has a place for them.
+  notify: (text: string) => void = (text) => this.announce(text);
 
-  constructor(readonly model: Model) {
+  constructor(
+    public model: Model,
+    private readonly address: Address,
+  ) {
     this.derived = new Derived(model);
     this.tints = tints(model);
-    this.state = this.sane(fromHash(location.hash, model));
-    const restore = (): void => {
-      const next = this.sane(fromHash(location.hash, model));
-      if (toHash(next, model) !== toHash(this.state, model)) this.apply(next);
-    };
-    addEventListener("popstate", restore);
-    addEventListener("hashchange", restore);
+    this.state = this.read();
+    this.disposers.push(address.listen(() => this.restore()));
+  }
+
+  private read(): State {
+    const given = new URLSearchParams(this.address.read());
+    const state = fromParams(given, this.model);
+    const key = Number(given.get("zoom"));
+    // An address may name a box that this tree does not have.
+    if (key > 0) state.zoom = Math.max(0, byPathKey(this.derived.main(state), this.model, key));
+    return state;
+  }
+
+  private written(state: State): string {
+    const out = toParams(state, this.model);
+    if (state.zoom !== 0) out.set("zoom", String(pathKey(this.derived.main(state), this.model, state.zoom)));
+    return out.toString();
+  }
+
+  private restore(): void {
+    const next = this.read();
+    if (this.written(next) !== this.written(this.state)) this.apply(next);
+  }
+
+  // Another answer to the same question: what was zoomed and selected stays so where it still exists.
+  load(model: Model): void {
+    const { selection } = this;
+    const tree = selection ? this.tree(selection.pane) : null;
+    const key = selection && tree && selection.node < tree.count ? pathKey(tree, this.model, selection.node) : 0;
+    const frame = this.selectedFunc() >= 0 ? this.model.funcFrame[this.selectedFunc()] : -1;
+    const [name, module] = frame >= 0 ? [this.model.name(frame), this.model.module(frame)] : ["", ""];
+    this.model = model;
+    this.derived = new Derived(model);
+    this.tints = tints(model);
+    this.zoomTrail.length = 0;
+    this.state = this.read();
+    this.selection = null;
+    if (selection && key) {
+      let node = byPathKey(this.tree(selection.pane), model, key);
+      if (node < 0) node = widestOf(this.tree(), model, model.findFunction(name, module));
+      if (node >= 0) this.selection = { ...selection, pane: selection.pane, node };
+    }
+    this.start();
   }
 
   subscribe(listener: (changed: Changed) => void): void {
     this.listeners.push(listener);
+  }
+
+  onDispose(dispose: () => void): void {
+    this.disposers.push(dispose);
+  }
+
+  dispose(): void {
+    this.listeners.length = 0;
+    for (const dispose of this.disposers.splice(0)) dispose();
   }
 
   start(): void {
@@ -52,26 +107,15 @@ export class App {
     for (const listener of this.listeners) listener(changed);
   }
 
-  // An address may name a box that this tree does not have.
-  private sane(state: State): State {
-    if (state.zoom >= this.derived.main(state).count) state.zoom = 0;
-    return state;
-  }
-
   // Changes the view; `push` makes a step that "back" undoes.
   set(patch: Partial<State>, push = true): void {
     const next = { ...this.state, ...patch };
     // Another tree has other boxes: a zoom into the old one is meaningless.
     if (patch.zoom === undefined && this.boxesKey(next) !== this.boxesKey(this.state)) next.zoom = 0;
-    const hash = toHash(next, this.model);
-    if (hash !== toHash(this.state, this.model)) {
-      try {
-        history[push ? "pushState" : "replaceState"](null, "", `#${hash}`);
-      } catch {
-        // A sandboxed frame has no history; the page works without.
-      }
-    }
+    const params = this.written(next);
+    const changed = params !== this.written(this.state);
     this.apply(next);
+    if (changed) this.address.write(params, push);
   }
 
   // Two states with the same key show the same boxes, maybe with other widths.
@@ -136,7 +180,7 @@ export class App {
   }
 
   sandwich(func: number): void {
-    if (func < 0 || this.model.funcFrame[func] === 0) return this.announce("Select a function first");
+    if (func < 0 || this.model.funcFrame[func] === 0) return this.notify("Select a function first");
     this.set({ view: "sandwich", func, zoom: 0 });
     this.select({ pane: "main", node: 0, whole: true });
     this.announce(`Callers and callees of ${this.model.name(this.model.funcFrame[func])}`);
@@ -144,7 +188,6 @@ export class App {
 
   setTheme(dark: boolean): void {
     this.palette = dark ? DARK : LIGHT;
-    document.documentElement.dataset.theme = dark ? "dark" : "light";
     this.tell({ before: this.state, selection: false, theme: true });
   }
 }

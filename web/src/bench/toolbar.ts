@@ -22,6 +22,8 @@ export class Toolbar {
     private readonly stage: Stage,
     bar: HTMLElement,
     copyFolded: () => void,
+    // Where what the search found is said, when it has a place of its own.
+    find: HTMLElement | null = null,
   ) {
     const views = h("span", { class: "seg", role: "group", "aria-label": "View" },
       this.toggle("Flame", "", "Callers above, callees below", () => app.set({ view: "flame", func: -1 }), (s) => s.view === "flame"),
@@ -42,8 +44,9 @@ export class Toolbar {
       bar.append(h("span", { class: "legend" },
         h("i", { class: "less" }), "less", h("i", { class: "little" }), "little", h("i", { class: "more" }), "more", h("i", { class: "hatch" }), "+ new, − gone"));
     }
-    bar.append(this.match, keyButton("Copy folded", "y", "Copy the stacks of this zoom as folded text", copyFolded, { class: "quiet" }));
-    bar.after(this.trail);
+    (find ?? bar).append(this.match);
+    bar.append(keyButton("Copy folded", "y", "Copy the stacks of this zoom as folded text", copyFolded, { class: "quiet" }));
+    (find ?? bar).after(this.trail);
     app.subscribe((changed) => {
       if (changed.before?.query !== app.state.query || changed.before?.view !== app.state.view) this.hit = -1;
       this.update();

@@ -9,7 +9,13 @@ export class Tooltip {
 
   constructor(private readonly app: App) {
     document.body.append(this.element);
-    addEventListener("scroll", () => (this.element.hidden = true), { capture: true, passive: true });
+    const hide = (): void => void (this.element.hidden = true);
+    addEventListener("scroll", hide, { capture: true, passive: true });
+    app.subscribe((changed) => changed.before === null && (this.shown = ""));
+    app.onDispose(() => {
+      removeEventListener("scroll", hide, { capture: true });
+      this.element.remove();
+    });
   }
 
   show(pane: Selection["pane"], node: number, x: number, y: number): void {

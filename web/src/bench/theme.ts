@@ -1,6 +1,5 @@
 // Dark or light: what the system says, until the reader chooses; the choice is kept where storage is
 // allowed.
-import type { App } from "./app";
 
 const KEY = "vestal-theme";
 
@@ -12,20 +11,26 @@ function stored(): string | null {
   }
 }
 
-export function startTheme(app: App): () => void {
+// Tells `apply` now and after each change; returns what turns it over.
+export function startTheme(apply: (dark: boolean) => void): () => boolean {
   const system = matchMedia("(prefers-color-scheme: dark)");
-  app.setTheme(stored() ? stored() === "dark" : system.matches);
+  let dark = stored() ? stored() === "dark" : system.matches;
+  const set = (next: boolean): void => {
+    dark = next;
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+    apply(dark);
+  };
+  set(dark);
   system.addEventListener("change", () => {
-    if (!stored()) app.setTheme(system.matches);
+    if (!stored()) set(system.matches);
   });
   return () => {
-    const dark = !app.palette.dark;
-    app.setTheme(dark);
-    app.announce(dark ? "Dark" : "Light");
+    set(!dark);
     try {
       localStorage.setItem(KEY, dark ? "dark" : "light");
     } catch {
       // Not remembered, still changed.
     }
+    return dark;
   };
 }

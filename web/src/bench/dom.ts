@@ -8,6 +8,8 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props | 
   for (const [key, value] of Object.entries(props ?? {})) {
     if (value === null || value === false) continue;
     if (typeof value === "function") el.addEventListener(key.slice(2), value);
+    // A style attribute would be refused by a policy without inline styles; a property is not.
+    else if (key === "style") el.style.cssText = String(value);
     else if (key === "text") el.textContent = String(value);
     else el.setAttribute(key, value === true ? "" : String(value));
   }

@@ -23,6 +23,7 @@ export class AriaTree {
     el.setAttribute("aria-label", "Flame graph. Arrow keys walk between boxes, Enter zooms, Escape goes back, question mark lists the keys.");
     el.append(this.tree);
     document.body.append(this.live);
+    app.onDispose(() => this.live.remove());
     app.announce = (text) => (this.live.textContent = text);
     app.subscribe(() => this.update());
   }

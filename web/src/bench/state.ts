@@ -1,4 +1,5 @@
-// All of the view is one value, and that value is the part of the address behind the #.
+// All of the view is one value, and that value is part of the address (the zoom, which needs the tree,
+// is added by app.ts).
 import type { Model, Order } from "../flame";
 
 export type ViewName = "flame" | "bottom-up" | "sandwich";
@@ -31,7 +32,7 @@ export function initialState(model: Model): State {
 }
 
 // Only what differs from the start is written, so that a fresh page has a clean address.
-export function toHash(state: State, model: Model): string {
+export function toParams(state: State, model: Model): URLSearchParams {
   const start = initialState(model);
   const out = new URLSearchParams();
   if (state.type !== start.type) out.set("type", model.meta.types[state.type].name);
@@ -41,7 +42,6 @@ export function toHash(state: State, model: Model): string {
     out.set("fn", model.name(frame));
     if (model.module(frame)) out.set("in", model.module(frame));
   }
-  if (state.zoom !== 0) out.set("zoom", String(state.zoom));
   if (state.up) out.set("flip", "1");
   if (state.order !== start.order) out.set("order", state.order);
   if (state.query) out.set("q", state.query);
@@ -51,23 +51,20 @@ export function toHash(state: State, model: Model): string {
   if (!state.table) out.set("table", "0");
   if (state.measure !== start.measure) out.set("measure", state.measure);
   if (state.sort !== start.sort) out.set("sort", state.sort);
-  return out.toString();
+  return out;
 }
 
 // Reads an address from anywhere: what does not fit this file is left at its start value.
-export function fromHash(hash: string, model: Model): State {
+export function fromParams(given: URLSearchParams, model: Model): State {
   const state = initialState(model);
-  const given = new URLSearchParams(hash.replace(/^#/, ""));
   const type = model.meta.types.findIndex((t) => t.name === given.get("type"));
   if (type >= 0) state.type = type;
   const view = given.get("view");
   if (view === "bottom-up") state.view = view;
   if (view === "sandwich") {
-    state.func = findFunction(model, given.get("fn") ?? "", given.get("in") ?? "");
+    state.func = model.findFunction(given.get("fn") ?? "", given.get("in") ?? "");
     if (state.func >= 0) state.view = view;
   }
-  const zoom = Number(given.get("zoom"));
-  if (Number.isInteger(zoom) && zoom > 0) state.zoom = zoom;
   state.up = given.get("flip") === "1";
   if (given.get("order") === "weight") state.order = "weight";
   state.query = given.get("q") ?? "";
@@ -80,12 +77,4 @@ export function fromHash(hash: string, model: Model): State {
   const sort = given.get("sort");
   if (sort === "value" || sort === "name" || (sort === "change" && model.meta.diff)) state.sort = sort;
   return state;
-}
-
-function findFunction(model: Model, name: string, module: string): number {
-  for (let func = 0; func < model.funcs; func++) {
-    const frame = model.funcFrame[func];
-    if (model.name(frame) === name && model.module(frame) === module) return func;
-  }
-  return -1;
 }

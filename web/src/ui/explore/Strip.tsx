@@ -1,0 +1,125 @@
+// Above the picture: which type, the one number, the time line.
+import { useMemo } from "preact/hooks";
+import { css, DARK, LIGHT, ofLuminance, units, type Rgb } from "../../flame";
+import { useAnswer, type Answer } from "../answer";
+import { get } from "../api";
+import { useCommands } from "../commands";
+import { kindLabel, kindParam, rate, type Kind } from "../kinds";
+import { go, setRest, view } from "../router";
+import { meanBetween, type Grid } from "../series";
+import { Failure } from "../shell/states";
+import { dark } from "../theme";
+import { local, toMs } from "../time";
+import { windowOf } from "./data";
+import { Timeline, type Mark } from "./Timeline";
+
+// The largest group is quiet when there is only one to see; the accent is for what stands beside it.
+const HUES: [number, number][] = [[30, 0.22], [22, 0.72], [205, 0.5], [172, 0.4], [262, 0.35], [48, 0.6], [340, 0.4], [232, 0.4]];
+
+export function groupColours(count: number, isDark: boolean): string[] {
+  const palette = isDark ? DARK : LIGHT;
+  return Array.from({ length: count }, (_, i) => {
+    const [hue, saturation] = HUES[i % HUES.length];
+    return css(ofLuminance(hue, saturation, (palette.low + palette.high) / 2 + (isDark ? 0.06 : -0.14)) as Rgb);
+  });
+}
+
+function Types({ kinds, kind }: { kinds: Kind[]; kind: Kind }) {
+  const turn = (by: number): void => {
+    const next = kinds[(kinds.indexOf(kind) + by + kinds.length) % kinds.length];
+    go({ type: kindParam(next, kinds) });
+  };
+  useCommands(() => (kinds.length > 1 ? [
+    { id: "type/previous", group: "Question", title: "Previous type", keys: ["["], run: () => turn(-1) },
+    { id: "type/next", group: "Question", title: "Next type", keys: ["]"], run: () => turn(1) },
+    ...kinds.map((k) => ({ id: `type/${k.id}`, group: "Question", title: `Show ${kindLabel(k)} (${k.unit})`, run: () => go({ type: kindParam(k, kinds) }) })),
+  ] : []), [kinds, kind]);
+  return (
+    <div class="types" role="group" aria-label="Type">
+      {kinds.map((k) => <button type="button" title={k.id} aria-pressed={k === kind} onClick={() => go({ type: kindParam(k, kinds) })}>{kindLabel(k)}</button>)}
+      {kinds.length > 1 && <kbd aria-hidden="true" title="Previous and next type">[ ]</kbd>}
+    </div>
+  );
+}
+
+function By() {
+  const by = view.value.rest.by ?? "";
+  const { query } = view.value;
+  const names = useAnswer(`labels/${query}`, async (signal) => (await get<{ names: string[] }>("labels", query ? { query } : {}, signal)).names);
+  const list = [...new Set([...(by ? [by] : []), ...(names.data ?? [])])];
+  return (
+    <label class="by">by
+      <select value={by} onChange={(e) => setRest({ by: e.currentTarget.value })}>
+        <option value="">nothing</option>
+        {list.map((n) => <option value={n}>{n}</option>)}
+      </select>
+    </label>
+  );
+}
+
+// What the last deployment in the window did to the mean.
+function sinceMark(grid: Grid, marks: Mark[]): { text: string; tone: string } | null {
+  const last = marks.filter((m) => m.time > grid.from + grid.step && m.time < grid.until - grid.step).pop();
+  if (!last) return null;
+  const before = meanBetween(grid, grid.from, last.time);
+  const after = meanBetween(grid, last.time, grid.until);
+  if (!before || after === null) return null;
+  const change = after / before - 1;
+  const words = `since ${last.text.replace(/^deploy /, "")}, ${local(last.time, Date.now())}`;
+  if (Math.abs(change) < 0.02) return { text: `the same ${words}`, tone: "" };
+  return { text: `${change > 0 ? "▲" : "▼"} ${(Math.abs(change) * 100).toFixed(0)} % ${words}`, tone: change > 0 ? "up" : "down" };
+}
+
+export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind: Kind; grid: Answer<Grid>; marks: Mark[]; total: number | null }) {
+  const v = view.value;
+  const data = grid.data;
+  const now = Date.now();
+  const chosen = v.rest.span && data ? ([toMs(v.from, now), toMs(v.until, now)] as [number, number]) : null;
+  const colours = useMemo(() => groupColours(data?.groups.length ?? 0, dark.value), [data, dark.value]);
+  const mean = data ? meanBetween(data, chosen?.[0] ?? data.from, chosen?.[1] ?? data.until) : null;
+  const change = data ? sinceMark(data, marks) : null;
+  const select = (from: number, until: number): void => {
+    const around = windowOf(v);
+    go({ from: String(from), until: String(until), rest: { ...v.rest, span: `${around.from}~${around.until}` } });
+  };
+  const clear = (): void => {
+    const { span: _, ...rest } = v.rest;
+    const around = windowOf(v);
+    go({ ...around, rest });
+  };
+  const narrow = (): void => {
+    const { span: _, ...rest } = v.rest;
+    go({ rest });
+  };
+  return (
+    <div class="strip" role="region" aria-label="Type, total and time line">
+      <div class="row">
+        <Types kinds={kinds} kind={kind} />
+        <div class="legend push">
+          {v.rest.by && data?.groups.map((g, i) => <span class="key" title={g.name}><i style={{ background: colours[i] }} />{g.name || "(none)"}</span>)}
+          <By />
+        </div>
+      </div>
+      <div class="row">
+        <div class="big">
+          {mean === null ? "–" : rate(mean, data ? data.step / 1e3 : 0, kind)}
+          <small>
+            {total !== null && !kind.gauge && ` · ${units.amount(total, { name: kind.type, unit: kind.unit })} in all`}
+            {change && <> · <span class={change.tone}>{change.text}</span></>}
+          </small>
+        </div>
+        {chosen && (
+          <div class="chosen push">
+            <span class="dim">{local(chosen[0], now, true)} – {local(chosen[1], now, true)}</span>
+            <button type="button" class="quiet" onClick={narrow}>Zoom in</button>
+            <button type="button" class="quiet" onClick={clear}>Show all of it</button>
+          </div>
+        )}
+      </div>
+      <div class="line" aria-busy={grid.loading}>
+        {data ? <Timeline grid={data} colours={colours} marks={marks} selected={chosen} dark={dark.value} say={(x) => rate(x, data.step / 1e3, kind)} onSelect={select} onClear={clear} />
+          : grid.error ? <Failure error={grid.error} /> : null}
+      </div>
+    </div>
+  );
+}

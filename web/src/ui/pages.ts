@@ -1,0 +1,24 @@
+// The pages. To add one: pages/NAME.tsx with a component, and a line here (web/src/ui/README.md).
+import type { ComponentType } from "preact";
+
+export interface Page {
+  // First part of the address; "" is the first page.
+  path: string;
+  title: string;
+  // "g KEY" goes there.
+  key: string;
+  load: () => Promise<ComponentType>;
+  // Not in the header's list, only by links.
+  hidden?: boolean;
+  // False: the page has no use for the selector and the time range.
+  question?: boolean;
+}
+
+export const PAGES: Page[] = [
+  { path: "explore", title: "Explore", key: "e", load: () => import("./pages/explore").then((m) => m.Explore) },
+];
+
+// An address nobody knows shows the first page.
+export function pageOf(path: string): Page {
+  return PAGES.find((p) => p.path === path) ?? PAGES[0];
+}

@@ -1,0 +1,63 @@
+// Explore: one question on top, its answer below.
+import { useState } from "preact/hooks";
+import { units } from "../../flame";
+import { ApiError } from "../api";
+import { useGrid, useKinds, useMarks, useTree } from "../explore/data";
+import { Strip } from "../explore/Strip";
+import { Workbench, type Drawn } from "../explore/Workbench";
+import { findKind } from "../kinds";
+import { go, href, view } from "../router";
+import { FirstData } from "../shell/FirstData";
+import { Foot } from "../shell/Foot";
+import { Failure, Loading, Sentence } from "../shell/states";
+import { setRange } from "../shell/TimeRange";
+import type { TreeAnswer } from "../tree";
+
+function Nothing() {
+  const v = view.value;
+  return (
+    <Sentence title={v.filters.length ? "No stack passes these filters in this range." : "Nothing of this kind was recorded in this range."} role="status">
+      <div class="actions">
+        {v.filters.length > 0 && <button type="button" class="btn" onClick={() => go({ filters: [] })}>Without filters</button>}
+        <button type="button" class="btn" onClick={() => setRange("-1d", "now")}>Last day</button>
+        <button type="button" class="btn" onClick={() => setRange("-30d", "now")}>Last 30 days</button>
+        {v.query && <a class="btn" href={href({ query: "", type: "", filters: [] })}>Everything</a>}
+      </div>
+    </Sentence>
+  );
+}
+
+function footParts(tree: TreeAnswer | undefined, drawn: Drawn | null): string[] {
+  if (!tree) return [];
+  const { meta, vft } = tree.model;
+  const say = (n: number): string => n.toLocaleString("en-US");
+  const parts = [`shown: ${say(drawn?.boxes ?? 0)} of ${say(vft.nodes)} boxes`];
+  if (drawn && drawn.merged > 0) parts.push(`${say(drawn.merged)} too narrow, in grey`);
+  parts.push(meta.nodesPruned > 0 ? `pruned ${units.percent(meta.prunedShare)} of value` : "nothing pruned");
+  return parts;
+}
+
+export function Explore() {
+  const v = view.value;
+  const kinds = useKinds(v.query);
+  const kind = kinds.data && findKind(kinds.data, v.type);
+  const grid = useGrid(kind);
+  const tree = useTree(kind);
+  const marks = useMarks();
+  const [drawn, setDrawn] = useState<Drawn | null>(null);
+  if (kinds.error && !kinds.data) return <Failure error={kinds.error}><button type="button" class="btn" onClick={() => go({ query: "" })}>Without a selector</button></Failure>;
+  if (!kinds.data) return <Loading what="Explore" />;
+  if (kinds.data.length === 0 && v.query === "") return <FirstData />;
+  if (!kind) return <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>;
+  const total = tree.data && !tree.error ? tree.data.model.totals[tree.data.model.meta.defaultType] : null;
+  const empty = tree.error instanceof ApiError && tree.error.empty;
+  return (
+    <div class="page explore">
+      <Strip kinds={kinds.data} kind={kind} grid={grid} marks={marks} total={total} />
+      {tree.error && !tree.data ? (empty ? <Nothing /> : <Failure error={tree.error} />)
+        : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} onDrawn={setDrawn} />
+          : <Loading what="flame graph" />}
+      <Foot parts={footParts(tree.data, drawn)} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
+    </div>
+  );
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { rate, findKind, kindParam, type Kind } from "../src/ui/kinds";
+import { completed, completingAt, isWhole, parts, withMatcher } from "../src/ui/selector";
+import { meanBetween, meanGap, niceStep, toGrid } from "../src/ui/series";
+import { rangeLabel, shifted, toMs, utc, widened } from "../src/ui/time";
+import { fromUrl, question, START, toUrl, type View } from "../src/ui/view";
+import { score } from "../src/ui/shell/score";
+
+const roundTrip = (view: View): View => {
+  const url = new URL(toUrl(view), "http://x");
+  return fromUrl(url.pathname, url.search);
+};
+
+test("a view goes into its address and comes back", () => {
+  assert.equal(toUrl(START), "/");
+  assert.deepEqual(roundTrip(START), START);
+  const view: View = {
+    page: "explore", query: 'shop{commit=~"a.*+&b",env="\\"><script>"}', type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds", from: "1731686400000", until: "now-5m",
+    filters: [{ kind: "focus", text: "a|b=c&d" }, { kind: "hide", text: "ü+ 100%" }, { kind: "focus", text: "second" }, { kind: "show_from", text: "^main$" }],
+    tags: ["thread=main#1"], rest: { view: "sandwich", fn: "std::vector<int, a&b>", zoom: "4503599627370495", q: "50 %?" },
+  };
+  assert.deepEqual(roundTrip(view), { ...view, filters: view.filters });
+  assert.equal(toUrl(roundTrip(view)), toUrl(view));
+});
+
+test("an address from anywhere is taken as far as it makes sense", () => {
+  assert.deepEqual(fromUrl("/explore/x", "?from=&until=&focus=&tag=&nonsense=1"), { ...START, page: "explore", rest: { nonsense: "1" } });
+  assert.deepEqual(question(START), [["query", "{}"], ["from", "-1h"], ["until", "now"]]);
+});
+
+test("a selector knows what is being written", () => {
+  const at = (text: string): [string, string, string] => {
+    const cursor = text.indexOf("|");
+    const c = completingAt(text.replace("|", ""), cursor);
+    return [c.kind, c.written, c.label];
+  };
+  assert.deepEqual(at("che|"), ["service", "che", ""]);
+  assert.deepEqual(at("checkout{|"), ["name", "", ""]);
+  assert.deepEqual(at("checkout{com|"), ["name", "com", ""]);
+  assert.deepEqual(at('checkout{commit="a|'), ["value", "a", "commit"]);
+  assert.deepEqual(at('checkout{commit="a|bc"}'), ["value", "a", "commit"]);
+  assert.deepEqual(at('checkout{commit="abc", e|'), ["name", "e", ""]);
+  assert.deepEqual(at("{commit|}"), ["name", "commit", ""]);
+  assert.deepEqual(at('{commit="abc"}|'), ["end", "", ""]);
+  assert.deepEqual(at('{a="x",b=~"|'), ["value", "", "b"]);
+});
+
+test("a completion is put where it belongs", () => {
+  const fill = (text: string, choice: string): string => completed(text, completingAt(text, text.length), choice).text;
+  assert.equal(fill("che", "checkout"), "checkout");
+  assert.equal(fill("checkout{com", "commit"), 'checkout{commit="');
+  assert.equal(fill('checkout{commit="de', "def"), 'checkout{commit="def"}');
+  assert.equal(fill('checkout{commit="', 'a"\\b'), 'checkout{commit="a\\"\\\\b"}');
+  assert.equal(isWhole('a{b="}'), false);
+  assert.equal(isWhole('a{b="{"}'), true);
+});
+
+test("matchers are added and replaced, text is split for colour without losing any", () => {
+  assert.equal(withMatcher("shop", "env", "prod"), 'shop{env="prod"}');
+  assert.equal(withMatcher('shop{env="prod",pod=~"a,b"}', "env", 'x"y'), 'shop{pod=~"a,b",env="x\\"y"}');
+  assert.equal(withMatcher('shop{env="prod"}', "service_name", "cart"), 'cart{env="prod"}');
+  for (const text of ["", "a", 'a{b="c",d!~"e"} x', 'a{b="c', "{{{", 'é{"'])
+    assert.equal(parts(text).map((p) => p.text).join(""), text);
+});
+
+test("times of every kind, ranges in words", () => {
+  const now = Date.UTC(2026, 10, 16, 12);
+  assert.equal(toMs("now", now), now);
+  assert.equal(toMs("-1h", now), now - 3600e3);
+  assert.equal(toMs("now-15m", now), now - 900e3);
+  for (const text of ["1794830400", "1794830400000", "1794830400000000", "1794830400000000000"]) assert.equal(toMs(text, now), 1794830400000);
+  assert.ok(isNaN(toMs("soon", now)));
+  assert.equal(rangeLabel("-1h", "now", now).text, "Last hour");
+  assert.equal(rangeLabel("-90m", "now", now).text, "Last 90m");
+  assert.equal(rangeLabel("x", "y", now).text, "x – y");
+  assert.equal(utc(now), "2026-11-16 12:00:00 UTC");
+  assert.deepEqual(shifted(100, 200, -1), [0, 100]);
+  assert.deepEqual(widened(100, 200, 200), [0, 200]);
+});
+
+test("rates are said in the words of their unit", () => {
+  const cpu = { type: "cpu", unit: "nanoseconds" };
+  assert.equal(rate(3.42e9, 1, cpu), "3.42 cores");
+  assert.equal(rate(60e9, 60, cpu), "1 core");
+  assert.equal(rate(1.2e9, 1, { type: "off_cpu", unit: "nanoseconds" }), "1.2 s/s");
+  assert.equal(rate(340 * 2 ** 20, 600, { type: "alloc_space", unit: "bytes" }), "34 MiB/min");
+  assert.equal(rate(340 * 2 ** 20, 60, { type: "alloc_space", unit: "bytes" }), "5.67 MiB/s");
+  assert.equal(rate(2 ** 30, 60, { type: "inuse_space", unit: "bytes", gauge: true }), "1 GiB");
+});
+
+test("types are named by the shortest word that is theirs alone", () => {
+  const kind = (id: string, name: string | null, type: string): Kind => ({ id, name, type, unit: "count", gauge: false });
+  const all = [kind("a:samples:count::", null, "samples"), kind("b:samples:count::", null, "samples"), kind("process_cpu:cpu:ns:cpu:ns", "cpu", "cpu")];
+  assert.deepEqual(all.map((k) => kindParam(k, all)), ["a:samples:count::", "b:samples:count::", "cpu"]);
+  for (const k of all) assert.equal(findKind(all, kindParam(k, all)), k);
+  assert.equal(findKind(all, ""), all[2]);
+  assert.equal(findKind(all, "nope"), undefined);
+});
+
+test("series come on one grid; steps fit how often profiles come", () => {
+  const reply = {
+    type: "t", unit: "count", from_ns: 10e9, until_ns: 50e9, step_ns: 10e9,
+    series: [{ labels: { c: "a" }, start_ns: 10e9, values: [1, null, 3] }, { labels: { c: "b" }, start_ns: 20e9, values: [5, 6, 7] }],
+  };
+  const grid = toGrid(reply, "c");
+  assert.deepEqual(grid.times, [10e3, 20e3, 30e3, 40e3]);
+  assert.deepEqual(grid.groups.map((g) => [g.name, ...g.values]), [["b", null, 5, 6, 7], ["a", 1, null, 3, null]]);
+  assert.equal(meanBetween(grid, 10e3, 50e3), 22 / 4);
+  assert.equal(meanBetween(grid, 20e3, 40e3), 14 / 2);
+  assert.equal(meanBetween(grid, 60e3, 70e3), null);
+  assert.equal(meanGap([[1, null, null, 1, null, null, 1]]), 3);
+  assert.equal(meanGap([[null, 1, null]]), 1);
+  assert.equal(niceStep(15e3), 30e3);
+  assert.equal(niceStep(3 * 86400e3), 3 * 86400e3);
+});
+
+test("the palette finds words by their beginning, then by their letters", () => {
+  assert.equal(score("Copy a link", "link"), 0);
+  assert.equal(score("Copy a link", "ink"), 1);
+  assert.equal(score("Copy a link", "cpl"), 2);
+  assert.equal(score("Copy a link", "xyz"), -1);
+});
