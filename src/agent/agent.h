@@ -9,4 +9,5 @@
 #include "agent/daemon.h"
 #include "agent/doctor.h"
 #include "agent/names.h"
+#include "agent/own_events.h"
 #include "agent/window.h"

@@ -52,11 +52,10 @@ const struct capture_options capture_options_default = {
 
 static enum err watch(struct capture *c)
 {
-	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
-
 	c->wake = epoll_create1(EPOLL_CLOEXEC);
-	if (c->wake < 0 || epoll_ctl(c->wake, EPOLL_CTL_ADD, kernel_wake_fd(c->kernel), &event))
+	if (c->wake < 0)
 		return err_from_errno(errno);
+	TRY(kernel_watch(c->kernel, c->wake));
 	return sideband_watch(c->side_band, c->wake);
 }
 
@@ -92,15 +91,45 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 	if (!e)
 		e = processes_new(c->kernel, c->modules, &c->space, &c->processes);
 	if (!e)
-		e = sideband_open(SIDE_BAND_PAGES, &c->side_band, fault);
-	if (!e)
+		e = sideband_open(o->kernel.own ? 0 : SIDE_BAND_PAGES, &c->side_band, fault);
+	if (!e) {
+		kernel_tell(c->kernel, c->side_band);
 		e = watch(c);
+	}
 	if (e) {
 		capture_close(c);
 		return e;
 	}
 	*ret = c;
 	return ERR_OK;
+}
+
+enum err capture_open_allowed(const struct capture_options *o, struct capture **ret,
+			      struct fault *fault)
+{
+	struct capture_options own = *o;
+	enum err e = capture_open(o, ret, fault);
+
+	if (e != ERR_NO_PERMISSION)
+		return e;
+	own.kernel.own = true;
+	if (own.kernel.types & CAPTURE_CPU)
+		own.kernel.types = CAPTURE_CPU;
+	return capture_open(&own, ret, fault);
+}
+
+const char capture_own_note[] =
+	"not root: processor time of your own processes alone; sudo adds all others, the kernel's "
+	"part and what they wait for";
+
+unsigned capture_types(const struct capture *c)
+{
+	return c->options.kernel.types;
+}
+
+bool capture_is_own(const struct capture *c)
+{
+	return c->options.kernel.own;
 }
 
 void capture_close(struct capture *c)
@@ -336,8 +365,9 @@ static enum err retry_waiting(struct capture *c, bool last)
 		process->references--;
 		e = walk_raw(c, process, head, size, !last);
 	}
-	memmove(c->waiting_processes.v, c->waiting_processes.v + i,
-		(c->waiting_processes.n - i) * sizeof(*c->waiting_processes.v));
+	if (i)
+		memmove(c->waiting_processes.v, c->waiting_processes.v + i,
+			(c->waiting_processes.n - i) * sizeof(*c->waiting_processes.v));
 	c->waiting_processes.n -= i;
 	return e;
 }

@@ -17,6 +17,17 @@ extern const struct capture_options capture_options_default;
 
 enum err capture_open(const struct capture_options *o, struct capture **ret,
 		      struct fault *fault) MUST_CHECK;
+/*
+ * The same; a user who may not load programs gets what is left: processor time of that user's own
+ * processes (capture_is_own).
+ */
+enum err capture_open_allowed(const struct capture_options *o, struct capture **ret,
+			      struct fault *fault) MUST_CHECK;
+bool capture_is_own(const struct capture *c);
+/* What that leaves out, for people. */
+extern const char capture_own_note[];
+/* enum capture_types that are captured. */
+unsigned capture_types(const struct capture *c);
 void capture_close(struct capture *c);
 enum err capture_choose(struct capture *c, u32 pid) MUST_CHECK;
 /* Samples come from here on. */

@@ -41,13 +41,15 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 {
 	const struct daemon_options *o = d->options;
 
-	TRY(capture_open(&o->capture, &d->capture, fault));
+	TRY(capture_open_allowed(&o->capture, &d->capture, fault));
+	if (capture_is_own(d->capture))
+		log_info(capture_own_note);
 	TRY(names_new(capture_modules(d->capture), &(struct names_options){0}, &d->names));
 	TRY(exporter_new(&o->exporter, &d->exporter, fault));
 	if (gethostname(d->host, sizeof(d->host) - 1))
 		d->host[0] = 0;
 	d->window.host = d->host;
-	d->window.types = o->capture.kernel.types;
+	d->window.types = capture_types(d->capture);
 	d->window.period_ns = (u64)NS_PER_S / o->capture.kernel.rate_hz;
 	d->request = BUF_INIT(REQUEST_CEILING);
 	TRY(self_control_open(&d->self, &o->self, d->capture, o->capture.kernel.rate_hz, fault));

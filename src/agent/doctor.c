@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "agent/capture.h"
+#include "agent/own_events.h"
 #include "base/file.h"
 
 /* Enough lines to meet one with an address. */
@@ -67,6 +66,13 @@ static uint64_t capabilities_held(void)
 		    str_to_u64(str_trim(str_skip(line, 7)), 16, &mask) == ERR_OK)
 			return mask;
 	return 0;
+}
+
+bool doctor_may_load(void)
+{
+	uint64_t held = capabilities_held(), both = 1ull << CAP_BPF | 1ull << CAP_PERFMON;
+
+	return held >> CAP_SYS_ADMIN & 1 || (held & both) == both;
 }
 
 static enum err check_btf(struct findings *f)
@@ -131,21 +137,15 @@ static enum err check_memlock(struct findings *f)
 /* What remains without any right: own processes, user space only. */
 static enum err check_own(struct findings *f)
 {
-	struct perf_event_attr attr = {.size = sizeof(attr),
-				       .type = PERF_TYPE_SOFTWARE,
-				       .config = PERF_COUNT_SW_CPU_CLOCK,
-				       .sample_period = 10000000,
-				       .exclude_kernel = 1,
-				       .exclude_hv = 1};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	struct fault fault = {0};
 
-	if (fd < 0)
-		return finding_add(f, "own processes", FINDING_NOTE,
-				   "perf events on one's own processes are refused",
+	if (own_events_allowed(&fault) != ERR_OK)
+		return finding_add(f, "own processes", FINDING_NOTE, fault.text,
 				   "sudo sysctl kernel.perf_event_paranoid=2");
-	close(fd);
 	return finding_add(f, "own processes", FINDING_OK,
-			   "perf events on one's own processes are allowed", NULL);
+			   "record, live, agent and up see the processor time of your own "
+			   "processes, whatever else is missing",
+			   NULL);
 }
 
 static enum err check_symbols(struct findings *f)

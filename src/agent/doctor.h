@@ -31,6 +31,8 @@ enum err finding_add(struct findings *f, const char *name, enum finding_state st
 		     const char *text, const char *fix) MUST_CHECK;
 bool findings_well(const struct findings *f);
 
+/* Whether this process holds what loading programs takes; root in a container may not. */
+bool doctor_may_load(void);
 /* All checks of this machine, in the order a person reads them. */
 enum err doctor_examine(struct findings *ret) MUST_CHECK;
 

@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent.skel.h"
+#include "agent/own_events.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/vec.h"
@@ -18,6 +20,8 @@
 struct kernel_side {
 	struct kernel_options options;
 	struct agent_bpf *skeleton;
+	struct own_events *own; /* in place of the programs */
+	struct sideband *told;
 	struct ring_buffer *ring;
 	u8 *segments;
 	struct unwind_rule *rules;
@@ -128,6 +132,35 @@ static enum err map_memory(struct kernel_side *k, struct fault *fault)
 		       : fault_set(fault, ERR_NO_MEMORY, "the ring buffer cannot be mapped");
 }
 
+/* Nobody else reads the tables then, but they lie where they always do. */
+static enum err open_own(struct kernel_side *k, struct fault *fault)
+{
+	struct own_options o = {.period_ns = (u64)NS_PER_S / k->options.rate_hz,
+				.everything = !k->options.chosen};
+	void *segments, *rules;
+
+	if (k->options.types != CAPTURE_CPU)
+		return fault_set(fault, ERR_NO_PERMISSION,
+				 "without root only processor time is seen: leave out the other "
+				 "types, or run as root");
+	TRY(own_events_new(&o, &k->own, fault));
+	segments = mmap(NULL, segment_bytes(k), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	k->segments = segments == MAP_FAILED ? NULL : segments;
+	rules = mmap(NULL, UNWIND_RULES_MAX * sizeof(*k->rules), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	k->rules = rules == MAP_FAILED ? NULL : rules;
+	return k->segments && k->rules ? ERR_OK : ERR_NO_MEMORY;
+}
+
+static enum err open_programs(struct kernel_side *k, struct fault *fault)
+{
+	libbpf_set_print(quiet);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
+	TRY(load(k, fault));
+	return map_memory(k, fault);
+}
+
 enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret, struct fault *fault)
 {
 	struct kernel_side *k = mem_zalloc(1, sizeof(*k));
@@ -135,13 +168,9 @@ enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret, s
 
 	if (!k)
 		return ERR_NO_MEMORY;
-	libbpf_set_print(quiet);
-	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
 	k->options = *o;
 	k->one = BUF_INIT(RECORD_ONE_CEILING);
-	e = load(k, fault);
-	if (!e)
-		e = map_memory(k, fault);
+	e = o->own ? open_own(k, fault) : open_programs(k, fault);
 	if (e) {
 		kernel_close(k);
 		return e;
@@ -152,6 +181,8 @@ enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret, s
 
 void kernel_detach(struct kernel_side *k)
 {
+	if (k->own)
+		own_events_switch(k->own, false);
 	vec_for_each (fd, &k->timers)
 		close(*fd);
 	k->timers.n = 0;
@@ -165,6 +196,7 @@ void kernel_close(struct kernel_side *k)
 	if (!k)
 		return;
 	kernel_detach(k);
+	own_events_free(k->own);
 	vec_release(&k->timers);
 	vec_release(&k->links);
 	bpf_link__destroy(k->threads);
@@ -242,6 +274,10 @@ enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
+	if (k->own) {
+		own_events_switch(k->own, true);
+		return ERR_OK;
+	}
 	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
 	for (int cpu = 0; capture_needs_timer(k->options.types) && cpu < cpus; cpu++) {
 		enum err e = attach_timer(k, cpu, fault);
@@ -264,6 +300,10 @@ static void forget_waits(struct kernel_side *k)
 
 void kernel_pause(struct kernel_side *k)
 {
+	if (k->own) {
+		own_events_switch(k->own, false);
+		return;
+	}
 	vec_for_each (fd, &k->timers)
 		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
 	vec_for_each (link, &k->links)
@@ -274,6 +314,10 @@ void kernel_pause(struct kernel_side *k)
 
 enum err kernel_resume(struct kernel_side *k, struct fault *fault)
 {
+	if (k->own) {
+		own_events_switch(k->own, true);
+		return ERR_OK;
+	}
 	vec_for_each (fd, &k->timers)
 		if (ioctl(*fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 			return fault_set(fault, err_from_errno(errno), "a timer does not go on: %s",
@@ -305,6 +349,8 @@ u64 kernel_map_bytes(const struct kernel_side *k)
 	struct bpf_map *map;
 	u64 sum = 0;
 
+	if (k->own)
+		return own_events_bytes(k->own);
 	bpf_object__for_each_map(map, k->skeleton->obj) if (bpf_map__fd(map) >= 0) sum +=
 		locked_bytes(bpf_map__fd(map));
 	return sum;
@@ -324,29 +370,37 @@ struct unwind_rule *kernel_rules(const struct kernel_side *k)
 enum err kernel_set_process(struct kernel_side *k, const struct process_key *key,
 			    const struct process_entry *entry)
 {
-	int status = bpf_map__update_elem(k->skeleton->maps.processes, key, sizeof(*key), entry,
-					  sizeof(*entry), BPF_ANY);
+	int status;
 
+	if (k->own)
+		return ERR_OK;
+	status = bpf_map__update_elem(k->skeleton->maps.processes, key, sizeof(*key), entry,
+				      sizeof(*entry), BPF_ANY);
 	return status ? err_from_errno(-status) : ERR_OK;
 }
 
 void kernel_forget_process(struct kernel_side *k, const struct process_key *key)
 {
-	bpf_map__delete_elem(k->skeleton->maps.processes, key, sizeof(*key), 0);
+	if (!k->own)
+		bpf_map__delete_elem(k->skeleton->maps.processes, key, sizeof(*key), 0);
 }
 
 enum err kernel_choose(struct kernel_side *k, u32 pid)
 {
 	u32 yes = 1;
-	int status = bpf_map__update_elem(k->skeleton->maps.targets, &pid, sizeof(pid), &yes,
-					  sizeof(yes), BPF_ANY);
+	int status;
 
+	if (k->own)
+		return own_events_follow(k->own, pid);
+	status = bpf_map__update_elem(k->skeleton->maps.targets, &pid, sizeof(pid), &yes,
+				      sizeof(yes), BPF_ANY);
 	return status ? err_from_errno(-status) : ERR_OK;
 }
 
 void kernel_unchoose(struct kernel_side *k, u32 pid)
 {
-	bpf_map__delete_elem(k->skeleton->maps.targets, &pid, sizeof(pid), 0);
+	if (!k->own)
+		bpf_map__delete_elem(k->skeleton->maps.targets, &pid, sizeof(pid), 0);
 }
 
 enum err kernel_drain(struct kernel_side *k, void *context,
@@ -355,6 +409,8 @@ enum err kernel_drain(struct kernel_side *k, void *context,
 {
 	int status;
 
+	if (k->own)
+		return own_events_drain(k->own, k->told, context, record);
 	k->context = context;
 	k->record = record;
 	k->error = ERR_OK;
@@ -363,9 +419,20 @@ enum err kernel_drain(struct kernel_side *k, void *context,
 	return status < 0 ? ERR_IO : k->error;
 }
 
-int kernel_wake_fd(const struct kernel_side *k)
+enum err kernel_watch(const struct kernel_side *k, int epoll)
 {
-	return bpf_map__fd(k->skeleton->maps.ring);
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+	if (k->own)
+		return own_events_watch(k->own, epoll);
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, bpf_map__fd(k->skeleton->maps.ring), &event)
+		       ? err_from_errno(errno)
+		       : ERR_OK;
+}
+
+void kernel_tell(struct kernel_side *k, struct sideband *s)
+{
+	k->told = s;
 }
 
 static size_t record_size(const struct record_head *head)
@@ -451,6 +518,10 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
 	u32 zero = 0;
 
 	*ret = (struct kernel_counters){0};
+	if (k->own) {
+		own_events_count(k->own, ret);
+		return;
+	}
 	if (cpus <= 0 || vec_reserve(&all, (size_t)cpus) != ERR_OK)
 		return;
 	if (!bpf_map__lookup_elem(k->skeleton->maps.counters, &zero, sizeof(zero), all.v,
@@ -464,6 +535,8 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
 
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
 {
+	if (k->own)
+		return own_events_set_period(k->own, period_ns);
 	vec_for_each (fd, &k->timers)
 		if (ioctl(*fd, PERF_EVENT_IOC_PERIOD, &period_ns) < 0)
 			return err_from_errno(errno);
@@ -483,6 +556,8 @@ u64 kernel_run_time_ns(const struct kernel_side *k)
 	struct bpf_program *p;
 	u64 sum = 0;
 
+	if (k->own)
+		return 0;
 	bpf_object__for_each_program(p, k->skeleton->obj)
 	{
 		struct bpf_prog_info info = {0};

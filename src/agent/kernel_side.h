@@ -7,6 +7,8 @@
 #include "base/err.h"
 #include "bpf/records.h"
 
+struct sideband;
+
 enum capture_types {
 	CAPTURE_CPU = 1,
 	CAPTURE_WAITS = 2,
@@ -34,6 +36,7 @@ struct kernel_options {
 	u32 raw_stacks;	 /* that may be sent between two drains */
 	u64 wait_mean_ns;
 	bool old_waits; /* kernel_open_waits tells also of waits that began before the start */
+	bool own;	/* by perf events on this user's own processes: needs no rights */
 	bool chosen;	/* only processes given with kernel_choose, and their children */
 };
 
@@ -62,8 +65,10 @@ void kernel_unchoose(struct kernel_side *k, u32 pid);
 enum err kernel_drain(struct kernel_side *k, void *context,
 		      enum err (*record)(void *context, const struct record_head *head,
 					 size_t size)) MUST_CHECK;
-/* Becomes readable (EPOLLET) when the ring fills up before the next drain. */
-int kernel_wake_fd(const struct kernel_side *k);
+/* Adds to an epoll instance what becomes readable (EPOLLET) when a ring fills up. */
+enum err kernel_watch(const struct kernel_side *k, int epoll) MUST_CHECK;
+/* Without rights (`own`) what processes do comes together with the records, and goes there. */
+void kernel_tell(struct kernel_side *k, struct sideband *s);
 /* Hands out threads that wait now (RECORD_OPEN), each a raw stack. Nothing without waits. */
 enum err kernel_open_waits(struct kernel_side *k, void *context,
 			   enum err (*record)(void *context, const struct record_head *head,

@@ -92,7 +92,7 @@ enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *faul
 	s->data_size = ring_pages * s->page_size;
 	s->text = BUF_INIT(TEXT_CEILING);
 	s->record = BUF_INIT(65536);
-	for (int cpu = 0; !e && cpu < cpus; cpu++)
+	for (int cpu = 0; ring_pages && !e && cpu < cpus; cpu++)
 		e = open_ring(s, cpu, fault);
 	if (e) {
 		sideband_close(s);
@@ -128,6 +128,30 @@ enum err sideband_watch(const struct sideband *s, int epoll)
 	return ERR_OK;
 }
 
+static void forget_handed_out(struct sideband *s)
+{
+	if (s->next < s->events.n)
+		return;
+	s->events.n = 0;
+	s->next = 0;
+	buf_clear(&s->text);
+}
+
+enum err sideband_add(struct sideband *s, const struct perf_event_header *h)
+{
+	struct read_event r;
+
+	forget_handed_out(s);
+	r = (struct read_event){.order = s->events.n};
+	if (!sideband_record_parse(h, &r.event, &s->lost))
+		return ERR_OK;
+	r.name_at = s->text.n;
+	r.name_size = r.event.name.n;
+	buf_str(&s->text, r.event.name);
+	TRY(buf_error(&s->text));
+	return vec_push(&s->events, r);
+}
+
 static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
 {
 	const char *data = (const char *)ring->page + s->page_size;
@@ -138,22 +162,16 @@ static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
 	while (!e && tail < head) {
 		const struct perf_event_header *h =
 			sideband_record_at(data, s->data_size, tail, head, &s->record);
-		struct read_event r = {.order = s->events.n};
 
 		if (!h) {
 			tail = head;
 			break;
 		}
 		tail += h->size;
-		if (!sideband_record_parse(h, &r.event, &s->lost))
-			continue;
-		r.name_at = s->text.n;
-		r.name_size = r.event.name.n;
-		buf_str(&s->text, r.event.name);
-		e = vec_push(&s->events, r);
+		e = sideband_add(s, h);
 	}
 	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
-	return e ? e : buf_error(&s->text);
+	return e;
 }
 
 static int by_time(const void *a, const void *b)
@@ -167,9 +185,7 @@ static int by_time(const void *a, const void *b)
 
 enum err sideband_collect(struct sideband *s)
 {
-	s->events.n = 0;
-	s->next = 0;
-	buf_clear(&s->text);
+	forget_handed_out(s);
 	vec_for_each (ring, &s->rings)
 		TRY(read_ring(s, ring));
 	if (s->events.n)

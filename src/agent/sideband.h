@@ -24,12 +24,18 @@ struct sideband_event {
 
 struct sideband;
 
+struct perf_event_header;
+
+/* Without pages there are no rings: what happens is told with sideband_add. */
 enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *fault) MUST_CHECK;
 void sideband_close(struct sideband *s);
 /* Adds the rings to an epoll instance: readable (EPOLLET) when one is half full. */
 enum err sideband_watch(const struct sideband *s, int epoll) MUST_CHECK;
-/* Takes what there is. Names stay valid until the next call. */
+/* Takes what there is. Names stay valid until the next call that adds something after all was
+ * handed out. */
 enum err sideband_collect(struct sideband *s) MUST_CHECK;
+/* A record of the kernel that came another way; it is handed out after sideband_collect. */
+enum err sideband_add(struct sideband *s, const struct perf_event_header *h) MUST_CHECK;
 /* The next one in the order of time that is not later than `until`; NULL when there is none. */
 const struct sideband_event *sideband_next(struct sideband *s, u64 until);
 /* A file's path without what the kernel adds when the file is gone; a mapping can still open it. */

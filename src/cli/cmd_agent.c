@@ -183,7 +183,8 @@ const struct command command_agent = {
 		"the rate by halves, says so in its log and on the profiles (vestal.rate.wanted, "
 		"vestal.rate.limited_by), whose period stays true, and comes back when there is "
 		"room.\n\n"
-		"Needs root, or CAP_BPF and CAP_PERFMON. It gives away what it does not need: of "
+		"Needs root, or CAP_BPF and CAP_PERFMON; without them it profiles the processor "
+		"time of the user's own processes. It gives away what it does not need: of "
 		"root's rights remain those to sample and to read (CAP_BPF, CAP_PERFMON, "
 		"CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG, CAP_CHECKPOINT_RESTORE), and a "
 		"seccomp filter forbids to trace, to run programs, to mount and the like.",

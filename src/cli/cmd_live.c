@@ -92,14 +92,14 @@ static int open_capture(struct invocation *in, struct live *l)
 		return complain_usage(in, "--type takes cpu and offcpu here");
 	c.kernel.rate_hz = (u32)o->rate;
 	c.kernel.chosen = o->pids.n > 0;
-	e = capture_open(&c, &l->capture, &fault);
+	e = capture_open_allowed(&c, &l->capture, &fault);
 	if (e == ERR_UNSUPPORTED && !o->types) {
 		c.kernel.types = CAPTURE_CPU;
 		e = capture_open(&c, &l->capture, &fault);
 	}
 	if (e)
 		return complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e));
-	l->types = c.kernel.types;
+	l->types = capture_types(l->capture);
 	for (size_t i = 0; !status && i < o->pids.n; i++)
 		status = record_choose_pid(l->capture, o->pids.v[i]);
 	if (status)
@@ -352,7 +352,8 @@ const struct command command_live = {
 		"Keys: q ends it, s sorts by the next column, / takes a text that function or "
 		"process must contain (Escape takes it away), p pauses, arrows and page keys "
 		"scroll. With --once one table goes to standard output.\n\n"
-		"Needs root, or CAP_BPF and CAP_PERFMON; vestal doctor says what is missing.",
+		"Without root (or CAP_BPF and CAP_PERFMON) it shows the processor time of your own "
+		"processes; vestal doctor says what is missing.",
 	.groups = groups,
 	.options_size = sizeof(struct live_options),
 	.defaults = set_defaults,

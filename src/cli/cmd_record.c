@@ -179,7 +179,11 @@ const struct command command_record = {
 		"the most and writes a file (vestal.pb.gz) that every command reads.\n\n"
 		"Ctrl-C ends it early; what was recorded is kept. With a program, the exit status "
 		"is "
-		"the program's own. Needs root, or CAP_BPF and CAP_PERFMON.",
+		"the program's own.\n\n"
+		"Root, or CAP_BPF and CAP_PERFMON, may record everything. Others may record the "
+		"processor time of their own processes and programs, without the kernel's part, "
+		"as far as kernel.perf_event_paranoid (2 or less) allows; vestal doctor says what "
+		"is missing.",
 	.groups = groups,
 	.options_size = sizeof(struct record_options),
 	.defaults = set_defaults,

@@ -1,8 +1,6 @@
 /*
  * vestal up: everything on this machine with one word.
  */
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "cli/agent_child.h"
 #include "cli/serve.h"
@@ -61,7 +59,9 @@ static struct agent_child agent;
 static void tell_agent(const struct common_options *common, struct str address)
 {
 	agent_tell(&agent, address);
-	if (agent.pid)
+	if (agent.pid && !doctor_may_load())
+		say(common, "agent: %s", capture_own_note);
+	else if (agent.pid)
 		say(common, "agent: every process of this machine, 97 samples a second and "
 			    "processor, what they wait for too");
 }
@@ -76,11 +76,10 @@ static void end_agent(void)
 static void start_agent(const struct up_options *o)
 {
 	struct daemon_options d = daemon_options_default;
+	struct fault fault = {0};
 
-	if (geteuid() != 0) {
-		say(&o->common,
-		    "not root: this machine's processes are not profiled; sudo vestal up "
-		    "does it");
+	if (!doctor_may_load() && own_events_allowed(&fault) != ERR_OK) {
+		say(&o->common, "nothing on this machine is profiled: %s", fault.text);
 		return;
 	}
 	d.capture = capture_options_default;
@@ -131,6 +130,8 @@ const struct command command_up = {
 		"stays for the next time. When another program has the ports of OTLP it says so "
 		"and "
 		"goes on: the first address takes OTLP too.\n\n"
+		"The agent profiles every process of the machine when root starts it, else the "
+		"processor time of your own processes, as far as the kernel allows.\n\n"
 		"vestal server has all the options: other hosts, tokens, TLS, how much is kept.",
 	.groups = groups,
 	.options_size = sizeof(struct up_options),

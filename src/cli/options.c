@@ -237,6 +237,8 @@ enum err options_parse(const struct option_group *groups, void *values, int argc
 		else
 			TRY(parse_letters(groups, values, &w, fault));
 	}
+	TRY(vec_reserve(arguments, 1));
+	arguments->v[arguments->n] = NULL;
 	return ERR_OK;
 }
 

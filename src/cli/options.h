@@ -56,7 +56,8 @@ struct option_group {
 	size_t at;		    /* of the group's struct in the command's */
 };
 
-/* Fills `values` and `arguments` (what is no option, in order) from argv[0 … argc-1]. */
+/* Fills `values` and `arguments` (what is no option, in order, and a NULL behind it) from
+ * argv[0 … argc-1]. */
 enum err options_parse(const struct option_group *groups, void *values, int argc, char **argv,
 		       struct text_list *arguments, struct fault *fault) MUST_CHECK;
 void options_release(const struct option_group *groups, void *values);

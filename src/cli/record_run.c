@@ -89,7 +89,11 @@ static enum err choose_by_name(struct capture *c, const struct text_list *names,
 			if (!str_eq(str_trim(buf_view(&comm)), str_of(names->v[i])))
 				continue;
 			e = capture_choose(c, (u32)pid);
-			++*ret_found;
+			/* Others may have processes of that name, and processes end. */
+			if (e == ERR_NO_PERMISSION || e == ERR_NOT_FOUND)
+				e = ERR_OK;
+			else
+				++*ret_found;
 		}
 	}
 	closedir(proc);
@@ -108,6 +112,9 @@ int record_choose_pid(struct capture *c, const char *text)
 	if (access(path, F_OK))
 		return complain(EXIT_NO_INPUT, "there is no process %u", (u32)pid);
 	e = capture_choose(c, (u32)pid);
+	if (e == ERR_NO_PERMISSION)
+		return complain(status_of(e), "process %u is not yours: root may record it",
+				(u32)pid);
 	return e ? complain(EXIT_OS, "%s", err_text(e)) : EXIT_OK;
 }
 
@@ -180,7 +187,7 @@ static enum err make_profile(const struct record_plan *plan, struct capture *c, 
 	struct names *names = NULL;
 	enum err e;
 
-	r->window.types = plan->capture.kernel.types;
+	r->window.types = capture_types(c);
 	r->window.period_ns = (u64)NS_PER_S / plan->capture.kernel.rate_hz;
 	r->samples = collected->samples;
 	r->complete = collected->ends[UNWIND_ROOT];
@@ -202,9 +209,11 @@ int record_run(const struct record_plan *plan, const struct common_options *comm
 	enum err e;
 	int status;
 
-	e = capture_open(&plan->capture, &c, &fault);
+	e = capture_open_allowed(&plan->capture, &c, &fault);
 	if (e)
 		return complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e));
+	if (capture_is_own(c))
+		say(common, "%s", capture_own_note);
 	sigaction(SIGINT, &act, &old_int);
 	sigaction(SIGTERM, &act, &old_term);
 	status = plan->program ? start_child(plan->program, &child) : EXIT_OK;
