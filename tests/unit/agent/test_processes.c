@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "agent/processes.h"
@@ -401,7 +402,8 @@ TEST(our_own_process_is_read_and_its_tables_are_made)
 	/* Asked again nothing is new. */
 	p->changed = false;
 	processes_reread(w.processes, p, 1);
-	CHECK(!p->changed);
+	/* valgrind translates code meanwhile, into memory it maps. */
+	CHECK(!p->changed || getenv("VESTAL_VALGRIND"));
 	CHECK_OK(processes_facts(w.processes, p));
 	CHECK(p->facts.service.n);
 }
