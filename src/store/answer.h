@@ -23,8 +23,9 @@ struct scan {
 	/* When links are asked for: blocks whose filter says no may be skipped. */
 	const struct link *links;
 	size_t link_count;
-	/* Roll-ups that lie wholly in the range may be shown instead of what they sum up, if they
-	 * begin and end at multiples of this; 0 = never. */
+	/* What lies between two multiples of this is told apart from the rest, but not within:
+	 * roll-ups that lie wholly in the range, and inside one such span, may be shown instead of
+	 * what they sum up. 0 = never. */
 	int64_t rollup_ns;
 	struct ask *ask; /* count chunks, blocks, rollups, bytes; look at `cancelled` */
 	enum err (*each)(void *context, const struct chunk_view *v);

@@ -360,7 +360,7 @@ enum err answer_merge(const struct source *source, struct str tenant,
 	m.grouping.names = group_by;
 	m.grouping.name_count = group_count;
 	/* Any roll-up will do, unless series are to be told apart. */
-	m.q.rollup_ns = grouping_fits_rollups(&m.grouping) ? 1 : 0;
+	m.q.rollup_ns = grouping_fits_rollups(&m.grouping) ? NS_PER_DAY : 0;
 	TRY(question_run(&m.q, &handler));
 	return finish(&m);
 }

@@ -165,13 +165,13 @@ static enum err scan_rollups(struct scanner *s)
 
 	if (!scan->rollup_ns)
 		return ERR_OK;
-	if (NS_PER_DAY % scan->rollup_ns == 0 && scan->from_ns <= day_ns &&
+	if (scan->rollup_ns % NS_PER_DAY == 0 && scan->from_ns <= day_ns &&
 	    scan->until_ns >= day_ns + NS_PER_DAY) {
 		TRY(show_rollup(s, ROLLUP_DAY, day_ns, &s->whole_day));
 		if (s->whole_day)
 			return ERR_OK;
 	}
-	for (int h = 0; h < 24 && NS_PER_HOUR % scan->rollup_ns == 0; h++) {
+	for (int h = 0; h < 24 && scan->rollup_ns % NS_PER_HOUR == 0; h++) {
 		int64_t start = day_ns + h * NS_PER_HOUR;
 
 		if (scan->from_ns > start || scan->until_ns < start + NS_PER_HOUR)

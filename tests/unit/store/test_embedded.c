@@ -1,5 +1,7 @@
 #include "store/store.h"
 
+#include <math.h>
+
 #include "base/file.h"
 #include "store/partition.h"
 #include "store/scratch.h"
@@ -228,6 +230,54 @@ TEST(rollups_are_read_for_whole_hours)
 	CHECK_INT(ask.rollups, 1); /* of the day */
 	profile_release(&p);
 	dict_release(&d);
+}
+
+/* The value of every point, in points narrower and wider than a roll-up. */
+static void check_points(struct store *s, int64_t step_ns, uint64_t rollups)
+{
+	struct series_question q = {.step_ns = step_ns};
+	struct selection all = fixture_all();
+	struct series_answer answer;
+	struct ask ask = {0};
+	int64_t n = 0;
+
+	all.from_ns = TEST_TIME - TEST_TIME % NS_PER_DAY - NS_PER_DAY;
+	all.until_ns = all.from_ns + 2 * NS_PER_DAY;
+	CHECK_OK(store_series(s, TEST_TENANT, &all, &q, &ask, &answer));
+	CHECK_INT(answer.n, 1);
+	for (size_t i = 0; i < answer.series[0].n; i++) {
+		struct point p = answer.series[0].points[i];
+		int64_t minutes = 0;
+
+		for (int m = 0; m < 100; m++) {
+			int64_t t = TEST_TIME - 300 * MINUTE + m * MINUTE;
+
+			minutes += t >= p.time_ns && t < p.time_ns + step_ns;
+		}
+		CHECK_INT(isnan(p.value) ? 0 : (int64_t)p.value, minutes);
+		n += minutes;
+	}
+	CHECK_INT(n, 100);
+	CHECK_INT(ask.rollups, rollups);
+	arena_release(&answer.arena);
+}
+
+TEST(points_narrower_than_a_rollup_are_not_made_of_it)
+{
+	CLEANUP(scratch_remove) struct scratch dir;
+	CLEANUP(close_store) struct store *s = NULL;
+
+	now = TEST_TIME;
+	scratch_make(&dir);
+	CHECK_OK(open_at(dir.path, &s));
+	for (int i = 0; i < 100; i++)
+		CHECK_OK(write_one(s, "shop", i % 5, TEST_TIME - 300 * MINUTE + i * MINUTE, 1));
+	now = TEST_TIME + 2 * NS_PER_DAY;
+	CHECK_OK(store_settle(s, false, NULL));
+	check_points(s, 2 * MINUTE, 0);
+	check_points(s, 30 * MINUTE, 0);
+	check_points(s, 45 * MINUTE, 0);
+	check_points(s, NS_PER_DAY, 1);
 }
 
 TEST(late_profiles_are_added_to_what_was_compacted)
