@@ -256,7 +256,7 @@ export async function reportTests(browser, pages) {
     await page.mouse.move(box.x + box.width * 0.6, box.y + PAD + 4 * ROW + 8);
     await settle(page);
     const tip = await text(page, ".tip");
-    assert.match(tip, /pricing::apply\s+shop · price\.cc:7\s+Total\s+250 ms · 25\.0 %\s+Self\s+0 ns · 0 %\s+Of parent\s+33\.3 %/);
+    assert.match(tip, /pricing::apply\s+shop · price\.cc:7\s+Total\s+250 ms · 25\.0 %\s+Self\s+0 · 0 %\s+Of parent\s+33\.3 %/);
     await done();
   });
 
@@ -343,7 +343,7 @@ export async function reportTests(browser, pages) {
 
   await test("a profile without samples is shown without a fuss", async () => {
     const { page, done } = await open(browser, pages.nothing);
-    assert.match(await text(page, ".big"), /^0 ns/);
+    assert.match(await text(page, ".big"), /^0 /);
     assert.equal(await text(page, ".nothing"), "Nothing was recorded as cpu.");
     await press(page, "ArrowDown", "i", "i", "Enter", "Escape");
     await done();

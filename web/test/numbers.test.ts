@@ -66,7 +66,7 @@ test("columns of a diff are scaled and swapped together", () => {
 test("numbers can be read aloud", () => {
   const ns = { name: "cpu", unit: "nanoseconds" };
   const said: [number, { name: string; unit: string }, string][] = [
-    [1.2e9, ns, "1.2 s"], [999_960, ns, "1 ms"], [1500, ns, "1.5 µs"], [0, ns, "0 ns"], [7200e9, ns, "2 h"],
+    [1.2e9, ns, "1.2 s"], [999_960, ns, "1 ms"], [1500, ns, "1.5 µs"], [0, ns, "0"], [7200e9, ns, "2 h"],
     [340 * 1048576, { name: "alloc_space", unit: "bytes" }, "340 MiB"], [12_345, { name: "samples", unit: "count" }, "12.3 k samples"],
     [950, { name: "alloc_objects", unit: "count" }, "950 objects"], [1234, { name: "samples", unit: "count" }, "1,234 samples"],
   ];

@@ -42,6 +42,7 @@ export class App {
     this.derived = new Derived(model);
     this.tints = tints(model);
     this.state = this.read();
+    if (this.state.view === "sandwich") this.selection = { pane: "main", node: 0, whole: true };
     this.disposers.push(address.listen(() => this.restore()));
   }
 
@@ -86,8 +87,13 @@ export class App {
     this.start();
   }
 
-  subscribe(listener: (changed: Changed) => void): void {
+  // Returns how to stop.
+  subscribe(listener: (changed: Changed) => void): () => void {
     this.listeners.push(listener);
+    return () => {
+      const at = this.listeners.indexOf(listener);
+      if (at >= 0) this.listeners.splice(at, 1);
+    };
   }
 
   onDispose(dispose: () => void): void {
@@ -104,7 +110,7 @@ export class App {
   }
 
   private tell(changed: Changed): void {
-    for (const listener of this.listeners) listener(changed);
+    for (const listener of [...this.listeners]) listener(changed);
   }
 
   // Changes the view; `push` makes a step that "back" undoes.
@@ -120,7 +126,7 @@ export class App {
 
   // Two states with the same key show the same boxes, maybe with other widths.
   private boxesKey(s: State): string {
-    return s.view === "flame" ? "" : `${s.view}/${s.func}/${s.type}/${s.normalise}/${s.swap}`;
+    return s.view !== "bottom-up" && s.view !== "sandwich" ? "" : `${s.view}/${s.func}/${s.type}/${s.normalise}/${s.swap}`;
   }
 
   private apply(next: State): void {

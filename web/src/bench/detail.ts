@@ -11,6 +11,8 @@ export class Detail {
     private readonly app: App,
     private readonly panel: HTMLElement,
     private readonly actions: { copyName: () => void; copyStack: () => void; sandwich: () => void },
+    // What a page adds about a function, below its numbers.
+    private readonly more: (func: number) => HTMLElement[] = () => [],
   ) {
     app.subscribe(() => this.update());
   }
@@ -46,6 +48,7 @@ export class Detail {
       keyButton("Copy stack", "C", "Copy the stack", actions.copyStack, { class: "btn" }),
     ));
     if (!app.model.pruned[frame]) {
+      parts.push(...this.more(func));
       const { callers, callees } = neighbours(app.derived.base(app.state), app.model, func);
       parts.push(...this.neighbourList("Called by", callers), ...this.neighbourList("Calls", callees));
     }

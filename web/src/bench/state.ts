@@ -2,7 +2,8 @@
 // is added by app.ts).
 import type { Model, Order } from "../flame";
 
-export type ViewName = "flame" | "bottom-up" | "sandwich";
+// Pictures first; the others are of the served page only.
+export type ViewName = "flame" | "bottom-up" | "sandwich" | "tree" | "graph" | "source";
 export type Measure = "self" | "total";
 export type Sort = "value" | "change" | "name";
 
@@ -60,7 +61,7 @@ export function fromParams(given: URLSearchParams, model: Model): State {
   const type = model.meta.types.findIndex((t) => t.name === given.get("type"));
   if (type >= 0) state.type = type;
   const view = given.get("view");
-  if (view === "bottom-up") state.view = view;
+  if (view === "bottom-up" || view === "tree" || view === "graph" || view === "source") state.view = view;
   if (view === "sandwich") {
     state.func = model.findFunction(given.get("fn") ?? "", given.get("in") ?? "");
     if (state.func >= 0) state.view = view;

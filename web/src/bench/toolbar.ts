@@ -3,7 +3,7 @@ import { ancestorShowing, pathOf, units } from "../flame";
 import type { App } from "./app";
 import { h, keyButton, press } from "./dom";
 import type { Stage } from "./stage";
-import type { State } from "./state";
+import type { State, ViewName } from "./state";
 
 interface Toggle {
   button: HTMLButtonElement;
@@ -11,42 +11,45 @@ interface Toggle {
   usable?: (s: State) => boolean;
 }
 
+// The parts of a toolbar; the page puts them where it has room.
 export class Toolbar {
+  readonly views: HTMLElement;
+  readonly lie: HTMLElement;
+  // Only for a diff: how to compare, and what the colours say.
+  readonly compare: HTMLElement | null = null;
+  readonly legend: HTMLElement | null = null;
+  readonly match = h("div", { class: "match" });
+  readonly trail = h("nav", { class: "trail", "aria-label": "Zoom" });
   private readonly toggles: Toggle[] = [];
-  private readonly match = h("div", { class: "match" });
-  private readonly trail = h("nav", { class: "trail", "aria-label": "Zoom" });
   private hit = -1;
 
   constructor(
     private readonly app: App,
     private readonly stage: Stage,
-    bar: HTMLElement,
-    copyFolded: () => void,
-    // Where what the search found is said, when it has a place of its own.
-    find: HTMLElement | null = null,
+    // Views besides the pictures: name, word, key, what it shows.
+    more: [ViewName, string, string, string][] = [],
   ) {
-    const views = h("span", { class: "seg", role: "group", "aria-label": "View" },
-      this.toggle("Flame", "", "Callers above, callees below", () => app.set({ view: "flame", func: -1 }), (s) => s.view === "flame"),
+    const showTable = (): void => app.set({ table: !app.state.table }, false);
+    this.views = h("span", { class: "seg", role: "group", "aria-label": "View" },
+      this.toggle("Flame", "1", "Callers above, callees below", () => app.set({ view: "flame", func: -1 }), (s) => s.view === "flame"),
       this.toggle("Bottom-up", "i", "What ran, and who called it", () => this.invert(), (s) => s.view === "bottom-up"),
       this.toggle("Sandwich", "s", "Callers and callees of the selected function", () => this.sandwich(), (s) => s.view === "sandwich"),
+      ...more.map(([view, word, key, title]) => this.toggle(word, key, title, () => app.set({ view, func: -1 }), (s) => s.view === view)),
     );
-    const lie = h("span", { class: "seg", role: "group", "aria-label": "Picture" },
-      this.toggle("Flip", "f", "Root at the bottom or at the top", () => app.set({ up: !app.state.up }), (s) => s.up, (s) => s.view !== "sandwich"),
+    const isPicture = (s: State): boolean => s.view === "flame" || s.view === "bottom-up";
+    this.lie = h("span", { class: "seg", role: "group", "aria-label": "Picture" },
+      this.toggle("Flip", "f", "Root at the bottom (flame) or at the top (icicle)", () => app.set({ up: !app.state.up }), (s) => s.up, isPicture),
       this.toggle("By size", "o", "Order by size instead of by name", () => app.set({ order: app.state.order === "name" ? "weight" : "name" }), (s) => s.order === "weight"),
-      this.toggle("Table", "t", "Function table on or off", () => app.set({ table: !app.state.table }, false), (s) => s.table, undefined, "wide-only"),
+      this.toggle("Table", "t", "Function table on or off", showTable, (s) => s.table, undefined, "wide-only"),
     );
-    bar.append(views, lie);
     if (app.model.meta.diff) {
-      bar.append(h("span", { class: "seg", role: "group", "aria-label": "Difference" },
+      this.compare = h("span", { class: "seg", role: "group", "aria-label": "Difference" },
         this.toggle("Shares", "m", "Scale both sides to the same total", () => app.set({ normalise: !app.state.normalise }), (s) => s.normalise),
         this.toggle("Swap", "w", "Exchange before and after", () => app.set({ swap: !app.state.swap }), (s) => s.swap),
-      ));
-      bar.append(h("span", { class: "legend" },
-        h("i", { class: "less" }), "less", h("i", { class: "little" }), "little", h("i", { class: "more" }), "more", h("i", { class: "hatch" }), "+ new, − gone"));
+      );
+      this.legend = h("span", { class: "legend" },
+        h("i", { class: "less" }), "less", h("i", { class: "little" }), "little", h("i", { class: "more" }), "more", h("i", { class: "hatch" }), "+ new, − gone");
     }
-    (find ?? bar).append(this.match);
-    bar.append(keyButton("Copy folded", "y", "Copy the stacks of this zoom as folded text", copyFolded, { class: "quiet" }));
-    (find ?? bar).after(this.trail);
     app.subscribe((changed) => {
       if (changed.before?.query !== app.state.query || changed.before?.view !== app.state.view) this.hit = -1;
       this.update();

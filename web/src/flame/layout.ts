@@ -16,9 +16,14 @@ export interface Layout {
   slotOf: Uint32Array;
 }
 
+export interface Children {
+  first: Uint32Array;
+  child: Uint32Array;
+}
+
 // Children of node p are child[first[p] .. first[p+1]), in the wanted order. Nodes are read in the
 // order of the file, which keeps a subtree together: at a million boxes memory decides the time.
-function childLists(tree: Tree, nameRank: Uint32Array, order: Order): { first: Uint32Array; child: Uint32Array } {
+export function childLists(tree: Tree, nameRank: Uint32Array, order: Order): Children {
   const { count, frame, parent, weight } = tree;
   const first = new Uint32Array(count + 1);
   for (let i = 1; i < count; i++) first[parent[i] + 1]++;

@@ -17,6 +17,7 @@ function trimmed(text: string): string {
 }
 
 function step(value: number, steps: [number, string][]): string {
+  if (value === 0) return "0";
   for (const [size, unit] of steps) if (Math.abs(value) >= size * 0.9995) return `${figure(value / size)} ${unit}`;
   const [size, unit] = steps[steps.length - 1];
   return `${figure(value / size)} ${unit}`;

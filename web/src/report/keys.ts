@@ -28,6 +28,7 @@ export function listenKeys({ app, actions, toolbar, help, search: box, stage, th
     n: () => toolbar.step(1),
     N: () => toolbar.step(-1),
     r: () => app.set({ regex: !app.state.regex }),
+    "1": () => app.set({ view: "flame", func: -1 }),
     i: () => toolbar.invert(),
     s: () => toolbar.sandwich(),
     f: () => app.set({ up: !app.state.up }),

@@ -19,6 +19,14 @@ export function kindLabel(kind: { type: string; unit: string }): string {
   return WORDS[kind.type] ?? units.typeLabel({ name: kind.type, unit: kind.unit });
 }
 
+const ORDER = ["cpu", "wall", "off_cpu", "alloc_space", "inuse_space", "delay", "contentions"];
+
+// The types people ask about most come first.
+export function sorted(kinds: Kind[]): Kind[] {
+  const place = (k: Kind): number => (ORDER.indexOf(k.type) + ORDER.length + 1) % (ORDER.length + 1);
+  return [...kinds].sort((a, b) => place(a) - place(b) || (kindLabel(a) < kindLabel(b) ? -1 : 1));
+}
+
 // What stands in the address for a type: its short name where that says which one.
 export function kindParam(kind: Kind, all: Kind[]): string {
   if (kind.name && all.filter((k) => k.name === kind.name).length === 1) return kind.name;

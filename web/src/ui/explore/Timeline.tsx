@@ -42,6 +42,8 @@ function drawMarks(u: uPlot, marks: Mark[]): void {
   ctx.font = `${11 * ratio}px ${css("--font")}`;
   ctx.strokeStyle = css("--ember");
   ctx.fillStyle = css("--text");
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
   ctx.lineWidth = ratio;
   ctx.setLineDash([3 * ratio, 3 * ratio]);
   let free = -Infinity;
@@ -69,6 +71,8 @@ function drawScale(u: uPlot, say: Props["say"]): void {
   u.ctx.save();
   u.ctx.font = `${10 * ratio}px ${css("--font")}`;
   u.ctx.fillStyle = css("--faint");
+  u.ctx.textAlign = "left";
+  u.ctx.textBaseline = "alphabetic";
   u.ctx.fillText(say(max), u.bbox.left, Math.round(u.valToPos(max, "y", true)) - 3 * ratio);
   u.ctx.restore();
 }

@@ -1,5 +1,6 @@
-// The workbench of src/bench inside a page: functions, picture, detail around one model. A new answer
-// is loaded into the same workbench, so that zoom, selection and scroll stay.
+// The workbench of src/bench inside a page: functions, picture, detail around one model, and the other
+// views, one of them beside the first when the reader wants. A new answer is loaded into the same
+// workbench, so that zoom, selection and scroll stay.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Actions } from "../../bench/actions";
 import { App } from "../../bench/app";
@@ -8,12 +9,21 @@ import { Detail } from "../../bench/detail";
 import { Functions } from "../../bench/functions";
 import { SearchBox } from "../../bench/search-box";
 import { Stage } from "../../bench/stage";
+import type { ViewName } from "../../bench/state";
 import { Toolbar } from "../../bench/toolbar";
 import type { Model } from "../../flame";
-import { useCommands, type Command } from "../commands";
+import { useCommands } from "../commands";
 import { say } from "../notice";
 import { RestAddress } from "../rest-address";
+import { setRest, view } from "../router";
 import { dark } from "../theme";
+import { benchCommands, type Bench } from "./bench-commands";
+import { CallGraphPane } from "./CallGraphPane";
+import { CallTree } from "./CallTree";
+import { detailMore } from "./detail-more";
+import { Chips, FilterMenu } from "./Filters";
+import { shareCommands } from "./share";
+import { SourcePane } from "./SourcePane";
 
 export interface Drawn {
   boxes: number;
@@ -21,79 +31,73 @@ export interface Drawn {
   ms: number;
 }
 
-interface Bench {
-  app: App;
-  actions: Actions;
-  toolbar: Toolbar;
-  search: SearchBox;
-  stage: Stage;
+interface Props {
+  model: Model;
+  // Dimmed while a new answer is on its way.
+  stale: boolean;
+  // Id and short word of the type, for questions about the same; "" when the model is not the server's.
+  type: string;
+  typeWord: string;
+  onDrawn: (drawn: Drawn) => void;
 }
 
 type Tab = "graph" | "functions" | "detail";
 const TABS: [Tab, string][] = [["graph", "Graph"], ["functions", "Functions"], ["detail", "Detail"]];
+const PICTURES: ViewName[] = ["flame", "bottom-up", "sandwich"];
+const BESIDE: [string, string][] = [["flame", "Flame"], ["tree", "Tree"], ["graph", "Call graph"], ["source", "Source"]];
 
-function build(model: Model, hosts: { bar: HTMLElement; find: HTMLElement; graph: HTMLElement; functions: HTMLElement; detail: HTMLElement }): Bench {
+function build(model: Model, root: HTMLElement, stored: boolean, type: () => string): Bench {
+  const host = (name: string): HTMLElement => root.querySelector(`[data-host=${name}]`) as HTMLElement;
   const app = new App(model, new RestAddress());
   const stage = new Stage(app);
   const actions = new Actions(app, () => stage);
   const search = new SearchBox(app);
-  const toolbar = new Toolbar(app, stage, hosts.bar, () => actions.copyFolded(), hosts.find);
-  hosts.find.prepend(search.element);
-  hosts.graph.append(stage.element);
-  new Functions(app, hosts.functions);
-  new Detail(app, hosts.detail, { copyName: () => actions.copyName(), copyStack: () => actions.copyStack(), sandwich: () => toolbar.sandwich() });
+  const more: [ViewName, string, string, string][] = [["tree", "Tree", "4", "The call tree as a table"], ["graph", "Graph", "5", "Functions and the calls between them"]];
+  if (stored) more.push(["source", "Source", "6", "Lines of source"]);
+  const toolbar = new Toolbar(app, stage, more);
+  for (const part of [toolbar.views, toolbar.compare, toolbar.legend]) if (part) host("views").append(part);
+  host("find").append(search.element, toolbar.match);
+  host("lie").append(toolbar.lie);
+  host("trail").append(toolbar.trail);
+  host("stage").append(stage.element);
+  new Functions(app, host("functions"));
+  new Detail(app, host("detail"), { copyName: () => actions.copyName(), copyStack: () => actions.copyStack(), sandwich: () => toolbar.sandwich() }, stored ? detailMore(app, type) : undefined);
   new AriaTree(app, stage);
   search.listen((by) => toolbar.step(by), () => stage.element.focus());
   app.notify = say;
   return { app, actions, toolbar, search, stage };
 }
 
-function benchCommands({ app, actions, toolbar, search, stage }: Bench): Command[] {
-  const picture = "Picture";
-  const walk = (key: string): void => {
-    if (document.activeElement?.closest(".rows, .side, .types, .timeline, .menu")) return;
-    actions.walk(key);
-    stage.element.focus();
-  };
-  const list: Command[] = [
-    { id: "bench/up", group: picture, title: "Walk between boxes", keys: ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], run: () => undefined },
-    { id: "bench/zoom", group: picture, title: "Zoom to the selected box", keys: ["Enter"], run: () => actions.zoomSelected() },
-    { id: "bench/back", group: picture, title: "One step back", keys: ["Escape"], run: () => app.back() },
-    { id: "bench/all", group: picture, title: "Show everything", keys: ["0"], run: () => app.zoom(0) },
-    { id: "bench/search", group: picture, title: "Search functions", keys: ["/", "Ctrl+f"], run: () => search.input.select() },
-    { id: "bench/next", group: picture, title: "Next match, the widest first", keys: ["n"], run: () => toolbar.step(1) },
-    { id: "bench/previous", group: picture, title: "Previous match", keys: ["N"], run: () => toolbar.step(-1) },
-    { id: "bench/regex", group: picture, title: "Search by regular expression", keys: ["r"], run: () => app.set({ regex: !app.state.regex }) },
-    { id: "bench/invert", group: picture, title: "Bottom-up: what ran, and who called it", keys: ["i"], run: () => toolbar.invert() },
-    { id: "bench/sandwich", group: picture, title: "Sandwich: callers and callees", keys: ["s"], run: () => toolbar.sandwich() },
-    { id: "bench/flip", group: picture, title: "Flip: root at the bottom or at the top", keys: ["f"], run: () => app.set({ up: !app.state.up }) },
-    { id: "bench/order", group: picture, title: "Order by size or by name", keys: ["o"], run: () => app.set({ order: app.state.order === "name" ? "weight" : "name" }) },
-    { id: "bench/table", group: picture, title: "Function table on or off", keys: ["t"], run: () => app.set({ table: !app.state.table }, false) },
-    { id: "bench/name", group: picture, title: "Copy the name of the function", keys: ["c"], run: () => actions.copyName() },
-    { id: "bench/stack", group: picture, title: "Copy the stack", keys: ["C"], run: () => actions.copyStack() },
-    { id: "bench/folded", group: picture, title: "Copy all stacks of the zoom", keys: ["y"], run: () => actions.copyFolded() },
-  ];
-  if (app.model.meta.types.length > 1) {
-    list.push({ id: "bench/type-before", group: picture, title: "Previous sample type", keys: ["["], run: () => actions.nextType(-1) },
-      { id: "bench/type-after", group: picture, title: "Next sample type", keys: ["]"], run: () => actions.nextType(1) });
-  }
-  if (app.model.meta.diff) {
-    list.push({ id: "bench/shares", group: picture, title: "Compare shares or values", keys: ["m"], run: () => app.set({ normalise: !app.state.normalise }) },
-      { id: "bench/swap", group: picture, title: "Swap before and after", keys: ["w"], run: () => app.set({ swap: !app.state.swap }) });
-  }
-  return [...list.slice(1), ...["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"].map((key) => ({ ...list[0], id: `bench/${key}`, keys: [key], title: `Walk ${key.slice(5).toLowerCase()}`, run: () => walk(key) }))];
+function Pane({ name, bench, type }: { name: string; bench: Bench; type: string }) {
+  if (name === "tree") return <CallTree app={bench.app} />;
+  if (name === "graph") return <CallGraphPane app={bench.app} />;
+  return <SourcePane app={bench.app} type={type} />;
 }
 
-export function Workbench({ model, stale, onDrawn }: { model: Model; stale: boolean; onDrawn: (drawn: Drawn) => void }) {
+function Beside({ main, value, stored }: { main: string; value: string; stored: boolean }) {
+  const choices = BESIDE.filter(([name]) => name !== main && (stored || name !== "source") && !(name === "flame" && PICTURES.includes(main as ViewName)));
+  return (
+    <label class="by wide-only">beside
+      <select value={value} onChange={(e) => setRest({ beside: e.currentTarget.value })}>
+        <option value="">nothing</option>
+        {choices.map(([name, word]) => <option value={name}>{word}</option>)}
+      </select>
+    </label>
+  );
+}
+
+export function Workbench({ model, stale, type, typeWord, onDrawn }: Props) {
   const root = useRef<HTMLDivElement>(null);
+  const typeNow = useRef(type);
+  typeNow.current = type;
   const [bench, setBench] = useState<Bench | null>(null);
   const [tab, setTab] = useState<Tab>("graph");
-  const [table, setTable] = useState(true);
+  const [shown, setShown] = useState<{ table: boolean; view: ViewName }>({ table: true, view: "flame" });
+  const stored = type !== "";
   useEffect(() => {
-    const find = (name: string): HTMLElement => root.current?.querySelector(`[data-host=${name}]`) as HTMLElement;
-    const made = build(model, { bar: find("bar"), find: find("find"), graph: find("graph"), functions: find("functions"), detail: find("detail") });
+    const made = build(model, root.current as HTMLElement, stored, () => typeNow.current);
     made.stage.onDrawn = (boxes, merged, ms) => onDrawn({ boxes, merged, ms });
-    made.app.subscribe(() => setTable(made.app.state.table));
+    made.app.subscribe(() => setShown((old) => (old.table === made.app.state.table && old.view === made.app.state.view ? old : { table: made.app.state.table, view: made.app.state.view })));
     made.app.setTheme(dark.peek());
     made.app.start();
     setBench(made);
@@ -106,15 +110,30 @@ export function Workbench({ model, stale, onDrawn }: { model: Model; stale: bool
   useEffect(() => {
     if (bench && bench.app.model !== model) bench.app.load(model);
   }, [model, bench]);
-  useCommands(() => (bench ? benchCommands(bench) : []), [bench, model.meta.diff]);
+  useCommands(() => (bench ? [...benchCommands(bench, stored), ...(stored ? shareCommands(bench.app, type, typeWord) : [])] : []), [bench, model.meta.diff, type]);
+
+  const main = shown.view;
+  const wanted = view.value.rest.beside ?? "";
+  const beside = wanted === main || (wanted === "flame" && PICTURES.includes(main)) ? "" : wanted;
+  const picture = PICTURES.includes(main) || beside === "flame";
+  const others = [PICTURES.includes(main) ? "" : main, beside === "flame" ? "" : beside].filter((n) => n !== "");
   return (
     <div class={`bench ${stale ? "stale" : ""} ${model.meta.diff ? "diff" : ""}`} ref={root}>
       <div class="tabs" role="group" aria-label="Parts of the page">
         {TABS.map(([name, word]) => <button type="button" aria-pressed={tab === name} onClick={() => setTab(name)}>{word}</button>)}
       </div>
-      <div class={`panels ${table ? "" : "no-table"}`} data-tab={tab}>
+      <div class={`panels ${shown.table ? "" : "no-table"}`} data-tab={tab}>
         <section data-host="functions" class="functions" aria-label="Functions" />
-        <section data-host="graph" class="graph" aria-label="Flame graph"><div data-host="bar" class="bar" /><div data-host="find" class="bar find" /></section>
+        <section class="graph" aria-label="Picture">
+          <div class="bar"><span data-host="views" class="host" /><Beside main={main} value={beside} stored={stored} /></div>
+          <div class="bar find"><span data-host="find" class="host grow" />{stored && <FilterMenu />}<span data-host="lie" class="push" /></div>
+          {stored && <Chips />}
+          <div data-host="trail" />
+          <div class={`panes ${main !== "flame" && beside === "flame" ? "turned" : ""}`}>
+            <div data-host="stage" class="pane-slot" hidden={!picture} />
+            {bench && others.map((name) => <div key={name} class="pane-slot"><Pane name={name} bench={bench} type={type} /></div>)}
+          </div>
+        </section>
         <section data-host="detail" class="side" aria-label="Detail" tabIndex={0} />
       </div>
     </div>

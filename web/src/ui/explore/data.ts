@@ -1,7 +1,7 @@
 // The questions of the Explore page.
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get } from "../api";
-import type { Kind } from "../kinds";
+import { sorted, type Kind } from "../kinds";
 import { view } from "../router";
 import { askGrid, type Grid } from "../series";
 import { toMs } from "../time";
@@ -12,7 +12,7 @@ import type { Mark } from "./Timeline";
 export const MOST_GROUPS = 8;
 
 export function useKinds(query: string): Answer<Kind[]> {
-  return useAnswer(`types/${query}`, async (signal) => (await get<{ types: Kind[] }>("types", query ? { query } : {}, signal)).types);
+  return useAnswer(`types/${query}`, async (signal) => sorted((await get<{ types: Kind[] }>("types", query ? { query } : {}, signal)).types));
 }
 
 // The time line may show more than what is chosen: "span" is FROM~UNTIL around the range.

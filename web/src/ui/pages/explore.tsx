@@ -5,7 +5,7 @@ import { ApiError } from "../api";
 import { useGrid, useKinds, useMarks, useTree } from "../explore/data";
 import { Strip } from "../explore/Strip";
 import { Workbench, type Drawn } from "../explore/Workbench";
-import { findKind } from "../kinds";
+import { findKind, kindParam } from "../kinds";
 import { go, href, view } from "../router";
 import { FirstData } from "../shell/FirstData";
 import { Foot } from "../shell/Foot";
@@ -55,7 +55,7 @@ export function Explore() {
     <div class="page explore">
       <Strip kinds={kinds.data} kind={kind} grid={grid} marks={marks} total={total} />
       {tree.error && !tree.data ? (empty ? <Nothing /> : <Failure error={tree.error} />)
-        : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} onDrawn={setDrawn} />
+        : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} onDrawn={setDrawn} />
           : <Loading what="flame graph" />}
       <Foot parts={footParts(tree.data, drawn)} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
     </div>

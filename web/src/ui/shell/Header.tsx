@@ -1,11 +1,13 @@
 // The question on top of every page.
+import { commands } from "../commands";
 import type { Page } from "../pages";
 import { go, href, view } from "../router";
-import { dark, turnTheme } from "../theme";
+import { dark } from "../theme";
+import { Menu } from "./Menu";
 import { SelectorBar } from "./SelectorBar";
 import { TimeRange } from "./TimeRange";
 
-export function Brand() {
+function Brand() {
   return (
     <a class="brand" href="/" aria-label="Vestal, first page">
       <svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" aria-hidden="true">
@@ -16,7 +18,17 @@ export function Brand() {
   );
 }
 
-export function Header({ pages, current, onHelp, onPalette }: { pages: Page[]; current: Page; onHelp: () => void; onPalette: () => void }) {
+// Commands as a list of buttons.
+function CommandList({ ids, group, close }: { ids?: string[]; group?: string; close: () => void }) {
+  const list = commands().filter((c) => (group ? c.group === group : ids?.includes(c.id)));
+  return (
+    <ul class="list">
+      {list.map((c) => <li><button type="button" onClick={() => { close(); c.run(); }}>{c.id === "theme" ? (dark.value ? "Light" : "Dark") : c.title}{c.keys?.[0] && <kbd aria-hidden="true">{c.keys[0].replace("Ctrl+k", "Ctrl K")}</kbd>}</button></li>)}
+    </ul>
+  );
+}
+
+export function Header({ pages, current }: { pages: Page[]; current: Page }) {
   const v = view.value;
   return (
     <header id="top">
@@ -30,9 +42,8 @@ export function Header({ pages, current, onHelp, onPalette }: { pages: Page[]; c
           <TimeRange />
         </>
       ) : <span class="push" />}
-      <button type="button" class="btn" title="All commands" onClick={onPalette}>Commands<kbd aria-hidden="true">Ctrl K</kbd></button>
-      <button type="button" class="btn" title="Dark or light" onClick={() => turnTheme()}>{dark.value ? "Light" : "Dark"}<kbd aria-hidden="true">d</kbd></button>
-      <button type="button" class="btn" title="What the keys do" onClick={onHelp}>Keys<kbd aria-hidden="true">?</kbd></button>
+      <Menu label="More" title="Commands, theme, keys" id="more">{(close) => <CommandList ids={["refresh", "palette", "theme", "help"]} close={close} />}</Menu>
+      <Menu label="Share" title="Link, files, command" className="btn hot" id="share">{(close) => <CommandList group="Share" close={close} />}</Menu>
     </header>
   );
 }

@@ -36,7 +36,7 @@ function shellCommands(open: { help: () => void; palette: () => void }): Command
     { id: "wider", group: "Question", title: "Twice the time range", keys: ["-"], run: () => moveRange(widened) },
     { id: "refresh", group: "Question", title: "Ask again", keys: ["R"], run: () => void revision.value++ },
     ...PAGES.filter((p) => !p.hidden).map((p) => ({ id: `page/${p.path}`, group: "Pages", title: p.title, keys: [`g ${p.key}`], run: () => go({ page: p.path }) })),
-    { id: "link", group: "Everywhere", title: "Copy a link to this view", keys: ["L"], run: () => void copyLink() },
+    { id: "link", group: "Share", title: "Copy a link to this view", keys: ["L"], run: () => void copyLink() },
     { id: "theme", group: "Everywhere", title: "Dark or light", keys: ["d"], run: () => say(turnTheme() ? "Dark" : "Light") },
     { id: "palette", group: "Everywhere", title: "All commands", keys: ["Ctrl+k", ":"], run: open.palette },
     { id: "help", group: "Everywhere", title: "What the keys do", keys: ["?"], run: open.help },
@@ -65,7 +65,7 @@ export function Shell() {
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>To the content</a>
-      <Header pages={PAGES} current={page} onHelp={() => setDialog("help")} onPalette={() => setDialog("palette")} />
+      <Header pages={PAGES} current={page} />
       {away.value && <div class="away" role="alert"><b>The server went away.</b> What you see is the last answer; the page asks again every two seconds.</div>}
       <main id="main" tabIndex={-1} aria-label={page.title}>
         {needsToken.value ? <TokenForm /> : error ? <Failure error={error} /> : Component ? <Component key={page.path} /> : <Loading what={page.title} />}
