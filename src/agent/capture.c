@@ -1,4 +1,4 @@
-#include "agent/capture.h"
+#include "agent/capture_internal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,9 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "agent/open_waits.h"
 #include "agent/raw_stack.h"
-#include "agent/wakers.h"
 #include "base/clock.h"
 
 /* Pages of a processor's side band: at 100 new processes a second a quarter second needs one. */
@@ -18,27 +16,6 @@
 #define OPEN_CEILING	((size_t)64 << 10)
 #define PENDING_CEILING ((size_t)16 << 20)
 
-struct capture {
-	struct capture_options options;
-	struct kernel_side *kernel;
-	struct sideband *side_band;
-	int wake; /* epoll: a ring fills up */
-	struct table_space space;
-	struct modules *modules;
-	struct processes *processes;
-	struct collector collector;
-	struct wakers wakers;
-	struct open_waits open, reopened; /* told before; told this time */
-	struct buf open_record;
-	u64 window_start;
-	/* Records of this turn, in order of time; and those that wait for tables. */
-	struct buf pending, waiting;
-	VEC(size_t) order;
-	VEC(struct process *) waiting_processes;
-	u64 raw_walked, raw_dropped;
-	u64 now;
-};
-
 const struct capture_options capture_options_default = {
 	.kernel = {.types = CAPTURE_CPU,
 		   .rate_hz = 99,
@@ -47,6 +24,7 @@ const struct capture_options capture_options_default = {
 		   .max_threads = 16384,
 		   .raw_stacks = 128,
 		   .wait_mean_ns = NS_PER_MS},
+	.look_ns = NS_PER_S,
 	.waiting_bytes = (size_t)8 << 20,
 };
 
@@ -227,17 +205,8 @@ static struct sample_frame user_frame(struct capture *c, struct process *process
 	return (struct sample_frame){wanted - m->bias, m->module, 0};
 }
 
-/* How much of an open wait belongs to this window. */
-static u64 open_part(const struct capture *c, const struct record_head *head)
-{
-	u64 since = head->value > c->window_start ? head->value : c->window_start;
-
-	return head->time > since ? head->time - since : 0;
-}
-
-static enum err add_sample(struct capture *c, struct process *process,
-			   const struct record_head *head, const u64 *user, size_t user_count,
-			   enum unwind_end end)
+enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
+		     const u64 *user, size_t user_count, enum unwind_end end)
 {
 	struct sample_frame frames[RECORD_KERNEL_FRAMES_MAX + RECORD_FRAMES_MAX];
 	const u64 *kernel = (const u64 *)(head + 1);
@@ -259,7 +228,13 @@ static enum err add_sample(struct capture *c, struct process *process,
 	if (head->kind == RECORD_WAKER)
 		return wakers_add(&c->wakers, head->wait_id, head->time, process, s.thread, frames,
 				  n);
-	if (head->kind == RECORD_OPEN) {
+	if (head->kind == RECORD_THREAD) {
+		/* A table came late: another look has told of this thread since. */
+		if (head->time < c->threads_time)
+			return ERR_OK;
+		value = 1;
+		s.syscall = -1;
+	} else if (head->kind == RECORD_OPEN) {
 		s.kind = RECORD_WAIT;
 		s.lock = head->lock;
 		count = 0;
@@ -286,17 +261,17 @@ static enum err wait_for_tables(struct capture *c, struct process *process,
 		c->waiting.n = at;
 		c->waiting.error = ERR_OK;
 		c->raw_dropped++;
-		return add_sample(c, process, head,
-				  (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
-				  UNWIND_NO_TABLE);
+		return capture_add(c, process, head,
+				   (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
+				   UNWIND_NO_TABLE);
 	}
 	TRY(vec_push(&c->waiting_processes, process));
 	process->references++;
 	return ERR_OK;
 }
 
-static enum err walk_raw(struct capture *c, struct process *process, const struct record_head *head,
-			 u64 size, bool may_wait)
+enum err capture_walk_raw(struct capture *c, struct process *process,
+			  const struct record_head *head, u64 size, bool may_wait)
 {
 	u64 addresses[RECORD_FRAMES_MAX];
 	size_t n;
@@ -314,7 +289,7 @@ static enum err walk_raw(struct capture *c, struct process *process, const struc
 	/* Only as much of the stack was copied: what is missing is cut, not wrong. */
 	if (end == UNWIND_BAD_MEMORY && head->stack_size == RECORD_RAW_STACK)
 		end = UNWIND_CUT;
-	return add_sample(c, process, head, addresses, n, end);
+	return capture_add(c, process, head, addresses, n, end);
 }
 
 static enum err handle(struct capture *c, const struct record_head *head, u64 size)
@@ -330,13 +305,13 @@ static enum err handle(struct capture *c, const struct record_head *head, u64 si
 		process->ended = head->time;
 	TRY(processes_facts(c->processes, process));
 	if (head->flags & RECORD_NO_USER)
-		return add_sample(c, process, head, NULL, 0, UNWIND_ROOT);
+		return capture_add(c, process, head, NULL, 0, UNWIND_ROOT);
 	/* Also when it was not sent raw: others may use up all that may be sent so. */
 	processes_want(c->processes, process, (u32)head->address_space);
 	if (!(head->flags & RECORD_RAW))
-		return add_sample(c, process, head, (const u64 *)(head + 1) + head->kernel_frames,
-				  head->user_frames, head->end);
-	return walk_raw(c, process, head, size, true);
+		return capture_add(c, process, head, (const u64 *)(head + 1) + head->kernel_frames,
+				   head->user_frames, head->end);
+	return capture_walk_raw(c, process, head, size, true);
 }
 
 static enum err apply_events(struct capture *c, u64 until)
@@ -363,7 +338,7 @@ static enum err retry_waiting(struct capture *c, bool last)
 
 		at += sizeof(size) + (size + 7) / 8 * 8;
 		process->references--;
-		e = walk_raw(c, process, head, size, !last);
+		e = capture_walk_raw(c, process, head, size, !last);
 	}
 	if (i)
 		memmove(c->waiting_processes.v, c->waiting_processes.v + i,
@@ -399,6 +374,7 @@ enum err capture_turn(struct capture *c)
 	}
 	TRY(apply_events(c, UINT64_MAX));
 	TRY(wakers_settle(&c->wakers, c->now - WAKER_LIFE_NS));
+	TRY(capture_look_at_threads(c));
 	TRY(processes_settle(c->processes, changed));
 	table_space_settle(&c->space);
 	return ERR_OK;
@@ -414,39 +390,6 @@ enum err capture_finish(struct capture *c, u64 limit_ns)
 		modules_settle(c->modules);
 	}
 	return retry_waiting(c, true);
-}
-
-static enum err take_open(void *context, const struct record_head *head, size_t size)
-{
-	struct capture *c = context;
-	struct process *process;
-	u64 part = open_part(c, head);
-
-	if (!part)
-		return ERR_OK;
-	TRY(processes_get(c->processes, head->pid, &process));
-	if (!process->comm[0])
-		memcpy(process->comm, head->comm, sizeof(process->comm));
-	TRY(processes_facts(c->processes, process));
-	if (head->wait_id)
-		TRY(open_waits_add(&c->reopened, head->wait_id,
-				   part + open_waits_told(&c->open, head->wait_id)));
-	/* It may have to wait for tables, beyond this window: the record carries its part. */
-	buf_clear(&c->open_record);
-	buf_append(&c->open_record, head, size);
-	TRY(buf_error(&c->open_record));
-	((struct record_head *)c->open_record.data)->value = part;
-	return walk_raw(c, process, (const struct record_head *)c->open_record.data, size, true);
-}
-
-enum err capture_open_waits(struct capture *c)
-{
-	TRY(kernel_open_waits(c->kernel, c, take_open));
-	open_waits_release(&c->open);
-	c->open = c->reopened;
-	c->reopened = (struct open_waits){0};
-	c->window_start = (u64)clock_monotonic_ns();
-	return ERR_OK;
 }
 
 struct collector *capture_collector(struct capture *c)

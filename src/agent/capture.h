@@ -11,6 +11,7 @@ struct capture;
 struct capture_options {
 	struct kernel_options kernel;
 	size_t waiting_bytes; /* raw stacks that wait for their tables, at most */
+	u64 look_ns;	      /* between two counts of threads: the last one is told */
 };
 
 extern const struct capture_options capture_options_default;

@@ -28,6 +28,13 @@ void collector_clear(struct collector *c)
 	memset(c->ends, 0, sizeof(c->ends));
 }
 
+void collector_forget(struct collector *c, u32 kind)
+{
+	vec_for_each (one, &c->list)
+		if (one->sample.kind == kind)
+			one->value = one->count = 0;
+}
+
 static uint64_t hash_name(const char name[16], uint64_t hash)
 {
 	uint64_t words[2];

@@ -48,6 +48,8 @@ struct collector {
 void collector_release(struct collector *c);
 /* For a new window; drops the references to processes. */
 void collector_clear(struct collector *c);
+/* Takes back all that was measured of a kind; its rows stay, with nothing in them. */
+void collector_forget(struct collector *c, u32 kind);
 enum err collector_add(struct collector *c, const struct sample *s, double value,
 		       double count) MUST_CHECK;
 const struct sample_frame *collected_frames(const struct collector *c, const struct collected *one);

@@ -40,8 +40,11 @@ struct daemon {
 static enum err open_all(struct daemon *d, struct fault *fault)
 {
 	const struct daemon_options *o = d->options;
+	struct capture_options capture = o->capture;
 
-	TRY(capture_open_allowed(&o->capture, &d->capture, fault));
+	/* At least one in each window. */
+	capture.look_ns = (u64)o->interval_ns / 2;
+	TRY(capture_open_allowed(&capture, &d->capture, fault));
 	if (capture_is_own(d->capture))
 		log_info(capture_own_note);
 	TRY(names_new(capture_modules(d->capture), &(struct names_options){0}, &d->names));

@@ -180,6 +180,8 @@ enum err doctor_examine(struct findings *f)
 		f, "waits", CAPTURE_WAITS, "programs load and attach",
 		"use Linux 6.18 or newer: older ones may lack the tracepoint sched_exit_tp; "
 		"processor time does not need it"));
+	TRY(check_programs(f, "threads", CAPTURE_THREADS, "can be counted",
+			   "use Linux 5.18 or newer; nothing else needs it"));
 	TRY(add(f, doctor_paranoid(read_begin("/proc/sys/kernel/perf_event_paranoid", room,
 					      sizeof(room)),
 				   perfmon)));

@@ -13,6 +13,7 @@
 
 #include "agent.skel.h"
 #include "agent/own_events.h"
+#include "agent/thread_records.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/vec.h"
@@ -27,8 +28,7 @@ struct kernel_side {
 	struct unwind_rule *rules;
 	VEC(int) timers; /* one per processor */
 	VEC(struct bpf_link *) links;
-	struct bpf_link *threads; /* over which open waits are asked for; NULL = not */
-	struct buf one;		  /* a record of an open wait, aligned */
+	struct bpf_link *threads; /* over which threads are looked at; NULL = not */
 	/* While draining. */
 	void *context;
 	enum err (*record)(void *context, const struct record_head *head, size_t size);
@@ -36,10 +36,7 @@ struct kernel_side {
 };
 
 /* The ring's part that is filled when the agent is woken. */
-#define WAKE_SHARE	   4
-/* Bytes asked for at once when threads are listed, and more than any record. */
-#define OPEN_READ	   ((size_t)64 << 10)
-#define RECORD_ONE_CEILING ((size_t)64 << 10)
+#define WAKE_SHARE 4
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -100,7 +97,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	bpf_program__set_autoload(s->progs.on_return, waits);
 	bpf_program__set_autoload(s->progs.on_waking, waits);
 	bpf_program__set_autoload(s->progs.on_exit, waits);
-	bpf_program__set_autoload(s->progs.on_thread, waits);
+	bpf_program__set_autoload(s->progs.on_thread, waits || o->types & CAPTURE_THREADS);
 	bpf_program__set_autoload(s->progs.on_fork, o->chosen);
 	bpf_program__set_autoload(s->progs.on_timer, capture_needs_timer(o->types));
 	s->data->settings.wait_mean_ns = o->wait_mean_ns;
@@ -169,7 +166,6 @@ enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret, s
 	if (!k)
 		return ERR_NO_MEMORY;
 	k->options = *o;
-	k->one = BUF_INIT(RECORD_ONE_CEILING);
 	e = o->own ? open_own(k, fault) : open_programs(k, fault);
 	if (e) {
 		kernel_close(k);
@@ -200,7 +196,6 @@ void kernel_close(struct kernel_side *k)
 	vec_release(&k->timers);
 	vec_release(&k->links);
 	bpf_link__destroy(k->threads);
-	buf_release(&k->one);
 	ring_buffer__free(k->ring);
 	if (k->segments)
 		munmap(k->segments, segment_bytes(k));
@@ -254,6 +249,16 @@ static enum err attach_program(struct kernel_side *k, struct bpf_program *progra
 	return e;
 }
 
+/* Kernels that cannot: waits are then seen when they end. */
+static enum err attach_threads(struct kernel_side *k, struct fault *fault)
+{
+	if (!k->threads)
+		k->threads = bpf_program__attach_iter(k->skeleton->progs.on_thread, NULL);
+	if (k->threads || !(k->options.types & CAPTURE_THREADS))
+		return ERR_OK;
+	return fault_set(fault, ERR_UNSUPPORTED, "threads cannot be counted: %s", strerror(errno));
+}
+
 static enum err attach_programs(struct kernel_side *k, struct fault *fault)
 {
 	if (k->options.chosen)
@@ -263,10 +268,9 @@ static enum err attach_programs(struct kernel_side *k, struct fault *fault)
 		TRY(attach_program(k, k->skeleton->progs.on_waking, fault));
 		TRY(attach_program(k, k->skeleton->progs.on_exit, fault));
 		TRY(attach_program(k, k->skeleton->progs.on_switch, fault));
-		/* Kernels that cannot: waits are then seen when they end. */
-		if (!k->threads)
-			k->threads = bpf_program__attach_iter(k->skeleton->progs.on_thread, NULL);
 	}
+	if (capture_needs_waits(k->options.types) || k->options.types & CAPTURE_THREADS)
+		return attach_threads(k, fault);
 	return ERR_OK;
 }
 
@@ -435,66 +439,9 @@ void kernel_tell(struct kernel_side *k, struct sideband *s)
 	k->told = s;
 }
 
-static size_t record_size(const struct record_head *head)
-{
-	return sizeof(*head) + 8 * ((size_t)head->kernel_frames + RECORD_REGISTERS) +
-	       head->stack_size;
-}
-
-/* Hands out what is whole of the bytes read so far; returns how many bytes that was. */
-static enum err hand_out(struct kernel_side *k, const struct buf *bytes, size_t *ret_used)
-{
-	size_t used = 0;
-
-	while (bytes->n - used >= sizeof(struct record_head)) {
-		struct record_head head;
-		size_t size;
-
-		memcpy(&head, bytes->data + used, sizeof(head));
-		size = record_size(&head);
-		if (head.kernel_frames > RECORD_KERNEL_FRAMES_MAX ||
-		    head.stack_size > RECORD_RAW_STACK)
-			return ERR_CORRUPT;
-		if (size > bytes->n - used)
-			break;
-		/* Sizes are multiples of 8 but for the stack's end: records are moved to the front.
-		 */
-		buf_clear(&k->one);
-		buf_append(&k->one, bytes->data + used, size);
-		TRY(buf_error(&k->one));
-		TRY(k->record(k->context, (const struct record_head *)k->one.data, size));
-		used += size;
-	}
-	*ret_used = used;
-	return ERR_OK;
-}
-
-static enum err read_threads(struct kernel_side *k, int fd)
-{
-	CLEANUP(buf_release) struct buf bytes = BUF_INIT(OPEN_READ * 4);
-
-	for (;;) {
-		void *to = buf_reserve(&bytes, OPEN_READ);
-		size_t used;
-		ssize_t n;
-
-		if (!to)
-			return ERR_NO_MEMORY;
-		n = read(fd, to, OPEN_READ);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0)
-			return n ? err_from_errno(errno) : ERR_OK;
-		bytes.n += (size_t)n;
-		TRY(hand_out(k, &bytes, &used));
-		memmove(bytes.data, bytes.data + used, bytes.n - used);
-		bytes.n -= used;
-	}
-}
-
-enum err kernel_open_waits(struct kernel_side *k, void *context,
-			   enum err (*record)(void *context, const struct record_head *head,
-					      size_t size))
+static enum err look_at_threads(struct kernel_side *k, void *context,
+				enum err (*record)(void *context, const struct record_head *head,
+						   size_t size))
 {
 	enum err e;
 	int fd;
@@ -504,10 +451,27 @@ enum err kernel_open_waits(struct kernel_side *k, void *context,
 	fd = bpf_iter_create(bpf_link__fd(k->threads));
 	if (fd < 0)
 		return err_from_errno(-fd);
-	k->context = context;
-	k->record = record;
-	e = read_threads(k, fd);
+	e = thread_records_read(fd, context, record);
 	close(fd);
+	return e;
+}
+
+enum err kernel_open_waits(struct kernel_side *k, void *context,
+			   enum err (*record)(void *context, const struct record_head *head,
+					      size_t size))
+{
+	return capture_needs_waits(k->options.types) ? look_at_threads(k, context, record) : ERR_OK;
+}
+
+enum err kernel_count_threads(struct kernel_side *k, void *context,
+			      enum err (*record)(void *context, const struct record_head *head,
+						 size_t size))
+{
+	enum err e;
+
+	k->skeleton->data->settings.count_threads = 1;
+	e = look_at_threads(k, context, record);
+	k->skeleton->data->settings.count_threads = 0;
 	return e;
 }
 

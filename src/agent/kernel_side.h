@@ -14,6 +14,7 @@ enum capture_types {
 	CAPTURE_WAITS = 2,
 	CAPTURE_LOCKS = 4, /* the waits for locks among them */
 	CAPTURE_WALL = 8,  /* processor time and waits of a thread as one */
+	CAPTURE_THREADS = 16,
 };
 
 /* What the kernel side must do for these types. */
@@ -73,6 +74,10 @@ void kernel_tell(struct kernel_side *k, struct sideband *s);
 enum err kernel_open_waits(struct kernel_side *k, void *context,
 			   enum err (*record)(void *context, const struct record_head *head,
 					      size_t size)) MUST_CHECK;
+/* Hands out all threads (RECORD_THREAD); those on a processor at this moment without a stack. */
+enum err kernel_count_threads(struct kernel_side *k, void *context,
+			      enum err (*record)(void *context, const struct record_head *head,
+						 size_t size)) MUST_CHECK;
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
 /* Nanoseconds between samples of one processor. */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;

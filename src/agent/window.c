@@ -11,15 +11,16 @@
 /* What a type is called: how many, and how much. */
 struct measure {
 	unsigned type; /* enum capture_types */
-	const char *count_name, *value_name;
+	const char *count_name, *value_name, *unit;
 };
 
-/* In the order of columns; the second column of the first is shown when nobody says which. */
+/* In the order of columns; the value of the first is shown when nobody says which. */
 static const struct measure measures[] = {
-	{CAPTURE_CPU, "samples", "cpu"},
-	{CAPTURE_WAITS, "off_cpu_waits", "off_cpu"},
-	{CAPTURE_LOCKS, "contentions", "delay"},
-	{CAPTURE_WALL, NULL, "wall"},
+	{CAPTURE_CPU, "samples", "cpu", "nanoseconds"},
+	{CAPTURE_WAITS, "off_cpu_waits", "off_cpu", "nanoseconds"},
+	{CAPTURE_LOCKS, "contentions", "delay", "nanoseconds"},
+	{CAPTURE_WALL, NULL, "wall", "nanoseconds"},
+	{CAPTURE_THREADS, NULL, "threads", "count"},
 };
 #define MEASURES (sizeof(measures) / sizeof(measures[0]))
 
@@ -32,8 +33,10 @@ static bool belongs(const struct collected *one, unsigned type)
 		return one->sample.kind == RECORD_WAIT;
 	case CAPTURE_LOCKS:
 		return one->sample.kind == RECORD_WAIT && one->sample.lock;
+	case CAPTURE_THREADS:
+		return one->sample.kind == RECORD_THREAD && one->count > 0;
 	default:
-		return true;
+		return one->sample.kind == RECORD_CPU || one->sample.kind == RECORD_WAIT;
 	}
 }
 
@@ -41,7 +44,7 @@ static enum err add_types(const struct measure *m, const struct window *w, struc
 {
 	if (m->count_name)
 		TRY(profile_add_type(p, str_of(m->count_name), STR("count")));
-	TRY(profile_add_type(p, str_of(m->value_name), STR("nanoseconds")));
+	TRY(profile_add_type(p, str_of(m->value_name), str_of(m->unit)));
 	if (m->type == CAPTURE_CPU) {
 		TRY(dict_text(p->dict, "cpu", &p->period_type.type));
 		TRY(dict_text(p->dict, "nanoseconds", &p->period_type.unit));
@@ -114,10 +117,12 @@ static bool wanted_at_all(const struct collected *one, unsigned types)
 enum err window_profile(struct collector *c, struct names *n, const struct window *w,
 			struct profile *p)
 {
+	for (size_t i = MEASURES; i-- > 0;)
+		if (w->types & measures[i].type)
+			p->default_type = measures[i].count_name ? 1 : 0;
 	for (size_t i = 0; i < MEASURES; i++)
 		if (w->types & measures[i].type)
 			TRY(add_types(&measures[i], w, p));
-	p->default_type = w->types == CAPTURE_WALL ? 0 : 1;
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
 	names_begin(n, p->dict);

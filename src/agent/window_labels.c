@@ -75,17 +75,24 @@ static enum err add_waker(const struct collector *c, struct names *n, const stru
 	return labels_add_text(l, "waker", buf_view(&text));
 }
 
+/* A thread that wants to run and may not: seen from its wait, and seen from outside. */
+static const char *const wait_states[WAIT_STATES] = {"preempted", "sleep", "disk", "", "stopped"};
+static const char *const thread_states[WAIT_STATES] = {"runnable", "sleep", "disk", "running",
+						       "stopped"};
+
 enum err labels_of_sample(const struct collector *c, struct names *n, const struct collected *one,
 			  struct label_list *l)
 {
-	static const char *const states[] = {"preempted", "sleep", "disk"};
 	const struct sample *s = &one->sample;
 	char lock[20];
 
 	TRY(labels_add_name(l, "thread.name", s->thread));
+	if (s->kind == RECORD_THREAD)
+		return labels_add_text(l, "state",
+				       str_of(thread_states[s->wait_state % WAIT_STATES]));
 	if (s->kind != RECORD_WAIT)
 		return ERR_OK;
-	TRY(labels_add_text(l, "state", str_of(states[s->wait_state % 3])));
+	TRY(labels_add_text(l, "state", str_of(wait_states[s->wait_state % WAIT_STATES])));
 	if (s->lock) {
 		snprintf(lock, sizeof(lock), "0x%llx", (unsigned long long)s->lock);
 		TRY(labels_add_text(l, "lock.address", str_of(lock)));

@@ -62,6 +62,7 @@ struct cred {
 struct task_struct {
 	int pid, tgid;
 	unsigned int flags, __state;
+	int on_cpu;
 	struct mm_struct *mm;
 	char comm[16];
 	struct task_struct *group_leader;
@@ -92,4 +93,6 @@ struct bpf_perf_event_data {
 	u64 sample_period, addr;
 };
 
-#define PF_KTHREAD 0x00200000
+#define PF_KTHREAD	       0x00200000
+#define TASK_UNINTERRUPTIBLE   0x2
+#define TASK_STOPPED_OR_TRACED 0xc

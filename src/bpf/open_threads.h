@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * Threads that wait at this moment, asked for when a window ends: a wait that never ends (a
- * deadlock) would otherwise never be seen. Runs in the agent's own context, over all threads, and
- * may sleep while it reads their stacks; they are sent raw.
+ * A look at all threads. Those that wait at this moment are asked for when a window ends: a wait
+ * that never ends (a deadlock) would otherwise never be seen. Or all are counted, by what they do.
+ * Runs in the agent's own context and may sleep while it reads their stacks; they are sent raw.
  */
 #pragma once
 
@@ -38,35 +38,65 @@ static __always_inline void other_kernel_stack(struct scratch *s, struct task_st
 	s->head.kernel_frames = n > 0 ? (u64)n >> 3 : 0;
 }
 
+static __always_inline u8 thread_state(struct task_struct *task)
+{
+	u32 state = task->__state;
+
+	if (task->on_cpu)
+		return THREAD_RUNNING;
+	if (!state)
+		return WAIT_PREEMPTED;
+	if (state & TASK_STOPPED_OR_TRACED)
+		return THREAD_STOPPED;
+	return state & TASK_UNINTERRUPTIBLE ? WAIT_DISK : WAIT_SLEEP;
+}
+
+/* What a wait is known by; false = it is not one to be told. */
+static __always_inline bool open_wait(struct record_head *head, struct task_struct *task)
+{
+	u32 tid = task->pid;
+	struct wait_start *w = bpf_map_lookup_elem(&waits, &tid);
+
+	if (!task->__state || (w ? !w->time : !settings.old_waits))
+		return false;
+	head->value = w ? w->time : 0;
+	head->wait_id = w ? wait_draw(tid, w->time) : 0;
+	return true;
+}
+
 SEC("iter.s/task")
 int on_thread(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
-	u32 which = SCRATCH_THREADS, tid, kernel;
-	struct wait_start *w;
+	u32 which = SCRATCH_THREADS, kernel;
 	struct scratch *s;
 	u64 size;
 
-	if (!task || !task->mm || !task->__state || !wanted(task->tgid))
-		return 0;
-	tid = task->pid;
-	w = bpf_map_lookup_elem(&waits, &tid);
-	if (w ? !w->time : !settings.old_waits)
+	if (!task || !task->mm || !wanted(task->tgid))
 		return 0;
 	s = bpf_map_lookup_elem(&scratches, &which);
 	if (!s)
 		return 0;
 	__builtin_memset(&s->head, 0, sizeof(s->head));
-	s->head.kind = RECORD_OPEN;
-	s->head.flags = RECORD_RAW;
+	s->head.kind = settings.count_threads ? RECORD_THREAD : RECORD_OPEN;
+	if (!settings.count_threads && !open_wait(&s->head, task))
+		return 0;
 	s->head.pid = task->tgid;
-	s->head.tid = tid;
+	s->head.tid = task->pid;
 	s->head.time = bpf_ktime_get_ns();
-	s->head.value = w ? w->time : 0;
-	s->head.wait_id = w ? wait_draw(tid, w->time) : 0;
-	s->head.wait_state = task->__state & 2 ? WAIT_DISK : WAIT_SLEEP;
+	s->head.wait_state = thread_state(task);
+	s->head.syscall = -1;
 	s->head.address_space = address_space_of(task->mm->start_code, task->mm->start_stack);
 	bpf_probe_read_kernel(s->head.comm, sizeof(s->head.comm), task->comm);
+	/* What it does at this moment is in the processor: its stack would be that of a while ago.
+	 */
+	if (s->head.wait_state == THREAD_RUNNING) {
+		s->head.flags = RECORD_NO_USER;
+		if (settings.count_threads)
+			bpf_seq_write(context->meta->seq, s, sizeof(s->head));
+		return 0;
+	}
+	s->head.flags = RECORD_RAW;
 	other_kernel_stack(s, task);
 	entry_registers(s, task);
 	kernel = s->head.kernel_frames;

@@ -11,12 +11,13 @@
 #include "unwind/unwind_format.h"
 
 enum record_kind {
-	RECORD_CPU = 1,	  /* the timer fired here */
-	RECORD_WAIT = 2,  /* a thread came back; `value` is how long it was away, in ns */
-	RECORD_WAKER = 3, /* who ended the wait that `wait_id` names */
-	RECORD_FAULT = 4, /* memory touched for the first time; `value` counts pages */
-	RECORD_LOOP = 5,  /* a turn of an event loop ended; `value` is its length */
-	RECORD_OPEN = 6,  /* a thread that waits now; `value` is since when, 0 = not known */
+	RECORD_CPU = 1,	   /* the timer fired here */
+	RECORD_WAIT = 2,   /* a thread came back; `value` is how long it was away, in ns */
+	RECORD_WAKER = 3,  /* who ended the wait that `wait_id` names */
+	RECORD_FAULT = 4,  /* memory touched for the first time; `value` counts pages */
+	RECORD_LOOP = 5,   /* a turn of an event loop ended; `value` is its length */
+	RECORD_OPEN = 6,   /* a thread that waits now; `value` is since when, 0 = not known */
+	RECORD_THREAD = 7, /* a thread that is there now, whatever it does */
 };
 
 enum frame_kind {
@@ -37,6 +38,10 @@ enum wait_state {
 	WAIT_PREEMPTED, /* could have run */
 	WAIT_SLEEP,
 	WAIT_DISK, /* not to be interrupted */
+	/* Only of threads that are counted. */
+	THREAD_RUNNING,
+	THREAD_STOPPED,
+	WAIT_STATES
 };
 
 #define RECORD_FRAMES_MAX	 1024
@@ -94,7 +99,7 @@ struct kernel_settings {
 	u32 targets;	    /* only processes in the map `targets` */
 	u32 kernel_threads; /* waits of the kernel's own threads too */
 	u32 old_waits;	    /* open waits that began before anybody looked, too */
-	u32 unused;
+	u32 count_threads;  /* the pass over all threads counts them: waits are not looked at */
 };
 
 /* Counted by the kernel side, one row per processor. */

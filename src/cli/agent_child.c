@@ -19,24 +19,29 @@ static void on_end(int signal)
 	atomic_store(&stop, true);
 }
 
+static const struct {
+	const char *name;
+	unsigned type;
+} types[] = {
+	{"cpu", CAPTURE_CPU},	 {"offcpu", CAPTURE_WAITS}, {"off_cpu", CAPTURE_WAITS},
+	{"lock", CAPTURE_LOCKS}, {"wall", CAPTURE_WALL},    {"threads", CAPTURE_THREADS},
+};
+
 int capture_types_read(const struct invocation *in, const char *text, unsigned *ret)
 {
 	struct str rest = str_of(text), one;
 
 	*ret = 0;
 	while (str_split(&rest, ',', &one)) {
-		if (str_eq(one, STR("cpu")))
-			*ret |= CAPTURE_CPU;
-		else if (str_eq(one, STR("offcpu")) || str_eq(one, STR("off_cpu")))
-			*ret |= CAPTURE_WAITS;
-		else if (str_eq(one, STR("lock")))
-			*ret |= CAPTURE_LOCKS;
-		else if (str_eq(one, STR("wall")))
-			*ret |= CAPTURE_WALL;
-		else
-			return complain_usage(in,
-					      "--type %.*s is not one of cpu, offcpu, lock, wall",
+		unsigned type = 0;
+
+		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+			if (str_eq(one, str_of(types[i].name)))
+				type = types[i].type;
+		if (!type)
+			return complain_usage(in, "--type %.*s is not one of " CAPTURE_TYPE_NAMES,
 					      (int)one.n, one.p);
+		*ret |= type;
 	}
 	return *ret ? EXIT_OK : complain_usage(in, "--type needs at least one type");
 }

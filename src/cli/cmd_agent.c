@@ -27,7 +27,7 @@ static const struct option table[] = {
 	 AT(struct agent_options, rate), NULL},
 	{"interval", 0, OPT_REAL, "SECONDS", "length of a window (15)",
 	 AT(struct agent_options, interval), NULL},
-	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, lock, wall, with commas (cpu)",
+	{"type", 0, OPT_TEXT, "TYPES", CAPTURE_TYPE_NAMES ", with commas (cpu)",
 	 AT(struct agent_options, types), NULL},
 	{"cpu-budget", 0, OPT_REAL, "SHARE",
 	 "of all processors that the agent may take (1%); 0 = no limit",

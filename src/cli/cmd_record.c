@@ -27,7 +27,7 @@ static const struct option table[] = {
 	 AT(struct record_options, rate), NULL},
 	{"duration", 'd', OPT_REAL, "SECONDS", "how long (10; a program: until it ends)",
 	 AT(struct record_options, seconds), NULL},
-	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, lock, wall, with commas (cpu)",
+	{"type", 0, OPT_TEXT, "TYPES", CAPTURE_TYPE_NAMES ", with commas (cpu)",
 	 AT(struct record_options, types), NULL},
 	{0},
 };
@@ -45,6 +45,7 @@ static const struct example examples[] = {
 	{"vestal record -a -d 10", "the whole machine for ten seconds"},
 	{"vestal record -p 1234 -o out.html", "a process, as a flame graph"},
 	{"vestal record --type cpu,offcpu -p 1234", "where it works and where it waits"},
+	{"vestal record --type threads -p 1234", "how many threads it has, and what they do"},
 	{"vestal record -F 997 -o out.pb.gz -- make", "finer, with all its children"},
 	{0},
 };

@@ -13,28 +13,8 @@ import signal
 import subprocess
 import time
 
-from support.recording import SOURCES, WAYS, allowed, build, build_other, close
+from support.recording import SOURCES, WAYS, allowed, build, build_other, close, record, top, whole
 from support.tap import VESTAL, main, scratch, test, vestal
-
-def record(*options, program=(), timeout=300):
-    """What the program printed, what vestal said, and the file."""
-    allowed()
-    path = os.path.join(scratch(), f"record-{time.monotonic_ns()}.pb.gz")
-    done = subprocess.run([VESTAL, "record", "-o", path, *options, "--", *program],
-                          capture_output=True, text=True, timeout=timeout, cwd=scratch(), check=False)
-    assert os.path.exists(path), done.stderr
-    return done, path
-
-
-def top(path, *options):
-    rows = json.loads(vestal("top", "--json", "-n", "0", *options, path)[0])
-    return rows, {row["name"]: row for row in rows["rows"]}
-
-
-def whole(done):
-    """(samples, share of whole stacks) as vestal says it."""
-    match = re.search(r"(\d+) samples in .*?; ([\d.]+) % of the stacks are whole", done.stderr)
-    return int(match[1]), float(match[2])
 
 
 def check_shares(way):

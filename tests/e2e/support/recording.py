@@ -1,10 +1,13 @@
 """What the tests of the agent share: may this user record, and programs that know their own truth."""
+import json
 import math
 import os
+import re
 import shutil
 import subprocess
+import time
 
-from support.tap import ROOT, VESTAL, Skip, scratch
+from support.tap import ROOT, VESTAL, Skip, scratch, vestal
 
 SOURCES = os.path.join(ROOT, "tests/workloads/native")
 WAYS = {
@@ -63,3 +66,29 @@ def build_other(name, suffix, command):
 def close(share, truth, samples, slack=0.005):
     """Within three standard errors and half a point."""
     return abs(share - truth) <= 3 * math.sqrt(truth * (1 - truth) / samples) + slack
+
+
+def record(*options, program=(), timeout=300):
+    """What the program printed, what vestal said, and the file."""
+    allowed()
+    path = os.path.join(scratch(), f"record-{time.monotonic_ns()}.pb.gz")
+    done = subprocess.run([VESTAL, "record", "-o", path, *options, "--", *program],
+                          capture_output=True, text=True, timeout=timeout, cwd=scratch(), check=False)
+    assert os.path.exists(path), done.stderr
+    return done, path
+
+
+def top(path, *options):
+    rows = json.loads(vestal("top", "--json", "-n", "0", *options, path)[0])
+    return rows, {row["name"]: row for row in rows["rows"]}
+
+
+def whole(done):
+    """(samples, share of whole stacks) as vestal says it."""
+    match = re.search(r"(\d+) samples in .*?; ([\d.]+) % of the stacks are whole", done.stderr)
+    return int(match[1]), float(match[2])
+
+
+def tagged(path, tag, *options):
+    """How much of a file has this tag."""
+    return json.loads(vestal("top", "--json", "--tag", tag, *options, path)[0])["kept"]

@@ -92,6 +92,23 @@ TEST(many_rows_keep_their_own_frames)
 	collector_release(&c);
 }
 
+TEST(what_was_measured_of_a_kind_can_be_taken_back)
+{
+	struct collector c = {0};
+	struct sample s = plain();
+
+	one.references = 0;
+	CHECK_OK(collector_add(&c, &s, 10, 1));
+	s.kind = RECORD_THREAD;
+	CHECK_OK(collector_add(&c, &s, 1, 1));
+	collector_forget(&c, RECORD_THREAD);
+	CHECK(c.list.v[0].value == 10 && c.list.v[1].value == 0 && c.list.v[1].count == 0);
+	CHECK_OK(collector_add(&c, &s, 1, 1));
+	CHECK(c.list.n == 2 && c.list.v[1].count == 1);
+	collector_release(&c);
+	CHECK_INT(one.references, 0);
+}
+
 static enum err sweep(void)
 {
 	struct collector c = {0};

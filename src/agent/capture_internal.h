@@ -1,0 +1,38 @@
+/* The parts of a capture: what comes from the ring, and what comes from looks at all threads. */
+#pragma once
+
+#include "agent/capture.h"
+#include "agent/open_waits.h"
+#include "agent/wakers.h"
+
+struct capture {
+	struct capture_options options;
+	struct kernel_side *kernel;
+	struct sideband *side_band;
+	int wake; /* epoll: a ring fills up */
+	struct table_space space;
+	struct modules *modules;
+	struct processes *processes;
+	struct collector collector;
+	struct wakers wakers;
+	struct open_waits open, reopened; /* told before; told this time */
+	struct buf open_record;
+	u64 window_start;
+	/* When threads were counted last, and when next. */
+	u64 threads_time, look_next, look_gap;
+	/* Records of this turn, in order of time; and those that wait for tables. */
+	struct buf pending, waiting;
+	VEC(size_t) order;
+	VEC(struct process *) waiting_processes;
+	u64 raw_walked, raw_dropped;
+	u64 now;
+};
+
+/* A stack that was walked, with its measurements. */
+enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
+		     const u64 *user, size_t user_count, enum unwind_end end) MUST_CHECK;
+/* Walks a raw stack; with `may_wait` later, when its tables are not there yet. */
+enum err capture_walk_raw(struct capture *c, struct process *process,
+			  const struct record_head *head, u64 size, bool may_wait) MUST_CHECK;
+/* Counts threads when it is time. */
+enum err capture_look_at_threads(struct capture *c) MUST_CHECK;
