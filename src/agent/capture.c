@@ -23,7 +23,8 @@ const struct capture_options capture_options_default = {
 		   .ring_kib = 2048,
 		   .max_threads = 16384,
 		   .raw_stacks = 128,
-		   .wait_mean_ns = NS_PER_MS},
+		   .wait_mean_ns = NS_PER_MS,
+		   .memory_mean_bytes = 256 << 10},
 	.look_ns = NS_PER_S,
 	.waiting_bytes = (size_t)8 << 20,
 };
@@ -246,6 +247,9 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 		value = (value - (double)open_waits_told(&c->open, head->wait_id)) / p;
 		s.lock = head->lock;
 		wakers_find(&c->wakers, head->wait_id, &s);
+	} else if (head->kind == RECORD_FAULT || head->kind == RECORD_MAP) {
+		value /= -expm1(-value / (double)c->options.kernel.memory_mean_bytes);
+		s.syscall = -1;
 	} else {
 		s.syscall = -1;
 	}

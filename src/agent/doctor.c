@@ -182,6 +182,9 @@ enum err doctor_examine(struct findings *f)
 		"processor time does not need it"));
 	TRY(check_programs(f, "threads", CAPTURE_THREADS, "can be counted",
 			   "use Linux 5.18 or newer; nothing else needs it"));
+	TRY(check_programs(f, "memory growth", CAPTURE_FAULTS | CAPTURE_MAPPED,
+			   "programs load and attach",
+			   "use Linux 6.2 or newer, with tracefs; nothing else needs it"));
 	TRY(add(f, doctor_paranoid(read_begin("/proc/sys/kernel/perf_event_paranoid", room,
 					      sizeof(room)),
 				   perfmon)));

@@ -36,7 +36,9 @@ struct kernel_side {
 };
 
 /* The ring's part that is filled when the agent is woken. */
-#define WAKE_SHARE 4
+#define WAKE_SHARE    4
+/* Whose memory is followed at one time. */
+#define MAX_PROCESSES 4096
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -98,9 +100,16 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	bpf_program__set_autoload(s->progs.on_waking, waits);
 	bpf_program__set_autoload(s->progs.on_exit, waits);
 	bpf_program__set_autoload(s->progs.on_thread, waits || o->types & CAPTURE_THREADS);
+	bpf_program__set_autoload(s->progs.on_pages, o->types & CAPTURE_FAULTS);
+	bpf_program__set_autoload(s->progs.on_mmap, o->types & CAPTURE_MAPPED);
+	bpf_program__set_autoload(s->progs.on_mremap, o->types & CAPTURE_MAPPED);
+	bpf_program__set_autoload(s->progs.on_brk, o->types & CAPTURE_MAPPED);
+	bpf_map__set_max_entries(s->maps.memory,
+				 capture_needs_memory(o->types) ? MAX_PROCESSES : 1);
 	bpf_program__set_autoload(s->progs.on_fork, o->chosen);
 	bpf_program__set_autoload(s->progs.on_timer, capture_needs_timer(o->types));
 	s->data->settings.wait_mean_ns = o->wait_mean_ns;
+	s->data->settings.memory_mean_bytes = o->memory_mean_bytes;
 	s->data->settings.wake_bytes = o->ring_kib * 1024 / WAKE_SHARE;
 	s->data->settings.targets = o->chosen;
 	s->data->settings.old_waits = o->old_waits;
@@ -268,6 +277,13 @@ static enum err attach_programs(struct kernel_side *k, struct fault *fault)
 		TRY(attach_program(k, k->skeleton->progs.on_waking, fault));
 		TRY(attach_program(k, k->skeleton->progs.on_exit, fault));
 		TRY(attach_program(k, k->skeleton->progs.on_switch, fault));
+	}
+	if (k->options.types & CAPTURE_FAULTS)
+		TRY(attach_program(k, k->skeleton->progs.on_pages, fault));
+	if (k->options.types & CAPTURE_MAPPED) {
+		TRY(attach_program(k, k->skeleton->progs.on_mmap, fault));
+		TRY(attach_program(k, k->skeleton->progs.on_mremap, fault));
+		TRY(attach_program(k, k->skeleton->progs.on_brk, fault));
 	}
 	if (capture_needs_waits(k->options.types) || k->options.types & CAPTURE_THREADS)
 		return attach_threads(k, fault);
@@ -469,6 +485,8 @@ enum err kernel_count_threads(struct kernel_side *k, void *context,
 {
 	enum err e;
 
+	if (!k->threads)
+		return ERR_OK;
 	k->skeleton->data->settings.count_threads = 1;
 	e = look_at_threads(k, context, record);
 	k->skeleton->data->settings.count_threads = 0;

@@ -15,6 +15,8 @@ enum capture_types {
 	CAPTURE_LOCKS = 4, /* the waits for locks among them */
 	CAPTURE_WALL = 8,  /* processor time and waits of a thread as one */
 	CAPTURE_THREADS = 16,
+	CAPTURE_FAULTS = 32, /* memory that processes came to have */
+	CAPTURE_MAPPED = 64, /* address space that they asked for */
 };
 
 /* What the kernel side must do for these types. */
@@ -28,6 +30,11 @@ static inline bool capture_needs_waits(unsigned types)
 	return types & (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL);
 }
 
+static inline bool capture_needs_memory(unsigned types)
+{
+	return types & (CAPTURE_FAULTS | CAPTURE_MAPPED);
+}
+
 struct kernel_options {
 	unsigned types; /* enum capture_types */
 	u32 rate_hz;
@@ -36,6 +43,7 @@ struct kernel_options {
 	u32 max_threads; /* threads whose waits are followed at one time */
 	u32 raw_stacks;	 /* that may be sent between two drains */
 	u64 wait_mean_ns;
+	u64 memory_mean_bytes;
 	bool old_waits; /* kernel_open_waits tells also of waits that began before the start */
 	bool own;	/* by perf events on this user's own processes: needs no rights */
 	bool chosen;	/* only processes given with kernel_choose, and their children */

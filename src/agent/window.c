@@ -21,6 +21,8 @@ static const struct measure measures[] = {
 	{CAPTURE_LOCKS, "contentions", "delay", "nanoseconds"},
 	{CAPTURE_WALL, NULL, "wall", "nanoseconds"},
 	{CAPTURE_THREADS, NULL, "threads", "count"},
+	{CAPTURE_FAULTS, NULL, "faults", "bytes"},
+	{CAPTURE_MAPPED, NULL, "mapped", "bytes"},
 };
 #define MEASURES (sizeof(measures) / sizeof(measures[0]))
 
@@ -35,6 +37,10 @@ static bool belongs(const struct collected *one, unsigned type)
 		return one->sample.kind == RECORD_WAIT && one->sample.lock;
 	case CAPTURE_THREADS:
 		return one->sample.kind == RECORD_THREAD && one->count > 0;
+	case CAPTURE_FAULTS:
+		return one->sample.kind == RECORD_FAULT;
+	case CAPTURE_MAPPED:
+		return one->sample.kind == RECORD_MAP;
 	default:
 		return one->sample.kind == RECORD_CPU || one->sample.kind == RECORD_WAIT;
 	}

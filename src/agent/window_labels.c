@@ -80,6 +80,8 @@ static const char *const wait_states[WAIT_STATES] = {"preempted", "sleep", "disk
 static const char *const thread_states[WAIT_STATES] = {"runnable", "sleep", "disk", "running",
 						       "stopped"};
 
+static const char *const memory_kinds[MEMORY_KINDS] = {"file", "anonymous", "swapped", "shared"};
+
 enum err labels_of_sample(const struct collector *c, struct names *n, const struct collected *one,
 			  struct label_list *l)
 {
@@ -90,6 +92,9 @@ enum err labels_of_sample(const struct collector *c, struct names *n, const stru
 	if (s->kind == RECORD_THREAD)
 		return labels_add_text(l, "state",
 				       str_of(thread_states[s->wait_state % WAIT_STATES]));
+	if (s->kind == RECORD_FAULT)
+		return labels_add_text(l, "memory",
+				       str_of(memory_kinds[s->wait_state % MEMORY_KINDS]));
 	if (s->kind != RECORD_WAIT)
 		return ERR_OK;
 	TRY(labels_add_text(l, "state", str_of(wait_states[s->wait_state % WAIT_STATES])));

@@ -140,15 +140,18 @@ static __always_inline void finish(struct scratch *s, struct task_struct *task)
 			s->head.flags |= RECORD_KERNEL_THREAD;
 		send(s, sizeof(s->head) + 8 * s->head.kernel_frames);
 	}
+	s->busy = 0;
 }
 
+/* What is begun is finished. NULL: on a kernel that preempts, another thread is in between. */
 static __always_inline struct scratch *begin(u32 user, u32 kind)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &user);
 	u64 id = bpf_get_current_pid_tgid();
 
-	if (!s)
+	if (!s || s->busy)
 		return NULL;
+	s->busy = 1;
 	__builtin_memset(&s->head, 0, sizeof(s->head));
 	s->head.kind = kind;
 	s->head.pid = id >> 32;
@@ -232,4 +235,5 @@ int on_fork(u64 *context)
 }
 
 #include "waits.h"
+#include "memory.h"
 #include "open_threads.h"

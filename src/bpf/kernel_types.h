@@ -47,8 +47,13 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct percpu_counter {
+	s64 count;
+};
+
 struct mm_struct {
-	unsigned long start_code, start_stack;
+	unsigned long start_code, start_stack, start_brk, brk;
+	struct percpu_counter rss_stat[4];
 };
 
 struct kuid {

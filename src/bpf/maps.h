@@ -18,7 +18,10 @@
 /* Room for kernel frames, registers and a raw stack whose last piece may begin at its very end. */
 #define SCRATCH_WORDS (RECORD_KERNEL_FRAMES_MAX + RECORD_REGISTERS + (RECORD_RAW_STACK + 4096) / 8)
 
-/* A walk in progress. One per processor and kind of program: a timer may interrupt a tracepoint. */
+/*
+ * A walk in progress. One per processor and kind of program: a timer may interrupt a tracepoint,
+ * and an interrupt may wake somebody in the middle of anything.
+ */
 struct scratch {
 	struct record_head head;
 	u64 words[SCRATCH_WORDS];
@@ -28,10 +31,18 @@ struct scratch {
 	u64 window_start;
 	u32 window_size;
 	u32 user_frames;
+	u32 busy; /* between begin and finish */
 	u8 window[WINDOW_SIZE + 8];
 };
 
-enum scratch_user { SCRATCH_TIMER, SCRATCH_TRACE, SCRATCH_THREADS, SCRATCH_USERS };
+enum scratch_user {
+	SCRATCH_TIMER,
+	SCRATCH_TRACE,
+	SCRATCH_WAKER,
+	SCRATCH_MEMORY,
+	SCRATCH_THREADS,
+	SCRATCH_USERS
+};
 
 struct pc_cache {
 	u64 entries[PC_CACHE_SIZE];
@@ -48,6 +59,13 @@ struct segment {
 struct wait_start {
 	u64 time;  /* 0 = it runs */
 	u64 state; /* enum wait_state */
+};
+
+/* What a process had when it was looked at last. */
+struct memory_state {
+	s64 pages[4]; /* by enum memory_kind */
+	u64 brk;
+	u64 start_stack;
 };
 
 struct {
@@ -105,6 +123,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct wait_start);
 } waits SEC(".maps");
+
+/* By process; those that ended are pushed out by others. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct memory_state);
+} memory SEC(".maps");
 
 /* Processes that are wanted, when `settings.targets` says that not all are. */
 struct {

@@ -14,11 +14,15 @@ enum record_kind {
 	RECORD_CPU = 1,	   /* the timer fired here */
 	RECORD_WAIT = 2,   /* a thread came back; `value` is how long it was away, in ns */
 	RECORD_WAKER = 3,  /* who ended the wait that `wait_id` names */
-	RECORD_FAULT = 4,  /* memory touched for the first time; `value` counts pages */
+	RECORD_FAULT = 4,  /* a process has more memory; `value` is how many bytes more */
 	RECORD_LOOP = 5,   /* a turn of an event loop ended; `value` is its length */
 	RECORD_OPEN = 6,   /* a thread that waits now; `value` is since when, 0 = not known */
 	RECORD_THREAD = 7, /* a thread that is there now, whatever it does */
+	RECORD_MAP = 8,	   /* address space was asked for; `value` is how many bytes */
 };
+
+/* What memory is, as the kernel counts it. */
+enum memory_kind { MEMORY_FILE, MEMORY_ANONYMOUS, MEMORY_SWAPPED, MEMORY_SHARED, MEMORY_KINDS };
 
 enum frame_kind {
 	FRAME_NATIVE = 0,
@@ -53,7 +57,7 @@ struct record_head {
 	u8 kind;       /* enum record_kind */
 	u8 flags;      /* enum record_flags */
 	u8 end;	       /* enum unwind_end of the user part */
-	u8 wait_state; /* enum wait_state */
+	u8 wait_state; /* enum wait_state; of memory, enum memory_kind */
 	u16 kernel_frames;
 	u16 user_frames; /* or, raw, 0 */
 	u32 pid, tid;
@@ -93,13 +97,14 @@ static inline u32 address_space_of(u64 start_code, u64 start_stack)
 
 /* What the agent may change at any time. */
 struct kernel_settings {
-	u64 wait_mean_ns;   /* R: a wait of that length is kept with probability 1 - 1/e */
-	s64 raw_left;	    /* raw stacks that may still be sent; the agent refills it */
-	u64 wake_bytes;	    /* in the ring: with more the agent is woken */
-	u32 targets;	    /* only processes in the map `targets` */
-	u32 kernel_threads; /* waits of the kernel's own threads too */
-	u32 old_waits;	    /* open waits that began before anybody looked, too */
-	u32 count_threads;  /* the pass over all threads counts them: waits are not looked at */
+	u64 wait_mean_ns;      /* R: a wait of that length is kept with probability 1 - 1/e */
+	u64 memory_mean_bytes; /* M, the same for steps of memory growth */
+	s64 raw_left;	       /* raw stacks that may still be sent; the agent refills it */
+	u64 wake_bytes;	       /* in the ring: with more the agent is woken */
+	u32 targets;	       /* only processes in the map `targets` */
+	u32 kernel_threads;    /* waits of the kernel's own threads too */
+	u32 old_waits;	       /* open waits that began before anybody looked, too */
+	u32 count_threads;     /* the pass over all threads counts them: waits are not looked at */
 };
 
 /* Counted by the kernel side, one row per processor. */

@@ -31,10 +31,10 @@ static __always_inline u64 wait_draw(u32 tid, u64 time)
 	return x ^ x >> 32;
 }
 
-/* The length from which on this wait is kept: -R ln(u), u uniform in (0, 1]. */
-static __always_inline u64 wait_threshold(u32 tid, u64 time)
+/* -mean ln(u), u uniform in (0, 1]. */
+static __always_inline u64 exponential(u32 draw, u64 mean)
 {
-	u32 u = (u32)wait_draw(tid, time) | 1, bits = 31, log2, i, part;
+	u32 u = draw | 1, bits = 31, log2, i, part;
 
 	/* Position of the highest bit, without a loop for the verifier to unroll. */
 	bits = u >> 16 ? 16 : 0;
@@ -49,8 +49,14 @@ static __always_inline u64 wait_threshold(u32 tid, u64 time)
 	i &= 63;
 	log2 = log2_table[i] + (((log2_table[i + 1] - log2_table[i]) * part) >> 16);
 	log2 += bits << 16;
-	/* (32 - log2) ln 2, times R. */
-	return (((32ull << 16) - log2) * LN2_16 >> 16) * (settings.wait_mean_ns >> 4) >> 12;
+	/* (32 - log2) ln 2, times the mean. */
+	return (((32ull << 16) - log2) * LN2_16 >> 16) * (mean >> 4) >> 12;
+}
+
+/* The length from which on this wait is kept. */
+static __always_inline u64 wait_threshold(u32 tid, u64 time)
+{
+	return exponential(wait_draw(tid, time), settings.wait_mean_ns);
 }
 
 SEC("tp_btf/sched_switch")
@@ -122,7 +128,7 @@ int on_waking(u64 *context)
 
 	if (!w || !w->time || bpf_ktime_get_ns() - w->time < wait_threshold(tid, w->time))
 		return 0;
-	s = begin(SCRATCH_TRACE, RECORD_WAKER);
+	s = begin(SCRATCH_WAKER, RECORD_WAKER);
 	if (!s)
 		return 0;
 	c = count();

@@ -23,8 +23,13 @@ static const struct {
 	const char *name;
 	unsigned type;
 } types[] = {
-	{"cpu", CAPTURE_CPU},	 {"offcpu", CAPTURE_WAITS}, {"off_cpu", CAPTURE_WAITS},
-	{"lock", CAPTURE_LOCKS}, {"wall", CAPTURE_WALL},    {"threads", CAPTURE_THREADS},
+	{"cpu", CAPTURE_CPU},
+	{"offcpu", CAPTURE_WAITS},
+	{"off_cpu", CAPTURE_WAITS},
+	{"lock", CAPTURE_LOCKS},
+	{"wall", CAPTURE_WALL},
+	{"threads", CAPTURE_THREADS},
+	{"faults", CAPTURE_FAULTS | CAPTURE_MAPPED},
 };
 
 int capture_types_read(const struct invocation *in, const char *text, unsigned *ret)
