@@ -54,11 +54,24 @@ static enum range parse_range(struct str text, uint64_t size, uint64_t *ret_firs
 	return RANGE_PART;
 }
 
+/* Leaves only these bytes of what is to be sent. */
+static void cut_body(struct http_response *r, uint64_t first, uint64_t last)
+{
+	size_t n = (size_t)(last - first + 1);
+
+	if (r->static_body.p) {
+		r->static_body = str_n(r->static_body.p + first, n);
+		return;
+	}
+	memmove(r->body.data, r->body.data + first, n);
+	r->body.n = n;
+}
+
 void http_reply_asset(struct http_exchange *x, struct http_response *r, struct str tag)
 {
 	struct http_header headers[HTTP_ASSET_HEADERS + 3];
 	struct str range = http_find(x, STR("range")), only_if = http_find(x, STR("if-range"));
-	uint64_t first = 0, last = 0, size = r->static_body.n;
+	uint64_t first = 0, last = 0, size = r->static_body.p ? r->static_body.n : r->body.n;
 	size_t n = r->header_count < HTTP_ASSET_HEADERS ? r->header_count : HTTP_ASSET_HEADERS;
 	enum range kind = RANGE_NONE;
 	char place[80];
@@ -88,9 +101,12 @@ void http_reply_asset(struct http_exchange *x, struct http_response *r, struct s
 			text.n = (size_t)snprintf(place, sizeof(place), "bytes */%llu",
 						  (unsigned long long)size);
 		headers[n++] = (struct http_header){STR("content-range"), text};
-		r->static_body = kind == RANGE_PART ? str_n(r->static_body.p + first,
-							    (size_t)(last - first + 1))
-						    : STR("the range is outside of the file\n");
+		if (kind == RANGE_PART) {
+			cut_body(r, first, last);
+		} else {
+			buf_release(&r->body);
+			r->static_body = STR("the range is outside of the file\n");
+		}
 	}
 	r->header_count = n;
 	http_reply(x, r);

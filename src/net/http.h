@@ -72,8 +72,9 @@ void http_reply(struct http_exchange *x, struct http_response *r);
 void http_reply_text(struct http_exchange *x, int status, const char *content_type,
 		     struct str text);
 /*
- * `static_body` with the validator `tag` ("\"abc\"", empty = none): 304 when the client has it, one
- * range of bytes (206, 416) when it asks for one. At most HTTP_ASSET_HEADERS headers of the caller.
+ * `static_body`, or `body`, with the validator `tag` ("\"abc\"", empty = none): 304 when the client
+ * has it, one range of bytes (206, 416) when it asks for one. At most HTTP_ASSET_HEADERS headers of
+ * the caller.
  */
 #define HTTP_ASSET_HEADERS 16
 void http_reply_asset(struct http_exchange *x, struct http_response *r, struct str tag);

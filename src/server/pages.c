@@ -1,8 +1,10 @@
 /*
- * Pages for people: what this is and how data gets in. The one at / is plain text in HTML, without
- * a script.
+ * Pages for people: the web UI, every view of which is an address that gives the same file, and a
+ * plain one that says how data gets in, in HTML without a script. The plain one stands in for the
+ * UI in a program without it.
  */
 #include "server/routes.h"
+#include "server/web_files.h"
 
 static void put_escaped(struct buf *out, struct str text)
 {
@@ -58,7 +60,7 @@ static void put_ways(struct buf *out, struct str base)
 }
 
 /* Under the name it was asked, which the reader's programs can use too. */
-static void handle_index(struct request *r)
+static void handle_plain(struct request *r)
 {
 	struct buf out = BUF_INIT((size_t)64 << 10), base = BUF_INIT((size_t)16 << 10);
 	struct str name = r->x->authority;
@@ -73,7 +75,59 @@ static void handle_index(struct request *r)
 	request_reply(r, 200, "text/html; charset=utf-8", &out);
 }
 
+static enum err no_ui(struct fault *fault)
+{
+	return fault_set(fault, ERR_NOT_FOUND,
+			 "this vestal was built without npm and has no web UI inside: install npm "
+			 "and run make again");
+}
+
+/* What to show is in the address, and the page's script reads it. */
+static void handle_view(struct request *r)
+{
+	const struct web_asset *page = web_asset_find(STR("/index.html"));
+	struct fault fault = {0};
+
+	if (page)
+		web_asset_reply(r, page, false);
+	else
+		request_fail(r, no_ui(&fault), &fault);
+}
+
+static void handle_index(struct request *r)
+{
+	if (web_asset_find(STR("/index.html")))
+		handle_view(r);
+	else
+		handle_plain(r);
+}
+
+static void handle_asset(struct request *r)
+{
+	struct str path = str_skip(r->x->path, str_search(r->x->path, STR("/assets/")));
+	const struct web_asset *asset = web_asset_find(path);
+	struct fault fault = {0};
+
+	if (asset)
+		web_asset_reply(r, asset, true);
+	else
+		request_fail(r,
+			     fault_set(&fault, ERR_NOT_FOUND,
+				       "there is no such file; a page of another version asks for "
+				       "it: load it again"),
+			     &fault);
+}
+
 const struct route page_routes[] = {
 	{"GET", "/", ROUTE_OPEN, "index", handle_index, NULL},
+	{"GET", "/start", ROUTE_OPEN, "start", handle_plain, NULL},
+	{"GET", "/services", ROUTE_OPEN, "view", handle_view, NULL},
+	{"GET", "/explore", ROUTE_OPEN, "view", handle_view, NULL},
+	{"GET", "/diff", ROUTE_OPEN, "view", handle_view, NULL},
+	{"GET", "/heatmap", ROUTE_OPEN, "view", handle_view, NULL},
+	{"GET", "/function", ROUTE_OPEN, "view", handle_view, NULL},
+	{"GET", "/files", ROUTE_OPEN, "view", handle_view, NULL},
+	{"GET", "/status", ROUTE_OPEN, "view", handle_view, NULL},
+	{"GET", "/assets/*", ROUTE_OPEN, "asset", handle_asset, NULL},
 	{0},
 };

@@ -27,19 +27,18 @@ struct server_options {
 	size_t listen_count;
 	struct store_options store;
 	struct http_options http;
-	bool insecure;		   /* no tokens although others than this host can reach it */
-	bool trust_tenant_header;  /* X-Scope-OrgID chooses the tenant when no token does */
-	bool self_profile;	   /* store a CPU profile of this very process */
-	const char *cors_origin;   /* NULL = no other origin may read */
-	const char *token_file;	   /* NULL = DIRECTORY/tokens when that exists */
-	const char *revision;	   /* of the source, for buildinfo; NULL = unknown */
-	const char *config_file;   /* whom to scrape, read at the start and by server_reload */
-	const char *web_directory; /* assets from here instead of those built in, for development */
-	size_t max_in_flight;	   /* bytes of bodies being received or decoded */
-	size_t max_inflated;	   /* of one upload */
-	uint64_t tenant_rate;	   /* bytes a second of a tenant, 0 = any */
-	unsigned query_threads;	   /* 0 = one per processor, at least two */
-	size_t query_memory;	   /* of one question */
+	bool insecure;		  /* no tokens although others than this host can reach it */
+	bool trust_tenant_header; /* X-Scope-OrgID chooses the tenant when no token does */
+	bool self_profile;	  /* store a CPU profile of this very process */
+	const char *cors_origin;  /* NULL = no other origin may read */
+	const char *token_file;	  /* NULL = DIRECTORY/tokens when that exists */
+	const char *revision;	  /* of the source, for buildinfo; NULL = unknown */
+	const char *config_file;  /* whom to scrape, read at the start and by server_reload */
+	size_t max_in_flight;	  /* bytes of bodies being received or decoded */
+	size_t max_inflated;	  /* of one upload */
+	uint64_t tenant_rate;	  /* bytes a second of a tenant, 0 = any */
+	unsigned query_threads;	  /* 0 = one per processor, at least two */
+	size_t query_memory;	  /* of one question */
 };
 extern const struct server_options server_options_default;
 

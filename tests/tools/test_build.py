@@ -120,6 +120,35 @@ def an_unchanged_page_is_not_compiled_again():
         assert os.stat(f"{folder}/x.c").st_mtime_ns == before
 
 
+@test
+def a_folder_of_files_is_embedded_compressed():
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(f"{folder}/ui/assets")
+        for name, content in (("index.html", "<p>" * 900), ("assets/a-1.js", "x" * 500), ("assets/b-2.css", "?"),
+                              ("assets/a-1.js.map", "no")):
+            with open(f"{folder}/ui/{name}", "w", encoding="utf-8") as file:
+                file.write(content)
+        command = (f"{ROOT}/tools/embed_tree.py", f"{folder}/ui", f"{folder}/t.c", f"{folder}/t.d")
+        output(*command)
+        with open(f"{folder}/t.c", encoding="utf-8") as file:
+            text = file.read()
+        with open(f"{folder}/t.d", encoding="utf-8") as file:
+            depends = file.read()
+        assert "web_asset_count = 3;" in text and "/assets/b-2.css" in text and ".map" not in text, text
+        assert "2700, true}" in text and "1, 1, false}" in text, text
+        assert f"{folder}/ui/assets/a-1.js" in depends, depends
+        before = os.stat(f"{folder}/t.c").st_mtime_ns
+        output(*command)
+        assert os.stat(f"{folder}/t.c").st_mtime_ns == before
+        os.remove(f"{folder}/ui/index.html")
+        output(*command)
+        with open(f"{folder}/t.c", encoding="utf-8") as file:
+            assert "web_asset_count = 0;" in file.read()
+        with open(f"{folder}/ui/index.html", "w", encoding="utf-8"), open(f"{folder}/ui/x.odd", "w", encoding="utf-8"):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode and "x.odd" in done.stderr, done
+
+
 def install_deps(installed, user, sudo, *groups):
     """Runs install-deps on a made-up machine: what dpkg knows, who we are, whether sudo works."""
     with tempfile.TemporaryDirectory() as folder:

@@ -341,7 +341,7 @@ TEST(pages_come_with_a_policy)
 	REPLY(picture);
 	REPLY(json);
 
-	CHECK_OK(peer_ask(&s, &page, "GET", "/", "", STR("")));
+	CHECK_OK(peer_ask(&s, &page, "GET", "/start", "", STR("")));
 	CHECK(rpc_peer_header(&page, "content-security-policy").n);
 	CHECK_OK(peer_ask(&s, &picture, "GET", "/api/v1/export?query=checkout&format=svg", "",
 			  STR("")));
@@ -352,13 +352,13 @@ TEST(pages_come_with_a_policy)
 	CHECK_STR(rpc_peer_header(&json, "x-content-type-options"), "nosniff");
 }
 
-TEST(the_index_page_escapes_the_name_it_is_asked_under)
+TEST(the_plain_page_escapes_the_name_it_is_asked_under)
 {
 	SERVER(s);
 	REPLY(p);
 
 	s.options.insecure = true;
-	CHECK_OK(rpc_peer_init(&p, "GET", "/", STR(""), STR("")));
+	CHECK_OK(rpc_peer_init(&p, "GET", "/start", STR(""), STR("")));
 	p.x->http.authority = STR("<script>\"&");
 	CHECK(request_admit(&s, &p.x->http));
 	((struct request *)p.x->http.user)->route->handle(p.x->http.user);
@@ -398,6 +398,7 @@ TEST(questions_survive_a_lack_of_memory)
 		"/render?query=" PEER_TYPE "{}&from=now-1h&until=now&format=dot",
 		"/label-values?label=commit",
 		"/",
+		"/start",
 	};
 	FULL(s);
 

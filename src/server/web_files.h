@@ -1,0 +1,23 @@
+/*
+ * The web UI as files inside the program: tools/embed_tree.py makes the table of web/dist/ui. It is
+ * empty in a program that was built without npm.
+ */
+#pragma once
+
+#include "server/request.h"
+
+struct web_asset {
+	const char *path; /* "/index.html", "/assets/app-1a2b3c.js" */
+	const char *type;
+	const char *tag; /* digest of the plain bytes */
+	const unsigned char *data;
+	size_t data_size, plain_size;
+	bool packed; /* `data` is gzip */
+};
+extern const struct web_asset web_assets[];
+extern const size_t web_asset_count;
+
+/* NULL when there is none of that path. */
+const struct web_asset *web_asset_find(struct str path);
+/* A file whose name has a digest in it never changes and may be kept for ever. */
+void web_asset_reply(struct request *r, const struct web_asset *asset, bool immutable);
