@@ -42,35 +42,20 @@ static int compile(struct filter_set *f, const char *option, struct str source, 
 	return EXIT_OK;
 }
 
-/* "K", "K=V", "K=~RE", and with a ! before the = or ~ what must not be. */
 static int compile_tag(struct filter_set *f, const char *text)
 {
-	struct str all = str_of(text), key, value;
-	size_t bang = str_search(all, STR("!~")), equals = str_find(all, '=');
-	bool negate_pattern = bang < equals;
 	struct tag_filter *t = &f->filter.tags[f->filter.tag_count];
+	struct str value;
+	unsigned flags;
 
 	if (f->filter.tag_count == sizeof(f->filter.tags) / sizeof(f->filter.tags[0]))
 		return complain(EXIT_USAGE, "--tag: at most %zu of them",
 				sizeof(f->filter.tags) / sizeof(f->filter.tags[0]));
-	key = str_n(all.p, negate_pattern ? bang : equals);
-	value = str_skip(all, negate_pattern ? bang + 1 : equals + 1);
-	*t = (struct tag_filter){.negate = negate_pattern};
-	if (!negate_pattern && equals < all.n && str_ends(key, STR("!"))) {
-		t->negate = true;
-		key.n--;
-	}
-	if (!key.n)
+	if (!tag_filter_parse(str_of(text), t, &value, &flags))
 		return complain(EXIT_USAGE, "--tag %s: expected K=V, K=~RE, K!=V or K", text);
-	t->key = key;
 	f->filter.tag_count++;
 	f->any = true;
-	if (key.n == all.n)
-		return EXIT_OK;
-	if (value.n && value.p[0] == '~')
-		return compile(f, "tag", str_skip(value, 1), 0, &t->value);
-	(void)tag_filter_range(value, t);
-	return compile(f, "tag", value, PATTERN_LITERAL | PATTERN_ANCHORED, &t->value);
+	return value.p ? compile(f, "tag", value, flags, &t->value) : EXIT_OK;
 }
 
 int filter_set_compile(struct filter_set *f, const struct view_options *o)

@@ -126,6 +126,11 @@ struct writing {
 	const struct profile *baseline;
 	const char *baseline_title;
 	double min_share; /* HTML, SVG: boxes below this share are pruned */
+	/* For vft_encode alone. */
+	uint32_t max_nodes;	     /* nothing but this many is pruned; 0 = its own ceiling */
+	const struct diff *verdicts; /* on the functions of a diff, over the same dictionary */
+	int64_t started_ns;	     /* monotonic, for how long it took; 0 = that is not said */
+	struct str answer;	     /* JSON about the answer, for its description; or empty */
 };
 
 struct format {
@@ -176,6 +181,9 @@ enum err format_read_prepared(struct prepared *p, struct reading *out,
 void prepared_release(struct prepared *p);
 
 enum err format_write(const struct format *format, struct writing *in, struct buf *out) MUST_CHECK;
+/* The tree a flame graph is drawn from, with the exact function table: docs/formats/vft.md. Of the
+ * list the first profile is taken. */
+enum err vft_encode(struct writing *in, struct buf *out) MUST_CHECK;
 
 /* gzip (several members) or zstd (several frames) by magic; `ret` owns the plain bytes when
  * `*ret_name` is not "none", else it is empty and the input is plain. */

@@ -1,75 +1,13 @@
 #include "format/vft.h"
 
+#include "base/clock.h"
 #include "base/jsonout.h"
 
-#define MAX_NODES      250000
-#define MAX_TABLE_ROWS 5000
+#define MAX_NODES   250000
+#define REPORT_ROWS 5000 /* of the table in a file; an answer of a server may have more */
+#define ANSWER_ROWS 20000
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "VFT columns are copied as they are");
-
-/* The column of `p` that measures the same as column `type` of `like`, or -1. */
-static int same_type(const struct profile *p, const struct profile *like, uint32_t type)
-{
-	for (uint32_t i = 0; i < p->type_count; i++)
-		if (p->types[i].type == like->types[type].type &&
-		    p->types[i].unit == like->types[type].unit)
-			return (int)i;
-	return -1;
-}
-
-static enum err choose_columns(const struct writing *in, struct picture *ret)
-{
-	const struct profile *p = in->list->v[0];
-
-	for (uint32_t t = 0; t < p->type_count; t++) {
-		int base;
-
-		if (!in->baseline) {
-			ret->columns[ret->column_count++] = (struct tree_column){p, t};
-			continue;
-		}
-		base = same_type(in->baseline, p, t);
-		if (base < 0)
-			continue;
-		ret->columns[ret->column_count++] =
-			(struct tree_column){in->baseline, (uint32_t)base};
-		ret->columns[ret->column_count++] = (struct tree_column){p, t};
-	}
-	return ret->column_count ? ERR_OK : ERR_NOT_FOUND;
-}
-
-enum err picture_build(const struct writing *in, uint32_t max_nodes, struct picture *ret)
-{
-	struct tree_options options = {
-		.min_share = in->min_share > 0 ? in->min_share : PICTURE_MIN_SHARE,
-		.max_nodes = max_nodes,
-	};
-	enum err e;
-
-	*ret = (struct picture){0};
-	TRY(choose_columns(in, ret));
-	TRY(tree_build(ret->columns, ret->column_count, &options, &ret->tree));
-	e = top_build(ret->columns, ret->column_count, 0, &ret->top);
-	if (e)
-		tree_release(&ret->tree);
-	return e;
-}
-
-void picture_release(struct picture *p)
-{
-	tree_release(&p->tree);
-	top_release(&p->top);
-}
-
-uint32_t picture_shown_column(const struct writing *in, const struct picture *p)
-{
-	int wanted = in->type >= 0 ? in->type : profile_default_type(in->list->v[0]);
-
-	for (uint32_t c = 0; c < p->column_count; c++)
-		if (p->columns[c].profile == in->list->v[0] && (int)p->columns[c].type == wanted)
-			return c;
-	return p->column_count - 1;
-}
 
 /* Strings of the answer, each once. */
 struct string_set {
@@ -116,6 +54,7 @@ struct vft_encoder {
 	VEC(struct vft_frame) frames;
 	uint32_t *frame_number; /* by dictionary frame: index + 1 */
 	uint32_t *node_frame;
+	size_t functions; /* before the table was cut */
 	struct buf scratch;
 	struct buf *out;
 };
@@ -281,7 +220,14 @@ static void put_meta(const struct vft_encoder *e, struct buf *out)
 	jsonout_put_u64(&o, "nodes_total", t->nodes.n);
 	jsonout_put_u64(&o, "nodes_pruned", t->pruned_nodes);
 	jsonout_put_double(&o, "pruned_share", t->pruned_share);
-	jsonout_put_u64(&o, "functions_total", e->picture.top.n);
+	jsonout_put_u64(&o, "functions_total", e->functions);
+	if (e->in->started_ns)
+		jsonout_put_double(&o, "took_ms",
+				   (double)(clock_monotonic_ns() - e->in->started_ns) / 1e6);
+	if (e->in->answer.n) {
+		jsonout_key(&o, STR("answer"));
+		jsonout_raw(&o, e->in->answer);
+	}
 	jsonout_put_array(&o, "notes");
 	for (size_t i = 0; i < e->in->notes.list.n; i++)
 		jsonout_text(&o, e->in->notes.list.v[i].text);
@@ -317,9 +263,25 @@ static void put_frames(struct vft_encoder *e, size_t start)
 	}
 }
 
-static enum err put_table(struct vft_encoder *e, size_t rows, size_t start)
+/* The largest by total, which those with the largest own values are among; then by own value. */
+static void choose_rows(struct vft_encoder *e)
+{
+	struct top *t = &e->picture.top;
+	uint32_t column = picture_shown_column(e->in, &e->picture);
+	size_t most = e->in->max_nodes ? ANSWER_ROWS : REPORT_ROWS;
+
+	e->functions = t->n;
+	if (t->n > most) {
+		top_sort(t, e->d, column, TOP_BY_CUM);
+		t->n = most;
+	}
+	top_sort(t, e->d, column, TOP_BY_FLAT);
+}
+
+static enum err put_table(struct vft_encoder *e, size_t start)
 {
 	const struct top *t = &e->picture.top;
+	size_t rows = t->n;
 	uint32_t frame;
 
 	for (size_t i = 0; i < rows; i++) {
@@ -344,17 +306,46 @@ static void put_strings(struct vft_encoder *e, size_t start)
 	buf_str(e->out, buf_view(&e->strings.bytes));
 }
 
+/* One row of the verdicts for each of the table; both name a function by the same frame. */
+static enum err put_verdicts(struct vft_encoder *e, size_t start)
+{
+	const struct diff *diff = e->in->verdicts;
+	const struct top *t = &e->picture.top;
+	static const struct diff_row none = {.p_value = 1, .verdict = DIFF_UNKNOWN};
+	CLEANUP(mem_free_ptr) const struct diff_row **row = mem_zalloc(t->n + 1, sizeof(*row));
+	CLEANUP(mem_free_ptr)
+	uint32_t *number = mem_zalloc(e->d->frames.n, sizeof(*number)); /* by frame: index + 1 */
+
+	if (!row || !number)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < diff->n; i++)
+		number[diff->rows[i].frame] = (uint32_t)i + 1;
+	for (size_t i = 0; i < t->n; i++) {
+		uint32_t at = number[t->rows[i].frame];
+
+		row[i] = at ? &diff->rows[at - 1] : &none;
+		put_u32(e->out, row[i]->verdict);
+	}
+	pad(e->out, start);
+	for (size_t i = 0; i < t->n; i++)
+		buf_append(e->out, &row[i]->p_value, 8);
+	for (size_t i = 0; i < t->n; i++)
+		buf_append(e->out, &(double){row[i]->share_change / 100}, 8);
+	for (size_t i = 0; i < t->n; i++)
+		buf_append(e->out, &(double){row[i]->error / 100}, 8);
+	return ERR_OK;
+}
+
 static enum err encode_sections(struct vft_encoder *e)
 {
-	size_t start = e->out->n, rows;
-	struct top *top = &e->picture.top;
+	size_t start = e->out->n;
+	const struct top *top = &e->picture.top;
 	CLEANUP(buf_release) struct buf meta = BUF_INIT((size_t)16 << 20);
 
 	TRY(number_frames(e));
-	top_sort(top, e->d, picture_shown_column(e->in, &e->picture), TOP_BY_FLAT);
-	rows = top->n < MAX_TABLE_ROWS ? top->n : MAX_TABLE_ROWS;
+	choose_rows(e);
 	/* Frames of the table are numbered before the frame section is written. */
-	for (size_t i = 0; i < rows; i++) {
+	for (size_t i = 0; i < top->n; i++) {
 		uint32_t frame;
 
 		TRY(add_frame(e, top->rows[i].frame, &frame));
@@ -369,15 +360,19 @@ static enum err encode_sections(struct vft_encoder *e)
 	put_u32(e->out, (uint32_t)e->picture.tree.nodes.n);
 	put_u32(e->out, (uint32_t)e->frames.n);
 	put_u32(e->out, (uint32_t)e->strings.offsets.n);
-	put_u32(e->out, (uint32_t)rows);
+	put_u32(e->out, (uint32_t)top->n);
 	put_u32(e->out, e->picture.column_count);
 	put_u32(e->out, (uint32_t)e->strings.bytes.n);
-	put_u32(e->out, 0);
+	put_u32(e->out, e->in->verdicts ? 1 : 0);
 	put_u32(e->out, 0);
 	put_nodes(e, start);
 	put_frames(e, start);
-	TRY(put_table(e, rows, start));
+	TRY(put_table(e, start));
 	put_strings(e, start);
+	if (e->in->verdicts) {
+		pad(e->out, start);
+		TRY(put_verdicts(e, start));
+	}
 	return buf_error(e->out);
 }
 
@@ -386,7 +381,7 @@ enum err vft_encode(struct writing *in, struct buf *out)
 	struct vft_encoder e = {.in = in, .d = in->list->v[0]->dict, .out = out};
 	enum err error;
 
-	TRY(picture_build(in, MAX_NODES, &e.picture));
+	TRY(picture_build(in, in->max_nodes ? in->max_nodes : MAX_NODES, &e.picture));
 	e.strings.bytes = BUF_INIT((size_t)1 << 30);
 	e.strings.hasher = e.d;
 	e.scratch = BUF_INIT((size_t)64 << 20);

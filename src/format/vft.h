@@ -16,7 +16,7 @@ struct picture {
 	struct top top;
 };
 
-/* Builds tree and table for what is to be drawn; `max_nodes` 0 = no ceiling. */
+/* picture.c. Builds tree and table for what is to be drawn; `max_nodes` 0 = no ceiling. */
 enum err picture_build(const struct writing *in, uint32_t max_nodes,
 		       struct picture *ret) MUST_CHECK;
 void picture_release(struct picture *p);
@@ -25,8 +25,6 @@ uint32_t picture_shown_column(const struct writing *in, const struct picture *p)
 
 /* The share below which a box is left out when nobody says. */
 #define PICTURE_MIN_SHARE 0.00002
-
-enum err vft_encode(struct writing *in, struct buf *out) MUST_CHECK;
 
 /* Which library, package or program a frame belongs to, for colours and grouping. */
 struct str frame_module(const struct dict *d, uint32_t frame);

@@ -69,6 +69,11 @@ struct filter {
 	uint32_t tag_count;
 };
 
+/* Reads "K", "K=V", "K=~RE", and with a ! before the = or ~ what must not be. `*ret_value` is the
+ * pattern that `ret->value` is to be, compiled with `*ret_flags`; p == NULL: none. False when there
+ * is no key. */
+bool tag_filter_parse(struct str text, struct tag_filter *ret, struct str *ret_value,
+		      unsigned *ret_flags);
 /* Reads "4kb:1mb", "10ms:", ":64" or "32kb" into the range of a tag filter; false when the text is
  * none of these. */
 bool tag_filter_range(struct str text, struct tag_filter *ret);

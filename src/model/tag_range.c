@@ -1,10 +1,11 @@
 /*
- * Numbers in label filters: "4kb:1mb", ":64", "10ms:", "32kb".
+ * Label filters as text: "k=v", "k!~re"; and numbers in them: "4kb:1mb", ":64", "10ms:", "32kb".
  */
 #include <ctype.h>
 #include <math.h>
 
 #include "model/ops.h"
+#include "model/pattern.h"
 #include "model/types.h"
 
 struct quantity {
@@ -49,6 +50,34 @@ bool tag_filter_range(struct str text, struct tag_filter *ret)
 	ret->min = from.value;
 	ret->max = to.value;
 	ret->kind = low.n ? from.kind : to.kind;
+	return true;
+}
+
+bool tag_filter_parse(struct str text, struct tag_filter *ret, struct str *ret_value,
+		      unsigned *ret_flags)
+{
+	size_t bang = str_search(text, STR("!~")), equals = str_find(text, '=');
+	bool negate_pattern = bang < equals;
+	struct str key = str_n(text.p, negate_pattern ? bang : equals);
+	struct str value = str_skip(text, negate_pattern ? bang + 1 : equals + 1);
+
+	*ret = (struct tag_filter){.negate = negate_pattern};
+	*ret_value = (struct str){0};
+	*ret_flags = 0;
+	if (!negate_pattern && equals < text.n && str_ends(key, STR("!"))) {
+		ret->negate = true;
+		key.n--;
+	}
+	ret->key = key;
+	if (!key.n || key.n == text.n)
+		return key.n > 0;
+	if (value.n && value.p[0] == '~') {
+		*ret_value = str_skip(value, 1);
+		return true;
+	}
+	(void)tag_filter_range(value, ret);
+	*ret_value = value;
+	*ret_flags = PATTERN_LITERAL | PATTERN_ANCHORED;
 	return true;
 }
 

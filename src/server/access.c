@@ -130,14 +130,14 @@ static enum err check_origin(const struct request *r, struct fault *fault)
 	const char *allowed = r->server->options.cors_origin;
 	size_t scheme = str_search(origin, STR("://"));
 
-	if (!origin.n || !(r->route->flags & (ROUTE_WRITE | ROUTE_ADMIN)))
+	if (!origin.n || !(r->route->flags & (ROUTE_WRITE | ROUTE_ADMIN | ROUTE_BODY)))
 		return ERR_OK;
 	if (allowed && (!strcmp(allowed, "*") || str_eq(origin, str_of(allowed))))
 		return ERR_OK;
 	if (scheme < origin.n && str_eq(str_skip(origin, scheme + 3), r->x->authority))
 		return ERR_OK;
 	return fault_set(fault, ERR_NO_PERMISSION,
-			 "pages of %.*s may not change anything here; --cors allows one origin",
+			 "pages of %.*s may not send anything here; --cors allows one origin",
 			 (int)(origin.n < 80 ? origin.n : 80), origin.p);
 }
 

@@ -1,5 +1,7 @@
 #include "server/api.h"
 
+#include "server/cells.h"
+#include "server/filters.h"
 #include "server/routes.h"
 
 void api_answer(struct request *r, enum err (*answer)(struct inquiry *q, struct jsonout *o))
@@ -28,6 +30,26 @@ enum err api_select(struct inquiry *q)
 
 	return inquiry_select_asked(q, parameter(r, "query"), parameter(r, "type"), "from",
 				    "until");
+}
+
+enum err api_merge(struct inquiry *q)
+{
+	struct filters filters;
+	struct time_span *times = NULL;
+	size_t n = 0;
+	enum err error = filters_read(q->request, &filters, q->fault);
+
+	if (error == ERR_OK)
+		error = cells_read(q->request, parameter(q->request, "cells"), &times, &n,
+				   q->fault);
+	if (error == ERR_OK) {
+		inquiry_limit_times(q, times, n);
+		error = inquiry_merge(q, filters.labels, filters.label_count);
+	}
+	if (error == ERR_OK)
+		error = filters_apply(&filters, &q->profile, q->fault);
+	filters_release(&filters);
+	return error;
 }
 
 void api_head(const struct inquiry *q, struct jsonout *o, const char *schema)
@@ -67,6 +89,8 @@ void api_labels(struct jsonout *o, const struct label_pair *labels, size_t n)
 const struct route api_routes[] = {
 	{"GET", "/api/v1/top", ASK, "api_top", api_top, NULL},
 	{"GET", "/api/v1/tree", ASK, "api_tree", api_tree, NULL},
+	{"POST", "/api/v1/view", ROUTE_READ | ROUTE_WORKER | ROUTE_BODY, "api_view", api_view,
+	 NULL},
 	{"GET", "/api/v1/series", ASK, "api_series", api_series, NULL},
 	{"GET", "/api/v1/heatmap", ASK, "api_heatmap", api_heatmap, NULL},
 	{"GET", "/api/v1/diff", ASK, "api_diff", api_diff, NULL},

@@ -2,7 +2,7 @@
  * /api/v1/diff: what changed between two selections, by function, and whether that is more than
  * sampling noise.
  */
-#include "server/api.h"
+#include "server/api_vft.h"
 
 #define DEFAULT_ROWS 50
 #define MAX_ROWS     100000
@@ -49,13 +49,8 @@ static void put_note(const struct inquiry *q, const struct diff *diff, struct js
 		jsonout_null(o);
 }
 
-static enum err put_diff(const struct inquiry *q, const struct diff *diff, uint32_t rows,
-			 struct jsonout *o)
+static void put_numbers(const struct inquiry *q, const struct diff *diff, struct jsonout *o)
 {
-	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
-
-	jsonout_object(o);
-	api_head(q, o, "vestal.diff/1");
 	jsonout_put_array(o, "totals");
 	jsonout_i64(o, diff->totals[0]);
 	jsonout_i64(o, diff->totals[1]);
@@ -67,6 +62,16 @@ static enum err put_diff(const struct inquiry *q, const struct diff *diff, uint3
 	jsonout_key(o, STR("note"));
 	put_note(q, diff, o);
 	jsonout_put_double(o, "scale", diff->scale);
+}
+
+static enum err put_diff(const struct inquiry *q, const struct diff *diff, uint32_t rows,
+			 struct jsonout *o)
+{
+	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
+
+	jsonout_object(o);
+	api_head(q, o, "vestal.diff/1");
+	put_numbers(q, diff, o);
 	jsonout_put_u64(o, "row_count", diff->n);
 	jsonout_put_array(o, "rows");
 	for (size_t i = 0; i < diff->n && i < rows; i++)
@@ -76,25 +81,107 @@ static enum err put_diff(const struct inquiry *q, const struct diff *diff, uint3
 	return buf_error(&name);
 }
 
-static enum err compare(struct inquiry *before, struct inquiry *after, uint32_t rows,
-			struct jsonout *o)
+/* How the sides are compared: after scaling, unless told otherwise. */
+static struct diff_options options_of(struct request *r)
 {
-	struct diff_options options = {.normalise = !str_eq(parameter(before->request, "normalise"),
-							    STR("false")),
-				       .design_effect = 1};
-	struct profile moved;
+	return (struct diff_options){.normalise = !str_eq(parameter(r, "normalise"), STR("false")),
+				     .design_effect = 1};
+}
+
+/* `moved` is the comparison over the baseline's dictionary. */
+static enum err write_json(struct inquiry *before, const struct profile *moved, struct buf *out)
+{
+	struct request *r = before->request;
+	struct jsonout o = jsonout_of(out, parameter_flag(r, "pretty"));
+	struct diff_options options = options_of(r);
 	struct diff diff;
+	uint32_t rows;
 	enum err error;
 
-	TRY(inquiry_merge(before, NULL, 0));
-	TRY(inquiry_merge(after, NULL, 0));
-	TRY(inquiry_move(after, &before->dict, &moved));
-	error = diff_build(&before->profile, &moved, &options, &diff);
-	if (error == ERR_OK) {
-		diff_sort(&diff, &before->dict, false);
-		error = put_diff(before, &diff, rows, o);
-		diff_release(&diff);
+	TRY(parameter_count(r, "limit", DEFAULT_ROWS, 1, MAX_ROWS, &rows, before->fault));
+	TRY(diff_build(&before->profile, moved, &options, &diff));
+	diff_sort(&diff, &before->dict, false);
+	error = put_diff(before, &diff, rows, &o);
+	diff_release(&diff);
+	return error;
+}
+
+/* ------------------------------------------------------------------ as VFT */
+
+struct about {
+	const struct inquiry *before;
+	const struct vft_answer *answer;
+	const struct diff *diff;
+};
+
+static void describe(const void *context, struct jsonout *o)
+{
+	const struct about *a = context;
+
+	put_numbers(a->before, a->diff, o);
+	if (a->answer->describe)
+		a->answer->describe(a->answer->context, o);
+}
+
+enum err diff_write(struct inquiry *before, struct vft_answer *a, struct buf *out)
+{
+	struct diff_options options = options_of(before->request);
+	struct vft_answer with = *a;
+	struct diff diff;
+	struct about about = {before, a, &diff};
+	enum err error;
+
+	options.type[1] = a->type;
+	error = diff_build(&before->profile, a->profile, &options, &diff);
+	if (error != ERR_OK) {
+		notes_release(&a->notes);
+		return error;
 	}
+	with.diff = &diff;
+	with.describe = describe;
+	with.context = &about;
+	error = vft_write(before, &with, out);
+	diff_release(&diff);
+	return error;
+}
+
+/* What the other side was. */
+static void describe_comparison(const void *context, struct jsonout *o)
+{
+	const struct inquiry *after = context;
+
+	jsonout_put_object(o, "comparison");
+	jsonout_put_i64(o, "from_ns", after->selection.from_ns);
+	jsonout_put_i64(o, "until_ns", after->selection.until_ns);
+	api_cost(after, o);
+	jsonout_end_object(o);
+}
+
+static enum err write_vft(struct inquiry *before, const struct inquiry *after,
+			  const struct profile *moved, struct buf *out)
+{
+	struct request *r = before->request;
+	struct vft_answer a = {.profile = moved,
+			       .baseline = &before->profile,
+			       .title = parameter(r, "comparison"),
+			       .baseline_title = parameter(r, "baseline"),
+			       .describe = describe_comparison,
+			       .context = after};
+
+	return diff_write(before, &a, out);
+}
+
+/* ------------------------------------------------------------------ both sides */
+
+static enum err compare(struct inquiry *before, struct inquiry *after, bool vft, struct buf *out)
+{
+	struct profile moved;
+	enum err error;
+
+	TRY(api_merge(before));
+	TRY(api_merge(after));
+	TRY(profile_move(&after->profile, &before->dict, &moved));
+	error = vft ? write_vft(before, after, &moved, out) : write_json(before, &moved, out);
 	profile_release(&moved);
 	return error;
 }
@@ -109,14 +196,11 @@ static enum err select_side(struct inquiry *q, const char *query, const char *fr
 				    own ? until : "until");
 }
 
-static enum err answer_diff(struct inquiry *before, struct jsonout *o)
+static enum err ask_both(struct inquiry *before, bool vft, struct buf *out)
 {
 	struct inquiry after;
-	uint32_t rows;
 	enum err error;
 
-	TRY(parameter_count(before->request, "limit", DEFAULT_ROWS, 1, MAX_ROWS, &rows,
-			    before->fault));
 	TRY(select_side(before, "baseline", "baseline_from", "baseline_until",
 			parameter(before->request, "type")));
 	TRY(inquiry_need_type(before));
@@ -124,12 +208,31 @@ static enum err answer_diff(struct inquiry *before, struct jsonout *o)
 	error = select_side(&after, "comparison", "comparison_from", "comparison_until",
 			    before->selection.type);
 	if (error == ERR_OK)
-		error = compare(before, &after, rows, o);
+		error = compare(before, &after, vft, out);
 	inquiry_release(&after);
 	return error;
 }
 
+static enum err answer_json(struct inquiry *before, struct jsonout *o)
+{
+	return ask_both(before, false, o->b);
+}
+
+static enum err answer_vft(struct inquiry *before, struct buf *out)
+{
+	return ask_both(before, true, out);
+}
+
 void api_diff(struct request *r)
 {
-	api_answer(r, answer_diff);
+	struct fault fault = {0};
+	bool vft;
+	enum err error = vft_wanted(r, &vft, &fault);
+
+	if (error != ERR_OK)
+		request_fail(r, error, &fault);
+	else if (vft)
+		vft_reply(r, answer_vft);
+	else
+		api_answer(r, answer_json);
 }

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "format/format.h"
-#include "server/api.h"
+#include "server/api_vft.h"
 
 #define DEFAULT_ROWS 100
 #define MAX_ROWS     100000
@@ -63,7 +63,7 @@ static enum err answer_top(struct inquiry *q, struct jsonout *o)
 
 	TRY(parameter_count(r, "limit", DEFAULT_ROWS, 1, MAX_ROWS, &rows, q->fault));
 	TRY(api_select(q));
-	TRY(inquiry_merge(q, NULL, 0));
+	TRY(api_merge(q));
 	TRY(top_build(&column, 1, lines ? TOP_LINES : 0, &top));
 	top_sort(&top, &q->dict, 0,
 		 str_eq(parameter(r, "sort"), STR("cum")) ? TOP_BY_CUM : TOP_BY_FLAT);
@@ -113,6 +113,7 @@ static enum err answer_tree(struct inquiry *q, struct jsonout *o)
 
 	TRY(parameter_int(q->request, "max_nodes", 0, &max_nodes, q->fault));
 	TRY(api_select(q));
+	TRY(api_merge(q));
 	TRY(inquiry_tree(q, max_nodes));
 	jsonout_object(o);
 	api_head(q, o, "vestal.tree/1");
@@ -132,7 +133,16 @@ static enum err answer_tree(struct inquiry *q, struct jsonout *o)
 
 void api_tree(struct request *r)
 {
-	api_answer(r, answer_tree);
+	struct fault fault = {0};
+	bool vft;
+	enum err error = vft_wanted(r, &vft, &fault);
+
+	if (error != ERR_OK)
+		request_fail(r, error, &fault);
+	else if (vft)
+		api_tree_vft(r);
+	else
+		api_answer(r, answer_tree);
 }
 
 /* ------------------------------------------------------------------ series */
@@ -254,7 +264,7 @@ static enum err answer_export(struct inquiry *q, const struct format *f, struct 
 				 "format is one of pprof, otlp, otlp-json, folded, speedscope, "
 				 "html, svg, pgo, autofdo");
 	TRY(api_select(q));
-	TRY(inquiry_merge(q, NULL, 0));
+	TRY(api_merge(q));
 	return write_export(q, f, out);
 }
 

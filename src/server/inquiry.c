@@ -198,23 +198,27 @@ enum err inquiry_merge(struct inquiry *q, const struct str *group_by, size_t gro
 		       : profile_add_type(&q->profile, parts.sample_type, parts.sample_unit);
 }
 
-static enum err read_nodes(const struct inquiry *q, int64_t max_nodes, struct tree_options *ret)
+void inquiry_limit_times(struct inquiry *q, const struct time_span *times, size_t n)
+{
+	q->selection.times = times;
+	q->selection.time_count = n;
+}
+
+enum err inquiry_nodes(const struct inquiry *q, int64_t max_nodes, uint32_t *ret)
 {
 	if (max_nodes < 0 || max_nodes > MAX_NODES)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT, "0 to %d nodes can be asked for",
 				 MAX_NODES);
-	*ret = (struct tree_options){.max_nodes = max_nodes > 1 ? (uint32_t)max_nodes
-						  : max_nodes	? 2
-								: DEFAULT_NODES};
+	*ret = max_nodes > 1 ? (uint32_t)max_nodes : max_nodes ? 2 : DEFAULT_NODES;
 	return ERR_OK;
 }
 
 enum err inquiry_tree(struct inquiry *q, int64_t max_nodes)
 {
 	struct tree_column column = {&q->profile, 0};
-	struct tree_options options;
+	struct tree_options options = {0};
 
-	TRY(read_nodes(q, max_nodes, &options));
+	TRY(inquiry_nodes(q, max_nodes, &options.max_nodes));
 	if (!q->merged)
 		TRY(inquiry_merge(q, NULL, 0));
 	TRY(tree_build(&column, 1, &options, &q->tree));
@@ -222,14 +226,14 @@ enum err inquiry_tree(struct inquiry *q, int64_t max_nodes)
 	return ERR_OK;
 }
 
-enum err inquiry_move(const struct inquiry *q, struct dict *to, struct profile *ret)
+enum err profile_move(const struct profile *p, struct dict *to, struct profile *ret)
 {
 	struct merge merge;
 	enum err error;
 
 	profile_init(ret, to);
 	merge_begin(&merge, ret);
-	error = merge_add(&merge, &q->profile);
+	error = merge_add(&merge, p);
 	if (error == ERR_OK)
 		error = merge_finish(&merge);
 	merge_release(&merge);
@@ -241,16 +245,16 @@ enum err inquiry_move(const struct inquiry *q, struct dict *to, struct profile *
 enum err inquiry_diff_tree(struct inquiry *left, struct inquiry *right, int64_t max_nodes,
 			   struct tree *ret)
 {
-	struct tree_options options;
+	struct tree_options options = {0};
 	struct profile moved;
 	enum err error;
 
-	TRY(read_nodes(left, max_nodes, &options));
+	TRY(inquiry_nodes(left, max_nodes, &options.max_nodes));
 	if (!left->merged)
 		TRY(inquiry_merge(left, NULL, 0));
 	if (!right->merged)
 		TRY(inquiry_merge(right, NULL, 0));
-	TRY(inquiry_move(right, &left->dict, &moved));
+	TRY(profile_move(&right->profile, &left->dict, &moved));
 	struct tree_column columns[2] = {{&left->profile, 0}, {&moved, 0}};
 
 	error = tree_build(columns, 2, &options, ret);

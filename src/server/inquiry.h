@@ -56,11 +56,15 @@ enum err inquiry_nothing(struct inquiry *q);
 /* The selected profiles as one, in q->profile. */
 enum err inquiry_merge(struct inquiry *q, const struct str *group_by,
 		       size_t group_count) MUST_CHECK;
+/* Only rows of these times are asked for; they stay the caller's, and sorted and apart. */
+void inquiry_limit_times(struct inquiry *q, const struct time_span *times, size_t n);
+/* How many nodes a tree may have: as asked, or 8,192 for 0. */
+enum err inquiry_nodes(const struct inquiry *q, int64_t max_nodes, uint32_t *ret) MUST_CHECK;
 /* And its tree, in q->tree; 0 nodes = the default of 8,192. */
 enum err inquiry_tree(struct inquiry *q, int64_t max_nodes) MUST_CHECK;
 
-/* A merged question's profile over another dictionary of the same seed; the caller releases it. */
-enum err inquiry_move(const struct inquiry *q, struct dict *to, struct profile *ret) MUST_CHECK;
+/* A profile over another dictionary of the same seed; the caller releases it. */
+enum err profile_move(const struct profile *p, struct dict *to, struct profile *ret) MUST_CHECK;
 /* Two questions as one tree of two columns; merges those that are not merged yet. */
 enum err inquiry_diff_tree(struct inquiry *left, struct inquiry *right, int64_t max_nodes,
 			   struct tree *ret) MUST_CHECK;

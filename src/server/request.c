@@ -61,7 +61,7 @@ static enum err admit(struct request *r, struct fault *fault)
 	enum err error;
 
 	TRY(access_check(r, fault));
-	if (!(r->route->flags & ROUTE_WRITE)) {
+	if (!request_brings_data(r)) {
 		if (r->x->max_body > REQUEST_MAX_QUESTION)
 			r->x->max_body = REQUEST_MAX_QUESTION;
 		return ERR_OK;
@@ -171,8 +171,7 @@ void request_finished(void *context, struct http_exchange *x)
 
 size_t request_max_inflated(const struct request *r)
 {
-	return r->route->flags & ROUTE_WRITE ? r->server->options.max_inflated
-					     : REQUEST_MAX_QUESTION;
+	return request_brings_data(r) ? r->server->options.max_inflated : REQUEST_MAX_QUESTION;
 }
 
 enum err request_body(struct request *r, struct buf *ret_owner, struct str *ret,

@@ -18,6 +18,7 @@ enum route_flags {
 	ROUTE_ADMIN = 1 << 3,  /* the right to delete and to change settings */
 	ROUTE_WORKER = 1 << 4, /* runs on a thread for questions, not on the event loop */
 	ROUTE_RPC = 1 << 5,    /* Connect or gRPC: failures are told in its words */
+	ROUTE_BODY = 1 << 6,   /* a body as large as an upload's, counted like one */
 };
 
 struct request;
@@ -61,6 +62,11 @@ enum err request_body(struct request *r, struct buf *ret_owner, struct str *ret,
 #define REQUEST_AUDIT_PAIRS 4
 enum err request_audit(struct request *r, const char *action, const struct audit_pair *pairs,
 		       size_t n, struct fault *fault) MUST_CHECK;
+/* Whether it may have a body of more than a question's size. */
+static inline bool request_brings_data(const struct request *r)
+{
+	return r->route->flags & (ROUTE_WRITE | ROUTE_BODY);
+}
 size_t request_max_inflated(const struct request *r);
 /* Whether whoever asked still listens. */
 bool request_wanted(const struct request *r);

@@ -156,7 +156,8 @@ static enum err scan_partition(struct question *q)
 
 	if (!q->choice.matching_series || !q->choice.matching_types)
 		return ERR_OK;
-	if (q->choice.all_series && !q->selection->link_count && !q->selection->profile_count)
+	if (q->choice.all_series && !q->selection->link_count && !q->selection->profile_count &&
+	    !q->selection->time_count)
 		scan.rollup_ns = q->rollup_ns;
 	if (q->handler->begin)
 		TRY(q->handler->begin(q));
@@ -193,7 +194,7 @@ enum err question_run(struct question *q, const struct question_handler *handler
 
 bool question_takes_all(const struct question *q, const struct chunk_view *v)
 {
-	return !q->selection->link_count &&
+	return !q->selection->link_count && !q->selection->time_count &&
 	       (v->head.series == SERIES_MANY || !q->choice.open[v->head.series]);
 }
 
@@ -220,6 +221,41 @@ static bool takes_link(const struct selection *s, struct str links, uint32_t lin
 		if (link_matches(&s->links[i], &l))
 			return true;
 	return false;
+}
+
+static bool takes_time(const struct selection *s, int64_t time_ns)
+{
+	size_t low = 0, high = s->time_count;
+
+	/* The first that ends behind it. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->times[middle].until_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->time_count && s->times[low].from_ns <= time_ns;
+}
+
+/* Leaves the rows of the times that are asked for, at the beginning of their group. */
+static void keep_times(const struct question *q, const struct chunk_view *v,
+		       struct chunk_rows_read *r)
+{
+	for (uint32_t g = 0; g < r->group_count; g++) {
+		struct chunk_group *group = &r->groups[g];
+		uint32_t to = group->first;
+
+		for (uint32_t i = group->first; i < group->first + group->n; i++) {
+			if (!takes_time(q->selection, r->times[i] ? r->times[i] : v->head.time_ns))
+				continue;
+			r->stacks[to] = r->stacks[i];
+			r->values[to] = r->values[i];
+			r->times[to++] = r->times[i];
+		}
+		group->n = to - group->first;
+	}
 }
 
 static enum err read_rows(struct question *q, const struct chunk_view *v,
@@ -249,7 +285,10 @@ static enum err read_rows(struct question *q, const struct chunk_view *v,
 		return ERR_OK;
 	TRY(chunk_stacks(v, q->stack_count, r->stacks));
 	TRY(chunk_values(v, column, r->values));
-	return chunk_times(v, r->times);
+	TRY(chunk_times(v, r->times));
+	if (q->selection->time_count)
+		keep_times(q, v, r);
+	return ERR_OK;
 }
 
 enum err question_rows(struct question *q, const struct chunk_view *v,

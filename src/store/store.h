@@ -112,6 +112,11 @@ struct matcher {
 	const struct linear_regex *regex;
 };
 
+/* [from, until) */
+struct time_span {
+	int64_t from_ns, until_ns;
+};
+
 struct selection {
 	const struct matcher *matchers; /* all must hold; __profile_type__ and __name__ work too */
 	size_t matcher_count;
@@ -123,6 +128,10 @@ struct selection {
 	/* Only these profiles, by the id that an exemplar has. */
 	const uint64_t *profiles;
 	size_t profile_count;
+	/* Only rows taken in one of these, in order and apart: by the time of a row where it has
+	 * one, else that of its profile. */
+	const struct time_span *times;
+	size_t time_count;
 };
 
 /* How much a question may cost, and whether anybody still wants the answer. */

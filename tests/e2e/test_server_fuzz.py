@@ -15,6 +15,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 
 from support.tap import ROOT, VESTAL, main, scratch, test
 
@@ -181,11 +182,12 @@ def a_server_survives_whatever_is_sent():
     for worker in workers:
         worker.join()
     metrics = b""
-    for _ in range(100 if not failures else 0):
-        # Requests whose clients left may still be under way.
+    for _ in range(300 if not failures else 0):
+        # Requests whose clients left may still be under way, on a thread for questions too.
         _, metrics = ask(address, "GET", "/metrics")
         if b"\nvestal_in_flight_bytes 0\n" in metrics:
             break
+        time.sleep(0.1)
     process.terminate()
     status = process.wait(120)
     reader.join()

@@ -239,3 +239,46 @@ TEST(negative_values_are_not_drawn_and_the_page_says_so)
 	CHECK(str_search(s.meta, STR("negative values are not drawn")) < s.meta.n);
 	notes_release(&w.notes);
 }
+
+TEST(verdicts_stand_beside_the_rows_of_the_table)
+{
+	static const struct diff_options options = {.type = {1, 1}, .design_effect = 1};
+	CLEANUP(dict_release) struct dict d = {0};
+	CLEANUP(profile_list_release) struct profile_list before = {0}, after = {0};
+	CLEANUP(buf_release) struct buf out = BUF_INIT(1 << 20);
+	CLEANUP(diff_release) struct diff diff = {0};
+	struct writing w = {
+		.list = &after, .type = -1, .max_nodes = 100, .answer = STR("{\"a\":1}")};
+	struct sections s;
+	const uint32_t *verdict;
+	const double *p_value, *change;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(make_profile(&d, &before, 1));
+	CHECK_OK(make_profile(&d, &after, 100));
+	CHECK_OK(diff_build(before.v[0], after.v[0], &options, &diff));
+	w.baseline = before.v[0];
+	w.verdicts = &diff;
+	CHECK_OK(vft_encode(&w, &out));
+	s = parse(&out);
+	CHECK_INT(s.counts[6], 1);
+	CHECK(str_search(s.meta, STR("\"answer\":{\"a\":1}")) < s.meta.n);
+	s.end = (s.end + 7) / 8 * 8;
+	verdict = take(&out, &s.end, s.counts[3] * 4);
+	p_value = take(&out, &s.end, s.counts[3] * 8);
+	change = take(&out, &s.end, s.counts[3] * 8);
+	take(&out, &s.end, s.counts[3] * 8);
+	CHECK_INT(s.end, out.n);
+	for (uint32_t i = 0; i < s.counts[3]; i++) {
+		struct str name = string_at(&s, s.name[s.table_frame[i]]);
+
+		if (str_eq(name, STR("inner"))) {
+			CHECK_INT(verdict[i], DIFF_MORE);
+			CHECK(p_value[i] < 0.01 && change[i] > 0.6 && change[i] < 0.7);
+		}
+		if (str_eq(name, STR("main")))
+			CHECK_INT(verdict[i], DIFF_NOISE);
+	}
+	ALLOC_SWEEP((buf_clear(&out), vft_encode(&w, &out)));
+	notes_release(&w.notes);
+}

@@ -147,6 +147,47 @@ ENGINE_TEST(heat_maps_and_exemplars_hold_every_value)
 	arena_release(&exemplars.arena);
 }
 
+/* Of the model's rows: what was taken in the upper half of a second, in every third hour. */
+static bool in_spans(const struct time_span *spans, size_t n, int64_t time)
+{
+	for (size_t i = 0; i < n; i++)
+		if (time >= spans[i].from_ns && time < spans[i].until_ns)
+			return true;
+	return false;
+}
+
+ENGINE_TEST(selects_rows_by_their_time)
+{
+	enum { SPANS = 4000 };
+	struct selection s = everything(TYPE_SAMPLES);
+	struct time_span *spans = mem_alloc(SPANS * sizeof(*spans));
+	CLEANUP(dict_release) struct dict d = {0};
+	CLEANUP(profile_release) struct profile p = {0};
+	double expected = 0;
+
+	CHECK(spans != NULL);
+	SEND_MODEL(f, 12, 200);
+	for (int i = 0; i < SPANS; i++) {
+		spans[i].from_ns = MODEL_NOW - (SPANS - i) * 61 * NS_PER_S + NS_PER_S / 2;
+		spans[i].until_ns = spans[i].from_ns + 20 * NS_PER_S;
+	}
+	s.times = spans;
+	s.time_count = SPANS;
+	for (size_t i = 0; i < f->model.n; i++) {
+		const struct model_profile *m = &f->model.v[i];
+
+		for (unsigned r = 0; model_takes_profile(&s, "acme", m) && r < m->n; r++)
+			if (in_spans(spans, SPANS, m->rows[r].time ? m->rows[r].time : m->time))
+				expected += (double)m->rows[r].value;
+	}
+	CHECK(expected > 0);
+	CHECK_OK(dict_init(&d, store_seed(f->store)));
+	profile_init(&p, &d);
+	CHECK_OK(store_merge(f->store, STR("acme"), &s, NULL, 0, NULL, &p));
+	CHECK_INT(profile_total(&p, 0), expected);
+	mem_free(spans);
+}
+
 ENGINE_TEST(selects_profiles_by_the_ids_of_exemplars)
 {
 	struct selection s = everything(TYPE_SAMPLES), chosen;

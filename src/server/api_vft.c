@@ -1,0 +1,100 @@
+#include "server/api_vft.h"
+
+#include "server/broken_stacks.h"
+
+enum err vft_wanted(struct request *r, bool *ret, struct fault *fault)
+{
+	struct str format = parameter(r, "format");
+
+	*ret = str_eq(format, STR("vft"));
+	if (!format.n || *ret || str_eq(format, STR("json")))
+		return ERR_OK;
+	return fault_set(fault, ERR_BAD_ARGUMENT, "format is json or vft");
+}
+
+void vft_reply(struct request *r, enum err (*answer)(struct inquiry *q, struct buf *out))
+{
+	struct buf out = BUF_INIT(r->server->options.query_memory);
+	struct fault fault = {0};
+	struct inquiry q;
+	enum err error;
+
+	inquiry_init(&q, r, &fault);
+	error = answer(&q, &out);
+	if (error == ERR_OK)
+		error = buf_error(&out);
+	inquiry_release(&q);
+	if (error == ERR_OK)
+		request_reply(r, 200, VFT_TYPE, &out);
+	else
+		request_fail(r, error, &fault);
+	buf_release(&out);
+}
+
+static void put_answer(const struct inquiry *q, const struct vft_answer *a, struct buf *out)
+{
+	struct jsonout o = jsonout_of(out, false);
+
+	jsonout_object(&o);
+	if (q->selected)
+		api_head(q, &o, "vestal.vft/1");
+	if (a->describe)
+		a->describe(a->context, &o);
+	if (q->selected)
+		api_cost(q, &o);
+	jsonout_end_object(&o);
+}
+
+enum err vft_write(struct inquiry *q, struct vft_answer *a, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf about = BUF_INIT((size_t)1 << 20);
+	struct arena *arena = &q->request->x->arena;
+	struct profile *one = (struct profile *)a->profile;
+	struct profile_list list = {.v = &one, .n = 1};
+	struct writing w = {.list = &list,
+			    .type = a->type,
+			    .title = arena_copy(arena, a->title),
+			    .baseline = a->baseline,
+			    .baseline_title = arena_copy(arena, a->baseline_title),
+			    .verdicts = a->diff,
+			    .notes = a->notes,
+			    .started_ns = q->request->x->started_ns};
+	int64_t max_nodes;
+	enum err error = w.title && w.baseline_title ? ERR_OK : ERR_NO_MEMORY;
+
+	a->notes = (struct notes){0};
+	if (error == ERR_OK)
+		error = parameter_int(q->request, "max_nodes", 0, &max_nodes, q->fault);
+	if (error == ERR_OK)
+		error = inquiry_nodes(q, max_nodes, &w.max_nodes);
+	if (error == ERR_OK)
+		error = broken_stacks_note(a->profile, &w.notes);
+	if (error == ERR_OK) {
+		put_answer(q, a, &about);
+		error = buf_error(&about);
+		w.answer = buf_view(&about);
+	}
+	if (error == ERR_OK)
+		error = vft_encode(&w, out);
+	if (error != ERR_OK && w.fault.text[0])
+		*q->fault = w.fault;
+	notes_release(&w.notes);
+	return error;
+}
+
+/* ------------------------------------------------------------------ the tree */
+
+static enum err answer_tree_vft(struct inquiry *q, struct buf *out)
+{
+	struct vft_answer a = {.profile = &q->profile, .type = 0};
+
+	TRY(api_select(q));
+	TRY(api_merge(q));
+	a.title = parameter(q->request, "query");
+	return vft_write(q, &a, out);
+}
+
+void api_tree_vft(struct request *r)
+{
+	vft_reply(r, answer_tree_vft);
+}

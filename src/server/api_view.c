@@ -1,0 +1,216 @@
+/*
+ * /api/v1/view: a file that somebody has, drawn without being stored; also compared with what is.
+ */
+#include <stdio.h>
+
+#include "format/format.h"
+#include "server/api_vft.h"
+#include "server/filters.h"
+
+/* A file in memory: all of its profiles as one. */
+struct opened {
+	struct dict dict;
+	struct reading reading;
+	struct profile_list list;
+	struct profile profile;
+	const struct format *format;
+	bool ready;
+};
+
+static void opened_release(struct opened *f)
+{
+	profile_release(&f->profile);
+	profile_list_release(&f->list);
+	notes_release(&f->reading.notes);
+	if (f->ready)
+		dict_release(&f->dict);
+}
+
+static enum err decode(struct opened *f, struct request *r, struct fault *fault)
+{
+	CLEANUP(buf_release) struct buf plain = {0};
+	struct str body;
+	enum err error;
+
+	TRY(request_body(r, &plain, &body, fault));
+	TRY(dict_init(&f->dict, store_seed(r->server->store)));
+	f->ready = true;
+	f->reading = (struct reading){
+		.dict = &f->dict, .list = &f->list, .limits = LIMITS_DEFAULT, .no_programs = true};
+	f->reading.limits.max_bytes = request_max_inflated(r);
+	error = format_read(body, NULL, &f->reading, &f->format);
+	if (error == ERR_OK && !f->list.n)
+		error = fault_set(&f->reading.fault, ERR_CORRUPT, "there is no profile in it");
+	if (error != ERR_OK && f->reading.fault.text[0])
+		*fault = f->reading.fault;
+	return error;
+}
+
+/* Which type is shown first is for the first profile to say. */
+static enum err merge_all(struct opened *f)
+{
+	const struct profile *first = f->list.v[0];
+	struct value_type shown = {0};
+	struct merge merge;
+	enum err error = ERR_OK;
+
+	if (first->type_count)
+		shown = first->types[profile_default_type(first)];
+	profile_init(&f->profile, &f->dict);
+	merge_begin(&merge, &f->profile);
+	for (size_t i = 0; error == ERR_OK && i < f->list.n; i++)
+		error = merge_add(&merge, f->list.v[i]);
+	if (error == ERR_OK)
+		error = merge_finish(&merge);
+	merge_release(&merge);
+	for (uint32_t i = 0; error == ERR_OK && i < f->profile.type_count; i++)
+		if (f->profile.default_type < 0 && f->profile.types[i].type == shown.type &&
+		    f->profile.types[i].unit == shown.unit)
+			f->profile.default_type = (int)i;
+	return error;
+}
+
+/* What the file itself asks to be left out, and what the reader does. */
+static enum err narrow(struct opened *f, struct request *r, struct fault *fault)
+{
+	struct filters filters;
+	struct profile left;
+	enum err error = ERR_OK;
+
+	if (f->profile.drop_frames) {
+		profile_init(&left, &f->dict);
+		error = profile_drop_frames(&f->profile, &left, fault);
+		if (error != ERR_OK) {
+			profile_release(&left);
+			return error == ERR_BAD_ARGUMENT ? ERR_CORRUPT : error;
+		}
+		profile_release(&f->profile);
+		f->profile = left;
+	}
+	error = filters_read(r, &filters, fault);
+	if (error == ERR_OK)
+		error = filters_apply(&filters, &f->profile, fault);
+	filters_release(&filters);
+	return error;
+}
+
+static enum err open_file(struct opened *f, struct request *r, struct fault *fault)
+{
+	TRY(decode(f, r, fault));
+	TRY(merge_all(f));
+	return narrow(f, r, fault);
+}
+
+/* The column that `type` means; a five-part id means its sample type. */
+static enum err choose_type(const struct opened *f, struct request *r, int *ret,
+			    struct fault *fault)
+{
+	struct str name = parameter(r, "type"), sample = type_split(name).sample_type;
+	const struct profile *p = &f->profile;
+	char list[300];
+	size_t n = 0;
+
+	if (!p->type_count)
+		return fault_set(fault, ERR_CORRUPT, "the file has no sample types");
+	*ret = profile_find_type(p, sample.n ? sample : name);
+	if (*ret >= 0)
+		return ERR_OK;
+	for (uint32_t i = 0; i < p->type_count && n < sizeof(list) - 1; i++) {
+		struct str type = dict_str(p->dict, p->types[i].type);
+		int more = snprintf(list + n, sizeof(list) - n, "%s%.*s", i ? ", " : "",
+				    (int)type.n, type.p);
+
+		n += more > 0 ? (size_t)more : 0;
+	}
+	return fault_set(fault, ERR_NOT_FOUND, "the file has no type \"%.*s\"; it has %s",
+			 (int)(name.n < 80 ? name.n : 80), name.p, list);
+}
+
+static void describe(const void *context, struct jsonout *o)
+{
+	const struct opened *f = context;
+
+	jsonout_put_text(o, "format", f->format->name);
+}
+
+static struct str file_title(struct request *r)
+{
+	struct str name = parameter(r, "name");
+
+	return name.n ? name : STR("file");
+}
+
+/* ------------------------------------------------------------------ against what is stored */
+
+static enum err compare(struct inquiry *q, struct opened *f, int type, struct buf *out)
+{
+	struct request *r = q->request;
+	struct profile moved;
+	struct vft_answer a = {.profile = &moved,
+			       .baseline = &q->profile,
+			       .title = file_title(r),
+			       .baseline_title = parameter(r, "baseline"),
+			       .type = type,
+			       .describe = describe,
+			       .context = f};
+	enum err error;
+
+	TRY(profile_move(&f->profile, &q->dict, &moved));
+	a.notes = f->reading.notes;
+	f->reading.notes = (struct notes){0};
+	error = diff_write(q, &a, out);
+	profile_release(&moved);
+	return error;
+}
+
+static bool same_text(const struct profile *a, uint32_t in_a, const struct profile *b,
+		      uint32_t in_b)
+{
+	return str_eq(dict_str(a->dict, in_a), dict_str(b->dict, in_b));
+}
+
+static enum err merge_baseline(struct inquiry *q, const struct opened *f, int type)
+{
+	struct request *r = q->request;
+	const struct profile *p = &f->profile;
+	struct str asked = parameter(r, "type"), own = dict_str(p->dict, p->types[type].type);
+
+	TRY(inquiry_select_asked(q, parameter(r, "baseline"), asked.n ? asked : own, "from",
+				 "until"));
+	TRY(api_merge(q));
+	if (same_text(&q->profile, q->profile.types[0].type, p, p->types[type].type) &&
+	    same_text(&q->profile, q->profile.types[0].unit, p, p->types[type].unit))
+		return ERR_OK;
+	return fault_set(q->fault, ERR_UNSUPPORTED,
+			 "the file's %.*s cannot be compared with the baseline's %.*s",
+			 (int)(own.n < 80 ? own.n : 80), own.p,
+			 (int)(q->selection.type.n < 120 ? q->selection.type.n : 120),
+			 q->selection.type.p);
+}
+
+static enum err answer_view(struct inquiry *q, struct buf *out)
+{
+	CLEANUP(opened_release) struct opened f = {0};
+	struct request *r = q->request;
+	struct vft_answer a = {.profile = &f.profile, .describe = describe, .context = &f};
+	bool vft;
+
+	TRY(vft_wanted(r, &vft, q->fault));
+	if (!vft)
+		return fault_set(q->fault, ERR_BAD_ARGUMENT, "format is vft here");
+	TRY(open_file(&f, r, q->fault));
+	TRY(choose_type(&f, r, &a.type, q->fault));
+	if (parameter(r, "baseline").n) {
+		TRY(merge_baseline(q, &f, a.type));
+		return compare(q, &f, a.type, out);
+	}
+	a.title = file_title(r);
+	a.notes = f.reading.notes;
+	f.reading.notes = (struct notes){0};
+	return vft_write(q, &a, out);
+}
+
+void api_view(struct request *r)
+{
+	vft_reply(r, answer_view);
+}

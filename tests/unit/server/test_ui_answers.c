@@ -1,0 +1,265 @@
+/*
+ * What the web UI asks for: filters, cells of the heat map, VFT, files that are not stored.
+ */
+#include "server/cells.h"
+#include "server/filters.h"
+#include "server/server_peer.h"
+
+#include "base/clock.h"
+#include "test.h"
+
+#define SERVER(name_)                            \
+	CLEANUP(peer_close) struct server name_; \
+	CHECK_OK(peer_open(&(name_)))
+#define FULL(name_)    \
+	SERVER(name_); \
+	CHECK_INT(peer_upload(&(name_), ""), 200)
+#define REPLY(name_) CLEANUP(rpc_peer_release) struct rpc_peer name_ = {0}
+
+static bool says(struct server *s, const char *target, int status, const char *part)
+{
+	REPLY(p);
+
+	if (peer_ask(s, &p, "GET", target, "", STR("")) != ERR_OK || p.x->reply.status != status)
+		return false;
+	return str_search(rpc_peer_body(&p), str_of(part)) < rpc_peer_body(&p).n;
+}
+
+/* ------------------------------------------------------------------ filters */
+
+TEST(filters_are_those_of_the_file_tool)
+{
+	FULL(s);
+
+	CHECK(says(&s, "/api/v1/top?query=checkout&focus=inner", 200, "\"total\":70"));
+	CHECK(says(&s, "/api/v1/top?query=checkout&ignore=inner", 200, "\"total\":30"));
+	CHECK(says(&s, "/api/v1/top?query=checkout&hide=inner", 200, "\"flat\":90"));
+	CHECK(says(&s, "/api/v1/top?query=checkout&show_from=work", 200, "\"row_count\":2"));
+	CHECK(says(&s, "/api/v1/tree?query=checkout&focus=idle", 200,
+		   "\"name\":[\"total\",\"main\",\"idle\"]"));
+	CHECK(says(&s, "/api/v1/export?query=checkout&format=folded&focus=idle", 200,
+		   "main;idle 10\n"));
+}
+
+TEST(filters_may_come_several_times)
+{
+	FULL(s);
+
+	CHECK(says(&s, "/api/v1/top?query=checkout&focus=work&focus=inner", 200, "\"total\":70"));
+	CHECK(says(&s, "/api/v1/top?query=checkout&ignore=idle&ignore=inner", 200, "\"total\":20"));
+	/* Each focus sees the frames that are hidden later. */
+	CHECK(says(&s, "/api/v1/top?query=checkout&hide=inner&hide=idle&focus=work&focus=inner",
+		   200, "\"rows\":[{\"name\":\"work\",\"file\":\"\",\"module\":\"\",\"flat\":70"));
+}
+
+TEST(tags_look_at_labels_of_series_and_samples)
+{
+	FULL(s);
+
+	CHECK(says(&s, "/api/v1/top?query=checkout&tag=commit%3Dabc", 200, "\"total\":100"));
+	CHECK(says(&s, "/api/v1/top?query=checkout&tag=commit%3D~b&tag=commit", 200,
+		   "\"total\":100"));
+	CHECK(says(&s, "/api/v1/top?query=checkout&tag=commit!%3Dabc", 200, "\"total\":0"));
+	CHECK(says(&s, "/api/v1/top?query=checkout&tag=%3Dabc", 400, "expected K=V"));
+}
+
+TEST(hostile_filters_are_refused_with_a_sentence)
+{
+	CLEANUP(buf_release) struct buf target = BUF_INIT(1 << 16);
+	FULL(s);
+
+	CHECK(says(&s, "/api/v1/top?query=checkout&focus=(a", 400, "focus: the pattern"));
+	CHECK_INT(peer_status(&s, "POST", "/api/v1/profiles?service=bomb", "",
+			      STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1\n")),
+		  200);
+	CHECK(says(&s, "/api/v1/top?query=bomb&focus=(a%2B)%2B%24x%7C(a%3F){50}b", 400,
+		   "takes too long"));
+	buf_text(&target, "/api/v1/top?query=checkout&hide=");
+	for (int i = 0; i < 1001; i++)
+		buf_byte(&target, 'x');
+	buf_byte(&target, '\0');
+	CHECK(says(&s, target.data, 400, "hide has more than 1000 bytes"));
+	buf_clear(&target);
+	buf_text(&target, "/api/v1/top?query=checkout");
+	for (int i = 0; i < 17; i++)
+		buf_text(&target, "&focus=a");
+	buf_byte(&target, '\0');
+	CHECK(says(&s, target.data, 400, "more than 16 times focus"));
+}
+
+/* ------------------------------------------------------------------ cells */
+
+static size_t spans_of(const char *text, struct time_span *ret, size_t most)
+{
+	CLEANUP(rpc_peer_release) struct rpc_peer p = {0};
+	struct time_span *spans;
+	struct fault fault = {0};
+	size_t n = SIZE_MAX;
+
+	if (rpc_peer_init(&p, "GET", "/", STR(""), STR("")) == ERR_OK) {
+		struct request r = {.x = &p.x->http};
+
+		if (cells_read(&r, str_of(text), &spans, &n, &fault) == ERR_OK)
+			for (size_t i = 0; i < n && i < most; i++)
+				ret[i] = spans[i];
+		else
+			n = fault.text[0] ? SIZE_MAX : SIZE_MAX - 1;
+	}
+	return n;
+}
+
+TEST(cells_become_times_in_order)
+{
+	struct time_span spans[4];
+
+	CHECK_INT(spans_of("", spans, 4), 0);
+	CHECK_INT(spans_of("5000:40:20,1000:0:20,1000:20:20", spans, 4), 2);
+	CHECK_INT(spans[0].from_ns, NS_PER_S);
+	CHECK_INT(spans[0].until_ns, NS_PER_S + 40 * NS_PER_MS);
+	CHECK_INT(spans[1].from_ns, 5 * NS_PER_S + 40 * NS_PER_MS);
+	/* A column that begins within a second takes what lies in it. */
+	CHECK_INT(spans_of("1300:200:200", spans, 4), 2);
+	CHECK_INT(spans[0].from_ns, 1300 * NS_PER_MS);
+	CHECK_INT(spans[0].until_ns, 1400 * NS_PER_MS);
+	CHECK_INT(spans[1].from_ns, 2200 * NS_PER_MS);
+	CHECK_INT(spans[1].until_ns, 2300 * NS_PER_MS);
+	CHECK_INT(spans_of("60000:100:50:60000", spans, 4), 60);
+	CHECK_INT(spans[3].from_ns, 63100 * NS_PER_MS);
+}
+
+TEST(cells_that_are_none_are_refused)
+{
+	static const char *const wrong[] = {
+		"x",	    "1:2",	   "1:2:3:4:5",	       "-1:0:20",
+		"1:990:20", "1:0:0",	   "1:-5:20",	       "1:0:1001",
+		"1:0:5:0",  "1:0:5:-1000", "1:0:5:9999999999", "9223372036854775807:0:20"};
+	struct time_span spans[1];
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		CHECK_INT(spans_of(wrong[i], spans, 1), SIZE_MAX);
+}
+
+TEST(cells_choose_samples)
+{
+	char target[300];
+	FULL(s);
+	int64_t now_ms = clock_wall_ns() / NS_PER_MS;
+
+	snprintf(target, sizeof(target),
+		 "/api/v1/top?query=checkout&from=now-1h&until=now%%2B1m&cells=%lld:0:1000:120000",
+		 (long long)(now_ms - 60000));
+	CHECK(says(&s, target, 200, "\"total\":100"));
+	snprintf(target, sizeof(target),
+		 "/api/v1/top?query=checkout&from=now-1h&until=now%%2B1m&cells=%lld:0:1000",
+		 (long long)(now_ms - 600000));
+	CHECK(says(&s, target, 200, "\"total\":0"));
+}
+
+/* ------------------------------------------------------------------ VFT */
+
+TEST(vft_is_answered_to_those_who_ask)
+{
+	FULL(s);
+	REPLY(tree);
+	REPLY(diff);
+
+	CHECK_OK(peer_ask(&s, &tree, "GET", "/api/v1/tree?query=checkout&format=vft", "", STR("")));
+	CHECK_INT(tree.x->reply.status, 200);
+	CHECK_STR(rpc_peer_header(&tree, "content-type"), "application/vnd.vestal.vft");
+	CHECK(str_starts(rpc_peer_body(&tree), STR("VFT1")));
+	CHECK_OK(peer_ask(&s, &diff, "GET",
+			  "/api/v1/diff?baseline=checkout&comparison=checkout&format=vft", "",
+			  STR("")));
+	CHECK(str_starts(rpc_peer_body(&diff), STR("VFT1")));
+	CHECK(says(&s, "/api/v1/tree?query=checkout&format=xml", 400, "format is json or vft"));
+	CHECK(says(&s, "/api/v1/diff?format=vft&baseline=nobody&comparison=checkout", 404,
+		   "no profile of that kind"));
+	CHECK(says(&s, "/api/v1/tree?query=checkout&format=vft&max_nodes=9999999", 400, "nodes"));
+}
+
+TEST(stacks_that_were_cut_are_told)
+{
+	SERVER(s);
+
+	CHECK_INT(peer_status(&s, "POST", "/api/v1/profiles?service=deep", "",
+			      STR("[truncated];a;b 25\nmain;a 75\n")),
+		  200);
+	CHECK(says(&s, "/api/v1/tree?query=deep&format=vft", 200,
+		   "25.0% are in stacks that were cut or could not be walked"));
+}
+
+/* ------------------------------------------------------------------ files */
+
+static int view(struct server *s, const char *target, struct str body, const char *part)
+{
+	REPLY(p);
+	int status = -1;
+
+	if (peer_ask(s, &p, "POST", target, "", body) == ERR_OK) {
+		status = p.x->reply.status;
+		if (str_search(rpc_peer_body(&p), str_of(part)) == rpc_peer_body(&p).n)
+			status = -status;
+	}
+	return status;
+}
+
+TEST(files_are_drawn_and_not_stored)
+{
+	SERVER(s);
+
+	CHECK_INT(view(&s, "/api/v1/view?format=vft&name=a.folded&focus=inner", STR(PEER_PROFILE),
+		       "\"totals\":[70]"),
+		  200);
+	CHECK_INT(view(&s, "/api/v1/view?format=vft&name=a.folded", STR(PEER_PROFILE),
+		       "\"title\":\"a.folded\""),
+		  200);
+	CHECK(says(&s, "/api/v1/services", 200, "\"services\":[]"));
+	CHECK_INT(s.in_flight, 0);
+}
+
+TEST(files_are_compared_with_what_is_stored)
+{
+	FULL(s);
+
+	CHECK_INT(view(&s, "/api/v1/view?format=vft&name=b&baseline=checkout",
+		       STR("main;work 900\nmain;idle 100\n"), "\"totals\":[100,1000]"),
+		  200);
+	CHECK_INT(view(&s, "/api/v1/view?format=vft&baseline=nobody", STR("main;work 900\n"),
+		       "there is no profile of that kind"),
+		  404);
+}
+
+TEST(files_that_are_none_are_refused)
+{
+	FULL(s);
+
+	CHECK_INT(view(&s, "/api/v1/view?format=vft", STR("\x01\x02\x03 no profile"), "message"),
+		  415);
+	CHECK_INT(view(&s, "/api/v1/view?format=vft", STR(""), "message"), 415);
+	CHECK_INT(view(&s, "/api/v1/view?format=json", STR(PEER_PROFILE), "format is vft"), 400);
+	CHECK_INT(view(&s, "/api/v1/view?format=vft&type=heap", STR(PEER_PROFILE),
+		       "the file has no type"),
+		  404);
+	CHECK_INT(view(&s, "/api/v1/view?format=vft&type=samples&baseline=checkout&focus=(",
+		       STR(PEER_PROFILE), "focus: "),
+		  400);
+	CHECK_INT(peer_status(&s, "POST", "/api/v1/view?format=vft",
+			      "origin: http://elsewhere.example\n", STR(PEER_PROFILE)),
+		  403);
+}
+
+TEST(answers_survive_a_lack_of_memory)
+{
+	static const char *const targets[] = {
+		"/api/v1/"
+		"tree?query=checkout&format=vft&focus=work&focus=inner&hide=idle&tag=commit",
+		"/api/v1/diff?baseline=checkout&comparison=checkout&format=vft",
+	};
+	FULL(s);
+
+	for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++)
+		ALLOC_SWEEP(peer_outcome(peer_get(&s, targets[i])));
+	ALLOC_SWEEP(peer_outcome(peer_status(&s, "POST",
+					     "/api/v1/view?format=vft&baseline=checkout&hide=a", "",
+					     STR(PEER_PROFILE))));
+}
