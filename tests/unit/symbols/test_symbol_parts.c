@@ -200,7 +200,7 @@ TEST(a_name_of_the_longest_length_fits_the_stack)
 		memcpy(name, "_Z1f", 4);
 		memcpy(name + length - 2, "i", 2);
 		(void)symbol_demangle(name, SYMBOL_NAMES_FULL, out, sizeof(out));
-		memset(name, 'N', length);
+		memset(name, 'N', length - 1);
 		memcpy(name, "_ZN", 3);
 		(void)symbol_demangle(name, SYMBOL_NAMES_SIMPLE, out, sizeof(out));
 	}
