@@ -117,7 +117,7 @@ static void plan_columns(struct plan *p, const struct chunk_rows *rows, struct c
 		uint32_t t = order[i];
 
 		p->columns[t] = (struct chunk_column){.type = rows->types[t]};
-		plan_column(p, s->values.v + t * rows->n, &p->columns[t]);
+		plan_column(p, rows->n ? s->values.v + t * rows->n : NULL, &p->columns[t]);
 	}
 }
 
