@@ -4,7 +4,7 @@
 import { defineConfig } from "vite";
 
 const target = process.env.VESTAL_SERVER ?? "http://127.0.0.1:4040";
-const proxy = Object.fromEntries(["/api", "/-/", "/ready", "/metrics"].map((path) => [path, { target }]));
+const proxy = Object.fromEntries(["/api/", "/-/", "/ready", "/metrics"].map((path) => [path, { target }]));
 
 // The policy the server sends (src/server/web_files.c), so that what it forbids is noticed here, too.
 const policy =

@@ -14,6 +14,7 @@ export { matchFrames, matchedValue, hitsByWeight } from "./search";
 export type { Matches, Query } from "./search";
 export { change, strength, noiseLimit, signOf } from "./diff";
 export type { Change, Samples } from "./diff";
+export { diffOf, sameType } from "./merge";
 export { makeSkin } from "./skin";
 export { DARK, LIGHT, tints, tintColour, moduleKey, css, ofLuminance } from "./colour";
 export type { Palette, Rgb } from "./colour";

@@ -46,6 +46,7 @@ export function rate(value: number, seconds: number, kind: { type: string; unit:
   const ns = units.asNanoseconds(value, type);
   if (ns > 0 || units.asNanoseconds(1, type) > 0) {
     const share = ns / 1e9 / seconds;
+    if (kind.type === "cpu" && share > 0 && share < 0.01) return "< 0.01 cores";
     if (kind.type === "cpu") return `${units.figure(share)} ${units.figure(share) === "1" ? "core" : "cores"}`;
     return `${units.duration(share * 1e9)}/s`;
   }

@@ -6,6 +6,7 @@ import { Shell } from "./shell/Shell";
 import "../bench/tokens.css";
 import "../bench/bench.css";
 import "./ui.css";
+import "./pages.css";
 
 startRouter();
 startKeys();

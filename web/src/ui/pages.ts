@@ -15,7 +15,10 @@ export interface Page {
 }
 
 export const PAGES: Page[] = [
+  { path: "", title: "Overview", key: "o", load: () => import("./pages/overview").then((m) => m.Overview) },
   { path: "explore", title: "Explore", key: "e", load: () => import("./pages/explore").then((m) => m.Explore) },
+  { path: "diff", title: "Diff", key: "d", question: false, load: () => import("./pages/diff").then((m) => m.Diff) },
+  { path: "heatmap", title: "Heat map", key: "h", load: () => import("./pages/heatmap").then((m) => m.HeatMap) },
 ];
 
 // An address nobody knows shows the first page.

@@ -24,7 +24,7 @@ export function groupColours(count: number, isDark: boolean): string[] {
   });
 }
 
-function Types({ kinds, kind }: { kinds: Kind[]; kind: Kind }) {
+export function Types({ kinds, kind }: { kinds: Kind[]; kind: Kind }) {
   const turn = (by: number): void => {
     const next = kinds[(kinds.indexOf(kind) + by + kinds.length) % kinds.length];
     go({ type: kindParam(next, kinds) });

@@ -1,0 +1,89 @@
+// Both sides as questions under each other, and what one click compares.
+import { useState } from "preact/hooks";
+import { go, setRest, view } from "../router";
+import { withMatcher } from "../selector";
+import { Menu } from "../shell/Menu";
+import { SelectorBar } from "../shell/SelectorBar";
+import { TimeRange } from "../shell/TimeRange";
+import { fromInput, toInput } from "../time";
+import { sidesOf, versionPairs, whenLabel, whenOf, type Version, type When } from "./sides";
+
+const CHOICES: [When, string][] = [["before", "The time before"], ["1d", "A day earlier"], ["7d", "A week earlier"], ["same", "The same time"]];
+
+export function setWhen(when: When): void {
+  setRest({ vs: when, bfrom: undefined, buntil: undefined });
+}
+
+function Own({ close }: { close: () => void }) {
+  const { before } = sidesOf(view.value, Date.now());
+  const [from, setFrom] = useState(toInput(Number(before.from)));
+  const [until, setUntil] = useState(toInput(Number(before.until)));
+  const [a, b] = [fromInput(from), fromInput(until)];
+  const usable = a !== "" && b !== "" && Number(a) < Number(b);
+  return (
+    <form class="custom" onSubmit={(e) => {
+      e.preventDefault();
+      if (!usable) return;
+      setRest({ vs: undefined, bfrom: a, buntil: b });
+      close();
+    }}>
+      <label>From<input type="datetime-local" step="1" value={from} onInput={(e) => setFrom(e.currentTarget.value)} /></label>
+      <label>Until<input type="datetime-local" step="1" value={until} onInput={(e) => setUntil(e.currentTarget.value)} /></label>
+      <button class="btn" disabled={!usable} title={usable ? "" : "The first moment must lie before the second"}>Compare with this range</button>
+    </form>
+  );
+}
+
+function BeforeRange() {
+  const v = view.value;
+  const label = whenLabel(v, Date.now());
+  return (
+    <Menu id="range-before" label={label.text} title={`Time range before: ${label.title}`}>
+      {(close) => (
+        <>
+          <ul class="list">{CHOICES.map(([when, word]) => <li><button type="button" aria-pressed={whenOf(v) === when} onClick={() => { setWhen(when); close(); }}>{word}</button></li>)}</ul>
+          <Own close={close} />
+        </>
+      )}
+    </Menu>
+  );
+}
+
+// What was before becomes after, in the address too.
+export function exchange(): void {
+  const v = view.peek();
+  const { before, after } = sidesOf(v, Date.now());
+  const { vs: _, base: __, ...rest } = v.rest;
+  go({ query: before.query, from: before.from, until: before.until, rest: { ...rest, ...(after.query !== before.query ? { base: after.query } : {}), bfrom: after.from, buntil: after.until } });
+}
+
+function compareVersions(pair: { label: string; before: string; after: string }): void {
+  const { query, rest } = view.peek();
+  const { bfrom: _, buntil: __, ...kept } = rest;
+  go({ query: withMatcher(query, pair.label, pair.after), rest: { ...kept, base: withMatcher(query, pair.label, pair.before), vs: "same" } });
+}
+
+const short = (text: string): string => (text.length > 12 ? `${text.slice(0, 10)}…` : text);
+
+export function SideBars({ versions }: { versions: Version[] }) {
+  const v = view.value;
+  const when = whenOf(v);
+  const chip = (word: string, title: string, on: boolean, act: () => void) => <button type="button" class="chip" title={title} aria-pressed={on} onClick={act}>{word}</button>;
+  return (
+    <div class="sides">
+      <span class="side-word"><i class="less" />Before</span>
+      <SelectorBar id="selector-before" label="Selector before" hint="b" value={v.rest.base ?? v.query} onChange={(text) => setRest({ base: text === v.query ? undefined : text || "{}" })} />
+      <BeforeRange />
+      <span class="side-word"><i class="more" />After</span>
+      <SelectorBar label="Selector after" value={v.query} onChange={(query) => go({ query })} />
+      <TimeRange />
+      <div class="chips" role="group" aria-label="Compare with">
+        {chip("The time before", "The range just before this one", when === "before", () => setWhen("before"))}
+        {chip("Yesterday", "The same time a day earlier", when === "1d", () => setWhen("1d"))}
+        {chip("Last week", "The same time a week earlier", when === "7d", () => setWhen("7d"))}
+        {versionPairs(versions).slice(0, 3).map((p) => chip(`${p.label} ${short(p.before)} → ${short(p.after)}`, `${p.before} against ${p.after}`, v.query.includes(`"${p.after}"`) && (v.rest.base ?? "").includes(`"${p.before}"`), () => compareVersions(p)))}
+        <button type="button" class="quiet" title="What was before becomes after" onClick={exchange}>Exchange<kbd aria-hidden="true">x</kbd></button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+// Every service with what it uses, from the server's overview.
+import { get } from "../api";
+import type { Params } from "../api";
+import type { Kind } from "../kinds";
+
+export type Verdict = "more" | "less" | "noise" | "unknown";
+
+export interface Usage {
+  kind: Kind;
+  total: number;
+  // Per second for sums; the mean for gauges. In the type's own unit.
+  rate: number;
+  points: (number | null)[];
+  change: { before: number; after: number; share: number; verdict: Verdict };
+}
+
+export interface Service {
+  name: string;
+  usages: Usage[];
+  lastSeen: number;
+}
+
+export interface Overview {
+  services: Service[];
+  step: number;
+}
+
+interface Reply {
+  step_ms: number;
+  services: {
+    service: string;
+    last_seen?: number;
+    last_seen_ms?: number;
+    types: { type: string; unit: string; aggregate: string; total: number; rate: number; points: (number | null)[]; change?: { before: number | null; after: number | null; share: number | null; verdict: Verdict } }[];
+  }[];
+}
+
+export function kindOf(id: string, unit: string, gauge: boolean): Kind {
+  const parts = id.split(":");
+  return { id, name: null, type: parts.length > 1 ? parts[1] : id, unit, gauge };
+}
+
+export function toOverview(reply: Reply): Overview {
+  const services = reply.services.map((s): Service => ({
+    name: s.service,
+    lastSeen: s.last_seen_ms ?? s.last_seen ?? NaN,
+    usages: s.types.map((t) => ({
+      kind: kindOf(t.type, t.unit, t.aggregate === "gauge"), total: t.total, rate: t.rate, points: t.points,
+      change: { before: t.change?.before ?? NaN, after: t.change?.after ?? NaN, share: t.change?.share ?? NaN, verdict: t.change?.verdict ?? "unknown" },
+    })),
+  }));
+  return { services, step: reply.step_ms };
+}
+
+export async function askOverview(params: Params, signal: AbortSignal): Promise<Overview> {
+  return toOverview(await get<Reply>("overview", params, signal));
+}
+
+export type Column = "cpu" | "waiting" | "memory";
+
+// The first of these types that a service has stands in the column.
+const TYPES: Record<Column, string[]> = { cpu: ["cpu"], waiting: ["off_cpu", "offcpu", "delay"], memory: ["inuse_space", "alloc_space"] };
+
+export function usageIn(service: Service, column: Column): Usage | undefined {
+  for (const type of TYPES[column]) {
+    const found = service.usages.find((u) => u.kind.type === type);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+export type Order = Column | "name";
+
+export function ordered(services: Service[], order: Order): Service[] {
+  const value = (s: Service): number => (order === "name" ? 0 : usageIn(s, order)?.rate ?? -1);
+  return [...services].sort((a, b) => value(b) - value(a) || (a.name < b.name ? -1 : 1));
+}
+
+export interface Changed {
+  service: Service;
+  usage: Usage;
+}
+
+// What changed beyond noise, the largest share first; at most one line for a service.
+export function changed(services: Service[], most: number): Changed[] {
+  const found: Changed[] = [];
+  for (const service of services) {
+    const real = service.usages.filter((u) => u.change.verdict === "more" || u.change.verdict === "less");
+    const usage = real.find((u) => u.kind.type === "cpu") ?? real[0];
+    if (usage) found.push({ service, usage });
+  }
+  const size = ({ usage: { change: c } }: Changed): number => Math.abs(c.after - c.before);
+  const cpuFirst = (c: Changed): number => (c.usage.kind.type === "cpu" ? 0 : 1);
+  return found.sort((a, b) => cpuFirst(a) - cpuFirst(b) || size(b) - size(a)).slice(0, most);
+}

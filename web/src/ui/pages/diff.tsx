@@ -1,0 +1,86 @@
+// Diff: two questions, what differs between their answers, and whether that is more than noise.
+import { useMemo, useState } from "preact/hooks";
+import { units } from "../../flame";
+import { ApiError, revision } from "../api";
+import { Lines } from "../charts/Lines";
+import { useCommands } from "../commands";
+import { useDiff, useLines, useVersions } from "../diff/data";
+import { exchange, setWhen, SideBars } from "../diff/SideBars";
+import { sidesOf, type Side } from "../diff/sides";
+import { useKinds } from "../explore/data";
+import { Types } from "../explore/Strip";
+import { Workbench, type Drawn } from "../explore/Workbench";
+import { findKind, rate, type Kind } from "../kinds";
+import { href, setRest, view } from "../router";
+import { FirstData } from "../shell/FirstData";
+import { Foot } from "../shell/Foot";
+import { Failure, Loading, Sentence } from "../shell/states";
+import type { TreeAnswer } from "../tree";
+
+// The one number: how much more or less, as a rate when the two sides are sums over time.
+function Sum({ tree, kind, before, after }: { tree: TreeAnswer; kind: Kind; before: Side; after: Side }) {
+  const [a, b] = tree.model.totals;
+  const seconds = (s: Side): number => (Number(s.until) - Number(s.from)) / 1e3;
+  const [ra, rb] = kind.gauge ? [a, b] : [a / seconds(before), b / seconds(after)];
+  const change = rb / ra - 1;
+  const say = (value: number, s: Side): string => rate(value, seconds(s), kind);
+  return (
+    <p class="big">
+      {isFinite(change) ? (Math.abs(change) < 0.005 ? "The same" : <span class={change > 0 ? "up" : "down"}>{change > 0 ? "▲" : "▼"} {(Math.abs(change) * 100).toFixed(Math.abs(change) < 0.1 ? 1 : 0)} %</span>) : "–"}
+      <small> · {say(a, before)} → {say(b, after)} · {units.amount(a, { name: kind.type, unit: kind.unit })} → {units.amount(b, { name: kind.type, unit: kind.unit })} in all</small>
+    </p>
+  );
+}
+
+function Nothing({ error }: { error: Error }) {
+  return (
+    <Sentence title={`${error.message.replace(/\.$/, "")}.`} role="status">
+      <div class="actions">
+        <button type="button" class="btn" onClick={() => setWhen("before")}>The time before</button>
+        <button type="button" class="btn" onClick={() => setRest({ base: undefined, vs: "1d" })}>A day earlier</button>
+        <a class="btn" href={href({ page: "explore", rest: {} })}>Explore one side</a>
+      </div>
+    </Sentence>
+  );
+}
+
+export function Diff() {
+  const v = view.value;
+  // Moments are fixed once for a question, so that both sides end at the same now.
+  const { before, after } = useMemo(() => sidesOf(v, Date.now()), [v.query, v.from, v.until, v.rest.base, v.rest.vs, v.rest.bfrom, v.rest.buntil, revision.value]);
+  const kinds = useKinds(v.query);
+  const kind = kinds.data && findKind(kinds.data, v.type);
+  const tree = useDiff(before, after, kind);
+  const lines = useLines(before, after, kind);
+  const versions = useVersions(v.query);
+  const [drawn, setDrawn] = useState<Drawn | null>(null);
+  useCommands(() => [
+    { id: "diff/before", group: "Diff", title: "Compare with the time before", run: () => setWhen("before") },
+    { id: "diff/day", group: "Diff", title: "Compare with the same time yesterday", run: () => setWhen("1d") },
+    { id: "diff/week", group: "Diff", title: "Compare with the same time last week", run: () => setWhen("7d") },
+    { id: "diff/base", group: "Diff", title: "Edit the selector before", keys: ["b"], run: () => document.getElementById("selector-before")?.focus() },
+    { id: "diff/exchange", group: "Diff", title: "Exchange the two questions", keys: ["x"], run: exchange },
+  ], []);
+  if (kinds.error && !kinds.data) return <Failure error={kinds.error} />;
+  if (!kinds.data) return <Loading what="Diff" />;
+  if (kinds.data.length === 0 && v.query === "") return <FirstData />;
+  const empty = tree.error instanceof ApiError && tree.error.empty;
+  const words = (n: number): string => n.toLocaleString("en-US");
+  return (
+    <div class="page">
+      <div class="strip">
+        <SideBars versions={versions} />
+        <div class="row compared">
+          {kind && <Types kinds={kinds.data} kind={kind} />}
+          {kind && tree.data && <Sum tree={tree.data} kind={kind} before={before} after={after} />}
+        </div>
+        {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={Number(after.from)} step={lines.data.step} height={48} say={(x) => rate(x, lines.data ? lines.data.step / 1e3 : 1, kind)} label="Both sides over time" />}
+      </div>
+      {!kind ? <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>
+        : tree.error && !tree.data ? (empty ? <Nothing error={tree.error} /> : <Failure error={tree.error} />)
+          : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} onDrawn={setDrawn} />
+            : <Loading what="difference" />}
+      <Foot parts={tree.data ? [`shown: ${words(drawn?.boxes ?? 0)} of ${words(tree.data.model.vft.nodes)} boxes`, tree.data.model.meta.nodesPruned > 0 ? `pruned ${units.percent(tree.data.model.meta.prunedShare)} of value` : "nothing pruned"] : []} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
+    </div>
+  );
+}

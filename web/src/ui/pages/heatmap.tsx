@@ -1,0 +1,113 @@
+// Heat map: when within each second something ran; a block of cells shows its stacks, a second block
+// what differs between the two.
+import { useState } from "preact/hooks";
+import { diffOf, units } from "../../flame";
+import { useAnswer } from "../answer";
+import { ApiError, get } from "../api";
+import { useCommands } from "../commands";
+import { useKinds } from "../explore/data";
+import { Types } from "../explore/Strip";
+import { Workbench, type Drawn } from "../explore/Workbench";
+import { aligned, blockText, cellsParam, columnFor, readBlock, sumOf, toHeat, type Block, type HeatReply } from "../heatmap/grid";
+import { HeatCanvas } from "../heatmap/HeatCanvas";
+import { findKind, type Kind } from "../kinds";
+import { href, setRest, view } from "../router";
+import { FirstData } from "../shell/FirstData";
+import { Foot } from "../shell/Foot";
+import { Failure, Loading, Sentence } from "../shell/states";
+import { setRange } from "../shell/TimeRange";
+import { dark } from "../theme";
+import { local, toMs } from "../time";
+import { askTree, MAX_NODES, type TreeAnswer } from "../tree";
+import { filterParams, question } from "../view";
+
+const ROW_MS = 20;
+const LEAST_WIDTH = 2;
+
+function useHeat(kind: Kind | undefined) {
+  const v = view.value;
+  const key = kind ? JSON.stringify([v.query, kind.id, v.from, v.until]) : null;
+  return useAnswer(key, async (signal) => {
+    const now = Date.now();
+    const [from, until] = [toMs(v.from, now), toMs(v.until, now)];
+    const column = columnFor(until - from, innerWidth - 80, LEAST_WIDTH);
+    const [first, last] = aligned(from, until, column);
+    const params: [string, string][] = [...question({ ...v, type: (kind as Kind).id, from: String(first), until: String(last) }), ["column", `${column / 1e3}s`], ["row", `${ROW_MS}ms`]];
+    return toHeat(await get<HeatReply>("heatmap", params, signal));
+  });
+}
+
+function useBlock(kind: Kind | undefined, block: Block | null) {
+  const v = view.value;
+  const key = kind && block ? JSON.stringify([v.query, kind.id, blockText(block), v.filters, v.tags]) : null;
+  return useAnswer(key, (signal): Promise<TreeAnswer> => {
+    const b = block as Block;
+    const params = question({ ...v, type: (kind as Kind).id, from: String(b.from), until: String(b.until) });
+    return askTree([...params, ...filterParams(v), ["cells", cellsParam(b)], ["max_nodes", String(MAX_NODES)]], signal);
+  });
+}
+
+function words(b: Block): string {
+  const now = Date.now();
+  const rows = b.low === 0 && b.high === 1000 ? "" : `, ${b.low} – ${b.high} ms of the second`;
+  return `${local(b.from, now, true)} – ${local(b.until, now, true)}${rows}`;
+}
+
+const clear = (): void => setRest({ cells: undefined, cells2: undefined });
+
+export function HeatMap() {
+  const v = view.value;
+  const kinds = useKinds(v.query);
+  const kind = kinds.data && findKind(kinds.data, v.type);
+  const heat = useHeat(kind);
+  const first = readBlock(v.rest.cells);
+  const second = readBlock(v.rest.cells2);
+  const tree = useBlock(kind, first);
+  const other = useBlock(kind, second);
+  const [drawn, setDrawn] = useState<Drawn | null>(null);
+  useCommands(() => [
+    { id: "heat/map", group: "Heat map", title: "Go into the map", keys: ["h"], run: () => document.querySelector<HTMLElement>(".heat")?.focus() },
+    { id: "heat/clear", group: "Heat map", title: "Forget what is chosen", run: clear },
+  ], []);
+  if (kinds.error && !kinds.data) return <Failure error={kinds.error} />;
+  if (!kinds.data) return <Loading what="heat map" />;
+  if (kinds.data.length === 0 && v.query === "") return <FirstData />;
+  if (!kind) return <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>;
+  const data = heat.data;
+  const empty = heat.error instanceof ApiError && heat.error.empty;
+  const select = (block: Block, more: boolean): void => setRest(more && first ? { cells2: blockText(block) } : { cells: blockText(block), cells2: undefined });
+  const model = first && second ? (tree.data && other.data ? diffOf(tree.data.model, other.data.model, [words(first), words(second)]) : null) : tree.data?.model;
+  const failed = tree.error ?? (second ? other.error : undefined);
+  const say = (value: number): string => units.amount(value, { name: kind.type, unit: kind.unit });
+  return (
+    <div class="page">
+      <div class="strip heat-strip">
+        <div class="row">
+          <Types kinds={kinds.data} kind={kind} />
+          {data && <span class="dim push">one column is {data.column / 1e3} s, one row {data.row} ms{data.untimed > 0 && data.total === 0 ? "" : data.untimed > 0 ? ` · ${say(data.untimed)} without a time` : ""}</span>}
+          <span class="legend heat-legend" aria-hidden="true">less<i class="ramp" />more</span>
+        </div>
+        {heat.error && !data ? (empty ? <Sentence title="Nothing of this kind was recorded in this range." role="status"><div class="actions"><button type="button" class="btn" onClick={() => setRange("-1h", "now")}>Last hour</button><button type="button" class="btn" onClick={() => setRange("-1d", "now")}>Last day</button></div></Sentence> : <Failure error={heat.error} />)
+          : !data ? <div class="heat-wait"><Loading what="heat map" /></div>
+            : data.total === 0 ? <Sentence title={data.untimed > 0 ? "These profiles do not say when within a second their samples were taken." : "Nothing of this kind was recorded in this range."} role="status"><a class="btn" href={href({ page: "explore", rest: {} })}>Explore them</a></Sentence>
+              : <HeatCanvas heat={data} selected={first} second={second} dark={dark.value} say={say} onSelect={select} onClear={clear} />}
+        {data && data.total > 0 && (
+          <p class="heat-chosen">
+            {first ? <><b>{words(first)}</b> <span class="dim">{say(sumOf(data, first))}</span></> : <span class="dim">Drag over cells to see their stacks. With Ctrl, a second block is compared with the first.</span>}
+            {second && <> <span class="dim">against</span> <b class="down">{words(second)}</b> <span class="dim">{say(sumOf(data, second))}</span></>}
+            {first && <span class="push heat-buttons">
+              {!second && <span class="dim">Ctrl + drag: compare</span>}
+              <button type="button" class="quiet" onClick={() => setRange(String(first.from), String(first.until))}>Zoom in</button>
+              <button type="button" class="quiet" onClick={clear}>Forget</button>
+            </span>}
+          </p>
+        )}
+      </div>
+      {first && failed ? (failed instanceof ApiError && failed.empty ? <Sentence title="Nothing was measured in these cells." role="status"><button type="button" class="btn" onClick={clear}>Choose others</button></Sentence> : <Failure error={failed} />)
+        : model ? <Workbench key={model.meta.diff ? "diff" : "one"} model={model} stale={tree.slow || other.slow} onDrawn={setDrawn} />
+          : first ? <Loading what="flame graph" />
+            : data && data.total > 0 ? <Sentence title="Choose cells above: their stacks are drawn here."><p class="faint">By keyboard: <kbd>h</kbd> goes into the map, arrows move, <kbd>Shift</kbd> chooses, <kbd>Enter</kbd> takes it, <kbd>x</kbd> compares.</p></Sentence> : <span class="push" />}
+      <Foot parts={model ? [`shown: ${(drawn?.boxes ?? 0).toLocaleString("en-US")} of ${model.vft.nodes.toLocaleString("en-US")} boxes`] : data ? [`${data.columns} × ${data.rows} cells`] : []} notes={model?.meta.notes ?? []} ms={model ? tree.ms : heat.ms} />
+    </div>
+  );
+}

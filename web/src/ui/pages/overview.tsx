@@ -1,0 +1,153 @@
+// The first page: every service, what it uses, what changed.
+import { useRef } from "preact/hooks";
+import { useAnswer } from "../answer";
+import { ApiError, get } from "../api";
+import { Spark } from "../charts/Spark";
+import { useCommands } from "../commands";
+import { useMarks } from "../explore/data";
+import { rate } from "../kinds";
+import { askOverview, changed, ordered, usageIn, type Changed, type Column, type Order, type Overview as Data, type Service, type Usage } from "../overview/data";
+import { overviewFromSeries } from "../overview/from-series";
+import { href, setRest, view } from "../router";
+import { withMatcher } from "../selector";
+import { FirstData } from "../shell/FirstData";
+import { Foot } from "../shell/Foot";
+import { Failure, Loading, Sentence } from "../shell/states";
+import { setRange } from "../shell/TimeRange";
+import { ago, local, rangeLabel, toMs, utc } from "../time";
+import { question } from "../view";
+
+const COLUMNS: [Column, string][] = [["cpu", "CPU"], ["waiting", "Waiting"], ["memory", "Memory"]];
+const MOST_CHANGES = 6;
+
+function useOverview() {
+  const v = view.value;
+  const params = question({ ...v, type: "" });
+  return useAnswer(JSON.stringify(params), async (signal): Promise<Data> => {
+    try {
+      return await askOverview([...params, ["points", "60"]], signal);
+    } catch (e) {
+      if (!(e instanceof ApiError) || e.status !== 404) throw e;
+      const now = Date.now();
+      return overviewFromSeries(v.query, toMs(v.from, now), toMs(v.until, now), signal);
+    }
+  });
+}
+
+const say = (u: Usage, value: number): string => rate(value, 1, u.kind);
+const inExplore = (service: Service, usage?: Usage): string => href({ page: "explore", query: withMatcher("", "service_name", service.name), type: usage?.kind.id ?? "", rest: {} });
+
+function Cell({ usage }: { usage: Usage | undefined }) {
+  if (!usage) return <td class="usage none"><span class="faint">–</span></td>;
+  return <td class="usage"><Spark values={usage.points} /><span>{say(usage, usage.rate)}</span></td>;
+}
+
+function ChangeCell({ usage }: { usage: Usage | undefined }) {
+  const c = usage?.change;
+  if (!usage || !c || c.verdict === "unknown") return <td class="faint">–</td>;
+  if (c.verdict === "noise") return <td class="noise">noise</td>;
+  return <td class={c.verdict === "more" ? "up" : "down"} title={`${say(usage, c.before)} before, ${say(usage, c.after)} now`}>{percentText(c.share)}</td>;
+}
+
+export function percentText(share: number): string {
+  if (!isFinite(share)) return "new";
+  return `${share > 0 ? "▲" : "▼"} ${Math.abs(share) < 10 ? `${(Math.abs(share) * 100).toFixed(0)} %` : `${(share + 1).toFixed(0)} ×`}`;
+}
+
+function Changes({ list, now }: { list: Changed[]; now: number }) {
+  const marks = useMarks();
+  const versions = marks.slice(-3);
+  const v = view.value;
+  const range = rangeLabel(v.from, v.until, now).text.toLowerCase();
+  return (
+    <section class="changes" aria-labelledby="changes-title">
+      <h2 id="changes-title">What changed, {range} against the time before</h2>
+      {list.length === 0 && versions.length === 0 && <p class="dim">Nothing beyond noise.</p>}
+      <ul>
+        {list.map(({ service, usage }) => (
+          <li>
+            <a href={href({ page: "diff", query: withMatcher("", "service_name", service.name), type: usage.kind.id, rest: {} })}>
+              <span class={usage.change.verdict === "more" ? "up" : "down"}>{percentText(usage.change.share)}</span>
+              <b>{service.name}</b>
+              <span class="dim">{usage.kind.type === "cpu" ? "CPU" : usage.kind.type.replace(/_/g, " ")} {say(usage, usage.change.before || 0)} → {say(usage, usage.change.after || 0)}</span>
+            </a>
+          </li>
+        ))}
+        {versions.map((m) => <li><span class="mark">◆</span> {m.text} <span class="dim" title={utc(m.time)}>{local(m.time, now)}</span></li>)}
+      </ul>
+    </section>
+  );
+}
+
+function Services({ services, order, now }: { services: Service[]; order: Order; now: number }) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  // Up and down walk through the services.
+  const walk = (by: number): void => {
+    const links = [...(body.current?.querySelectorAll<HTMLElement>("th a") ?? [])];
+    const at = links.indexOf(document.activeElement as HTMLElement);
+    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
+  };
+  useCommands(() => [
+    { id: "services/next", group: "Overview", title: "Next service", keys: ["ArrowDown", "j"], run: () => walk(1) },
+    { id: "services/previous", group: "Overview", title: "Previous service", keys: ["ArrowUp", "k"], run: () => walk(-1) },
+  ], []);
+  const head = (name: Order, word: string) => (
+    <th scope="col" aria-sort={order === name ? (name === "name" ? "ascending" : "descending") : undefined}>
+      <button type="button" onClick={() => setRest({ sort: name === "cpu" ? undefined : name })}>{word}</button>
+    </th>
+  );
+  // A column nobody fills is left out.
+  const columns = COLUMNS.filter(([c]) => services.some((s) => usageIn(s, c)));
+  return (
+    <table class="services">
+      <thead><tr>{head("name", "Service")}{columns.map(([c, word]) => head(c, word))}<th scope="col" class="short">CPU change</th><th scope="col" class="short">Seen</th></tr></thead>
+      <tbody ref={body}>
+        {services.map((s) => (
+          <tr key={s.name} onClick={(e) => !(e.target as Element).closest("a") && (e.currentTarget.querySelector("a") as HTMLElement).click()}>
+            <th scope="row"><a href={inExplore(s)} title={s.name}>{s.name || "(no name)"}</a></th>
+            {columns.map(([c]) => <Cell usage={usageIn(s, c)} />)}
+            <ChangeCell usage={usageIn(s, "cpu")} />
+            <td class="dim" title={utc(s.lastSeen)}>{isFinite(s.lastSeen) ? ago(s.lastSeen, now) : "–"}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function Overview() {
+  const v = view.value;
+  const answer = useOverview();
+  const stored = useAnswer("services", (signal) => get<{ services: string[] }>("services", {}, signal));
+  if (answer.error && !answer.data) return <Failure error={answer.error} />;
+  if (!answer.data || !stored.data) return <Loading what="services" />;
+  const now = Date.now();
+  if (answer.data.services.length === 0) {
+    if (stored.data.services.length === 0) return <FirstData />;
+    return (
+      <Sentence title={v.query ? "No service fits this selector in this range." : "No profile arrived in this range."} role="status">
+        <div class="actions">
+          <button type="button" class="btn" onClick={() => setRange("-1d", "now")}>Last day</button>
+          <button type="button" class="btn" onClick={() => setRange("-30d", "now")}>Last 30 days</button>
+          {v.query && <a class="btn" href={href({ query: "" })}>All services</a>}
+        </div>
+      </Sentence>
+    );
+  }
+  const order = (["name", "waiting", "memory"] as Order[]).find((o) => o === v.rest.sort) ?? "cpu";
+  const services = ordered(answer.data.services, order);
+  const cpu = services.map((s) => usageIn(s, "cpu")).filter((u): u is Usage => u !== undefined);
+  const total = cpu.reduce((sum, u) => sum + u.rate, 0);
+  return (
+    <div class="page overview">
+      <div class="scroll">
+        <div class="head">
+          <p class="big">{cpu.length ? rate(total, 1, cpu[0].kind) : `${services.length} services`}<small>{cpu.length > 0 && ` · ${services.length} ${services.length === 1 ? "service" : "services"}`}{v.query && <> that fit <code>{v.query}</code> · <a href={href({ query: "" })}>all</a></>}</small></p>
+        </div>
+        <Changes list={changed(services, MOST_CHANGES)} now={now} />
+        <Services services={services} order={order} now={now} />
+      </div>
+      <Foot parts={[`${services.length} services`]} ms={answer.ms} />
+    </div>
+  );
+}
