@@ -19,6 +19,8 @@ export const PAGES: Page[] = [
   { path: "explore", title: "Explore", key: "e", load: () => import("./pages/explore").then((m) => m.Explore) },
   { path: "diff", title: "Diff", key: "d", question: false, load: () => import("./pages/diff").then((m) => m.Diff) },
   { path: "heatmap", title: "Heat map", key: "h", load: () => import("./pages/heatmap").then((m) => m.HeatMap) },
+  { path: "function", title: "Function", key: "u", hidden: true, load: () => import("./pages/function").then((m) => m.FunctionPage) },
+  { path: "files", title: "Files", key: "f", question: false, load: () => import("./pages/files").then((m) => m.Files) },
 ];
 
 // An address nobody knows shows the first page.

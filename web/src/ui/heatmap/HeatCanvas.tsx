@@ -16,7 +16,7 @@ interface Props {
 
 const PITCH = 5;
 const AXIS = 18;
-const LEFT = 44;
+const LEFT = 52;
 
 const css = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 

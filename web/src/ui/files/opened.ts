@@ -1,0 +1,41 @@
+// Files somebody dropped on the page. They are kept in this tab, and on the server only when asked.
+import { signal } from "@preact/signals";
+import { decodeVft, Model } from "../../flame";
+import { post, type Params } from "../api";
+
+export interface Opened {
+  name: string;
+  file: Blob;
+  model: Model;
+  bytes: number;
+  ms: number;
+  // What it is called on the server, once it was stored there.
+  stored: string;
+}
+
+export const opened = signal<Opened[]>([]);
+export const MAX_BYTES = 64 * 2 ** 20;
+
+export async function view(file: Blob, params: Params, signal?: AbortSignal): Promise<Model> {
+  const reply = await post("view", [["format", "vft"], ...(Array.isArray(params) ? params : Object.entries(params))], file, signal);
+  return new Model(decodeVft(await reply.arrayBuffer()));
+}
+
+// A name twice is the same file in a newer state.
+export function add(item: Opened): void {
+  opened.value = [...opened.value.filter((o) => o.name !== item.name), item];
+}
+
+export function close(name: string): void {
+  opened.value = opened.value.filter((o) => o.name !== name);
+}
+
+export function markStored(name: string, service: string): void {
+  opened.value = opened.value.map((o) => (o.name === name ? { ...o, stored: service } : o));
+}
+
+// "cpu-checkout.pb.gz" → "cpu-checkout": a service's name to begin with.
+export function serviceName(file: string): string {
+  const base = file.replace(/^.*[/\\]/, "").replace(/\.(pb|gz|zst|folded|collapsed|txt|json|pprof|prof|perf|data|script|speedscope|cpuprofile|heapprofile|heapsnapshot|jfr|nettrace|out)\b/gi, "");
+  return base.replace(/[^\w.-]+/g, "-").replace(/^[-.]+|[-.]+$/g, "") || "file";
+}
