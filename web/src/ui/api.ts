@@ -34,6 +34,15 @@ export function setToken(token: string): void {
   revision.value++;
 }
 
+export function hasToken(): boolean {
+  return sessionStorage.getItem(TOKEN) !== null;
+}
+
+export function forgetToken(): void {
+  sessionStorage.removeItem(TOKEN);
+  revision.value++;
+}
+
 function headers(): Record<string, string> {
   const token = sessionStorage.getItem(TOKEN);
   return token ? { Authorization: `Bearer ${token}` } : {};
@@ -111,6 +120,11 @@ export async function get<T>(path: string, params: Params, signal?: AbortSignal)
 export async function getBytes(path: string, params: Params, signal?: AbortSignal): Promise<ArrayBuffer> {
   const reply = await send(address(path, params), { signal });
   return whole(reply.arrayBuffer());
+}
+
+// What stands outside of /api/v1: the server's numbers about itself.
+export async function getText(path: string, signal?: AbortSignal): Promise<string> {
+  return whole((await send(path, { signal, cache: "no-store" })).text());
 }
 
 export async function post(path: string, params: Params, body: BodyInit, signal?: AbortSignal): Promise<Response> {

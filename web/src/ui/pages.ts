@@ -21,6 +21,7 @@ export const PAGES: Page[] = [
   { path: "heatmap", title: "Heat map", key: "h", load: () => import("./pages/heatmap").then((m) => m.HeatMap) },
   { path: "function", title: "Function", key: "u", hidden: true, load: () => import("./pages/function").then((m) => m.FunctionPage) },
   { path: "files", title: "Files", key: "f", question: false, load: () => import("./pages/files").then((m) => m.Files) },
+  { path: "status", title: "Status", key: "s", question: false, load: () => import("./pages/status").then((m) => m.Status) },
 ];
 
 // An address nobody knows shows the first page.

@@ -68,7 +68,7 @@ const short = (text: string): string => (text.length > 12 ? `${text.slice(0, 10)
 export function SideBars({ versions }: { versions: Version[] }) {
   const v = view.value;
   const when = whenOf(v);
-  const chip = (word: string, title: string, on: boolean, act: () => void) => <button type="button" class="chip" title={title} aria-pressed={on} onClick={act}>{word}</button>;
+  const chip = (word: string, title: string, on: boolean, act: () => void) => <button type="button" class="pick" title={title} aria-pressed={on} onClick={act}>{word}</button>;
   return (
     <div class="sides">
       <span class="side-word"><i class="less" />Before</span>
@@ -77,12 +77,12 @@ export function SideBars({ versions }: { versions: Version[] }) {
       <span class="side-word"><i class="more" />After</span>
       <SelectorBar label="Selector after" value={v.query} onChange={(query) => go({ query })} />
       <TimeRange />
-      <div class="chips" role="group" aria-label="Compare with">
+      <div class="picks" role="group" aria-label="Compare with">
         {chip("The time before", "The range just before this one", when === "before", () => setWhen("before"))}
         {chip("Yesterday", "The same time a day earlier", when === "1d", () => setWhen("1d"))}
         {chip("Last week", "The same time a week earlier", when === "7d", () => setWhen("7d"))}
         {versionPairs(versions).slice(0, 3).map((p) => chip(`${p.label} ${short(p.before)} → ${short(p.after)}`, `${p.before} against ${p.after}`, v.query.includes(`"${p.after}"`) && (v.rest.base ?? "").includes(`"${p.before}"`), () => compareVersions(p)))}
-        <button type="button" class="quiet" title="What was before becomes after" onClick={exchange}>Exchange<kbd aria-hidden="true">x</kbd></button>
+        <button type="button" class="quiet" title="What was before becomes after" onClick={exchange}>Exchange<kbd aria-hidden="true">X</kbd></button>
       </div>
     </div>
   );

@@ -10,7 +10,7 @@ import { sidesOf, type Side } from "../diff/sides";
 import { useKinds } from "../explore/data";
 import { Types } from "../explore/Strip";
 import { Workbench, type Drawn } from "../explore/Workbench";
-import { findKind, rate, type Kind } from "../kinds";
+import { findKind, kindParam, rate, type Kind } from "../kinds";
 import { href, setRest, view } from "../router";
 import { FirstData } from "../shell/FirstData";
 import { Foot } from "../shell/Foot";
@@ -59,7 +59,7 @@ export function Diff() {
     { id: "diff/day", group: "Diff", title: "Compare with the same time yesterday", run: () => setWhen("1d") },
     { id: "diff/week", group: "Diff", title: "Compare with the same time last week", run: () => setWhen("7d") },
     { id: "diff/base", group: "Diff", title: "Edit the selector before", keys: ["b"], run: () => document.getElementById("selector-before")?.focus() },
-    { id: "diff/exchange", group: "Diff", title: "Exchange the two questions", keys: ["x"], run: exchange },
+    { id: "diff/exchange", group: "Diff", title: "Exchange the two questions", keys: ["X"], run: exchange },
   ], []);
   if (kinds.error && !kinds.data) return <Failure error={kinds.error} />;
   if (!kinds.data) return <Loading what="Diff" />;
@@ -78,7 +78,7 @@ export function Diff() {
       </div>
       {!kind ? <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>
         : tree.error && !tree.data ? (empty ? <Nothing error={tree.error} /> : <Failure error={tree.error} />)
-          : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} onDrawn={setDrawn} />
+          : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} onDrawn={setDrawn} />
             : <Loading what="difference" />}
       <Foot parts={tree.data ? [`shown: ${words(drawn?.boxes ?? 0)} of ${words(tree.data.model.vft.nodes)} boxes`, tree.data.model.meta.nodesPruned > 0 ? `pruned ${units.percent(tree.data.model.meta.prunedShare)} of value` : "nothing pruned"] : []} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
     </div>

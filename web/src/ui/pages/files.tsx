@@ -130,7 +130,7 @@ function Shows({ item, onDrawn }: { item: Opened; onDrawn: (d: Drawn) => void })
   const shown = useShown(item, against);
   if (shown.error && !shown.model) return <Failure error={shown.error}><button type="button" class="btn" onClick={() => setRest({ vs: undefined })}>Show the file alone</button></Failure>;
   if (!shown.model) return <Loading what="comparison" />;
-  return <Workbench key={`${item.name}/${shown.model.meta.diff}`} model={shown.model} stale={shown.loading} onDrawn={onDrawn} />;
+  return <Workbench key={`${item.name}/${shown.model.meta.diff}`} model={shown.model} stale={shown.loading} type="" typeWord="" onDrawn={onDrawn} />;
 }
 
 export function Files() {
@@ -183,7 +183,7 @@ export function Files() {
         </div>
       ))}
       {item ? <Shows item={item} onDrawn={setDrawn} /> : (
-        <div class="drop">
+        <div class="drop-zone">
           <Sentence title="Drop a profile here.">
             <p class="dim">pprof, perf, folded stacks, speedscope, JFR, V8 cpuprofile and heapprofile, OTLP, and whatever else “vestal convert” reads. It is sent to this server, drawn, and forgotten, unless you ask to store it.</p>
             <button type="button" class="btn hot" onClick={pick}>Choose files<kbd aria-hidden="true">a</kbd></button>

@@ -6,6 +6,7 @@ import { ApiError, get } from "../api";
 import { Lines } from "../charts/Lines";
 import { useCommands } from "../commands";
 import { useKinds, useTree } from "../explore/data";
+import { exactly } from "../explore/Filters";
 import { Types } from "../explore/Strip";
 import { around, useAbout, type About, type Part, type SpanRow } from "../function/data";
 import { findKind, rate, type Kind } from "../kinds";
@@ -51,13 +52,12 @@ const LABELS: Record<string, string> = { service_name: "Services", commit: "Comm
 
 function ByLabel({ label, parts, kind }: { label: string; parts: Part[]; kind: Kind }) {
   const whole = parts.reduce((sum, p) => sum + p.total, 0);
-  const exactly = `^${(view.value.rest.name ?? "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
   return (
     <section class="part">
       <h2>{LABELS[label] ?? label}</h2>
       <Long list={parts} what="values">
         {(p) => {
-          const to = href({ page: "explore", query: withMatcher(view.value.query, label, p.value), filters: [{ kind: "focus", text: exactly }], rest: {} });
+          const to = href({ page: "explore", query: withMatcher(view.value.query, label, p.value), filters: [{ kind: "focus", text: exactly(view.value.rest.name ?? "") }], rest: {} });
           return <><Bar share={whole > 0 ? p.total / whole : 0} />{p.value ? <a href={to} title={`Explore it in ${p.value}`}>{p.value}</a> : <span class="dim">not said</span>}<span title={`${units.amount(p.total, { name: kind.type, unit: kind.unit })} in all, ${units.amount(p.self, { name: kind.type, unit: kind.unit })} of its own`}>{units.percent(whole > 0 ? p.total / whole : 0)}</span></>;
         }}
       </Long>
@@ -149,7 +149,7 @@ export function FunctionPage() {
             <small> · {units.percent(near.whole > 0 ? near.total / near.whole : NaN)} of all · {units.percent(near.whole > 0 ? near.self / near.whole : NaN)} in itself · {units.amount(near.total, type)} in all</small></p>
           <span class="push actions">
             <button type="button" class="btn" onClick={sandwich}>Sandwich<kbd aria-hidden="true">s</kbd></button>
-            <a class="btn" href={href({ page: "explore", filters: [...v.filters, { kind: "focus", text: `^${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$` }], rest: {} })}>Focus on it</a>
+            <a class="btn" href={href({ page: "explore", filters: [...v.filters, { kind: "focus", text: exactly(name) }], rest: {} })}>Focus on it</a>
           </span>
         </div>
         {about.data ? <Over about={about.data} kind={kind} /> : about.error ? <Failure error={about.error} /> : <div class="lines-wait" />}

@@ -104,7 +104,7 @@ export function HeatMap() {
         )}
       </div>
       {first && failed ? (failed instanceof ApiError && failed.empty ? <Sentence title="Nothing was measured in these cells." role="status"><button type="button" class="btn" onClick={clear}>Choose others</button></Sentence> : <Failure error={failed} />)
-        : model ? <Workbench key={model.meta.diff ? "diff" : "one"} model={model} stale={tree.slow || other.slow} onDrawn={setDrawn} />
+        : model ? <Workbench key={model.meta.diff ? "diff" : "one"} model={model} stale={tree.slow || other.slow} type="" typeWord="" onDrawn={setDrawn} />
           : first ? <Loading what="flame graph" />
             : data && data.total > 0 ? <Sentence title="Choose cells above: their stacks are drawn here."><p class="faint">By keyboard: <kbd>h</kbd> goes into the map, arrows move, <kbd>Shift</kbd> chooses, <kbd>Enter</kbd> takes it, <kbd>x</kbd> compares.</p></Sentence> : <span class="push" />}
       <Foot parts={model ? [`shown: ${(drawn?.boxes ?? 0).toLocaleString("en-US")} of ${model.vft.nodes.toLocaleString("en-US")} boxes`] : data ? [`${data.columns} × ${data.rows} cells`] : []} notes={model?.meta.notes ?? []} ms={model ? tree.ms : heat.ms} />

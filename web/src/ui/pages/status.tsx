@@ -1,0 +1,157 @@
+// Status: what comes in, what is kept, who sends; and the few settings of this page.
+import { useState } from "preact/hooks";
+import { units } from "../../flame";
+import { useAnswer } from "../answer";
+import { ApiError, forgetToken, hasToken, setToken } from "../api";
+import { Spark } from "../charts/Spark";
+import { commands } from "../commands";
+import { say } from "../notice";
+import { href } from "../router";
+import { Foot } from "../shell/Foot";
+import { Failure, Loading } from "../shell/states";
+import { askAgents, askStatus, perSecond, useFlow, type Agent, type Flow, type Status as Kept } from "../status/data";
+import { dark, turnTheme } from "../theme";
+import { ago, local, utc } from "../time";
+
+const bytes = (n: number): string => units.amount(n, { name: "", unit: "bytes" });
+const plain = (n: number): string => units.count(n);
+
+function Fact({ word, value, title }: { word: string; value: string; title?: string }) {
+  return <><dt>{word}</dt><dd title={title}>{value}</dd></>;
+}
+
+function Coming() {
+  const seen = useFlow();
+  const flows = seen.slice(1).map((s, i) => perSecond(seen[i], s));
+  const mean = seen.length > 1 ? perSecond(seen[Math.max(0, seen.length - 8)], seen[seen.length - 1]) : null;
+  const row = (word: string, key: keyof Flow, text: (v: number) => string) => (
+    <tr><th scope="row">{word}</th><td><Spark values={flows.map((f) => f[key])} width={240} /></td><td>{mean ? text(mean[key]) : "…"}</td></tr>
+  );
+  return (
+    <section class="part">
+      <h2>Coming in, the last two minutes</h2>
+      <table class="flow"><tbody>
+        {row("Samples", "samples", (v) => `${plain(v)}/s`)}
+        {row("Data", "bytes", (v) => `${bytes(v)}/s`)}
+        {row("Uploads", "uploads", (v) => `${plain(v)}/s`)}
+        {row("Refused", "refused", (v) => `${plain(v)}/s`)}
+      </tbody></table>
+    </section>
+  );
+}
+
+function Keeping({ status, now }: { status: Kept; now: number }) {
+  const oldest = status.oldest_ns / 1e6;
+  const newest = status.newest_ns / 1e6;
+  const held = status.profiles > 0;
+  return (
+    <section class="part">
+      <h2>Kept</h2>
+      <dl>
+        <Fact word="On disk" value={bytes(status.disk_bytes)} title={`${bytes(status.dictionary_bytes)} of names in memory`} />
+        <Fact word="Limit" value={status.max_size > 0 ? bytes(status.max_size) : "none"} />
+        <Fact word="Kept for" value={status.retention_ns > 0 ? units.duration(status.retention_ns) : "ever"} />
+        <Fact word="Oldest" value={held ? local(oldest, now) : "–"} title={held ? utc(oldest) : ""} />
+        <Fact word="Newest" value={held ? ago(newest, now) : "–"} title={held ? utc(newest) : ""} />
+        <Fact word="Services" value={plain(status.services)} />
+        <Fact word="Series" value={plain(status.series)} />
+        <Fact word="Profiles" value={plain(status.profiles)} />
+        <Fact word="Samples" value={plain(status.samples)} />
+        <Fact word="Spans" value={plain(status.spans)} />
+      </dl>
+      {status.disk_full && <p class="up" role="alert">The disk is full: nothing more is taken.</p>}
+      {status.upkeep_fails && <p class="up" role="alert">Upkeep fails: {status.upkeep_last_failure || "see the log"}.</p>}
+    </section>
+  );
+}
+
+function Agents({ now }: { now: number }) {
+  const agents = useAnswer("agents", askAgents);
+  const unknown = agents.error instanceof ApiError && agents.error.status === 404;
+  const or = (value: number | null | undefined, text: (v: number) => string): string => (value === null || value === undefined ? "–" : text(value));
+  return (
+    <section class="part wide">
+      <h2>Agents and what they cost</h2>
+      {agents.error && !unknown ? <Failure error={agents.error} />
+        : !agents.data?.length ? <p class="dim">{agents.loading ? "…" : "No agent has sent anything yet."} {!agents.loading && <code>sudo vestal agent --server {location.origin}</code>}</p>
+          : (
+            <div class="table-scroll" tabIndex={0} role="region" aria-label="Agents">
+              <table class="agents">
+                <thead><tr>{["Host", "Version", "Seen", "Rate", "CPU", "Memory", "Samples", "Lost"].map((w) => <th scope="col">{w}</th>)}</tr></thead>
+                <tbody>
+                  {agents.data.map((a: Agent) => (
+                    <tr>
+                      <th scope="row"><a href={href({ page: "explore", query: `{host.name="${a.host}"}`, rest: {} })}>{a.host || "(no name)"}</a></th>
+                      <td>{a.version || "–"}</td>
+                      <td title={a.last_seen_ms ? utc(a.last_seen_ms) : ""}>{or(a.last_seen_ms, (v) => ago(v, now))}</td>
+                      <td>{or(a.rate_hz, (v) => `${units.figure(v)} Hz`)}</td>
+                      <td>{or(a.cpu_share, units.percent)}</td>
+                      <td>{or(a.rss_bytes, bytes)}</td>
+                      <td>{or(a.samples_per_s, (v) => `${plain(v)}/s`)}</td>
+                      <td>{or(a.dropped, plain)}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+    </section>
+  );
+}
+
+function Settings() {
+  const [token, set] = useState("");
+  return (
+    <section class="part">
+      <h2>This page</h2>
+      <div class="settings">
+        <span>Look</span>
+        <span class="seg" role="group" aria-label="Look">
+          <button type="button" aria-pressed={dark.value} onClick={() => !dark.value && turnTheme()}>Dark</button>
+          <button type="button" aria-pressed={!dark.value} onClick={() => dark.value && turnTheme()}>Light</button>
+        </span>
+        <span>Token</span>
+        {hasToken()
+          ? <span class="actions"><span class="dim">in use until this tab is closed</span><button type="button" class="btn" onClick={() => { forgetToken(); say("The token is forgotten"); }}>Forget it</button></span>
+          : <form class="token" onSubmit={(e) => { e.preventDefault(); if (token.trim()) { setToken(token.trim()); set(""); say("The token is used from now on"); } }}>
+            <input type="password" aria-label="Token" placeholder="none; vst_… where the server wants one" autocomplete="off" value={token} onInput={(e) => set(e.currentTarget.value)} />
+            <button class="btn" disabled={!token.trim()}>Use it</button>
+          </form>}
+      </div>
+    </section>
+  );
+}
+
+function Keys() {
+  const groups = new Map<string, { keys: string; title: string }[]>();
+  for (const c of commands()) if (c.keys?.length) groups.set(c.group, [...(groups.get(c.group) ?? []), { keys: c.keys[0], title: c.title }]);
+  return (
+    <section class="part wide">
+      <h2>Keys, here and on every page</h2>
+      <div class="key-columns">{[...groups].map(([name, list]) => <dl aria-label={name}>{list.map((c) => <><dt><kbd>{c.keys}</kbd></dt><dd>{c.title}</dd></>)}</dl>)}</div>
+    </section>
+  );
+}
+
+export function Status() {
+  const answer = useAnswer("status", askStatus);
+  if (answer.error && !answer.data) return <Failure error={answer.error} />;
+  if (!answer.data) return <Loading what="status" />;
+  const { status, build } = answer.data;
+  const now = Date.now();
+  return (
+    <div class="page status">
+      <div class="scroll">
+        <div class="head"><p class="big">{plain(status.samples)} samples<small> · {bytes(status.disk_bytes)} on disk · running for {units.duration(status.uptime_ns)} · vestal {build.version} <span class="mono">{build.revision}</span></small></p></div>
+        <div class="parts">
+          <Coming />
+          <Keeping status={status} now={now} />
+          <Settings />
+          <Agents now={now} />
+          <Keys />
+        </div>
+      </div>
+      <Foot parts={[`tenant ${status.tenant}`]} ms={answer.ms} />
+    </div>
+  );
+}
