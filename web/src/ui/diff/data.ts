@@ -1,15 +1,13 @@
 // The questions of the Diff page.
-import { decodeVft, diffOf, Model } from "../../flame";
+import { decodeVft, Model } from "../../flame";
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get, getBytes, revision } from "../api";
 import type { Kind } from "../kinds";
 import { view } from "../router";
 import { niceStep, toGrid, type SeriesReply } from "../series";
-import { askTree, MAX_NODES, type TreeAnswer } from "../tree";
-import { filterParams, question, START } from "../view";
+import { MAX_NODES, type TreeAnswer } from "../tree";
+import { filterParams } from "../view";
 import { sideName, type Side, type Version } from "./sides";
-
-const isVft = (buffer: ArrayBuffer): boolean => new TextDecoder().decode(buffer.slice(0, 3)) === "VFT";
 
 async function askDiff(before: Side, after: Side, kind: Kind, signal: AbortSignal): Promise<TreeAnswer> {
   const more: [string, string][] = [["type", kind.id], ["max_nodes", String(MAX_NODES)], ...filterParams(view.peek())];
@@ -19,16 +17,11 @@ async function askDiff(before: Side, after: Side, kind: Kind, signal: AbortSigna
   ];
   const buffer = await getBytes("diff", params, signal);
   const start = performance.now();
-  if (isVft(buffer)) {
-    const model = new Model(decodeVft(buffer));
-    return { model, bytes: buffer.byteLength, ms: performance.now() - start };
-  }
-  const side = (s: Side): Promise<TreeAnswer> => askTree([...question({ ...START, ...s }), ...more], signal);
-  const [a, b] = await Promise.all([side(before), side(after)]);
+  const model = new Model(decodeVft(buffer));
+  // Two times of one service have the same name otherwise.
   const now = Date.now();
-  const model = diffOf(a.model, b.model, [sideName(before, now), sideName(after, now)]);
-  if (!model) throw new ApiError(400, "bad_argument", "the two sides have no type in common");
-  return { model, bytes: a.bytes + b.bytes, ms: a.ms + b.ms };
+  model.meta.names = [sideName(before, now), sideName(after, now)];
+  return { model, bytes: buffer.byteLength, ms: performance.now() - start };
 }
 
 export function useDiff(before: Side, after: Side, kind: Kind | undefined): Answer<TreeAnswer> {

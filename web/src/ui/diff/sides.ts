@@ -16,7 +16,7 @@ export type When = "before" | "1d" | "7d" | "same" | "own";
 export function whenOf(v: View): When {
   if (v.rest.bfrom && v.rest.buntil) return "own";
   const { vs } = v.rest;
-  if (vs === "before" || vs === "same" || (vs !== undefined && vs in SHIFTS)) return vs as When;
+  if (vs === "before" || vs === "same" || (vs !== undefined && Object.keys(SHIFTS).includes(vs))) return vs as When;
   return v.rest.base !== undefined && v.rest.base !== v.query ? "same" : "before";
 }
 

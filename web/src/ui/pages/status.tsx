@@ -34,7 +34,7 @@ function Coming() {
         {row("Samples", "samples", (v) => `${plain(v)}/s`)}
         {row("Data", "bytes", (v) => `${bytes(v)}/s`)}
         {row("Uploads", "uploads", (v) => `${plain(v)}/s`)}
-        {row("Refused", "refused", (v) => `${plain(v)}/s`)}
+        {row("Failures", "refused", (v) => `${plain(v)}/s`)}
       </tbody></table>
     </section>
   );
