@@ -56,17 +56,6 @@ export function change(before: number, after: number, totalBefore: number, total
   return { mark, noise: noise || delta === 0, before, after, shareBefore, shareAfter, delta };
 }
 
-const VERDICTS: (Mark | "noise" | "unknown")[] = ["noise", "more", "less", "added", "removed", "unknown"];
-const OPPOSITE: Partial<Record<string, Mark>> = { more: "less", less: "more", added: "removed", removed: "added" };
-
-// The same change as the server's test sees it; what it cannot tell stays as it was estimated here.
-export function judged(c: Change, verdict: number, swap: boolean): Change {
-  const word = VERDICTS[verdict] ?? "unknown";
-  if (word === "unknown") return c;
-  if (word === "noise") return { ...c, noise: true, mark: c.mark === "added" || c.mark === "removed" ? c.mark : "same" };
-  return { ...c, noise: false, mark: (swap ? OPPOSITE[word] : undefined) ?? (word as Mark) };
-}
-
 // How strongly a box is painted, -1 (all gone) .. 0 .. 1 (all new).
 export function strength(c: Change): number {
   if (c.noise) return 0;

@@ -12,7 +12,7 @@ export { childLists, layout, neighbour, nodeAt } from "./layout";
 export type { Children, Layout, Order, Step } from "./layout";
 export { matchFrames, matchedValue, hitsByWeight } from "./search";
 export type { Matches, Query } from "./search";
-export { change, judged, strength, noiseLimit, signOf } from "./diff";
+export { change, strength, noiseLimit, signOf } from "./diff";
 export type { Change, Samples } from "./diff";
 export { diffOf, sameType } from "./merge";
 export { makeSkin } from "./skin";

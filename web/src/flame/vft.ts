@@ -35,20 +35,11 @@ export interface FrameTable {
   kind: Uint32Array;
 }
 
-// What the server's test says of each row's total in a diff.
-export interface Verdicts {
-  verdict: Uint32Array;
-  pValue: Float64Array;
-  shareChange: Float64Array;
-  shareError: Float64Array;
-}
-
 export interface FunctionTable {
   count: number;
   frame: Uint32Array;
   self: Float64Array[];
   total: Float64Array[];
-  verdicts: Verdicts | null;
 }
 
 export interface Vft {
@@ -129,7 +120,7 @@ export function decodeVft(buffer: ArrayBuffer): Vft {
   const cursor = new Cursor(buffer);
   const metaBytes = cursor.u32(2, "header")[1];
   const meta = readMeta(cursor.u8(metaBytes, "description"));
-  const [n, m, k, r, c, b, v] = cursor.u32(8, "counts");
+  const [n, m, k, r, c, b] = cursor.u32(8, "counts");
   if (n === 0 || m === 0 || k === 0) throw new VftError("the data has no root");
   if (c !== meta.types.length * (meta.diff ? 2 : 1)) throw new VftError("the columns do not fit the types");
 
@@ -149,11 +140,9 @@ export function decodeVft(buffer: ArrayBuffer): Vft {
     frame: cursor.u32(r, "function table"),
     self: cursor.columns(r, c, "function table"),
     total: cursor.columns(r, c, "function table"),
-    verdicts: null,
   };
   const offsets = cursor.u32(k + 1, "strings");
   const text = cursor.u8(b, "strings");
-  if (v > 0) table.verdicts = readVerdicts(cursor, r);
 
   for (let i = 1; i < n; i++) if (parent[i] >= i) throw new VftError(`node ${i} comes before its parent`);
   if (parent[0] !== 0) throw new VftError("node 0 is not the root");
@@ -166,15 +155,6 @@ export function decodeVft(buffer: ArrayBuffer): Vft {
   checkValues(table.self, "the value of row");
   checkValues(table.total, "the value of row");
   return { meta, nodes: n, parent, frame, self, frames, table, strings: new StringTable(offsets, text) };
-}
-
-function readVerdicts(cursor: Cursor, rows: number): Verdicts {
-  const verdict = cursor.u32(rows, "verdicts");
-  const [pValue, shareChange, shareError] = [0, 1, 2].map(() => cursor.columns(rows, 1, "verdicts")[0]);
-  checkBelow(verdict, 6, "the verdict of row");
-  checkValues([pValue, shareError], "the verdict of row");
-  for (let i = 0; i < rows; i++) if (!isFinite(shareChange[i])) throw new VftError(`the verdict of row ${i} is not a number`);
-  return { verdict, pValue, shareChange, shareError };
 }
 
 // Meta is JSON from outside: take only what has the right type.
