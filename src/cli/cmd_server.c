@@ -16,6 +16,7 @@ struct server_cli_options {
 	bool require_client;
 	const char *log_level, *log_style;
 	const char *config;
+	struct text_list source_roots;
 };
 
 static const struct option table[] = {
@@ -31,6 +32,9 @@ static const struct option table[] = {
 	 AT(struct server_cli_options, otlp_grpc), NULL},
 	{"otlp-http", 0, OPT_TEXT, "ADDRESS", "OTLP over HTTP (127.0.0.1:4318); none = not",
 	 AT(struct server_cli_options, otlp_http), NULL},
+	{"source-root", 0, OPT_LIST, "DIR",
+	 "show text of source files below DIR to those who may read; may come several times",
+	 AT(struct server_cli_options, source_roots), NULL},
 	{"self-profile", 0, OPT_FLAG, NULL,
 	 "store a CPU profile of the server too, as service vestal",
 	 AT(struct server_cli_options, self_profile), NULL},
@@ -189,6 +193,8 @@ static void fill(const struct server_settings *s, const struct server_cli_option
 	settings_apply(s, ret);
 	ret->store.directory = o->memory ? NULL : s->data;
 	ret->config_file = o->config;
+	ret->source_roots = (const char *const *)o->source_roots.v;
+	ret->source_root_count = o->source_roots.n;
 	serve_address(ret, s->listen, "pages and API");
 	serve_address(ret, s->otlp_grpc, "OTLP/gRPC");
 	serve_address(ret, s->otlp_http, "OTLP/HTTP");

@@ -1,5 +1,6 @@
 #include "server/api.h"
 
+#include "base/clock.h"
 #include "server/cells.h"
 #include "server/filters.h"
 #include "server/routes.h"
@@ -74,6 +75,11 @@ void api_cost(const struct inquiry *q, struct jsonout *o)
 	jsonout_end_object(o);
 }
 
+int64_t api_step(int64_t ns)
+{
+	return ns < NS_PER_S ? NS_PER_S : ns / NS_PER_S * NS_PER_S;
+}
+
 void api_labels(struct jsonout *o, const struct label_pair *labels, size_t n)
 {
 	jsonout_put_object(o, "labels");
@@ -99,6 +105,11 @@ const struct route api_routes[] = {
 	{"GET", "/api/v1/types", ASK, "api_types", api_types, NULL},
 	{"GET", "/api/v1/labels", ASK, "api_labels", api_label_names, NULL},
 	{"GET", "/api/v1/labels/*", ASK, "api_label_values", api_label_values, NULL},
+	{"GET", "/api/v1/overview", ASK, "api_overview", api_overview, NULL},
+	{"GET", "/api/v1/changes", ASK, "api_changes", api_changes, NULL},
+	{"GET", "/api/v1/function", ASK, "api_function", api_function, NULL},
+	{"GET", "/api/v1/source", ASK, "api_source", api_source, NULL},
+	{"GET", "/api/v1/agents", ROUTE_READ, "api_agents", api_agents, NULL},
 	{"GET", "/api/v1/spans", ASK, "api_spans", api_spans, NULL},
 	{"GET", "/api/v1/status", ASK, "api_status", api_status, NULL},
 	{"GET", "/api/v1/status/buildinfo", ROUTE_READ, "api_buildinfo", api_buildinfo, NULL},

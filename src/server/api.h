@@ -20,13 +20,20 @@ enum err api_merge(struct inquiry *q) MUST_CHECK;
 void api_head(const struct inquiry *q, struct jsonout *o, const char *schema);
 /* What the answer was read from, as "read": {…}. */
 void api_cost(const struct inquiry *q, struct jsonout *o);
+/* A width of points near this one: whole seconds. */
+int64_t api_step(int64_t ns);
 void api_labels(struct jsonout *o, const struct label_pair *labels, size_t n);
 
-/* api_query.c, api_vft.c, api_view.c, api_labels.c, api_admin.c */
+/* api_*.c */
 void api_top(struct request *r);
 void api_tree(struct request *r);
 void api_tree_vft(struct request *r);
 void api_view(struct request *r);
+void api_overview(struct request *r);
+void api_changes(struct request *r);
+void api_function(struct request *r);
+void api_source(struct request *r);
+void api_agents(struct request *r);
 void api_series(struct request *r);
 void api_heatmap(struct request *r);
 void api_diff(struct request *r);

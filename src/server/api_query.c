@@ -156,8 +156,7 @@ static enum err read_series(struct inquiry *q, struct series_question *what)
 	TRY(parameter_list(r, "by", &groups, &what->group_count, q->fault));
 	what->group_by = groups;
 	TRY(parameter_count(r, "limit", 0, 0, MAX_ROWS, &what->limit, q->fault));
-	step = step < NS_PER_S ? NS_PER_S : step / NS_PER_S * NS_PER_S;
-	TRY(parameter_duration(r, "step", step, &what->step_ns, q->fault));
+	TRY(parameter_duration(r, "step", api_step(step), &what->step_ns, q->fault));
 	what->average = str_eq(parameter(r, "aggregate"), STR("avg"));
 	what->force_sum = str_eq(parameter(r, "aggregate"), STR("sum"));
 	what->function = parameter(r, "function");

@@ -211,7 +211,9 @@ static enum err call_heatmap(struct request *r, const void *in, void *out, struc
 				      request->end);
 	if (error == ERR_OK)
 		error = store_exemplars(r->server->store, r->tenant, &q.selection,
-					request->query_type == HEATMAP_OF_SPANS, MAX_EXEMPLARS,
+					&(struct exemplar_question){
+						.by_span = request->query_type == HEATMAP_OF_SPANS,
+						.limit = MAX_EXEMPLARS},
 					&q.ask, &points);
 	if (error == ERR_OK)
 		error = fill_heatmap(&points, request, scope, out, fault);

@@ -91,13 +91,14 @@ static enum err add_exemplars(struct inquiry *q, const struct select_series_requ
 	bool spans = request->exemplar_type == EXEMPLARS_OF_SPANS;
 	struct points_message *series = reply->series.v;
 	const struct list *groups = &request->group_by;
+	struct exemplar_question what = {.by_span = spans, .limit = MAX_EXEMPLARS};
 	struct exemplar_answer found = {0};
 	enum err error;
 
 	if (!spans && request->exemplar_type != EXEMPLARS_OF_PROFILES)
 		return ERR_OK;
-	error = store_exemplars(q->request->server->store, q->request->tenant, &q->selection, spans,
-				MAX_EXEMPLARS, &q->ask, &found);
+	error = store_exemplars(q->request->server->store, q->request->tenant, &q->selection, &what,
+				&q->ask, &found);
 	for (size_t i = 0; error == ERR_OK && i < found.n; i++)
 		for (size_t k = 0; error == ERR_OK && k < reply->series.n; k++) {
 			struct point_message *point =

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/agents.h"
 #include "server/rates.h"
 #include "server/routes.h"
 #include "server/scraper.h"
@@ -32,6 +33,7 @@ static void release(struct server *s)
 	tokens_close(s->tokens);
 	audit_close(s->audit);
 	rates_free(s->rates);
+	agents_free(s->agents);
 	mutex_release(&s->scraper_lock);
 	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
 		buf_release(&s->addresses[i]);
@@ -157,6 +159,7 @@ static enum err start(struct server *s, struct fault *fault)
 	TRY(store_open(&s->options.store, &s->store, fault));
 	TRY(open_audit(s, fault));
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
+	TRY(agents_new(&s->agents));
 	TRY(workers_new(s->options.query_threads ? s->options.query_threads
 			: cpus > 2		 ? cpus
 						 : 2,

@@ -34,11 +34,13 @@ struct server_options {
 	const char *token_file;	  /* NULL = DIRECTORY/tokens when that exists */
 	const char *revision;	  /* of the source, for buildinfo; NULL = unknown */
 	const char *config_file;  /* whom to scrape, read at the start and by server_reload */
-	size_t max_in_flight;	  /* bytes of bodies being received or decoded */
-	size_t max_inflated;	  /* of one upload */
-	uint64_t tenant_rate;	  /* bytes a second of a tenant, 0 = any */
-	unsigned query_threads;	  /* 0 = one per processor, at least two */
-	size_t query_memory;	  /* of one question */
+	const char *const *source_roots; /* below these is text of source files that may be shown */
+	size_t source_root_count;
+	size_t max_in_flight;	/* bytes of bodies being received or decoded */
+	size_t max_inflated;	/* of one upload */
+	uint64_t tenant_rate;	/* bytes a second of a tenant, 0 = any */
+	unsigned query_threads; /* 0 = one per processor, at least two */
+	size_t query_memory;	/* of one question */
 };
 extern const struct server_options server_options_default;
 

@@ -10,6 +10,7 @@
 #include "server/tokens.h"
 #include "server/workers.h"
 
+struct agents;
 struct scraper;
 struct self_profile;
 
@@ -22,6 +23,7 @@ struct server {
 	struct workers *workers;
 	struct metrics metrics;
 	struct rate_limits *rates;
+	struct agents *agents;		   /* who sends here */
 	struct mutex scraper_lock;	   /* the one below changes when the file is read again */
 	struct scraper *scraper;	   /* NULL = nobody is scraped */
 	struct self_profile *self_profile; /* NULL = none is taken */

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "server/agents.h"
 #include "server/batch_sink.h"
 #include "server/upload.h"
 
@@ -22,6 +23,8 @@ struct upload *upload_begin(struct request *r, void (*reply)(struct upload *u))
 	}
 	if (error == ERR_OK) {
 		receive_into_batch(&u->receive, r->server, u->batch);
+		agents_saw(r->server->agents, r->tenant, http_find(r->x, STR(AGENT_HEADER)),
+			   u->receive.now_ns);
 		return u;
 	}
 	request_fail(r, error, &fault);

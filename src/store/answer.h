@@ -66,8 +66,9 @@ enum err answer_heatmap(const struct source *source, struct str tenant,
 			const struct selection *selection, int64_t column_ns, int64_t row_ns,
 			struct ask *ask, struct heatmap_answer *ret) MUST_CHECK;
 enum err answer_exemplars(const struct source *source, struct str tenant,
-			  const struct selection *selection, bool by_span, uint32_t limit,
-			  struct ask *ask, struct exemplar_answer *ret) MUST_CHECK;
+			  const struct selection *selection,
+			  const struct exemplar_question *question, struct ask *ask,
+			  struct exemplar_answer *ret) MUST_CHECK;
 enum err answer_label_names(const struct source *source, struct str tenant,
 			    const struct selection *selection, struct ask *ask,
 			    struct text_answer *ret) MUST_CHECK;

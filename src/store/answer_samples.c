@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "store/call_site.h"
 #include "store/question.h"
 
 #define MAX_CELLS     ((size_t)4 << 20)
@@ -98,6 +99,7 @@ enum err answer_heatmap(const struct source *source, struct str tenant,
 struct choosing {
 	struct question q; /* first: handlers get it */
 	bool by_span;
+	struct call_site site;
 	struct arena arena; /* of the answer */
 	VEC(struct exemplar) found;
 };
@@ -152,7 +154,7 @@ static enum err add_spans(struct choosing *c, const struct chunk_rows_read *rows
 		for (; g < rows->group_count && rows->groups[g].link == link; g++)
 			for (uint32_t i = 0; i < rows->groups[g].n; i++)
 				e->value += (double)rows->values[rows->groups[g].first + i];
-		if (!link)
+		if (!link || (e->value == 0 && !call_site_is_all(&c->site)))
 			continue;
 		memcpy(&e->link, rows->links.p + (link - 1) * sizeof(e->link), sizeof(e->link));
 		TRY(add_exemplar(c, e));
@@ -167,6 +169,29 @@ static enum err add_profile(struct choosing *c, const struct chunk_rows_read *ro
 		for (uint32_t i = 0; i < rows->groups[g].n; i++)
 			e->value += (double)rows->values[rows->groups[g].first + i];
 	return rows->group_count ? add_exemplar(c, e) : ERR_OK;
+}
+
+/* Rows without the function that is asked for count as nothing. */
+static enum err keep_function(struct choosing *c, const struct chunk_view *v,
+			      struct chunk_rows_read *rows)
+{
+	if (call_site_is_all(&c->site))
+		return ERR_OK;
+	TRY(call_site_look(&c->site, &c->q, v->head.stack_limit));
+	for (uint32_t g = 0; g < rows->group_count; g++) {
+		const struct chunk_group *group = &rows->groups[g];
+
+		for (uint32_t i = group->first; i < group->first + group->n; i++)
+			if (!c->site.takes.v[rows->stacks[i]])
+				rows->values[i] = 0;
+	}
+	return ERR_OK;
+}
+
+static enum err begin_exemplars(struct question *q)
+{
+	call_site_begin(&((struct choosing *)q)->site);
+	return ERR_OK;
 }
 
 static enum err exemplar_chunk(struct question *q, const struct chunk_view *v,
@@ -185,7 +210,9 @@ static enum err exemplar_chunk(struct question *q, const struct chunk_view *v,
 		return add_exemplar(c, &exemplar);
 	}
 	TRY(question_rows(q, v, column, &rows));
-	e = c->by_span ? add_spans(c, &rows, &exemplar) : add_profile(c, &rows, &exemplar);
+	e = keep_function(c, v, &rows);
+	if (!e)
+		e = c->by_span ? add_spans(c, &rows, &exemplar) : add_profile(c, &rows, &exemplar);
 	chunk_rows_release(&rows);
 	return e;
 }
@@ -228,19 +255,23 @@ static enum err finish_exemplars(struct choosing *c, uint32_t limit, struct exem
 }
 
 enum err answer_exemplars(const struct source *source, struct str tenant,
-			  const struct selection *selection, bool by_span, uint32_t limit,
-			  struct ask *ask, struct exemplar_answer *ret)
+			  const struct selection *selection,
+			  const struct exemplar_question *question, struct ask *ask,
+			  struct exemplar_answer *ret)
 {
-	static const struct question_handler handler = {NULL, exemplar_chunk, NULL};
-	struct choosing c = {.by_span = by_span};
+	static const struct question_handler handler = {begin_exemplars, exemplar_chunk, NULL};
+	struct choosing c = {.by_span = question->by_span};
 	struct exemplar_answer answer = {0};
 	enum err e;
 
+	if (question->by_span)
+		c.site.function = question->function;
 	question_init(&c.q, source, tenant, selection, ask);
 	e = question_run(&c.q, &handler);
 	if (!e)
-		e = finish_exemplars(&c, limit, &answer);
+		e = finish_exemplars(&c, question->limit, &answer);
 	question_release(&c.q);
+	call_site_release(&c.site);
 	vec_release(&c.found);
 	if (e)
 		arena_release(&c.arena);

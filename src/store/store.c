@@ -108,9 +108,10 @@ enum err store_heatmap(struct store *s, struct str tenant, const struct selectio
 }
 
 enum err store_exemplars(struct store *s, struct str tenant, const struct selection *selection,
-			 bool by_span, uint32_t limit, struct ask *ask, struct exemplar_answer *ret)
+			 const struct exemplar_question *question, struct ask *ask,
+			 struct exemplar_answer *ret)
 {
-	return answer_exemplars(&s->source, tenant, selection, by_span, limit, ask, ret);
+	return answer_exemplars(&s->source, tenant, selection, question, ask, ret);
 }
 
 enum err store_label_names(struct store *s, struct str tenant, const struct selection *selection,

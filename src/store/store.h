@@ -206,8 +206,13 @@ struct exemplar_answer {
 	struct exemplar *v;
 	size_t n;
 };
+struct exemplar_question {
+	bool by_span;
+	struct str function; /* of spans: the value of stacks that contain it; empty = of all */
+	uint32_t limit;	     /* the largest; 0 = all */
+};
 enum err store_exemplars(struct store *s, struct str tenant, const struct selection *selection,
-			 bool by_span, uint32_t limit, struct ask *ask,
+			 const struct exemplar_question *question, struct ask *ask,
 			 struct exemplar_answer *ret) MUST_CHECK;
 
 struct text_answer {

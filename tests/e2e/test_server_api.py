@@ -92,7 +92,11 @@ def every_route_is_described_and_every_description_is_served():
 
 @test
 def every_operation_answers_as_described():
-    with Server(memory=False) as server:
+    root = os.path.join(scratch(), "api-source")
+    os.makedirs(os.path.join(root, "app"))
+    with open(os.path.join(root, "app/main.c"), "w", encoding="utf-8") as file:
+        file.write("int main(void);\n")
+    with Server("--source-root", root, memory=False) as server:
         server.fill()
         for path, method, operation in operations():
             where, parameters = request_of(path, operation, {

@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import subprocess
+import time
 
 from support.api_server import FOLDED, Server
 from support.tap import Skip, VESTAL, main, scratch, test
@@ -166,10 +167,137 @@ def a_file_is_drawn_and_not_stored():
         assert status == 415 and headers["content-type"] == "application/json", reply
 
 
+# ---------------------------------------------------------------- services, functions, sources
+
+def get(server, path, **parameters):
+    status, _, reply = server.ask("GET", path, **parameters)
+    assert status == 200, reply
+    return json.loads(reply)
+
+
+def send(server, text, service, at, **labels):
+    """A profile of a second that began at a time."""
+    status, _, reply = server.ask("POST", "/api/v1/profiles", text, service=service, **{"from": at, "until": at + 1},
+                                  label=[f"{name}={value}" for name, value in labels.items()])
+    assert status == 200, reply
+
+
+@test
+def services_are_ranked_and_changes_told():
+    now = int(time.time()) // 60 * 60
+    with Server() as server:
+        for minute in range(120):
+            busy = 10 if minute < 60 else 30
+            at = now - 7200 + minute * 60
+            send(server, b"main;work %d\n" % busy, "busy", at, commit="abc" if minute < 90 else "def")
+            send(server, b"main;work %d\n" % (5 + minute % 3), "calm", at)
+        answer = get(server, "/api/v1/overview", **{"from": now - 3600, "until": now, "points": 60})
+        assert [s["service"] for s in answer["services"]] == ["busy", "calm"], answer
+        busy, calm = (s["types"][0] for s in answer["services"])
+        assert busy["total"] == 1800 and busy["rate"] == 0.5 and busy["points"] == [30] * 60, busy
+        assert busy["change"]["verdict"] == "more" and abs(busy["change"]["share"] - 2) < 1e-6, busy
+        assert calm["change"]["verdict"] == "noise", calm
+        assert answer["step_ms"] == 60000 and answer["start_ms"] == (now - 3600) * 1000, answer
+        changes = get(server, "/api/v1/changes", **{"from": now - 3600, "until": now})["changes"]
+        assert [(c["value"], c["service"], c["first"]) for c in changes] == [("def", "busy", False)], changes
+        assert abs(changes[0]["time_ms"] - (now - 1800) * 1000) <= 60000, changes
+
+
+@test
+def a_function_is_told_by_time_and_label():
+    now = int(time.time())
+    with Server() as server:
+        send(server, FOLDED["abc"], "checkout", now - 600, commit="abc")
+        send(server, FOLDED["def"], "checkout", now - 300, commit="def")
+        answer = get(server, "/api/v1/function", name="work", query="checkout", step="5m")
+        assert (answer["self"], answer["total"], answer["all"]) == (40, 140, 200), answer
+        assert sum(v or 0 for v in answer["series"]["total"]) == 140, answer
+        assert sum(v or 0 for v in answer["series"]["self"]) == 40, answer
+        assert answer["by"]["commit"] == [{"value": "abc", "self": 20, "total": 90},
+                                          {"value": "def", "self": 20, "total": 50}], answer
+        assert answer["by"]["service_name"] == [{"value": "checkout", "self": 40, "total": 140}], answer
+        assert get(server, "/api/v1/function", name="nothing", query="checkout")["total"] == 0
+        status, _, _ = server.ask("GET", "/api/v1/function", query="checkout")
+        assert status == 400
+
+
+@test
+def spans_through_a_function_are_told():
+    trace, span, now = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", time.time_ns()
+    sent = {"dictionary": {
+        "mappingTable": [{}], "linkTable": [{}, {"traceId": trace, "spanId": span}],
+        "stringTable": ["", "cpu", "nanoseconds", "main", "pay"], "attributeTable": [{}],
+        "functionTable": [{}, {"nameStrindex": 3}, {"nameStrindex": 4}],
+        "locationTable": [{}, {"lines": [{"functionIndex": 1}]}, {"lines": [{"functionIndex": 2}]}],
+        "stackTable": [{}, {"locationIndices": [2, 1]}, {"locationIndices": [1]}]},
+        "resourceProfiles": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
+                              "scopeProfiles": [{"profiles": [{
+                                  "sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "timeUnixNano": str(now),
+                                  "durationNano": "1000000000", "periodType": {"typeStrindex": 1, "unitStrindex": 2},
+                                  "period": "10000000", "samples": [
+                                      {"stackIndex": 1, "linkIndex": 1, "values": ["30000000"]},
+                                      {"stackIndex": 2, "values": ["50000000"]}]}]}]}]}
+    with Server() as server:
+        status, _, reply = server.ask("POST", "/v1development/profiles", json.dumps(sent),
+                                      {"Content-Type": "application/json"})
+        assert status == 200, reply
+        spans = get(server, "/api/v1/function", name="pay", query="shop", until="now+1m")["spans"]
+        assert [(s["trace_id"], s["span_id"], s["value"]) for s in spans] == [(trace, span, 30000000)], spans
+        assert get(server, "/api/v1/function", name="nothing", query="shop", until="now+1m")["spans"] == []
+
+
+@test
+def nothing_outside_of_a_source_root_is_shown():
+    root = os.path.join(scratch(), "sources")
+    for name, text in (("src/app/main.c", b"int main;\n"), ("src/.git/config", b"secret"), ("outside.c", b"secret"),
+                       ("src/app/data.bin", b"a\0b"), ("src/app/large.c", b"x" * (5 << 20))):
+        os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+        with open(os.path.join(root, name), "wb") as file:
+            file.write(text)
+    os.symlink("../outside.c", os.path.join(root, "src/link.c"))
+    os.symlink("app/main.c", os.path.join(root, "src/inside.c"))
+    os.mkfifo(os.path.join(root, "src/pipe.c"))
+    with Server("--source-root", os.path.join(root, "src")) as server:
+        for path in ("/build/of/somebody/app/main.c", "app/main.c", "./app/main.c", "../../app/main.c", "inside.c",
+                     "github.com/x/app/main.c"):
+            status, headers, body = server.ask("GET", "/api/v1/source", file=path)
+            assert (status, body) == (200, b"int main;\n"), (path, body)
+            assert headers["content-type"] == "text/plain; charset=utf-8", path
+        for path, want in ((".git/config", 400), ("app/../../outside.c", 400), ("link.c", 404), ("outside.c", 404),
+                           (os.path.join(root, "outside.c"), 404), ("/etc/passwd", 404), ("app", 404), ("app/", 400),
+                           ("", 400), ("pipe.c", 404), ("a" * 5000, 400), ("app/main.c\0", 400), ("app/data.bin", 415),
+                           ("app/large.c", 413), ("%2e%2e/outside.c", 404)):
+            status, headers, body = server.ask("GET", "/api/v1/source", file=path)
+            assert status == want and b"secret" not in body, (path, status, body)
+            assert headers["content-type"] == "application/json", path
+    with Server() as server:
+        status, _, body = server.ask("GET", "/api/v1/source", file="app/main.c")
+        assert status == 404 and b"--source-root" in body, body
+
+
+@test
+def agents_are_seen_by_what_they_send():
+    with Server("--trust-tenant-header") as server:
+        for tenant, header in (("a", "host=web-1;version=0.1.0;rate=19;cpu=0.004;memory=3e7;samples=12.5;dropped=2"),
+                               ("b", "host=web-2;rate=nan;cpu=-1;x"), ("b", "no host"), ("b", "host=" + "x" * 500)):
+            status, _, _ = server.ask("POST", "/api/v1/profiles?service=x", b"a;b 1\n",
+                                      {"vestal-agent": header, "X-Scope-OrgID": tenant})
+            assert status == 200
+        _, _, reply = server.ask("GET", "/api/v1/agents", headers={"X-Scope-OrgID": "a"})
+        agent, = json.loads(reply)["agents"]
+        assert abs(agent.pop("last_seen_ms") - time.time() * 1000) < 60000
+        assert agent == {"host": "web-1", "version": "0.1.0", "rate_hz": 19, "cpu_share": 0.004, "rss_bytes": 3e7,
+                         "samples_per_s": 12.5, "dropped": 2}, agent
+        _, _, reply = server.ask("GET", "/api/v1/agents", headers={"X-Scope-OrgID": "b"})
+        assert [(a["host"], a["rate_hz"], a["cpu_share"]) for a in json.loads(reply)["agents"]] == [("web-2", 0, 0)]
+
+
 @test
 def reading_needs_its_right():
     with Server("--tokens", tokens()) as server:
-        for method, path in (("GET", "/api/v1/tree?format=vft"), ("POST", "/api/v1/view?format=vft")):
+        for method, path in (("GET", "/api/v1/tree?format=vft"), ("POST", "/api/v1/view?format=vft"),
+                             ("GET", "/api/v1/overview"), ("GET", "/api/v1/changes"), ("GET", "/api/v1/agents"),
+                             ("GET", "/api/v1/function?name=a"), ("GET", "/api/v1/source?file=a.c")):
             status, _, _ = server.ask(method, path, FOLDED["abc"] if method == "POST" else None)
             assert status == 401, path
             status, _, _ = server.ask(method, path, None, bearer("write"))

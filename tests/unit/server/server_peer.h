@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "server/agents.h"
 #include "server/rates.h"
 #include "server/routes.h"
 #include "server/rpc_peer.h"
@@ -36,6 +37,7 @@ static inline enum err peer_open(struct server *s)
 	s->options.store = store_options_default;
 	TRY(store_open(&s->options.store, &s->store, NULL));
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
+	TRY(agents_new(&s->agents));
 	/* Not started: for what counts them. */
 	TRY(workers_new(1, 1, &s->workers));
 	return http_server_new(&HTTP_OPTIONS_DEFAULT, &(struct http_handlers){0}, &s->http, NULL);
@@ -47,6 +49,7 @@ static inline void peer_close(struct server *s)
 	store_close(s->store);
 	http_server_free(s->http);
 	rates_free(s->rates);
+	agents_free(s->agents);
 	tokens_close(s->tokens);
 	audit_close(s->audit);
 }

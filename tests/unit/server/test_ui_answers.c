@@ -1,9 +1,12 @@
 /*
  * What the web UI asks for: filters, cells of the heat map, VFT, files that are not stored.
  */
+#include <math.h>
+
 #include "server/cells.h"
 #include "server/filters.h"
 #include "server/server_peer.h"
+#include "server/trend.h"
 
 #include "base/clock.h"
 #include "test.h"
@@ -248,12 +251,89 @@ TEST(files_that_are_none_are_refused)
 		  403);
 }
 
+/* ------------------------------------------------------------------ trends */
+
+static enum trend_verdict trend(double before, double after, double wobble, size_t n)
+{
+	double a[200], b[200];
+
+	for (size_t i = 0; i < n; i++) {
+		a[i] = before + wobble * (double)(i * 7919 % 13) / 12;
+		b[i] = after + wobble * (double)(i * 104729 % 11) / 10;
+	}
+	return trend_of(a, n, b, n).verdict;
+}
+
+TEST(trends_are_more_than_what_moves_anyway)
+{
+	CHECK_INT(trend(10, 20, 2, 60), TREND_MORE);
+	CHECK_INT(trend(20, 10, 2, 60), TREND_LESS);
+	CHECK_INT(trend(10, 10, 2, 60), TREND_NOISE);
+	/* Small, though certain. */
+	CHECK_INT(trend(1000, 1010, 1, 60), TREND_NOISE);
+	/* Large, but nothing beside how it moves. */
+	CHECK_INT(trend(1, 1.1, 100, 60), TREND_NOISE);
+	CHECK_INT(trend(10, 10.0, 0, 10), TREND_NOISE);
+	CHECK_INT(trend(10, 12, 0, 10), TREND_MORE);
+	CHECK_INT(trend(10, 20, 2, 4), TREND_UNKNOWN);
+}
+
+TEST(trends_of_nothing_are_not_known)
+{
+	const double values[] = {1, 2, 3, 4, 5, 6, 7, 8}, none[] = {NAN, NAN, NAN, NAN, NAN, NAN};
+	struct trend t = trend_of(none, 6, values, 8);
+
+	CHECK_INT(t.verdict, TREND_UNKNOWN);
+	CHECK(isnan(t.before) && isnan(t.share) && t.after == 4.5);
+	CHECK_INT(trend_of(values, 8, none, 6).verdict, TREND_UNKNOWN);
+	CHECK_INT(trend_of(NULL, 0, NULL, 0).verdict, TREND_UNKNOWN);
+	CHECK_STR(str_of(trend_word(TREND_LESS)), "less");
+}
+
+/* ------------------------------------------------------------------ agents */
+
+static void count_agent(void *context, const struct agent_facts *f)
+{
+	*(double *)context += f->host[0] ? f->rate_hz : 0;
+}
+
+TEST(agents_are_kept_by_tenant_and_forgotten_after_a_day)
+{
+	struct agents *a;
+	double rates = 0;
+	char header[64];
+
+	CHECK_OK(agents_new(&a));
+	for (int i = 0; i < 10050; i++) {
+		snprintf(header, sizeof(header), "host=h%d;rate=1", i * 7919 % 10050);
+		agents_saw(a, STR("acme"), str_of(header), NS_PER_S);
+	}
+	agents_list(a, STR("acme"), NS_PER_S, count_agent, &rates);
+	CHECK_INT(rates, 10000);
+	/* The same again is one; when all are old there is room for others. */
+	agents_saw(a, STR("acme"), STR("host=h1;rate=5"), NS_PER_S);
+	agents_saw(a, STR("b"), STR("host=h1;rate=2"), 86402 * NS_PER_S);
+	rates = 0;
+	agents_list(a, STR("acme"), 86402 * NS_PER_S, count_agent, &rates);
+	CHECK_INT(rates, 0);
+	agents_list(a, STR("b"), 86402 * NS_PER_S, count_agent, &rates);
+	CHECK_INT(rates, 2);
+	agents_list(a, STR(""), 86402 * NS_PER_S, count_agent, &rates);
+	CHECK_INT(rates, 2);
+	agents_free(a);
+	agents_free(NULL);
+}
+
 TEST(answers_survive_a_lack_of_memory)
 {
 	static const char *const targets[] = {
 		"/api/v1/"
 		"tree?query=checkout&format=vft&focus=work&focus=inner&hide=idle&tag=commit",
 		"/api/v1/diff?baseline=checkout&comparison=checkout&format=vft",
+		"/api/v1/overview?points=5",
+		"/api/v1/changes",
+		"/api/v1/function?name=work&query=checkout&step=10m",
+		"/api/v1/agents",
 	};
 	FULL(s);
 

@@ -109,7 +109,7 @@ ENGINE_TEST(heat_maps_and_exemplars_hold_every_value)
 	struct selection s = everything(TYPE_SAMPLES);
 	struct heatmap_answer heat;
 	struct exemplar_answer exemplars;
-	double cells = 0, values = 0, expected = 0, linked = 0;
+	double cells = 0, values = 0, expected = 0, linked = 0, collecting = 0;
 	uint64_t untimed = 0;
 
 	SEND_MODEL(f, 12, 200);
@@ -119,6 +119,8 @@ ENGINE_TEST(heat_maps_and_exemplars_hold_every_value)
 		for (unsigned r = 0; model_takes_profile(&s, "acme", p) && r < p->n; r++) {
 			expected += (double)p->rows[r].value;
 			linked += p->rows[r].link ? (double)p->rows[r].value : 0;
+			if (p->rows[r].link && strstr(model_stacks[p->rows[r].stack], "gc"))
+				collecting += (double)p->rows[r].value;
 		}
 	}
 	CHECK_OK(store_heatmap(f->store, STR("acme"), &s, 3600 * NS_PER_S, 20 * NS_PER_MS, NULL,
@@ -130,18 +132,35 @@ ENGINE_TEST(heat_maps_and_exemplars_hold_every_value)
 	CHECK_INT(heat.rows, 50);
 	CHECK_INT(cells, expected);
 	CHECK(untimed > 0);
-	CHECK_OK(store_exemplars(f->store, STR("acme"), &s, false, 0, NULL, &exemplars));
+	CHECK_OK(store_exemplars(f->store, STR("acme"), &s,
+				 &(struct exemplar_question){.by_span = false, .limit = 0}, NULL,
+				 &exemplars));
 	for (size_t i = 0; i < exemplars.n; i++)
 		values += exemplars.v[i].value;
 	arena_release(&exemplars.arena);
 	CHECK_INT(values, expected);
-	CHECK_OK(store_exemplars(f->store, STR("acme"), &s, true, 0, NULL, &exemplars));
+	CHECK_OK(store_exemplars(f->store, STR("acme"), &s,
+				 &(struct exemplar_question){.by_span = true, .limit = 0}, NULL,
+				 &exemplars));
 	values = 0;
 	for (size_t i = 0; i < exemplars.n; i++)
 		values += exemplars.v[i].value;
 	arena_release(&exemplars.arena);
 	CHECK_INT(values, linked);
-	CHECK_OK(store_exemplars(f->store, STR("acme"), &s, false, 5, NULL, &exemplars));
+	CHECK_OK(
+		store_exemplars(f->store, STR("acme"), &s,
+				&(struct exemplar_question){.by_span = true, .function = STR("gc")},
+				NULL, &exemplars));
+	values = 0;
+	for (size_t i = 0; i < exemplars.n; i++) {
+		CHECK(exemplars.v[i].value > 0);
+		values += exemplars.v[i].value;
+	}
+	arena_release(&exemplars.arena);
+	CHECK_INT(values, collecting);
+	CHECK_OK(store_exemplars(f->store, STR("acme"), &s,
+				 &(struct exemplar_question){.by_span = false, .limit = 5}, NULL,
+				 &exemplars));
 	CHECK_INT(exemplars.n, 5);
 	CHECK(exemplars.v[0].time_ns <= exemplars.v[4].time_ns);
 	arena_release(&exemplars.arena);
@@ -195,7 +214,9 @@ ENGINE_TEST(selects_profiles_by_the_ids_of_exemplars)
 	uint64_t ids[2];
 
 	SEND_MODEL(f, 12, 50);
-	CHECK_OK(store_exemplars(f->store, STR("acme"), &s, false, 0, NULL, &all));
+	CHECK_OK(store_exemplars(f->store, STR("acme"), &s,
+				 &(struct exemplar_question){.by_span = false, .limit = 0}, NULL,
+				 &all));
 	chosen = s;
 	chosen.profiles = ids;
 	chosen.profile_count = 2;
@@ -208,7 +229,9 @@ ENGINE_TEST(selects_profiles_by_the_ids_of_exemplars)
 		for (size_t k = 0; k < all.n; k++)
 			if (all.v[k].profile == ids[0] || all.v[k].profile == ids[1])
 				wanted += all.v[k].value;
-		CHECK_OK(store_exemplars(f->store, STR("acme"), &chosen, false, 0, NULL, &some));
+		CHECK_OK(store_exemplars(f->store, STR("acme"), &chosen,
+					 &(struct exemplar_question){.by_span = false, .limit = 0},
+					 NULL, &some));
 		for (size_t k = 0; k < some.n; k++)
 			value += some.v[k].value;
 		arena_release(&some.arena);
