@@ -327,8 +327,7 @@ TEST(agents_are_kept_by_tenant_and_forgotten_after_a_day)
 TEST(answers_survive_a_lack_of_memory)
 {
 	static const char *const targets[] = {
-		"/api/v1/"
-		"tree?query=checkout&format=vft&focus=work&focus=inner&hide=idle&tag=commit",
+		"/api/v1/tree?query=checkout&format=vft&focus=work&focus=inner&tag=commit",
 		"/api/v1/diff?baseline=checkout&comparison=checkout&format=vft",
 		"/api/v1/overview?points=5",
 		"/api/v1/changes",
