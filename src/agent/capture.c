@@ -119,6 +119,7 @@ void capture_close(struct capture *c)
 		close(c->wake);
 	collector_release(&c->collector);
 	wakers_release(&c->wakers);
+	turns_release(&c->turns);
 	open_waits_release(&c->open);
 	open_waits_release(&c->reopened);
 	processes_free(c->processes);
@@ -247,12 +248,16 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 		value = (value - (double)open_waits_told(&c->open, head->wait_id)) / p;
 		s.lock = head->lock;
 		wakers_find(&c->wakers, head->wait_id, &s);
+	} else if (head->kind == RECORD_LOOP) {
+		return capture_add_turn(c, head, &s);
 	} else if (head->kind == RECORD_FAULT || head->kind == RECORD_MAP) {
 		value /= -expm1(-value / (double)c->options.kernel.memory_mean_bytes);
 		s.syscall = -1;
 	} else {
 		s.syscall = -1;
 	}
+	if (head->turn && s.kind != RECORD_THREAD)
+		TRY(turns_add(&c->turns, head->tid, head->turn, head->time, &s, value));
 	return collector_add(&c->collector, &s, value, count);
 }
 
@@ -378,6 +383,7 @@ enum err capture_turn(struct capture *c)
 	}
 	TRY(apply_events(c, UINT64_MAX));
 	TRY(wakers_settle(&c->wakers, c->now - WAKER_LIFE_NS));
+	TRY(capture_settle_turns(c));
 	TRY(capture_look_at_threads(c));
 	TRY(processes_settle(c->processes, changed));
 	table_space_settle(&c->space);

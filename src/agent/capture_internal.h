@@ -3,6 +3,7 @@
 
 #include "agent/capture.h"
 #include "agent/open_waits.h"
+#include "agent/turns.h"
 #include "agent/wakers.h"
 
 struct capture {
@@ -15,6 +16,7 @@ struct capture {
 	struct processes *processes;
 	struct collector collector;
 	struct wakers wakers;
+	struct turns turns;
 	struct open_waits open, reopened; /* told before; told this time */
 	struct buf open_record;
 	u64 window_start;
@@ -34,5 +36,11 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 /* Walks a raw stack; with `may_wait` later, when its tables are not there yet. */
 enum err capture_walk_raw(struct capture *c, struct process *process,
 			  const struct record_head *head, u64 size, bool may_wait) MUST_CHECK;
+/* The end of a turn, or its part in a window that ends before. */
+enum err capture_add_turn(struct capture *c, const struct record_head *head,
+			  const struct sample *s) MUST_CHECK;
+/* Turns that are under way when the window ends. */
+enum err capture_open_turns(struct capture *c) MUST_CHECK;
+enum err capture_settle_turns(struct capture *c) MUST_CHECK;
 /* Counts threads when it is time. */
 enum err capture_look_at_threads(struct capture *c) MUST_CHECK;

@@ -80,11 +80,58 @@ static int on_ring_record(void *context, void *data, size_t size)
 	return 0;
 }
 
+/* Who needs which program; the timer's and the threads' are attached in ways of their own. */
+struct need {
+	struct bpf_program *program;
+	bool load, attach;
+};
+
+#define NEEDS_MAX 18
+
+static size_t needs_of(const struct kernel_side *k, struct need needs[NEEDS_MAX])
+{
+	struct agent_bpf *s = k->skeleton;
+	unsigned types = k->options.types;
+	bool waits = capture_needs_waits(types), mapped = types & CAPTURE_MAPPED,
+	     loops = types & CAPTURE_LOOPS;
+	const struct need all[] = {
+		{s->progs.on_timer, capture_needs_timer(types), false},
+		{s->progs.on_thread, waits || types & CAPTURE_THREADS, false},
+		{s->progs.on_fork, k->options.chosen, true},
+		{s->progs.on_return, waits, true},
+		{s->progs.on_waking, waits, true},
+		{s->progs.on_exit, waits, true},
+		{s->progs.on_switch, waits, true},
+		{s->progs.on_pages, types & CAPTURE_FAULTS, true},
+		{s->progs.on_mmap, mapped, true},
+		{s->progs.on_mremap, mapped, true},
+		{s->progs.on_brk, mapped, true},
+		{s->progs.on_epoll_wait, loops, true},
+		{s->progs.on_epoll_pwait, loops, true},
+		{s->progs.on_epoll_pwait2, loops, true},
+		{s->progs.on_epoll_wait_end, loops, true},
+		{s->progs.on_epoll_pwait_end, loops, true},
+		{s->progs.on_epoll_pwait2_end, loops, true},
+	};
+
+	memcpy(needs, all, sizeof(all));
+	return sizeof(all) / sizeof(all[0]);
+}
+
+static void choose_programs(struct kernel_side *k)
+{
+	struct need needs[NEEDS_MAX];
+	size_t n = needs_of(k, needs);
+
+	for (size_t i = 0; i < n; i++)
+		bpf_program__set_autoload(needs[i].program, needs[i].load);
+}
+
 static enum err load(struct kernel_side *k, struct fault *fault)
 {
 	const struct kernel_options *o = &k->options;
 	struct agent_bpf *s;
-	bool waits = capture_needs_waits(o->types);
+	bool waits = capture_needs_waits(o->types), loops = o->types & CAPTURE_LOOPS;
 	int status;
 
 	s = k->skeleton = agent_bpf__open();
@@ -95,24 +142,16 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	bpf_map__set_max_entries(s->maps.segments, o->table_mib);
 	bpf_map__set_max_entries(s->maps.ring, o->ring_kib * 1024);
 	bpf_map__set_max_entries(s->maps.waits, waits ? o->max_threads : 1);
-	bpf_program__set_autoload(s->progs.on_switch, waits);
-	bpf_program__set_autoload(s->progs.on_return, waits);
-	bpf_program__set_autoload(s->progs.on_waking, waits);
-	bpf_program__set_autoload(s->progs.on_exit, waits);
-	bpf_program__set_autoload(s->progs.on_thread, waits || o->types & CAPTURE_THREADS);
-	bpf_program__set_autoload(s->progs.on_pages, o->types & CAPTURE_FAULTS);
-	bpf_program__set_autoload(s->progs.on_mmap, o->types & CAPTURE_MAPPED);
-	bpf_program__set_autoload(s->progs.on_mremap, o->types & CAPTURE_MAPPED);
-	bpf_program__set_autoload(s->progs.on_brk, o->types & CAPTURE_MAPPED);
+	bpf_map__set_max_entries(s->maps.loops, loops ? o->max_threads : 1);
 	bpf_map__set_max_entries(s->maps.memory,
 				 capture_needs_memory(o->types) ? MAX_PROCESSES : 1);
-	bpf_program__set_autoload(s->progs.on_fork, o->chosen);
-	bpf_program__set_autoload(s->progs.on_timer, capture_needs_timer(o->types));
+	choose_programs(k);
 	s->data->settings.wait_mean_ns = o->wait_mean_ns;
 	s->data->settings.memory_mean_bytes = o->memory_mean_bytes;
 	s->data->settings.wake_bytes = o->ring_kib * 1024 / WAKE_SHARE;
 	s->data->settings.targets = o->chosen;
 	s->data->settings.old_waits = o->old_waits;
+	s->data->settings.loops = loops;
 	status = agent_bpf__load(s);
 	return status ? load_fault(-status, fault) : ERR_OK;
 }
@@ -270,21 +309,12 @@ static enum err attach_threads(struct kernel_side *k, struct fault *fault)
 
 static enum err attach_programs(struct kernel_side *k, struct fault *fault)
 {
-	if (k->options.chosen)
-		TRY(attach_program(k, k->skeleton->progs.on_fork, fault));
-	if (capture_needs_waits(k->options.types)) {
-		TRY(attach_program(k, k->skeleton->progs.on_return, fault));
-		TRY(attach_program(k, k->skeleton->progs.on_waking, fault));
-		TRY(attach_program(k, k->skeleton->progs.on_exit, fault));
-		TRY(attach_program(k, k->skeleton->progs.on_switch, fault));
-	}
-	if (k->options.types & CAPTURE_FAULTS)
-		TRY(attach_program(k, k->skeleton->progs.on_pages, fault));
-	if (k->options.types & CAPTURE_MAPPED) {
-		TRY(attach_program(k, k->skeleton->progs.on_mmap, fault));
-		TRY(attach_program(k, k->skeleton->progs.on_mremap, fault));
-		TRY(attach_program(k, k->skeleton->progs.on_brk, fault));
-	}
+	struct need needs[NEEDS_MAX];
+	size_t n = needs_of(k, needs);
+
+	for (size_t i = 0; i < n; i++)
+		if (needs[i].load && needs[i].attach)
+			TRY(attach_program(k, needs[i].program, fault));
 	if (capture_needs_waits(k->options.types) || k->options.types & CAPTURE_THREADS)
 		return attach_threads(k, fault);
 	return ERR_OK;
@@ -491,6 +521,16 @@ enum err kernel_count_threads(struct kernel_side *k, void *context,
 	e = look_at_threads(k, context, record);
 	k->skeleton->data->settings.count_threads = 0;
 	return e;
+}
+
+u64 kernel_turn(const struct kernel_side *k, u32 tid)
+{
+	u64 start = 0;
+
+	if (!k->skeleton || bpf_map__lookup_elem(k->skeleton->maps.loops, &tid, sizeof(tid), &start,
+						 sizeof(start), 0))
+		return 0;
+	return start;
 }
 
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)

@@ -17,17 +17,18 @@ enum capture_types {
 	CAPTURE_THREADS = 16,
 	CAPTURE_FAULTS = 32, /* memory that processes came to have */
 	CAPTURE_MAPPED = 64, /* address space that they asked for */
+	CAPTURE_LOOPS = 128, /* turns of event loops, and what they are spent on */
 };
 
 /* What the kernel side must do for these types. */
 static inline bool capture_needs_timer(unsigned types)
 {
-	return types & (CAPTURE_CPU | CAPTURE_WALL);
+	return types & (CAPTURE_CPU | CAPTURE_WALL | CAPTURE_LOOPS);
 }
 
 static inline bool capture_needs_waits(unsigned types)
 {
-	return types & (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL);
+	return types & (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL | CAPTURE_LOOPS);
 }
 
 static inline bool capture_needs_memory(unsigned types)
@@ -86,6 +87,8 @@ enum err kernel_open_waits(struct kernel_side *k, void *context,
 enum err kernel_count_threads(struct kernel_side *k, void *context,
 			      enum err (*record)(void *context, const struct record_head *head,
 						 size_t size)) MUST_CHECK;
+/* When the turn began that a thread is in at this moment; 0 = in none. */
+u64 kernel_turn(const struct kernel_side *k, u32 tid);
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
 /* Nanoseconds between samples of one processor. */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;

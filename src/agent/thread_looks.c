@@ -44,6 +44,7 @@ static enum err take_open(void *context, const struct record_head *head, size_t 
 enum err capture_open_waits(struct capture *c)
 {
 	TRY(kernel_open_waits(c->kernel, c, take_open));
+	TRY(capture_open_turns(c));
 	open_waits_release(&c->open);
 	c->open = c->reopened;
 	c->reopened = (struct open_waits){0};

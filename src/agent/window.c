@@ -23,6 +23,7 @@ static const struct measure measures[] = {
 	{CAPTURE_THREADS, NULL, "threads", "count"},
 	{CAPTURE_FAULTS, NULL, "faults", "bytes"},
 	{CAPTURE_MAPPED, NULL, "mapped", "bytes"},
+	{CAPTURE_LOOPS, "turns", "lag", "nanoseconds"},
 };
 #define MEASURES (sizeof(measures) / sizeof(measures[0]))
 
@@ -41,6 +42,8 @@ static bool belongs(const struct collected *one, unsigned type)
 		return one->sample.kind == RECORD_FAULT;
 	case CAPTURE_MAPPED:
 		return one->sample.kind == RECORD_MAP;
+	case CAPTURE_LOOPS:
+		return one->sample.kind == RECORD_LOOP;
 	default:
 		return one->sample.kind == RECORD_CPU || one->sample.kind == RECORD_WAIT;
 	}

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "agent/turns.h"
+
 /* A waker's stack is one text: what is above this is cut at the root. */
 #define WAKER_TEXT 2000
 
@@ -82,6 +84,14 @@ static const char *const thread_states[WAIT_STATES] = {"runnable", "sleep", "dis
 
 static const char *const memory_kinds[MEMORY_KINDS] = {"file", "anonymous", "swapped", "shared"};
 
+static enum err add_turn(struct label_list *l, u8 bucket)
+{
+	char text[24];
+
+	turn_bucket_text(bucket, text);
+	return labels_add_text(l, "loop.turn", str_of(text));
+}
+
 enum err labels_of_sample(const struct collector *c, struct names *n, const struct collected *one,
 			  struct label_list *l)
 {
@@ -95,6 +105,8 @@ enum err labels_of_sample(const struct collector *c, struct names *n, const stru
 	if (s->kind == RECORD_FAULT)
 		return labels_add_text(l, "memory",
 				       str_of(memory_kinds[s->wait_state % MEMORY_KINDS]));
+	if (s->kind == RECORD_LOOP)
+		return add_turn(l, s->wait_state);
 	if (s->kind != RECORD_WAIT)
 		return ERR_OK;
 	TRY(labels_add_text(l, "state", str_of(wait_states[s->wait_state % WAIT_STATES])));

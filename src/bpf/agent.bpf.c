@@ -209,6 +209,7 @@ int on_timer(struct bpf_perf_event_data *context)
 	if (c)
 		c->samples++;
 	s->head.value = context->sample_period;
+	s->head.turn = turn_of(id);
 	task = bpf_get_current_task_btf();
 	if ((context->regs.cs & 3) == 3) {
 		take_registers(s, &context->regs);
@@ -236,4 +237,5 @@ int on_fork(u64 *context)
 
 #include "waits.h"
 #include "memory.h"
+#include "loops.h"
 #include "open_threads.h"

@@ -29,7 +29,8 @@ typedef u32 __wsum;
 typedef _Bool bool;
 #define true 1
 #define false 0
-#define NULL ((void *)0)
+#define NULL	       ((void *)0)
+#define __maybe_unused __attribute__((unused))
 
 enum {
 	BPF_MAP_TYPE_HASH = 1,

@@ -39,7 +39,7 @@ enum scratch_user {
 	SCRATCH_TIMER,
 	SCRATCH_TRACE,
 	SCRATCH_WAKER,
-	SCRATCH_MEMORY,
+	SCRATCH_CALL, /* system calls and faults of the thread itself */
 	SCRATCH_THREADS,
 	SCRATCH_USERS
 };
@@ -132,6 +132,14 @@ struct {
 	__type(value, struct memory_state);
 } memory SEC(".maps");
 
+/* By thread: when its turn of an event loop began; 0 = it waits for events. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} loops SEC(".maps");
+
 /* Processes that are wanted, when `settings.targets` says that not all are. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -142,3 +150,11 @@ struct {
 
 /* Changed by the agent while programs run. */
 volatile struct kernel_settings settings = {.wait_mean_ns = 1000000, .raw_left = 0};
+
+/* When the turn began that a thread is in; 0 = in none. */
+static __always_inline u64 turn_of(u32 tid)
+{
+	u64 *turn = settings.loops ? bpf_map_lookup_elem(&loops, &tid) : NULL;
+
+	return turn ? *turn : 0;
+}

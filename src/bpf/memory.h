@@ -56,7 +56,7 @@ static __always_inline void send_growth(struct task_struct *task, u32 kind, u64 
 
 	if (bytes < exponential(bpf_get_prandom_u32(), settings.memory_mean_bytes))
 		return;
-	s = begin(SCRATCH_MEMORY, kind);
+	s = begin(SCRATCH_CALL, kind);
 	if (!s)
 		return;
 	s->head.value = bytes;

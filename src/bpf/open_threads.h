@@ -85,6 +85,7 @@ int on_thread(struct bpf_iter__task *context)
 	s->head.tid = task->pid;
 	s->head.time = bpf_ktime_get_ns();
 	s->head.wait_state = thread_state(task);
+	s->head.turn = turn_of(task->pid);
 	s->head.syscall = -1;
 	s->head.address_space = address_space_of(task->mm->start_code, task->mm->start_stack);
 	bpf_probe_read_kernel(s->head.comm, sizeof(s->head.comm), task->comm);

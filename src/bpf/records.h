@@ -66,6 +66,7 @@ struct record_head {
 	u64 time;	/* CLOCK_MONOTONIC */
 	u64 value;
 	u64 wait_id;	   /* of a wait and its waker */
+	u64 turn;	   /* of an event loop: when it began; 0 = in none */
 	u64 address_space; /* tells one program of a process from the next (exec) */
 	s32 syscall;	   /* the thread is in it, or -1 */
 	u32 unused;
@@ -104,7 +105,9 @@ struct kernel_settings {
 	u32 targets;	       /* only processes in the map `targets` */
 	u32 kernel_threads;    /* waits of the kernel's own threads too */
 	u32 old_waits;	       /* open waits that began before anybody looked, too */
-	u32 count_threads;     /* the pass over all threads counts them: waits are not looked at */
+	u32 loops;	       /* turns of event loops are followed */
+	u32 unused;
+	u32 count_threads; /* the pass over all threads counts them: waits are not looked at */
 };
 
 /* Counted by the kernel side, one row per processor. */

@@ -9,8 +9,8 @@
  */
 #pragma once
 
-/* The program itself and the tracepoint's iterator. */
-#define TRACE_SKIP 2
+/* The program itself and the tracepoint's own two. */
+#define TRACE_SKIP 3
 
 #define LN2_16 45426u /* ln 2 in 1/65536 */
 
@@ -110,6 +110,7 @@ int on_return(u64 *context)
 	s->head.value = length;
 	s->head.wait_id = wait_draw(tid, start);
 	s->head.wait_state = w->state;
+	s->head.turn = turn_of(tid);
 	kernel_stack(s, context, TRACE_SKIP);
 	entry_registers(s, task);
 	finish(s, task);
@@ -148,5 +149,7 @@ int on_exit(u64 *context)
 	u32 tid = ((struct task_struct *)context[0])->pid;
 
 	bpf_map_delete_elem(&waits, &tid);
+	if (settings.loops)
+		bpf_map_delete_elem(&loops, &tid);
 	return 0;
 }

@@ -30,6 +30,7 @@ static const struct {
 	{"wall", CAPTURE_WALL},
 	{"threads", CAPTURE_THREADS},
 	{"faults", CAPTURE_FAULTS | CAPTURE_MAPPED},
+	{"loop", CAPTURE_LOOPS},
 };
 
 int capture_types_read(const struct invocation *in, const char *text, unsigned *ret)

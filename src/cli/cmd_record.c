@@ -47,6 +47,7 @@ static const struct example examples[] = {
 	{"vestal record --type cpu,offcpu -p 1234", "where it works and where it waits"},
 	{"vestal record --type threads -p 1234", "how many threads it has, and what they do"},
 	{"vestal record --type faults -p 1234 -d 60", "where its memory grows"},
+	{"vestal record --type loop -p 1234", "what holds up its event loop"},
 	{"vestal record -F 997 -o out.pb.gz -- make", "finer, with all its children"},
 	{0},
 };

@@ -72,4 +72,40 @@ def address_space_is_counted_where_it_was_asked_for():
     assert "reserve_only" not in names, names["reserve_only"]
 
 
+@test
+def the_turns_of_an_event_loop_are_as_long_as_it_measured():
+    done, path = record("--type", "loop", "-F", "499", program=[build("looper"), "4"])
+    truth = json.loads(done.stdout.splitlines()[0])
+    rows, names = top(path)
+    assert rows["type"] == "lag" and rows["unit"] == "nanoseconds", rows
+    assert abs(rows["total"] / truth["total"] - 1) < 0.03, (rows["total"], truth)
+    # Who is slow is named, whether it works or blocks. (The first turns come before the tables.)
+    for name in ("handle_slow", "handle_blocking"):
+        assert abs(names[name]["cum"] / truth[name] - 1) < 0.15, (name, names[name], truth)
+    # Long turns are counted one by one, and known by their length.
+    long = [f"{2 ** i}-{2 ** (i + 1)} ms" for i in range(6, 14)]
+    counted = sum(tagged(path, f"loop.turn={label}", "--type", "turns") for label in long)
+    assert abs(counted - truth["long"]) <= 1, (counted, truth)
+    slow = sum(tagged(path, f"loop.turn={label}") for label in long)
+    assert abs(slow / truth["long_ns"] - 1) < 0.1, (slow, truth)
+    quick = top(path, "--type", "turns")[0]["total"]
+    assert abs(quick / truth["turns"] - 1) < 0.5, (quick, truth)
+
+
+@test
+def a_turn_that_does_not_end_is_seen():
+    program = """
+import select
+def stuck():
+    while True:
+        pass
+loop = select.epoll()
+loop.poll(0.01)
+stuck()
+"""
+    _, path = record("--type", "loop", "-d", "3", program=["python3", "-c", program])
+    total = top(path)[0]["total"]
+    assert 1.5e9 < total < 3.5e9, total
+
+
 main()

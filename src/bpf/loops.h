@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/*
+ * Event loops: a turn is the time from one return of epoll_wait to the next call of it, in which
+ * whoever waits for the loop has to wait. Its end is a record with the same probability as a wait
+ * of that length; samples and waits inside a turn carry the time it began, so that the agent finds
+ * out what a turn was spent on. (The looking up of turns is in maps.h, for the other programs.)
+ */
+#pragma once
+
+/* Global functions, without arguments: verified once, not for each call they stand behind. */
+__attribute__((noinline)) int turn_begins(void)
+{
+	u64 id = bpf_get_current_pid_tgid(), now;
+	u32 tid = id;
+
+	if (!wanted(id >> 32))
+		return 0;
+	now = bpf_ktime_get_ns();
+	bpf_map_update_elem(&loops, &tid, &now, BPF_ANY);
+	return 0;
+}
+
+__attribute__((noinline)) int turn_ends(void)
+{
+	u32 tid = bpf_get_current_pid_tgid();
+	u64 *turn = bpf_map_lookup_elem(&loops, &tid), start, length;
+	struct task_struct *task;
+	struct scratch *s;
+
+	if (!turn || !*turn)
+		return 0;
+	start = *turn;
+	*turn = 0;
+	length = bpf_ktime_get_ns() - start;
+	if (length < wait_threshold(tid, start))
+		return 0;
+	s = begin(SCRATCH_CALL, RECORD_LOOP);
+	if (!s)
+		return 0;
+	task = bpf_get_current_task_btf();
+	s->head.value = length;
+	s->head.turn = start;
+	entry_registers(s, task);
+	finish(s, task);
+	return 0;
+}
+
+#define TURN_ENDS(call)                            \
+	SEC("tp/syscalls/sys_enter_" #call)        \
+	int on_##call(__maybe_unused u64 *context) \
+	{                                          \
+		return turn_ends();                \
+	}
+
+#define TURN_BEGINS(call)                                \
+	SEC("tp/syscalls/sys_exit_" #call)               \
+	int on_##call##_end(__maybe_unused u64 *context) \
+	{                                                \
+		return turn_begins();                    \
+	}
+
+TURN_ENDS(epoll_wait)
+TURN_ENDS(epoll_pwait)
+TURN_ENDS(epoll_pwait2)
+TURN_BEGINS(epoll_wait)
+TURN_BEGINS(epoll_pwait)
+TURN_BEGINS(epoll_pwait2)
