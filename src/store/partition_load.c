@@ -215,8 +215,10 @@ static enum err load_beginning(struct loading *l, uint32_t stack, const uint32_t
 		return ERR_OK;
 	*ret = stack_frames(l->d, stack - (uint32_t)back, &n);
 	*ret_n = (uint32_t)get_bounded(&l->c, n);
+	if (l->c.bad || !n)
+		return ERR_CORRUPT;
 	*ret += n - *ret_n;
-	return l->c.bad || !n ? ERR_CORRUPT : ERR_OK;
+	return ERR_OK;
 }
 
 static enum err load_stack(struct loading *l, struct stack_buffer *b, uint32_t stack)
