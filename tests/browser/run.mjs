@@ -1,5 +1,6 @@
 // node run.mjs                 the report on known profiles (needs web/dist/flame.html)
 // node run.mjs --html FILE...  what must hold for any report
+// node run.mjs --ui            the served page only
 // --large adds frame times at a million boxes. Output: TAP.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +12,7 @@ import { reportTests } from "./report.test.mjs";
 import { servedTests } from "./served.test.mjs";
 import * as samples from "./samples.mjs";
 import { finish, Skip, test } from "./tap.mjs";
+import { uiTests } from "./ui.test.mjs";
 import { fillTemplate, writeVft } from "./vft-writer.mjs";
 
 const args = process.argv.slice(2);
@@ -55,9 +57,11 @@ try {
   const missing = skip ?? (files.length === 0 && !existsSync(template) ? "web/dist/flame.html is not built (npm run build in web)" : "");
   if (missing) await test("report in a browser", () => Promise.reject(new Skip(missing)));
   else if (files.length > 0) for (const file of files) await genericTests(browser, file);
+  else if (args.includes("--ui")) await uiTests(browser, dir, args.includes("--large"));
   else {
     await reportTests(browser, makePages(dir));
     await servedTests(browser, dir);
+    await uiTests(browser, dir, args.includes("--large"));
   }
 } finally {
   await browser?.close();

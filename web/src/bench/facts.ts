@@ -1,5 +1,5 @@
 // The numbers of one box as rows of words: the same for the tooltip, the detail panel and the voice.
-import { change, units, type Change, type Tree } from "../flame";
+import { change, units, VERDICTS, type Change, type Tree } from "../flame";
 import type { App } from "./app";
 
 export interface Fact {
@@ -11,6 +11,15 @@ export interface Fact {
 export function changeOf(app: App, before: number, after: number): Change {
   const [a, b] = app.derived.compareTotals(app.state);
   return change(before, after, a, b, app.derived.samples(app.state));
+}
+
+// The change of a row of the table: what the server found by a proper test, where it did.
+export function rowChange(app: App, values: Float64Array[], row: number): Change {
+  const c = changeOf(app, values[0][row], values[1][row]);
+  const { verdicts } = app.model.vft.table;
+  if (!verdicts || app.state.measure !== "total" || !app.state.normalise) return c;
+  const word = VERDICTS[verdicts.verdict[row]];
+  return { ...c, noise: word === "noise" || word === "unknown", error: verdicts.shareError[row] };
 }
 
 export function changeText(c: Change): { text: string; tone: Fact["tone"] } {

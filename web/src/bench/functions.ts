@@ -3,7 +3,7 @@
 import { units } from "../flame";
 import type { App } from "./app";
 import { h, press } from "./dom";
-import { changeOf, changeText } from "./facts";
+import { changeText, rowChange } from "./facts";
 import type { Measure, Sort } from "./state";
 
 const ROW = 26;
@@ -81,7 +81,7 @@ export class Functions {
 
   // Real changes first, by size; noise after them.
   private changeWeight(values: Float64Array[], row: number): number {
-    const c = changeOf(this.app, values[0][row], values[1][row]);
+    const c = rowChange(this.app, values, row);
     return Math.abs(c.delta) + (c.noise ? 0 : 2);
   }
 
@@ -134,7 +134,7 @@ export class Functions {
     const cells: HTMLElement[] = [h("th", { scope: "row", title: `${name}\n${app.model.module(frame)}` }, h("button", { type: "button", tabindex: "-1" }, h("bdi", { text: name })))];
     if (app.model.meta.diff) {
       const values = s.measure === "self" ? tableSelf : tableTotal;
-      const { text, tone } = changeText(changeOf(app, values[0][row], values[1][row]));
+      const { text, tone } = changeText(rowChange(app, values, row));
       cells.push(h("td", { text: digits(share(values[0][row], 0)) }), h("td", { text: digits(share(values[1][row], 1)) }), h("td", { class: tone, text }));
     } else {
       const bar = h("span", { class: "fill" });

@@ -12,6 +12,8 @@ export interface Change {
   shareBefore: number;
   shareAfter: number;
   delta: number;
+  // Half the width of its 95 % interval, where somebody computed it.
+  error?: number;
 }
 
 // How many samples the whole of each side has; 0 when nobody counted.

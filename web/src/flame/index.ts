@@ -1,6 +1,6 @@
 // The renderer as a library: decode, choose columns, make a tree, lay it out, paint it, show it.
-export { decodeVft, VftError, StringTable } from "./vft";
-export type { Vft, Meta, SampleType } from "./vft";
+export { decodeVft, VftError, StringTable, VERDICTS } from "./vft";
+export type { Vft, Meta, SampleType, Verdicts } from "./vft";
 export { Model } from "./model";
 export type { Choice, Columns } from "./model";
 export { makeTree, pathOf, isInside, widestOf } from "./tree";

@@ -24,6 +24,8 @@ export interface Meta {
   prunedShare: number;
   functionsTotal: number;
   notes: string[];
+  // How long a server took, in milliseconds; 0 when none did.
+  tookMs: number;
 }
 
 export interface FrameTable {
@@ -40,6 +42,18 @@ export interface FunctionTable {
   frame: Uint32Array;
   self: Float64Array[];
   total: Float64Array[];
+  // Of a diff the server made: what it says about the change of each row's total.
+  verdicts: Verdicts | null;
+}
+
+export const VERDICTS = ["noise", "more", "less", "added", "removed", "unknown"] as const;
+
+export interface Verdicts {
+  // Index into VERDICTS.
+  verdict: Uint32Array;
+  pValue: Float64Array;
+  shareChange: Float64Array;
+  shareError: Float64Array;
 }
 
 export interface Vft {
@@ -120,7 +134,7 @@ export function decodeVft(buffer: ArrayBuffer): Vft {
   const cursor = new Cursor(buffer);
   const metaBytes = cursor.u32(2, "header")[1];
   const meta = readMeta(cursor.u8(metaBytes, "description"));
-  const [n, m, k, r, c, b] = cursor.u32(8, "counts");
+  const [n, m, k, r, c, b, judged] = cursor.u32(8, "counts");
   if (n === 0 || m === 0 || k === 0) throw new VftError("the data has no root");
   if (c !== meta.types.length * (meta.diff ? 2 : 1)) throw new VftError("the columns do not fit the types");
 
@@ -140,9 +154,11 @@ export function decodeVft(buffer: ArrayBuffer): Vft {
     frame: cursor.u32(r, "function table"),
     self: cursor.columns(r, c, "function table"),
     total: cursor.columns(r, c, "function table"),
+    verdicts: null,
   };
   const offsets = cursor.u32(k + 1, "strings");
   const text = cursor.u8(b, "strings");
+  if (judged > 0) table.verdicts = readVerdicts(cursor, r);
 
   for (let i = 1; i < n; i++) if (parent[i] >= i) throw new VftError(`node ${i} comes before its parent`);
   if (parent[0] !== 0) throw new VftError("node 0 is not the root");
@@ -155,6 +171,14 @@ export function decodeVft(buffer: ArrayBuffer): Vft {
   checkValues(table.self, "the value of row");
   checkValues(table.total, "the value of row");
   return { meta, nodes: n, parent, frame, self, frames, table, strings: new StringTable(offsets, text) };
+}
+
+function readVerdicts(cursor: Cursor, rows: number): Verdicts {
+  const verdict = cursor.u32(rows, "verdicts");
+  checkBelow(verdict, VERDICTS.length, "the verdict of row");
+  const [pValue, shareChange, shareError] = ["p values", "changes", "errors"].map((what) => cursor.columns(rows, 1, what)[0]);
+  for (const run of [pValue, shareChange, shareError]) for (let i = 0; i < rows; i++) if (!isFinite(run[i])) throw new VftError(`the verdict of row ${i} is not a number`);
+  return { verdict, pValue, shareChange, shareError };
 }
 
 // Meta is JSON from outside: take only what has the right type.
@@ -197,5 +221,6 @@ function readMeta(bytes: Uint8Array): Meta {
     prunedShare: num(raw.pruned_share),
     functionsTotal: num(raw.functions_total),
     notes: list(raw.notes).map(str).filter(Boolean),
+    tookMs: num(raw.took_ms),
   };
 }

@@ -17,15 +17,8 @@ export function treeParams(view: View): [string, string][] {
 }
 
 export async function askTree(params: [string, string][], signal: AbortSignal): Promise<TreeAnswer> {
-  const buffer = await vftOf(params, signal);
+  const buffer = await getBytes("tree", [...params, ["format", "vft"]], signal);
   const start = performance.now();
   const model = new Model(decodeVft(buffer));
   return { model, bytes: buffer.byteLength, ms: performance.now() - start };
-}
-
-async function vftOf(params: [string, string][], signal: AbortSignal): Promise<ArrayBuffer> {
-  const html = new TextDecoder().decode(await getBytes("export", [...params, ["format", "html"]], signal));
-  const text = html.match(/id="vestal-data">([^<]*)</)?.[1] ?? "";
-  const bytes = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }

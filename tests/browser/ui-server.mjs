@@ -1,0 +1,73 @@
+// A real server filled with profiles, for the tests of the served page.
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { writePprof } from "./pprof-writer.mjs";
+
+export const VESTAL = process.env.VESTAL ?? fileURLToPath(new URL("../../build/vestal", import.meta.url));
+export const HOSTILE = `"><script>window.injected=1</script><img src=x onerror="window.injected=2">`;
+
+/** Starts a server; `port` 0 takes a free one. */
+export async function startServer(dir, { port = 0, args = [], memory = false } = {}) {
+  const where = memory ? ["--memory"] : ["--data", join(dir, "data")];
+  const child = spawn(VESTAL, ["server", ...where, "--listen", `127.0.0.1:${port}`, "--otlp-grpc", "none", "--otlp-http", "none", ...args], { cwd: dir, stdio: ["ignore", "ignore", "pipe"] });
+  const lines = createInterface({ input: child.stderr });
+  for await (const line of lines) {
+    const found = line.match(/server on (\S+),/);
+    if (!found) throw new Error(line);
+    child.stderr.resume();
+    return { child, url: found[1], port: Number(new URL(found[1]).port) };
+  }
+  throw new Error("the server ended");
+}
+
+export async function stopServer({ child }) {
+  if (child.exitCode !== null) return;
+  const ended = new Promise((r) => child.once("exit", r));
+  child.kill("SIGTERM");
+  await ended;
+}
+
+const frame = (name, module, file, line) => ({ name, module, file, line });
+const FRAMES = {
+  main: frame("main", "shop", "/src/shop/main.cc", 12), serve: frame("http::serve", "libhttp.so", "/src/http/serve.cc", 88),
+  load: frame("cart::load", "shop", "/src/shop/cart.cc", 31), apply: frame("pricing::apply", "shop", "/src/shop/price.cc", 7),
+  parse: frame("JSON::parse", "libjson.so", "/src/json/json.cc", 90), parse2: frame("JSON::parse", "libjson.so", "/src/json/json.cc", 97),
+  malloc: frame("malloc", "libc.so.6", "", 0), send: frame("tcp_sendmsg", "[kernel]", "", 0), wait: frame("epoll_wait", "libc.so.6", "", 0),
+};
+/** Half a core; JSON::parse holds 50 % before and 70 % after the deployment. */
+const stacks = (after) => [
+  [["main", "serve", "load", "parse"], after ? 50 : 30], [["main", "serve", "load", "parse2"], 10], [["main", "serve", "apply", "parse"], 10],
+  [["main", "serve", "apply", "malloc"], after ? 10 : 20], [["main", "serve", "send"], after ? 15 : 25], [["main", "wait"], 5],
+];
+
+export async function push(url, body, params) {
+  const reply = await fetch(`${url}/api/v1/profiles?${new URLSearchParams(params)}`, { method: "POST", body });
+  if (reply.status !== 200) throw new Error(`${reply.status} ${await reply.text()}`);
+}
+
+export const MINUTES = 40;
+
+/** The last forty minutes of "shop", a profile a minute, with a deployment in the middle. */
+export async function fillShop(url, now = Date.now()) {
+  for (let i = 0; i < MINUTES; i++) {
+    const after = i >= MINUTES / 2;
+    const timeMs = now - (MINUTES - i) * 60e3;
+    const samples = stacks(after).map(([names, share]) => ({ stack: names.map((n) => FRAMES[n]), values: [share * 30, share * 3e8] }));
+    const profile = writePprof(samples, { types: [["samples", "count"], ["cpu", "nanoseconds"]], timeMs, durationMs: 60e3 });
+    await push(url, profile, [["service", "shop"], ["label", `commit=${after ? "def456" : "abc123"}`], ["label", `pod=web-${i % 3}`]]);
+  }
+  await push(url, "main;idle 5\n", [["service", "odd"], ["label", `customer=${HOSTILE}`]]);
+}
+
+/** A profile that a real program left: node's own, of a small job. */
+export function recordNode(dir) {
+  const folder = mkdtempSync(join(dir, "node-"));
+  const job = join(folder, "job.js");
+  writeFileSync(job, "const end = Date.now() + 400; let n = 0; function spin(k) { return k === 0 ? 0 : 1 + spin(k - 1); } while (Date.now() < end) { n += spin(30); JSON.parse(JSON.stringify({ n, a: Array(50).fill(n) })); }");
+  const done = spawnSync(process.execPath, ["--cpu-prof", "--cpu-prof-dir", folder, job], { encoding: "utf8" });
+  if (done.status !== 0) throw new Error(done.stderr);
+  return join(folder, readdirSync(folder).find((f) => f.endsWith(".cpuprofile")));
+}
