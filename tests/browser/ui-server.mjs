@@ -1,6 +1,6 @@
 // A real server filled with profiles, for the tests of the served page.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -11,6 +11,7 @@ export const HOSTILE = `"><script>window.injected=1</script><img src=x onerror="
 
 /** Starts a server; `port` 0 takes a free one. */
 export async function startServer(dir, { port = 0, args = [], memory = false } = {}) {
+  mkdirSync(dir, { recursive: true });
   const where = memory ? ["--memory"] : ["--data", join(dir, "data")];
   const child = spawn(VESTAL, ["server", ...where, "--listen", `127.0.0.1:${port}`, "--otlp-grpc", "none", "--otlp-http", "none", ...args], { cwd: dir, stdio: ["ignore", "ignore", "pipe"] });
   const lines = createInterface({ input: child.stderr });

@@ -1,7 +1,7 @@
 // The served page: a real server with real profiles, a real browser, mouse and keyboard.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { axeSource, settle } from "./browser.mjs";
 import * as samples from "./samples.mjs";
 import { Skip, test } from "./tap.mjs";
@@ -10,6 +10,9 @@ import { fillShop, HOSTILE, push, recordNode, startServer, stopServer, VESTAL } 
 const PAINTED = ".pane:not(.callers) canvas";
 const text = (page, selector) => page.locator(selector).first().innerText();
 const params = (page) => Object.fromEntries(new URL(page.url()).searchParams);
+
+// Browsers note each 404; text of source files is asked for, and mostly not there.
+const MAY_BE_MISSING = /\/api\/v1\/(source|changes)\b/;
 
 /** Opens an address of the server; `done()` closes it and asserts that nothing was said on the console and nobody else was asked. */
 async function open(browser, url, { width = 1440, height = 900, scheme = "dark", wait = PAINTED, expect = null, bypassCSP = false, before = null, context: given = {} } = {}) {
@@ -20,7 +23,7 @@ async function open(browser, url, { width = 1440, height = 900, scheme = "dark",
   const errors = [];
   const { origin } = new URL(url);
   page.on("request", (r) => !r.url().startsWith(origin) && !/^(blob|data):/.test(r.url()) && strangers.push(r.url()));
-  page.on("console", (m) => ["error", "warning"].includes(m.type()) && errors.push(m.text()));
+  page.on("console", (m) => ["error", "warning"].includes(m.type()) && !MAY_BE_MISSING.test(m.location().url) && errors.push(m.text()));
   page.on("pageerror", (e) => errors.push(String(e.stack)));
   if (before) await before(page);
   await page.goto(url);
@@ -188,7 +191,7 @@ async function exploreTests(browser, url) {
     await press(page, "F");
     assert.equal(params(page).focus, "^JSON::parse$");
     await until(page, () => !document.querySelector(".functions").textContent.includes("malloc"));
-    assert.match(await text(page, ".chip"), /focus JSON::parse/);
+    assert.match(await text(page, ".chip"), /focus\s+JSON::parse/);
     await press(page, "x");
     await page.fill('[aria-label="Name of the set"]', "only JSON");
     await page.click('text="Save set"');
@@ -202,7 +205,7 @@ async function exploreTests(browser, url) {
     await until(page, () => location.search.includes("focus="));
     await press(page, "x");
     await page.selectOption('[aria-label="What to do"]', "ignore");
-    await page.fill('[aria-label="Regular expression"]', "(");
+    await page.fill('input[aria-label="Regular expression"]', "(");
     await page.click('text="Add filter"');
     await page.waitForSelector('.sentence[role="alert"]');
     assert.equal(await page.locator(".chip").count(), 0, "the failure stands where the picture was");
@@ -324,7 +327,8 @@ async function stateTests(browser, url, dir) {
   });
 
   await test("a server that wants tokens is given one", async () => {
-    const made = spawnSync(VESTAL, ["token", "create", "--data", `${dir}/tokens/data`, "--rights", "read,write"], { encoding: "utf8" });
+    mkdirSync(`${dir}/tokens/data`, { recursive: true });
+    const made = spawnSync(VESTAL, ["token", "create", "--data", `${dir}/tokens/data`, "--name", "test"], { encoding: "utf8" });
     const token = `${made.stdout}${made.stderr}`.match(/vst_\w+/)?.[0];
     if (!token) throw new Skip(`no token: ${made.stderr}`);
     const server = await startServer(`${dir}/tokens`);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { change, hitsByWeight, matchedValue, matchFrames, noiseLimit, strength, units } from "../src/flame";
+import { change, hitsByWeight, matched, matchFrames, noiseLimit, strength, units } from "../src/flame";
 import { DARK, LIGHT, frameColours, luminance, tints } from "../src/flame/colour";
 import { fromParams, initialState, toParams } from "../src/bench/state";
 import { baseTree, modelOf, nodeOf } from "./helpers";
@@ -9,7 +9,7 @@ test("search is a substring without case, matches count once", () => {
   const model = modelOf([["main;Parse;parse_one", 4], ["main;parse_two", 1], ["main;other", 5]]);
   const tree = baseTree(model);
   const m = matchFrames(model, { text: "pARSE", regex: false });
-  assert.deepEqual(matchedValue(tree, m), [5]);
+  assert.deepEqual(matched(tree, m).value, [5]);
   assert.equal(hitsByWeight(tree, m)[0], nodeOf(tree, model, "main;Parse"));
   assert.equal(hitsByWeight(tree, m).length, 3);
 });
@@ -17,8 +17,8 @@ test("search is a substring without case, matches count once", () => {
 test("a dot is a dot until regular expressions are asked for", () => {
   const model = modelOf([["a.b", 1], ["axb", 2]]);
   const tree = baseTree(model);
-  assert.deepEqual(matchedValue(tree, matchFrames(model, { text: "a.b", regex: false })), [1]);
-  assert.deepEqual(matchedValue(tree, matchFrames(model, { text: "^a.b$", regex: true })), [3]);
+  assert.deepEqual(matched(tree, matchFrames(model, { text: "a.b", regex: false })).value, [1]);
+  assert.deepEqual(matched(tree, matchFrames(model, { text: "^a.b$", regex: true })).value, [3]);
   assert.notEqual(matchFrames(model, { text: "(", regex: true }).error, "");
 });
 

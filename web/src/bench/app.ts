@@ -109,6 +109,12 @@ export class App {
     this.tell({ before: null, selection: true, theme: true });
   }
 
+  // What the numbers of the selected box depend on: two equal keys mean nothing new to say about it.
+  factsKey(): string {
+    const { type, view, func, zoom, normalise, swap } = this.state;
+    return [type, view, func, this.selection ? "" : zoom, normalise, swap, JSON.stringify(this.selection), this.palette.dark].join("/");
+  }
+
   private tell(changed: Changed): void {
     for (const listener of [...this.listeners]) listener(changed);
   }

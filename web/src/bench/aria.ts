@@ -13,6 +13,8 @@ export class AriaTree {
   private readonly tree = h("div", { class: "sr" });
   private readonly live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
 
+  private shown = "";
+
   constructor(
     private readonly app: App,
     private readonly stage: Stage,
@@ -25,7 +27,11 @@ export class AriaTree {
     document.body.append(this.live);
     app.onDispose(() => this.live.remove());
     app.announce = (text) => (this.live.textContent = text);
-    app.subscribe(() => this.update());
+    app.subscribe((changed) => {
+      const key = app.factsKey();
+      if (changed.before === null || key !== this.shown) this.update();
+      this.shown = key;
+    });
   }
 
   private update(): void {

@@ -1,8 +1,8 @@
 // What follows from the state: trees, layouts, matches. Each is made once and kept until the part of
 // the state it depends on changes.
 import {
-  bottomUp, callersOf, calleesOf, hitsByWeight, layout, makeTree, matchedValue, matchFrames,
-  type Columns, type Layout, type Matches, type Model, type Samples, type Tree,
+  bottomUp, callersOf, calleesOf, hitsByWeight, layout, makeTree, matched, matchFrames,
+  type Columns, type Layout, type Matched, type Matches, type Model, type Samples, type Tree,
 } from "../flame";
 import { units } from "../flame";
 import type { State } from "./state";
@@ -26,7 +26,8 @@ export class Derived {
   private readonly keptCallers = new Kept<Tree>();
   private readonly keptCallees = new Kept<Tree>();
   private readonly keptMatches = new Kept<Matches>();
-  private readonly keptMatched = new Kept<number[]>();
+  private readonly keptMatched = new Kept<Matched>();
+  private readonly keptMainMatched = new Kept<Matched>();
   private readonly keptHits = new Kept<Uint32Array>();
   private readonly layouts = new WeakMap<Tree, Map<string, Layout>>();
 
@@ -63,12 +64,18 @@ export class Derived {
   matches(s: State): Matches {
     return this.keptMatches.get(`${s.regex}/${s.query}`, () => matchFrames(this.model, { text: s.query, regex: s.regex }));
   }
+  private matched(s: State): Matched {
+    return this.keptMatched.get(`${this.valuesKey(s)}/${s.regex}/${s.query}`, () => matched(this.base(s), this.matches(s)));
+  }
   // Share of the whole that passes through the matches, over both sides.
   matchedShare(s: State): number {
-    const key = `${this.valuesKey(s)}/${s.regex}/${s.query}`;
-    const value = this.keptMatched.get(key, () => matchedValue(this.base(s), this.matches(s)));
     const whole = this.base(s).weight[0];
-    return whole > 0 ? value.reduce((a, b) => a + b, 0) / whole : 0;
+    return whole > 0 ? this.matched(s).value.reduce((a, b) => a + b, 0) / whole : 0;
+  }
+  // Boxes that match in the tree that is shown.
+  hitCount(s: State): number {
+    if (this.main(s) === this.base(s)) return this.matched(s).boxes;
+    return this.keptMainMatched.get(`${this.valuesKey(s)}/${s.regex}/${s.query}/${s.view}/${s.func}`, () => matched(this.main(s), this.matches(s))).boxes;
   }
   hits(s: State): Uint32Array {
     const key = `${this.valuesKey(s)}/${s.regex}/${s.query}/${s.view}/${s.func}`;

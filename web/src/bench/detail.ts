@@ -7,6 +7,8 @@ import { boxFacts, valueFacts, whereOf, type Fact } from "./facts";
 const MOST = 8;
 
 export class Detail {
+  private shown = "";
+
   constructor(
     private readonly app: App,
     private readonly panel: HTMLElement,
@@ -14,7 +16,11 @@ export class Detail {
     // What a page adds about a function, below its numbers.
     private readonly more: (func: number) => HTMLElement[] = () => [],
   ) {
-    app.subscribe(() => this.update());
+    app.subscribe((changed) => {
+      const key = app.factsKey();
+      if (changed.before === null || key !== this.shown) this.update();
+      this.shown = key;
+    });
   }
 
   private update(): void {

@@ -107,11 +107,10 @@ export class Toolbar {
     const { active, error } = app.derived.matches(s);
     if (!active) return this.match.replaceChildren();
     if (error) return this.match.replaceChildren(h("span", { class: "up", text: "not a regular expression" }));
-    const hits = app.derived.hits(s);
     const at = this.hit >= 0 ? `${units.count(this.hit + 1)} of ` : "";
     this.match.replaceChildren(
       h("span", null, "match ", h("strong", { text: s.query }), ` ${units.percent(app.derived.matchedShare(s))}`),
-      h("span", { class: "faint", text: `${at}${units.count(hits.length)} boxes` }),
+      h("span", { class: "faint", text: `${at}${units.count(app.derived.hitCount(s))} boxes` }),
       keyButton("", "N", "Previous match", () => this.step(-1), { class: "bare", "aria-label": "N: previous match" }),
       keyButton("", "n", "Next match", () => this.step(1), { class: "bare", "aria-label": "n: next match" }),
     );

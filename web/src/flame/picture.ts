@@ -67,7 +67,7 @@ export class Picture {
       for (let i = 0; i < texts.length; i += 4) {
         const text = this.labels.fit(scene.labelOf(texts[i]), texts[i + 2] - texts[i + 1] - 2 * pad);
         if (text === "") continue;
-        const onHit = scene.skin.colour[texts[i]] === hit;
+        const onHit = scene.skin.colour[scene.skin.paintOf[texts[i]]] === hit;
         if (onHit) context.fillStyle = scene.palette.hitInk;
         context.fillText(text, texts[i + 1] + pad, texts[i + 3] + middle);
         if (onHit) context.fillStyle = scene.palette.ink;

@@ -4,14 +4,17 @@
 import { firstBeyond, type Layout } from "./layout";
 
 export interface Skin {
-  // Pixel of each node (see colour.word).
+  // Which paint each node has: boxes of a frame share one, so that a new colour costs a frame, not a
+  // million boxes; in a diff every box has its own.
+  paintOf: Uint32Array;
+  // Pixel of each paint (see colour.word).
   colour: Uint32Array;
   background: number;
   merged: number;
   hit: number;
   // Hits before each slot, or null when nothing is searched.
   hitsBefore: Uint32Array | null;
-  // 1 = hatched: added or removed in a diff, pruned boxes. Or null.
+  // 1 = a paint is hatched: added or removed in a diff, pruned boxes. Or null.
   hatched: Uint8Array | null;
 }
 
@@ -114,8 +117,9 @@ export function paint(
       if (to <= from) to = Math.min(width, from + 1);
       // A gap between boxes, when there is room for one.
       const inner = to - from > 3 * win.gap && right <= width ? to - win.gap : to;
-      line.fill(skin.colour[node], from, inner);
-      if (skin.hatched !== null && skin.hatched[node] === 1 && inner - from > 2) hatch.push(from, inner);
+      const paint = skin.paintOf[node];
+      line.fill(skin.colour[paint], from, inner);
+      if (skin.hatched !== null && skin.hatched[paint] === 1 && inner - from > 2) hatch.push(from, inner);
       if (to - from >= labelWidth) onBox(node, Math.max(left, 0), Math.min(right, width), top);
       drawn.boxes++;
       slot++;
@@ -159,8 +163,18 @@ function halfway(a: number, b: number): number {
   return (((a >>> 1) & 0x7f7f7f7f) + ((half >>> 1) & 0x7f7f7f7f) | 0xff000000) >>> 0;
 }
 
+// The frame of each slot, so that counting hits reads memory in order. Kept as long as the layout.
+const framesOf = new WeakMap<Layout, Uint32Array>();
+
 export function prefixHits(lay: Layout, frameOfNode: Uint32Array, hitFrames: Uint8Array): Uint32Array {
-  const before = new Uint32Array(lay.node.length + 1);
-  for (let s = 0; s < lay.node.length; s++) before[s + 1] = before[s] + hitFrames[frameOfNode[lay.node[s]]];
+  let frames = framesOf.get(lay);
+  if (!frames) {
+    frames = new Uint32Array(lay.node.length);
+    for (let s = 0; s < frames.length; s++) frames[s] = frameOfNode[lay.node[s]];
+    framesOf.set(lay, frames);
+  }
+  const before = new Uint32Array(frames.length + 1);
+  let n = 0;
+  for (let s = 0; s < frames.length; s++) before[s + 1] = n += hitFrames[frames[s]];
   return before;
 }

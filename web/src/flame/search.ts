@@ -43,17 +43,25 @@ export function matchFrames(model: Model, query: Query): Matches {
   return { frames, error: "", active: true };
 }
 
-// Value under matching boxes, a box inside another match not counted again; one number per side.
-export function matchedValue(tree: Tree, matches: Matches): number[] {
-  const inside = new Uint8Array(tree.count);
+export interface Matched {
+  // Value under matching boxes, a box inside another match not counted again; one number per side.
+  value: number[];
+  boxes: number;
+}
+
+export function matched(tree: Tree, matches: Matches): Matched {
+  const { count, parent, frame } = tree;
+  const inside = new Uint8Array(count);
   const value = tree.total.map(() => 0);
-  for (let i = 0; i < tree.count; i++) {
-    const above = i > 0 && inside[tree.parent[i]] === 1;
-    const hit = matches.frames[tree.frame[i]] === 1;
-    if (hit && !above) tree.total.forEach((run, s) => (value[s] += run[i]));
-    inside[i] = above || hit ? 1 : 0;
+  let boxes = 0;
+  for (let i = 0; i < count; i++) {
+    const hit = matches.frames[frame[i]];
+    const above = inside[parent[i]];
+    boxes += hit;
+    inside[i] = above | hit;
+    if (hit === 1 && (above === 0 || i === 0)) for (let s = 0; s < value.length; s++) value[s] += tree.total[s][i];
   }
-  return value;
+  return { value, boxes };
 }
 
 // Matching boxes, the widest first: the order in which n and N visit them.

@@ -21,8 +21,6 @@ export function toMs(text: string, now: number): number {
   return Date.parse(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text);
 }
 
-export const isRelative = (text: string): boolean => text === "now" || /^(now)?-/.test(text);
-
 const two = (n: number): string => String(n).padStart(2, "0");
 
 function day(d: Date): string {

@@ -50,11 +50,11 @@ export function Explore() {
   if (kinds.data.length === 0 && v.query === "") return <FirstData />;
   if (!kind) return <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>;
   const total = tree.data && !tree.error ? tree.data.model.totals[tree.data.model.meta.defaultType] : null;
-  const empty = tree.error instanceof ApiError && tree.error.empty;
+  const empty = (tree.error instanceof ApiError && tree.error.empty) || total === 0;
   return (
     <div class="page explore">
       <Strip kinds={kinds.data} kind={kind} grid={grid} marks={marks} total={total} />
-      {tree.error && !tree.data ? (empty ? <Nothing /> : <Failure error={tree.error} />)
+      {empty ? <Nothing /> : tree.error && !tree.data ? <Failure error={tree.error} />
         : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} onDrawn={setDrawn} />
           : <Loading what="flame graph" />}
       <Foot parts={footParts(tree.data, drawn)} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />

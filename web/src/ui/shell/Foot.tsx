@@ -1,10 +1,9 @@
 // Honest numbers: what is shown, what is not, how long it took.
 import { away } from "../api";
 import { view } from "../router";
-import { isRelative } from "../time";
 
 export function Foot({ parts, notes = [], ms = 0 }: { parts: string[]; notes?: string[]; ms?: number }) {
-  const live = isRelative(view.value.until);
+  const live = view.value.until === "now";
   return (
     <footer id="foot">
       <span>{away.value ? "○ away" : live ? "● live" : "● connected"}</span>

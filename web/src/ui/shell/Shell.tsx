@@ -68,6 +68,7 @@ export function Shell() {
       <Header pages={PAGES} current={page} />
       {away.value && <div class="away" role="alert"><b>The server went away.</b> What you see is the last answer; the page asks again every two seconds.</div>}
       <main id="main" tabIndex={-1} aria-label={page.title}>
+        <h1 class="sr">{page.title}{query ? `: ${query}` : ""}</h1>
         {needsToken.value ? <TokenForm /> : error ? <Failure error={error} /> : Component ? <Component key={page.path} /> : <Loading what={page.title} />}
       </main>
       {dialog === "help" && <Help onClose={() => setDialog("")} />}
