@@ -83,10 +83,10 @@ export function CallGraphPane({ app }: { app: App }) {
     const words = `${units.percent(n.self / whole)} of ${units.percent(n.total / whole)}`;
     const on = n.func === selected;
     return (
-      <g class={`gnode ${on ? "sel" : ""}`} transform={`translate(${n.x},${n.y})`} role="option" id={`g${n.func}`} aria-selected={on} aria-label={`${name}, self ${words.replace(" of ", ", total ")}`} onClick={() => app.selectFunction(n.func)} onDblClick={() => app.sandwich(n.func)}>
+      <g class={`gnode ${on ? "sel" : ""}`} transform={`translate(${n.x},${n.y})`} role="option" id={`g${n.func}`} aria-selected={on} onClick={() => app.selectFunction(n.func)} onDblClick={() => app.sandwich(n.func)}>
         <rect width={n.width} height={n.height} rx="5" fill={css(tintColour(app.palette, app.tints.frames[frame], 0.6))} />
-        <text aria-hidden="true" x={n.width / 2} y={font + 6} font-size={font} text-anchor="middle">{name.length > room ? `…${name.slice(-room + 1)}` : name}</text>
-        <text aria-hidden="true" x={n.width / 2} y={font * 2.2 + 8} font-size={Math.max(10, font * 0.8)} text-anchor="middle">{words}</text>
+        <text x={n.width / 2} y={font + 6} font-size={font} text-anchor="middle">{name.length > room ? `…${name.slice(-room + 1)}` : name}</text>
+        <text x={n.width / 2} y={font * 2.2 + 8} font-size={Math.max(10, font * 0.8)} text-anchor="middle">{words}</text>
         <title>{name}</title>
       </g>
     );
