@@ -455,12 +455,13 @@ async function sizeTests(browser, url, dir, large) {
 
 async function axeTests(browser, url) {
   const source = await axeSource();
-  const routes = ["explore?query=shop&by=commit", "explore?query=shop&view=bottom-up", "explore?query=shop&view=tree&beside=graph", "explore?query=shop&view=source&q=JSON", "explore?query=shop&focus=JSON&view=sandwich&fn=JSON::parse&in=libjson.so", "explore?query=nobody"];
+  const routes = ["explore?query=shop&by=commit", "explore?query=shop&view=bottom-up", "explore?query=shop&view=tree&beside=graph", "explore?query=shop&view=source&q=JSON", "explore?query=shop&focus=JSON&view=sandwich&fn=JSON::parse&in=libjson.so", "explore?query=nobody",
+    "", "diff", "diff?baseline=shop{commit=\"abc123\"}&comparison=shop{commit=\"def456\"}", "heatmap?query=shop", "function?query=shop&name=JSON::parse", "files", "status"];
   for (const scheme of ["dark", "light"])
     for (const route of routes)
       await test(`axe finds nothing: ${route} ${scheme}`, async () => {
         if (!source) throw new Skip("axe-core is not installed (npm ci in tests/browser)");
-        const { page, done } = await open(browser, `${url}/${route}`, { scheme, bypassCSP: true, wait: ".functions tbody tr, .sentence", expect: /404/ });
+        const { page, done } = await open(browser, `${url}/${route}`, { scheme, bypassCSP: true, wait: ".functions tbody tr, .sentence, main .page", expect: /404/ });
         await page.locator(".functions tbody tr").first().click({ timeout: 2000 }).catch(() => undefined);
         await settle(page);
         await page.evaluate(source);

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 /**
  * @typedef {{ name: string, module?: string, file?: string, line?: number, kind?: string }} Frame
  * @typedef {{ stack: (string | Frame)[], values: number[] }} Sample
- * @typedef {{ types?: {name: string, unit: string}[], diff?: boolean, meta?: Record<string, unknown> }} Options
+ * @typedef {{ types?: {name: string, unit: string}[], diff?: boolean, verdicts?: number[], meta?: Record<string, unknown> }} Options
  */
 
 /** @param {string | Frame} f @returns {Frame} */
@@ -84,7 +84,7 @@ export function writeVft(samples, options = {}) {
   header.writeUInt32LE(metaBytes.length, 4);
   put(header);
   put(metaBytes);
-  put(Uint32Array.of(nodes.length, list.length, text.length, table.length, columns, offsets[text.length], 0, 0));
+  put(Uint32Array.of(nodes.length, list.length, text.length, table.length, columns, offsets[text.length], options.verdicts ? 1 : 0, 0));
   put(Uint32Array.from(nodes, (n) => n.parent));
   put(Uint32Array.from(nodes, (n) => n.frame));
   const runs = (/** @type {number[][]} */ perItem) => Float64Array.from(Array.from({ length: columns }, (_, c) => perItem.map((v) => v[c])).flat());
@@ -95,6 +95,11 @@ export function writeVft(samples, options = {}) {
   put(runs(table.map(([, r]) => r.total)));
   put(Uint32Array.from(offsets));
   put(Buffer.concat(text));
+  if (options.verdicts) {
+    const given = options.verdicts;
+    put(Uint32Array.from(table, (_, i) => given[i] ?? 5));
+    for (const value of [0.001, 0.1, 0.02]) put(new Float64Array(table.length).fill(value));
+  }
 
   const out = new Uint8Array(size);
   let at = 0;

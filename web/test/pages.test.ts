@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { diffOf, type Model } from "../src/flame";
+import { change, decodeVft, diffOf, judged, Model } from "../src/flame";
 import { areaPath, linePath, mostOf } from "../src/ui/charts/paths";
 import { sidesOf, versionPairs, whenLabel, whenOf } from "../src/ui/diff/sides";
 import { serviceName } from "../src/ui/files/opened";
@@ -9,6 +9,7 @@ import { aligned, blockOf, blockText, cellsParam, columnFor, cornersOf, readBloc
 import { changed, ordered, toOverview, usageIn } from "../src/ui/overview/data";
 import { counter, flowOf, parseMetrics, perSecond } from "../src/ui/status/data";
 import { START, type View } from "../src/ui/view";
+import { writeVft } from "../../tests/browser/vft-writer.mjs";
 import { baseTree, lines, modelOf } from "./helpers";
 
 const usage = (type: string, rate: number, verdict = "noise", before = 1, after = 1) => ({ type, unit: "nanoseconds", aggregate: "sum", total: rate * 60, rate, points: [1, null, 2], change: { before, after, share: after / before - 1, verdict: verdict as "noise" } });
@@ -73,6 +74,20 @@ test("two trees become the two sides of a diff", () => {
   assert.ok(Math.abs(scaled.total[0][0] - scaled.total[1][0]) < 1e-9);
   const memory = modelOf([["main", 1]], { types: [{ name: "inuse_space", unit: "bytes" }] });
   assert.equal(diffOf(before, memory, ["a", "b"]), null);
+});
+
+test("verdicts of the server are read, checked and believed", () => {
+  const bytes = writeVft([{ stack: ["main", "f"], values: [10, 20] }], { diff: true, verdicts: [0, 1] });
+  const { verdicts } = decodeVft(bytes.buffer).table;
+  assert.deepEqual([...(verdicts?.verdict ?? [])], [0, 1]);
+  assert.equal(verdicts?.shareError[0], 0.02);
+  assert.equal(decodeVft(writeVft([{ stack: ["main"], values: [1, 2] }], { diff: true }).buffer).table.verdicts, null);
+  assert.throws(() => decodeVft(writeVft([{ stack: ["main"], values: [1, 2] }], { diff: true, verdicts: [6] }).buffer), /verdict of row 0/);
+  assert.throws(() => decodeVft(bytes.buffer.slice(0, bytes.length - 24)), /ends inside its verdicts/);
+  const c = change(100, 900, 1000, 1000, { before: 0, after: 0 });
+  assert.equal(judged(c, 0, false).noise, true);
+  assert.deepEqual([judged(c, 1, false).mark, judged(c, 1, true).mark, judged(c, 3, true).mark], ["more", "less", "removed"]);
+  assert.equal(judged(c, 5, false), c);
 });
 
 const heat = toHeat({ from_ns: 1000e9, until_ns: 1003e9, column_ns: 1e9, row_ns: 500e6, columns: 3, rows: 2, untimed: 7, cells: [1, 0, 4, 2, 0, 8] });

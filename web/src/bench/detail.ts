@@ -45,7 +45,7 @@ export class Detail {
     if (!selection.whole || row < 0) parts.push(h("h3", { text: "This box" }), this.list(boxFacts(app, tree, selection.node)));
     if (row >= 0) {
       const { tableSelf, tableTotal } = app.derived.columns(app.state);
-      parts.push(h("h3", { text: "The function, everywhere" }), this.list(valueFacts(app, tableSelf.map((r) => r[row]), tableTotal.map((r) => r[row]))));
+      parts.push(h("h3", { text: "The function, everywhere" }), this.list(valueFacts(app, tableSelf.map((r) => r[row]), tableTotal.map((r) => r[row]), row)));
     }
     parts.push(h("div", { class: "actions" },
       keyButton("Zoom", "↵", "Fill the width with this box", () => app.zoom(selection.node), { class: "btn", disabled: selection.pane !== "main" }),

@@ -1,6 +1,7 @@
 // The numbers of one box as rows of words: the same for the tooltip, the detail panel and the voice.
-import { change, units, VERDICTS, type Change, type Tree } from "../flame";
+import { change, judged, units, type Change, type Tree } from "../flame";
 import type { App } from "./app";
+import type { Measure } from "./state";
 
 export interface Fact {
   label: string;
@@ -13,14 +14,24 @@ export function changeOf(app: App, before: number, after: number): Change {
   return change(before, after, a, b, app.derived.samples(app.state));
 }
 
-// The change of a row of the table: what the server found by a proper test, where it did.
-export function rowChange(app: App, values: Float64Array[], row: number): Change {
+// The change of a function, as the server judged it where it did: of its total, scaled to shares.
+export function rowChange(app: App, row: number, measure: Measure): Change {
+  const s = app.state;
+  const { tableSelf, tableTotal } = app.derived.columns(s);
+  const values = measure === "self" ? tableSelf : tableTotal;
   const c = changeOf(app, values[0][row], values[1][row]);
   const { verdicts } = app.model.vft.table;
-  if (!verdicts || app.state.measure !== "total" || !app.state.normalise) return c;
-  const word = VERDICTS[verdicts.verdict[row]];
-  return { ...c, noise: word === "noise" || word === "unknown", error: verdicts.shareError[row] };
+  return verdicts && measure === "total" && s.normalise ? judged(c, verdicts.verdict[row], s.swap) : c;
 }
+
+// "± 0.4 pp", how exactly the change is known; "" where nobody could tell.
+export function marginOf(app: App, row: number): string {
+  const { verdicts } = app.model.vft.table;
+  if (!verdicts || verdicts.verdict[row] === UNKNOWN || verdicts.shareError[row] === 0) return "";
+  return units.points(verdicts.shareError[row]).replace("+", "± ");
+}
+
+const UNKNOWN = 5;
 
 export function changeText(c: Change): { text: string; tone: Fact["tone"] } {
   const word = c.mark === "added" ? " new" : c.mark === "removed" ? " gone" : "";
@@ -33,22 +44,23 @@ function plain(label: string, value: string): Fact {
   return { label, value, tone: "" };
 }
 
-// Rows for a pair of (own, total) values, one number per side.
-export function valueFacts(app: App, self: number[], total: number[]): Fact[] {
+// Rows for a pair of (own, total) values, one number per side; `row` of the table when they are a function's.
+export function valueFacts(app: App, self: number[], total: number[], row = -1): Fact[] {
   const s = app.state;
   const type = app.model.meta.types[s.type];
   const { totals, factors } = app.derived.columns(s);
   const say = (v: number, side: number): string => `${units.amount(v / factors[side], type)} · ${units.percent(totals[side] > 0 ? v / totals[side] : NaN)}`;
   if (!app.model.meta.diff) return [plain("Total", say(total[0], 0)), plain("Self", say(self[0], 0))];
   const [before, after] = app.model.sideNames(s.swap);
-  const c = changeOf(app, total[0], total[1]);
+  const c = row >= 0 ? rowChange(app, row, "total") : changeOf(app, total[0], total[1]);
+  const margin = row >= 0 ? marginOf(app, row) : "";
   const own = changeOf(app, self[0], self[1]);
   const ct = changeText(c);
   const ot = changeText(own);
   return [
     plain(short(before), say(total[0], 0)),
     plain(short(after), say(total[1], 1)),
-    { label: "Change", value: ct.text, tone: ct.tone },
+    { label: "Change", value: margin && !c.noise ? `${ct.text} ${margin.replace(" pp", "")}` : ct.text, tone: ct.tone },
     { label: "Change of self", value: ot.text, tone: ot.tone },
   ];
 }

@@ -3,7 +3,7 @@
 import { units } from "../flame";
 import type { App } from "./app";
 import { h, press } from "./dom";
-import { changeText, rowChange } from "./facts";
+import { changeText, marginOf, rowChange } from "./facts";
 import type { Measure, Sort } from "./state";
 
 const ROW = 26;
@@ -72,7 +72,7 @@ export class Functions {
     for (let r = 0; r < table.count; r++) if (!matches.active || matches.frames[table.frame[r]] === 1) rows.push(r);
     const weight = new Float64Array(table.count);
     for (const r of rows)
-      weight[r] = s.sort === "change" ? this.changeWeight(values, r) : values.reduce((sum, run) => sum + run[r], 0);
+      weight[r] = s.sort === "change" ? this.changeWeight(r) : values.reduce((sum, run) => sum + run[r], 0);
     this.longest = rows.reduce((most, r) => Math.max(most, values[0][r]), 0) / (columns.totals[0] || 1) || 1;
     const rank = app.model.nameRank;
     const byName = (a: number, b: number): number => rank[table.frame[a]] - rank[table.frame[b]];
@@ -80,8 +80,8 @@ export class Functions {
   }
 
   // Real changes first, by size; noise after them.
-  private changeWeight(values: Float64Array[], row: number): number {
-    const c = rowChange(this.app, values, row);
+  private changeWeight(row: number): number {
+    const c = rowChange(this.app, row, this.app.state.measure);
     return Math.abs(c.delta) + (c.noise ? 0 : 2);
   }
 
@@ -134,8 +134,9 @@ export class Functions {
     const cells: HTMLElement[] = [h("th", { scope: "row", title: `${name}\n${app.model.module(frame)}` }, h("button", { type: "button", tabindex: "-1" }, h("bdi", { text: name })))];
     if (app.model.meta.diff) {
       const values = s.measure === "self" ? tableSelf : tableTotal;
-      const { text, tone } = changeText(rowChange(app, values, row));
-      cells.push(h("td", { text: digits(share(values[0][row], 0)) }), h("td", { text: digits(share(values[1][row], 1)) }), h("td", { class: tone, text }));
+      const { text, tone } = changeText(rowChange(app, row, s.measure));
+      const margin = s.measure === "total" ? marginOf(app, row) : "";
+      cells.push(h("td", { text: digits(share(values[0][row], 0)) }), h("td", { text: digits(share(values[1][row], 1)) }), h("td", { class: tone, text, title: margin ? `${margin}: half of the 95 % interval` : null }));
     } else {
       const bar = h("span", { class: "fill" });
       const own = share(tableSelf[0][row], 0);

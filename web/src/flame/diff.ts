@@ -12,8 +12,6 @@ export interface Change {
   shareBefore: number;
   shareAfter: number;
   delta: number;
-  // Half the width of its 95 % interval, where somebody computed it.
-  error?: number;
 }
 
 // How many samples the whole of each side has; 0 when nobody counted.
@@ -56,6 +54,17 @@ export function change(before: number, after: number, totalBefore: number, total
   else if (before > 0 && after === 0) mark = "removed";
   else if (!noise && delta !== 0) mark = delta > 0 ? "more" : "less";
   return { mark, noise: noise || delta === 0, before, after, shareBefore, shareAfter, delta };
+}
+
+const VERDICTS: (Mark | "noise" | "unknown")[] = ["noise", "more", "less", "added", "removed", "unknown"];
+const OPPOSITE: Partial<Record<string, Mark>> = { more: "less", less: "more", added: "removed", removed: "added" };
+
+// The same change as the server's test sees it; what it cannot tell stays as it was estimated here.
+export function judged(c: Change, verdict: number, swap: boolean): Change {
+  const word = VERDICTS[verdict] ?? "unknown";
+  if (word === "unknown") return c;
+  if (word === "noise") return { ...c, noise: true, mark: c.mark === "added" || c.mark === "removed" ? c.mark : "same" };
+  return { ...c, noise: false, mark: (swap ? OPPOSITE[word] : undefined) ?? (word as Mark) };
 }
 
 // How strongly a box is painted, -1 (all gone) .. 0 .. 1 (all new).

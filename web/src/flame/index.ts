@@ -1,5 +1,5 @@
 // The renderer as a library: decode, choose columns, make a tree, lay it out, paint it, show it.
-export { decodeVft, VftError, StringTable, VERDICTS } from "./vft";
+export { decodeVft, VftError, StringTable } from "./vft";
 export type { Vft, Meta, SampleType, Verdicts } from "./vft";
 export { Model } from "./model";
 export type { Choice, Columns } from "./model";
@@ -12,7 +12,7 @@ export { childLists, layout, neighbour, nodeAt } from "./layout";
 export type { Children, Layout, Order, Step } from "./layout";
 export { matchFrames, matched, hitsByWeight } from "./search";
 export type { Matched, Matches, Query } from "./search";
-export { change, strength, noiseLimit, signOf } from "./diff";
+export { change, judged, strength, noiseLimit, signOf } from "./diff";
 export type { Change, Samples } from "./diff";
 export { diffOf, sameType } from "./merge";
 export { makeSkin } from "./skin";

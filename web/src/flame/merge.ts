@@ -114,7 +114,7 @@ function mergeTable(sides: Side[]): Vft["table"] {
     }
   });
   const column = (i: number): Float64Array => Float64Array.from(values[i]);
-  return { ...sides[1].model.vft.table, count: frames.length, frame: Uint32Array.from(frames), self: [column(0), column(1)], total: [column(2), column(3)] };
+  return { count: frames.length, frame: Uint32Array.from(frames), self: [column(0), column(1)], total: [column(2), column(3)], verdicts: null };
 }
 
 // `before` and `after` over the type `after` shows first, which both must have.

@@ -37,23 +37,20 @@ export interface FrameTable {
   kind: Uint32Array;
 }
 
+// What the server's test says of each row's total in a diff.
+export interface Verdicts {
+  verdict: Uint32Array;
+  pValue: Float64Array;
+  shareChange: Float64Array;
+  shareError: Float64Array;
+}
+
 export interface FunctionTable {
   count: number;
   frame: Uint32Array;
   self: Float64Array[];
   total: Float64Array[];
-  // Of a diff the server made: what it says about the change of each row's total.
   verdicts: Verdicts | null;
-}
-
-export const VERDICTS = ["noise", "more", "less", "added", "removed", "unknown"] as const;
-
-export interface Verdicts {
-  // Index into VERDICTS.
-  verdict: Uint32Array;
-  pValue: Float64Array;
-  shareChange: Float64Array;
-  shareError: Float64Array;
 }
 
 export interface Vft {
@@ -134,7 +131,7 @@ export function decodeVft(buffer: ArrayBuffer): Vft {
   const cursor = new Cursor(buffer);
   const metaBytes = cursor.u32(2, "header")[1];
   const meta = readMeta(cursor.u8(metaBytes, "description"));
-  const [n, m, k, r, c, b, judged] = cursor.u32(8, "counts");
+  const [n, m, k, r, c, b, v] = cursor.u32(8, "counts");
   if (n === 0 || m === 0 || k === 0) throw new VftError("the data has no root");
   if (c !== meta.types.length * (meta.diff ? 2 : 1)) throw new VftError("the columns do not fit the types");
 
@@ -158,7 +155,7 @@ export function decodeVft(buffer: ArrayBuffer): Vft {
   };
   const offsets = cursor.u32(k + 1, "strings");
   const text = cursor.u8(b, "strings");
-  if (judged > 0) table.verdicts = readVerdicts(cursor, r);
+  if (v > 0) table.verdicts = readVerdicts(cursor, r);
 
   for (let i = 1; i < n; i++) if (parent[i] >= i) throw new VftError(`node ${i} comes before its parent`);
   if (parent[0] !== 0) throw new VftError("node 0 is not the root");
@@ -175,9 +172,10 @@ export function decodeVft(buffer: ArrayBuffer): Vft {
 
 function readVerdicts(cursor: Cursor, rows: number): Verdicts {
   const verdict = cursor.u32(rows, "verdicts");
-  checkBelow(verdict, VERDICTS.length, "the verdict of row");
-  const [pValue, shareChange, shareError] = ["p values", "changes", "errors"].map((what) => cursor.columns(rows, 1, what)[0]);
-  for (const run of [pValue, shareChange, shareError]) for (let i = 0; i < rows; i++) if (!isFinite(run[i])) throw new VftError(`the verdict of row ${i} is not a number`);
+  const [pValue, shareChange, shareError] = [0, 1, 2].map(() => cursor.columns(rows, 1, "verdicts")[0]);
+  checkBelow(verdict, 6, "the verdict of row");
+  checkValues([pValue, shareError], "the verdict of row");
+  for (let i = 0; i < rows; i++) if (!isFinite(shareChange[i])) throw new VftError(`the verdict of row ${i} is not a number`);
   return { verdict, pValue, shareChange, shareError };
 }
 

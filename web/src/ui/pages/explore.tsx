@@ -34,6 +34,7 @@ function footParts(tree: TreeAnswer | undefined, drawn: Drawn | null): string[] 
   const parts = [`shown: ${say(drawn?.boxes ?? 0)} of ${say(vft.nodes)} boxes`];
   if (drawn && drawn.merged > 0) parts.push(`${say(drawn.merged)} too narrow, in grey`);
   parts.push(meta.nodesPruned > 0 ? `pruned ${units.percent(meta.prunedShare)} of value` : "nothing pruned");
+  if (meta.tookMs > 0) parts.push(`answered in ${meta.tookMs < 10 ? meta.tookMs.toFixed(1) : Math.round(meta.tookMs)} ms`);
   return parts;
 }
 
