@@ -40,6 +40,8 @@ export class Derived {
     return this.keptColumns.get(this.valuesKey(s), () => this.model.columns(s));
   }
   base(s: State): Tree {
+    const ready = this.model.prepared;
+    if (ready && s.type === this.model.meta.defaultType && s.normalise && !s.swap) return ready.tree;
     return this.keptBase.get(this.valuesKey(s), () => makeTree(this.model.vft.parent, this.model.vft.frame, this.columns(s).self));
   }
   callers(s: State): Tree {
@@ -58,6 +60,8 @@ export class Derived {
     let kept = this.layouts.get(tree);
     if (!kept) this.layouts.set(tree, (kept = new Map()));
     let lay = kept.get(s.order);
+    const ready = this.model.prepared;
+    if (!lay && ready && tree === ready.tree && s.order === "name") kept.set(s.order, (lay = ready.lay));
     if (!lay) kept.set(s.order, (lay = layout(tree, this.model.nameRank, s.order)));
     return lay;
   }

@@ -1,4 +1,6 @@
 // What a decoded file means: names, functions, and the values of one sample type as one or two sides.
+import type { Layout } from "./layout";
+import type { Tree } from "./tree";
 import type { Meta, Vft } from "./vft";
 
 // One side for a profile, two (before, after) for a diff.
@@ -30,6 +32,8 @@ export class Model {
   readonly pruned: Uint8Array;
   // Total of each column as the file states it, or the sum of its nodes.
   readonly totals: number[];
+  // Tree and layout (by name) of the first type, when somebody made them beside the page.
+  prepared: { tree: Tree; lay: Layout } | null = null;
 
   constructor(readonly vft: Vft) {
     this.meta = vft.meta;

@@ -31,7 +31,7 @@ export function Lines({ lines, from, step, say, label, height = 96 }: Props) {
     setAt(Math.max(0, Math.min(points - 1, Math.round(((e.clientX - box.left) / box.width) * (points - 1)))));
   };
   return (
-    <figure class="lines" role="img" aria-label={`${label}, ${local(from, now)} to ${local(until, now)}, at most ${say(most)}`}>
+    <div class="lines" role="img" aria-label={`${label}, ${local(from, now)} to ${local(until, now)}, at most ${say(most)}`}>
       <div class="lines-plot" onPointerMove={move} onPointerLeave={() => setAt(-1)}>
         <svg viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" style={{ height: `${height}px` }} aria-hidden="true">
           {lines.map((l, i) => <g class={l.tone}>{i === 0 && <path class="area" d={areaPath(l.values, WIDTH, height, most)} />}<path class="stroke" d={linePath(l.values, WIDTH, height, most)} /></g>)}
@@ -44,6 +44,6 @@ export function Lines({ lines, from, step, say, label, height = 96 }: Props) {
         <span class="lines-now">{at < 0 ? "" : `${local(from + at * step, now, step < 60e3)}: ${lines.map((l) => { const v = l.values[at]; return `${l.name} ${v === null || v === undefined ? "–" : say(v)}`; }).join(", ")}`}</span>
         <span title={utc(until)}>{local(until, now)}</span>
       </figcaption>
-    </figure>
+    </div>
   );
 }

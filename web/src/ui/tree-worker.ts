@@ -1,0 +1,44 @@
+// Large answers are decoded, summed up and laid out beside the page, so that it stays alive meanwhile.
+// What comes back are the bytes and the columns made of them; nothing is copied.
+import { decodeVft, layout, makeTree, Model, VftError, type Layout, type Tree } from "../flame";
+
+export interface Job {
+  id: number;
+  buffer: ArrayBuffer;
+}
+
+export interface Done {
+  id: number;
+  buffer?: ArrayBuffer;
+  tree?: Tree;
+  lay?: Layout;
+  // What was wrong with the bytes.
+  error?: string;
+}
+
+// The first type, by name: what the page shows first.
+export function prepare(buffer: ArrayBuffer): { tree: Tree; lay: Layout } {
+  const model = new Model(decodeVft(buffer));
+  const columns = model.columns({ type: model.meta.defaultType, normalise: true, swap: false });
+  const tree = makeTree(model.vft.parent, model.vft.frame, columns.self);
+  return { tree, lay: layout(tree, model.nameRank, "name") };
+}
+
+function buffersOf(tree: Tree, lay: Layout, own: ArrayBuffer): ArrayBuffer[] {
+  const views = [tree.depth, ...tree.total, tree.weight, ...Object.values(lay).filter((v): v is Uint32Array => ArrayBuffer.isView(v))];
+  return [...new Set([own, ...views.map((v) => v.buffer as ArrayBuffer)])];
+}
+
+if (typeof document === "undefined" && typeof self !== "undefined" && "postMessage" in self) {
+  self.addEventListener("message", (e: MessageEvent<Job>) => {
+    const { id, buffer } = e.data;
+    const send = (done: Done, transfer: ArrayBuffer[]): void => (self as unknown as Worker).postMessage(done, transfer);
+    try {
+      const { tree, lay } = prepare(buffer);
+      send({ id, buffer, tree, lay }, buffersOf(tree, lay, buffer));
+    } catch (error) {
+      if (!(error instanceof VftError)) throw error;
+      send({ id, error: error.message }, []);
+    }
+  });
+}
