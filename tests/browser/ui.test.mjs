@@ -12,7 +12,7 @@ const text = (page, selector) => page.locator(selector).first().innerText();
 const params = (page) => Object.fromEntries(new URL(page.url()).searchParams);
 
 // Browsers note each 404; text of source files is asked for, and mostly not there.
-const MAY_BE_MISSING = /\/api\/v1\/(source|changes)\b/;
+const MAY_BE_MISSING = /\/api\/v1\/source\b/;
 
 /** Opens an address of the server; `done()` closes it and asserts that nothing was said on the console and nobody else was asked. */
 async function open(browser, url, { width = 1440, height = 900, scheme = "dark", wait = PAINTED, expect = null, bypassCSP = false, before = null, context: given = {} } = {}) {
@@ -63,6 +63,7 @@ async function exploreTests(browser, url) {
     await untilText(page, ".big", "cores");
     assert.match(await text(page, ".big"), /^0\.5 cores/);
     await page.waitForSelector(".uplot canvas");
+    await untilText(page, ".big", "since def456");
     assert.match(await text(page, row("JSON::parse")), /JSON::parse\s+60\.\d\s+60\.\d/);
     assert.match(await text(page, "#foot"), /boxes · nothing pruned/);
     await done();

@@ -40,20 +40,20 @@ export function useTree(kind: Kind | undefined): Answer<TreeAnswer> {
 
 interface Change {
   time_ms: number;
-  label: string;
   value: string;
-  service: string;
+  // Nothing of this service was seen before: no deployment, the beginning.
+  first: boolean;
 }
 
-// When a new version appeared. A server that does not know the question has no marks.
+// When a new version appeared.
 export function useMarks(): Mark[] {
   const v = view.value;
   const params = question({ ...v, ...windowOf(v), type: "" });
   const answer = useAnswer(JSON.stringify(params), async (signal) => {
     try {
-      const reply = await get<Change[] | { changes: Change[] }>("changes", params, signal);
-      return Array.isArray(reply) ? reply : reply.changes;
+      return (await get<{ changes: Change[] }>("changes", params, signal)).changes.filter((c) => !c.first);
     } catch (e) {
+      // Without marks the page is still of use; what is wrong with the question, others say.
       if (e instanceof ApiError) return [];
       throw e;
     }
