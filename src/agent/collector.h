@@ -35,6 +35,7 @@ struct collected {
 	u64 hash;
 	size_t frames_at;    /* the waker's follow */
 	double value, count; /* both without bias */
+	bool other_wait;     /* on a futex, and not for a lock; known when names are */
 };
 
 struct collector {

@@ -18,6 +18,15 @@ struct named_file {
 	struct symbol_file *symbols; /* NULL = not opened, or not to be opened */
 };
 
+/* Variables are few and asked for again and again. */
+#define VARIABLES_MAX 256
+
+struct named_variable {
+	u64 address; /* in the module */
+	u32 module;
+	char text[VARIABLE_NAME_MAX];
+};
+
 struct names {
 	struct modules *modules;
 	struct names_options options;
@@ -29,6 +38,7 @@ struct names {
 	VEC(struct named) named;
 	VEC(uint32_t) pool;
 	struct map by_place;
+	VEC(struct named_variable) variables;
 	struct jit_symbols *jit; /* of the process seen last */
 	u32 jit_process;
 };
@@ -66,6 +76,7 @@ void names_free(struct names *n)
 	vec_release(&n->named);
 	vec_release(&n->pool);
 	map_release(&n->by_place);
+	vec_release(&n->variables);
 	mem_free(n);
 }
 
@@ -269,4 +280,58 @@ enum err names_frames(struct names *n, const struct process *process, struct sam
 	*ret_n = found->n < max ? found->n : max;
 	memcpy(ids, n->pool.v + found->at, *ret_n * sizeof(*ids));
 	return ERR_OK;
+}
+
+/* Data lies behind the code of its file: the nearest mapping below. */
+static const struct process_mapping *mapping_below(const struct process *process, u64 address)
+{
+	const struct process_mapping *best = NULL;
+
+	vec_for_each (m, &process->mappings)
+		if (m->start <= address && m->module != MODULE_NONE && m->placed)
+			best = m;
+	return best;
+}
+
+static void name_variable(struct names *n, struct symbol_file *file, struct named_variable *v)
+{
+	struct str path = modules_get(n->modules, v->module)->path;
+	size_t slash = str_rfind(path, '/');
+	char name[VARIABLE_NAME_MAX - 20];
+	uint64_t offset;
+
+	if (slash < path.n)
+		path = str_skip(path, slash + 1);
+	if (symbol_file_object(file, v->address, name, sizeof(name), &offset) != ERR_OK)
+		snprintf(v->text, sizeof(v->text), "%.*s+0x%llx",
+			 (int)(path.n < 150 ? path.n : 150), path.p,
+			 (unsigned long long)v->address);
+	else if (offset)
+		snprintf(v->text, sizeof(v->text), "%s+0x%llx", name, (unsigned long long)offset);
+	else
+		snprintf(v->text, sizeof(v->text), "%s", name);
+}
+
+bool names_variable(struct names *n, const struct process *process, u64 address,
+		    char text[VARIABLE_NAME_MAX])
+{
+	const struct process_mapping *m = mapping_below(process, address);
+	struct symbol_file *file = m ? file_of(n, m->module) : NULL;
+	struct named_variable fresh = {.module = m ? m->module : 0,
+				       .address = m ? address - m->bias : 0};
+
+	if (!file || !symbol_file_holds(file, fresh.address))
+		return false;
+	vec_for_each (one, &n->variables)
+		if (one->address == fresh.address && one->module == fresh.module) {
+			memcpy(text, one->text, VARIABLE_NAME_MAX);
+			return true;
+		}
+	name_variable(n, file, &fresh);
+	memcpy(text, fresh.text, VARIABLE_NAME_MAX);
+	if (n->variables.n == VARIABLES_MAX)
+		n->variables.n = 0;
+	/* Without memory it is looked for again the next time. */
+	(void)!vec_push(&n->variables, fresh);
+	return true;
 }

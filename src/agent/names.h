@@ -22,6 +22,14 @@ enum err names_new(struct modules *m, const struct names_options *o, struct name
 void names_free(struct names *n);
 /* Frames from here on go into this dictionary; what was kept for another is forgotten. */
 void names_begin(struct names *n, struct dict *d);
+#define VARIABLE_NAME_MAX 200
+
+/*
+ * The variable at an address of a process: "queue_lock", or "shop+0x4080" when it has no name.
+ * False when the address is in none of its files.
+ */
+bool names_variable(struct names *n, const struct process *process, u64 address,
+		    char text[VARIABLE_NAME_MAX]);
 /* Appends the frames at a place, innermost first, to `ids`; at most `max`. */
 enum err names_frames(struct names *n, const struct process *process, struct sample_frame where,
 		      uint32_t *ids, size_t max, size_t *ret_n) MUST_CHECK;

@@ -3,10 +3,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "agent/lock_names.h"
 #include "agent/window_labels.h"
 
 /* Longest stack that is written, inlined functions counted. */
-#define STACK_MAX 4096
+#define STACK_MAX	4096
+/* Of which these tell what it waits for: the kernel's part and some more. */
+#define LOCK_FRAMES_MAX 64
 
 /* What a type is called: how many, and how much. */
 struct measure {
@@ -35,7 +38,7 @@ static bool belongs(const struct collected *one, unsigned type)
 	case CAPTURE_WAITS:
 		return one->sample.kind == RECORD_WAIT;
 	case CAPTURE_LOCKS:
-		return one->sample.kind == RECORD_WAIT && one->sample.lock;
+		return one->sample.kind == RECORD_WAIT && one->sample.lock && !one->other_wait;
 	case CAPTURE_THREADS:
 		return one->sample.kind == RECORD_THREAD && one->count > 0;
 	case CAPTURE_FAULTS:
@@ -62,19 +65,45 @@ static enum err add_types(const struct measure *m, const struct window *w, struc
 	return ERR_OK;
 }
 
+/* The frames' ids, leaf first; at most `max`. */
+static enum err frames_of(const struct collector *c, struct names *n, const struct collected *one,
+			  size_t max, uint32_t *ids, size_t *ret_count)
+{
+	const struct sample_frame *frames = collected_frames(c, one);
+	size_t count = 0, added;
+
+	for (u32 i = 0; i < one->sample.frame_count && count < max; i++) {
+		TRY(names_frames(n, one->sample.process, frames[i], ids + count, max - count,
+				 &added));
+		count += added;
+	}
+	*ret_count = count;
+	return ERR_OK;
+}
+
 static enum err stack_of(const struct collector *c, struct names *n, const struct collected *one,
 			 struct dict *d, uint32_t *ret)
 {
 	uint32_t ids[STACK_MAX];
-	size_t count = 0, added;
-	const struct sample_frame *frames = collected_frames(c, one);
+	size_t count;
 
-	for (u32 i = 0; i < one->sample.frame_count && count < STACK_MAX; i++) {
-		TRY(names_frames(n, one->sample.process, frames[i], ids + count, STACK_MAX - count,
-				 &added));
-		count += added;
-	}
+	TRY(frames_of(c, n, one, STACK_MAX, ids, &count));
 	return dict_stack(d, ids, (uint32_t)count, ret);
+}
+
+/* Names tell which waits on a futex are for a lock. `n` speaks of dictionary `d`. */
+static enum err tell_locks(struct collector *c, struct names *n, const struct dict *d)
+{
+	uint32_t ids[LOCK_FRAMES_MAX];
+	size_t count;
+
+	vec_for_each (one, &c->list) {
+		if (!one->sample.lock || one->sample.kind != RECORD_WAIT)
+			continue;
+		TRY(frames_of(c, n, one, LOCK_FRAMES_MAX, ids, &count));
+		one->other_wait = !stack_waits_for_lock(d, ids, count);
+	}
+	return ERR_OK;
 }
 
 /* Fills the columns of a measure from `column` on; returns how many it has. */
@@ -135,6 +164,7 @@ enum err window_profile(struct collector *c, struct names *n, const struct windo
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
 	names_begin(n, p->dict);
+	TRY(tell_locks(c, n, p->dict));
 	vec_for_each (one, &c->list) {
 		struct label_list labels = {.dict = p->dict};
 
@@ -225,9 +255,10 @@ enum err window_profiles(struct collector *c, struct names *n, const struct wind
 			 struct dict *d, struct profile_list *ret)
 {
 	struct row_order order = {0};
-	enum err e = ERR_OK;
+	enum err e;
 
 	names_begin(n, d);
+	e = tell_locks(c, n, d);
 	vec_for_each (one, &c->list)
 		if (!e)
 			e = vec_push(&order.rows, one);

@@ -92,11 +92,21 @@ static enum err add_turn(struct label_list *l, u8 bucket)
 	return labels_add_text(l, "loop.turn", str_of(text));
 }
 
+/* A lock of the program's own has a name that is the same in all its processes. */
+static enum err add_lock(struct names *n, const struct sample *s, struct label_list *l)
+{
+	char text[VARIABLE_NAME_MAX];
+
+	if (names_variable(n, s->process, s->lock, text) && utf8_valid(str_of(text)))
+		return labels_add_text(l, "lock.name", str_of(text));
+	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)s->lock);
+	return labels_add_text(l, "lock.address", str_of(text));
+}
+
 enum err labels_of_sample(const struct collector *c, struct names *n, const struct collected *one,
 			  struct label_list *l)
 {
 	const struct sample *s = &one->sample;
-	char lock[20];
 
 	TRY(labels_add_name(l, "thread.name", s->thread));
 	if (s->kind == RECORD_THREAD)
@@ -110,10 +120,8 @@ enum err labels_of_sample(const struct collector *c, struct names *n, const stru
 	if (s->kind != RECORD_WAIT)
 		return ERR_OK;
 	TRY(labels_add_text(l, "state", str_of(wait_states[s->wait_state % WAIT_STATES])));
-	if (s->lock) {
-		snprintf(lock, sizeof(lock), "0x%llx", (unsigned long long)s->lock);
-		TRY(labels_add_text(l, "lock.address", str_of(lock)));
-	}
+	if (s->lock && !one->other_wait)
+		TRY(add_lock(n, s, l));
 	return s->waker ? add_waker(c, n, one, l) : ERR_OK;
 }
 

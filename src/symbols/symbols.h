@@ -85,6 +85,12 @@ enum err symbol_file_facts(struct symbol_file *f, struct symbol_facts *ret) MUST
 enum err symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol_frame *frames,
 			    size_t max, size_t *ret_n) MUST_CHECK;
 
+/* Whether an address lies in what is loaded of the file, data that is not in the file included. */
+bool symbol_file_holds(const struct symbol_file *f, uint64_t vaddr);
+/* The variable that holds an address, demangled, and how far behind its begin. ERR_NOT_FOUND. */
+enum err symbol_file_object(struct symbol_file *f, uint64_t vaddr, char *name, size_t size,
+			    uint64_t *ret_offset) MUST_CHECK;
+
 /* By the program headers: where a mapping's file offset is in the file's address space. */
 bool symbol_file_offset_to_vaddr(const struct symbol_file *f, uint64_t offset, uint64_t *ret);
 bool symbol_file_vaddr_to_offset(const struct symbol_file *f, uint64_t vaddr, uint64_t *ret);

@@ -108,4 +108,21 @@ stuck()
     assert 1.5e9 < total < 3.5e9, total
 
 
+@test
+def locks_are_named_and_conditions_are_no_locks():
+    done, path = record("--type", "offcpu,lock", program=[build("locks"), "3"])
+    truth = json.loads(done.stdout.splitlines()[0])
+    delay, waits = (top(path, "--type", kind)[1] for kind in ("delay", "off_cpu"))
+    for name in ("wait_for_ledger", "wait_for_heap_lock"):
+        assert abs(delay[name]["cum"] / truth[name] - 1) < 0.05, (name, delay[name], truth)
+    assert abs(waits["wait_for_news"]["cum"] / truth["wait_for_news"] - 1) < 0.05, (waits, truth)
+    for name in ("wait_for_news", "wait_for_thread"):
+        assert name in waits and name not in delay, (name, delay)
+    # A lock of the program's own has its name, one that was allocated an address.
+    for tag, name in (("lock.name=ledger_lock", "wait_for_ledger"),
+                      ("lock.address=~^0x[0-9a-f]+$", "wait_for_heap_lock")):
+        named = top(path, "--type", "delay", "--tag", tag)[1]
+        assert named[name]["cum"] > 0.95 * delay[name]["cum"], (tag, named)
+
+
 main()

@@ -61,6 +61,29 @@ static __attribute__((noinline)) uintptr_t holds_inlined_code(int *ret_line)
 	return here();
 }
 
+int known_variable[16] = {1};
+
+TEST(a_variable_is_found_by_an_address_in_it)
+{
+	struct symbol_options options = {.names = SYMBOL_NAMES_FULL};
+	struct symbol_file *f;
+	char name[100];
+	uint64_t vaddr, offset;
+
+	CHECK_OK(open_self(&options, &f));
+	vaddr = vaddr_of(f, known_variable);
+	CHECK(vaddr && symbol_file_holds(f, vaddr) && !symbol_file_holds(f, UINT64_MAX));
+	CHECK_OK(symbol_file_object(f, vaddr, name, sizeof(name), &offset));
+	CHECK_STR(str_of(name), "known_variable");
+	CHECK_INT(offset, 0);
+	CHECK_OK(symbol_file_object(f, vaddr + 20, name, sizeof(name), &offset));
+	CHECK_INT(offset, 20);
+	CHECK_OK(symbol_file_object(f, vaddr, name, 6, &offset));
+	CHECK_STR(str_of(name), "known");
+	CHECK_ERR(symbol_file_object(f, UINT64_MAX, name, sizeof(name), &offset), ERR_NOT_FOUND);
+	symbol_file_free(f);
+}
+
 TEST(a_running_function_and_what_was_inlined_into_it_are_named)
 {
 	struct symbol_options options = {0};
