@@ -137,10 +137,13 @@ static enum err end_window(struct daemon *d)
 	int64_t now = clock_wall_ns();
 	struct exporter_stats stats;
 	u64 samples = c->samples;
+	char about[EXPORTER_ABOUT];
 	enum err e;
 
 	TRY(capture_open_waits(d->capture));
 	d->window.duration_ns = now - d->window.start_ns;
+	self_control_describe(&d->self, &d->window, samples, about);
+	exporter_describe(d->exporter, about);
 	e = send_window(d);
 	collector_clear(c);
 	d->window.start_ns = now;

@@ -66,7 +66,8 @@ static void read_packed_answer(struct str answer, bool packed, struct delivery *
 		read_answer(buf_view(&plain), ret);
 }
 
-static void deliver_http(const struct endpoint *e, struct str request, struct delivery *ret)
+static void deliver_http(const struct endpoint *e, const char *about, struct str request,
+			 struct delivery *ret)
 {
 	bool packed = is_gzip(request);
 	const char *headers[64] = {"Content-Type: application/x-protobuf",
@@ -90,6 +91,8 @@ static void deliver_http(const struct endpoint *e, struct str request, struct de
 	struct str message;
 	enum err error;
 
+	if (about[0])
+		headers[n++] = about;
 	for (size_t i = 0; i < e->headers.n && n < 63; i++)
 		headers[n++] = e->headers.v[i];
 	error = fetch(&f, &answer, &fault);
@@ -108,8 +111,11 @@ static void deliver_http(const struct endpoint *e, struct str request, struct de
 			 fault.text[0] ? fault.text : err_text(error));
 }
 
-static void deliver_grpc(const struct endpoint *e, struct str request, struct delivery *ret)
+static void deliver_grpc(const struct endpoint *e, const char *about, struct str request,
+			 struct delivery *ret)
 {
+	const char *headers[64] = {about[0] ? about : NULL};
+	size_t n = about[0] ? 1 : 0;
 	CLEANUP(buf_release) struct buf message = BUF_INIT(ANSWER_CEILING);
 	struct grpc_call call = {.url = e->url.data,
 				 .user_agent = USER_AGENT,
@@ -118,14 +124,17 @@ static void deliver_grpc(const struct endpoint *e, struct str request, struct de
 				 .ca_file = e->ca_file,
 				 .certificate = e->certificate,
 				 .key = e->key,
-				 .headers = (const char *const *)e->headers.v,
+				 .headers = headers,
 				 .message = request,
 				 .gzip = is_gzip(request)};
 	struct grpc_answer answer;
 	struct fault fault = {0};
-	enum err error = grpc_call(&call, &message, &answer, &fault);
+	enum err error;
 	int64_t retry_ns;
 
+	for (size_t i = 0; i < e->headers.n && e->headers.v[i] && n < 63; i++)
+		headers[n++] = e->headers.v[i];
+	error = grpc_call(&call, &message, &answer, &fault);
 	if (!error) {
 		read_packed_answer(buf_view(&message), answer.packed, ret);
 		return;
@@ -139,11 +148,11 @@ static void deliver_grpc(const struct endpoint *e, struct str request, struct de
 		 fault.text[0] ? fault.text : err_text(error));
 }
 
-void deliver(const struct endpoint *e, struct str request, struct delivery *ret)
+void deliver(const struct endpoint *e, const char *about, struct str request, struct delivery *ret)
 {
 	*ret = (struct delivery){0};
 	if (e->grpc)
-		deliver_grpc(e, request, ret);
+		deliver_grpc(e, about, request, ret);
 	else
-		deliver_http(e, request, ret);
+		deliver_http(e, about, request, ret);
 }

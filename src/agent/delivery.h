@@ -17,5 +17,6 @@ struct delivery {
 	char reason[400];  /* why it was not, or not wholly, taken; empty when it was */
 };
 
-/* `request` is an ExportProfilesServiceRequest, packed with gzip or not. */
-void deliver(const struct endpoint *e, struct str request, struct delivery *ret);
+/* `request` is an ExportProfilesServiceRequest, packed with gzip or not; `about` one more header
+ * ("Name: value"), or empty. */
+void deliver(const struct endpoint *e, const char *about, struct str request, struct delivery *ret);

@@ -25,6 +25,7 @@ struct exporter {
 	struct cond changed;
 	VEC(struct buf) waiting;
 	size_t waiting_bytes;
+	char about[EXPORTER_ABOUT]; /* the agent, as a header */
 	struct exporter_stats stats;
 	bool stop;
 	int64_t give_up; /* when stopping: not later than this */
@@ -145,12 +146,14 @@ static void send_one(struct exporter *x)
 	struct delivery d;
 	uint64_t id = 0;
 	bool queued, kept = true;
+	char about[EXPORTER_ABOUT];
 	enum err e;
 
+	memcpy(about, x->about, sizeof(about));
 	mutex_unlock(&x->lock);
 	e = take_oldest(x, &bytes, &queued, &id);
 	if (!e) {
-		deliver(&x->endpoint, buf_view(&bytes), &d);
+		deliver(&x->endpoint, about, buf_view(&bytes), &d);
 		if (d.end == DELIVERY_LATER && queued)
 			queue_put_back(x->queue, id);
 		else if (d.end == DELIVERY_LATER)
@@ -300,6 +303,13 @@ void exporter_send(struct exporter *x, struct buf *bytes)
 		buf_release(&packed);
 		x->stats.dropped++;
 	}
+	mutex_unlock(&x->lock);
+}
+
+void exporter_describe(struct exporter *x, const char *header)
+{
+	mutex_lock(&x->lock);
+	snprintf(x->about, sizeof(x->about), "%s", header);
 	mutex_unlock(&x->lock);
 }
 

@@ -25,6 +25,11 @@ void exporter_free(struct exporter *x, int64_t patience_ns);
 /* Takes the bytes (plain OTLP); the buffer is empty afterwards. */
 void exporter_send(struct exporter *x, struct buf *bytes);
 
+/* What requests say of this agent from now on, as a header: "Name: value", of less than
+ * EXPORTER_ABOUT bytes. */
+#define EXPORTER_ABOUT 512
+void exporter_describe(struct exporter *x, const char *header);
+
 struct exporter_stats {
 	uint64_t sent, failed, bytes;
 	uint64_t refused;	    /* requests the server will never take; in `dropped` too */

@@ -1,5 +1,7 @@
 #include "agent/self_control.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -99,4 +101,26 @@ void self_control_tell(struct self_control *s, const struct exporter_stats *x, u
 		return;
 	capture_stats(s->capture, &f.capture);
 	self_metrics_set(s->metrics, &f);
+}
+
+void self_control_describe(const struct self_control *s, const struct window *w, u64 samples,
+			   char *ret)
+{
+	struct capture_stats stats;
+	double seconds = (double)w->duration_ns / NS_PER_S;
+	char host[256];
+
+	capture_stats(s->capture, &stats);
+	snprintf(host, sizeof(host), "%s", w->host ? w->host : "");
+	/* What has a meaning in the header itself. */
+	for (char *c = host; *c; c++)
+		if (*c <= ' ' || *c >= 0x7f || *c == ';' || *c == '=')
+			*c = '_';
+	snprintf(ret, EXPORTER_ABOUT,
+		 "Vestal-Agent: host=%s;version=" VESTAL_VERSION ";rate=%u;cpu=%.6f;memory=%llu;"
+		 "samples=%.1f;dropped=%llu",
+		 host, s->state.paused ? 0 : budget_rate(&s->state), s->measure.cpu_share,
+		 (unsigned long long)s->measure.memory_bytes,
+		 seconds > 0 ? (double)samples / seconds : 0,
+		 (unsigned long long)stats.kernel.dropped);
 }

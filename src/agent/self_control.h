@@ -33,3 +33,7 @@ bool self_control_due(struct self_control *s, struct exporter *x);
 enum err self_control_apply(struct self_control *s, struct window *w) MUST_CHECK;
 /* A window ended. */
 void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples);
+/* The same in short, for the server the agent sends to: a header of EXPORTER_ABOUT bytes at most.
+ */
+void self_control_describe(const struct self_control *s, const struct window *w, u64 samples,
+			   char *ret);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "server/api.h"
+#include "server/filters.h"
 
 #define POINTS	   120
 #define MAX_LABELS 16
@@ -282,6 +283,32 @@ static enum err put_spans(struct looking *f, struct jsonout *o)
 
 /* ------------------------------------------------------------------ all of it */
 
+/* With the labels that are told and those that filters look at. */
+static enum err merge(struct looking *f)
+{
+	struct str by[MAX_LABELS + FILTERS_EACH];
+	struct filters filters;
+	size_t n = 0;
+	enum err error = filters_read(f->q->request, &filters, f->q->fault);
+
+	for (; n < f->label_count; n++)
+		by[n] = f->labels[n];
+	for (size_t i = 0; error == ERR_OK && i < filters.label_count; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < n; k++)
+			known |= str_eq(by[k], filters.labels[i]);
+		if (!known)
+			by[n++] = filters.labels[i];
+	}
+	if (error == ERR_OK)
+		error = inquiry_merge(f->q, by, n);
+	if (error == ERR_OK)
+		error = filters_apply(&filters, &f->q->profile, f->q->fault);
+	filters_release(&filters);
+	return error;
+}
+
 static enum err put_function(struct looking *f, const struct text_answer *names, struct jsonout *o)
 {
 	struct inquiry *q = f->q;
@@ -291,7 +318,7 @@ static enum err put_function(struct looking *f, const struct text_answer *names,
 	TRY(parameter_duration(q->request, "step",
 			       api_step((q->selection.until_ns - q->selection.from_ns) / POINTS),
 			       &step, q->fault));
-	TRY(inquiry_merge(q, f->labels, f->label_count));
+	TRY(merge(f));
 	jsonout_object(o);
 	api_head(q, o, "vestal.function/1");
 	jsonout_put_str(o, "name", f->name);

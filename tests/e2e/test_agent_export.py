@@ -134,6 +134,9 @@ def windows_arrive_packed_and_with_one_type():
         assert headers.get_all("Content-Type") == ["application/x-protobuf"], headers
         assert headers["Content-Encoding"] == "gzip"
         assert headers["Authorization"] == "Bearer t0"
+        told = dict(part.split("=") for part in headers["Vestal-Agent"].split(";"))
+        assert told["host"] == socket.gethostname() and int(told["memory"]) >= 0, told
+        assert set(told) == {"host", "version", "rate", "cpu", "memory", "samples", "dropped"}, told
         assert len(gzip.decompress(body)) > len(body)
 
 
@@ -209,6 +212,8 @@ def a_vestal_server_takes_grpc_with_and_without_packing():
         with Server() as server, Agent("--server", "grpc://" + server.otlp_grpc, "--queue", "none",
                                        env=env) as agent:
             wait_for(lambda: services(server))
+            seen = server.get("/api/v1/agents")["agents"]
+        assert [a["host"] for a in seen] == [socket.gethostname()], seen
         assert "not delivered" not in agent.log, agent.log
 
 

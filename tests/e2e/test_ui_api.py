@@ -217,6 +217,8 @@ def a_function_is_told_by_time_and_label():
                                           {"value": "def", "self": 20, "total": 50}], answer
         assert answer["by"]["service_name"] == [{"value": "checkout", "self": 40, "total": 140}], answer
         assert get(server, "/api/v1/function", name="nothing", query="checkout")["total"] == 0
+        answer = get(server, "/api/v1/function", name="work", query="checkout", focus="inner", tag="commit=abc")
+        assert answer["total"] == 70 and answer["by"]["commit"] == [{"value": "abc", "self": 0, "total": 70}], answer
         status, _, _ = server.ask("GET", "/api/v1/function", query="checkout")
         assert status == 400
 
