@@ -5,12 +5,16 @@
 #define LOADED_WANTED 2
 /* The next rate must fit with this much to spare. */
 #define ROOM	      0.8
+/* Budgets of a measurement: saved at most, had in advance, and owed at most. */
+#define SAVED_MOST    30
+#define ADVANCE	      90
+#define OWED_MOST     10
 /* Below the limit by so much of all processors before sampling goes on. */
 #define LOAD_GAP      0.05
 
 struct budget_state budget_begin(u32 wanted_hz)
 {
-	return (struct budget_state){.wanted_hz = wanted_hz ? wanted_hz : 1};
+	return (struct budget_state){.wanted_hz = wanted_hz ? wanted_hz : 1, .debt = -ADVANCE};
 }
 
 u32 budget_rate(const struct budget_state *s)
@@ -74,7 +78,11 @@ static bool watch_cpu(struct budget_state *s, const struct budget_limits *l,
 {
 	double ratio = l->cpu_share > 0 ? m->cpu_share / l->cpu_share : 0;
 
-	if (ratio <= 1)
+	if (ratio > 1 || s->debt > -SAVED_MOST)
+		s->debt += ratio - 1;
+	if (s->debt > OWED_MOST)
+		s->debt = OWED_MOST;
+	if (ratio <= 1 || s->debt <= 0)
 		return false;
 	lower(s, BUDGET_CPU, ratio > 4 ? 3 : ratio > 2 ? 2 : 1);
 	return true;

@@ -4,6 +4,10 @@
  *
  * The rate goes down by halves and comes back by doubling, and comes back only when what was
  * measured says that the doubled rate would fit too, several times in a row: so it does not swing.
+ *
+ * The processor budget is an average. What was not used is saved for a while, and there is an
+ * advance at the start, when the programs that run already are read for the first time: a new
+ * program costs once, and a lower rate would not make it cheaper.
  */
 #pragma once
 
@@ -31,6 +35,7 @@ struct budget_state {
 	bool paused;
 	bool trim; /* give back memory that can be made again */
 	enum budget_reason reason;
+	double debt;	 /* processor time used and not allowed for, in budgets of a measurement */
 	unsigned calm;	 /* measurements in a row with room for more */
 	unsigned loaded; /* in a row that speak for a change of `paused` */
 	bool trimmed;	 /* memory was given back and it was not enough yet */

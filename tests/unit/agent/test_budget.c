@@ -32,13 +32,13 @@ TEST(the_rate_comes_to_rest_below_the_budget_and_does_not_swing)
 		struct budget_state s = budget_begin(97);
 		u32 rest = 0;
 
-		for (int i = 0; i < 60; i++) {
+		for (int i = 0; i < 2000; i++) {
 			struct budget_measure m = cost(&s, per_hz);
 
 			s = budget_step(s, &limits, &m);
-			if (i == 20)
+			if (i == 1000)
 				rest = budget_rate(&s);
-			if (i > 20)
+			if (i > 1000)
 				CHECK_INT(budget_rate(&s), rest);
 		}
 		CHECK(rest == 1 || per_hz * rest <= limits.cpu_share);
@@ -52,6 +52,7 @@ TEST(the_rate_comes_back_when_there_is_room)
 	struct budget_measure m = {.cpu_share = 0.05, .host_share = 0.2};
 	int steps = 0;
 
+	s.debt = 0;
 	s = budget_step(s, &limits, &m);
 	CHECK_INT(budget_rate(&s), 12);
 	while (budget_rate(&s) < 100 && steps++ < 100) {
@@ -60,6 +61,27 @@ TEST(the_rate_comes_back_when_there_is_room)
 	}
 	CHECK_INT(steps, 9);
 	CHECK_INT(s.reason, BUDGET_NONE);
+}
+
+TEST(what_costs_once_is_paid_from_what_was_saved)
+{
+	struct budget_state s = budget_begin(97);
+	struct budget_measure calm = {.cpu_share = 0.002}, reading = {.cpu_share = 0.05};
+
+	/* At the start: all programs are new. */
+	for (int i = 0; i < 20; i++)
+		s = budget_step(s, &limits, &reading);
+	CHECK_INT(budget_rate(&s), 97);
+	for (int i = 0; i < 100; i++)
+		s = budget_step(s, &limits, &calm);
+	/* One that is new later. */
+	for (int i = 0; i < 5; i++)
+		s = budget_step(s, &limits, &reading);
+	CHECK_INT(budget_rate(&s), 97);
+	/* What goes on for long is not once. */
+	for (int i = 0; i < 20; i++)
+		s = budget_step(s, &limits, &reading);
+	CHECK(budget_rate(&s) < 97 && s.reason == BUDGET_CPU);
 }
 
 TEST(the_rate_never_falls_below_one)
