@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/raw_stack.h"
+#include "agent/worker_host.h"
 #include "base/clock.h"
 
 /* Pages of a processor's side band: at 100 new processes a second a quarter second needs one. */
@@ -58,7 +59,10 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 	c->pending = BUF_INIT(PENDING_CEILING);
 	c->open_record = BUF_INIT(OPEN_CEILING);
 	c->waiting = BUF_INIT(o->waiting_bytes);
-	e = kernel_open(&o->kernel, &c->kernel, fault);
+	/* First of all: it must not have what comes now. */
+	e = worker_host_start();
+	if (!e)
+		e = kernel_open(&o->kernel, &c->kernel, fault);
 	if (!e) {
 		u32 count;
 		u8 *memory = kernel_segments(c->kernel, &count);

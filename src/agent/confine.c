@@ -1,6 +1,7 @@
 #include "agent/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -10,6 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "unwind/unwind_format.h"
 
 /*
  * CAP_BPF and CAP_PERFMON: maps, iterators, changes of the rate. CAP_SYS_PTRACE,
@@ -125,36 +128,119 @@ static enum err keep_capabilities(struct fault *fault)
 	return syscall(SYS_capset, &head, data) ? failed(fault, "capabilities") : ERR_OK;
 }
 
-/* Another architecture's numbers, then the list; what is forbidden fails with EPERM. */
-static enum err forbid_calls(struct fault *fault)
-{
-	struct sock_filter code[2 * FORBIDDEN + 16];
-	unsigned n = 0;
-	struct sock_fprog program = {.filter = code};
-
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-						 offsetof(struct seccomp_data, arch));
-	code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_HERE, 1, 0);
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-						 offsetof(struct seccomp_data, nr));
-#ifdef FIRST_X32
-	code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FIRST_X32, 0, 1);
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+/*
+ * What a reader of files calls: its socket, its memory, files to be read. Everything else fails
+ * with EPERM, so that a call that a newer C library makes in vain does not end it.
+ */
+static const unsigned reading[] = {
+	SYS_read,	   SYS_pread64,	       SYS_recvfrom,
+	SYS_recvmsg,	   SYS_sendto,	       SYS_sendmsg,
+	SYS_poll,	   SYS_ppoll,	       SYS_close,
+	SYS_fstat,	   SYS_newfstatat,     SYS_statx,
+	SYS_lseek,	   SYS_mmap,	       SYS_munmap,
+	SYS_mremap,	   SYS_madvise,	       SYS_brk,
+	SYS_futex,	   SYS_exit,	       SYS_exit_group,
+	SYS_rt_sigreturn,  SYS_rt_sigprocmask, SYS_alarm,
+	SYS_clock_gettime, SYS_getrandom,      SYS_sched_yield,
+	SYS_getpid,	   SYS_gettid,	       SYS_restart_syscall,
+#ifdef __SANITIZE_ADDRESS__ /* tells what it found, and looks where */
+	SYS_write,	   SYS_sigaltstack,    SYS_prctl,
+	SYS_readlink,	   SYS_mprotect,       SYS_rt_sigaction,
+	SYS_tgkill,
 #endif
-	for (size_t i = 0; i < FORBIDDEN; i++) {
-		code[n++] =
-			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i], 0, 1);
-		code[n++] =
-			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+};
+
+#define READING	 (sizeof(reading) / sizeof(reading[0]))
+#define CODE_MAX (2 * FORBIDDEN + 2 * READING + 32)
+
+struct filter {
+	struct sock_filter code[CODE_MAX];
+	unsigned n;
+};
+
+static void put(struct filter *f, unsigned code, u32 value, u8 yes, u8 no)
+{
+	f->code[f->n++] = (struct sock_filter){(__u16)code, yes, no, value};
+}
+
+static void load(struct filter *f, size_t offset)
+{
+	put(f, BPF_LD | BPF_W | BPF_ABS, (u32)offset, 0, 0);
+}
+
+static void answer(struct filter *f, bool allow)
+{
+	put(f, BPF_RET | BPF_K, allow ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM, 0, 0);
+}
+
+/* Another architecture's numbers are refused; then the call's number is there to be compared. */
+static void begin(struct filter *f)
+{
+	load(f, offsetof(struct seccomp_data, arch));
+	put(f, BPF_JMP | BPF_JEQ | BPF_K, ARCH_HERE, 1, 0);
+	answer(f, false);
+	load(f, offsetof(struct seccomp_data, nr));
+#ifdef FIRST_X32
+	put(f, BPF_JMP | BPF_JGE | BPF_K, FIRST_X32, 0, 1);
+	answer(f, false);
+#endif
+}
+
+static void list(struct filter *f, const unsigned *calls, size_t n, bool allow)
+{
+	for (size_t i = 0; i < n; i++) {
+		put(f, BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1);
+		answer(f, allow);
 	}
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	program.len = (unsigned short)n;
+}
+
+static enum err install(struct filter *f, struct fault *fault)
+{
+	struct sock_fprog program = {.filter = f->code, .len = (unsigned short)f->n};
+
 	/* All threads at once: libraries may have started some. */
 	if (!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
 		return ERR_OK;
 	/* A kernel without seccomp is no reason not to run. */
 	return errno == ENOSYS || errno == EINVAL ? ERR_OK : failed(fault, "system calls");
+}
+
+static enum err forbid_calls(struct fault *fault)
+{
+	struct filter f = {.n = 0};
+
+	begin(&f);
+	list(&f, forbidden, FORBIDDEN, false);
+	answer(&f, true);
+	return install(&f, fault);
+}
+
+/* Files are opened to be read, never to be written or made. */
+static void allow_reading_open(struct filter *f)
+{
+	put(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4);
+	load(f, offsetof(struct seccomp_data, args[2]));
+	put(f, BPF_JMP | BPF_JSET | BPF_K, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0, 1);
+	answer(f, false);
+	answer(f, true);
+}
+
+enum err confine_reader(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {0};
+	struct filter f = {.n = 0};
+
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (syscall(SYS_capset, &head, none))
+		return failed(NULL, "capabilities");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return failed(NULL, "new rights");
+	begin(&f);
+	list(&f, reading, READING, true);
+	allow_reading_open(&f);
+	answer(&f, false);
+	return install(&f, NULL);
 }
 
 enum err confine_self(struct fault *fault)

@@ -11,3 +11,8 @@
  * there are others. What cannot be given away is a fault.
  */
 enum err confine_self(struct fault *fault) MUST_CHECK;
+/*
+ * For a process that reads files of strangers: no capabilities at all, and only the system calls
+ * that reading takes. No descriptor but its socket leads out of it.
+ */
+enum err confine_reader(void) MUST_CHECK;

@@ -4,6 +4,7 @@
 
 #include "agent/confine.h"
 #include "agent/window.h"
+#include "agent/worker_host.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -47,7 +48,7 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 	TRY(capture_open_allowed(&capture, &d->capture, fault));
 	if (capture_is_own(d->capture))
 		log_info(capture_own_note);
-	TRY(names_new(capture_modules(d->capture), &(struct names_options){0}, &d->names));
+	TRY(names_new(capture_modules(d->capture), &d->names));
 	TRY(exporter_new(&o->exporter, &d->exporter, fault));
 	if (gethostname(d->host, sizeof(d->host) - 1))
 		d->host[0] = 0;
@@ -165,7 +166,7 @@ static enum err change_rate(struct daemon *d)
 	/* Names are most of what can be made again. */
 	names_free(d->names);
 	d->names = NULL;
-	return names_new(capture_modules(d->capture), &(struct names_options){0}, &d->names);
+	return names_new(capture_modules(d->capture), &d->names);
 }
 
 static enum err loop(struct daemon *d, atomic_bool *stop)
@@ -202,6 +203,10 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 	enum err e;
 
 	kernel_statistics();
+	/* While it can still become nobody. */
+	e = worker_host_start();
+	if (e)
+		return fault_set(fault, e, "no process can be started that reads files");
 	/* Before there are threads: each has rights of its own. */
 	if (confine_self(&kept) != ERR_OK)
 		log_warn("the agent keeps more rights than it needs",

@@ -44,6 +44,7 @@ struct module {
 
 struct modules;
 
+/* worker_host_start comes before: without it no file is read. */
 enum err modules_new(struct table_space *space, struct unwind_rule *rules,
 		     struct modules **ret) MUST_CHECK;
 void modules_free(struct modules *m);

@@ -2,104 +2,129 @@
 
 #include <stdio.h>
 
+#include "agent/name_reader.h"
 #include "base/hash.h"
 #include "symbols/symbols.h"
 
-/* Places named so far, and where their frames are in the pool. */
+/* A place and where its frames are in the pool; before somebody asks for them, nowhere. */
 struct named {
 	struct sample_frame where;
 	u32 process; /* for code made at run time, which is one process's own */
 	u32 at, n;
 };
 
-/* A module's symbols; its number may have been given to another one since. */
-struct named_file {
-	u64 serial;
-	struct symbol_file *symbols; /* NULL = not opened, or not to be opened */
-};
+#define NOT_YET UINT32_MAX
 
 /* Variables are few and asked for again and again. */
 #define VARIABLES_MAX 256
 
 struct named_variable {
-	u64 address; /* in the module */
-	u32 module;
+	u64 serial, address; /* of the module, and in it */
+	bool outside;	     /* nothing of the file is there */
 	char text[VARIABLE_NAME_MAX];
 };
 
 struct names {
 	struct modules *modules;
-	struct names_options options;
+	struct name_reader reader;
 	struct dict *dict;
 	struct kernel_symbols *kernel;
 	bool kernel_tried;
-	VEC(struct named_file) files; /* by number of module */
-	VEC(uint32_t) mappings;	      /* in the dictionary, by number of module; 0 = not yet */
+	VEC(uint32_t) mappings; /* in the dictionary, by number of module; 0 = not yet */
 	VEC(struct named) named;
 	VEC(uint32_t) pool;
+	VEC(struct wanted_name) wanted;
 	struct map by_place;
 	VEC(struct named_variable) variables;
 	struct jit_symbols *jit; /* of the process seen last */
 	u32 jit_process;
 };
 
-enum err names_new(struct modules *m, const struct names_options *o, struct names **ret)
+enum err names_new(struct modules *m, struct names **ret)
 {
 	struct names *n = mem_zalloc(1, sizeof(*n));
 
 	if (!n)
 		return ERR_NO_MEMORY;
 	n->modules = m;
-	n->options = *o;
+	name_reader_init(&n->reader);
 	*ret = n;
 	return ERR_OK;
-}
-
-static void forget_file(struct names *n, struct named_file *file)
-{
-	if (file->symbols && symbol_file_save(file->symbols, NULL) != ERR_OK)
-		n->options.cache_directory = NULL;
-	symbol_file_free(file->symbols);
-	*file = (struct named_file){0};
 }
 
 void names_free(struct names *n)
 {
 	if (!n)
 		return;
-	vec_for_each (file, &n->files)
-		forget_file(n, file);
+	name_reader_release(&n->reader);
 	kernel_symbols_free(n->kernel);
 	jit_symbols_free(n->jit);
-	vec_release(&n->files);
 	vec_release(&n->mappings);
 	vec_release(&n->named);
 	vec_release(&n->pool);
+	vec_release(&n->wanted);
 	map_release(&n->by_place);
 	vec_release(&n->variables);
 	mem_free(n);
 }
 
-/* Modules that are gone take their symbols with them. */
-static void forget_gone(struct names *n)
+static u64 place_hash(struct sample_frame where, u32 owner)
 {
-	for (u32 i = 0; i < n->files.n; i++) {
-		const struct module *module = modules_get(n->modules, i);
-
-		if (n->files.v[i].serial && (!module || module->serial != n->files.v[i].serial))
-			forget_file(n, &n->files.v[i]);
-	}
+	return hash_mix(where.address, (uint64_t)where.module << 32 | owner);
 }
 
-void names_begin(struct names *n, struct dict *d)
+static struct named *find_place(struct names *n, struct sample_frame where, u32 owner)
 {
-	forget_gone(n);
+	MAP_PROBE(&n->by_place, place_hash(where, owner), id)
+	{
+		struct named *one = &n->named.v[id];
+
+		if (one->where.address == where.address && one->where.module == where.module &&
+		    one->process == owner)
+			return one;
+	}
+	return NULL;
+}
+
+static enum err add_place(struct names *n, struct sample_frame where, u32 owner, struct named **ret)
+{
+	TRY(vec_push(&n->named, ((struct named){where, owner, NOT_YET, 0})));
+	TRY(map_put(&n->by_place, place_hash(where, owner), (u32)n->named.n - 1));
+	*ret = &n->named.v[n->named.n - 1];
+	return ERR_OK;
+}
+
+/* Every place once; those that no worker was asked about yet are wanted. */
+static enum err gather(struct names *n, const struct sample_frame *frames, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct sample_frame where = frames[i];
+		struct named *fresh;
+
+		if (where.module == MODULE_NONE || find_place(n, where, 0))
+			continue;
+		TRY(add_place(n, where, 0, &fresh));
+		if (where.module > MODULE_VDSO &&
+		    !name_cache_find(&n->reader.cache,
+				     modules_get(n->modules, where.module)->serial, where.address))
+			TRY(vec_push(&n->wanted,
+				     ((struct wanted_name){where.module, where.address})));
+	}
+	return ERR_OK;
+}
+
+enum err names_begin(struct names *n, struct dict *d, const struct sample_frame *frames,
+		     size_t count)
+{
 	n->dict = d;
-	n->mappings.n = n->named.n = n->pool.n = 0;
+	n->mappings.n = n->named.n = n->pool.n = n->wanted.n = 0;
 	map_clear(&n->by_place);
 	jit_symbols_free(n->jit);
 	n->jit = NULL;
 	n->jit_process = 0;
+	name_reader_tidy(&n->reader);
+	TRY(gather(n, frames, count));
+	return name_reader_learn(&n->reader, n->modules, n->wanted.v, n->wanted.n);
 }
 
 static enum err build_id_text(struct dict *d, const struct unwind_image *image, uint32_t *ret)
@@ -136,28 +161,6 @@ static enum err mapping_of(struct names *n, u32 number, uint32_t *ret)
 	}
 	*ret = n->mappings.v[number];
 	return ERR_OK;
-}
-
-static struct symbol_file *file_of(struct names *n, u32 number)
-{
-	const struct module *module = modules_get(n->modules, number);
-	struct symbol_options o = {.names = SYMBOL_NAMES_FULL,
-				   .cache_directory = n->options.cache_directory};
-	char *path;
-
-	while (n->files.n <= number)
-		if (vec_push(&n->files, ((struct named_file){0})) != ERR_OK)
-			return NULL;
-	if (n->files.v[number].serial || module->fd < 0)
-		return n->files.v[number].symbols;
-	path = mem_strndup(module->path.p, module->path.n);
-	n->files.v[number].serial = module->serial;
-	/* Without them there are addresses. */
-	if (!path ||
-	    symbol_file_new(module->fd, path, &o, &n->files.v[number].symbols, NULL) != ERR_OK)
-		n->files.v[number].symbols = NULL;
-	mem_free(path);
-	return n->files.v[number].symbols;
 }
 
 static enum err add_frame(struct names *n, struct frame f, const struct symbol_frame *s)
@@ -224,22 +227,24 @@ static enum err name_native(struct names *n, struct sample_frame where)
 	const struct module *module = modules_get(n->modules, where.module);
 	struct frame f = {.address = where.address,
 			  .kind = module->image.go ? KIND_GO : KIND_NATIVE};
-	struct symbol_frame frames[SYMBOL_FRAMES_MAX];
-	struct symbol_file *file = file_of(n, where.module);
-	size_t count = 0;
+	const struct name_cache *c = &n->reader.cache;
+	const struct cached_place *place = name_cache_find(c, module->serial, where.address);
 
 	TRY(mapping_of(n, where.module, &f.mapping));
-	if (file && symbol_file_lookup(file, where.address, frames, SYMBOL_FRAMES_MAX, &count) ==
-			    ERR_TOO_LARGE) {
-		symbol_file_trim(file);
-		if (symbol_file_lookup(file, where.address, frames, SYMBOL_FRAMES_MAX, &count) !=
-		    ERR_OK)
-			count = 0;
-	}
-	if (!count)
+	if (!place || !place->count)
 		return add_frame(n, f, NULL);
-	for (size_t i = 0; i < count; i++)
-		TRY(add_frame(n, f, &frames[i]));
+	for (u32 i = 0; i < place->count; i++) {
+		const struct cached_name *name = &c->names.v[place->first + i];
+		struct symbol_frame s = {.function = name_cache_text(c, name->function),
+					 .linkage = name_cache_text(c, name->linkage),
+					 .file = name_cache_text(c, name->file),
+					 .line = name->line,
+					 .column = name->column,
+					 .start_line = name->start_line,
+					 .inlined = name->inlined};
+
+		TRY(add_frame(n, f, &s));
+	}
 	return ERR_OK;
 }
 
@@ -257,25 +262,16 @@ enum err names_frames(struct names *n, const struct process *process, struct sam
 		      uint32_t *ids, size_t max, size_t *ret_n)
 {
 	u32 owner = where.module == MODULE_NONE ? process->pid : 0;
-	uint64_t hash = hash_mix(where.address, (uint64_t)where.module << 32 | owner);
-	struct named *found = NULL;
+	struct named *found = find_place(n, where, owner);
 
-	MAP_PROBE(&n->by_place, hash, id)
-	{
-		struct named *one = &n->named.v[id];
-
-		if (one->where.address == where.address && one->where.module == where.module &&
-		    one->process == owner)
-			found = one;
-	}
-	if (!found) {
-		struct named fresh = {.where = where, .process = owner, .at = (u32)n->pool.n};
+	if (!found)
+		TRY(add_place(n, where, owner, &found));
+	if (found->at == NOT_YET) {
+		u32 at = (u32)n->pool.n;
 
 		TRY(name_place(n, process, where));
-		fresh.n = (u32)n->pool.n - fresh.at;
-		TRY(vec_push(&n->named, fresh));
-		TRY(map_put(&n->by_place, hash, (u32)n->named.n - 1));
-		found = &n->named.v[n->named.n - 1];
+		found->at = at;
+		found->n = (u32)n->pool.n - at;
 	}
 	*ret_n = found->n < max ? found->n : max;
 	memcpy(ids, n->pool.v + found->at, *ret_n * sizeof(*ids));
@@ -293,16 +289,19 @@ static const struct process_mapping *mapping_below(const struct process *process
 	return best;
 }
 
-static void name_variable(struct names *n, struct symbol_file *file, struct named_variable *v)
+static void name_variable(struct names *n, const struct module *module, struct named_variable *v)
 {
-	struct str path = modules_get(n->modules, v->module)->path;
+	struct str path = module->path;
 	size_t slash = str_rfind(path, '/');
 	char name[VARIABLE_NAME_MAX - 20];
-	uint64_t offset;
+	u64 offset;
+	enum err e =
+		name_reader_variable(&n->reader, module, v->address, name, sizeof(name), &offset);
 
 	if (slash < path.n)
 		path = str_skip(path, slash + 1);
-	if (symbol_file_object(file, v->address, name, sizeof(name), &offset) != ERR_OK)
+	v->outside = e && e != ERR_NOT_FOUND;
+	if (e)
 		snprintf(v->text, sizeof(v->text), "%.*s+0x%llx",
 			 (int)(path.n < 150 ? path.n : 150), path.p,
 			 (unsigned long long)v->address);
@@ -312,26 +311,35 @@ static void name_variable(struct names *n, struct symbol_file *file, struct name
 		snprintf(v->text, sizeof(v->text), "%s", name);
 }
 
+static const struct named_variable *find_variable(const struct names *n, u64 serial, u64 address)
+{
+	vec_for_each (one, &n->variables)
+		if (one->address == address && one->serial == serial)
+			return one;
+	return NULL;
+}
+
 bool names_variable(struct names *n, const struct process *process, u64 address,
 		    char text[VARIABLE_NAME_MAX])
 {
 	const struct process_mapping *m = mapping_below(process, address);
-	struct symbol_file *file = m ? file_of(n, m->module) : NULL;
-	struct named_variable fresh = {.module = m ? m->module : 0,
-				       .address = m ? address - m->bias : 0};
+	const struct module *module = m ? modules_get(n->modules, m->module) : NULL;
+	const struct named_variable *known;
+	struct named_variable fresh;
 
-	if (!file || !symbol_file_holds(file, fresh.address))
+	if (!module)
 		return false;
-	vec_for_each (one, &n->variables)
-		if (one->address == fresh.address && one->module == fresh.module) {
-			memcpy(text, one->text, VARIABLE_NAME_MAX);
-			return true;
-		}
-	name_variable(n, file, &fresh);
-	memcpy(text, fresh.text, VARIABLE_NAME_MAX);
-	if (n->variables.n == VARIABLES_MAX)
-		n->variables.n = 0;
-	/* Without memory it is looked for again the next time. */
-	(void)!vec_push(&n->variables, fresh);
-	return true;
+	known = find_variable(n, module->serial, address - m->bias);
+	if (!known) {
+		fresh = (struct named_variable){.serial = module->serial,
+						.address = address - m->bias};
+		name_variable(n, module, &fresh);
+		if (n->variables.n == VARIABLES_MAX)
+			n->variables.n = 0;
+		/* Without memory it is looked for again the next time. */
+		(void)!vec_push(&n->variables, fresh);
+		known = &fresh;
+	}
+	memcpy(text, known->text, VARIABLE_NAME_MAX);
+	return !known->outside;
 }

@@ -14,14 +14,14 @@
 
 struct names;
 
-struct names_options {
-	const char *cache_directory; /* of symbols by build id; NULL = none */
-};
-
-enum err names_new(struct modules *m, const struct names_options *o, struct names **ret) MUST_CHECK;
+enum err names_new(struct modules *m, struct names **ret) MUST_CHECK;
 void names_free(struct names *n);
-/* Frames from here on go into this dictionary; what was kept for another is forgotten. */
-void names_begin(struct names *n, struct dict *d);
+/*
+ * Frames from here on go into this dictionary; what was kept for another is forgotten. `frames` are
+ * those that will be asked for: their names are fetched all at once.
+ */
+enum err names_begin(struct names *n, struct dict *d, const struct sample_frame *frames,
+		     size_t count) MUST_CHECK;
 #define VARIABLE_NAME_MAX 200
 
 /*

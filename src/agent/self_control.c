@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "agent/worker_host.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -85,9 +86,10 @@ enum err self_control_apply(struct self_control *s, struct window *w)
 
 void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples)
 {
+	struct worker_usage workers;
 	struct self_facts f = {.exporter = *x,
 			       .measure = s->measure,
-			       .user_ns = (u64)clock_process_cpu_ns(),
+			       .user_ns = self_meter_user_ns(),
 			       .kernel_ns = kernel_run_time_ns(capture_kernel(s->capture)),
 			       .interrupt_ns = s->meter.interrupt_ns,
 			       .rate_hz = budget_rate(&s->state),
@@ -95,6 +97,8 @@ void self_control_tell(struct self_control *s, const struct exporter_stats *x, u
 			       .paused = s->state.paused,
 			       .reason = s->state.reason};
 
+	worker_usage(&workers);
+	f.workers_lost = workers.lost;
 	s->collected += samples;
 	f.collected = s->collected;
 	if (!s->metrics)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "agent/worker_host.h"
 #include "base/clock.h"
 
 /* A timer's interrupt and the way to the program: an estimate for bare metal, more in a guest. */
@@ -45,17 +46,29 @@ bool stat_line_read(struct str text, u64 *ret_busy, u64 *ret_all)
 	return n > STAT_IDLE;
 }
 
-/* Resident pages are the second number of statm. */
-static u64 resident_bytes(void)
+/*
+ * Memory that only this process has. The second number of statm is what is resident, the third
+ * how much of that are files, among them the kernel's maps, which are counted elsewhere.
+ */
+static u64 own_bytes(void)
 {
 	char room[200];
 	struct str text = read_begin("/proc/self/statm", room, sizeof(room)), field;
-	u64 pages;
+	u64 resident, files;
 
 	if (!str_split(&text, ' ', &field) || !str_split(&text, ' ', &field) ||
-	    str_to_u64(field, 10, &pages) != ERR_OK)
+	    str_to_u64(field, 10, &resident) != ERR_OK || !str_split(&text, ' ', &field) ||
+	    str_to_u64(field, 10, &files) != ERR_OK || files > resident)
 		return 0;
-	return pages * (u64)sysconf(_SC_PAGESIZE);
+	return (resident - files) * (u64)sysconf(_SC_PAGESIZE);
+}
+
+u64 self_meter_user_ns(void)
+{
+	struct worker_usage workers;
+
+	worker_usage(&workers);
+	return (u64)clock_process_cpu_ns() + workers.cpu_ns;
 }
 
 void self_meter_open(struct self_meter *m, struct capture *c)
@@ -72,13 +85,15 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 {
 	char room[512];
 	int64_t now = clock_monotonic_ns();
-	u64 user = (u64)clock_process_cpu_ns(), busy = m->busy, ticks = m->ticks;
+	u64 user = self_meter_user_ns(), busy = m->busy, ticks = m->ticks;
 	u64 kernel = kernel_run_time_ns(capture_kernel(m->capture));
 	double length = (double)(now - m->time_ns) * (double)m->processors;
 	struct capture_stats stats;
+	struct worker_usage workers;
 
 	capture_stats(m->capture, &stats);
-	*ret = (struct budget_measure){.memory_bytes = resident_bytes() + m->map_bytes};
+	worker_usage(&workers);
+	*ret = (struct budget_measure){.memory_bytes = own_bytes() + m->map_bytes + workers.memory};
 	if (stat_line_read(read_begin("/proc/stat", room, sizeof(room)), &busy, &ticks) &&
 	    ticks > m->ticks)
 		ret->host_share = (double)(busy - m->busy) / (double)(ticks - m->ticks);

@@ -23,5 +23,7 @@ void self_meter_open(struct self_meter *m, struct capture *c);
 /* Since the last call. */
 void self_meter_read(struct self_meter *m, struct budget_measure *ret);
 
+/* Processor time of this process and of its workers. */
+u64 self_meter_user_ns(void);
 /* The first line of /proc/stat: busy and all ticks since boot. False when it is none. */
 bool stat_line_read(struct str text, u64 *ret_busy, u64 *ret_all);

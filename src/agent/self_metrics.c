@@ -57,7 +57,8 @@ static void put_cost(const struct self_facts *f, struct buf *out)
 		   (double)f->interrupt_ns / 1e9);
 	number(out, "cpu_share", "gauge", "Share of all processors that the agent took lately.",
 	       f->measure.cpu_share);
-	number(out, "memory_bytes", "gauge", "Resident memory and the kernel's maps.",
+	number(out, "memory_bytes", "gauge",
+	       "Memory of its own, of its readers, and the kernel's maps.",
 	       (double)f->measure.memory_bytes);
 	number(out, "host_cpu_share", "gauge", "Share of all processors in use by everybody.",
 	       f->measure.host_share);
@@ -88,6 +89,8 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	count(out, "modules_freed_total", "Files forgotten.", c->modules.freed);
 	count(out, "modules_refused_total", "Files not opened because too many were.",
 	      c->modules.refused);
+	count(out, "workers_lost_total", "Readers of files that ended before they had answered.",
+	      f->workers_lost);
 	number(out, "table_bytes", "gauge", "Unwinding tables.", (double)c->table_bytes);
 	number(out, "rate_hz", "gauge", "Samples a second and processor, now.",
 	       f->paused ? 0 : f->rate_hz);

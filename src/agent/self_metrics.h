@@ -12,6 +12,7 @@ struct self_facts {
 	struct exporter_stats exporter;
 	struct budget_measure measure;
 	u64 user_ns, kernel_ns, interrupt_ns;
+	u64 workers_lost;
 	u64 collected; /* samples in windows that ended */
 	u32 rate_hz, wanted_hz;
 	bool paused;

@@ -1,14 +1,18 @@
 #include "agent/table_reader.h"
 
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "agent/worker_host.h"
+#include "agent/worker_wire.h"
+#include "base/clock.h"
 #include "base/thread.h"
 #include "base/vec.h"
 
-/* Larger files are left alone: nothing is known that has as much code. */
-#define FILE_MAX_BYTES ((u64)8 << 30)
+/* At the lowest priority on a busy machine; a worker that hangs ends itself sooner or later. */
+#define PATIENCE_NS (120 * NS_PER_S)
+/* A worker without work is sent away: it costs memory. */
+#define IDLE_NS	    (2 * NS_PER_S)
 
 struct job {
 	u32 module;
@@ -24,71 +28,174 @@ struct table_reader {
 	VEC(struct job) jobs;
 	size_t next_job;
 	VEC(struct table_result) results;
+	size_t unfinished; /* jobs whose result is not there */
+	int worker;	   /* its socket; -1 = none. Changed by the thread, under the lock */
 	/* The thread's own. */
+	u64 worker_cpu_ns; /* told by this worker so far */
 	struct unwind_rules *rules;
 	struct unwind_rule *shared;
 	size_t shared_count;
 };
 
-static void build(struct table_reader *r, struct str image, struct table_result *ret)
+/* New rules are there before anybody uses a table that needs them. */
+static void share_rules(struct table_reader *r)
 {
-	const struct unwind_rule *all;
 	size_t count;
+	const struct unwind_rule *all = unwind_rules_all(r->rules, &count);
 
-	ret->error = unwind_image_read(image, &ret->image, NULL);
-	if (!ret->error)
-		ret->error = unwind_table_build(image, r->rules, &ret->table, NULL);
-	all = unwind_rules_all(r->rules, &count);
 	memcpy(r->shared + r->shared_count, all + r->shared_count,
 	       (count - r->shared_count) * sizeof(*all));
 	r->shared_count = count;
 }
 
-static void build_file(struct table_reader *r, int fd, struct table_result *ret)
+static void build_trusted(struct table_reader *r, struct str image, struct table_result *ret)
 {
-	struct stat info;
-	void *bytes;
+	ret->error = unwind_image_read(image, &ret->image, NULL);
+	if (!ret->error)
+		ret->error = unwind_table_build(image, r->rules, &ret->table, NULL);
+}
 
-	ret->error = ERR_IO;
-	if (fstat(fd, &info) || info.st_size <= 0 || (u64)info.st_size > FILE_MAX_BYTES)
+static void set_worker(struct table_reader *r, int socket, bool lost)
+{
+	int old;
+
+	mutex_lock(&r->lock);
+	old = r->worker;
+	r->worker = socket;
+	mutex_unlock(&r->lock);
+	r->worker_cpu_ns = 0;
+	if (lost)
+		worker_count_lost();
+	if (old >= 0)
+		close(old);
+}
+
+static enum err receive_parts(struct table_reader *r, const struct wire_table *head,
+			      struct unwind_table *t, int64_t deadline)
+{
+	CLEANUP(buf_release)
+	struct buf rules = BUF_INIT(sizeof(struct unwind_rule) * UNWIND_RULES_MAX);
+	size_t rule_bytes = (size_t)head->rule_count * sizeof(struct unwind_rule);
+	char *to;
+
+	t->pages = mem_zalloc((size_t)head->page_count + 1, sizeof(*t->pages));
+	if (!t->pages)
+		return ERR_NO_MEMORY;
+	t->page_count = head->page_count;
+	t->rows = head->rows;
+	TRY(wire_recv(r->worker, t->pages, t->page_count * sizeof(*t->pages), deadline));
+	to = buf_reserve(&rules, rule_bytes + 1);
+	if (!to)
+		return ERR_NO_MEMORY;
+	TRY(wire_recv(r->worker, to, rule_bytes, deadline));
+	to = buf_reserve(&t->blocks, head->block_bytes + 1);
+	if (!to)
+		return ERR_NO_MEMORY;
+	TRY(wire_recv(r->worker, to, head->block_bytes, deadline));
+	t->blocks.n = head->block_bytes;
+	return unwind_table_adopt(t, (const struct unwind_rule *)rules.data, head->rule_count,
+				  r->rules);
+}
+
+static void count_cpu(struct table_reader *r, u64 so_far)
+{
+	if (so_far > r->worker_cpu_ns)
+		worker_count_cpu(so_far - r->worker_cpu_ns);
+	r->worker_cpu_ns = so_far;
+}
+
+static enum err receive(struct table_reader *r, struct table_result *ret)
+{
+	int64_t deadline = clock_monotonic_ns() + PATIENCE_NS;
+	struct wire_table head;
+	enum err e;
+
+	TRY(wire_recv(r->worker, &head, sizeof(head), deadline));
+	if (head.error >= ERR_COUNT_ || head.page_count > WIRE_PAGES_MAX ||
+	    head.rule_count > UNWIND_RULES_MAX || head.block_bytes > WIRE_BLOCKS_MAX ||
+	    head.image.load_count > UNWIND_LOADS_MAX ||
+	    head.image.build_id_size > UNWIND_BUILD_ID_SIZE)
+		return ERR_CORRUPT;
+	count_cpu(r, head.cpu_ns);
+	ret->image = head.image;
+	ret->table.blocks = BUF_INIT(WIRE_BLOCKS_MAX + 1);
+	e = receive_parts(r, &head, &ret->table, deadline);
+	if (e)
+		unwind_table_release(&ret->table);
+	else
+		ret->error = (enum err)head.error;
+	return e;
+}
+
+/* Asks; a worker that ended meanwhile is replaced. */
+static enum err ask(struct table_reader *r, const struct job *job)
+{
+	struct wire_head question = {.kind = WIRE_TABLE};
+	int socket;
+
+	if (r->worker >= 0 && wire_send_head(r->worker, &question, job->fd) == ERR_OK)
+		return ERR_OK;
+	TRY(worker_open(WORKER_TABLES, &socket));
+	set_worker(r, socket, false);
+	return wire_send_head(socket, &question, job->fd);
+}
+
+static void build_file(struct table_reader *r, const struct job *job, struct table_result *ret)
+{
+	enum err e = ask(r, job);
+
+	if (!e)
+		e = receive(r, ret);
+	if (!e)
 		return;
-	bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED)
-		return;
-	build(r, str_n(bytes, (size_t)info.st_size), ret);
-	munmap(bytes, (size_t)info.st_size);
+	ret->error = e;
+	ret->image = (struct unwind_image){0};
+	set_worker(r, -1, true);
+}
+
+static void do_job(struct table_reader *r, const struct job *job)
+{
+	struct table_result result = {.module = job->module};
+
+	if (job->image.n)
+		build_trusted(r, job->image, &result);
+	else
+		build_file(r, job, &result);
+	share_rules(r);
+	mutex_lock(&r->lock);
+	/* There is room since it was queued. */
+	r->results.v[r->results.n++] = result;
+	r->unfinished--;
+	mutex_unlock(&r->lock);
+}
+
+/* The next job, or false when it is time to end. */
+static bool wait_for_job(struct table_reader *r, struct job *ret)
+{
+	mutex_lock(&r->lock);
+	while (!r->stop && r->next_job == r->jobs.n) {
+		r->next_job = r->jobs.n = 0;
+		if (r->worker < 0) {
+			cond_wait(&r->changed, &r->lock);
+		} else if (!cond_wait_until(&r->changed, &r->lock,
+					    clock_monotonic_ns() + IDLE_NS)) {
+			close(r->worker);
+			r->worker = -1;
+		}
+	}
+	if (!r->stop)
+		*ret = r->jobs.v[r->next_job++];
+	mutex_unlock(&r->lock);
+	return !r->stop;
 }
 
 static void run(void *context)
 {
-	struct sched_param lowest = {0};
 	struct table_reader *r = context;
+	struct job job;
 
-	/* Only when nobody else wants the processor; refused in some containers, which is no loss.
-	 */
-	sched_setscheduler(0, SCHED_BATCH, &lowest);
-	mutex_lock(&r->lock);
-	while (!r->stop) {
-		struct table_result result = {0};
-		struct job job;
-
-		if (r->next_job == r->jobs.n) {
-			r->next_job = r->jobs.n = 0;
-			cond_wait(&r->changed, &r->lock);
-			continue;
-		}
-		job = r->jobs.v[r->next_job++];
-		mutex_unlock(&r->lock);
-		result.module = job.module;
-		if (job.image.n)
-			build(r, job.image, &result);
-		else
-			build_file(r, job.fd, &result);
-		mutex_lock(&r->lock);
-		if (vec_push(&r->results, result) != ERR_OK)
-			unwind_table_release(&result.table);
-	}
-	mutex_unlock(&r->lock);
+	while (wait_for_job(r, &job))
+		do_job(r, &job);
 }
 
 enum err table_reader_new(struct unwind_rule *rules, struct table_reader **ret)
@@ -101,6 +208,7 @@ enum err table_reader_new(struct unwind_rule *rules, struct table_reader **ret)
 	mutex_init(&r->lock);
 	cond_init(&r->changed);
 	r->shared = rules;
+	r->worker = -1;
 	e = unwind_rules_new(&r->rules);
 	if (!e)
 		e = thread_start(&r->thread, "vestal-tables", run, r);
@@ -118,9 +226,14 @@ void table_reader_free(struct table_reader *r)
 		return;
 	mutex_lock(&r->lock);
 	r->stop = true;
+	/* Nobody waits for an answer any more. */
+	if (r->worker >= 0)
+		shutdown(r->worker, SHUT_RDWR);
 	cond_broadcast(&r->changed);
 	mutex_unlock(&r->lock);
 	thread_join(&r->thread);
+	if (r->worker >= 0)
+		close(r->worker);
 	vec_for_each (result, &r->results)
 		unwind_table_release(&result->table);
 	vec_release(&r->results);
@@ -136,7 +249,10 @@ enum err table_reader_queue(struct table_reader *r, u32 module, int fd, struct s
 	enum err e;
 
 	mutex_lock(&r->lock);
-	e = vec_push(&r->jobs, ((struct job){module, fd, image}));
+	e = vec_reserve(&r->results, r->unfinished + 1);
+	if (!e)
+		e = vec_push(&r->jobs, ((struct job){module, fd, image}));
+	r->unfinished += !e;
 	cond_signal(&r->changed);
 	mutex_unlock(&r->lock);
 	return e;

@@ -1,6 +1,7 @@
 /*
- * The thread that reads files and makes unwinding tables, at the lowest priority: a library of
- * 100 MB takes a tenth of a second, which must not be taken from anybody.
+ * Unwinding tables of files: a thread of its own hands them to a worker (worker_host.h), which
+ * reads them at the lowest priority: a library of 100 MB takes a tenth of a second, which must not
+ * be taken from anybody. A file that is too much for its worker has no table.
  */
 #pragma once
 
@@ -18,7 +19,10 @@ struct table_result {
 /* New long rules are written to `rules`, which the kernel side reads, before a result is given. */
 enum err table_reader_new(struct unwind_rule *rules, struct table_reader **ret) MUST_CHECK;
 void table_reader_free(struct table_reader *r);
-/* Queues a file (the descriptor stays the caller's and must stay open), or an image in memory. */
+/*
+ * Queues a file (the descriptor stays the caller's and must stay open), or an image in memory that
+ * can be trusted.
+ */
 enum err table_reader_queue(struct table_reader *r, u32 module, int fd,
 			    struct str image) MUST_CHECK;
 /* The next finished one, whose table the caller then owns; false when there is none. */

@@ -163,7 +163,7 @@ enum err window_profile(struct collector *c, struct names *n, const struct windo
 			TRY(add_types(&measures[i], w, p));
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
-	names_begin(n, p->dict);
+	TRY(names_begin(n, p->dict, c->frames.v, c->frames.n));
 	TRY(tell_locks(c, n, p->dict));
 	vec_for_each (one, &c->list) {
 		struct label_list labels = {.dict = p->dict};
@@ -255,10 +255,10 @@ enum err window_profiles(struct collector *c, struct names *n, const struct wind
 			 struct dict *d, struct profile_list *ret)
 {
 	struct row_order order = {0};
-	enum err e;
+	enum err e = names_begin(n, d, c->frames.v, c->frames.n);
 
-	names_begin(n, d);
-	e = tell_locks(c, n, d);
+	if (!e)
+		e = tell_locks(c, n, d);
 	vec_for_each (one, &c->list)
 		if (!e)
 			e = vec_push(&order.rows, one);

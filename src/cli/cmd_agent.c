@@ -187,7 +187,8 @@ const struct command command_agent = {
 		"time of the user's own processes. It gives away what it does not need: of "
 		"root's rights remain those to sample and to read (CAP_BPF, CAP_PERFMON, "
 		"CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG, CAP_CHECKPOINT_RESTORE), and a "
-		"seccomp filter forbids to trace, to run programs, to mount and the like.",
+		"seccomp filter forbids to trace, to run programs, to mount and the like. Files of "
+		"programs are read by processes that have no rights at all.",
 	.groups = groups,
 	.options_size = sizeof(struct agent_options),
 	.defaults = set_defaults,

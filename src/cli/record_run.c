@@ -193,7 +193,7 @@ static enum err make_profile(const struct record_plan *plan, struct capture *c, 
 	r->complete = collected->ends[UNWIND_ROOT];
 	memcpy(r->ends, collected->ends, sizeof(r->ends));
 	capture_stats(c, &r->stats);
-	TRY(names_new(capture_modules(c), &(struct names_options){0}, &names));
+	TRY(names_new(capture_modules(c), &names));
 	e = window_profile(collected, names, &r->window, ret);
 	names_free(names);
 	return e;

@@ -226,16 +226,20 @@ static bool torn(const struct symbol_file *f)
 }
 
 /* Pages of a mapped file count as memory of this process, although the kernel could take them. */
-static void give_pages_back(struct symbol_file *f)
+void symbol_file_drop_pages(struct symbol_file *f)
 {
-	if (f->dwarf)
-		f->touched += dwarf_touched(f->dwarf);
-	if (f->touched < f->options.memory / 2)
-		return;
 	f->touched = 0;
 	mapped_file_trim(&f->program.file);
 	mapped_file_trim(&f->debug.file);
 	mapped_file_trim(&f->alternate.file);
+}
+
+static void give_pages_back(struct symbol_file *f)
+{
+	if (f->dwarf)
+		f->touched += dwarf_touched(f->dwarf);
+	if (f->touched >= f->options.memory / 2)
+		symbol_file_drop_pages(f);
 }
 
 enum err symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol_frame *frames,

@@ -100,6 +100,9 @@ enum err symbol_file_save(struct symbol_file *f, struct fault *fault) MUST_CHECK
 /* Gives memory back: indexes, names and pages of the file. */
 void symbol_file_trim(struct symbol_file *f);
 
+/* Gives only the pages of the file back: they are read again when they are needed. */
+void symbol_file_drop_pages(struct symbol_file *f);
+
 /* Survive files that others shorten while they are read: a handler for SIGBUS that minds only
  * pages of such files (mapped_file.h). Once for a process. */
 enum err symbols_guard(void) MUST_CHECK;

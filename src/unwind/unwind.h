@@ -57,6 +57,12 @@ enum err unwind_image_read(struct str file, struct unwind_image *ret,
 /* Makes the table. A file without any unwinding information gives one without pages. */
 enum err unwind_table_build(struct str file, struct unwind_rules *rules, struct unwind_table *ret,
 			    struct fault *fault) MUST_CHECK;
+/*
+ * Takes a table over that another process built, with `theirs` as its rules: it is looked through,
+ * and its long rules get the numbers that they have in `rules`. After a failure it is of no use.
+ */
+enum err unwind_table_adopt(struct unwind_table *t, const struct unwind_rule *theirs, size_t count,
+			    struct unwind_rules *rules) MUST_CHECK;
 void unwind_table_release(struct unwind_table *t);
 /* The rule for an address of the module, for tests and tools. */
 u32 unwind_table_rule(const struct unwind_table *t, u64 address);

@@ -283,6 +283,11 @@ def the_running_agent_has_given_its_other_rights_away():
             pid = agent.process.pid
             tasks = os.listdir(f"/proc/{pid}/task")
             assert len(tasks) >= 3, tasks
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+                host = int(file.read().split()[0])
+            rows = status_rows(host, host)
+            assert int(rows["CapEff"], 16) == int(rows["CapPrm"], 16) == 0, rows
+            assert rows["Uid"].split() == ["65534"] * 4, rows
             for task in tasks:
                 rows = status_rows(pid, task)
                 for name in ("CapEff", "CapPrm", "CapBnd"):

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/modules.h"
+#include "agent/worker_host.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "test.h"
@@ -51,6 +52,7 @@ static enum err world_open(struct world *w)
 	w->rules = mem_zalloc(UNWIND_RULES_MAX, sizeof(*w->rules));
 	if (!w->memory || !w->rules)
 		return ERR_NO_MEMORY;
+	TRY(worker_host_start());
 	TRY(table_space_init(&w->space, w->memory, SEGMENTS));
 	return modules_new(&w->space, w->rules, &w->modules);
 }
@@ -132,7 +134,9 @@ TEST(thousands_of_programs_leave_nothing_behind)
 	/* And what is left goes with time. */
 	tidy(&w, 1000);
 	CHECK_INT(stats(&w).live, 2);
-	CHECK_INT(open_files(), before);
+	CHECK_INT(stats(&w).open, 0);
+	/* One may be the socket of a worker. */
+	CHECK(open_files() <= before + 1);
 }
 
 TEST(tables_are_given_back_and_a_number_gets_another_serial)

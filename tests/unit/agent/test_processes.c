@@ -7,6 +7,7 @@
 
 #include "agent/processes.h"
 #include "agent/raw_stack.h"
+#include "agent/worker_host.h"
 #include "base/clock.h"
 #include "test.h"
 #include "unwind/arch_x86_64.h"
@@ -84,6 +85,7 @@ static enum err world_open(struct world *w)
 	w->rules = mem_zalloc(UNWIND_RULES_MAX, sizeof(*w->rules));
 	if (!w->memory || !w->rules)
 		return ERR_NO_MEMORY;
+	TRY(worker_host_start());
 	TRY(table_space_init(&w->space, w->memory, SEGMENTS));
 	TRY(modules_new(&w->space, w->rules, &w->modules));
 	return processes_new(NULL, w->modules, &w->space, &w->processes);

@@ -313,3 +313,67 @@ TEST(files_for_others_are_refused)
 	buf_release(&file);
 	unwind_rules_free(rules);
 }
+
+/* ---- a table of another process ---- */
+
+static enum err copy_table(const struct unwind_table *from, struct unwind_table *to)
+{
+	*to = (struct unwind_table){.pages = mem_zalloc(from->page_count + 1, sizeof(*to->pages)),
+				    .page_count = from->page_count,
+				    .rows = from->rows,
+				    .blocks = BUF_INIT(1 << 24)};
+	if (!to->pages)
+		return ERR_NO_MEMORY;
+	memcpy(to->pages, from->pages, from->page_count * sizeof(*to->pages));
+	buf_str(&to->blocks, buf_view(&from->blocks));
+	return buf_error(&to->blocks);
+}
+
+TEST(a_table_of_another_process_is_searched_only_where_it_is_sound)
+{
+	CLEANUP(buf_release) struct buf program = BUF_INIT(16 << 20);
+	struct unwind_table table, copy;
+	struct unwind_rules *theirs, *ours;
+	const struct unwind_rule *list;
+	size_t count, our_count;
+	u32 accepted = 0;
+	u64 state = 1;
+
+	CHECK_OK(file_read("/bin/true", &program, NULL));
+	CHECK_OK(unwind_rules_new(&theirs));
+	CHECK_OK(unwind_rules_new(&ours));
+	CHECK_OK(unwind_table_build(buf_view(&program), theirs, &table, NULL));
+	list = unwind_rules_all(theirs, &count);
+	for (u32 round = 0; round < 3000; round++) {
+		CHECK_OK(copy_table(&table, &copy));
+		state = state * 6364136223846793005ull + 1442695040888963407ull;
+		/* The first one as it is; then a byte of the page table or of a block's head. */
+		if (round % 2)
+			((u8 *)copy.pages)[(state >> 33) % (copy.page_count * 4)] ^= 1 << state % 8;
+		else if (round)
+			copy.blocks.data[(state >> 33) % UNWIND_BLOCK_HEAD] ^= 1 << state % 8;
+		if (unwind_table_adopt(&copy, list, round % 7 ? count : count / 2, ours) ==
+		    ERR_OK) {
+			accepted++;
+			unwind_rules_all(ours, &our_count);
+			for (u64 at = 0; at < (u64)copy.page_count << UNWIND_PAGE_SHIFT;
+			     at += 997) {
+				u32 rule = unwind_table_rule(&copy, at);
+
+				CHECK(!(rule & UNWIND_ESCAPE) || (rule & 0x7fff) < our_count);
+			}
+		}
+		unwind_table_release(&copy);
+	}
+	CHECK(accepted < 3000);
+	/* Whole, it is the same. */
+	CHECK_OK(copy_table(&table, &copy));
+	CHECK_OK(unwind_table_adopt(&copy, list, count, ours));
+	for (u64 at = 0; at < (u64)copy.page_count << UNWIND_PAGE_SHIFT; at += 3)
+		CHECK(unwind_table_rule(&copy, at) & UNWIND_ESCAPE ||
+		      unwind_table_rule(&copy, at) == unwind_table_rule(&table, at));
+	unwind_table_release(&copy);
+	unwind_table_release(&table);
+	unwind_rules_free(theirs);
+	unwind_rules_free(ours);
+}

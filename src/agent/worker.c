@@ -1,0 +1,244 @@
+#include "agent/worker.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/worker_wire.h"
+#include "base/clock.h"
+#include "base/vec.h"
+#include "symbols/symbols.h"
+
+/* Larger files are left alone: nothing is known that has as much code. */
+#define FILE_MAX_BYTES ((u64)8 << 30)
+/* A job that takes so many seconds is a trap: the alarm ends the process. */
+#define JOB_SECONDS    300
+/* Files whose symbols stay open between questions. */
+#define FILES_MAX      32u
+
+struct known_file {
+	u64 serial;
+	u64 asked; /* when, counted in questions */
+	struct symbol_file *symbols;
+};
+
+struct worker {
+	int socket;
+	struct buf out;
+	VEC(u64) addresses;
+	struct known_file files[FILES_MAX];
+	u64 questions;
+};
+
+/* ---- tables ---- */
+
+static void build(struct str image, struct unwind_rules *rules, struct wire_table *head,
+		  struct unwind_table *table)
+{
+	head->error = unwind_image_read(image, &head->image, NULL);
+	/* Without a table its addresses can be told all the same. */
+	if (!head->error && unwind_table_build(image, rules, table, NULL) != ERR_OK)
+		*table = (struct unwind_table){0};
+	if (table->blocks.n > WIRE_BLOCKS_MAX || table->page_count > WIRE_PAGES_MAX)
+		unwind_table_release(table);
+}
+
+static enum err send_table(struct worker *w, struct wire_table *head,
+			   const struct unwind_table *table, const struct unwind_rules *rules)
+{
+	size_t count;
+	const struct unwind_rule *list = unwind_rules_all(rules, &count);
+
+	head->page_count = table->page_count;
+	head->rule_count = (u32)count;
+	head->block_bytes = table->blocks.n;
+	head->rows = table->rows;
+	head->cpu_ns = (u64)clock_process_cpu_ns();
+	TRY(wire_send(w->socket, head, sizeof(*head)));
+	TRY(wire_send(w->socket, table->pages, (size_t)table->page_count * sizeof(u32)));
+	TRY(wire_send(w->socket, list, count * sizeof(*list)));
+	return wire_send(w->socket, table->blocks.data, table->blocks.n);
+}
+
+static enum err answer_table(struct worker *w, int fd)
+{
+	struct wire_table head = {.error = ERR_IO};
+	struct unwind_table table = {0};
+	struct unwind_rules *rules;
+	struct stat info;
+	enum err e;
+
+	TRY(unwind_rules_new(&rules));
+	if (!fstat(fd, &info) && info.st_size > 0 && (u64)info.st_size <= FILE_MAX_BYTES) {
+		void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+		/* Somebody may shorten it meanwhile: SIGBUS ends this process and nothing else. */
+		if (bytes != MAP_FAILED) {
+			build(str_n(bytes, (size_t)info.st_size), rules, &head, &table);
+			munmap(bytes, (size_t)info.st_size);
+		}
+	}
+	e = send_table(w, &head, &table, rules);
+	unwind_table_release(&table);
+	unwind_rules_free(rules);
+	mem_trim();
+	return e;
+}
+
+/* ---- names ---- */
+
+static struct symbol_file *symbols_of(struct worker *w, const struct wire_head *q, int fd,
+				      const char *path)
+{
+	struct symbol_options o = {.names = SYMBOL_NAMES_FULL};
+	struct known_file *oldest = &w->files[0];
+
+	for (u32 i = 0; i < FILES_MAX; i++) {
+		if (w->files[i].serial == q->serial && w->files[i].symbols) {
+			w->files[i].asked = w->questions;
+			return w->files[i].symbols;
+		}
+		if (w->files[i].asked < oldest->asked)
+			oldest = &w->files[i];
+	}
+	symbol_file_free(oldest->symbols);
+	*oldest = (struct known_file){q->serial, w->questions, NULL};
+	if (symbol_file_new(fd, path, &o, &oldest->symbols, NULL) != ERR_OK)
+		oldest->symbols = NULL;
+	return oldest->symbols;
+}
+
+static u16 text_size(const char *text)
+{
+	size_t n = strlen(text);
+
+	return (u16)(n < SYMBOL_NAME_MAX ? n : SYMBOL_NAME_MAX);
+}
+
+static void put_frame(struct buf *out, const struct symbol_frame *s)
+{
+	struct wire_frame f = {.line = s->line,
+			       .start_line = s->start_line,
+			       .column = (u16)(s->column < UINT16_MAX ? s->column : 0),
+			       .inlined = s->inlined,
+			       .function = text_size(s->function),
+			       .linkage = text_size(s->linkage),
+			       .file = text_size(s->file)};
+
+	buf_append(out, &f, sizeof(f));
+	buf_append(out, s->function, f.function);
+	buf_append(out, s->linkage, f.linkage);
+	buf_append(out, s->file, f.file);
+}
+
+static void put_address(struct worker *w, struct symbol_file *symbols, u64 address)
+{
+	struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+	size_t count = 0;
+	u16 n;
+
+	if (symbol_file_lookup(symbols, address, frames, SYMBOL_FRAMES_MAX, &count) ==
+	    ERR_TOO_LARGE) {
+		symbol_file_trim(symbols);
+		if (symbol_file_lookup(symbols, address, frames, SYMBOL_FRAMES_MAX, &count))
+			count = 0;
+	}
+	n = (u16)count;
+	buf_append(&w->out, &n, sizeof(n));
+	for (size_t i = 0; i < count; i++)
+		put_frame(&w->out, &frames[i]);
+}
+
+/* Memory of its own: what is resident (the second number of statm) but for files (the third). */
+static u64 memory_taken(void)
+{
+	char text[200];
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	struct str rest = str_n(text, n > 0 ? (size_t)n : 0), field;
+	u64 resident, files;
+
+	if (fd >= 0)
+		close(fd);
+	if (!str_split(&rest, ' ', &field) || !str_split(&rest, ' ', &field) ||
+	    str_to_u64(field, 10, &resident) != ERR_OK || !str_split(&rest, ' ', &field) ||
+	    str_to_u64(field, 10, &files) != ERR_OK || files > resident)
+		return 0;
+	return (resident - files) * (u64)sysconf(_SC_PAGESIZE);
+}
+
+static enum err find_names(struct worker *w, struct symbol_file *symbols)
+{
+	vec_for_each (address, &w->addresses)
+		put_address(w, symbols, *address);
+	return buf_error(&w->out);
+}
+
+static enum err find_variable(struct worker *w, struct symbol_file *symbols)
+{
+	char name[SYMBOL_NAME_MAX];
+	uint64_t offset;
+
+	if (w->addresses.n != 1 || !symbol_file_holds(symbols, w->addresses.v[0]))
+		return ERR_BAD_INDEX;
+	TRY(symbol_file_object(symbols, w->addresses.v[0], name, sizeof(name), &offset));
+	buf_append(&w->out, &offset, sizeof(offset));
+	buf_text(&w->out, name);
+	return buf_error(&w->out);
+}
+
+static enum err answer_names(struct worker *w, const struct wire_head *q, int fd)
+{
+	struct wire_names head = {0};
+	char path[WIRE_PATH_MAX + 1];
+	struct symbol_file *symbols;
+
+	if (q->size > WIRE_PATH_MAX || q->count > WIRE_ADDRESSES_MAX)
+		return ERR_TOO_LARGE;
+	TRY(wire_recv(w->socket, path, q->size, WIRE_FOREVER));
+	path[q->size] = 0;
+	w->addresses.n = 0;
+	TRY(vec_reserve(&w->addresses, q->count));
+	TRY(wire_recv(w->socket, w->addresses.v, q->count * sizeof(u64), WIRE_FOREVER));
+	w->addresses.n = q->count;
+	symbols = symbols_of(w, q, fd, path);
+	buf_clear(&w->out);
+	if (!symbols)
+		head.error = ERR_UNSUPPORTED;
+	else if (q->kind == WIRE_VARIABLE)
+		head.error = find_variable(w, symbols);
+	else
+		head.error = find_names(w, symbols);
+	if (symbols)
+		symbol_file_drop_pages(symbols);
+	head.size = head.error ? 0 : (u32)w->out.n;
+	head.memory = memory_taken();
+	head.cpu_ns = (u64)clock_process_cpu_ns();
+	TRY(wire_send(w->socket, &head, sizeof(head)));
+	return wire_send(w->socket, w->out.data, head.size);
+}
+
+void worker_serve(int socket)
+{
+	struct worker w = {.socket = socket, .out = BUF_INIT(WIRE_NAMES_MAX)};
+	struct wire_head q;
+	enum err e = ERR_OK;
+	int fd;
+
+	while (!e && wire_recv_head(socket, &q, &fd, WIRE_FOREVER) == ERR_OK) {
+		alarm(JOB_SECONDS);
+		w.questions++;
+		e = fd < 0					      ? ERR_BAD_ARGUMENT
+		    : q.kind == WIRE_TABLE			      ? answer_table(&w, fd)
+		    : q.kind == WIRE_NAMES || q.kind == WIRE_VARIABLE ? answer_names(&w, &q, fd)
+								      : ERR_BAD_ARGUMENT;
+		if (fd >= 0)
+			close(fd);
+		alarm(0);
+	}
+	for (u32 i = 0; i < FILES_MAX; i++)
+		symbol_file_free(w.files[i].symbols);
+	vec_release(&w.addresses);
+	buf_release(&w.out);
+}

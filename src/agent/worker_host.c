@@ -1,0 +1,194 @@
+#include "agent/worker_host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/confine.h"
+#include "agent/worker.h"
+#include "agent/worker_wire.h"
+
+/* Nobody's number, on every Linux. */
+#define NOBODY		65534
+/* Above what the largest debug builds need; a file that wants more does without. */
+#define WORKER_DATA_MAX ((rlim_t)1 << 30)
+
+/* Guarded by nothing: set before there are threads, then only read. */
+static int host = -1;
+static pid_t host_pid, owner;
+
+/* Waited for, so that their time is counted as the host's. */
+static void reap(int signal)
+{
+	int before = errno;
+
+	(void)signal;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	errno = before;
+}
+
+static void ignore_signals(void)
+{
+	struct sigaction reaped = {.sa_handler = reap, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE};
+	sigset_t none;
+
+	/* Whoever stops the agent stops its whole group: they end when their sockets are closed,
+	 * after the last window was named. */
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigaction(SIGCHLD, &reaped, NULL);
+	signal(SIGALRM, SIG_DFL);
+	signal(SIGBUS, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Nothing of the agent's stays open, but one socket at number 3. */
+static void keep_one(int socket)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; nothing >= 0 && i < 3; i++)
+		dup2(nothing, i);
+	if (socket != 3)
+		dup2(socket, 3);
+	close_range(4, ~0u, 0);
+}
+
+static void limit(int what, rlim_t value)
+{
+	struct rlimit r = {value, value};
+
+	setrlimit(what, &r);
+}
+
+_Noreturn static void be_worker(int socket, u32 kind)
+{
+	prctl(PR_SET_NAME, kind == WORKER_TABLES ? "vestal-tables" : "vestal-names", 0, 0, 0);
+	keep_one(socket);
+	if (kind == WORKER_TABLES) {
+		struct sched_param lowest = {0};
+
+		/* Only when nobody else wants the processor. */
+		sched_setscheduler(0, SCHED_BATCH, &lowest);
+		setpriority(PRIO_PROCESS, 0, 19);
+	}
+#ifndef __SANITIZE_ADDRESS__ /* whose own memory is without measure */
+	limit(RLIMIT_DATA, WORKER_DATA_MAX);
+#endif
+	limit(RLIMIT_CORE, 0);
+	if (confine_reader() != ERR_OK)
+		_exit(1);
+	worker_serve(3);
+	_exit(0);
+}
+
+_Noreturn static void be_host(int socket)
+{
+	struct wire_head request;
+	int fd;
+
+	prctl(PR_SET_NAME, "vestal-host", 0, 0, 0);
+	ignore_signals();
+	keep_one(socket);
+	/* Best effort: not root to begin with, or in a container that knows no nobody. That there
+	 * are no capabilities left, which matters most, is confine_reader's. */
+	if (!geteuid() && !setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY))
+		(void)!setresuid(NOBODY, NOBODY, NOBODY);
+	while (wire_recv_head(3, &request, &fd, WIRE_FOREVER) == ERR_OK) {
+		if (fd >= 0 && !fork())
+			be_worker(fd, request.kind);
+		if (fd >= 0)
+			close(fd);
+	}
+	_exit(0);
+}
+
+/* It ends when nobody can ask it any more: waited for, so that no corpse is left to others. */
+static void end_host(void)
+{
+	if (host < 0 || getpid() != owner)
+		return;
+	close(host);
+	host = -1;
+	waitpid(host_pid, NULL, 0);
+}
+
+enum err worker_host_start(void)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (host >= 0)
+		return ERR_OK;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return err_from_errno(errno);
+	pid = fork();
+	if (!pid)
+		be_host(pair[1]);
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return err_from_errno(errno);
+	}
+	host = pair[0];
+	host_pid = pid;
+	owner = getpid();
+	/* Without it a corpse is left to others, which is no harm. */
+	(void)!atexit(end_host);
+	return ERR_OK;
+}
+
+enum err worker_open(enum worker_kind kind, int *ret_socket)
+{
+	struct wire_head request = {.kind = kind};
+	int pair[2];
+	enum err e;
+
+	if (host < 0)
+		return ERR_UNAVAILABLE;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return err_from_errno(errno);
+	e = wire_send_head(host, &request, pair[1]);
+	close(pair[1]);
+	if (e) {
+		close(pair[0]);
+		return e;
+	}
+	*ret_socket = pair[0];
+	return ERR_OK;
+}
+
+static _Atomic u64 cpu_ns, memory, lost;
+
+void worker_usage(struct worker_usage *ret)
+{
+	*ret = (struct worker_usage){atomic_load(&cpu_ns), atomic_load(&memory),
+				     atomic_load(&lost)};
+}
+
+void worker_count_cpu(u64 ns)
+{
+	atomic_fetch_add(&cpu_ns, ns);
+}
+
+void worker_count_lost(void)
+{
+	atomic_fetch_add(&lost, 1);
+}
+
+void worker_set_memory(u64 bytes)
+{
+	atomic_store(&memory, bytes);
+}

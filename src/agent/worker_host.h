@@ -1,0 +1,37 @@
+/*
+ * Files of strangers are read by processes that may do nothing else: without capabilities, as
+ * nobody, with a handful of system calls. One that a file makes crash, hang or eat memory is gone
+ * with what it was asked, and the next question goes to another one.
+ *
+ * They are forked by a host, a small process that was forked itself before the agent had anything
+ * worth taking: docs/decisions/0011.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "unwind/unwind_format.h"
+
+enum worker_kind {
+	WORKER_TABLES = 1, /* at the lowest priority */
+	WORKER_NAMES = 2,  /* somebody waits for it */
+};
+
+/*
+ * Starts the host, once for a process; later calls do nothing. Best before there are threads, and
+ * before rights are given away, for the host gives away more.
+ */
+enum err worker_host_start(void) MUST_CHECK;
+/* A new worker; its socket is the caller's. Closing it ends the worker. */
+enum err worker_open(enum worker_kind kind, int *ret_socket) MUST_CHECK;
+
+/* What all workers of this process have cost, as far as they told. Any thread. */
+struct worker_usage {
+	u64 cpu_ns;
+	u64 memory; /* of the one that looks for names, when it answered last */
+	u64 lost;   /* that ended before they had answered */
+};
+
+void worker_usage(struct worker_usage *ret);
+void worker_count_cpu(u64 ns);
+void worker_count_lost(void);
+void worker_set_memory(u64 bytes);

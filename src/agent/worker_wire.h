@@ -1,0 +1,69 @@
+/*
+ * What the agent and a worker say to each other, over a socket: a head, perhaps with a descriptor,
+ * then bytes. The agent trusts nothing that a worker says: it may have been taken over by a file.
+ *
+ *	WIRE_TABLE	+ the file's descriptor
+ *			<- struct wire_table, page table, rules, blocks
+ *	WIRE_NAMES	+ descriptor; path, u64 addresses[]
+ *			<- struct wire_names, then for each address: u16 frames, for each a
+ *			struct wire_frame and its three texts
+ *	WIRE_VARIABLE	+ descriptor; path, u64 address
+ *			<- struct wire_names, u64 offset in the variable, its name
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "unwind/unwind.h"
+
+enum wire_kind { WIRE_TABLE = 16, WIRE_NAMES, WIRE_VARIABLE };
+
+struct wire_head {
+	u32 kind;
+	u32 count; /* addresses */
+	u32 size;  /* bytes of the path */
+	u32 unused;
+	u64 serial; /* of the module: who asks twice about it is answered sooner */
+};
+
+struct wire_table {
+	u32 error; /* enum err */
+	u32 page_count;
+	u32 rule_count;
+	u32 unused;
+	u64 block_bytes, rows;
+	u64 cpu_ns; /* that the worker has used so far */
+	struct unwind_image image;
+};
+
+struct wire_names {
+	u32 error;  /* enum err */
+	u32 size;   /* bytes that follow */
+	u64 memory; /* bytes that the worker has taken */
+	u64 cpu_ns; /* that it has used so far */
+};
+
+struct wire_frame {
+	u32 line, start_line;
+	u16 column, inlined;
+	u16 function, linkage, file; /* bytes of text */
+	u16 unused;
+};
+
+#define WIRE_ADDRESSES_MAX 1024u
+#define WIRE_FRAMES_MAX	   64u
+#define WIRE_PATH_MAX	   4096u
+#define WIRE_NAMES_MAX	   ((size_t)16 << 20)
+/* More than the kernel side's memory and the agent's together would hold. */
+#define WIRE_BLOCKS_MAX	   ((size_t)24 << 20)
+#define WIRE_PAGES_MAX	   65536u
+
+#define WIRE_FOREVER INT64_MAX
+
+/* `fd` is sent along and stays the caller's; -1 = none. */
+enum err wire_send_head(int socket, const struct wire_head *head, int fd) MUST_CHECK;
+/* `*ret_fd` is the caller's; -1 when none came. ERR_TRUNCATED: the other one is gone. */
+enum err wire_recv_head(int socket, struct wire_head *ret, int *ret_fd,
+			int64_t deadline) MUST_CHECK;
+enum err wire_send(int socket, const void *bytes, size_t size) MUST_CHECK;
+/* ERR_TIMEOUT when clock_monotonic_ns reached the deadline first. */
+enum err wire_recv(int socket, void *bytes, size_t size, int64_t deadline) MUST_CHECK;

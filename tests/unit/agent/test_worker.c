@@ -1,0 +1,400 @@
+/* Processes that read files of strangers: what they may do, and what happens when they die. */
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/name_reader.h"
+#include "agent/table_reader.h"
+#include "agent/worker_host.h"
+#include "agent/worker_wire.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "test.h"
+
+#define PROGRAM "/bin/true"
+
+struct world {
+	struct unwind_rule *rules;
+	struct table_reader *reader;
+};
+
+static void world_close(struct world *w)
+{
+	table_reader_free(w->reader);
+	mem_free(w->rules);
+}
+
+static enum err world_open(struct world *w)
+{
+	*w = (struct world){.rules = mem_zalloc(UNWIND_RULES_MAX, sizeof(*w->rules))};
+	TRY(worker_host_start());
+	return w->rules ? table_reader_new(w->rules, &w->reader) : ERR_NO_MEMORY;
+}
+
+/* Waits at most a minute. */
+static bool take(struct world *w, struct table_result *ret)
+{
+	for (u32 i = 0; i < 60000; i++) {
+		if (table_reader_take(w->reader, ret))
+			return true;
+		clock_sleep_ns(NS_PER_MS);
+	}
+	return false;
+}
+
+/* The process with this name, -1 when there is none; looked for up to a minute. */
+static pid_t find_worker(const char *name)
+{
+	for (u32 i = 0; i < 6000; i++) {
+		DIR *processes = opendir("/proc");
+		pid_t found = -1;
+
+		for (struct dirent *d; processes && (d = readdir(processes));) {
+			CLEANUP(buf_release) struct buf text = BUF_INIT(8192);
+			char path[300];
+			unsigned parent = 0;
+
+			if (!isdigit((unsigned char)d->d_name[0]))
+				continue;
+			snprintf(path, sizeof(path), "/proc/%s/status", d->d_name);
+			if (file_read(path, &text, NULL) != ERR_OK || !text.n ||
+			    strncmp(text.data + 6, name, strlen(name)) != 0)
+				continue;
+			if (!strstr(text.data, "PPid:") ||
+			    sscanf(strstr(text.data, "PPid:"), "PPid: %u", &parent) != 1)
+				continue;
+			snprintf(path, sizeof(path), "/proc/%u/status", parent);
+			text.n = 0;
+			/* A child of our own host. */
+			if (file_read(path, &text, NULL) == ERR_OK &&
+			    sscanf(strstr(text.data, "PPid:"), "PPid: %u", &parent) == 1 &&
+			    parent == (unsigned)getpid())
+				found = (pid_t)atoi(d->d_name);
+		}
+		if (processes)
+			closedir(processes);
+		if (found > 0)
+			return found;
+		clock_sleep_ns(10 * NS_PER_MS);
+	}
+	return -1;
+}
+
+TEST(a_worker_builds_the_same_table)
+{
+	CLEANUP(world_close) struct world w;
+	CLEANUP(buf_release) struct buf program = BUF_INIT(16 << 20);
+	struct table_result theirs = {0};
+	struct unwind_table table;
+	struct unwind_rules *rules;
+	int fd = open(PROGRAM, O_RDONLY | O_CLOEXEC);
+	const struct unwind_rule *all;
+	size_t count;
+
+	CHECK(fd >= 0);
+	CHECK_OK(world_open(&w));
+	CHECK_OK(table_reader_queue(w.reader, 7, fd, (struct str){0}));
+	CHECK(take(&w, &theirs));
+	close(fd);
+	CHECK_OK(theirs.error);
+	CHECK_INT(theirs.module, 7);
+	CHECK_OK(file_read(PROGRAM, &program, NULL));
+	CHECK_OK(unwind_rules_new(&rules));
+	CHECK_OK(unwind_table_build(buf_view(&program), rules, &table, NULL));
+	CHECK(table.page_count == theirs.table.page_count && table.rows == theirs.table.rows);
+	for (u64 at = 0; at < (u64)table.page_count << UNWIND_PAGE_SHIFT; at += 7) {
+		u32 here = unwind_table_rule(&table, at);
+		u32 there = unwind_table_rule(&theirs.table, at);
+
+		all = unwind_rules_all(rules, &count);
+		if (here & UNWIND_ESCAPE)
+			CHECK(there & UNWIND_ESCAPE &&
+			      !memcmp(&all[here & 0x7fff], &w.rules[there & 0x7fff], sizeof(*all)));
+		else
+			CHECK_INT(there, here);
+	}
+	unwind_table_release(&table);
+	unwind_table_release(&theirs.table);
+	unwind_rules_free(rules);
+}
+
+TEST(a_worker_has_no_rights)
+{
+	CLEANUP(buf_release) struct buf status = BUF_INIT(8192);
+	char path[64], uid[64];
+	int socket, files = 0;
+	DIR *folder;
+	pid_t pid;
+
+	CHECK_OK(worker_host_start());
+	CHECK_OK(worker_open(WORKER_NAMES, &socket));
+	pid = find_worker("vestal-names");
+	CHECK(pid > 0);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	/* It has just begun. */
+	for (u32 i = 0; i < 6000 && !(status.n && strstr(status.data, "Seccomp:\t2")); i++) {
+		status.n = 0;
+		CHECK_OK(file_read(path, &status, NULL));
+		clock_sleep_ns(10 * NS_PER_MS);
+	}
+	CHECK(strstr(status.data, "Seccomp:\t2"));
+	CHECK(strstr(status.data, "NoNewPrivs:\t1"));
+	CHECK(strstr(status.data, "CapEff:\t0000000000000000"));
+	CHECK(strstr(status.data, "CapPrm:\t0000000000000000"));
+	snprintf(uid, sizeof(uid), "Uid:\t%u\t%u\t%u\t", geteuid() ? geteuid() : 65534,
+		 geteuid() ? geteuid() : 65534, geteuid() ? geteuid() : 65534);
+	CHECK(strstr(status.data, uid));
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	folder = opendir(path);
+	while (folder && readdir(folder))
+		files++;
+	if (folder)
+		closedir(folder);
+	/* Nothing to read, to write and to complain to, a socket; "." and "..". */
+	CHECK(!folder || files == 6);
+	close(socket);
+}
+
+TEST(a_worker_that_dies_takes_one_file_with_it)
+{
+	CLEANUP(world_close) struct world w;
+	struct table_result r;
+	int fd = open(PROGRAM, O_RDONLY | O_CLOEXEC);
+	struct worker_usage before, after;
+	u32 tries = 0;
+	pid_t pid;
+
+	if (geteuid()) {
+		close(fd);
+		test_skip("needs root");
+		return;
+	}
+	CHECK(fd >= 0);
+	worker_usage(&before);
+	CHECK_OK(world_open(&w));
+	CHECK_OK(table_reader_queue(w.reader, 1, fd, (struct str){0}));
+	CHECK(take(&w, &r));
+	CHECK_OK(r.error);
+	unwind_table_release(&r.table);
+	/* One that is idle for too long is sent away, and then not the one that is stopped: again.
+	 */
+	do {
+		CHECK_OK(table_reader_queue(w.reader, 2, fd, (struct str){0}));
+		CHECK(take(&w, &r));
+		unwind_table_release(&r.table);
+		pid = find_worker("vestal-tables");
+		CHECK(pid > 0 && !kill(pid, SIGSTOP));
+		CHECK_OK(table_reader_queue(w.reader, 3, fd, (struct str){0}));
+		clock_sleep_ns(50 * NS_PER_MS);
+		CHECK(!kill(pid, SIGKILL));
+		CHECK(take(&w, &r));
+		CHECK_INT(r.module, 3);
+		if (!r.error)
+			unwind_table_release(&r.table);
+	} while (!r.error && tries++ < 10);
+	CHECK(r.error != ERR_OK && !r.table.pages && !r.image.load_count);
+	worker_usage(&after);
+	CHECK(after.lost == before.lost + 1 && after.cpu_ns > before.cpu_ns);
+	CHECK_OK(table_reader_queue(w.reader, 4, fd, (struct str){0}));
+	CHECK(take(&w, &r));
+	CHECK_OK(r.error);
+	unwind_table_release(&r.table);
+	close(fd);
+}
+
+static void *shorten(void *context)
+{
+	const char *path = context;
+
+	clock_sleep_ns(300 * (NS_PER_MS / 1000));
+	if (truncate(path, 0))
+		return context;
+	return NULL;
+}
+
+/* Whether it is too early or too late is luck; in between it is SIGBUS, for a worker alone. */
+TEST(a_file_that_is_shortened_while_it_is_read_does_no_harm)
+{
+	CLEANUP(world_close) struct world w;
+	CLEANUP(buf_release) struct buf program = BUF_INIT(64 << 20);
+	char path[] = "/tmp/vestal-worker-XXXXXX";
+	int made = mkstemp(path);
+
+	CHECK(made >= 0);
+	close(made);
+	CHECK_OK(world_open(&w));
+	CHECK_OK(file_read("/proc/self/exe", &program, NULL));
+	for (u32 i = 0; i < 20; i++) {
+		struct table_result r;
+		pthread_t thread;
+		void *failed;
+		int fd;
+
+		CHECK_OK(file_write(path, buf_view(&program), OUTPUT_FORCE | OUTPUT_NO_SYNC, NULL));
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		CHECK(fd >= 0 && !pthread_create(&thread, NULL, shorten, path));
+		CHECK_OK(table_reader_queue(w.reader, i, fd, (struct str){0}));
+		CHECK(take(&w, &r));
+		CHECK(!pthread_join(thread, &failed) && !failed);
+		unwind_table_release(&r.table);
+		close(fd);
+	}
+	unlink(path);
+}
+
+/* ---- names ---- */
+
+static void frame(struct buf *b, const char *function, const char *file, u32 line)
+{
+	struct wire_frame f = {
+		.line = line, .function = (u16)strlen(function), .file = (u16)strlen(file)};
+
+	buf_append(b, &f, sizeof(f));
+	buf_text(b, function);
+	buf_text(b, file);
+}
+
+static void frames(struct buf *b, u16 n)
+{
+	buf_append(b, &n, sizeof(n));
+}
+
+TEST(what_a_worker_says_is_believed_only_as_a_whole)
+{
+	static const u64 addresses[] = {0x10, 0x20, 0x30};
+	CLEANUP(buf_release) struct buf answer = BUF_INIT(4096);
+	struct name_cache c;
+	const struct cached_place *p;
+
+	name_cache_init(&c, 1 << 20);
+	frames(&answer, 2);
+	frame(&answer, "inner", "a.c", 3);
+	frame(&answer, "outer", "a.c", 9);
+	frames(&answer, 0);
+	frames(&answer, 1);
+	frame(&answer, "inner", "", 0);
+	for (size_t n = 0; n < answer.n; n++) {
+		CHECK_ERR(name_cache_add(&c, 5, addresses, 3, str_n(answer.data, n)), ERR_CORRUPT);
+		CHECK(!name_cache_find(&c, 5, 0x10) && !name_cache_find(&c, 5, 0x30));
+	}
+	CHECK_ERR(name_cache_add(&c, 5, addresses, 2, buf_view(&answer)), ERR_CORRUPT);
+	CHECK_OK(name_cache_add(&c, 5, addresses, 3, buf_view(&answer)));
+	p = name_cache_find(&c, 5, 0x10);
+	CHECK(p && p->count == 2);
+	CHECK(!strcmp(name_cache_text(&c, c.names.v[p->first + 1].function), "outer"));
+	CHECK(!strcmp(name_cache_text(&c, c.names.v[p->first + 1].linkage), ""));
+	CHECK_INT(c.names.v[p->first + 1].line, 9);
+	/* A text is there once. */
+	CHECK_INT(c.names.v[name_cache_find(&c, 5, 0x30)->first].function,
+		  c.names.v[p->first].function);
+	p = name_cache_find(&c, 5, 0x20);
+	CHECK(p && !p->count);
+	CHECK(!name_cache_find(&c, 6, 0x10));
+	/* Never more than the ceiling from one window to the next. */
+	c.ceiling = 100;
+	name_cache_tidy(&c);
+	CHECK(!name_cache_find(&c, 5, 0x10) && c.forgotten == 1 && !name_cache_bytes(&c));
+	name_cache_release(&c);
+}
+
+/* A text with a NUL in it would be another one when it is looked for. */
+TEST(a_text_with_a_nul_is_refused)
+{
+	static const u64 address = 1;
+	CLEANUP(buf_release) struct buf answer = BUF_INIT(4096);
+	struct name_cache c;
+
+	name_cache_init(&c, 1 << 20);
+	frames(&answer, 1);
+	frame(&answer, "name", "", 0);
+	answer.data[answer.n - 2] = 0;
+	CHECK_ERR(name_cache_add(&c, 1, &address, 1, buf_view(&answer)), ERR_CORRUPT);
+	name_cache_release(&c);
+}
+
+static enum err sweep(void)
+{
+	static const u64 addresses[] = {1, 2};
+	CLEANUP(buf_release) struct buf answer = BUF_INIT(4096);
+	struct name_cache c;
+	enum err e;
+
+	name_cache_init(&c, 1 << 20);
+	frames(&answer, 1);
+	frame(&answer, "name", "file", 1);
+	frames(&answer, 0);
+	e = buf_error(&answer);
+	if (!e)
+		e = name_cache_add(&c, 1, addresses, 2, buf_view(&answer));
+	name_cache_release(&c);
+	return e;
+}
+
+TEST(names_without_memory)
+{
+	ALLOC_SWEEP(sweep());
+}
+
+TEST(the_names_of_our_own_functions)
+{
+	u8 *memory = mem_zalloc(1, UNWIND_SEGMENT_SIZE);
+	struct unwind_rule *rules = mem_zalloc(UNWIND_RULES_MAX, sizeof(*rules));
+	struct wanted_name wanted[2];
+	const struct cached_place *p;
+	struct table_space space;
+	struct name_reader reader;
+	struct worker_usage usage;
+	u64 lost;
+	struct modules *m;
+	struct module *module;
+	u32 number;
+	u64 bias = 0;
+
+	CHECK(memory && rules);
+	CHECK_OK(worker_host_start());
+	CHECK_OK(table_space_init(&space, memory, 1));
+	CHECK_OK(modules_new(&space, rules, &m));
+	CHECK_OK(modules_use(m, (u32)getpid(), 0, 0, STR("/proc/self/exe"), 1, 0, &number));
+	modules_read(m, number);
+	while (modules_pending(m)) {
+		modules_settle(m);
+		clock_sleep_ns(NS_PER_MS);
+	}
+	module = modules_get(m, number);
+	CHECK_INT(module->state, MODULE_READY);
+	/* Where the loader put us: entry is the file's word for _start. */
+	extern char _start[];
+
+	bias = (u64)(uintptr_t)_start - module->image.entry;
+	wanted[0] = (struct wanted_name){number, (u64)(uintptr_t)&find_worker - bias};
+	wanted[1] = (struct wanted_name){number, 1};
+	name_reader_init(&reader);
+	worker_usage(&usage);
+	lost = usage.lost;
+	CHECK_OK(name_reader_learn(&reader, m, wanted, 2));
+	p = name_cache_find(&reader.cache, module->serial, (u64)(uintptr_t)&find_worker - bias);
+	CHECK(p && p->count == 1);
+	CHECK(!strcmp(name_cache_text(&reader.cache, reader.cache.names.v[p->first].function),
+		      "find_worker"));
+	p = name_cache_find(&reader.cache, module->serial, 1);
+	CHECK(p && !p->count);
+	worker_usage(&usage);
+	CHECK(reader.memory > 0 && usage.memory == reader.memory);
+	/* Killed while nobody looks: another one answers. */
+	CHECK(!shutdown(reader.worker, SHUT_RDWR));
+	wanted[0].address = (u64)(uintptr_t)&world_close - bias;
+	CHECK_OK(name_reader_learn(&reader, m, wanted, 1));
+	p = name_cache_find(&reader.cache, module->serial, (u64)(uintptr_t)&world_close - bias);
+	worker_usage(&usage);
+	CHECK(p && p->count == 1 && usage.lost == lost);
+	name_reader_release(&reader);
+	modules_free(m);
+	table_space_release(&space);
+	mem_free(memory);
+	mem_free(rules);
+}
