@@ -1,7 +1,7 @@
 /*
  * Unwinding tables of files: a thread of its own hands them to a worker (worker_host.h), which
- * reads them at the lowest priority: a library of 100 MB takes a tenth of a second, which must not
- * be taken from anybody. A file that is too much for its worker has no table.
+ * interrupts nobody for it: a library of 100 MB takes a tenth of a second. A file that is too much
+ * for its worker has no table.
  */
 #pragma once
 

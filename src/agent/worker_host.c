@@ -80,9 +80,9 @@ _Noreturn static void be_worker(int socket, u32 kind)
 	if (kind == WORKER_TABLES) {
 		struct sched_param lowest = {0};
 
-		/* Only when nobody else wants the processor. */
+		/* Nobody is interrupted for it. Less than that would be too little: until it is
+		 * done stacks are kept raw, which costs more. */
 		sched_setscheduler(0, SCHED_BATCH, &lowest);
-		setpriority(PRIO_PROCESS, 0, 19);
 	}
 #ifndef __SANITIZE_ADDRESS__ /* whose own memory is without measure */
 	limit(RLIMIT_DATA, WORKER_DATA_MAX);

@@ -12,7 +12,7 @@
 #include "unwind/unwind_format.h"
 
 enum worker_kind {
-	WORKER_TABLES = 1, /* at the lowest priority */
+	WORKER_TABLES = 1, /* interrupts nobody */
 	WORKER_NAMES = 2,  /* somebody waits for it */
 };
 
