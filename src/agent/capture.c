@@ -32,8 +32,11 @@ const struct capture_options capture_options_default = {
 
 static enum err watch(struct capture *c)
 {
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
 	c->wake = epoll_create1(EPOLL_CLOEXEC);
-	if (c->wake < 0)
+	/* Until the kernel side has a new table stacks through it are copied. */
+	if (c->wake < 0 || epoll_ctl(c->wake, EPOLL_CTL_ADD, modules_wake_fd(c->modules), &event))
 		return err_from_errno(errno);
 	TRY(kernel_watch(c->kernel, c->wake));
 	return sideband_watch(c->side_band, c->wake);

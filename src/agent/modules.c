@@ -256,6 +256,11 @@ bool modules_settle(struct modules *m)
 	return any;
 }
 
+int modules_wake_fd(const struct modules *m)
+{
+	return table_reader_fd(m->reader);
+}
+
 u32 modules_pending(const struct modules *m)
 {
 	return m->pending;

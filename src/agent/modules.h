@@ -63,6 +63,8 @@ void modules_read(struct modules *m, u32 module);
 struct module *modules_get(struct modules *m, u32 module);
 /* Takes what the reading thread has finished; true when a module became ready or failed. */
 bool modules_settle(struct modules *m);
+/* Becomes readable (EPOLLET) when modules_settle has something to take. */
+int modules_wake_fd(const struct modules *m);
 /*
  * Gives away what nobody has used for a while, or sooner when there is much of it. Only while no
  * stack that was collected is kept; wakers may be, if they are younger than MODULE_IDLE_MIN_NS.

@@ -1,5 +1,7 @@
 #include "agent/table_reader.h"
 
+#include <errno.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,7 +14,7 @@
 /* At the lowest priority on a busy machine; a worker that hangs ends itself sooner or later. */
 #define PATIENCE_NS (120 * NS_PER_S)
 /* A worker without work is sent away: it costs memory. */
-#define IDLE_NS	    (2 * NS_PER_S)
+#define IDLE_NS	    (5 * NS_PER_S)
 
 struct job {
 	u32 module;
@@ -29,6 +31,7 @@ struct table_reader {
 	size_t next_job;
 	VEC(struct table_result) results;
 	size_t unfinished; /* jobs whose result is not there */
+	int ready;	   /* an eventfd: results */
 	int worker;	   /* its socket; -1 = none. Changed by the thread, under the lock */
 	/* The thread's own. */
 	u64 worker_cpu_ns; /* told by this worker so far */
@@ -156,6 +159,7 @@ static void build_file(struct table_reader *r, const struct job *job, struct tab
 static void do_job(struct table_reader *r, const struct job *job)
 {
 	struct table_result result = {.module = job->module};
+	u64 one = 1;
 
 	if (job->image.n)
 		build_trusted(r, job->image, &result);
@@ -167,6 +171,8 @@ static void do_job(struct table_reader *r, const struct job *job)
 	r->results.v[r->results.n++] = result;
 	r->unfinished--;
 	mutex_unlock(&r->lock);
+	/* It counts, so it cannot be full; nobody is harmed by a late result either. */
+	(void)!write(r->ready, &one, sizeof(one));
 }
 
 /* The next job, or false when it is time to end. */
@@ -193,7 +199,11 @@ static void run(void *context)
 {
 	struct table_reader *r = context;
 	struct job job;
+	int socket;
 
+	/* There will be something to read soon: it has begun when it is needed. */
+	if (worker_open(WORKER_TABLES, &socket) == ERR_OK)
+		set_worker(r, socket, false);
 	while (wait_for_job(r, &job))
 		do_job(r, &job);
 }
@@ -209,7 +219,8 @@ enum err table_reader_new(struct unwind_rule *rules, struct table_reader **ret)
 	cond_init(&r->changed);
 	r->shared = rules;
 	r->worker = -1;
-	e = unwind_rules_new(&r->rules);
+	r->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	e = r->ready < 0 ? err_from_errno(errno) : unwind_rules_new(&r->rules);
 	if (!e)
 		e = thread_start(&r->thread, "vestal-tables", run, r);
 	if (e) {
@@ -234,6 +245,8 @@ void table_reader_free(struct table_reader *r)
 	thread_join(&r->thread);
 	if (r->worker >= 0)
 		close(r->worker);
+	if (r->ready >= 0)
+		close(r->ready);
 	vec_for_each (result, &r->results)
 		unwind_table_release(&result->table);
 	vec_release(&r->results);
@@ -256,6 +269,11 @@ enum err table_reader_queue(struct table_reader *r, u32 module, int fd, struct s
 	cond_signal(&r->changed);
 	mutex_unlock(&r->lock);
 	return e;
+}
+
+int table_reader_fd(const struct table_reader *r)
+{
+	return r->ready;
 }
 
 bool table_reader_take(struct table_reader *r, struct table_result *ret)

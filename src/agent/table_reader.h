@@ -25,5 +25,7 @@ void table_reader_free(struct table_reader *r);
  */
 enum err table_reader_queue(struct table_reader *r, u32 module, int fd,
 			    struct str image) MUST_CHECK;
+/* Becomes readable (EPOLLET) when there is one more result. */
+int table_reader_fd(const struct table_reader *r);
 /* The next finished one, whose table the caller then owns; false when there is none. */
 bool table_reader_take(struct table_reader *r, struct table_result *ret);
