@@ -141,7 +141,8 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	 */
 	bpf_map__set_max_entries(s->maps.segments, o->table_mib);
 	bpf_map__set_max_entries(s->maps.ring, o->ring_kib * 1024);
-	bpf_map__set_max_entries(s->maps.waits, waits ? o->max_threads : 1);
+	bpf_map__set_max_entries(s->maps.waits, waits ? o->max_threads / 4 : 1);
+	bpf_map__set_max_entries(s->maps.wait_places, waits ? WAIT_PLACES : 1);
 	bpf_map__set_max_entries(s->maps.loops, loops ? o->max_threads : 1);
 	bpf_map__set_max_entries(s->maps.memory,
 				 capture_needs_memory(o->types) ? MAX_PROCESSES : 1);
@@ -338,16 +339,6 @@ enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 	return attach_programs(k, fault);
 }
 
-static void forget_waits(struct kernel_side *k)
-{
-	int map = bpf_map__fd(k->skeleton->maps.waits);
-	u32 tid;
-
-	while (!bpf_map_get_next_key(map, NULL, &tid))
-		if (bpf_map_delete_elem(map, &tid))
-			break;
-}
-
 void kernel_pause(struct kernel_side *k)
 {
 	if (k->own) {
@@ -359,7 +350,6 @@ void kernel_pause(struct kernel_side *k)
 	vec_for_each (link, &k->links)
 		bpf_link__destroy(*link);
 	k->links.n = 0;
-	forget_waits(k);
 }
 
 enum err kernel_resume(struct kernel_side *k, struct fault *fault)
@@ -372,6 +362,7 @@ enum err kernel_resume(struct kernel_side *k, struct fault *fault)
 		if (ioctl(*fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 			return fault_set(fault, err_from_errno(errno), "a timer does not go on: %s",
 					 strerror(errno));
+	k->skeleton->data->settings.waits_since = (u64)clock_monotonic_ns();
 	return attach_programs(k, fault);
 }
 

@@ -41,7 +41,7 @@ struct kernel_options {
 	u32 rate_hz;
 	u32 table_mib;	 /* memory for unwinding tables */
 	u32 ring_kib;	 /* a power of two */
-	u32 max_threads; /* threads whose waits are followed at one time */
+	u32 max_threads; /* whose waits or turns are followed at one time, at least */
 	u32 raw_stacks;	 /* that may be sent between two drains */
 	u64 wait_mean_ns;
 	u64 memory_mean_bytes;

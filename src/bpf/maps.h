@@ -57,8 +57,11 @@ struct segment {
 };
 
 struct wait_start {
-	u64 time;  /* 0 = it runs */
-	u64 state; /* enum wait_state */
+	u64 time;	/* 0 = it runs */
+	u64 kept_until; /* a wait that lasts until here or longer is kept */
+	u32 tid;	/* 0 = nobody's */
+	u32 state;	/* enum wait_state */
+	u64 unused;	/* does not straddle cache lines */
 };
 
 /* What a process had when it was looked at last. */
@@ -123,6 +126,13 @@ struct {
 	__type(key, u32);
 	__type(value, struct wait_start);
 } waits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct wait_start);
+} wait_places SEC(".maps");
 
 /* By process; those that ended are pushed out by others. */
 struct {

@@ -55,9 +55,9 @@ static __always_inline u8 thread_state(struct task_struct *task)
 static __always_inline bool open_wait(struct record_head *head, struct task_struct *task)
 {
 	u32 tid = task->pid;
-	struct wait_start *w = bpf_map_lookup_elem(&waits, &tid);
+	struct wait_start *w = wait_find(tid);
 
-	if (!task->__state || (w ? !w->time : !settings.old_waits))
+	if (!task->__state || (w ? w->time <= settings.waits_since : !settings.old_waits))
 		return false;
 	head->value = w ? w->time : 0;
 	head->wait_id = w ? wait_draw(tid, w->time) : 0;

@@ -96,9 +96,16 @@ static inline u32 address_space_of(u64 start_code, u64 start_stack)
 	return (u32)(x ^ x >> 32);
 }
 
+/*
+ * A thread's place is where its number says: that costs a quarter of a look into a hash map, three
+ * times for each switch. Those whose place another one has are in the map `waits`.
+ */
+#define WAIT_PLACES 16384u
+
 /* What the agent may change at any time. */
 struct kernel_settings {
 	u64 wait_mean_ns;      /* R: a wait of that length is kept with probability 1 - 1/e */
+	u64 waits_since;       /* those that began before are not told */
 	u64 memory_mean_bytes; /* M, the same for steps of memory growth */
 	s64 raw_left;	       /* raw stacks that may still be sent; the agent refills it */
 	u64 wake_bytes;	       /* in the ring: with more the agent is woken */

@@ -59,23 +59,51 @@ static __always_inline u64 wait_threshold(u32 tid, u64 time)
 	return exponential(wait_draw(tid, time), settings.wait_mean_ns);
 }
 
+static __always_inline struct wait_start *wait_place(u32 tid)
+{
+	u32 at = tid & (WAIT_PLACES - 1);
+
+	return bpf_map_lookup_elem(&wait_places, &at);
+}
+
+static __always_inline struct wait_start *wait_find(u32 tid)
+{
+	struct wait_start *w = wait_place(tid);
+
+	return w && w->tid == tid ? w : bpf_map_lookup_elem(&waits, &tid);
+}
+
+/* The place of a thread that has none yet; NULL when there is no room. */
+static __always_inline struct wait_start *wait_settle(u32 tid)
+{
+	struct wait_start *w = wait_place(tid), fresh = {.tid = tid};
+
+	if (w && !w->tid && !__sync_val_compare_and_swap(&w->tid, 0, tid))
+		return w;
+	bpf_map_update_elem(&waits, &tid, &fresh, BPF_ANY);
+	return bpf_map_lookup_elem(&waits, &tid);
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *context)
 {
 	struct task_struct *task = (void *)context[1];
 	u32 tid = task->pid, state = context[3];
 	bool preempted = context[0];
-	struct wait_start *w, start;
+	struct wait_start *w;
+	u64 now;
 
 	if (!tid || (!task->mm && !settings.kernel_threads) || !wanted(task->tgid))
 		return 0;
-	start.time = bpf_ktime_get_ns();
-	start.state = preempted || !state ? WAIT_PREEMPTED : state & 2 ? WAIT_DISK : WAIT_SLEEP;
-	w = bpf_map_lookup_elem(&waits, &tid);
-	if (w)
-		*w = start;
-	else
-		bpf_map_update_elem(&waits, &tid, &start, BPF_ANY);
+	w = wait_find(tid);
+	if (!w)
+		w = wait_settle(tid);
+	if (!w)
+		return 0;
+	now = bpf_ktime_get_ns();
+	w->state = preempted || !state ? WAIT_PREEMPTED : state & 2 ? WAIT_DISK : WAIT_SLEEP;
+	w->kept_until = now + wait_threshold(tid, now);
+	w->time = now;
 	return 0;
 }
 
@@ -88,18 +116,23 @@ int on_return(u64 *context)
 	struct task_struct *task;
 	struct wait_start *w;
 	struct scratch *s;
-	u64 start, length;
+	u64 start, now;
 
-	w = bpf_map_lookup_elem(&waits, &tid);
+	if (!tid)
+		return 0;
+	w = wait_find(tid);
 	if (!w || !w->time)
 		return 0;
 	start = w->time;
 	w->time = 0;
-	length = bpf_ktime_get_ns() - start;
+	/* It began before a pause: nobody saw what was between. */
+	if (start < settings.waits_since)
+		return 0;
+	now = bpf_ktime_get_ns();
 	c = count();
 	if (c)
 		c->waits++;
-	if (length < wait_threshold(tid, start))
+	if (now < w->kept_until)
 		return 0;
 	if (c)
 		c->waits_kept++;
@@ -107,7 +140,7 @@ int on_return(u64 *context)
 	if (!s)
 		return 0;
 	task = bpf_get_current_task_btf();
-	s->head.value = length;
+	s->head.value = now - start;
 	s->head.wait_id = wait_draw(tid, start);
 	s->head.wait_state = w->state;
 	s->head.turn = turn_of(tid);
@@ -122,12 +155,12 @@ int on_waking(u64 *context)
 {
 	struct task_struct *sleeper = (void *)context[0];
 	u32 tid = sleeper->pid;
-	struct wait_start *w = bpf_map_lookup_elem(&waits, &tid);
+	struct wait_start *w = wait_find(tid);
 	struct kernel_counters *c;
 	struct task_struct *task;
 	struct scratch *s;
 
-	if (!w || !w->time || bpf_ktime_get_ns() - w->time < wait_threshold(tid, w->time))
+	if (!w || !w->time || w->time < settings.waits_since || bpf_ktime_get_ns() < w->kept_until)
 		return 0;
 	s = begin(SCRATCH_WAKER, RECORD_WAKER);
 	if (!s)
@@ -148,7 +181,14 @@ int on_exit(u64 *context)
 {
 	u32 tid = ((struct task_struct *)context[0])->pid;
 
-	bpf_map_delete_elem(&waits, &tid);
+	struct wait_start *w = wait_place(tid);
+
+	if (w && w->tid == tid) {
+		w->time = 0;
+		w->tid = 0;
+	} else {
+		bpf_map_delete_elem(&waits, &tid);
+	}
 	if (settings.loops)
 		bpf_map_delete_elem(&loops, &tid);
 	return 0;
