@@ -14,7 +14,8 @@ interface Props {
   onClear: () => void;
 }
 
-const PITCH = 5;
+// Rows as high as the window has room for, with space left for the picture below.
+const pitchFor = (height: number): number => Math.max(3, Math.min(8, Math.round(height / 190)));
 const AXIS = 18;
 const LEFT = 52;
 
@@ -30,13 +31,13 @@ function shades(): string[] {
   return Array.from({ length: 33 }, (_, i) => `rgb(${from.map((v, c) => Math.round(v + ((to[c] - v) * i) / 32)).join(",")})`);
 }
 
-function drawMap(ctx: CanvasRenderingContext2D, heat: Heat, width: number): void {
+function drawMap(ctx: CanvasRenderingContext2D, heat: Heat, width: number, pitch: number): void {
   const wide = width / heat.columns;
   const palette = shades();
   const gap = wide >= 3 ? 1 : 0;
   ctx.fillStyle = palette[0];
   ctx.globalAlpha = 0.55;
-  ctx.fillRect(LEFT, 0, width, heat.rows * PITCH - 1);
+  ctx.fillRect(LEFT, 0, width, heat.rows * pitch - 1);
   ctx.globalAlpha = 1;
   for (let c = 0; c < heat.columns; c++) {
     const x = LEFT + c * wide;
@@ -44,19 +45,19 @@ function drawMap(ctx: CanvasRenderingContext2D, heat: Heat, width: number): void
       const value = heat.cells[c * heat.rows + r];
       if (value <= 0) continue;
       ctx.fillStyle = palette[Math.round(strengthOf(value, heat.full) * 32)];
-      ctx.fillRect(x, (heat.rows - 1 - r) * PITCH, Math.max(0.75, wide - gap), PITCH - 1);
+      ctx.fillRect(x, (heat.rows - 1 - r) * pitch, Math.max(0.75, wide - gap), pitch - 1);
     }
   }
 }
 
-function drawAxes(ctx: CanvasRenderingContext2D, heat: Heat, width: number): void {
-  const height = heat.rows * PITCH;
+function drawAxes(ctx: CanvasRenderingContext2D, heat: Heat, width: number, pitch: number): void {
+  const height = heat.rows * pitch;
   ctx.font = `11px ${css("--font")}`;
   ctx.fillStyle = css("--faint");
   ctx.textBaseline = "middle";
   ctx.textAlign = "right";
   for (const ms of [0, 250, 500, 750, 1000]) {
-    const y = Math.max(6, Math.min(height - 6, height - (ms / heat.row) * PITCH));
+    const y = Math.max(6, Math.min(height - 6, height - (ms / heat.row) * pitch));
     ctx.fillText(ms === 1000 ? "1 s" : `${ms} ms`, LEFT - 6, y);
   }
   ctx.textAlign = "left";
@@ -69,7 +70,7 @@ function drawAxes(ctx: CanvasRenderingContext2D, heat: Heat, width: number): voi
   }
 }
 
-function drawBlock(ctx: CanvasRenderingContext2D, heat: Heat, block: Block, width: number, colour: string, dashed: boolean): void {
+function drawBlock(ctx: CanvasRenderingContext2D, heat: Heat, block: Block, width: number, pitch: number, colour: string, dashed: boolean): void {
   const [c0, r0, c1, r1] = cornersOf(heat, block);
   const wide = width / heat.columns;
   const x0 = Math.max(LEFT, LEFT + c0 * wide);
@@ -78,7 +79,7 @@ function drawBlock(ctx: CanvasRenderingContext2D, heat: Heat, block: Block, widt
   ctx.strokeStyle = colour;
   ctx.lineWidth = 2;
   ctx.setLineDash(dashed ? [5, 3] : []);
-  ctx.strokeRect(x0 - 1, (heat.rows - r1) * PITCH - 1, Math.max(4, x1 - x0 + 1), (r1 - r0) * PITCH + 1);
+  ctx.strokeRect(x0 - 1, (heat.rows - r1) * pitch - 1, Math.max(4, x1 - x0 + 1), (r1 - r0) * pitch + 1);
   ctx.setLineDash([]);
 }
 
@@ -92,12 +93,16 @@ export function HeatCanvas(props: Props) {
   const [hover, setHover] = useState<[number, number] | null>(null);
   const [keyboard, setKeyboard] = useState(false);
   const anchor = useRef<[number, number] | null>(null);
-  const height = heat.rows * PITCH + AXIS;
+  const [pitch, setPitch] = useState(pitchFor(innerHeight));
+  const height = heat.rows * pitch + AXIS;
   const plot = Math.max(40, width - LEFT - 1);
 
   useLayoutEffect(() => {
     const el = box.current as HTMLDivElement;
-    const observer = new ResizeObserver(() => setWidth(el.clientWidth));
+    const observer = new ResizeObserver(() => {
+      setWidth(el.clientWidth);
+      setPitch(pitchFor(innerHeight));
+    });
     observer.observe(el);
     setWidth(el.clientWidth);
     return () => observer.disconnect();
@@ -113,19 +118,19 @@ export function HeatCanvas(props: Props) {
     el.height = height * ratio;
     const ctx = el.getContext("2d") as CanvasRenderingContext2D;
     ctx.scale(ratio, ratio);
-    drawMap(ctx, heat, plot);
-    drawAxes(ctx, heat, plot);
+    drawMap(ctx, heat, plot, pitch);
+    drawAxes(ctx, heat, plot, pitch);
     const first = shown && !drag?.more ? shown : selected;
     const other = shown && drag?.more ? shown : second;
-    if (first) drawBlock(ctx, heat, first, plot, css("--text"), false);
-    if (other) drawBlock(ctx, heat, other, plot, css("--good"), true);
-    if (keyboard) drawBlock(ctx, heat, blockOf(heat, cursor, cursor), plot, css("--ember"), false);
-  }, [heat, width, dark, selected && blockText(selected), second && blockText(second), shown && blockText(shown), keyboard, cursor]);
+    if (first) drawBlock(ctx, heat, first, plot, pitch, css("--text"), false);
+    if (other) drawBlock(ctx, heat, other, plot, pitch, css("--good"), true);
+    if (keyboard) drawBlock(ctx, heat, blockOf(heat, cursor, cursor), plot, pitch, css("--ember"), false);
+  }, [heat, width, pitch, dark, selected && blockText(selected), second && blockText(second), shown && blockText(shown), keyboard, cursor]);
 
   const cellAt = (e: PointerEvent): [number, number] => {
     const rect = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
     const column = Math.floor(((e.clientX - rect.left - LEFT) / plot) * heat.columns);
-    const row = heat.rows - 1 - Math.floor((e.clientY - rect.top) / PITCH);
+    const row = heat.rows - 1 - Math.floor((e.clientY - rect.top) / pitch);
     return [Math.max(0, Math.min(heat.columns - 1, column)), Math.max(0, Math.min(heat.rows - 1, row))];
   };
   const onKey = (e: KeyboardEvent): void => {

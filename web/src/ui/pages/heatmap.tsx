@@ -39,10 +39,14 @@ function useHeat(kind: Kind | undefined) {
 
 function useBlock(kind: Kind | undefined, block: Block | null) {
   const v = view.value;
-  const key = kind && block ? JSON.stringify([v.query, kind.id, blockText(block), v.filters, v.tags]) : null;
+  const key = kind && block ? JSON.stringify([v.query, kind.id, v.from, v.until, blockText(block), v.filters, v.tags]) : null;
   return useAnswer(key, (signal): Promise<TreeAnswer> => {
     const b = block as Block;
-    const params = question({ ...v, type: (kind as Kind).id, from: String(b.from), until: String(b.until) });
+    const now = Date.now();
+    // A profile is found by when it began, which may be long before the block.
+    const from = Math.min(b.from, Math.round(toMs(v.from, now)));
+    const until = Math.max(b.until, Math.round(toMs(v.until, now)));
+    const params = question({ ...v, type: (kind as Kind).id, from: String(from), until: String(until) });
     return askTree([...params, ...filterParams(v), ["cells", cellsParam(b)], ["max_nodes", String(MAX_NODES)]], signal);
   });
 }
