@@ -45,7 +45,7 @@ function drawMap(ctx: CanvasRenderingContext2D, heat: Heat, width: number, pitch
       const value = heat.cells[c * heat.rows + r];
       if (value <= 0) continue;
       ctx.fillStyle = palette[Math.round(strengthOf(value, heat.full) * 32)];
-      ctx.fillRect(x, (heat.rows - 1 - r) * pitch, Math.max(0.75, wide - gap), pitch - 1);
+      ctx.fillRect(x, (heat.rows - 1 - r) * pitch, Math.max(0.75, wide - gap), pitch - (pitch > 4 ? 1 : 0));
     }
   }
 }
@@ -123,7 +123,7 @@ export function HeatCanvas(props: Props) {
     const first = shown && !drag?.more ? shown : selected;
     const other = shown && drag?.more ? shown : second;
     if (first) drawBlock(ctx, heat, first, plot, pitch, css("--text"), false);
-    if (other) drawBlock(ctx, heat, other, plot, pitch, css("--good"), true);
+    if (other) drawBlock(ctx, heat, other, plot, pitch, css("--text"), true);
     if (keyboard) drawBlock(ctx, heat, blockOf(heat, cursor, cursor), plot, pitch, css("--ember"), false);
   }, [heat, width, pitch, dark, selected && blockText(selected), second && blockText(second), shown && blockText(shown), keyboard, cursor]);
 

@@ -97,8 +97,8 @@ export function HeatMap() {
               : <HeatCanvas heat={data} selected={first} second={second} dark={dark.value} say={say} onSelect={select} onClear={clear} />}
         {data && data.total > 0 && (
           <p class="heat-chosen">
-            {first ? <><b>{words(first)}</b> <span class="dim">{say(sumOf(data, first))}</span></> : <span class="dim">Drag over cells to see their stacks. With Ctrl, a second block is compared with the first.</span>}
-            {second && <> <span class="dim">against</span> <b class="down">{words(second)}</b> <span class="dim">{say(sumOf(data, second))}</span></>}
+            {first ? <>{second && <span class="side-word"><i class="less" />Before</span>}<b>{words(first)}</b> <span class="dim">{say(sumOf(data, first))}</span></> : <span class="dim">Drag over cells to see their stacks. With Ctrl, a second block is compared with the first.</span>}
+            {second && <> <span class="side-word"><i class="more" />After</span><b>{words(second)}</b> <span class="dim">{say(sumOf(data, second))}</span></>}
             {first && <span class="push heat-buttons">
               {!second && <span class="dim">Ctrl + drag: compare</span>}
               <button type="button" class="quiet" onClick={() => setRange(String(first.from), String(first.until))}>Zoom in</button>
