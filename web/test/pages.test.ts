@@ -12,7 +12,7 @@ import { START, type View } from "../src/ui/view";
 import { writeVft } from "../../tests/browser/vft-writer.mjs";
 import { baseTree, lines, modelOf } from "./helpers";
 
-const usage = (type: string, rate: number, verdict = "noise", before = 1, after = 1) => ({ type, unit: "nanoseconds", aggregate: "sum", total: rate * 60, rate, points: [1, null, 2], change: { before, after, share: after / before - 1, verdict: verdict as "noise" } });
+const usage = (id: string, rate: number, verdict = "noise", before = 1, after = 1) => ({ type: id, name: null, sample_type: id.split(":")[1], unit: "nanoseconds", aggregate: "sum", total: rate * 60, rate, points: [1, null, 2], change: { before, after, share: after / before - 1, verdict: verdict as "noise" } });
 
 test("services are ranked by what they use, and what changed is said once for each", () => {
   const { services } = toOverview({ step_ms: 60e3, services: [
@@ -52,7 +52,7 @@ test("the earlier side is the time before, the same time earlier, or what the ad
 });
 
 test("versions make pairs, the newest first", () => {
-  const v = (time: number, label: string, value: string) => ({ time, label, value, service: "s" });
+  const v = (time: number, label: string, value: string) => ({ time, label, value, service: "s", first: false });
   assert.deepEqual(versionPairs([v(3, "commit", "c"), v(1, "commit", "a"), v(2, "commit", "b"), v(9, "version", "1"), v(10, "version", "2"), v(4, "env", "x")]), [
     { label: "version", before: "1", after: "2", time: 10 }, { label: "commit", before: "b", after: "c", time: 3 },
   ]);

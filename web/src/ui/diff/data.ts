@@ -1,7 +1,7 @@
 // The questions of the Diff page.
 import { decodeVft, Model } from "../../flame";
 import { useAnswer, type Answer } from "../answer";
-import { ApiError, get, getBytes, revision } from "../api";
+import { ApiError, get, getBytes } from "../api";
 import type { Kind } from "../kinds";
 import { view } from "../router";
 import { niceStep, toGrid, type SeriesReply } from "../series";
@@ -59,16 +59,12 @@ export function useLines(before: Side, after: Side, kind: Kind | undefined): Ans
   });
 }
 
-// Versions that appeared in the last month; a server that does not know the question has none.
+interface ChangeReply {
+  changes: { time_ms: number; label: string; value: string; service: string; first: boolean }[];
+}
+
+// Versions that appeared in the last month.
 export function useVersions(query: string): Version[] {
-  const answer = useAnswer(`changes/${query}/${revision.value}`, async (signal) => {
-    try {
-      const reply = await get<{ changes: { time_ms: number; label: string; value: string; service: string }[] }>("changes", { query: query || "{}", from: "-30d" }, signal);
-      return (Array.isArray(reply) ? reply : reply.changes) as { time_ms: number; label: string; value: string; service: string }[];
-    } catch (e) {
-      if (e instanceof ApiError) return [];
-      throw e;
-    }
-  });
-  return (answer.data ?? []).map((c) => ({ time: c.time_ms, label: c.label, value: c.value, service: c.service }));
+  const answer = useAnswer(`changes/${query}`, (signal) => get<ChangeReply>("changes", { query: query || "{}", from: "-30d" }, signal));
+  return (answer.data?.changes ?? []).map((c) => ({ time: c.time_ms, label: c.label, value: c.value, service: c.service, first: c.first }));
 }

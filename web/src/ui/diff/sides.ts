@@ -45,6 +45,8 @@ export interface Version {
   label: string;
   value: string;
   service: string;
+  // No other was seen before it.
+  first: boolean;
 }
 
 // The last two values of each label, newest pair first: what one click compares.

@@ -7,7 +7,7 @@ export interface Part {
   total: number;
 }
 
-export const ORDER = ["service_name", "commit", "service_version", "service.version", "version", "thread.name", "thread", "span_name"];
+const ORDER = ["service_name", "commit", "service_version", "service.version", "version", "thread.name", "thread", "span_name"];
 
 // The labels people ask about first; then those that tell most apart.
 export function orderedBy(by: Record<string, Part[]>): [string, Part[]][] {

@@ -30,22 +30,16 @@ interface Reply {
   services: {
     service: string;
     last_seen?: number;
-    last_seen_ms?: number;
-    types: { type: string; unit: string; aggregate: string; total: number; rate: number; points: (number | null)[]; change?: { before: number | null; after: number | null; share: number | null; verdict: Verdict } }[];
+    types: { type: string; name: string | null; sample_type: string; unit: string; aggregate: string; total: number; rate: number; points: (number | null)[]; change?: { before: number | null; after: number | null; share: number | null; verdict: Verdict } }[];
   }[];
-}
-
-export function kindOf(id: string, unit: string, gauge: boolean): Kind {
-  const parts = id.split(":");
-  return { id, name: null, type: parts.length > 1 ? parts[1] : id, unit, gauge };
 }
 
 export function toOverview(reply: Reply): Overview {
   const services = reply.services.map((s): Service => ({
     name: s.service,
-    lastSeen: s.last_seen_ms ?? s.last_seen ?? NaN,
+    lastSeen: s.last_seen ?? NaN,
     usages: s.types.map((t) => ({
-      kind: kindOf(t.type, t.unit, t.aggregate === "gauge"), total: t.total, rate: t.rate, points: t.points,
+      kind: { id: t.type, name: t.name, type: t.sample_type, unit: t.unit, gauge: t.aggregate === "gauge" }, total: t.total, rate: t.rate, points: t.points,
       change: { before: t.change?.before ?? NaN, after: t.change?.after ?? NaN, share: t.change?.share ?? NaN, verdict: t.change?.verdict ?? "unknown" },
     })),
   }));

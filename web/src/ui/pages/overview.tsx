@@ -1,13 +1,12 @@
 // The first page: every service, what it uses, what changed.
 import { useRef } from "preact/hooks";
 import { useAnswer } from "../answer";
-import { ApiError, get } from "../api";
+import { get } from "../api";
 import { Spark } from "../charts/Spark";
 import { useCommands } from "../commands";
-import { useMarks } from "../explore/data";
-import { rate } from "../kinds";
+import { useVersions } from "../diff/data";
+import { kindLabel, rate } from "../kinds";
 import { askOverview, changed, ordered, usageIn, type Changed, type Column, type Order, type Overview as Data, type Service, type Usage } from "../overview/data";
-import { overviewFromSeries } from "../overview/from-series";
 import { href, setRest, view } from "../router";
 import { withMatcher } from "../selector";
 import { FirstData } from "../shell/FirstData";
@@ -18,20 +17,12 @@ import { ago, local, rangeLabel, toMs, utc } from "../time";
 import { question } from "../view";
 
 const COLUMNS: [Column, string][] = [["cpu", "CPU"], ["waiting", "Waiting"], ["memory", "Memory"]];
-const MOST_CHANGES = 6;
+const MOST_CHANGES = 9;
+const MOST_VERSIONS = 3;
 
 function useOverview() {
-  const v = view.value;
-  const params = question({ ...v, type: "" });
-  return useAnswer(JSON.stringify(params), async (signal): Promise<Data> => {
-    try {
-      return await askOverview([...params, ["points", "60"]], signal);
-    } catch (e) {
-      if (!(e instanceof ApiError) || e.status !== 404) throw e;
-      const now = Date.now();
-      return overviewFromSeries(v.query, toMs(v.from, now), toMs(v.until, now), signal);
-    }
-  });
+  const params = question({ ...view.value, type: "" });
+  return useAnswer(JSON.stringify(params), (signal): Promise<Data> => askOverview([...params, ["points", "60"]], signal));
 }
 
 const say = (u: Usage, value: number): string => rate(value, 1, u.kind);
@@ -54,26 +45,33 @@ export function percentText(share: number): string {
   return `${share > 0 ? "▲" : "▼"} ${Math.abs(share) < 10 ? `${(Math.abs(share) * 100).toFixed(0)} %` : `${(share + 1).toFixed(0)} ×`}`;
 }
 
-function Changes({ list, now }: { list: Changed[]; now: number }) {
-  const marks = useMarks();
-  const versions = marks.slice(-3);
+const short = (text: string): string => (text.length > 14 ? `${text.slice(0, 12)}…` : text);
+
+function Changes({ list, from, now }: { list: Changed[]; from: number; now: number }) {
   const v = view.value;
+  const versions = useVersions(v.query).filter((x) => !x.first && x.time >= from).slice(-MOST_VERSIONS).reverse();
   const range = rangeLabel(v.from, v.until, now).text.toLowerCase();
   return (
     <section class="changes" aria-labelledby="changes-title">
-      <h2 id="changes-title">What changed, {range} against the time before</h2>
+      <h2 id="changes-title">What changed: {range} against the time before</h2>
       {list.length === 0 && versions.length === 0 && <p class="dim">Nothing beyond noise.</p>}
       <ul>
         {list.map(({ service, usage }) => (
           <li>
-            <a href={href({ page: "diff", query: withMatcher("", "service_name", service.name), type: usage.kind.id, rest: {} })}>
+            <a href={href({ page: "diff", query: withMatcher("", "service_name", service.name), type: usage.kind.id, rest: {} })} title={`Compare ${service.name} with the time before`}>
               <span class={usage.change.verdict === "more" ? "up" : "down"}>{percentText(usage.change.share)}</span>
               <b>{service.name}</b>
-              <span class="dim">{usage.kind.type === "cpu" ? "CPU" : usage.kind.type.replace(/_/g, " ")} {say(usage, usage.change.before || 0)} → {say(usage, usage.change.after || 0)}</span>
+              <span class="dim">{kindLabel(usage.kind)} {say(usage, usage.change.before || 0)} → {say(usage, usage.change.after || 0)}</span>
             </a>
           </li>
         ))}
-        {versions.map((m) => <li><span class="mark">◆</span> {m.text} <span class="dim" title={utc(m.time)}>{local(m.time, now)}</span></li>)}
+        {versions.map((x) => (
+          <li>
+            <a href={href({ page: "explore", query: withMatcher("", "service_name", x.service), rest: { by: x.label } })} title={`${x.label} ${x.value}, ${utc(x.time)}`}>
+              <span class="mark">◆ {local(x.time, now)}</span><b>{x.service}</b><span class="dim">{x.label} {short(x.value)}</span>
+            </a>
+          </li>
+        ))}
       </ul>
     </section>
   );
@@ -144,7 +142,7 @@ export function Overview() {
         <div class="head">
           <p class="big">{cpu.length ? rate(total, 1, cpu[0].kind) : `${services.length} services`}<small>{cpu.length > 0 && ` · ${services.length} ${services.length === 1 ? "service" : "services"}`}{v.query && <> that fit <code>{v.query}</code> · <a href={href({ query: "" })}>all</a></>}</small></p>
         </div>
-        <Changes list={changed(services, MOST_CHANGES)} now={now} />
+        <Changes list={changed(services, MOST_CHANGES)} from={toMs(v.from, now)} now={now} />
         <Services services={services} order={order} now={now} />
       </div>
       <Foot parts={[`${services.length} services`]} ms={answer.ms} />

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { units } from "../../flame";
 import { useAnswer } from "../answer";
-import { ApiError, forgetToken, hasToken, setToken } from "../api";
+import { forgetToken, hasToken, setToken } from "../api";
 import { Spark } from "../charts/Spark";
 import { commands } from "../commands";
 import { say } from "../notice";
@@ -67,12 +67,11 @@ function Keeping({ status, now }: { status: Kept; now: number }) {
 
 function Agents({ now }: { now: number }) {
   const agents = useAnswer("agents", askAgents);
-  const unknown = agents.error instanceof ApiError && agents.error.status === 404;
   const or = (value: number | null | undefined, text: (v: number) => string): string => (value === null || value === undefined ? "–" : text(value));
   return (
     <section class="part wide">
       <h2>Agents and what they cost</h2>
-      {agents.error && !unknown ? <Failure error={agents.error} />
+      {agents.error && !agents.data ? <Failure error={agents.error} />
         : !agents.data?.length ? <p class="dim">{agents.loading ? "…" : "No agent has sent anything yet."} {!agents.loading && <code>sudo vestal agent --server {location.origin}</code>}</p>
           : (
             <div class="table-scroll" tabIndex={0} role="region" aria-label="Agents">

@@ -112,6 +112,5 @@ export async function askStatus(signal: AbortSignal): Promise<{ status: Status; 
 }
 
 export async function askAgents(signal: AbortSignal): Promise<Agent[]> {
-  const reply = await get<Agent[] | { agents: Agent[] }>("agents", {}, signal);
-  return Array.isArray(reply) ? reply : reply.agents;
+  return (await get<{ agents: Agent[] }>("agents", {}, signal)).agents;
 }
