@@ -192,20 +192,20 @@ async function heatTests(browser, url, end) {
 async function functionTests(browser, url) {
   await test("a function's page: over time, neighbours, labels; links lead on", async () => {
     const { page, done } = await open(browser, `${url}/function?query=shop&name=JSON::parse`, { wait: ".bars li" });
-    assert.equal(await text(page, "h1"), "JSON::parse");
+    assert.equal(await text(page, "h2.name"), "JSON::parse");
     await page.waitForSelector(".lines svg path");
     const parts = await page.locator(".part").allInnerTexts();
     assert.match(parts[0], /Called by[^]*cart::load[^]*pricing::apply/);
     await untilText(page, ".part", "def456");
     assert.match(await text(page, ".function-page .big"), /6\d\.\d % of all/);
     await page.click('.part a >> text="cart::load"');
-    await page.waitForFunction(() => document.querySelector("h1")?.textContent === "cart::load");
+    await page.waitForFunction(() => document.querySelector("h2.name")?.textContent === "cart::load");
     await untilText(page, ".part", "JSON::parse");
     await press(page, "s");
     await page.waitForSelector(".stage.sandwich");
     assert.equal(query(page).fn, "cart::load");
     await page.goBack();
-    await page.waitForSelector("h1");
+    await page.waitForSelector("h2.name");
     await page.goto(`${url}/function?query=shop&name=nobody_calls_me`);
     await page.waitForSelector(".sentence");
     assert.match(await text(page, ".sentence"), /did not run/);

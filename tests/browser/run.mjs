@@ -1,6 +1,7 @@
 // node run.mjs                 the report on known profiles (needs web/dist/flame.html)
 // node run.mjs --html FILE...  what must hold for any report
-// node run.mjs --ui            the served page only
+// node run.mjs --ui            Explore, served
+// node run.mjs --pages         the other pages
 // --large adds frame times at a million boxes. Output: TAP.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,6 +13,7 @@ import { reportTests } from "./report.test.mjs";
 import { servedTests } from "./served.test.mjs";
 import * as samples from "./samples.mjs";
 import { finish, Skip, test } from "./tap.mjs";
+import { pagesTests } from "./pages.test.mjs";
 import { uiTests } from "./ui.test.mjs";
 import { fillTemplate, writeVft } from "./vft-writer.mjs";
 
@@ -58,10 +60,12 @@ try {
   if (missing) await test("report in a browser", () => Promise.reject(new Skip(missing)));
   else if (files.length > 0) for (const file of files) await genericTests(browser, file);
   else if (args.includes("--ui")) await uiTests(browser, dir, args.includes("--large"));
+  else if (args.includes("--pages")) await pagesTests(browser, dir);
   else {
     await reportTests(browser, makePages(dir));
     await servedTests(browser, dir);
     await uiTests(browser, dir, args.includes("--large"));
+    await pagesTests(browser, dir);
   }
 } finally {
   await browser?.close();

@@ -39,11 +39,11 @@ export function Lines({ lines, from, step, say, label, height = 96 }: Props) {
         {at >= 0 && <i class="lines-at" style={{ left: `${(at / Math.max(1, points - 1)) * 100}%` }} />}
         <span class="lines-most">{say(most)}</span>
       </div>
-      <figcaption>
+      <div class="lines-feet">
         <span title={utc(from)}>{local(from, now)}</span>
         <span class="lines-now">{at < 0 ? "" : `${local(from + at * step, now, step < 60e3)}: ${lines.map((l) => { const v = l.values[at]; return `${l.name} ${v === null || v === undefined ? "–" : say(v)}`; }).join(", ")}`}</span>
         <span title={utc(until)}>{local(until, now)}</span>
-      </figcaption>
+      </div>
     </div>
   );
 }

@@ -32,9 +32,9 @@ function Sum({ tree, kind, before, after }: { tree: TreeAnswer; kind: Kind; befo
   );
 }
 
-function Nothing({ error }: { error: Error }) {
+function Nothing({ title }: { title: string }) {
   return (
-    <Sentence title={`${error.message.replace(/\.$/, "")}.`} role="status">
+    <Sentence title={title} role="status">
       <div class="actions">
         <button type="button" class="btn" onClick={() => setWhen("before")}>The time before</button>
         <button type="button" class="btn" onClick={() => setRest({ base: undefined, vs: "1d" })}>A day earlier</button>
@@ -65,6 +65,8 @@ export function Diff() {
   if (!kinds.data) return <Loading what="Diff" />;
   if (kinds.data.length === 0 && v.query === "") return <FirstData />;
   const empty = tree.error instanceof ApiError && tree.error.empty;
+  const [a, b] = tree.data?.model.totals ?? [1, 1];
+  const missing = a === 0 && b === 0 ? "Nothing of this kind was recorded on either side." : a === 0 ? "Nothing of this kind was recorded before." : b === 0 ? "Nothing of this kind was recorded after." : "";
   const words = (n: number): string => n.toLocaleString("en-US");
   return (
     <div class="page">
@@ -72,12 +74,13 @@ export function Diff() {
         <SideBars versions={versions} />
         <div class="row compared">
           {kind && <Types kinds={kinds.data} kind={kind} />}
-          {kind && tree.data && <Sum tree={tree.data} kind={kind} before={before} after={after} />}
+          {kind && tree.data && !missing && <Sum tree={tree.data} kind={kind} before={before} after={after} />}
         </div>
         {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={Number(after.from)} step={lines.data.step} height={48} say={(x) => rate(x, lines.data ? lines.data.step / 1e3 : 1, kind)} label="Both sides over time" />}
       </div>
       {!kind ? <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>
-        : tree.error && !tree.data ? (empty ? <Nothing error={tree.error} /> : <Failure error={tree.error} />)
+        : tree.error && !tree.data ? (empty ? <Nothing title="Nothing of this kind was recorded on one of the sides." /> : <Failure error={tree.error} />)
+          : missing ? <Nothing title={missing} />
           : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} onDrawn={setDrawn} />
             : <Loading what="difference" />}
       <Foot parts={tree.data ? [`shown: ${words(drawn?.boxes ?? 0)} of ${words(tree.data.model.vft.nodes)} boxes`, tree.data.model.meta.nodesPruned > 0 ? `pruned ${units.percent(tree.data.model.meta.prunedShare)} of value` : "nothing pruned"] : []} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />

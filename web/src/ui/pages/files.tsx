@@ -106,7 +106,7 @@ function Shelf({ item, onPick }: { item: Opened | undefined; onPick: () => void 
           ))}
           <button type="button" class="quiet" onClick={onPick}>Open another<kbd aria-hidden="true">a</kbd></button>
         </div>
-        {item && <span class="push actions"><Store item={item} /></span>}
+        {item && <span class="push actions"><Store key={item.name} item={item} /></span>}
       </div>
       {item && (
         <div class="row against">

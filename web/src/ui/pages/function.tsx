@@ -143,7 +143,7 @@ export function FunctionPage() {
     <div class="page function-page">
       <div class="strip">
         <div class="row"><Types kinds={kinds.data} kind={kind} /></div>
-        <h1>{name}</h1>
+        <h2 class="name">{name}</h2>
         <p class="dim where">{[near.modules.slice(0, 3).join(", ") + (near.modules.length > 3 ? ` and ${near.modules.length - 3} more modules` : ""), near.modules.length < 2 && near.place].filter(Boolean).join(" · ") || "module not known"}</p>
         <div class="row">
           <p class="big">{about.data && seen > 0 ? rate(sum(about.data.total) / seen, about.data.step / 1e3, kind) : units.amount(near.total, type)}
