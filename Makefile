@@ -32,6 +32,9 @@ bench-symbols: all
 bench-agent: all
 	@bench/agent
 
+bench-web: all
+	@bench/web
+
 fuzz: deps-test
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(TARGETS)
 
@@ -56,5 +59,5 @@ deps-test:
 clean:
 	rm -rf build build-* web/dist
 
-.PHONY: all build/vestal run test test-long bench bench-server bench-symbols bench-agent fuzz install format check-format web deps \
+.PHONY: all build/vestal run test test-long bench bench-server bench-symbols bench-agent bench-web fuzz install format check-format web deps \
 	deps-run deps-test clean

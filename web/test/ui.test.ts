@@ -6,6 +6,8 @@ import { meanBetween, meanGap, niceStep, toGrid } from "../src/ui/series";
 import { rangeLabel, shifted, toMs, utc, widened } from "../src/ui/time";
 import { fromUrl, question, START, toUrl, type View } from "../src/ui/view";
 import { score } from "../src/ui/shell/score";
+import { groupOf } from "../src/flame";
+import { baseTree, lines, modelOf } from "./helpers";
 
 const roundTrip = (view: View): View => {
   const url = new URL(toUrl(view), "http://x");
@@ -120,4 +122,15 @@ test("the palette finds words by their beginning, then by their letters", () => 
   assert.equal(score("Copy a link", "ink"), 1);
   assert.equal(score("Copy a link", "cpl"), 2);
   assert.equal(score("Copy a link", "xyz"), -1);
+});
+
+test("trees are grouped under a box of their own, tables and totals add up", () => {
+  const one = modelOf([["main;work", 3], ["main;wait", 1]]);
+  const two = modelOf([["main;work", 6]]);
+  const model = groupOf([{ name: "web-1", model: one }, { name: "web-2", model: two }]);
+  const tree = baseTree(model);
+  assert.deepEqual(lines(tree, model), ["all 10/0", "all;web-1 4/0", "all;web-1;main 4/0", "all;web-1;main;wait 1/1", "all;web-1;main;work 3/3", "all;web-2 6/0", "all;web-2;main 6/0", "all;web-2;main;work 6/6"]);
+  assert.deepEqual(model.totals, [10]);
+  const work = model.funcRow[model.findFunction("work", "")];
+  assert.equal(model.vft.table.total[0][work], 9);
 });

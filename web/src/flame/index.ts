@@ -15,6 +15,7 @@ export type { Matched, Matches, Query } from "./search";
 export { change, judged, strength, noiseLimit, signOf } from "./diff";
 export type { Change, Samples } from "./diff";
 export { diffOf, sameType } from "./merge";
+export { groupOf } from "./group";
 export { makeSkin } from "./skin";
 export { DARK, LIGHT, tints, tintColour, moduleKey, css, ofLuminance } from "./colour";
 export type { Palette, Rgb } from "./colour";

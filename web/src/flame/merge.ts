@@ -27,7 +27,7 @@ class Strings {
 }
 
 // Frames of both sides in one table: what is called the same at the same place is the same frame.
-class Frames {
+export class Frames {
   readonly strings = new Strings();
   private readonly index = new Map<string, number>();
   private readonly rows: number[][] = [];
@@ -44,6 +44,12 @@ class Frames {
       this.index.set(key, at);
       this.rows.push(row);
     }
+    return at;
+  }
+  // A frame that stands for a group of stacks, not for a function.
+  group(name: string): number {
+    const at = this.rows.length;
+    this.rows.push([this.strings.id(name), 0, 0, 0, this.strings.id("group")]);
     return at;
   }
   table(): FrameTable {

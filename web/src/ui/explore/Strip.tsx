@@ -6,6 +6,7 @@ import { get } from "../api";
 import { useCommands } from "../commands";
 import { kindLabel, kindParam, rate, type Kind } from "../kinds";
 import { go, setRest, view } from "../router";
+import { withMatcher } from "../selector";
 import { meanBetween, type Grid } from "../series";
 import { Failure } from "../shell/states";
 import { dark } from "../theme";
@@ -42,14 +43,15 @@ export function Types({ kinds, kind }: { kinds: Kind[]; kind: Kind }) {
   );
 }
 
-function By() {
-  const by = view.value.rest.by ?? "";
+// Chooses a label: what the time line is stacked by, and what the picture is grouped by.
+function LabelSelect({ name, word }: { name: "by" | "group"; word: string }) {
+  const by = view.value.rest[name] ?? "";
   const { query } = view.value;
   const names = useAnswer(`labels/${query}`, async (signal) => (await get<{ names: string[] }>("labels", query ? { query } : {}, signal)).names);
   const list = [...new Set([...(by ? [by] : []), ...(names.data ?? [])])];
   return (
-    <label class="by">by
-      <select value={by} onChange={(e) => setRest({ by: e.currentTarget.value })}>
+    <label class="by">{word}
+      <select value={by} onChange={(e) => setRest({ [name]: e.currentTarget.value })}>
         <option value="">nothing</option>
         {list.map((n) => <option value={n}>{n}</option>)}
       </select>
@@ -96,8 +98,9 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
       <div class="row">
         <Types kinds={kinds} kind={kind} />
         <div class="legend push">
-          {v.rest.by && data?.groups.map((g, i) => <span class="key" title={g.name}><i style={{ background: colours[i] }} />{g.name || "(none)"}</span>)}
-          <By />
+          {v.rest.by && data?.groups.map((g, i) => <button type="button" class="key" title={`Only ${v.rest.by}=${g.name}`} onClick={() => go({ query: withMatcher(v.query, v.rest.by, g.name) })}><i style={{ background: colours[i] }} />{g.name || "(none)"}</button>)}
+          <LabelSelect name="by" word="by" />
+          <LabelSelect name="group" word="picture by" />
         </div>
       </div>
       <div class="row">

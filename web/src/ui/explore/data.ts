@@ -3,7 +3,9 @@ import { useAnswer, type Answer } from "../answer";
 import { ApiError, get } from "../api";
 import { sorted, type Kind } from "../kinds";
 import { view } from "../router";
-import { askGrid, type Grid } from "../series";
+import { groupOf } from "../../flame";
+import { withMatcher } from "../selector";
+import { askGrid, type Grid, type SeriesReply } from "../series";
 import { toMs } from "../time";
 import { askTree, MAX_NODES, treeParams, type TreeAnswer } from "../tree";
 import { question, type View } from "../view";
@@ -25,17 +27,37 @@ export function useGrid(kind: Kind | undefined): Answer<Grid> {
   const v = view.value;
   const by = v.rest.by ?? "";
   const { from, until } = windowOf(v);
-  const params = question({ ...v, from, until, type: kind?.id ?? v.type });
+  const type = v.type || kind?.id || "";
+  const params = question({ ...v, from, until, type });
   if (by) params.push(["by", by], ["limit", String(MOST_GROUPS)]);
   const span = toMs(until, 0) - toMs(from, 0);
-  return useAnswer(kind ? JSON.stringify(params) : null, (signal) => askGrid(params, span, by, signal));
+  return useAnswer(type ? JSON.stringify(params) : null, (signal) => askGrid(params, span, by, signal));
 }
 
 export function useTree(kind: Kind | undefined): Answer<TreeAnswer> {
   const v = view.value;
-  const params = treeParams({ ...v, type: kind?.id ?? v.type });
-  params.push(["max_nodes", v.rest.nodes ?? String(MAX_NODES)]);
-  return useAnswer(kind ? JSON.stringify(params) : null, (signal) => askTree(params, signal));
+  const group = v.rest.group ?? "";
+  // A type in the address need not wait for the list of types.
+  const type = v.type || kind?.id || "";
+  const nodes: [string, string] = ["max_nodes", v.rest.nodes ?? String(MAX_NODES)];
+  const params = [...treeParams({ ...v, type }), nodes];
+  const ask = (signal: AbortSignal): Promise<TreeAnswer> => (group ? askGroups(v, type, group, nodes, signal) : askTree(params, signal));
+  return useAnswer(type ? JSON.stringify([group, params]) : null, ask);
+}
+
+// A tree per value of a label, the largest first, side by side in one.
+async function askGroups(v: View, type: string, label: string, nodes: [string, string], signal: AbortSignal): Promise<TreeAnswer> {
+  const start = performance.now();
+  const reply = await get<SeriesReply>("series", [...question({ ...v, type }), ["by", label], ["limit", String(MOST_GROUPS + 1)], ["step", "1d"]], signal);
+  const values = reply.series.map((s) => s.labels[label] ?? "");
+  const parts = await Promise.all(values.slice(0, MOST_GROUPS).map(async (value) => {
+    const params = treeParams({ ...v, type, query: withMatcher(v.query, label, value) });
+    return { name: value || `no ${label}`, answer: await askTree([...params, nodes], signal) };
+  }));
+  if (parts.length === 0) throw new ApiError(404, "not_found", "there is nothing to group");
+  const model = groupOf(parts.map(({ name, answer }) => ({ name, model: answer.model })));
+  if (values.length > MOST_GROUPS) model.meta.notes.unshift(`only the ${MOST_GROUPS} largest groups are shown`);
+  return { model, bytes: parts.reduce((n, p) => n + p.answer.bytes, 0), ms: performance.now() - start };
 }
 
 interface Change {
