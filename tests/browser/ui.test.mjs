@@ -125,6 +125,12 @@ async function exploreTests(browser, url) {
     await page.selectOption(".by select >> nth=0", "commit");
     await until(page, () => document.querySelectorAll(".key").length === 2);
     assert.match(await text(page, ".strip .legend"), /abc123[\s\S]*def456|def456[\s\S]*abc123/);
+    await page.selectOption(".by select >> nth=1", "pod");
+    await untilText(page, "#foot", "of 4");
+    await press(page, "ArrowDown", "ArrowDown");
+    assert.match(await text(page, "section.side h2"), /^web-\d$/);
+    await page.click('.key >> text=def456');
+    await until(page, () => new URLSearchParams(location.search).get("query") === 'shop{commit="def456"}');
     await done();
   });
 

@@ -6,7 +6,8 @@ import { meanBetween, meanGap, niceStep, toGrid } from "../src/ui/series";
 import { rangeLabel, shifted, toMs, utc, widened } from "../src/ui/time";
 import { fromUrl, question, START, toUrl, type View } from "../src/ui/view";
 import { score } from "../src/ui/shell/score";
-import { groupOf } from "../src/flame";
+import { decodeVft, diffOf, groupOf, Model } from "../src/flame";
+import { writeVft } from "../../tests/browser/vft-writer.mjs";
 import { baseTree, lines, modelOf } from "./helpers";
 
 const roundTrip = (view: View): View => {
@@ -133,4 +134,10 @@ test("trees are grouped under a box of their own, tables and totals add up", () 
   assert.deepEqual(model.totals, [10]);
   const work = model.funcRow[model.findFunction("work", "")];
   assert.equal(model.vft.table.total[0][work], 9);
+  // Other lines of the same function are the same row.
+  const at = (line: number): Model => new Model(decodeVft(writeVft([{ stack: [{ name: "f", module: "m", line }], values: [line] }]).buffer));
+  const lined = groupOf([{ name: "a", model: at(3) }, { name: "b", model: at(7) }]);
+  assert.equal(lined.vft.table.count, 1);
+  assert.deepEqual([...lined.vft.table.self[0]], [10]);
+  assert.equal(diffOf(at(3), at(7), ["a", "b"])?.vft.table.count, 1);
 });

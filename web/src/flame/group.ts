@@ -17,7 +17,8 @@ export function groupOf(parts: Part[]): Model {
   const parent = [0];
   const frame = [0];
   const self = [0];
-  const rows = new Map<number, [number, number]>();
+  // Own value and total of each function, and a frame that names it.
+  const rows = new Map<string, { frame: number; self: number; total: number }>();
   let total = 0;
   for (const { name, model } of parts) {
     const type = sameType(model, wanted);
@@ -33,14 +34,18 @@ export function groupOf(parts: Part[]): Model {
       self.push(vft.self[type][i]);
     }
     for (let r = 0; r < vft.table.count; r++) {
-      const row = rows.get(to[vft.table.frame[r]]) ?? [0, 0];
-      rows.set(to[vft.table.frame[r]], [row[0] + vft.table.self[type][r], row[1] + vft.table.total[type][r]]);
+      const at = to[vft.table.frame[r]];
+      const key = frames.functionOf(at);
+      const row = rows.get(key) ?? { frame: at, self: 0, total: 0 };
+      row.self += vft.table.self[type][r];
+      row.total += vft.table.total[type][r];
+      rows.set(key, row);
     }
   }
   const values = [...rows.values()];
   const table: Vft["table"] = {
-    count: rows.size, frame: Uint32Array.from(rows.keys()), verdicts: null,
-    self: [Float64Array.from(values, (v) => v[0])], total: [Float64Array.from(values, (v) => v[1])],
+    count: rows.size, frame: Uint32Array.from(values, (v) => v.frame), verdicts: null,
+    self: [Float64Array.from(values, (v) => v.self)], total: [Float64Array.from(values, (v) => v.total)],
   };
   const sum = (pick: (m: Meta) => number): number => parts.reduce((n, p) => n + pick(p.model.meta), 0);
   const meta: Meta = {

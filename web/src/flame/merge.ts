@@ -52,6 +52,10 @@ export class Frames {
     this.rows.push([this.strings.id(name), 0, 0, 0, this.strings.id("group")]);
     return at;
   }
+  // Two frames with the same key are lines of one function.
+  functionOf(frame: number): string {
+    return `${this.rows[frame][0]}/${this.rows[frame][1]}`;
+  }
   table(): FrameTable {
     const column = (c: number): Uint32Array => Uint32Array.from(this.rows, (r) => r[c]);
     return { count: this.rows.length, name: column(0), module: column(1), file: column(2), line: column(3), kind: column(4) };
@@ -100,18 +104,19 @@ function mergeNodes(sides: Side[]): { parent: number[]; frame: number[]; self: n
   return { parent, frame, self };
 }
 
-function mergeTable(sides: Side[]): Vft["table"] {
-  const rows = new Map<number, number>();
+function mergeTable(sides: Side[], names: Frames): Vft["table"] {
+  const rows = new Map<string, number>();
   const frames: number[] = [];
   const values: number[][] = [[], [], [], []];
   sides.forEach(({ model, type, frame: to }, s) => {
     const { table } = model.vft;
     for (let r = 0; r < table.count; r++) {
       const frame = to[table.frame[r]];
-      let row = rows.get(frame);
+      const key = names.functionOf(frame);
+      let row = rows.get(key);
       if (row === undefined) {
         row = frames.length;
-        rows.set(frame, row);
+        rows.set(key, row);
         frames.push(frame);
         for (const run of values) run.push(0);
       }
@@ -133,7 +138,7 @@ export function diffOf(before: Model, after: Model, names: [string, string]): Mo
     model, type: types[s], frame: Uint32Array.from({ length: model.vft.frames.count }, (_, f) => frames.add(model, f)),
   }));
   const nodes = mergeNodes(sides);
-  const table = mergeTable(sides);
+  const table = mergeTable(sides, frames);
   const totals = sides.map((side) => side.model.totals[side.type]);
   const sum = (pick: (m: Meta) => number): number => pick(before.meta) + pick(after.meta);
   const meta: Meta = {
