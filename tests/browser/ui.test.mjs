@@ -126,7 +126,8 @@ async function exploreTests(browser, url) {
     await until(page, () => document.querySelectorAll(".key").length === 2);
     assert.match(await text(page, ".strip .legend"), /abc123[\s\S]*def456|def456[\s\S]*abc123/);
     await page.selectOption(".by select >> nth=1", "pod");
-    await untilText(page, "#foot", "of 4");
+    await untilText(page, ".stage .sr", "web-0");
+    await page.locator(".stage").focus();
     await press(page, "ArrowDown", "ArrowDown");
     assert.match(await text(page, "section.side h2"), /^web-\d$/);
     await page.click('.key >> text=def456');
@@ -463,7 +464,7 @@ async function sizeTests(browser, url, dir, large) {
 async function axeTests(browser, url) {
   const source = await axeSource();
   const routes = ["explore?query=shop&by=commit", "explore?query=shop&view=bottom-up", "explore?query=shop&view=tree&beside=graph", "explore?query=shop&view=source&q=JSON", "explore?query=shop&focus=JSON&view=sandwich&fn=JSON::parse&in=libjson.so", "explore?query=nobody",
-    "", "diff", "diff?baseline=shop{commit=\"abc123\"}&comparison=shop{commit=\"def456\"}", "heatmap?query=shop", "function?query=shop&name=JSON::parse", "files", "status"];
+    "", "diff", "diff?query=shop{commit=\"def456\"}&base=shop{commit=\"abc123\"}", "heatmap?query=shop", "function?query=shop&name=JSON::parse", "files", "status"];
   for (const scheme of ["dark", "light"])
     for (const route of routes)
       await test(`axe finds nothing: ${route} ${scheme}`, async () => {
