@@ -6,8 +6,10 @@
 
 #include "agent/agent_settings.h"
 #include "agent/capture.h"
+#include "agent/control.h"
 #include "agent/daemon.h"
 #include "agent/doctor.h"
 #include "agent/names.h"
 #include "agent/own_events.h"
+#include "agent/targets.h"
 #include "agent/window.h"

@@ -4,6 +4,29 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+/* One of `targets`, as the file has it. */
+struct target_item {
+	int64_t pid;
+	const char *uid, *name, *cgroup;
+	struct config_map labels;
+	size_t line;
+};
+
+#define ITEM(path_, kind_, field_, ...) \
+	CONFIG_ROW(path_, kind_, struct target_item, field_, ##__VA_ARGS__)
+
+static const struct config_option target_rows[] = {
+	ITEM("pid", INT, pid, .min = 1, .max = INT32_MAX),
+	ITEM("uid", TEXT, uid),
+	ITEM("name", TEXT, name),
+	ITEM("cgroup", TEXT, cgroup),
+	ITEM("labels", MAP, labels),
+	{0},
+};
+
+static const struct config_table target_table = {target_rows, sizeof(struct target_item), NULL,
+						 offsetof(struct target_item, line)};
+
 #define SET(path_, kind_, field_, ...) \
 	CONFIG_ROW(path_, kind_, struct agent_settings, field_, ##__VA_ARGS__)
 #define RATES  .min = 1, .max = 5000
@@ -23,6 +46,12 @@ static const struct config_option rows[] = {
 	SET("log.level", CHOICE, log_level, .choices = "debug info warn error off"),
 	SET("queue.directory", TEXT, queue.directory),
 	SET("queue.size", SIZE, queue.size),
+	SET("metrics", TEXT, metrics),
+	SET("control", TEXT, control),
+	SET("budget.cpu", PERCENT, budget.cpu),
+	SET("budget.memory", SIZE, budget.memory),
+	SET("targets", ITEMS, targets, .items = &target_table),
+	SET("rules", ITEMS, rules, .items = &label_rule_table),
 	SET("redact.names", BOOL, redact.names),
 	SET("redact.pattern", TEXT, redact.pattern),
 	SET("redact.paths", CHOICE, redact.paths, .choices = "keep strip mask"),
@@ -42,11 +71,12 @@ static const struct config_option rows[] = {
 	{0},
 };
 
-static const struct config_table table = {rows, sizeof(struct agent_settings), NULL};
+static const struct config_table table = {rows, sizeof(struct agent_settings), NULL, 0};
 
 void agent_settings_init(struct agent_settings *s)
 {
 	*s = (struct agent_settings){.log_level = "info",
+				     .budget = {.cpu = -1, .memory = SIZE_MAX},
 				     .redact = {.names = true, .paths = "keep"},
 				     .profiling = {.cpu = true}};
 }
@@ -87,10 +117,43 @@ static enum err check(const struct agent_settings *s, const char *path, struct f
 			path);
 	if (s->redact.pattern &&
 	    pattern_new(str_of(s->redact.pattern), PATTERN_IGNORE_CASE, &pattern, &why))
-		return fault_set(fault, ERR_BAD_ARGUMENT, "%.60s: redact.pattern: %.200s", path,
-				 why.text);
+		return fault_set(fault, ERR_BAD_ARGUMENT, "%.60s line %zu: redact.pattern: %.200s",
+				 path, config_line(s->config, "redact.pattern"), why.text);
 	pattern_free(pattern);
 	return ERR_OK;
+}
+
+static enum err add_target(struct agent_settings *s, const struct target_item *item,
+			   const char *path, struct fault *fault)
+{
+	struct target t = {
+		.pid = (u32)item->pid, .uid = -1, .name = item->name, .cgroup = item->cgroup};
+
+	if (item->uid && uid_parse(str_of(item->uid), &t.uid) != ERR_OK)
+		return fault_set(fault, ERR_BAD_ARGUMENT, "%.60s line %zu: uid: %.60s is no user",
+				 path, item->line, item->uid);
+	if (item->labels.n > TARGET_LABELS)
+		return fault_set(fault, ERR_TOO_LARGE, "%.60s line %zu: more than %d labels", path,
+				 item->line, TARGET_LABELS);
+	for (size_t i = 0; i < item->labels.n; i++)
+		t.labels[t.label_count++] =
+			(struct target_label){item->labels.v[i].name, item->labels.v[i].value};
+	if (!t.pid && t.uid < 0 && !t.name && !t.cgroup && !t.label_count)
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "%.60s line %zu: the target says nothing: pid, uid, name, cgroup "
+				 "or labels is missing",
+				 path, item->line);
+	return targets_add(&s->chosen, &t, fault);
+}
+
+static enum err read_choice(struct agent_settings *s, const char *path, struct fault *fault)
+{
+	const struct target_item *items = s->targets.v;
+
+	for (size_t i = 0; i < s->targets.n; i++)
+		TRY(add_target(s, &items[i], path, fault));
+	return s->rules.n ? label_rules_new(s->rules.v, s->rules.n, path, &s->compiled, fault)
+			  : ERR_OK;
 }
 
 enum err agent_settings_load(struct agent_settings *s, const char *path, struct fault *fault)
@@ -98,6 +161,7 @@ enum err agent_settings_load(struct agent_settings *s, const char *path, struct 
 	TRY(config_open(path, &s->config, fault));
 	TRY(config_read(s->config, &table, s, fault));
 	TRY(check(s, path, fault));
+	TRY(read_choice(s, path, fault));
 	return make_lines(s);
 }
 
@@ -106,6 +170,8 @@ void agent_settings_release(struct agent_settings *s)
 	for (size_t i = 0; s->lines && i < s->headers.n; i++)
 		mem_free((void *)s->lines[i]);
 	mem_free(s->lines);
+	targets_release(&s->chosen);
+	label_rules_free(s->compiled);
 	config_free(s->config);
 	*s = (struct agent_settings){0};
 }
@@ -137,6 +203,14 @@ void agent_settings_apply(const struct agent_settings *s, struct daemon_options 
 		o->max_request = s->profiling.profile_size;
 	if (s->profiling.shedding)
 		o->self.limits.host_share = s->profiling.shedding_share;
+	if (s->budget.cpu >= 0)
+		o->self.limits.cpu_share = s->budget.cpu;
+	if (s->budget.memory != SIZE_MAX)
+		o->self.limits.memory_bytes = s->budget.memory;
+	o->self.metrics = s->metrics;
+	o->control = s->control;
+	o->capture.targets = &s->chosen;
+	o->capture.rules = s->compiled;
 	o->exporter.queue.directory = s->queue.directory;
 	if (s->queue.size)
 		o->exporter.queue.max_bytes = s->queue.size;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "agent/daemon.h"
+#include "agent/label_rules.h"
+#include "agent/targets.h"
 #include "config/config.h"
 
 struct agent_settings {
@@ -20,6 +22,12 @@ struct agent_settings {
 		const char *directory;
 		size_t size;
 	} queue;
+	const char *metrics, *control;
+	struct {
+		double cpu;
+		size_t memory;
+	} budget;			    /* negative and SIZE_MAX = not said */
+	struct config_items targets, rules; /* struct target_item, struct label_rule_text */
 	struct {
 		bool names;
 		const char *pattern, *paths;
@@ -39,6 +47,8 @@ struct agent_settings {
 	} profiling;
 	struct config *config;
 	const char **lines; /* the headers as lines */
+	struct targets chosen;
+	struct label_rules *compiled;
 };
 
 void agent_settings_init(struct agent_settings *s);

@@ -62,10 +62,13 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 	c->pending = BUF_INIT(PENDING_CEILING);
 	c->open_record = BUF_INIT(OPEN_CEILING);
 	c->waiting = BUF_INIT(o->waiting_bytes);
+	c->judge = (struct judge){o->targets, o->rules, 1};
+	c->options.kernel.chosen |= judge_chooses(&c->judge);
+	c->options.kernel.undecided |= judge_undecided(&c->judge);
 	/* First of all: it must not have what comes now. */
 	e = worker_host_start();
 	if (!e)
-		e = kernel_open(&o->kernel, &c->kernel, fault);
+		e = kernel_open(&c->options.kernel, &c->kernel, fault);
 	if (!e) {
 		u32 count;
 		u8 *memory = kernel_segments(c->kernel, &count);
@@ -147,9 +150,18 @@ enum err capture_choose(struct capture *c, u32 pid)
 	return kernel_choose(c->kernel, pid);
 }
 
+enum err capture_set_targets(struct capture *c, const struct targets *t)
+{
+	c->judge.targets = t;
+	c->judge.number++;
+	TRY(kernel_choose_anew(c->kernel, judge_chooses(&c->judge), judge_undecided(&c->judge)));
+	return judge_begin(&c->judge, c->kernel);
+}
+
 enum err capture_start(struct capture *c, struct fault *fault)
 {
 	c->window_start = (u64)clock_monotonic_ns();
+	TRY(judge_begin(&c->judge, c->kernel));
 	return kernel_attach(c->kernel, fault);
 }
 
@@ -311,6 +323,7 @@ enum err capture_walk_raw(struct capture *c, struct process *process,
 static enum err handle(struct capture *c, const struct record_head *head, u64 size)
 {
 	struct process *process;
+	bool wanted;
 
 	TRY(processes_get(c->processes, head->pid, &process));
 	if (!process->comm[0])
@@ -319,7 +332,10 @@ static enum err handle(struct capture *c, const struct record_head *head, u64 si
 	/* First seen when its memory was gone already: nobody will tell its end again. */
 	if (head->flags == RECORD_NO_USER && !process->mappings.n && !process->ended)
 		process->ended = head->time;
-	TRY(processes_facts(c->processes, process));
+	TRY(judge_process(&c->judge, c->kernel, c->processes, process, &wanted));
+	/* Whoever wakes somebody that is wanted is told of, wanted or not. */
+	if (!wanted && head->kind != RECORD_WAKER)
+		return ERR_OK;
 	if (head->flags & RECORD_NO_USER)
 		return capture_add(c, process, head, NULL, 0, UNWIND_ROOT);
 	/* Also when it was not sent raw: others may use up all that may be sent so. */
@@ -334,8 +350,10 @@ static enum err apply_events(struct capture *c, u64 until)
 {
 	const struct sideband_event *event;
 
-	while ((event = sideband_next(c->side_band, until)))
+	while ((event = sideband_next(c->side_band, until))) {
 		TRY(processes_event(c->processes, event));
+		judge_event(&c->judge, c->kernel, event);
+	}
 	return ERR_OK;
 }
 

@@ -5,13 +5,16 @@
 #pragma once
 
 #include "agent/collector.h"
+#include "agent/judge.h"
 
 struct capture;
 
 struct capture_options {
 	struct kernel_options kernel;
-	size_t waiting_bytes; /* raw stacks that wait for their tables, at most */
-	u64 look_ns;	      /* between two counts of threads: the last one is told */
+	size_t waiting_bytes;	       /* raw stacks that wait for their tables, at most */
+	u64 look_ns;		       /* between two counts of threads: the last one is told */
+	const struct targets *targets; /* NULL = everything, or who is given with capture_choose */
+	const struct label_rules *rules;
 };
 
 extern const struct capture_options capture_options_default;
@@ -31,6 +34,8 @@ extern const char capture_own_note[];
 unsigned capture_types(const struct capture *c);
 void capture_close(struct capture *c);
 enum err capture_choose(struct capture *c, u32 pid) MUST_CHECK;
+/* Other targets from now on; they must live as long as the capture. */
+enum err capture_set_targets(struct capture *c, const struct targets *t) MUST_CHECK;
 /* Samples come from here on. */
 enum err capture_start(struct capture *c, struct fault *fault) MUST_CHECK;
 void capture_stop(struct capture *c);

@@ -8,6 +8,7 @@
 
 struct capture {
 	struct capture_options options;
+	struct judge judge;
 	struct kernel_side *kernel;
 	struct sideband *side_band;
 	int wake; /* epoll: a ring fills up */

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "agent/confine.h"
+#include "agent/daemon_control.h"
 #include "agent/window.h"
 #include "agent/worker_host.h"
 #include "base/clock.h"
@@ -33,6 +34,7 @@ struct daemon {
 	struct names *names;
 	struct exporter *exporter;
 	struct self_control self;
+	struct daemon_control control;
 	struct window window;
 	struct buf request;
 	char host[256];
@@ -57,11 +59,17 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 	d->window.period_ns = (u64)NS_PER_S / o->capture.kernel.rate_hz;
 	d->request = BUF_INIT(REQUEST_CEILING);
 	TRY(self_control_open(&d->self, &o->self, d->capture, o->capture.kernel.rate_hz, fault));
+	d->control = (struct daemon_control){.capture = d->capture,
+					     .self = &d->self,
+					     .exporter = d->exporter,
+					     .targets = o->capture.targets};
+	TRY(daemon_control_open(&d->control, o->control, fault));
 	return capture_start(d->capture, fault);
 }
 
 static void close_all(struct daemon *d)
 {
+	daemon_control_close(&d->control);
 	self_control_close(&d->self);
 	names_free(d->names);
 	capture_close(d->capture);
@@ -103,6 +111,8 @@ static enum err send_redacted(struct daemon *d, const struct profile_list *list)
 	struct dict dict;
 	enum err e;
 
+	/* A service's name is how it is found: what should not be told is renamed by a rule. */
+	options.kept_key = STR("service.name");
 	options.paths_only = !d->options->redact_names;
 	if (options.paths_only && options.paths == PATHS_KEEP)
 		return send_part(d, list, 0, list->n);
@@ -169,6 +179,15 @@ static enum err change_rate(struct daemon *d)
 	return names_new(capture_modules(d->capture), &d->names);
 }
 
+/* Somebody asked for another rate. */
+static enum err take_rate(struct daemon *d)
+{
+	TRY(end_window(d));
+	TRY(self_control_set_rate(&d->self, d->control.rate_wanted, &d->window));
+	d->control.rate_wanted = 0;
+	return ERR_OK;
+}
+
 static enum err loop(struct daemon *d, atomic_bool *stop)
 {
 	int64_t interval = d->options->interval_ns,
@@ -185,6 +204,11 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 			/* Stopped for a while: what was missed is not made up for. */
 			if (end < clock_monotonic_ns())
 				end = clock_monotonic_ns() + interval;
+		}
+		daemon_control_turn(&d->control);
+		if (d->control.rate_wanted) {
+			TRY(take_rate(d));
+			end = clock_monotonic_ns() + d->options->interval_ns;
 		}
 		if (self_control_due(&d->self, d->exporter)) {
 			TRY(change_rate(d));

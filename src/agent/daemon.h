@@ -19,6 +19,7 @@ struct daemon_options {
 	struct redact_options redact;
 	size_t max_request; /* bytes before packing; more is sent in several requests */
 	struct self_options self;
+	const char *control; /* path of a socket; NULL = none */
 };
 
 extern const struct daemon_options daemon_options_default;

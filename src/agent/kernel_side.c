@@ -86,7 +86,7 @@ struct need {
 	bool load, attach;
 };
 
-#define NEEDS_MAX 18
+#define NEEDS_MAX 19
 
 static size_t needs_of(const struct kernel_side *k, struct need needs[NEEDS_MAX])
 {
@@ -97,7 +97,8 @@ static size_t needs_of(const struct kernel_side *k, struct need needs[NEEDS_MAX]
 	const struct need all[] = {
 		{s->progs.on_timer, capture_needs_timer(types), false},
 		{s->progs.on_thread, waits || types & CAPTURE_THREADS, false},
-		{s->progs.on_fork, k->options.chosen, true},
+		{s->progs.on_fork, true, true},
+		{s->progs.on_exec, true, true},
 		{s->progs.on_return, waits, true},
 		{s->progs.on_waking, waits, true},
 		{s->progs.on_exit, waits, true},
@@ -151,6 +152,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	s->data->settings.memory_mean_bytes = o->memory_mean_bytes;
 	s->data->settings.wake_bytes = o->ring_kib * 1024 / WAKE_SHARE;
 	s->data->settings.targets = o->chosen;
+	s->data->settings.undecided = o->undecided;
 	s->data->settings.old_waits = o->old_waits;
 	s->data->settings.loops = loops;
 	status = agent_bpf__load(s);
@@ -182,7 +184,7 @@ static enum err map_memory(struct kernel_side *k, struct fault *fault)
 static enum err open_own(struct kernel_side *k, struct fault *fault)
 {
 	struct own_options o = {.period_ns = (u64)NS_PER_S / k->options.rate_hz,
-				.everything = !k->options.chosen};
+				.everything = !k->options.chosen || k->options.undecided};
 	void *segments, *rules;
 
 	if (k->options.types != CAPTURE_CPU)
@@ -426,22 +428,59 @@ void kernel_forget_process(struct kernel_side *k, const struct process_key *key)
 		bpf_map__delete_elem(k->skeleton->maps.processes, key, sizeof(*key), 0);
 }
 
-enum err kernel_choose(struct kernel_side *k, u32 pid)
+static enum err decide(struct kernel_side *k, u32 pid, u32 decision)
 {
-	u32 yes = 1;
-	int status;
+	int status = bpf_map__update_elem(k->skeleton->maps.targets, &pid, sizeof(pid), &decision,
+					  sizeof(decision), BPF_ANY);
 
-	if (k->own)
-		return own_events_follow(k->own, pid);
-	status = bpf_map__update_elem(k->skeleton->maps.targets, &pid, sizeof(pid), &yes,
-				      sizeof(yes), BPF_ANY);
 	return status ? err_from_errno(-status) : ERR_OK;
 }
 
-void kernel_unchoose(struct kernel_side *k, u32 pid)
+enum err kernel_choose(struct kernel_side *k, u32 pid)
+{
+	return k->own ? own_events_follow(k->own, pid) : decide(k, pid, TARGET_CHOSEN);
+}
+
+void kernel_refuse(struct kernel_side *k, u32 pid)
+{
+	/* Without room for it the agent itself leaves it out, again and again. */
+	if (!k->own && decide(k, pid, TARGET_REFUSED) != ERR_OK)
+		return;
+}
+
+void kernel_undecide(struct kernel_side *k, u32 pid)
 {
 	if (!k->own)
 		bpf_map__delete_elem(k->skeleton->maps.targets, &pid, sizeof(pid), 0);
+}
+
+bool kernel_is_chosen(const struct kernel_side *k, u32 pid)
+{
+	u32 decision = 0;
+
+	if (k->own)
+		return k->options.chosen && !k->options.undecided;
+	return !bpf_map__lookup_elem(k->skeleton->maps.targets, &pid, sizeof(pid), &decision,
+				     sizeof(decision), 0) &&
+	       decision == TARGET_CHOSEN;
+}
+
+enum err kernel_choose_anew(struct kernel_side *k, bool chosen, bool undecided)
+{
+	u32 pid;
+
+	k->options.chosen = chosen;
+	k->options.undecided = undecided;
+	if (k->own)
+		return own_events_begin_anew(k->own, !chosen || undecided);
+	/* Everything is undecided in between: too much is better than too little. */
+	k->skeleton->data->settings.undecided = 1;
+	while (!bpf_map_get_next_key(bpf_map__fd(k->skeleton->maps.targets), NULL, &pid))
+		if (bpf_map_delete_elem(bpf_map__fd(k->skeleton->maps.targets), &pid))
+			break;
+	k->skeleton->data->settings.targets = chosen;
+	k->skeleton->data->settings.undecided = undecided;
+	return ERR_OK;
 }
 
 enum err kernel_drain(struct kernel_side *k, void *context,

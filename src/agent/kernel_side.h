@@ -48,6 +48,7 @@ struct kernel_options {
 	bool old_waits; /* kernel_open_waits tells also of waits that began before the start */
 	bool own;	/* by perf events on this user's own processes: needs no rights */
 	bool chosen;	/* only processes given with kernel_choose, and their children */
+	bool undecided; /* also others, until kernel_refuse; with `chosen` */
 };
 
 struct kernel_side;
@@ -69,7 +70,13 @@ enum err kernel_set_process(struct kernel_side *k, const struct process_key *key
 			    const struct process_entry *entry) MUST_CHECK;
 void kernel_forget_process(struct kernel_side *k, const struct process_key *key);
 enum err kernel_choose(struct kernel_side *k, u32 pid) MUST_CHECK;
-void kernel_unchoose(struct kernel_side *k, u32 pid);
+/* Nothing more of it, until it runs another program. */
+void kernel_refuse(struct kernel_side *k, u32 pid);
+void kernel_undecide(struct kernel_side *k, u32 pid);
+/* Whether it, or one that began it, was chosen. */
+bool kernel_is_chosen(const struct kernel_side *k, u32 pid);
+/* Forgets all decisions; `chosen` and `undecided` as in the options. */
+enum err kernel_choose_anew(struct kernel_side *k, bool chosen, bool undecided) MUST_CHECK;
 
 /* Hands out all records that are there. */
 enum err kernel_drain(struct kernel_side *k, void *context,

@@ -314,6 +314,15 @@ void own_events_switch(struct own_events *o, bool on)
 			ioctl(root->fds[i], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
+enum err own_events_begin_anew(struct own_events *o, bool everything)
+{
+	close_roots(o);
+	own_tasks_release(&o->tasks);
+	o->options.everything = everything;
+	o->next_scan = 0;
+	return ERR_OK;
+}
+
 /* A period given to an event does not reach those who inherited it: all are made anew. */
 enum err own_events_set_period(struct own_events *o, u64 period_ns)
 {

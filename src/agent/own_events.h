@@ -23,6 +23,8 @@ enum err own_events_new(const struct own_options *o, struct own_events **ret,
 void own_events_free(struct own_events *o);
 /* A process and what it begins from now on; ERR_NO_PERMISSION when it is not one's own. */
 enum err own_events_follow(struct own_events *o, u32 pid) MUST_CHECK;
+/* Follows nobody any more; from now on everything, or who is given with own_events_follow. */
+enum err own_events_begin_anew(struct own_events *o, bool everything) MUST_CHECK;
 /* Nothing is sampled before the first time. */
 void own_events_switch(struct own_events *o, bool on);
 enum err own_events_set_period(struct own_events *o, u64 period_ns) MUST_CHECK;

@@ -15,6 +15,7 @@ struct process_facts {
 	struct str container;  /* id, or empty */
 	struct str unit;       /* of systemd, or empty */
 	struct str attributes; /* OTEL_RESOURCE_ATTRIBUTES, %-escapes but that of a comma undone */
+	struct str labels;     /* that rules gave it, lines "key=value" */
 	struct str version;    /* service.version said by the process */
 };
 

@@ -34,6 +34,9 @@ struct process {
 	bool leader_gone; /* the first thread ended, others run */
 	bool kernel;	  /* a thread of the kernel */
 	u32 references;	  /* of samples */
+	u32 judged;	  /* number of the judgement (judge.h); 0 = none yet */
+	bool unwanted;
+	bool dropped; /* by a rule */
 	struct process_facts facts;
 	struct arena texts; /* of the facts */
 };

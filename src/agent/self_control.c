@@ -84,6 +84,17 @@ enum err self_control_apply(struct self_control *s, struct window *w)
 	return ERR_OK;
 }
 
+enum err self_control_set_rate(struct self_control *s, u32 rate_hz, struct window *w)
+{
+	bool paused = s->state.paused;
+
+	s->state = budget_begin(rate_hz);
+	s->state.paused = paused;
+	w->period_ns = (u64)NS_PER_S / rate_hz;
+	w->wanted_hz = 0;
+	return kernel_set_period(capture_kernel(s->capture), w->period_ns);
+}
+
 void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples)
 {
 	struct worker_usage workers;

@@ -31,6 +31,8 @@ void self_control_close(struct self_control *s);
  */
 bool self_control_due(struct self_control *s, struct exporter *x);
 enum err self_control_apply(struct self_control *s, struct window *w) MUST_CHECK;
+/* Another rate is wanted from now on; the window has ended. */
+enum err self_control_set_rate(struct self_control *s, u32 rate_hz, struct window *w) MUST_CHECK;
 /* A window ended. */
 void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples);
 /* The same in short, for the server the agent sends to: a header of EXPORTER_ABOUT bytes at most.

@@ -4,12 +4,14 @@
 /* The first look comes soon: a program may not live long. */
 #define FIRST_LOOK_NS ((u64)50 * NS_PER_MS)
 
-static enum err process_of(struct capture *c, const struct record_head *head, struct process **ret)
+/* `ret_wanted`: it is to be told of. */
+static enum err process_of(struct capture *c, const struct record_head *head, struct process **ret,
+			   bool *ret_wanted)
 {
 	TRY(processes_get(c->processes, head->pid, ret));
 	if (!(*ret)->comm[0])
 		memcpy((*ret)->comm, head->comm, sizeof((*ret)->comm));
-	return processes_facts(c->processes, *ret);
+	return judge_process(&c->judge, c->kernel, c->processes, *ret, ret_wanted);
 }
 
 /* How much of an open wait belongs to this window. */
@@ -25,10 +27,13 @@ static enum err take_open(void *context, const struct record_head *head, size_t 
 	struct capture *c = context;
 	struct process *process;
 	u64 part = open_part(c, head);
+	bool wanted;
 
 	if (!part)
 		return ERR_OK;
-	TRY(process_of(c, head, &process));
+	TRY(process_of(c, head, &process, &wanted));
+	if (!wanted)
+		return ERR_OK;
 	if (head->wait_id)
 		TRY(open_waits_add(&c->reopened, head->wait_id,
 				   part + open_waits_told(&c->open, head->wait_id)));
@@ -62,13 +67,16 @@ static enum err take_thread(void *context, const struct record_head *head, size_
 	struct look *look = context;
 	struct capture *c = look->capture;
 	struct process *process;
+	bool wanted;
 
 	/* What was seen before stands until something is seen: programs end. */
 	if (c->threads_time != look->begun) {
 		collector_forget(&c->collector, RECORD_THREAD);
 		c->threads_time = look->begun;
 	}
-	TRY(process_of(c, head, &process));
+	TRY(process_of(c, head, &process, &wanted));
+	if (!wanted)
+		return ERR_OK;
 	if (head->flags & RECORD_NO_USER)
 		return capture_add(c, process, head, NULL, 0, UNWIND_ROOT);
 	return capture_walk_raw(c, process, head, size, true);

@@ -191,6 +191,8 @@ static int compare_processes(const struct process *a, const struct process *b)
 		order = str_cmp(a->facts.container, b->facts.container);
 	if (!order)
 		order = str_cmp(a->facts.attributes, b->facts.attributes);
+	if (!order)
+		order = str_cmp(a->facts.labels, b->facts.labels);
 	if (order || (a->ended && b->ended))
 		return order;
 	if (!a->ended != !b->ended)

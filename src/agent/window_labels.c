@@ -125,16 +125,42 @@ enum err labels_of_sample(const struct collector *c, struct names *n, const stru
 	return s->waker ? add_waker(c, n, one, l) : ERR_OK;
 }
 
-/* What the process itself says of its service: "a=b,c=d". */
-static enum err add_attributes(struct label_list *l, struct str list)
+/* Lines "key=value". */
+static enum err add_rule_labels(struct label_list *l, struct str lines)
 {
 	struct str one;
+
+	while (str_split(&lines, '\n', &one) && l->n < LABELS_MAX) {
+		size_t at = str_find(one, '=');
+
+		if (at < one.n)
+			TRY(dict_label_text(l->dict, str_n(one.p, at), str_skip(one, at + 1),
+					    &l->ids[l->n++]));
+	}
+	return ERR_OK;
+}
+
+static bool has_rule_label(struct str lines, struct str key)
+{
+	struct str one;
+
+	while (str_split(&lines, '\n', &one))
+		if (str_eq(str_n(one.p, str_find(one, '=')), key))
+			return true;
+	return false;
+}
+
+/* What the process itself says of its service: "a=b,c=d". A rule knows better. */
+static enum err add_attributes(struct label_list *l, const struct process_facts *f)
+{
+	struct str list = f->attributes, one;
 
 	while (str_split(&list, ',', &one) && l->n < LABELS_MAX) {
 		size_t at = str_find(one, '=');
 		struct str key = str_trim(str_n(one.p, at)), value;
 
-		if (at == one.n || !key.n || str_eq(key, STR("service.name")))
+		if (at == one.n || !key.n || str_eq(key, STR("service.name")) ||
+		    has_rule_label(f->labels, key))
 			continue;
 		value = str_trim(str_skip(one, at + 1));
 		if (value.n && utf8_valid(key) && utf8_valid(value))
@@ -159,7 +185,8 @@ enum err labels_of_process(const struct process *process, const char *host, stru
 	TRY(labels_add_text(&l, "systemd.unit", f->unit));
 	if (!process->ended)
 		TRY(labels_add_number(&l, "process.pid", process->pid));
-	TRY(add_attributes(&l, f->attributes));
+	TRY(add_rule_labels(&l, f->labels));
+	TRY(add_attributes(&l, f));
 	return dict_label_set(d, l.ids, l.n, ret);
 }
 

@@ -17,7 +17,12 @@ static __always_inline struct kernel_counters *count(void)
 
 static __always_inline bool wanted(u32 pid)
 {
-	return !settings.targets || bpf_map_lookup_elem(&targets, &pid);
+	u32 *decided;
+
+	if (!settings.targets)
+		return true;
+	decided = bpf_map_lookup_elem(&targets, &pid);
+	return decided ? *decided == TARGET_CHOSEN : settings.undecided;
 }
 
 static __always_inline void take_registers(struct scratch *s, const struct pt_regs *r)
@@ -226,12 +231,31 @@ SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *context)
 {
 	struct task_struct *parent = (void *)context[0], *child = (void *)context[1];
-	u32 pid = parent->tgid, yes = 1;
+	u32 pid = parent->tgid, yes = TARGET_CHOSEN, *decided;
 
-	if (child->pid != child->tgid || !bpf_map_lookup_elem(&targets, &pid))
+	if (!settings.targets || child->pid != child->tgid)
 		return 0;
+	decided = bpf_map_lookup_elem(&targets, &pid);
 	pid = child->pid;
-	bpf_map_update_elem(&targets, &pid, &yes, BPF_ANY);
+	if (decided && *decided == TARGET_CHOSEN)
+		bpf_map_update_elem(&targets, &pid, &yes, BPF_ANY);
+	else
+		/* Of one that had the number before. */
+		bpf_map_delete_elem(&targets, &pid);
+	return 0;
+}
+
+/* Another program: what was refused is decided again. */
+SEC("tp_btf/sched_process_exec")
+int on_exec(u64 *context)
+{
+	u32 pid = ((struct task_struct *)context[0])->tgid, *decided;
+
+	if (!settings.targets)
+		return 0;
+	decided = bpf_map_lookup_elem(&targets, &pid);
+	if (decided && *decided == TARGET_REFUSED)
+		bpf_map_delete_elem(&targets, &pid);
 	return 0;
 }
 

@@ -150,10 +150,11 @@ struct {
 	__type(value, u64);
 } loops SEC(".maps");
 
-/* Processes that are wanted, when `settings.targets` says that not all are. */
+/* What was decided about processes (enum target_decision), when `settings.targets` says that not
+ * all are wanted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 8192);
 	__type(key, u32);
 	__type(value, u32);
 } targets SEC(".maps");

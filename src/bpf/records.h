@@ -109,12 +109,17 @@ struct kernel_settings {
 	u64 memory_mean_bytes; /* M, the same for steps of memory growth */
 	s64 raw_left;	       /* raw stacks that may still be sent; the agent refills it */
 	u64 wake_bytes;	       /* in the ring: with more the agent is woken */
-	u32 targets;	       /* only processes in the map `targets` */
+	u32 targets;	       /* the map `targets` says which processes are wanted */
 	u32 kernel_threads;    /* waits of the kernel's own threads too */
 	u32 old_waits;	       /* open waits that began before anybody looked, too */
 	u32 loops;	       /* turns of event loops are followed */
-	u32 unused;
-	u32 count_threads; /* the pass over all threads counts them: waits are not looked at */
+	u32 undecided;	       /* those it does not know are wanted until the agent decides */
+	u32 count_threads;     /* the pass over all threads counts them: waits are not looked at */
+};
+
+enum target_decision {
+	TARGET_CHOSEN = 1, /* its children too */
+	TARGET_REFUSED = 2,
 };
 
 /* Counted by the kernel side, one row per processor. */

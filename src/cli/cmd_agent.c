@@ -9,10 +9,14 @@
 #include "cli/agent_child.h"
 #include "cli/agent_sending.h"
 #include "cli/serve.h"
+#include "cli/sink.h"
+#include "cli/target_options.h"
 
 struct agent_options {
 	struct common_options common;
 	struct sending_options sending;
+	struct target_options targets;
+	const char *control;
 	const char *config, *types, *log_level;
 	int64_t rate;
 	double interval, cpu_budget, load_shedding;
@@ -41,6 +45,9 @@ static const struct option table[] = {
 	{"metrics", 0, OPT_TEXT, "ADDRESS",
 	 "tell about itself at http://ADDRESS/metrics, on this machine alone",
 	 AT(struct agent_options, metrics), NULL},
+	{"control", 0, OPT_TEXT, "PATH",
+	 "a socket at which vestal agent ctl may ask and change (none; ctl: " CONTROL_DEFAULT ")",
+	 AT(struct agent_options, control), NULL},
 	{"log-level", 0, OPT_CHOICE, "LEVEL", "what to log (info)",
 	 AT(struct agent_options, log_level), "debug info warn error off"},
 	{0},
@@ -48,6 +55,7 @@ static const struct option table[] = {
 
 static const struct option_group groups[] = {
 	{"Options", table, 0},
+	{"What (everything)", target_table, AT(struct agent_options, targets)},
 	{"Server", sending_table, AT(struct agent_options, sending)},
 	{"Queue", queue_table, AT(struct agent_options, sending)},
 	{"Privacy", privacy_table, AT(struct agent_options, sending)},
@@ -61,6 +69,9 @@ static const struct example examples[] = {
 	{"vestal agent --config /etc/vestal/agent.yaml", "settings from a file"},
 	{"vestal agent --cpu-budget 0.5% --metrics 127.0.0.1:9464",
 	 "at most half a percent of the machine; Prometheus may ask"},
+	{"vestal agent --cgroup nginx.service --uid www-data", "a service, and a user's processes"},
+	{"vestal agent ctl targets name=nginx",
+	 "from now on only these; also ctl status, ctl rate 49"},
 	{"vestal agent --type cpu,offcpu", "with what threads wait for"},
 	{0},
 };
@@ -83,6 +94,7 @@ static void set_defaults(void *options)
 struct agent_setup {
 	struct invocation *in;
 	struct agent_settings settings;
+	struct targets given; /* on the command line */
 };
 
 /* What is on the command line wins over the file. Returns an exit status. */
@@ -115,6 +127,8 @@ static int combine(struct invocation *in, const struct agent_settings *s, struct
 		d->self.limits.host_share = o->load_shedding;
 	if (o->metrics)
 		d->self.metrics = o->metrics;
+	if (o->control)
+		d->control = o->control;
 	return sending_apply(in, &o->sending, d);
 }
 
@@ -140,9 +154,29 @@ static int load(void *context, struct daemon_options *ret)
 	agent_settings_release(&setup->settings);
 	setup->settings = s;
 	*ret = d;
+	ret->capture.targets = setup->given.list.n ? &setup->given : &setup->settings.chosen;
 	serve_log(o->log_level ? o->log_level : s.log_level, "logfmt");
 	agent_settings_tell(&s);
 	return EXIT_OK;
+}
+
+/* `vestal agent ctl WORDS…`: asks the agent that runs. */
+static int control(const struct invocation *in)
+{
+	CLEANUP(buf_release) struct buf answer = BUF_INIT(1 << 20);
+	const struct agent_options *o = in->options;
+	struct fault fault = {0};
+	enum err e;
+
+	if (in->arguments.n < 2)
+		return complain_usage(in, "ctl takes status, targets or rate");
+	e = control_ask(o->control ? o->control : CONTROL_DEFAULT, in->arguments.v + 1,
+			in->arguments.n - 1, &answer, &fault);
+	if (e)
+		return complain(EXIT_UNAVAILABLE, "%s", fault.text[0] ? fault.text : err_text(e));
+	if (str_starts(buf_view(&answer), STR("error: ")))
+		return complain(EXIT_USAGE, "%.*s", (int)answer.n - 8, answer.data + 7);
+	return sink_stdout(&answer);
 }
 
 static int run(struct invocation *in)
@@ -152,6 +186,8 @@ static int run(struct invocation *in)
 	struct daemon_options d;
 	int status;
 
+	if (in->arguments.n && !strcmp(in->arguments.v[0], "ctl"))
+		return control(in);
 	if (in->arguments.n)
 		return complain_usage(in, "%s is not understood", in->arguments.v[0]);
 	if (o->rate > 5000 || o->rate == 0)
@@ -160,17 +196,20 @@ static int run(struct invocation *in)
 		return complain_usage(in, "--interval takes 1 to 3600 seconds");
 	if (o->cpu_budget > 1 || o->load_shedding > 1)
 		return complain_usage(in, "a share is 0 to 100%%");
-	status = load(&setup, &d);
+	status = target_options_read(in, &o->targets, &setup.given);
+	if (!status)
+		status = load(&setup, &d);
 	if (!status)
 		status = agent_serve_loading(&d, o->config ? load : NULL, &setup);
 	agent_settings_release(&setup.settings);
+	targets_release(&setup.given);
 	return status;
 }
 
 const struct command command_agent = {
 	.name = "agent",
 	.summary = "profile every process on this machine, all the time",
-	.arguments = "",
+	.arguments = "[ctl status|targets|rate …]",
 	.examples = examples,
 	.description =
 		"Samples the stacks of everything that runs, names them, and sends them as OTLP "
@@ -183,6 +222,12 @@ const struct command command_agent = {
 		"the rate by halves, says so in its log and on the profiles (vestal.rate.wanted, "
 		"vestal.rate.limited_by), whose period stays true, and comes back when there is "
 		"room.\n\n"
+		"Without targets every process is profiled; with some, those that fit one of them, "
+		"and what they start. The kernel keeps what was decided, so that others cost "
+		"nothing. --control PATH opens a socket for root (or the agent's user) at which "
+		"vestal agent ctl asks for the status, and changes targets and rate without a "
+		"restart: ctl status, ctl targets, ctl targets all, ctl targets name=N uid=USER "
+		"cgroup=GROUP pid=N label=KEY=VALUE, ctl rate HZ.\n\n"
 		"Needs root, or CAP_BPF and CAP_PERFMON; without them it profiles the processor "
 		"time of the user's own processes. It gives away what it does not need: of "
 		"root's rights remain those to sample and to read (CAP_BPF, CAP_PERFMON, "

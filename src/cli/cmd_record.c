@@ -4,13 +4,14 @@
 #include "cli/agent_child.h"
 #include "cli/export.h"
 #include "cli/record_run.h"
+#include "cli/target_options.h"
 #include "cli/top_report.h"
 
 struct record_options {
 	struct common_options common;
 	struct sink_options output;
 	struct top_style style;
-	struct text_list pids, names;
+	struct target_options targets;
 	bool all;
 	int64_t rate;
 	double seconds;
@@ -18,10 +19,6 @@ struct record_options {
 };
 
 static const struct option table[] = {
-	{"pid", 'p', OPT_LIST, "PID", "a process and its children; may be given several times",
-	 AT(struct record_options, pids), NULL},
-	{"name", 'n', OPT_LIST, "NAME", "processes of that name", AT(struct record_options, names),
-	 NULL},
 	{"all", 'a', OPT_FLAG, NULL, "the whole machine", AT(struct record_options, all), NULL},
 	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (99)",
 	 AT(struct record_options, rate), NULL},
@@ -33,6 +30,7 @@ static const struct option table[] = {
 };
 
 static const struct option_group groups[] = {
+	{"What", target_table, AT(struct record_options, targets)},
 	{"Options", table, 0},
 	{"Output", sink_table, AT(struct record_options, output)},
 	{"Table", top_style_table, AT(struct record_options, style)},
@@ -48,6 +46,7 @@ static const struct example examples[] = {
 	{"vestal record --type threads -p 1234", "how many threads it has, and what they do"},
 	{"vestal record --type faults -p 1234 -d 60", "where its memory grows"},
 	{"vestal record --type loop -p 1234", "what holds up its event loop"},
+	{"vestal record --cgroup nginx.service -d 30", "a service, by its control group"},
 	{"vestal record -F 997 -o out.pb.gz -- make", "finer, with all its children"},
 	{0},
 };
@@ -64,24 +63,30 @@ static void set_defaults(void *options)
 }
 
 static int plan_of(const struct invocation *in, const struct record_options *o,
-		   struct record_plan *ret)
+		   struct targets *targets, struct record_plan *ret)
 {
 	bool program = in->arguments.n > 0;
+	int status;
 
 	ret->capture = capture_options_default;
 	if (o->rate < 1 || o->rate > 5000)
 		return complain_usage(in, "-F takes 1 to 5000");
-	if (!program && !o->pids.n && !o->names.n && !o->all)
-		return complain_usage(in, "what? -- PROGRAM, -p PID, -n NAME or -a");
-	if (o->all && (program || o->pids.n || o->names.n))
+	if (!program && !target_options_any(&o->targets) && !o->all)
+		return complain_usage(in, "what? -- PROGRAM, -p PID, -n NAME, -u USER, --cgroup "
+					  "GROUP, --label KEY=VALUE or -a");
+	if (o->all && (program || target_options_any(&o->targets)))
 		return complain_usage(in, "-a is the whole machine: leave out the rest");
 	ret->capture.kernel.rate_hz = (u32)o->rate;
 	ret->capture.kernel.chosen = ret->capture.kernel.old_waits = !o->all;
-	ret->pids = o->pids;
-	ret->names = o->names;
+	ret->pids = o->targets.pids;
+	ret->names = o->targets.names;
 	ret->program = program ? (char *const *)in->arguments.v : NULL;
 	ret->seconds = o->seconds >= 0 ? o->seconds : program ? 0 : 10;
-	return capture_types_read(in, o->types, &ret->capture.kernel.types);
+	status = target_options_read(in, &o->targets, targets);
+	/* Processes by number need no look at others. */
+	if (!status && !targets_only_pids(targets))
+		ret->capture.targets = targets;
+	return status ? status : capture_types_read(in, o->types, &ret->capture.kernel.types);
 }
 
 static void say_quality(const struct common_options *common, const struct recording *r)
@@ -133,7 +138,7 @@ static int show(const struct record_options *o, struct profile *p)
 	return status;
 }
 
-static int run(struct invocation *in)
+static int record(struct invocation *in, struct targets *targets)
 {
 	struct record_options *o = in->options;
 	struct record_plan plan = {0};
@@ -141,7 +146,7 @@ static int run(struct invocation *in)
 	const struct format *format = NULL;
 	struct profile profile;
 	struct dict dict;
-	int status = plan_of(in, o, &plan);
+	int status = plan_of(in, o, targets, &plan);
 
 	if (!o->output.path)
 		o->output = (struct sink_options){"vestal.pb.gz", true};
@@ -167,6 +172,15 @@ static int run(struct invocation *in)
 	}
 	profile_release(&profile);
 	dict_release(&dict);
+	return status;
+}
+
+static int run(struct invocation *in)
+{
+	struct targets targets = {0};
+	int status = record(in, &targets);
+
+	targets_release(&targets);
 	return status;
 }
 

@@ -83,6 +83,7 @@ struct config_table {
 	size_t size;			     /* of the struct they are stored in */
 	/* Of one item, before it is read; NULL = all zero. */
 	void (*defaults)(void *item);
+	size_t line_at; /* of a size_t for the line it begins at; 0 = none */
 };
 
 /* Reads a file. `name` is for faults. */
@@ -92,4 +93,6 @@ enum err config_parse(struct str yaml, const char *name, struct config **ret,
 /* Fills `values`, which then points into the config: it must live as long. */
 enum err config_read(struct config *c, const struct config_table *table, void *values,
 		     struct fault *fault) MUST_CHECK;
+/* The line of a key, such as "redact.pattern"; 0 when the file does not have it. */
+size_t config_line(const struct config *c, const char *path);
 void config_free(struct config *c);

@@ -102,6 +102,8 @@ enum err config_fill(struct config *c, const struct config_table *table,
 {
 	struct filling f = {c, table, values, 0, fault};
 
+	if (table->line_at)
+		*(size_t *)(void *)((char *)values + table->line_at) = line;
 	if (map)
 		TRY(fill_level(&f, STR(""), map));
 	for (size_t i = 0; table->options[i].path; i++)
@@ -120,4 +122,18 @@ enum err config_read(struct config *c, const struct config_table *table, void *v
 	if (root && root->kind != NODE_MAP)
 		return config_fail(c, root->line, fault, "the file has keys and values");
 	return config_fill(c, table, root, 1, values, fault);
+}
+
+size_t config_line(const struct config *c, const char *path)
+{
+	struct str rest = str_of(path), part;
+	const struct config_node *node = c->root;
+
+	while (node && str_split(&rest, '.', &part)) {
+		if (node->kind != NODE_MAP)
+			return 0;
+		for (node = node->first; node && !str_eq(node->key, part);)
+			node = node->next;
+	}
+	return node ? node->line : 0;
 }

@@ -13,6 +13,7 @@
 struct redacting {
 	struct pattern *pattern; /* NULL = nothing matches */
 	enum redact_paths paths;
+	struct str kept_key;
 	struct redact_result changed;
 	struct buf text;
 };
@@ -217,7 +218,8 @@ static enum err redact_one(struct remap *r, struct redacting *state, const struc
 static enum err redact_all(struct redacting *state, const struct profile *const *src, size_t n,
 			   struct profile *const *dst)
 {
-	const struct remap_editor editor = {redact_text, redact_key, STR(REDACTED_TEXT), state};
+	const struct remap_editor editor = {redact_text, redact_key, STR(REDACTED_TEXT), state,
+					    state->kept_key};
 	CLEANUP(remap_release) struct remap r = {.editor = &editor};
 
 	TRY(remap_begin(&r, src[0]->dict, dst[0]->dict));
@@ -230,7 +232,8 @@ static enum err redact(const struct profile *const *src, size_t n, struct profil
 		       const struct redact_options *options, struct redact_result *ret,
 		       struct fault *fault)
 {
-	struct redacting state = {.paths = options->paths, .text = BUF_INIT(MAX_TEXT)};
+	struct redacting state = {
+		.paths = options->paths, .kept_key = options->kept_key, .text = BUF_INIT(MAX_TEXT)};
 	struct str source = options->pattern.n ? options->pattern : STR(REDACT_DEFAULT_PATTERN);
 	enum err e;
 

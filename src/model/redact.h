@@ -25,7 +25,8 @@ enum redact_paths {
 struct redact_options {
 	struct str pattern; /* unanchored, case is ignored; empty = the default */
 	enum redact_paths paths;
-	bool paths_only; /* names stay, whatever they match */
+	bool paths_only;     /* names stay, whatever they match */
+	struct str kept_key; /* the value of that label stays, whatever it matches; empty = none */
 };
 
 struct redact_result {

@@ -209,6 +209,12 @@ static enum err remap_value(struct remap *r, struct label *l)
 	bool hidden = false;
 	uint32_t text;
 
+	if (r->editor && r->editor->kept_key.n && label_holds_string(l) &&
+	    str_eq(dict_str(r->src, l->key), r->editor->kept_key)) {
+		TRY(remap_string(r, (uint32_t)l->value, &text));
+		l->value = text;
+		return ERR_OK;
+	}
 	if (r->editor)
 		TRY(r->editor->hides_key(r->editor->context, dict_str(r->src, l->key), &hidden));
 	if (hidden) {

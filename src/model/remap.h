@@ -34,6 +34,7 @@ struct remap_editor {
 	enum err (*hides_key)(void *context, struct str key, bool *ret);
 	struct str instead;
 	void *context;
+	struct str kept_key; /* the value of labels with it stays as it is; empty = none */
 };
 
 struct remap {

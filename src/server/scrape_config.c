@@ -66,7 +66,7 @@ static const struct config_option options[] = {
 	{0},
 };
 
-const struct config_table scrape_job_table = {options, sizeof(struct scrape_job), set_defaults};
+const struct config_table scrape_job_table = {options, sizeof(struct scrape_job), set_defaults, 0};
 
 static enum err refuse(const struct scrape_job *j, const char *file, const char *what,
 		       struct fault *fault)

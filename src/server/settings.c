@@ -43,7 +43,7 @@ static const struct config_option rows[] = {
 	{0},
 };
 
-static const struct config_table table = {rows, sizeof(struct server_settings), NULL};
+static const struct config_table table = {rows, sizeof(struct server_settings), NULL, 0};
 
 void settings_init(struct server_settings *s)
 {

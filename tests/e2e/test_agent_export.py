@@ -280,7 +280,8 @@ def sent_by_workload(*args):
     with open(source, "w", encoding="utf-8") as file:
         file.write(PROGRAM)
     subprocess.run(["cc", "-g", "-O1", "-o", program, source], check=True)
-    with subprocess.Popen([program], env={"OTEL_RESOURCE_ATTRIBUTES": "api.token=abc123xyz"}) as work:
+    with subprocess.Popen([program], env={"OTEL_RESOURCE_ATTRIBUTES": "api.token=abc123xyz",
+                                            "OTEL_SERVICE_NAME": "token-issuer"}) as work:
         try:
             with Receiver() as r:
                 with Agent("--server", r.url, "--queue", "none", *args):
@@ -296,6 +297,8 @@ def names_that_tell_too_much_do_not_leave():
     assert WORDS[2] in sent and b"[REDACTED]" in sent and place in sent
     for word in (*WORDS[:2], b"abc123xyz"):
         assert word not in sent, word
+    # A service is found by its name, whatever that matches.
+    assert b"token-issuer" in sent
 
 
 @test

@@ -26,7 +26,7 @@ static const struct config_option item_options[] = {
 	CONFIG_ROW("list", LIST, struct item, list),
 	{0},
 };
-static const struct config_table item_table = {item_options, sizeof(struct item), NULL};
+static const struct config_table item_table = {item_options, sizeof(struct item), NULL, 0};
 
 static const struct config_option options[] = {
 	CONFIG_ROW("text", TEXT, struct values, text),
@@ -41,7 +41,7 @@ static const struct config_option options[] = {
 	CONFIG_ROW("items", ITEMS, struct values, items, .items = &item_table),
 	{0},
 };
-static const struct config_table table = {options, sizeof(struct values), NULL};
+static const struct config_table table = {options, sizeof(struct values), NULL, 0};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -132,3 +132,53 @@ TEST(what_is_wrong_is_named)
 	REFUSED("redact: {pattern: (}", "redact.pattern");
 	REFUSED("profiling: {cpu: {enabled: false}}", "what else to capture");
 }
+
+TEST(targets_rules_and_limits_are_read)
+{
+	CLEANUP(loaded_release)
+	struct loaded l = load("budget: {cpu: 2%, memory: 32MB}\n"
+			       "metrics: 127.0.0.1:9\n"
+			       "control: /run/x.sock\n"
+			       "targets:\n"
+			       "  - {name: nginx, uid: 7}\n"
+			       "  - labels: {a: b, c: d}\n"
+			       "  - pid: 12\n"
+			       "rules:\n"
+			       "  - match: {executable: python, env: {APP: x}}\n"
+			       "    service: web\n"
+			       "    labels: {team: shop}\n"
+			       "  - {match: {cmdline: y}, drop: true}\n");
+
+	CHECK_OK(l.error);
+	CHECK(l.o.self.limits.cpu_share == 0.02 && l.o.self.limits.memory_bytes == 32 << 20);
+	CHECK(!strcmp(l.o.self.metrics, "127.0.0.1:9") && !strcmp(l.o.control, "/run/x.sock"));
+	CHECK_INT(l.s.chosen.list.n, 3);
+	CHECK(!strcmp(l.s.chosen.list.v[0].name, "nginx") && l.s.chosen.list.v[0].uid == 7);
+	CHECK_INT(l.s.chosen.list.v[1].label_count, 2);
+	CHECK_INT(l.s.chosen.list.v[2].pid, 12);
+	CHECK(l.o.capture.rules && label_rules_drop(l.o.capture.rules));
+}
+
+TEST(what_is_not_understood_is_refused_with_its_line)
+{
+	static const struct {
+		const char *yaml, *part;
+	} bad[] = {
+		{"rate: 97\ntargets:\n  - {uid: no-such-user}\n", "line 3: uid: no-such-user"},
+		{"targets:\n  - {}\n", "line 2: the target says nothing"},
+		{"targets:\n  - {pid: x}\n", "line 2"},
+		{"targets:\n  - {colour: red}\n", "line 2"},
+		{"rules:\n  - match: {executable: x}\n", "line 2: the rule says nothing"},
+		{"rules:\n  - {match: {cgroup: '['}, drop: true}\n", "line 2: match.cgroup"},
+		{"rate: 97\nredact:\n  pattern: '('\n", "line 3: redact.pattern"},
+		{"profiling:\n  load_shedding:\n    cpu_threshold: much\n", "line 3"},
+		{"profiling:\n  memory:\n    sample_rate: 512 cows\n", "line 3"},
+		{"budget: {cpu: 200%}\n", "line 1"},
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CLEANUP(loaded_release) struct loaded l = load(bad[i].yaml);
+
+		CHECK(l.error && strstr(l.fault.text, bad[i].part));
+	}
+}

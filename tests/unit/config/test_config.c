@@ -42,7 +42,7 @@ static const struct config_option target_options[] = {
 	{0},
 };
 static const struct config_table target_table = {target_options, sizeof(struct target),
-						 target_defaults};
+						 target_defaults, 0};
 
 static const struct config_option options[] = {
 	CONFIG_ROW("listen", TEXT, struct settings, listen),
@@ -58,7 +58,7 @@ static const struct config_option options[] = {
 	CONFIG_ROW("targets", ITEMS, struct settings, targets, .items = &target_table),
 	{0},
 };
-static const struct config_table table = {options, sizeof(struct settings), NULL};
+static const struct config_table table = {options, sizeof(struct settings), NULL, 0};
 
 struct loaded {
 	struct config *c;

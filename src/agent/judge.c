@@ -1,0 +1,79 @@
+#include "agent/judge.h"
+
+bool judge_chooses(const struct judge *j)
+{
+	return (j->targets && j->targets->list.n) || (j->rules && label_rules_drop(j->rules));
+}
+
+bool judge_undecided(const struct judge *j)
+{
+	return (j->targets && j->targets->list.n && !targets_only_pids(j->targets)) ||
+	       (j->rules && label_rules_drop(j->rules));
+}
+
+enum err judge_begin(const struct judge *j, struct kernel_side *k)
+{
+	for (size_t i = 0; j->targets && i < j->targets->list.n; i++) {
+		struct target *t = &j->targets->list.v[i];
+		enum err e;
+
+		if (!target_is_pid(t))
+			continue;
+		e = kernel_choose(k, t->pid);
+		/* It may have ended, or be somebody else's: the others are there. */
+		if (e && e != ERR_NOT_FOUND && e != ERR_NO_PERMISSION)
+			return e;
+	}
+	return ERR_OK;
+}
+
+void judge_event(const struct judge *j, struct kernel_side *k, const struct sideband_event *e)
+{
+	if (!judge_undecided(j))
+		return;
+	/* The kernel side does so too, but may have been told about the program before. */
+	if (e->kind == SIDEBAND_EXEC && !kernel_is_chosen(k, e->pid))
+		kernel_undecide(k, e->pid);
+	if (e->kind == SIDEBAND_EXIT)
+		kernel_undecide(k, e->pid);
+}
+
+static struct str name_of(const struct process *process)
+{
+	return str_n(process->comm, strnlen(process->comm, sizeof(process->comm)));
+}
+
+static enum err decide(const struct judge *j, struct kernel_side *k, struct process *process,
+		       struct process_look *look)
+{
+	bool some = j->targets && j->targets->list.n;
+
+	if (!process->judged && j->rules && !process->kernel)
+		TRY(label_rules_apply(j->rules, look, &process->texts, &process->facts,
+				      &process->dropped));
+	process->judged = j->number;
+	process->unwanted = process->dropped || (some && !kernel_is_chosen(k, process->pid) &&
+						 !targets_match(j->targets, look));
+	if (process->unwanted)
+		kernel_refuse(k, process->pid);
+	/* Those it begins are followed in the kernel; without room there, as they are seen. */
+	else if (some && judge_undecided(j) && kernel_choose(k, process->pid) == ERR_NO_MEMORY)
+		return ERR_NO_MEMORY;
+	return ERR_OK;
+}
+
+enum err judge_process(const struct judge *j, struct kernel_side *k, struct processes *p,
+		       struct process *process, bool *ret_wanted)
+{
+	struct process_look look;
+	enum err e = ERR_OK;
+
+	TRY(processes_facts(p, process));
+	if (process->judged != j->number && (j->rules || judge_chooses(j))) {
+		look = process_look_at(process->pid, name_of(process), &process->facts);
+		e = decide(j, k, process, &look);
+		process_look_release(&look);
+	}
+	*ret_wanted = !process->unwanted;
+	return e;
+}
