@@ -97,13 +97,17 @@ def shares_of_ones_own_program_are_true_without_rights():
 @test
 def threads_and_children_are_followed_and_named_without_rights():
     open_to_users()
-    own("record", "-F", "499", "-o", "threads.pb.gz", "-f", "--", "sh", "-c",
-        f"{build('threads')} 60; :")
-    _, names = top("threads.pb.gz")
-    assert abs(names["work_in_thread"]["cum"] / 1e9 - 1.1) < 0.25, names["work_in_thread"]
+    done = own("record", "-F", "499", "-o", "threads.pb.gz", "-f", "--", "sh", "-c",
+               f"{build('threads')} 60; :")
+    rows, names = top("threads.pb.gz")
+    # A machine that is too busy to read the samples loses some, and says so.
+    if "were lost" not in done.stderr:
+        # Of every brief thread the part of a period after its last sample is not seen.
+        assert 0.75 < names["work_in_thread"]["cum"] / 1e9 < 1.3, names["work_in_thread"]
+    assert names["work_in_thread"]["cum"] > 0.9 * rows["total"], names["work_in_thread"]
     for name in ("brief", "alone"):
         rows, _ = top("threads.pb.gz", "--tag", f"thread.name={name}")
-        assert rows["total"] > 0.25e9, (name, rows["total"])
+        assert rows["total"] > 0.1e9, (name, rows["total"])
 
 
 @test
