@@ -56,10 +56,13 @@ def recorded(*options, seconds="1.5"):
 def a_user_is_a_target_and_nobody_else_is_seen():
     if not shutil.which("setpriv"):
         raise Skip("no setpriv")
-    with Running("setpriv", "--reuid", "65534", "--clear-groups", program("of-nobody"), "60"), \
+    # Somebody whom nothing else on this machine runs as.
+    user = str(60000 + os.getpid() % 5000)
+    with Running("setpriv", "--reuid", user, "--clear-groups", program("of-nobody"), "60"), \
             Running(program("of-root"), "60"):
         time.sleep(0.3)
-        assert recorded("--uid", "65534") == {"of-nobody"}
+        seen = recorded("--uid", user)
+        assert seen == {"of-nobody"}, seen
     _, err = vestal("record", "--uid", "no-such-user", status=64)
     assert "no such user" in err, err
 
@@ -69,7 +72,8 @@ def a_name_is_a_target_also_of_processes_that_begin_later():
     with Running("sh", "-c", f"sleep 0.7; while :; do {program('comes-late')} 0.02; done"), \
             Running(program("stays"), "60"), Running(program("unwanted"), "60"):
         seen = recorded("-n", "stays", "-n", "comes-late", seconds="2")
-    assert seen == {"stays", "comes-late"}, seen
+    # A shell that is about to become the program may be seen as the shell it still is.
+    assert {"stays", "comes-late"} <= seen <= {"stays", "comes-late", "sh"}, seen
 
 
 @test
