@@ -184,6 +184,8 @@ enum err format_write(const struct format *format, struct writing *in, struct bu
 /* The tree a flame graph is drawn from, with the exact function table: docs/formats/vft.md. Of the
  * list the first profile is taken. */
 enum err vft_encode(struct writing *in, struct buf *out) MUST_CHECK;
+/* Which library, package or program a frame belongs to, for colours and grouping. */
+struct str frame_module(const struct dict *d, uint32_t frame);
 
 /* gzip (several members) or zstd (several frames) by magic; `ret` owns the plain bytes when
  * `*ret_name` is not "none", else it is empty and the input is plain. */

@@ -26,8 +26,5 @@ uint32_t picture_shown_column(const struct writing *in, const struct picture *p)
 /* The share below which a box is left out when nobody says. */
 #define PICTURE_MIN_SHARE 0.00002
 
-/* Which library, package or program a frame belongs to, for colours and grouping. */
-struct str frame_module(const struct dict *d, uint32_t frame);
-
 /* Text for HTML and SVG: escaped, invalid UTF-8 and control characters replaced. */
 void put_xml_text(struct buf *out, struct str text);

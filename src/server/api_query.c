@@ -25,7 +25,7 @@ static void put_top_row(struct jsonout *o, const struct dict *d, const struct to
 	jsonout_put_str(o, "file", frame_file(d, row->frame));
 	if (lines)
 		jsonout_put_i64(o, "line", f->line);
-	jsonout_put_str(o, "module", dict_str(d, d->mappings.v[f->mapping].file));
+	jsonout_put_str(o, "module", frame_module(d, row->frame));
 	jsonout_put_i64(o, "flat", row->flat[0]);
 	jsonout_put_double(o, "flat_share", (double)row->flat[0] / total);
 	jsonout_put_i64(o, "cum", row->cum[0]);

@@ -227,10 +227,10 @@ def a_function_is_told_by_time_and_label():
 def spans_through_a_function_are_told():
     trace, span, now = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", time.time_ns()
     sent = {"dictionary": {
-        "mappingTable": [{}], "linkTable": [{}, {"traceId": trace, "spanId": span}],
-        "stringTable": ["", "cpu", "nanoseconds", "main", "pay"], "attributeTable": [{}],
+        "mappingTable": [{}, {"filenameStrindex": 5}], "linkTable": [{}, {"traceId": trace, "spanId": span}],
+        "stringTable": ["", "cpu", "nanoseconds", "main", "pay", "/usr/lib/libpay.so.3"], "attributeTable": [{}],
         "functionTable": [{}, {"nameStrindex": 3}, {"nameStrindex": 4}],
-        "locationTable": [{}, {"lines": [{"functionIndex": 1}]}, {"lines": [{"functionIndex": 2}]}],
+        "locationTable": [{}, {"lines": [{"functionIndex": 1}]}, {"mappingIndex": 1, "lines": [{"functionIndex": 2}]}],
         "stackTable": [{}, {"locationIndices": [2, 1]}, {"locationIndices": [1]}]},
         "resourceProfiles": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
                               "scopeProfiles": [{"profiles": [{
@@ -246,6 +246,11 @@ def spans_through_a_function_are_told():
         spans = get(server, "/api/v1/function", name="pay", query="shop", until="now+1m")["spans"]
         assert [(s["trace_id"], s["span_id"], s["value"]) for s in spans] == [(trace, span, 30000000)], spans
         assert get(server, "/api/v1/function", name="nothing", query="shop", until="now+1m")["spans"] == []
+        # Modules are called the same in tables and trees.
+        rows = get(server, "/api/v1/top", query="shop", until="now+1m")["rows"]
+        assert {row["name"]: row["module"] for row in rows} == {"pay": "libpay.so.3", "main": ""}, rows
+        _, _, reply = server.ask("GET", "/api/v1/tree", query="shop", until="now+1m", format="vft")
+        assert b"libpay.so.3" in reply and b"/usr/lib/libpay" not in reply, reply
 
 
 @test
