@@ -274,6 +274,7 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 		s.syscall = -1;
 	} else {
 		s.syscall = -1;
+		s.time = head->time;
 	}
 	if (head->turn && s.kind != RECORD_THREAD)
 		TRY(turns_add(&c->turns, head->tid, head->turn, head->time, &s, value));

@@ -7,6 +7,7 @@ void collector_release(struct collector *c)
 	collector_clear(c);
 	vec_release(&c->list);
 	vec_release(&c->frames);
+	vec_release(&c->times);
 	map_release(&c->by_content);
 }
 
@@ -22,7 +23,7 @@ void collector_clear(struct collector *c)
 		refer(one->sample.process, -1);
 		refer(one->sample.waker, -1);
 	}
-	c->list.n = c->frames.n = 0;
+	c->list.n = c->frames.n = c->times.n = 0;
 	map_clear(&c->by_content);
 	c->samples = 0;
 	memset(c->ends, 0, sizeof(c->ends));
@@ -114,6 +115,10 @@ enum err collector_add(struct collector *c, const struct sample *s, double value
 	}
 	if (!found)
 		TRY(add_new(c, s, hash, &found));
+	if (s->time) {
+		TRY(vec_push(&c->times, ((struct sample_time){s->time, found->last_time})));
+		found->last_time = (u32)c->times.n;
+	}
 	found->value += value;
 	found->count += count;
 	c->samples++;

@@ -28,6 +28,13 @@ struct sample {
 	u64 lock;
 	const struct sample_frame *frames; /* leaf first, kernel before user */
 	u32 frame_count;
+	u64 time; /* when it was taken, kept beside the row; 0 = of no interest */
+};
+
+/* When a sample of a row was taken; those of one row are a chain. */
+struct sample_time {
+	u64 time;     /* CLOCK_MONOTONIC */
+	u32 previous; /* + 1; 0 = this is the first */
 };
 
 struct collected {
@@ -35,12 +42,14 @@ struct collected {
 	u64 hash;
 	size_t frames_at;    /* the waker's follow */
 	double value, count; /* both without bias */
+	u32 last_time;	     /* of its chain of times, + 1; 0 = none */
 	bool other_wait;     /* on a futex, and not for a lock; known when names are */
 };
 
 struct collector {
 	VEC(struct collected) list;
 	VEC(struct sample_frame) frames;
+	VEC(struct sample_time) times;
 	struct map by_content;
 	u64 samples;
 	u64 ends[UNWIND_END_COUNT];

@@ -56,6 +56,7 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 		d->host[0] = 0;
 	d->window.host = d->host;
 	d->window.types = capture_types(d->capture);
+	d->window.times = true;
 	d->window.period_ns = (u64)NS_PER_S / o->capture.kernel.rate_hz;
 	d->request = BUF_INIT(REQUEST_CEILING);
 	TRY(self_control_open(&d->self, &o->self, d->capture, o->capture.kernel.rate_hz, fault));

@@ -150,6 +150,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	choose_programs(k);
 	s->data->settings.wait_mean_ns = o->wait_mean_ns;
 	s->data->settings.memory_mean_bytes = o->memory_mean_bytes;
+	s->data->settings.period_ns = (u64)NS_PER_S / o->rate_hz;
 	s->data->settings.wake_bytes = o->ring_kib * 1024 / WAKE_SHARE;
 	s->data->settings.targets = o->chosen;
 	s->data->settings.undecided = o->undecided;
@@ -263,7 +264,7 @@ static enum err attach_timer(struct kernel_side *k, int cpu, struct fault *fault
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = (u64)NS_PER_S / k->options.rate_hz,
+		.sample_period = k->skeleton->data->settings.period_ns,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	enum err e;
@@ -592,6 +593,7 @@ enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
 	vec_for_each (fd, &k->timers)
 		if (ioctl(*fd, PERF_EVENT_IOC_PERIOD, &period_ns) < 0)
 			return err_from_errno(errno);
+	k->skeleton->data->settings.period_ns = period_ns;
 	return ERR_OK;
 }
 

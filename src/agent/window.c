@@ -5,6 +5,7 @@
 
 #include "agent/lock_names.h"
 #include "agent/window_labels.h"
+#include "base/clock.h"
 
 /* Longest stack that is written, inlined functions counted. */
 #define STACK_MAX	4096
@@ -117,8 +118,31 @@ static u32 put_values(const struct measure *m, const struct collected *one, int6
 	return n;
 }
 
+/* In steps of about a millisecond: finer is noise, and does not compress. */
+#define TIME_STEP ((uint64_t)1 << 20)
+
+/* A row for each sample, with its time; within the window, also when a table came late. */
+static enum err add_timed(const struct collector *c, const struct collected *one,
+			  const struct window *w, struct row row, struct profile *p)
+{
+	uint64_t start = (uint64_t)w->start_ns, end = start + (uint64_t)w->duration_ns;
+	uint64_t offset = (uint64_t)(clock_wall_ns() - clock_monotonic_ns());
+	int64_t values[2] = {1, llround(one->value / one->count)};
+
+	for (u32 at = one->last_time; at; at = c->times.v[at - 1].previous) {
+		row.time = (c->times.v[at - 1].time + offset) & ~(TIME_STEP - 1);
+		if (row.time < start)
+			row.time = start;
+		else if (row.time >= end)
+			row.time = end - 1;
+		TRY(profile_add(p, &row, values));
+	}
+	return ERR_OK;
+}
+
 static enum err add_row(const struct collector *c, struct names *n, const struct collected *one,
-			unsigned types, struct label_list *labels, struct profile *p)
+			const struct window *w, unsigned types, struct label_list *labels,
+			struct profile *p)
 {
 	int64_t values[2 * MEASURES] = {0};
 	struct row row = {0};
@@ -130,6 +154,8 @@ static enum err add_row(const struct collector *c, struct names *n, const struct
 	TRY(stack_of(c, n, one, p->dict, &row.stack));
 	TRY(labels_of_sample(c, n, one, labels));
 	TRY(dict_label_set(p->dict, labels->ids, labels->n, &row.labels));
+	if (w->times && types == CAPTURE_CPU && one->last_time)
+		return add_timed(c, one, w, row, p);
 	return profile_add(p, &row, values);
 }
 
@@ -172,7 +198,7 @@ enum err window_profile(struct collector *c, struct names *n, const struct windo
 			continue;
 		TRY(labels_add_name(&labels, "process", one->sample.process->comm));
 		TRY(labels_add_number(&labels, "process.pid", one->sample.process->pid));
-		TRY(add_row(c, n, one, w->types, &labels, p));
+		TRY(add_row(c, n, one, w, w->types, &labels, p));
 	}
 	return fold_rows(p);
 }
@@ -248,7 +274,7 @@ static enum err add_measure(const struct collector *c, struct names *n, const st
 			TRY(begin_profile(*row, m, w, d, list, &p));
 		}
 		previous = row;
-		TRY(add_row(c, n, *row, m->type, &labels, p));
+		TRY(add_row(c, n, *row, w, m->type, &labels, p));
 	}
 	return p ? fold_rows(p) : ERR_OK;
 }

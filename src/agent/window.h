@@ -11,6 +11,7 @@ struct window {
 	const char *host;	       /* name of this machine */
 	uint32_t wanted_hz;	       /* the rate asked for when this one is lower, else 0 */
 	const char *limited_by;	       /* why it is lower */
+	bool times;		       /* samples of processor time say when they were taken */
 };
 
 /*

@@ -213,7 +213,8 @@ int on_timer(struct bpf_perf_event_data *context)
 		return 0;
 	if (c)
 		c->samples++;
-	s->head.value = context->sample_period;
+	/* Not context->sample_period: of a clock it stays the first one when that is changed. */
+	s->head.value = settings.period_ns;
 	s->head.turn = turn_of(id);
 	task = bpf_get_current_task_btf();
 	if ((context->regs.cs & 3) == 3) {

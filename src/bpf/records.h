@@ -109,6 +109,7 @@ struct kernel_settings {
 	u64 memory_mean_bytes; /* M, the same for steps of memory growth */
 	s64 raw_left;	       /* raw stacks that may still be sent; the agent refills it */
 	u64 wake_bytes;	       /* in the ring: with more the agent is woken */
+	u64 period_ns;	       /* of the timer, as it is now */
 	u32 targets;	       /* the map `targets` says which processes are wanted */
 	u32 kernel_threads;    /* waits of the kernel's own threads too */
 	u32 old_waits;	       /* open waits that began before anybody looked, too */

@@ -253,6 +253,13 @@ def above_its_budget_the_agent_lowers_the_rate_and_says_so():
         assert rows["vestal_agent_wanted_rate_hz"] == 97, rows
         agent.metrics_when(lambda rows: rows["vestal_agent_export_requests_total"] > 1)
         assert server.get("/api/v1/status")["profiles"] > 0
+        # A sample stands for more, so that what was used stays true.
+        lowered = f"{time.time():.0f}"
+        agent.metrics_when(lambda later: later["vestal_agent_export_requests_total"] >
+                           rows["vestal_agent_export_requests_total"] + 3)
+        spent, samples = (server.get("/api/v1/top", query="{}", type=name, **{"from": lowered})["total"]
+                          for name in ("cpu", "samples"))
+        assert samples and spent / samples > 1.5e9 / 97, (spent, samples)
 
 
 @test
