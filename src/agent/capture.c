@@ -382,6 +382,17 @@ static enum err retry_waiting(struct capture *c, bool last)
 	return e;
 }
 
+/* What was lost may have been anything, of anybody. */
+static void mend_loss(struct capture *c)
+{
+	u64 lost = sideband_lost(c->side_band);
+
+	if (lost == c->lost_before)
+		return;
+	c->lost_before = lost;
+	c->reread += processes_reread_all(c->processes, c->now);
+}
+
 enum err capture_turn(struct capture *c)
 {
 	bool changed;
@@ -408,6 +419,7 @@ enum err capture_turn(struct capture *c)
 		TRY(handle(c, head, size));
 	}
 	TRY(apply_events(c, UINT64_MAX));
+	mend_loss(c);
 	TRY(wakers_settle(&c->wakers, c->now - WAKER_LIFE_NS));
 	TRY(capture_settle_turns(c));
 	TRY(capture_look_at_threads(c));
@@ -446,6 +458,7 @@ struct kernel_side *capture_kernel(struct capture *c)
 void capture_stats(const struct capture *c, struct capture_stats *ret)
 {
 	*ret = (struct capture_stats){.side_band_lost = sideband_lost(c->side_band),
+				      .reread = c->reread,
 				      .raw_walked = c->raw_walked,
 				      .raw_dropped = c->raw_dropped,
 				      .processes = processes_count(c->processes),

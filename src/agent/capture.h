@@ -54,7 +54,7 @@ struct kernel_side *capture_kernel(struct capture *c);
 
 struct capture_stats {
 	struct kernel_counters kernel;
-	u64 side_band_lost;
+	u64 side_band_lost, reread; /* and processes asked again because of it */
 	u64 raw_walked, raw_dropped;
 	u32 processes;
 	struct modules_stats modules;

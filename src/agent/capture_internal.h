@@ -28,6 +28,7 @@ struct capture {
 	VEC(size_t) order;
 	VEC(struct process *) waiting_processes;
 	u64 raw_walked, raw_dropped;
+	u64 lost_before, reread; /* of the side band; processes read again for it */
 	u64 now;
 };
 

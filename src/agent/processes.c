@@ -406,6 +406,25 @@ void processes_reread(struct processes *p, struct process *process, u64 now)
 	read_maps(p, process);
 }
 
+u32 processes_reread_all(struct processes *p, u64 now)
+{
+	u32 asked = 0;
+
+	vec_for_each (one, &p->list) {
+		struct process *process = *one;
+
+		if (!process || process->ended || process->kernel)
+			continue;
+		asked++;
+		/* It may run another program by now: nothing that was known is kept. */
+		drop_mappings(p, process);
+		process->changed = true;
+		if (!read_maps(p, process))
+			process->ended = now;
+	}
+	return asked;
+}
+
 void processes_want(struct processes *p, struct process *process, u32 address_space)
 {
 	if (process->wanted && process->key.address_space == address_space)

@@ -51,6 +51,11 @@ enum err processes_event(struct processes *p, const struct sideband_event *e) MU
 enum err processes_get(struct processes *p, u32 pid, struct process **ret) MUST_CHECK;
 /* An address nobody knows was seen in it: asks /proc again, but not too often. */
 void processes_reread(struct processes *p, struct process *process, u64 now);
+/*
+ * Events were lost: of every process /proc is asked where its code lies, and whether it is still
+ * there. Returns how many were asked.
+ */
+u32 processes_reread_all(struct processes *p, u64 now);
 /* Who it is; read at the first call, so the sooner the better. */
 enum err processes_facts(struct processes *p, struct process *process) MUST_CHECK;
 /* The kernel side asked for it, for the program with this address space. */

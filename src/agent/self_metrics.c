@@ -80,6 +80,7 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	count(out, "raw_dropped_total", "Raw stacks there was no room for.", c->raw_dropped);
 	count(out, "side_band_lost_total", "Events of processes that the kernel dropped.",
 	      c->side_band_lost);
+	count(out, "processes_reread_total", "Processes asked again after such a loss.", c->reread);
 	put_stacks(f, out);
 	put_cost(f, out);
 	number(out, "processes", "gauge", "Processes known.", c->processes);

@@ -449,6 +449,29 @@ TEST(a_raw_stack_is_walked)
 		  UNWIND_UNMAPPED);
 }
 
+TEST(after_a_loss_of_events_everybody_is_asked_again)
+{
+	CLEANUP(world_close) struct world w;
+	struct process *p, *gone;
+	size_t mappings;
+
+	CHECK_OK(world_open(&w));
+	CHECK_OK(event(&w, SIDEBAND_EXEC, PARENT, 0, 1));
+	CHECK_OK(map_at(&w, PARENT, 0x1000, 0x9000, 0, "/no/such/a"));
+	gone = get(&w, PARENT);
+	p = get(&w, (u32)getpid());
+	mappings = p->mappings.n;
+	/* What it mapped before it ran another program, which nobody told. */
+	CHECK_OK(map_at(&w, (u32)getpid(), 0x1000, 0x2000, 0, "/no/such/b2"));
+	CHECK(process_find(p, 0x1000));
+	p->changed = false;
+	CHECK_INT(processes_reread_all(w.processes, 77), 2);
+	CHECK(!process_find(p, 0x1000) && p->changed && !p->ended);
+	CHECK_INT(p->mappings.n, mappings);
+	CHECK(process_find(p, (u64)(uintptr_t)&world_open));
+	CHECK_INT(gone->ended, 77);
+}
+
 TEST(many_processes_come_and_go_without_growing)
 {
 	CLEANUP(world_close) struct world w;
