@@ -1,5 +1,6 @@
 #include "agent/daemon.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "agent/confine.h"
@@ -14,6 +15,7 @@
 #define TURN_NS		(250 * NS_PER_MS)
 #define REQUEST_CEILING ((size_t)64 << 20)
 #define LAST_PATIENCE	(5 * NS_PER_S)
+#define LARGE_BUFFER	(256 << 10)
 /* Who starts an agent wants to see something soon. */
 #define FIRST_WINDOW_NS (5 * NS_PER_S)
 
@@ -158,6 +160,8 @@ static enum err end_window(struct daemon *d)
 	exporter_describe(d->exporter, about);
 	e = send_window(d);
 	collector_clear(c);
+	/* A window is made in one go: what it took would lie around until the next one. */
+	malloc_trim(0);
 	d->window.start_ns = now;
 	TRY(e);
 	exporter_stats(d->exporter, &stats);
@@ -227,6 +231,8 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 	struct fault kept = {0};
 	enum err e;
 
+	/* Large buffers go back to the system when they are freed, whatever lies behind them. */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BUFFER);
 	kernel_statistics();
 	/* While it can still become nobody. */
 	e = worker_host_start();

@@ -1,5 +1,6 @@
 /* The embedded engine: opening, closing, and its table of functions. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "store/embedded.h"
 
@@ -246,6 +247,16 @@ static enum err start(struct embedded *e, const struct store_options *options, s
 	return error;
 }
 
+static size_t dictionary_memory(const struct store_options *o)
+{
+	const size_t least = (size_t)64 << 20, most = (size_t)512 << 20;
+	size_t share = (size_t)sysconf(_SC_PHYS_PAGES) / 32 * (size_t)sysconf(_SC_PAGESIZE);
+
+	if (o->dictionary_memory != SIZE_MAX)
+		return o->dictionary_memory;
+	return share < least ? least : share > most ? most : share;
+}
+
 enum err store_embedded_open(const struct store_options *options, struct store **ret,
 			     struct fault *fault)
 {
@@ -263,7 +274,7 @@ enum err store_embedded_open(const struct store_options *options, struct store *
 	mutex_init(&e->keeper_lock);
 	cond_init(&e->keeper_wake);
 	mutex_init(&e->round_lock);
-	e->memory_ceiling = options->dictionary_memory;
+	e->memory_ceiling = dictionary_memory(options);
 	e->dir.lock_fd = -1;
 	error = start(e, options, fault);
 	if (error != ERR_OK) {

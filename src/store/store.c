@@ -21,7 +21,7 @@ const struct store_options store_options_default = {
 			.max_spans_per_day = 5000000,
 		},
 	.span_retention_ns = 3 * NS_PER_DAY,
-	.dictionary_memory = (size_t)64 << 20,
+	.dictionary_memory = SIZE_MAX,
 };
 
 static enum err copy_options(struct store *s, const struct store_options *o)

@@ -41,7 +41,11 @@ struct store_options {
 	int64_t retention_ns;	   /* 0 = for ever */
 	int64_t span_retention_ns; /* of traces */
 	uint64_t max_size;	   /* bytes on disk, 0 = no limit: oldest data goes first */
-	/* Dictionaries that nobody uses at the moment stay in memory up to so many bytes. */
+	/*
+	 * Dictionaries that nobody uses at the moment stay in memory up to so many bytes. SIZE_MAX:
+	 * a 32nd of the machine's memory, 64 to 512 MiB. A fleet that sends for more services in
+	 * turn than fit has one read from the disk for every upload.
+	 */
 	size_t dictionary_memory;
 	/* Per service: (service, retention_ns). */
 	const struct service_retention {

@@ -88,7 +88,7 @@ export function HeatMap() {
       <div class="strip heat-strip">
         <div class="row">
           <Types kinds={kinds.data} kind={kind} />
-          {data && <span class="dim push">one column is {data.column / 1e3} s, one row {data.row} ms{data.untimed > 0 && data.total === 0 ? "" : data.untimed > 0 ? ` · ${say(data.untimed)} without a time` : ""}</span>}
+          {data && <span class="dim push">one column is {data.column / 1e3} s, one row {data.row} ms{data.untimed > 0 && data.total === 0 ? "" : data.untimed > 0 ? ` · ${units.count(data.untimed)} samples without a time` : ""}</span>}
           <span class="legend heat-legend" aria-hidden="true">less<i class="ramp" />more</span>
         </div>
         {heat.error && !data ? (empty ? <Sentence title="Nothing of this kind was recorded in this range." role="status"><div class="actions"><button type="button" class="btn" onClick={() => setRange("-1h", "now")}>Last hour</button><button type="button" class="btn" onClick={() => setRange("-1d", "now")}>Last day</button></div></Sentence> : <Failure error={heat.error} />)
