@@ -178,6 +178,8 @@ static void do_job(struct table_reader *r, const struct job *job)
 /* The next job, or false when it is time to end. */
 static bool wait_for_job(struct table_reader *r, struct job *ret)
 {
+	bool any;
+
 	mutex_lock(&r->lock);
 	while (!r->stop && r->next_job == r->jobs.n) {
 		r->next_job = r->jobs.n = 0;
@@ -189,10 +191,11 @@ static bool wait_for_job(struct table_reader *r, struct job *ret)
 			r->worker = -1;
 		}
 	}
-	if (!r->stop)
+	any = !r->stop;
+	if (any)
 		*ret = r->jobs.v[r->next_job++];
 	mutex_unlock(&r->lock);
-	return !r->stop;
+	return any;
 }
 
 static void run(void *context)

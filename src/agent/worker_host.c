@@ -84,7 +84,7 @@ _Noreturn static void be_worker(int socket, u32 kind)
 		 * done stacks are kept raw, which costs more. */
 		sched_setscheduler(0, SCHED_BATCH, &lowest);
 	}
-#ifndef __SANITIZE_ADDRESS__ /* whose own memory is without measure */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* whose own memory is vast */
 	limit(RLIMIT_DATA, WORKER_DATA_MAX);
 #endif
 	limit(RLIMIT_CORE, 0);

@@ -348,11 +348,12 @@ def files_that_nobody_maps_any_more_are_given_away():
         raise Skip("no gcc")
     folder = os.path.join(scratch(), "many")
     os.makedirs(folder, exist_ok=True)
-    with Agent("-F", "997", "--cpu-budget", "0", "--memory-budget", "0", "--interval", "1",
-               "--metrics", "127.0.0.1:0") as agent:
+    # Only the children of this program: others on the machine have tables too.
+    with Agent("-F", "997", "--cpu-budget", "0", "--memory-budget", "0", "--interval", "1", "-p",
+               str(os.getpid()), "--metrics", "127.0.0.1:0") as agent:
         pid = agent.process.pid
         seen = []
-        for _ in range(2):
+        for _ in range(3):
             before = agent.metrics()["vestal_agent_modules_freed_total"]
             many_programs(folder, 800)
             rows = agent.metrics_when(
@@ -361,7 +362,8 @@ def files_that_nobody_maps_any_more_are_given_away():
             assert rows["vestal_agent_open_files"] < 700, rows
             assert len(os.listdir(f"/proc/{pid}/fd")) < 800
             seen.append(rows["vestal_agent_table_bytes"])
-        assert seen[1] < seen[0] + (1 << 20), seen
+        # The first round fills what is kept for those that come again.
+        assert seen[2] < seen[1] + (1 << 20), seen
         assert rows["vestal_agent_modules_refused_total"] == 0, rows
 
 

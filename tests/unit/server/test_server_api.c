@@ -309,7 +309,7 @@ TEST(answers_have_their_shape)
 		      "\"totals\":[100,100]"));
 	CHECK(answers(&s, "/api/v1/status", "\"profiles\":1,"));
 	CHECK(answers(&s, "/api/v1/status/buildinfo", "\"version\":\"" VESTAL_VERSION "\""));
-	CHECK(answers(&s, "/", "Three ways"));
+	CHECK(answers(&s, "/start", "Three ways"));
 }
 
 TEST(render_has_the_shape_its_clients_read)
