@@ -11,17 +11,17 @@ static int64_t spent[3];
 
 NOINLINE uint64_t work_most(uint64_t x)
 {
-	return churn(x, 60000) + sink;
+	return churn(x, 480000) + sink;
 }
 
 NOINLINE uint64_t work_some(uint64_t x)
 {
-	return churn(x, 30000) + sink;
+	return churn(x, 240000) + sink;
 }
 
 NOINLINE uint64_t work_little(uint64_t x)
 {
-	return churn(x, 10000) + sink;
+	return churn(x, 80000) + sink;
 }
 
 static void measure(int which, uint64_t (*work)(uint64_t))
