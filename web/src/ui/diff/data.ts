@@ -64,7 +64,8 @@ interface ChangeReply {
 }
 
 // Versions that appeared in the last month.
-export function useVersions(query: string): Version[] {
-  const answer = useAnswer(`changes/${query}`, (signal) => get<ChangeReply>("changes", { query: query || "{}", from: "-30d" }, signal));
+// A time is as exact as the range is short: who asks about an hour gets seconds, about a month hours.
+export function useVersions(query: string, from = "-30d", until = ""): Version[] {
+  const answer = useAnswer(`changes/${query}/${from}/${until}`, (signal) => get<ChangeReply>("changes", { query: query || "{}", from, ...(until ? { until } : {}) }, signal));
   return (answer.data?.changes ?? []).map((c) => ({ time: c.time_ms, label: c.label, value: c.value, service: c.service, first: c.first }));
 }

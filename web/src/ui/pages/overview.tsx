@@ -49,7 +49,7 @@ const short = (text: string): string => (text.length > 14 ? `${text.slice(0, 12)
 
 function Changes({ list, from, now }: { list: Changed[]; from: number; now: number }) {
   const v = view.value;
-  const versions = useVersions(v.query).filter((x) => !x.first && x.time >= from).slice(-MOST_VERSIONS).reverse();
+  const versions = useVersions(v.query, v.from, v.until).filter((x) => !x.first && x.time >= from).slice(-MOST_VERSIONS).reverse();
   const range = rangeLabel(v.from, v.until, now).text.toLowerCase();
   return (
     <section class="changes" aria-labelledby="changes-title">
