@@ -404,7 +404,6 @@ enum err capture_turn(struct capture *c)
 	buf_clear(&c->pending);
 	c->order.n = 0;
 	/* Records first, side band second: all that led to a record is then known. */
-	TRY(kernel_jitter(c->kernel));
 	TRY(kernel_drain(c->kernel, c, take_record));
 	TRY(sideband_collect(c->side_band));
 	if (c->order.n)

@@ -16,7 +16,6 @@
 #include "agent/thread_records.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/vec.h"
 
 struct kernel_side {
@@ -28,7 +27,6 @@ struct kernel_side {
 	u8 *segments;
 	struct unwind_rule *rules;
 	VEC(int) timers; /* one per processor */
-	u64 period_ns, random;
 	VEC(struct bpf_link *) links;
 	struct bpf_link *threads; /* over which threads are looked at; NULL = not */
 	/* While draining. */
@@ -37,8 +35,6 @@ struct kernel_side {
 	enum err error;
 };
 
-/* The period varies by so much of itself, both ways. */
-#define JITTER_PART   8
 /* The ring's part that is filled when the agent is woken. */
 #define WAKE_SHARE    4
 /* Whose memory is followed at one time. */
@@ -154,7 +150,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	choose_programs(k);
 	s->data->settings.wait_mean_ns = o->wait_mean_ns;
 	s->data->settings.memory_mean_bytes = o->memory_mean_bytes;
-	k->period_ns = s->data->settings.period_ns = (u64)NS_PER_S / o->rate_hz;
+	s->data->settings.period_ns = (u64)NS_PER_S / o->rate_hz;
 	s->data->settings.wake_bytes = o->ring_kib * 1024 / WAKE_SHARE;
 	s->data->settings.targets = o->chosen;
 	s->data->settings.undecided = o->undecided;
@@ -590,31 +586,15 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
 	vec_release(&all);
 }
 
-static enum err change_period(struct kernel_side *k, u64 period_ns)
+enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
 {
+	if (k->own)
+		return own_events_set_period(k->own, period_ns);
 	vec_for_each (fd, &k->timers)
 		if (ioctl(*fd, PERF_EVENT_IOC_PERIOD, &period_ns) < 0)
 			return err_from_errno(errno);
 	k->skeleton->data->settings.period_ns = period_ns;
 	return ERR_OK;
-}
-
-enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
-{
-	if (k->own)
-		return own_events_set_period(k->own, period_ns);
-	k->period_ns = period_ns;
-	return change_period(k, period_ns);
-}
-
-enum err kernel_jitter(struct kernel_side *k)
-{
-	u64 spread = k->period_ns / JITTER_PART;
-
-	if (k->own || !k->timers.n)
-		return ERR_OK;
-	k->random = hash_mix(k->random + 1, (u64)clock_monotonic_ns());
-	return change_period(k, k->period_ns - spread + k->random % (2 * spread + 1));
 }
 
 void kernel_statistics(void)

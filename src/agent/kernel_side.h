@@ -100,11 +100,6 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
 /* Nanoseconds between samples of one processor. */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;
 /*
- * Another period around that one, a few times a second: a program that repeats itself in step with
- * the samples would be seen at the same place every time. Samples count for what they are.
- */
-enum err kernel_jitter(struct kernel_side *k) MUST_CHECK;
-/*
  * No records until kernel_resume. Waits that were under way are forgotten: nobody saw how they
  * ended.
  */
