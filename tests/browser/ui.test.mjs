@@ -303,7 +303,7 @@ async function exploreTests(browser, url) {
       assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
       if (width === 320) {
         await page.click('.tabs >> text="Functions"');
-        assert.equal(await page.locator(row("JSON::parse")).isVisible(), true);
+        await page.waitForSelector(row("JSON::parse"));
       }
       await done();
     }
