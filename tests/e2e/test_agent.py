@@ -79,19 +79,28 @@ class Collector:
 class Agent:
     """`vestal agent` as long as the `with` lasts; ends with SIGTERM and must end well."""
 
-    def __init__(self, url, *options, command=("agent", "--log-level", "warn")):
+    def __init__(self, url, *options, command=("agent",)):
         # What an earlier run could not deliver must not arrive in this one.
         to = ["--server", url, "--queue", tempfile.mkdtemp(dir=scratch())] if url else []
         self.command = [VESTAL, *command, *to, *options]
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command, cwd=scratch(), stderr=subprocess.PIPE,
-                                        stdout=subprocess.DEVNULL, text=True)
+        self.log = tempfile.mkstemp(dir=scratch())[1]
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(self.command, cwd=scratch(), stderr=log,
+                                            stdout=subprocess.DEVNULL)
+        if self.command[1] == "agent":
+            wait_for(lambda: "agent started" in self.lines() or self.process.poll() is not None, 60)
         return self
+
+    def lines(self):
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            return log.read()
 
     def __exit__(self, kind, value, trace):
         self.process.send_signal(signal.SIGTERM)
-        self.said = self.process.communicate(timeout=60)[1]
+        self.process.wait(60)
+        self.said = self.lines()
         assert kind or self.process.returncode == 0, (self.process.returncode, self.said)
 
 
@@ -153,7 +162,6 @@ def session():
         disk = ([sys.executable, "-c", DISK, os.path.join(scratch(), "disk")], {})
         begin = time.time_ns()
         with Agent(collector.url, "--interval", "2", "-F", "199", "--type", "cpu,offcpu") as agent:
-            time.sleep(1)
             with Busy(program, odd, disk):
                 time.sleep(6)
         SESSION.update(begin=begin, end=time.time_ns(), said=agent.said, failed=False)
@@ -269,7 +277,6 @@ def the_last_window_is_sent_at_the_end():
     allowed()
     with Server() as server:
         with Agent(server.url, "--interval", "600"):
-            time.sleep(1)
             with Busy(shares(OTEL_SERVICE_NAME="last")):
                 time.sleep(2)
         total, _ = top(server, "last")
@@ -281,7 +288,6 @@ def what_a_server_missed_arrives_when_it_is_there():
     allowed()
     port = free_port()
     with Agent(f"http://127.0.0.1:{port}", "--interval", "1"):
-        time.sleep(1)
         with Busy(shares(OTEL_SERVICE_NAME="early")):
             time.sleep(3)
         # Nobody runs it any more: what is found was kept.
