@@ -81,6 +81,24 @@ unsigned thread_cpus(void)
 	return 1;
 }
 
+int thread_cpu(void)
+{
+	return sched_getcpu();
+}
+
+void thread_leave_cpu(int cpu)
+{
+	cpu_set_t allowed, others;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu ||
+	    sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+		return;
+	others = allowed;
+	CPU_CLR((size_t)cpu, &others);
+	if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof(others), &others) == 0)
+		sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+
 void mutex_init(struct mutex *m)
 {
 	*m = (struct mutex)MUTEX_INIT;

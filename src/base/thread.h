@@ -20,6 +20,13 @@ enum err thread_start(struct thread *t, const char *name, void (*run)(void *),
 void thread_join(struct thread *t);
 /* Processors this process may use, at least 1. */
 unsigned thread_cpus(void);
+/*
+ * Which processor the caller is on, and off that one once: a new thread often begins on that of its
+ * creator and shares it for some milliseconds, while others are idle. Neither keeps it from being
+ * moved again.
+ */
+int thread_cpu(void);
+void thread_leave_cpu(int cpu);
 
 struct mutex {
 	pthread_mutex_t os;

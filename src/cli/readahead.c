@@ -67,6 +67,7 @@ static void work(void *context)
 {
 	struct readahead *r = context;
 
+	thread_leave_cpu(r->taker_cpu);
 	mutex_lock(&r->lock);
 	while (!r->stop && r->next_claim < r->names->n) {
 		if (may_claim(r))
@@ -80,8 +81,11 @@ static void work(void *context)
 void readahead_start(struct readahead *r, const struct text_list *names, size_t first,
 		     struct readahead_target target)
 {
-	*r = (struct readahead){
-		.names = names, .target = target, .next_claim = first, .next_take = first};
+	*r = (struct readahead){.names = names,
+				.target = target,
+				.next_claim = first,
+				.next_take = first,
+				.taker_cpu = thread_cpu()};
 	mutex_init(&r->lock);
 	cond_init(&r->changed);
 	if (names->n - first >= FEW_NAMES)

@@ -34,6 +34,7 @@ struct readahead {
 	const struct text_list *names;
 	struct readahead_target target;
 	struct thread worker;
+	int taker_cpu; /* where the thread that takes them was when this began */
 	struct mutex lock;
 	struct cond changed;
 	size_t next_claim; /* index into names: nobody has begun to read this one or later ones */

@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "base/thread.h"
 
+#include <sched.h>
+
 static void copy_name(void *name)
 {
 	pthread_getname_np(pthread_self(), name, 16);
@@ -218,4 +220,26 @@ TEST(outputs_of_several_threads_share_their_table)
 TEST(there_is_at_least_one_processor)
 {
 	CHECK(thread_cpus() >= 1);
+}
+
+static void leave_and_look(void *context)
+{
+	cpu_set_t before, after;
+
+	CHECK(sched_getaffinity(0, sizeof(before), &before) == 0);
+	thread_leave_cpu(thread_cpu());
+	CHECK(sched_getaffinity(0, sizeof(after), &after) == 0);
+	*(bool *)context = CPU_EQUAL(&before, &after);
+}
+
+TEST(a_thread_that_left_a_processor_may_still_run_on_all)
+{
+	struct thread t;
+	bool same = false;
+
+	CHECK_OK(thread_start(&t, "mover", leave_and_look, &same));
+	thread_join(&t);
+	CHECK(same);
+	thread_leave_cpu(-1);
+	thread_leave_cpu(1 << 20);
 }
