@@ -18,6 +18,8 @@ enum err store_batch_new(struct store *s, struct str tenant, struct store_batch 
 	if (!b)
 		return ERR_NO_MEMORY;
 	b->store = s;
+	b->filling = true;
+	atomic_fetch_add(&s->filling, 1);
 	b->bytes = BUF_INIT(BATCH_BYTES);
 	b->tenant = str_n(arena_copy(&b->arena, tenant), tenant.n);
 	if (!b->tenant.p) {
@@ -35,11 +37,19 @@ static void unlock(struct store_batch *b)
 	b->locked = NULL;
 }
 
+static void filled(struct store_batch *b)
+{
+	if (b->filling)
+		atomic_fetch_sub(&b->store->filling, 1);
+	b->filling = false;
+}
+
 void store_batch_abandon(struct store_batch *b)
 {
 	if (!b)
 		return;
 	unlock(b);
+	filled(b);
 	for (size_t i = 0; i < b->held.n; i++)
 		b->store->ops->give_back(b->store, b->held.v[i]);
 	vec_release(&b->held);
@@ -251,6 +261,7 @@ void store_batch_commit(struct store_batch *b,
 			void *context)
 {
 	unlock(b);
+	filled(b);
 	b->done = done;
 	b->context = context;
 	if (!b->chunks.n && !b->spans.n)

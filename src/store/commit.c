@@ -2,7 +2,8 @@
  * The thread that makes batches durable.
  *
  * It takes whatever was queued while the last commit ran: alone, a batch is written at once; under
- * load, many share a transaction and its wait for the disk. Nobody waits for company.
+ * load, many share a transaction and its wait for the disk. While others are on their way it waits
+ * for them, but never longer than the last commit took: going without them would cost them that.
  *
  * A batch whose rows go into one file is all or nothing by SQLite. One that touches several files
  * (midnight, late data, spans beside profiles) first notes its rows in the catalog; whoever finds
@@ -10,10 +11,12 @@
  */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "store/embedded.h"
 
 #define GROUP_MAX_BYTES (8u << 20)
 #define GROUP_MAX	512
+#define COMPANY_NS	(5 * NS_PER_MS) /* at most, however slow the disk is */
 
 struct pending {
 	struct store_batch *batch;
@@ -330,6 +333,18 @@ static void finish_group(struct embedded *e, struct group *g)
 	g->n = 0;
 }
 
+static void wait_for_company(struct embedded *e)
+{
+	int64_t patience = e->commit_ns < COMPANY_NS ? e->commit_ns : COMPANY_NS;
+	int64_t until = clock_monotonic_ns() + patience;
+
+	e->waits_for_company = true;
+	while (!e->stopping && atomic_load(&e->base.filling) &&
+	       cond_wait_until(&e->queue_changed, &e->queue_lock, until))
+		;
+	e->waits_for_company = false;
+}
+
 /* What there is, up to a size that keeps a transaction short. False at the end. */
 static bool take_group(struct embedded *e, struct group *g)
 {
@@ -338,6 +353,7 @@ static bool take_group(struct embedded *e, struct group *g)
 	mutex_lock(&e->queue_lock);
 	while (!e->queue_first && !e->stopping)
 		cond_wait(&e->queue_changed, &e->queue_lock);
+	wait_for_company(e);
 	while (e->queue_first && bytes < GROUP_MAX_BYTES && g->n < GROUP_MAX) {
 		struct store_batch *b = e->queue_first;
 
@@ -356,9 +372,12 @@ static void run(void *context)
 	struct embedded *e = context;
 
 	while (take_group(e, e->group)) {
+		int64_t begin = clock_monotonic_ns();
+
 		mutex_lock(&e->commit_gate);
 		commit_group(e, e->group);
 		mutex_unlock(&e->commit_gate);
+		e->commit_ns = clock_monotonic_ns() - begin;
 		finish_group(e, e->group);
 	}
 }
@@ -403,6 +422,7 @@ void embedded_commit(struct store *s, struct store_batch *b)
 	mutex_lock(&e->queue_lock);
 	*e->queue_last = b;
 	e->queue_last = &b->next;
-	cond_signal(&e->queue_changed);
+	if (!e->waits_for_company || !atomic_load(&e->base.filling))
+		cond_signal(&e->queue_changed);
 	mutex_unlock(&e->queue_lock);
 }

@@ -25,6 +25,7 @@ struct store_batch {
 	void (*done)(void *context, enum err error, const struct fault *fault);
 	void *context;
 	struct store_batch *next; /* for the engine's queue */
+	bool filling;		  /* counted in the store's `filling` */
 };
 
 /* Calls done, gives partitions back, frees the batch. */
@@ -68,6 +69,7 @@ struct store {
 	uint64_t seed;
 	struct source source; /* of ops->partitions and ops->scan */
 	atomic_ullong refused[ERR_COUNT_];
+	atomic_size_t filling; /* batches begun, and neither given to the engine nor abandoned */
 };
 
 enum err store_base_init(struct store *s, const struct store_ops *ops,
