@@ -35,6 +35,9 @@ bench-agent: all
 bench-web: all
 	@bench/web
 
+bench-library: all
+	@bench/library
+
 fuzz: deps-test
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(TARGETS)
 
@@ -59,5 +62,5 @@ deps-test:
 clean:
 	rm -rf build build-* web/dist
 
-.PHONY: all build/vestal run test test-long bench bench-server bench-symbols bench-agent bench-web fuzz install format check-format web deps \
+.PHONY: all build/vestal run test test-long bench bench-server bench-symbols bench-agent bench-library bench-web fuzz install format check-format web deps \
 	deps-run deps-test clean

@@ -3,6 +3,7 @@
  */
 #include "cli/agent_child.h"
 #include "cli/export.h"
+#include "cli/record_inside.h"
 #include "cli/record_run.h"
 #include "cli/target_options.h"
 #include "cli/top_report.h"
@@ -12,7 +13,7 @@ struct record_options {
 	struct sink_options output;
 	struct top_style style;
 	struct target_options targets;
-	bool all;
+	bool all, inside;
 	int64_t rate;
 	double seconds;
 	const char *types;
@@ -24,8 +25,11 @@ static const struct option table[] = {
 	 AT(struct record_options, rate), NULL},
 	{"duration", 'd', OPT_REAL, "SECONDS", "how long (10; a program: until it ends)",
 	 AT(struct record_options, seconds), NULL},
-	{"type", 0, OPT_TEXT, "TYPES", CAPTURE_TYPE_NAMES ", with commas (cpu)",
+	{"type", 0, OPT_TEXT, "TYPES",
+	 CAPTURE_TYPE_NAMES ", with commas (cpu); with --preload cpu, alloc, heap",
 	 AT(struct record_options, types), NULL},
+	{"preload", 0, OPT_FLAG, NULL, "from inside the program, by LD_PRELOAD: no rights needed",
+	 AT(struct record_options, inside), NULL},
 	{0},
 };
 
@@ -47,6 +51,7 @@ static const struct example examples[] = {
 	{"vestal record --type faults -p 1234 -d 60", "where its memory grows"},
 	{"vestal record --type loop -p 1234", "what holds up its event loop"},
 	{"vestal record --cgroup nginx.service -d 30", "a service, by its control group"},
+	{"vestal record --preload --type heap -- ./my-program", "what it holds, and who took it"},
 	{"vestal record -F 997 -o out.pb.gz -- make", "finer, with all its children"},
 	{0},
 };
@@ -138,6 +143,43 @@ static int show(const struct record_options *o, struct profile *p)
 	return status;
 }
 
+/* A program that profiles itself, without knowing. */
+static int record_preloaded(struct invocation *in)
+{
+	struct record_options *o = in->options;
+	struct inside_plan plan = {(char *const *)in->arguments.v, o->types, o->rate};
+	const struct format *format = NULL;
+	struct input_options input = {0};
+	struct inputs inputs;
+	int status, program = 0;
+
+	if (!in->arguments.n || o->all || target_options_any(&o->targets))
+		return complain_usage(in, "--preload takes a program: -- PROGRAM");
+	if (o->rate < 1 || o->rate > 1000)
+		return complain_usage(in, "-F takes 1 to 1000 with --preload");
+	if (!o->output.path)
+		o->output = (struct sink_options){"vestal.pb.gz", true};
+	status = export_format(in, NULL, o->output.path, &format);
+	if (!status)
+		status = sink_check(&o->output, format->binary, format->title);
+	if (status)
+		return status;
+	input_defaults(&input);
+	/* What several processes hold is held at the same time. */
+	input.sum_gauges = true;
+	inputs_init(&inputs, &o->common, &input);
+	status = record_inside(&plan, &inputs, &program);
+	if (!status)
+		status = save(o, format, inputs.list.v[0]);
+	if (!status)
+		status = show(o, inputs.list.v[0]);
+	if (!status)
+		say(&o->common, "saved as %s; vestal flame %s -o flame.html draws it",
+		    o->output.path, o->output.path);
+	inputs_release(&inputs);
+	return status ? status : program;
+}
+
 static int record(struct invocation *in, struct targets *targets)
 {
 	struct record_options *o = in->options;
@@ -177,8 +219,9 @@ static int record(struct invocation *in, struct targets *targets)
 
 static int run(struct invocation *in)
 {
+	const struct record_options *o = in->options;
 	struct targets targets = {0};
-	int status = record(in, &targets);
+	int status = o->inside ? record_preloaded(in) : record(in, &targets);
 
 	targets_release(&targets);
 	return status;
@@ -200,7 +243,11 @@ const struct command command_record = {
 		"Root, or CAP_BPF and CAP_PERFMON, may record everything. Others may record the "
 		"processor time of their own processes and programs, without the kernel's part, "
 		"as far as kernel.perf_event_paranoid (2 or less) allows; vestal doctor says what "
-		"is missing.",
+		"is missing.\n\n"
+		"With --preload the program profiles itself, by libvestal-preload.so: processor "
+		"time without any rights, allocations and what is still held (alloc, heap), of "
+		"every dynamically linked program and its children. A program that is killed "
+		"leaves nothing.",
 	.groups = groups,
 	.options_size = sizeof(struct record_options),
 	.defaults = set_defaults,

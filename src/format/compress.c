@@ -1,6 +1,7 @@
 /*
- * gzip by libdeflate, zstd by libzstd. A stranger's sizes are never believed: output grows step by
- * step up to the ceiling, and a ratio no honest profile has is refused early.
+ * gzip by libdeflate, zstd by libzstd; gzip is written in gzip_write.c. A stranger's sizes are
+ * never believed: output grows step by step up to the ceiling, and a ratio no honest profile has is
+ * refused early.
  */
 #include <libdeflate.h>
 #include <zstd.h>
@@ -172,27 +173,6 @@ enum err decompress(struct str bytes, const struct limits *limits, struct buf *r
 	if (e)
 		buf_release(ret);
 	return e;
-}
-
-enum err compress_gzip(struct str plain, int level, struct buf *out)
-{
-	struct libdeflate_compressor *c = libdeflate_alloc_compressor(level);
-	size_t bound, made;
-	char *at;
-
-	if (!c)
-		return ERR_NO_MEMORY;
-	bound = libdeflate_gzip_compress_bound(c, plain.n);
-	at = buf_reserve(out, bound);
-	made = at ? libdeflate_gzip_compress(c, plain.p, plain.n, at, bound) : 0;
-	libdeflate_free_compressor(c);
-	if (!at)
-		return buf_error(out);
-	if (!made)
-		return ERR_INTERNAL;
-	out->n += made;
-	out->data[out->n] = '\0';
-	return ERR_OK;
 }
 
 enum err compress_zstd(struct str plain, int level, struct buf *out)

@@ -181,6 +181,10 @@ enum err format_read_prepared(struct prepared *p, struct reading *out,
 void prepared_release(struct prepared *p);
 
 enum err format_write(const struct format *format, struct writing *in, struct buf *out) MUST_CHECK;
+/* Two writers by themselves, for programs that must stay small: the table brings all others along.
+ * pprof holds the first profile of the list. */
+enum err pprof_write(struct writing *in, struct buf *out) MUST_CHECK;
+enum err otlp_write(struct writing *in, struct buf *out) MUST_CHECK;
 /* The tree a flame graph is drawn from, with the exact function table: docs/formats/vft.md. Of the
  * list the first profile is taken. */
 enum err vft_encode(struct writing *in, struct buf *out) MUST_CHECK;

@@ -11,11 +11,9 @@ enum err pprof_read_prepared(void *prepared, struct reading *out) MUST_CHECK;
 void pprof_release_prepared(void *prepared);
 bool is_packed(struct str bytes); /* gzip or zstd, by magic */
 enum err pprof_read(struct str bytes, struct reading *out);
-enum err pprof_write(struct writing *in, struct buf *out);
 
 int otlp_sniff(struct str head);
 enum err otlp_read(struct str bytes, struct reading *out);
-enum err otlp_write(struct writing *in, struct buf *out);
 
 int otlp_json_sniff(struct str head);
 enum err otlp_json_read(struct str bytes, struct reading *out);

@@ -1,0 +1,241 @@
+#include "sdk/alloc_sampler.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "sdk/live_objects.h"
+#include "sdk/own_threads.h"
+#include "sdk/stack_walk.h"
+#include "unwind/arch_x86_64.h"
+
+__thread s64 alloc_left __attribute__((tls_model("initial-exec")));
+__thread bool alloc_ignored __attribute__((tls_model("initial-exec")));
+static __thread u64 random_state __attribute__((tls_model("initial-exec")));
+/* Bytes that were left when somebody interrupted the countdown; 0 = nobody did. */
+static __thread s64 interrupted __attribute__((tls_model("initial-exec")));
+
+/* Nearly for ever. */
+#define NEVER ((s64)1 << 60)
+
+static struct {
+	u64 interval; /* 0 = off */
+	u32 depth;
+	bool heap;
+	bool decided; /* on or off for good: threads need not ask again */
+	void (*helper)(void);
+	void (*hurry)(void);
+} all;
+
+/* ------------------------------------------------------------------ numbers */
+
+/* ln, so that libm is not needed: x = m * 2^e, and the series of atanh for m near 1. */
+static double natural_log(double x)
+{
+	u64 bits;
+	int exponent;
+	double m, z, square, power, sum = 0;
+
+	memcpy(&bits, &x, sizeof(bits));
+	exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+	bits = (bits & ~(0x7ffull << 52)) | 1023ull << 52;
+	memcpy(&m, &bits, sizeof(m));
+	if (m > 1.4142135623730951) {
+		m /= 2;
+		exponent++;
+	}
+	z = (m - 1) / (m + 1);
+	square = z * z;
+	power = z;
+	for (int i = 1; i < 20; i += 2, power *= square)
+		sum += power / i;
+	return 2 * sum + exponent * 0.6931471805599453;
+}
+
+/* 1 - exp(-x) for x >= 0, also where x is tiny. */
+static double one_minus_exp(double x)
+{
+	double small = x / 1024, sum = 0, term = small;
+
+	if (x > 40)
+		return 1;
+	/* expm1(-x / 1024) by its series, then squared ten times: (1 - a)^2 = 1 - (2a - a^2). */
+	for (int i = 2; i < 10; i++) {
+		sum += term;
+		term *= -small / i;
+	}
+	for (int i = 0; i < 10; i++)
+		sum = 2 * sum - sum * sum;
+	return sum;
+}
+
+void alloc_weights(u64 size, u64 interval, double *ret_objects, double *ret_bytes)
+{
+	double p = one_minus_exp((double)size / (double)interval);
+
+	*ret_objects = p > 0 ? 1 / p : 0;
+	*ret_bytes = p > 0 ? (double)size / p : 0;
+}
+
+double alloc_distance(double uniform, u64 interval)
+{
+	return -natural_log(uniform) * (double)interval;
+}
+
+static double uniform(void)
+{
+	/* splitmix64; 53 bits, never 0. */
+	u64 x = random_state += HASH_K1;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return (double)((x ^ x >> 31) >> 11 | 1) / 9007199254740992.0;
+}
+
+/* ------------------------------------------------------------------ samples */
+
+static s64 draw(void)
+{
+	return all.interval == 1 ? 1 : (s64)alloc_distance(uniform(), all.interval) + 1;
+}
+
+/* A weight is seldom a whole number: rounded up as often as its fraction says. */
+static s64 round_weight(double weight)
+{
+	s64 whole = (s64)weight;
+
+	return whole + (uniform() < weight - (double)whole ? 1 : 0);
+}
+
+/* Where every allocation is wanted they come faster than the background wakes: up to 20 ms are
+ * worth waiting for it. Whoever allocates holds locks perhaps, so not for longer. */
+static struct taken_sample *claim(void)
+{
+	struct taken_sample *s = sample_claim(SAMPLE_ALLOC);
+
+	for (int i = 0; !s && all.hurry && i < 100; i++) {
+		struct timespec moment = {0, 200000};
+
+		all.hurry();
+		nanosleep(&moment, NULL);
+		s = sample_claim(SAMPLE_ALLOC);
+	}
+	if (!s)
+		sample_lost();
+	return s;
+}
+
+static void take_sample(void *object, u64 size, const struct alloc_caller *caller)
+{
+	struct taken_sample *s = claim();
+	const struct own_thread *t = threads_known();
+	u64 registers[17] = {0};
+	double objects, bytes;
+
+	if (!s)
+		return;
+	/* One byte is what an empty object takes part with. */
+	alloc_weights(size ? size : 1, all.interval, &objects, &bytes);
+	s->count = round_weight(objects);
+	s->value = size ? round_weight(bytes) : 0;
+	if (t && t->stable)
+		s->context = t->context;
+	registers[ARCH_DWARF_RA] = caller->return_address;
+	registers[ARCH_DWARF_RSP] = caller->stack;
+	registers[ARCH_DWARF_RBP] = caller->frame;
+	stack_walk(s, registers, true, all.depth);
+	if (all.heap) {
+		s->object = (u64)(uintptr_t)object;
+		s->serial = live_add(s->object, s->count, s->value);
+	}
+	sample_publish(s);
+}
+
+/* The first allocation of a thread: its countdown has not begun. */
+static bool begin_thread(u64 size)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	random_state = hash_mix((u64)now.tv_nsec, (u64)(uintptr_t)&random_state) | 1;
+	alloc_left = draw() - (s64)size;
+	return alloc_left > 0;
+}
+
+/* Somebody wanted to be called; the countdown goes on where it was. */
+static void call_helper(void)
+{
+	bool before = alloc_ignored;
+
+	alloc_left += interrupted;
+	interrupted = 0;
+	if (!all.helper || before)
+		return;
+	alloc_ignored = true;
+	all.helper();
+	alloc_ignored = before;
+}
+
+void alloc_reached(void *object, u64 size, const struct alloc_caller *caller)
+{
+	if (interrupted)
+		call_helper();
+	if (alloc_left > 0)
+		return;
+	if (!all.interval) {
+		/* Before the decision nothing is known: threads ask again. */
+		alloc_left = all.decided ? NEVER : 0;
+		return;
+	}
+	if (!random_state && begin_thread(size))
+		return;
+	alloc_left = draw();
+	if (alloc_ignored || !object)
+		return;
+	alloc_ignored = true;
+	take_sample(object, size, caller);
+	alloc_ignored = false;
+}
+
+void alloc_interrupt(void)
+{
+	if (alloc_left <= 0)
+		return;
+	interrupted = alloc_left;
+	alloc_left = 0;
+}
+
+void alloc_set_helper(void (*helper)(void))
+{
+	all.helper = helper;
+}
+
+void alloc_set_hurry(void (*hurry)(void))
+{
+	all.hurry = hurry;
+}
+
+bool alloc_start(u64 interval, u32 depth, bool heap)
+{
+	if (heap && !live_open())
+		return false;
+	all.depth = depth;
+	all.heap = heap;
+	all.interval = interval;
+	all.decided = true;
+	alloc_left = 0;
+	return true;
+}
+
+void alloc_stop(void)
+{
+	all.interval = 0;
+	all.decided = true;
+}
+
+void alloc_after_fork(void)
+{
+	interrupted = 0;
+	alloc_ignored = false;
+	live_forget();
+}

@@ -1,0 +1,24 @@
+/*
+ * CPU samples: a signal from the thread's own timer, a walk of its stack, a slot filled.
+ *
+ * A sample stands for all CPU time since the one before it: what the kernel's clock tick made late,
+ * and signals that were blocked meanwhile, are in its value, and values add up to the time that was
+ * used. What is left when a thread ends is told by its place of birth (cpu_settle).
+ */
+#pragma once
+
+#include "base/err.h"
+#include "sdk/own_threads.h"
+
+/* Finds a real-time signal that nobody uses and begins. */
+enum err cpu_start(u32 rate_hz, u32 depth, struct fault *fault) MUST_CHECK;
+void cpu_stop(void);
+/* False when somebody else has taken our signal over: sampling ends then. */
+bool cpu_still_ours(void);
+/* The rest of a thread that ends; in that thread. */
+void cpu_settle(struct own_thread *t);
+u64 cpu_samples(void);
+/* Called in the signal handler after each sample; NULL = nothing. */
+void cpu_set_notify(void (*notify)(void));
+/* In the child: stopped. */
+void cpu_after_fork(void);

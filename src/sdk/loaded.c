@@ -1,0 +1,411 @@
+#include "sdk/loaded.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+#define MODULES_MAX 4096u
+#define PATH_SIZE   4096
+#define FILE_MAX    ((size_t)2 << 30)
+/* The kernel's own module has no file; it lies on two pages at least. */
+#define VDSO_SIZE   8192
+#define VDSO_NAME   "[vdso]"
+
+static _Atomic(struct loaded_view *) current;
+static atomic_uint readers;
+/* Held while the loader's lock is: a fork() in between would leave that locked in the child. */
+static struct mutex gate = MUTEX_INIT;
+
+/* A module as the loader shows it. */
+struct found {
+	char path[PATH_SIZE];
+	u64 bias;
+	u64 start[LOADED_RANGES_MAX], end[LOADED_RANGES_MAX];
+	u32 range_count;
+	u32 module; /* its number, once it is known */
+	bool program, own;
+};
+
+struct look {
+	VEC(struct found) list;
+	unsigned long long adds, subs;
+	enum err error;
+};
+
+const struct loaded_view *loaded_view_enter(void)
+{
+	atomic_fetch_add(&readers, 1);
+	return atomic_load(&current);
+}
+
+void loaded_view_leave(void)
+{
+	atomic_fetch_sub(&readers, 1);
+}
+
+const struct loaded_view *loaded_current(void)
+{
+	return atomic_load(&current);
+}
+
+const struct loaded_range *loaded_find(const struct loaded_view *view, u64 address)
+{
+	size_t low = 0, high = view->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (view->ranges[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < view->ranges[low - 1].end ? &view->ranges[low - 1] : NULL;
+}
+
+const struct loaded_range *loaded_place(const struct loaded *l, u64 address)
+{
+	const struct loaded_view *view = atomic_load(&current);
+	const struct loaded_range *now = view ? loaded_find(view, address) : NULL;
+
+	/* The last that was closed is the likeliest. */
+	for (size_t i = l->modules.n; !now && i-- > 0;) {
+		const struct loaded_module *m = l->modules.v[i];
+
+		for (u32 k = 0; !m->present && k < m->range_count; k++)
+			if (address >= m->ranges[k].start && address < m->ranges[k].end)
+				return &m->ranges[k];
+	}
+	return now;
+}
+
+/* ------------------------------------------------------------------ what the loader shows */
+
+static int on_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct look *l = context;
+	struct found *f;
+	u64 here = (u64)(uintptr_t)on_object;
+
+	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {
+		l->adds = info->dlpi_adds;
+		l->subs = info->dlpi_subs;
+	}
+	if (l->list.n == MODULES_MAX)
+		return 1;
+	l->error = vec_reserve(&l->list, 1);
+	if (l->error)
+		return 1;
+	f = &l->list.v[l->list.n];
+	f->bias = info->dlpi_addr;
+	f->range_count = 0;
+	f->program = l->list.n == 0;
+	f->own = false;
+	f->path[0] = 0;
+	if (info->dlpi_name)
+		memccpy(f->path, info->dlpi_name, 0, sizeof(f->path) - 1);
+	f->path[sizeof(f->path) - 1] = 0;
+	for (int i = 0; i < info->dlpi_phnum && f->range_count < LOADED_RANGES_MAX; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		u64 start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
+			continue;
+		f->start[f->range_count] = start;
+		f->end[f->range_count++] = start + p->p_memsz;
+		f->own = f->own || (here >= start && here < start + p->p_memsz);
+	}
+	if (f->range_count)
+		l->list.n++;
+	return 0;
+}
+
+static int on_first(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct look *l = context;
+
+	(void)size;
+	l->adds = info->dlpi_adds;
+	l->subs = info->dlpi_subs;
+	return 1;
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static enum err read_image(struct loaded *l, struct loaded_module *m, struct str bytes)
+{
+	TRY(unwind_image_read(bytes, &m->image, NULL));
+	TRY(unwind_table_build(bytes, l->rules, &m->table, NULL));
+	m->has_table = m->table.page_count > 0;
+	return ERR_OK;
+}
+
+static enum err read_vdso(struct loaded *l, struct loaded_module *m, u64 bias)
+{
+	u64 at = getauxval(AT_SYSINFO_EHDR);
+
+	if (!at || at < bias)
+		return ERR_NOT_FOUND;
+	return read_image(l, m, str_n((const void *)(uintptr_t)at, VDSO_SIZE));
+}
+
+static enum err read_file(struct loaded *l, struct loaded_module *m, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat facts;
+	enum err e = ERR_NOT_FOUND;
+	void *bytes;
+
+	if (fd < 0)
+		return ERR_NOT_FOUND;
+	if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0 &&
+	    (u64)facts.st_size < FILE_MAX) {
+		bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (bytes != MAP_FAILED) {
+			e = read_image(l, m, str_n(bytes, (size_t)facts.st_size));
+			munmap(bytes, (size_t)facts.st_size);
+		}
+	}
+	close(fd);
+	return e;
+}
+
+static void own_path(char path[PATH_SIZE])
+{
+	ssize_t n = readlink("/proc/self/exe", path, PATH_SIZE - 1);
+
+	path[n > 0 ? n : 0] = 0;
+}
+
+static void module_free(struct loaded_module *m)
+{
+	if (!m)
+		return;
+	unwind_table_release(&m->table);
+	mem_free(m->path);
+	mem_free(m);
+}
+
+static struct loaded_version version_of(const char *path)
+{
+	struct stat facts;
+
+	if (stat(path, &facts) != 0)
+		return (struct loaded_version){0};
+	return (struct loaded_version){(u64)facts.st_dev, (u64)facts.st_ino, (u64)facts.st_size,
+				       (u64)facts.st_mtim.tv_sec * 1000000000u +
+					       (u64)facts.st_mtim.tv_nsec};
+}
+
+static enum err add_module(struct loaded *l, struct found *f)
+{
+	struct loaded_module *m;
+	enum err e;
+
+	if (l->modules.n >= MODULES_MAX)
+		return ERR_TOO_LARGE;
+	m = mem_zalloc(1, sizeof(*m));
+	if (!m)
+		return ERR_NO_MEMORY;
+	m->own = f->own;
+	m->version = version_of(f->path);
+	m->path = mem_strdup(f->path);
+	e = m->path ? ERR_OK : ERR_NO_MEMORY;
+	if (!e)
+		e = !strcmp(f->path, VDSO_NAME)
+			    ? read_vdso(l, m, f->bias)
+			    : read_file(l, m, f->program ? "/proc/self/exe" : f->path);
+	for (u32 i = 0; i < f->range_count; i++)
+		m->ranges[m->range_count++] =
+			(struct loaded_range){f->start[i], f->end[i], f->bias,
+					      m->has_table ? &m->table : NULL, f->module};
+	/* Without a file there is no table; it is a module all the same. */
+	if (e != ERR_NO_MEMORY)
+		e = vec_push(&l->modules, m);
+	if (e)
+		module_free(m);
+	return e;
+}
+
+/* What was closed and comes back may be another file by now. */
+static bool is_same(const struct loaded_module *m, const struct found *f)
+{
+	struct loaded_version now;
+
+	if (!m->range_count || m->ranges[0].bias != f->bias || strcmp(m->path, f->path) != 0)
+		return false;
+	if (m->present)
+		return true;
+	now = version_of(f->path);
+	return !memcmp(&m->version, &now, sizeof(now));
+}
+
+static u32 find_module(const struct loaded *l, const struct found *f)
+{
+	for (size_t i = l->modules.n; i-- > 0;)
+		if (is_same(l->modules.v[i], f))
+			return (u32)i;
+	return UINT32_MAX;
+}
+
+static enum err see(struct loaded *l, struct found *f)
+{
+	f->module = find_module(l, f);
+	if (f->module != UINT32_MAX)
+		return ERR_OK;
+	f->module = (u32)l->modules.n;
+	return add_module(l, f);
+}
+
+/* ------------------------------------------------------------------ the view */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct loaded_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void view_free(struct loaded_view *v)
+{
+	if (!v)
+		return;
+	mem_free(v->rules);
+	mem_free(v);
+}
+
+static enum err copy_rules(const struct loaded *l, struct loaded_view *v)
+{
+	const struct unwind_rule *rules = unwind_rules_all(l->rules, &v->rule_count);
+
+	v->rules = mem_alloc(v->rule_count * sizeof(*rules));
+	if (!v->rules)
+		return ERR_NO_MEMORY;
+	memcpy(v->rules, rules, v->rule_count * sizeof(*rules));
+	return ERR_OK;
+}
+
+static enum err make_view(const struct loaded *l, const struct look *look, struct loaded_view **ret)
+{
+	struct loaded_view *v =
+		mem_zalloc(1, sizeof(*v) + look->list.n * LOADED_RANGES_MAX * sizeof(*v->ranges));
+
+	if (!v)
+		return ERR_NO_MEMORY;
+	if (copy_rules(l, v)) {
+		view_free(v);
+		return ERR_NO_MEMORY;
+	}
+	vec_for_each (f, &look->list) {
+		const struct loaded_module *m = l->modules.v[f->module];
+
+		for (u32 i = 0; i < m->range_count; i++)
+			v->ranges[v->count++] = m->ranges[i];
+	}
+	qsort(v->ranges, v->count, sizeof(*v->ranges), by_start);
+	*ret = v;
+	return ERR_OK;
+}
+
+/* A reader counts itself before it takes the view: when none is there, none has an old one. */
+static void free_old(struct loaded_view *v)
+{
+	if (!v || atomic_load(&readers))
+		return;
+	for (struct loaded_view *old = v->previous, *next; old; old = next) {
+		next = old->previous;
+		view_free(old);
+	}
+	v->previous = NULL;
+}
+
+static enum err publish(const struct loaded *l, const struct look *look)
+{
+	struct loaded_view *v = NULL;
+
+	TRY(make_view(l, look, &v));
+	v->previous = atomic_load(&current);
+	atomic_store(&current, v);
+	free_old(v);
+	return ERR_OK;
+}
+
+static enum err take_over(struct loaded *l, struct look *look)
+{
+	TRY(look->error);
+	vec_for_each (f, &look->list) {
+		if (f->program)
+			own_path(f->path);
+		else if (!strncmp(f->path, "linux-vdso", 10))
+			memcpy(f->path, VDSO_NAME, sizeof(VDSO_NAME));
+		TRY(see(l, f));
+	}
+	TRY(publish(l, look));
+	vec_for_each (m, &l->modules)
+		(*m)->present = false;
+	vec_for_each (f, &look->list)
+		l->modules.v[f->module]->present = true;
+	return ERR_OK;
+}
+
+static enum err update(struct loaded *l)
+{
+	struct look look = {0};
+	enum err e = l->rules ? ERR_OK : unwind_rules_new(&l->rules);
+
+	TRY(e);
+	free_old(atomic_load(&current));
+	mutex_lock(&gate);
+	dl_iterate_phdr(on_first, &look);
+	if (!l->looked || look.adds != l->adds || look.subs != l->subs)
+		dl_iterate_phdr(on_object, &look);
+	mutex_unlock(&gate);
+	if (look.list.n) {
+		e = take_over(l, &look);
+		if (!e) {
+			l->looked = true;
+			l->adds = look.adds;
+			l->subs = look.subs;
+		}
+	}
+	vec_release(&look.list);
+	return e;
+}
+
+enum err loaded_update(struct loaded *l)
+{
+	enum err e;
+
+	l->busy = true;
+	e = update(l);
+	l->busy = false;
+	return e;
+}
+
+void loaded_before_fork(void)
+{
+	mutex_lock(&gate);
+}
+
+void loaded_after_fork(struct loaded *l, bool child)
+{
+	struct loaded_view *view = atomic_load(&current);
+
+	mutex_unlock(&gate);
+	if (!child)
+		return;
+	atomic_store(&readers, 0);
+	if (!l->busy)
+		return;
+	/* The published view is whole, whatever the thread that is gone was doing. */
+	memset(l, 0, sizeof(*l));
+	if (view)
+		view->previous = NULL;
+}

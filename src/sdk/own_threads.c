@@ -1,0 +1,329 @@
+#include "sdk/own_threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "sdk/cpu_sampler.h"
+
+#define THREADS_MAX 32768u
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static struct {
+	struct own_thread *records;
+	atomic_int *tids; /* of the records; 0 = free. Apart from them, because it is searched */
+	u32 used;	  /* records from here on were never given */
+	u32 free;	  /* none before this one is free */
+	u32 count;
+	struct mutex lock;
+	s64 period_ns; /* 0 = no timing now */
+	int signal_number;
+	u64 random;
+	int excluded;
+} all = {.lock = MUTEX_INIT};
+
+/* Found without a call, also in a signal handler. */
+static __thread struct own_thread *self __attribute__((tls_model("initial-exec")));
+
+/* ------------------------------------------------------------------ timers */
+
+static atomic_int *tid_of(const struct own_thread *t)
+{
+	return &all.tids[t - all.records];
+}
+
+/* How the kernel numbers the CPU clock of a thread. */
+static clockid_t cpu_clock(int thread)
+{
+	enum { SCHEDULER = 2, OF_THREAD = 4 };
+
+	return (clockid_t)(~(unsigned)thread << 3 | OF_THREAD | SCHEDULER);
+}
+
+s64 thread_cpu_ns(void)
+{
+	struct timespec now;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) ? 0
+							    : now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* The kernel's own call: the library's takes memory on some systems. A first expiry at random, so
+ * that threads shorter than the period are hit in proportion. */
+static void start_timer(struct own_thread *t)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = all.signal_number};
+	int tid = *tid_of(t);
+	struct itimerspec when;
+	struct timespec now = {0};
+	s64 first;
+
+	if (!all.period_ns || t->has_timer || tid == all.excluded)
+		return;
+	event.sigev_notify_thread_id = tid;
+	event.sigev_value.sival_ptr = t;
+	if (syscall(SYS_timer_create, cpu_clock(tid), &event, &t->timer) != 0)
+		return;
+	all.random = hash_mix(all.random, (u64)tid);
+	first = (s64)(all.random % (u64)all.period_ns) + 1;
+	when.it_interval = (struct timespec){all.period_ns / NS_PER_S, all.period_ns % NS_PER_S};
+	when.it_value = (struct timespec){first / NS_PER_S, first % NS_PER_S};
+	/* What it used before is nobody's question. */
+	clock_gettime(cpu_clock(tid), &now);
+	t->accounted_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
+	t->has_timer = true;
+	if (syscall(SYS_timer_settime, t->timer, 0, &when, NULL) != 0) {
+		syscall(SYS_timer_delete, t->timer);
+		t->has_timer = false;
+	}
+}
+
+/* A signal that is under way finds no timer then. */
+static void end_timer(struct own_thread *t)
+{
+	if (!t->has_timer)
+		return;
+	t->has_timer = false;
+	atomic_signal_fence(memory_order_seq_cst);
+	syscall(SYS_timer_delete, t->timer);
+}
+
+/* ------------------------------------------------------------------ records */
+
+static void *pages(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+bool threads_open(void)
+{
+	mutex_lock(&all.lock);
+	if (!all.tids)
+		all.tids = pages(THREADS_MAX * sizeof(*all.tids));
+	if (!all.records) {
+		all.random = (u64)clock_monotonic_ns() ^ (u64)getpid() << 32;
+		all.records = pages(THREADS_MAX * sizeof(*all.records));
+	}
+	mutex_unlock(&all.lock);
+	return all.records && all.tids;
+}
+
+/* With the lock held, as what follows. */
+static struct own_thread *give_record(int tid)
+{
+	for (u32 i = all.free; i < THREADS_MAX; i++) {
+		if (all.tids[i])
+			continue;
+		if (i >= all.used)
+			all.used = i + 1;
+		all.free = i + 1;
+		all.records[i] = (struct own_thread){.stable = 1};
+		all.tids[i] = tid;
+		all.count++;
+		return &all.records[i];
+	}
+	return NULL;
+}
+
+static struct own_thread *find_record(int tid)
+{
+	for (u32 i = 0; i < all.used; i++)
+		if (atomic_load_explicit(&all.tids[i], memory_order_relaxed) == tid)
+			return &all.records[i];
+	return NULL;
+}
+
+static void take_record(struct own_thread *t)
+{
+	u32 at = (u32)(t - all.records);
+
+	end_timer(t);
+	all.tids[at] = 0;
+	all.count--;
+	if (at < all.free)
+		all.free = at;
+}
+
+struct own_thread *threads_known(void)
+{
+	return self;
+}
+
+static struct own_thread *enter(void)
+{
+	int tid = (int)syscall(SYS_gettid);
+	struct own_thread *t = find_record(tid);
+
+	if (!t)
+		t = give_record(tid);
+	if (t)
+		start_timer(t);
+	return t;
+}
+
+struct own_thread *threads_self(void)
+{
+	if (self || !threads_open())
+		return self;
+	mutex_lock(&all.lock);
+	self = enter();
+	mutex_unlock(&all.lock);
+	return self;
+}
+
+void threads_enter(void *(*start)(void *))
+{
+	struct own_thread *t = threads_self();
+
+	if (t)
+		t->start = start;
+}
+
+void threads_leave(void)
+{
+	struct own_thread *t = self;
+
+	if (!t)
+		return;
+	if (t->has_timer) {
+		end_timer(t);
+		cpu_settle(t);
+	}
+	self = NULL;
+	mutex_lock(&all.lock);
+	take_record(t);
+	mutex_unlock(&all.lock);
+}
+
+void threads_exclude_self(void)
+{
+	all.excluded = (int)syscall(SYS_gettid);
+}
+
+u32 threads_count(void)
+{
+	return all.count;
+}
+
+struct own_thread *threads_of_signal(const siginfo_t *info)
+{
+	uintptr_t base = (uintptr_t)all.records, at = (uintptr_t)info->si_value.sival_ptr - base;
+	struct own_thread *t = info->si_value.sival_ptr;
+
+	if (info->si_code != SI_TIMER || at >= THREADS_MAX * sizeof(*t) || at % sizeof(*t))
+		return NULL;
+	if (!self)
+		self = t;
+	return self == t && t->has_timer ? t : NULL;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+static void see(int tid)
+{
+	struct own_thread *t = find_record(tid);
+
+	if (!t)
+		t = give_record(tid);
+	if (!t)
+		return;
+	t->seen = true;
+	start_timer(t);
+}
+
+static bool is_gone(int tid)
+{
+	return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
+
+static void look_at(DIR *threads)
+{
+	struct dirent *entry;
+
+	for (u32 i = 0; i < all.used; i++)
+		all.records[i].seen = false;
+	while ((entry = readdir(threads))) {
+		s64 tid;
+
+		if (str_to_i64(str_of(entry->d_name), &tid) == ERR_OK && tid > 0 &&
+		    tid != all.excluded)
+			see((int)tid);
+	}
+	/* The list may leave one out while others end. */
+	for (u32 i = 0; i < all.used; i++)
+		if (all.tids[i] && !all.records[i].seen && is_gone(all.tids[i]))
+			take_record(&all.records[i]);
+}
+
+enum err threads_look(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+
+	if (!threads)
+		return err_from_errno(errno);
+	mutex_lock(&all.lock);
+	look_at(threads);
+	mutex_unlock(&all.lock);
+	closedir(threads);
+	return ERR_OK;
+}
+
+void threads_start(s64 period_ns, int signal_number)
+{
+	mutex_lock(&all.lock);
+	all.period_ns = period_ns;
+	all.signal_number = signal_number;
+	for (u32 i = 0; i < all.used; i++)
+		if (all.tids[i])
+			start_timer(&all.records[i]);
+	mutex_unlock(&all.lock);
+}
+
+void threads_stop(void)
+{
+	mutex_lock(&all.lock);
+	all.period_ns = 0;
+	for (u32 i = 0; i < all.used; i++)
+		end_timer(&all.records[i]);
+	mutex_unlock(&all.lock);
+}
+
+/* ------------------------------------------------------------------ fork */
+
+void threads_before_fork(void)
+{
+	mutex_lock(&all.lock);
+}
+
+/* Timers are not inherited, and of the threads one is. Its spans go on. */
+void threads_after_fork(bool child)
+{
+	if (child) {
+		for (u32 i = 0; i < all.used; i++) {
+			all.records[i].has_timer = false;
+			if (&all.records[i] != self)
+				all.tids[i] = 0;
+		}
+		all.free = 0;
+		all.count = self ? 1 : 0;
+		all.period_ns = 0;
+		all.excluded = 0;
+		if (self)
+			*tid_of(self) = (int)syscall(SYS_gettid);
+	}
+	mutex_unlock(&all.lock);
+}

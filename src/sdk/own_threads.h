@@ -1,0 +1,54 @@
+/*
+ * The threads of this process that are sampled: a record and a timer on its CPU time for each.
+ *
+ * Records lie in one piece of memory that is never given back, so that a late signal finds one, be
+ * it another thread's by now. A thread gets its record from itself (threads_enter, where something
+ * tells us of its birth) or from the background that looks through /proc/self/task.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "sdk/span_context.h"
+
+#define SPAN_DEPTH 16
+
+struct own_thread {
+	int timer; /* the kernel's number */
+	bool has_timer, seen;
+	s64 accounted_ns;	/* CPU time that samples stand for */
+	void *(*start)(void *); /* where it began, when that is known */
+	/* Of the thread itself; `context` is whole where `stable` is not 0. */
+	volatile sig_atomic_t stable;
+	struct span_context context;
+	u32 depth; /* of spans */
+	struct span_context outer[SPAN_DEPTH];
+};
+
+/* Takes memory from the system, once. */
+bool threads_open(void);
+/* Begins to time threads: period, and the signal (installed before). */
+void threads_start(s64 period_ns, int signal_number);
+/* Ends all timers. Records stay: spans go on. */
+void threads_stop(void);
+/* The calling thread's record, made if need be; NULL when there is no more room. */
+struct own_thread *threads_self(void);
+/* The same without making one. Signal-safe. */
+struct own_thread *threads_known(void);
+/* The calling thread begins; its timer starts when timing is on. */
+void threads_enter(void *(*start)(void *));
+/* The calling thread ends: what no sample stands for is one more (cpu_sampler.h). */
+void threads_leave(void);
+/* Looks which threads there are. */
+enum err threads_look(void) MUST_CHECK;
+/* A timer's record from its signal; NULL when the signal is not ours. Signal-safe. */
+struct own_thread *threads_of_signal(const siginfo_t *info);
+/* CPU time of the calling thread. Signal-safe. */
+s64 thread_cpu_ns(void);
+void threads_before_fork(void);
+void threads_after_fork(bool child);
+/* A thread whose timers do not matter: the background's own. */
+void threads_exclude_self(void);
+u32 threads_count(void);

@@ -1,0 +1,182 @@
+#include "sdk/place_names.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "sdk/tally.h"
+
+/* Indexes and names of one file. */
+#define FILE_MEMORY ((size_t)16 << 20)
+
+void place_names_init(struct place_names *p, const struct loaded *loaded)
+{
+	*p = (struct place_names){.loaded = loaded};
+}
+
+void place_names_release(struct place_names *p)
+{
+	vec_for_each (file, &p->files)
+		symbol_file_free(*file);
+	vec_release(&p->files);
+	vec_release(&p->tried);
+	vec_release(&p->mappings);
+	vec_release(&p->places);
+	vec_release(&p->pool);
+	map_release(&p->index);
+}
+
+void place_names_begin(struct place_names *p, struct dict *d)
+{
+	p->dict = d;
+	p->mappings.n = p->places.n = p->pool.n = 0;
+	map_clear(&p->index);
+}
+
+void place_names_end(struct place_names *p)
+{
+	vec_for_each (file, &p->files)
+		if (*file)
+			symbol_file_trim(*file);
+}
+
+/* ------------------------------------------------------------------ files */
+
+static enum err file_of(struct place_names *p, u32 module, struct symbol_file **ret)
+{
+	struct symbol_options options = {.names = SYMBOL_NAMES_FULL, .memory = FILE_MEMORY};
+	const char *path = p->loaded->modules.v[module]->path;
+	int fd;
+
+	while (p->files.n <= module) {
+		TRY(vec_push(&p->files, NULL));
+		TRY(vec_push(&p->tried, false));
+	}
+	if (!p->tried.v[module]) {
+		p->tried.v[module] = true;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			if (symbol_file_new(fd, path, &options, &p->files.v[module], NULL))
+				p->files.v[module] = NULL;
+			close(fd);
+		}
+	}
+	*ret = p->files.v[module];
+	return ERR_OK;
+}
+
+static enum err build_id_text(struct dict *d, const struct unwind_image *image, uint32_t *ret)
+{
+	char text[2 * UNWIND_BUILD_ID_SIZE + 1] = "";
+
+	for (u32 i = 0; i < image->build_id_size; i++)
+		snprintf(text + 2 * (size_t)i, 3, "%02x", image->build_id[i]);
+	return dict_text(d, text, ret);
+}
+
+/* A module lies where its file says: addresses of two runs are then equal. */
+static enum err mapping_of(struct place_names *p, u32 number, uint32_t *ret)
+{
+	const struct loaded_module *module = p->loaded->modules.v[number];
+	struct mapping m = {.flags = MAPPING_HAS_FUNCTIONS};
+
+	while (p->mappings.n <= number)
+		TRY(vec_push(&p->mappings, 0));
+	if (!p->mappings.v[number]) {
+		TRY(dict_text(p->dict, module->path, &m.file));
+		TRY(build_id_text(p->dict, &module->image, &m.build_id));
+		for (u32 i = 0; i < module->image.load_count; i++) {
+			const struct unwind_load *load = &module->image.loads[i];
+
+			if (!m.limit || load->address < m.start) {
+				m.start = load->address;
+				m.offset = load->file_offset;
+			}
+			if (load->address + load->size > m.limit)
+				m.limit = load->address + load->size;
+		}
+		TRY(dict_mapping(p->dict, &m, &p->mappings.v[number]));
+	}
+	*ret = p->mappings.v[number];
+	return ERR_OK;
+}
+
+/* ------------------------------------------------------------------ frames */
+
+static enum err add_frame(struct place_names *p, struct frame f, const struct symbol_frame *s)
+{
+	uint32_t id;
+
+	if (s && s->function[0]) {
+		struct function function = {.start_line = s->start_line};
+
+		TRY(dict_text(p->dict, s->function, &function.name));
+		TRY(dict_text(p->dict, s->linkage[0] ? s->linkage : s->function,
+			      &function.system_name));
+		TRY(dict_text(p->dict, s->file, &function.file));
+		TRY(dict_function(p->dict, &function, &f.function));
+		f.line = s->line;
+		f.column = s->column;
+		f.flags |= FRAME_HAS_LINE | (s->inlined ? FRAME_INLINED : 0);
+	}
+	TRY(dict_frame(p->dict, &f, &id));
+	return vec_push(&p->pool, id);
+}
+
+static enum err name_place(struct place_names *p, u64 place)
+{
+	u32 module = (u32)(place >> PLACE_MODULE_SHIFT);
+	struct frame f = {.address = place & PLACE_ADDRESS, .kind = KIND_NATIVE};
+	struct symbol_frame names[SYMBOL_FRAMES_MAX];
+	struct symbol_file *file = NULL;
+	size_t n = 0;
+	uint32_t id;
+
+	if (place == PLACE_NOT_SAMPLED) {
+		TRY(dict_named_frame(p->dict, STR("[not sampled]"), &id));
+		return vec_push(&p->pool, id);
+	}
+	if (!module)
+		return add_frame(p, f, NULL);
+	TRY(mapping_of(p, module - 1, &f.mapping));
+	TRY(file_of(p, module - 1, &file));
+	/* What a damaged file cannot tell stays an address. */
+	if (file && symbol_file_lookup(file, f.address, names, SYMBOL_FRAMES_MAX, &n))
+		n = 0;
+	if (!n)
+		return add_frame(p, f, NULL);
+	for (size_t i = 0; i < n; i++)
+		TRY(add_frame(p, f, &names[i]));
+	return ERR_OK;
+}
+
+static enum err find_or_name(struct place_names *p, u64 place, u32 *ret)
+{
+	u64 hash = hash_mix(place, 0);
+	struct named_place fresh = {place, (u32)p->pool.n, 0};
+
+	MAP_PROBE(&p->index, hash, id)
+	{
+		if (p->places.v[id].place != place)
+			continue;
+		*ret = id;
+		return ERR_OK;
+	}
+	TRY(name_place(p, place));
+	fresh.n = (u32)p->pool.n - fresh.at;
+	TRY(vec_push(&p->places, fresh));
+	*ret = (u32)p->places.n - 1;
+	return map_put(&p->index, hash, *ret);
+}
+
+enum err place_frames(struct place_names *p, u64 place, uint32_t *frames, size_t max, size_t *ret_n)
+{
+	const struct named_place *found;
+	u32 id;
+
+	TRY(find_or_name(p, place, &id));
+	found = &p->places.v[id];
+	*ret_n = found->n < max ? found->n : max;
+	memcpy(frames, p->pool.v + found->at, *ret_n * sizeof(*frames));
+	return ERR_OK;
+}

@@ -1,0 +1,37 @@
+/*
+ * Names for places (tally.h), from the files of the modules; a place is looked up once for each
+ * profile, its file stays open. Background thread only.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/model.h"
+#include "sdk/loaded.h"
+#include "symbols/symbols.h"
+
+struct named_place {
+	u64 place;
+	u32 at, n; /* frames, in pool */
+};
+
+struct place_names {
+	const struct loaded *loaded;
+	VEC(struct symbol_file *) files; /* by number of module */
+	VEC(bool) tried;
+	VEC(uint32_t) mappings; /* in the dictionary; 0 = not yet */
+	VEC(struct named_place) places;
+	VEC(uint32_t) pool; /* frames */
+	struct map index;
+	struct dict *dict; /* of this profile */
+};
+
+void place_names_init(struct place_names *p, const struct loaded *loaded);
+void place_names_release(struct place_names *p);
+/* A new profile, over another dictionary. */
+void place_names_begin(struct place_names *p, struct dict *d);
+/* Gives memory back that files keep to answer. */
+void place_names_end(struct place_names *p);
+/* The dictionary's frames of a place, innermost first; at most `max`. */
+enum err place_frames(struct place_names *p, u64 place, uint32_t *frames, size_t max,
+		      size_t *ret_n) MUST_CHECK;

@@ -1,0 +1,5 @@
+/* The parts of libvestal-preload.so. */
+#pragma once
+
+/* Looks for the allocator behind us; harmless when it was found before. */
+void preload_find_malloc(void);

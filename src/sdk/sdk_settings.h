@@ -1,0 +1,33 @@
+/*
+ * What to do, from the program's options and the environment. All texts are copies.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+#include "unwind/unwind_format.h"
+
+enum sdk_types {
+	SDK_CPU = 1,
+	SDK_ALLOC = 2,
+	SDK_HEAP = 4,
+};
+
+struct vestal_options;
+
+struct sdk_settings {
+	char service[256], host[256], program[4096];
+	char attributes[4096];			   /* "a=b,c=d" */
+	char headers[4096];			   /* "Name: value\r\n" each */
+	char host_name[256], port[16], path[1024]; /* of the receiver */
+	char output[4096];			   /* empty = send */
+	bool gzip;
+	unsigned types;
+	u32 rate_hz, interval_ms, timeout_ms;
+	u32 depth, max_rows, max_bytes;
+	u64 alloc_interval; /* bytes */
+};
+
+/* `o` may be NULL. Says what is wrong with whose word. */
+enum err sdk_settings_read(const struct vestal_options *o, struct sdk_settings *ret,
+			   struct fault *fault) MUST_CHECK;

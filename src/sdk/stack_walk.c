@@ -1,0 +1,190 @@
+#include "sdk/stack_walk.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE		4096ull
+#define NO_PAGE		1ull
+/* A stack that is larger was not followed to its root but astray. */
+#define STACK_BYTES_MAX (64ull << 20)
+
+/* Where the walk reads: the thread's own memory, or a copy. */
+struct memory {
+	const struct raw_stack *copy; /* NULL = the memory itself */
+	u64 low;		      /* nothing below is the caller's */
+	u64 page;		      /* this one can be read; NO_PAGE = none yet */
+};
+
+/* The kernel copies the new mask before it looks at what to do with it, and does nothing then. */
+static bool page_readable(u64 page)
+{
+	enum { NO_SUCH_WAY = 99 };
+	int saved = errno;
+	bool readable =
+		syscall(SYS_rt_sigprocmask, NO_SUCH_WAY, page, NULL, 8) != -1 || errno != EFAULT;
+
+	errno = saved;
+	return readable;
+}
+
+static bool own_bytes(struct memory *m, u64 address)
+{
+	u64 page = address & ~(PAGE - 1);
+
+	if (page == m->page)
+		return true;
+	if (address < m->low || address - m->low > STACK_BYTES_MAX || !page_readable(page))
+		return false;
+	m->page = page;
+	return true;
+}
+
+static bool copied(const struct raw_stack *c, u64 address, u64 *ret)
+{
+	u64 at = address - c->start;
+
+	if (address < c->start || at > c->size || c->size - at < sizeof(*ret))
+		return false;
+	memcpy(ret, c->bytes + at, sizeof(*ret));
+	return true;
+}
+
+/* Other parts of the program know better than to read here: no sanitizer. */
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) static bool unwind_read(
+	void *context, u64 address, u64 *ret)
+{
+	struct memory *m = context;
+
+	if (m->copy)
+		return copied(m->copy, address, ret);
+	/* Saved registers are aligned, so none lies on two pages. */
+	if (address & 7 || !own_bytes(m, address))
+		return false;
+	*ret = *(const volatile u64 *)address;
+	return true;
+}
+
+#include "unwind/unwind_step.h"
+
+_Static_assert(ARCH_REGISTERS == 17, "registers by DWARF number");
+
+/* Code that no module holds was made at run time; its makers keep rbp. */
+static u32 rule_for(const struct loaded_view *view, u64 address, bool *ret_known)
+{
+	const struct loaded_range *r = loaded_find(view, address);
+
+	*ret_known = r != NULL;
+	if (!r || !r->table)
+		return UNWIND_RULE_FRAME_POINTER;
+	return unwind_table_rule(r->table, address - r->bias);
+}
+
+static int step(const struct loaded_view *view, struct memory *m, struct unwind_frame *f,
+		const u64 *registers, bool first, bool *ret_known)
+{
+	u32 rule = rule_for(view, unwind_lookup_address(f), ret_known);
+
+	if (!(rule & UNWIND_ESCAPE))
+		return unwind_step_short(m, f, rule);
+	rule &= ~UNWIND_ESCAPE;
+	if (rule >= view->rule_count)
+		return UNWIND_NO_RULE;
+	return unwind_step_long(m, f, &view->rules[rule], registers, first);
+}
+
+struct walked {
+	u32 frames;
+	u8 end;
+	bool all_known; /* no address was outside of the modules of the view */
+};
+
+static struct walked walk(const struct loaded_view *view, struct memory *m, const u64 *registers,
+			  bool from_call, u64 *frames, u32 depth)
+{
+	struct unwind_frame f = {registers[ARCH_DWARF_RA], registers[ARCH_DWARF_RSP],
+				 registers[ARCH_DWARF_RBP], !from_call, 0};
+	struct walked w = {.all_known = true};
+	int end = -1;
+
+	while (end < 0) {
+		bool known = true;
+
+		if (w.frames == depth) {
+			end = UNWIND_CUT;
+			break;
+		}
+		/* What a stray step leads to is no frame. */
+		if (f.pc < PAGE || f.pc >= ARCH_USER_END) {
+			end = UNWIND_UNMAPPED;
+			break;
+		}
+		frames[w.frames++] = f.pc;
+		end = step(view, m, &f, registers, w.frames == 1 && !from_call, &known);
+		w.all_known = w.all_known && known;
+	}
+	w.end = (u8)end;
+	return w;
+}
+
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) static void copy_bytes(u8 *to,
+										      u64 from,
+										      u32 n)
+{
+	for (u32 i = 0; i < n; i += 8)
+		*(u64 *)(to + i) = *(const volatile u64 *)(from + i);
+}
+
+static struct raw_stack *copy_stack(const u64 *registers, bool from_call)
+{
+	struct raw_stack *r = raw_stack_claim();
+	u64 at;
+
+	if (!r)
+		return NULL;
+	memcpy(r->registers, registers, sizeof(r->registers));
+	r->from_call = from_call;
+	r->start = at = registers[ARCH_DWARF_RSP] & ~7ull;
+	r->size = 0;
+	while (r->size < RAW_STACK_BYTES && page_readable(at & ~(PAGE - 1))) {
+		u32 n = (u32)(PAGE - (at & (PAGE - 1)));
+
+		if (n > RAW_STACK_BYTES - r->size)
+			n = RAW_STACK_BYTES - r->size;
+		copy_bytes(r->bytes + r->size, at, n);
+		r->size += n;
+		at += n;
+	}
+	return r;
+}
+
+void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth)
+{
+	/* The red zone below the stack pointer belongs to the leaf. */
+	struct memory m = {.low = (registers[ARCH_DWARF_RSP] & ~7ull) - 128, .page = NO_PAGE};
+	const struct loaded_view *view = loaded_view_enter();
+	struct walked w = {.end = UNWIND_NO_TABLE};
+
+	if (view)
+		w = walk(view, &m, registers, from_call, s->frames, depth);
+	loaded_view_leave();
+	if (!w.frames)
+		s->frames[w.frames++] = registers[ARCH_DWARF_RA];
+	s->from_call = from_call;
+	s->frame_count = w.frames;
+	s->end = w.end;
+	/* Not known yet, perhaps: the modules are looked at again before it is walked. */
+	if (!w.all_known)
+		s->raw = copy_stack(registers, from_call);
+}
+
+u32 raw_stack_walk(const struct loaded_view *view, const struct raw_stack *raw, u64 *frames,
+		   u32 depth, u8 *ret_end)
+{
+	struct memory m = {.copy = raw};
+	struct walked w = walk(view, &m, raw->registers, raw->from_call, frames, depth);
+
+	*ret_end = w.end;
+	return w.frames;
+}

@@ -1,0 +1,17 @@
+/*
+ * A thread's own stack, walked where it stands: in a signal handler or inside malloc. Nothing is
+ * allocated and no lock is taken; the tables come from the view that is published now (loaded.h).
+ * Memory is read only after the kernel has said of its page that it can be (one cheap call for each
+ * page), so that no stack, however broken, makes the program crash.
+ */
+#pragma once
+
+#include "sdk/loaded.h"
+#include "sdk/sample_slots.h"
+
+/* Fills the frames of a sample from `registers` (by DWARF number), at most `depth`. With
+ * `from_call` the first address is a return address. */
+void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth);
+/* The same over a copy, in the background; returns the number of frames. */
+u32 raw_stack_walk(const struct loaded_view *view, const struct raw_stack *raw, u64 *frames,
+		   u32 depth, u8 *ret_end);

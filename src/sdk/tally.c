@@ -1,0 +1,103 @@
+#include "sdk/tally.h"
+
+#include "base/hash.h"
+
+void tally_init(struct tally *t, u32 max_rows)
+{
+	*t = (struct tally){.max_rows = max_rows};
+}
+
+void tally_release(struct tally *t)
+{
+	vec_release(&t->places);
+	vec_release(&t->stacks);
+	vec_release(&t->contexts);
+	vec_release(&t->rows);
+	map_release(&t->stack_index);
+	map_release(&t->context_index);
+	map_release(&t->row_index);
+}
+
+enum err tally_stack(struct tally *t, const u64 *places, u32 n, u32 *ret)
+{
+	u64 hash = hash_bytes(places, n * sizeof(*places), 0);
+	struct tally_stack fresh = {hash, (u32)t->places.n, n};
+
+	MAP_PROBE(&t->stack_index, hash, id)
+	{
+		const struct tally_stack *s = &t->stacks.v[id];
+
+		if (s->n != n || memcmp(t->places.v + s->at, places, n * sizeof(*places)) != 0)
+			continue;
+		*ret = id;
+		return ERR_OK;
+	}
+	TRY(vec_append(&t->places, places, n));
+	TRY(vec_push(&t->stacks, fresh));
+	TRY(map_put(&t->stack_index, hash, (u32)t->stacks.n - 1));
+	*ret = (u32)t->stacks.n - 1;
+	return ERR_OK;
+}
+
+enum err tally_context(struct tally *t, const struct span_context *context, u32 *ret)
+{
+	u64 hash = hash_bytes(context, sizeof(*context), 0);
+
+	MAP_PROBE(&t->context_index, hash, id)
+	{
+		if (memcmp(&t->contexts.v[id], context, sizeof(*context)) != 0)
+			continue;
+		*ret = id;
+		return ERR_OK;
+	}
+	TRY(vec_push(&t->contexts, *context));
+	TRY(map_put(&t->context_index, hash, (u32)t->contexts.n - 1));
+	*ret = (u32)t->contexts.n - 1;
+	return ERR_OK;
+}
+
+static struct tally_row *find_row(struct tally *t, u64 hash, u8 kind, u32 stack, u32 context)
+{
+	MAP_PROBE(&t->row_index, hash, id)
+	{
+		struct tally_row *r = &t->rows.v[id];
+
+		if (r->kind == kind && r->stack == stack && r->context == context)
+			return r;
+	}
+	return NULL;
+}
+
+void tally_add(struct tally *t, u8 kind, u32 stack, u32 context, s64 count, s64 value)
+{
+	u64 hash = hash_mix((u64)stack << 32 | context, kind);
+	struct tally_row *row = find_row(t, hash, kind, stack, context);
+	struct tally_row fresh = {hash, stack, context, kind, count, value};
+
+	if (row) {
+		row->count += count;
+		row->value += value;
+		return;
+	}
+	if (t->rows.n >= t->max_rows || vec_push(&t->rows, fresh)) {
+		t->lost++;
+		return;
+	}
+	if (map_put(&t->row_index, hash, (u32)t->rows.n - 1)) {
+		t->rows.n--;
+		t->lost++;
+	}
+}
+
+void tally_clear(struct tally *t)
+{
+	t->rows.n = t->contexts.n = 0;
+	map_clear(&t->row_index);
+	map_clear(&t->context_index);
+}
+
+void tally_clear_stacks(struct tally *t)
+{
+	t->places.n = t->stacks.n = 0;
+	map_clear(&t->stack_index);
+}

@@ -1,0 +1,54 @@
+/*
+ * C++ exceptions without end while samples are taken, in two threads: thrower SECONDS
+ * Prints how many were caught; each goes through ten frames with destructors.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+#include <time.h>
+
+static double now()
+{
+	timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
+}
+
+struct guard {
+	long &count;
+	~guard() { count++; }
+};
+
+__attribute__((noinline)) static void throw_below(int depth, long &count)
+{
+	guard g{count};
+	if (!depth)
+		throw std::runtime_error("deep");
+	throw_below(depth - 1, count);
+}
+
+static void work(double end, long *ret)
+{
+	while (now() < end) {
+		long unwound = 0;
+		try {
+			throw_below(9, unwound);
+		} catch (const std::runtime_error &) {
+			if (unwound != 10)
+				abort();
+			++*ret;
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	double end = now() + atof(argc > 1 ? argv[1] : "1");
+	long counts[2] = {0, 0};
+	std::thread other(work, end, &counts[0]);
+	work(end, &counts[1]);
+	other.join();
+	printf("%ld\n", counts[0] + counts[1]);
+	return 0;
+}
