@@ -22,6 +22,8 @@ void api_head(const struct inquiry *q, struct jsonout *o, const char *schema);
 void api_cost(const struct inquiry *q, struct jsonout *o);
 /* A width of points near this one: whole seconds. */
 int64_t api_step(int64_t ns);
+/* What a token may do, as "rights": ["read", …]. */
+void api_put_rights(struct jsonout *o, unsigned rights);
 void api_labels(struct jsonout *o, const struct label_pair *labels, size_t n);
 
 /* api_*.c */
@@ -34,6 +36,7 @@ void api_changes(struct request *r);
 void api_function(struct request *r);
 void api_source(struct request *r);
 void api_agents(struct request *r);
+void api_tokens(struct request *r);
 void api_series(struct request *r);
 void api_heatmap(struct request *r);
 void api_diff(struct request *r);

@@ -19,6 +19,7 @@ static enum err answer_status(struct inquiry *q, struct jsonout *o)
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.status/1");
 	jsonout_put_str(o, "tenant", r->tenant);
+	api_put_rights(o, r->rights);
 	jsonout_put_i64(o, "uptime_ns", clock_monotonic_ns() - r->server->started_ns);
 	jsonout_put_u64(o, "profiles", s.profiles);
 	jsonout_put_u64(o, "samples", s.rows);

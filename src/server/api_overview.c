@@ -9,7 +9,6 @@
 #include "server/api.h"
 #include "server/trend.h"
 
-#define MAX_TYPES    64
 #define MAX_SERVICES 10000
 
 /* ------------------------------------------------------------------ collecting */
@@ -31,17 +30,14 @@ struct ranked {
 struct overview {
 	struct inquiry *q;
 	int64_t from_ns, until_ns, step_ns;
-	struct text_answer types;
-	struct series_answer answers[MAX_TYPES];
+	struct series_answer answer;
 	VEC(struct curve) curves;
 	VEC(struct ranked) services;
 };
 
 static void overview_release(struct overview *o)
 {
-	arena_release(&o->types.arena);
-	for (size_t i = 0; i < MAX_TYPES; i++)
-		arena_release(&o->answers[i].arena);
+	arena_release(&o->answer.arena);
 	vec_release(&o->curves);
 	vec_release(&o->services);
 }
@@ -58,11 +54,11 @@ static bool is_gauge(struct str type)
 	return type_is_gauge(parts.sample_type, parts.sample_unit);
 }
 
-static enum err add_curves(struct overview *o, struct str type, const struct series_answer *a)
+static enum err add_curves(struct overview *o)
 {
-	for (size_t i = 0; i < a->n; i++) {
-		const struct series_points *s = &a->series[i];
-		struct curve c = {.type = type, .points = s->points, .n = s->n};
+	for (size_t i = 0; i < o->answer.n; i++) {
+		const struct series_points *s = &o->answer.series[i];
+		struct curve c = {.type = s->type, .points = s->points, .n = s->n};
 
 		if (s->label_count)
 			c.service = s->labels[0].value;
@@ -76,26 +72,19 @@ static enum err add_curves(struct overview *o, struct str type, const struct ser
 }
 
 /* As much before as is asked for, to compare with; steps begin at multiples of theirs. */
-static enum err ask_types(struct overview *o)
+static enum err ask(struct overview *o)
 {
 	static const struct str by_service[] = {STR("service_name")};
 	struct request *r = o->q->request;
 	struct selection *s = &o->q->selection;
 	int64_t length = o->until_ns - o->from_ns;
 	struct series_question what = {
-		.group_by = by_service, .group_count = 1, .step_ns = o->step_ns};
+		.group_by = by_service, .group_count = 1, .step_ns = o->step_ns, .each_type = true};
 
 	s->from_ns = o->from_ns > length ? o->from_ns - length : 0;
-	TRY(store_types(r->server->store, r->tenant, s, &o->q->ask, &o->types));
-	for (size_t i = 0; i < o->types.n && i < MAX_TYPES; i++) {
-		s->type = o->types.v[i];
-		TRY(store_series(r->server->store, r->tenant, s, &what, &o->q->ask,
-				 &o->answers[i]));
-		TRY(add_curves(o, s->type, &o->answers[i]));
-	}
-	s->type = (struct str){0};
+	TRY(store_series(r->server->store, r->tenant, s, &what, &o->q->ask, &o->answer));
 	s->from_ns = o->from_ns;
-	return ERR_OK;
+	return add_curves(o);
 }
 
 static int compare_curves(const void *left, const void *right)
@@ -255,7 +244,7 @@ static enum err answer_overview(struct inquiry *q, struct jsonout *o)
 	v.step_ns = api_step((v.until_ns - v.from_ns) / points);
 	/* Points begin at multiples of their width, and so does what is asked for. */
 	v.from_ns -= v.from_ns % v.step_ns;
-	TRY(ask_types(&v));
+	TRY(ask(&v));
 	TRY(rank(&v));
 	return put_overview(&v, limit, o);
 }

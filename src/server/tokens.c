@@ -191,6 +191,11 @@ void tokens_close(struct tokens *t)
 	mem_free(t);
 }
 
+const char *tokens_path(const struct tokens *t)
+{
+	return t->path;
+}
+
 /* Once a second at most; a file that became unreadable lets nobody in. */
 static void refresh(struct tokens *t)
 {

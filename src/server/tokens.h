@@ -26,6 +26,8 @@ struct token_info {
 
 enum err tokens_open(const char *path, struct tokens **ret, struct fault *fault) MUST_CHECK;
 void tokens_close(struct tokens *t);
+/* The file they are in. */
+const char *tokens_path(const struct tokens *t);
 /* Who a token is; ERR_UNAUTHENTICATED when nobody. Thread safe. */
 enum err tokens_check(struct tokens *t, struct str token, struct token_info *ret) MUST_CHECK;
 

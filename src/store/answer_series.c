@@ -11,33 +11,45 @@
 
 #define MAX_POINTS 11000
 
-/* One group; when means are asked for, of one series in it. */
+/* One group and type; when means are asked for, of one series in it. */
 struct curve {
-	uint32_t group, series;
+	uint32_t group, series, type;
 	double *sums; /* per point; NAN = nothing */
+};
+
+/* A type that was met; without each_type there is one. */
+struct chart_type {
+	struct str id;
+	bool means;		/* over the profiles of a series, before series are summed */
+	VEC(uint32_t *) counts; /* profiles per series and point */
 };
 
 struct charting {
 	struct question q; /* first: handlers get it */
 	const struct series_question *question;
-	bool means; /* over the profiles of a series, before series are summed */
 	int64_t first_ns;
 	size_t n; /* points */
 	struct grouping grouping;
 	struct series_numbers numbers;
-	VEC(uint32_t *) counts; /* profiles per series and point */
+	VEC(struct chart_type) types;
 	VEC(struct curve) curves;
 	struct map curve_index;
 	struct call_site site;
+	/* Of the partition at hand: the number of each of its types. */
+	VEC(uint32_t) local;
 };
 
 static void charting_release(struct charting *c)
 {
-	for (size_t i = 0; i < c->counts.n; i++)
-		mem_free(c->counts.v[i]);
+	vec_for_each (type, &c->types) {
+		for (size_t i = 0; i < type->counts.n; i++)
+			mem_free(type->counts.v[i]);
+		vec_release(&type->counts);
+	}
 	for (size_t i = 0; i < c->curves.n; i++)
 		mem_free(c->curves.v[i].sums);
-	vec_release(&c->counts);
+	vec_release(&c->types);
+	vec_release(&c->local);
 	vec_release(&c->curves);
 	map_release(&c->curve_index);
 	grouping_release(&c->grouping);
@@ -46,15 +58,16 @@ static void charting_release(struct charting *c)
 	question_release(&c->q);
 }
 
-static enum err find_curve(struct charting *c, uint32_t group, uint32_t series, struct curve **ret)
+static enum err find_curve(struct charting *c, uint32_t group, uint32_t series, uint32_t type,
+			   struct curve **ret)
 {
-	struct curve fresh = {.group = group, .series = series};
-	uint64_t hash = hash_mix((uint64_t)group << 32 | series, 1);
+	struct curve fresh = {.group = group, .series = series, .type = type};
+	uint64_t hash = hash_mix((uint64_t)group << 32 | series, 1 + (uint64_t)type);
 
 	MAP_PROBE(&c->curve_index, hash, id)
 	{
 		*ret = &c->curves.v[id];
-		if ((*ret)->group == group && (*ret)->series == series)
+		if ((*ret)->group == group && (*ret)->series == series && (*ret)->type == type)
 			return ERR_OK;
 	}
 	TRY(vec_reserve(&c->curves, 1));
@@ -66,37 +79,46 @@ static enum err find_curve(struct charting *c, uint32_t group, uint32_t series, 
 	return map_put(&c->curve_index, hash, (uint32_t)c->curves.n - 1);
 }
 
-static enum err count_profiles(struct charting *c, uint32_t series, size_t point, uint32_t profiles)
+/* Where a value belongs: type, series and point of the chunk at hand. */
+struct place {
+	uint32_t type, series;
+	size_t point;
+};
+
+static enum err count_profiles(struct charting *c, struct place at, uint32_t profiles)
 {
-	while (c->counts.n <= series) {
+	struct chart_type *type = &c->types.v[at.type];
+
+	while (type->counts.n <= at.series) {
 		uint32_t *counts = NULL;
 
-		TRY(vec_reserve(&c->counts, 1));
+		TRY(vec_reserve(&type->counts, 1));
 		TRY(question_array(&c->q, c->n, sizeof(*counts), &counts));
-		c->counts.v[c->counts.n++] = counts;
+		type->counts.v[type->counts.n++] = counts;
 	}
-	c->counts.v[series][point] += profiles;
+	type->counts.v[at.series][at.point] += profiles;
 	return ERR_OK;
 }
 
-static enum err add_value(struct charting *c, uint32_t group, uint32_t series, size_t point,
-			  double value)
+static enum err add_value(struct charting *c, uint32_t group, struct place at, double value)
 {
 	struct curve *curve;
+	double *sum;
 
-	TRY(find_curve(c, group, series, &curve));
-	curve->sums[point] = isnan(curve->sums[point]) ? value : curve->sums[point] + value;
+	TRY(find_curve(c, group, at.series, at.type, &curve));
+	sum = &curve->sums[at.point];
+	*sum = isnan(*sum) ? value : *sum + value;
 	return ERR_OK;
 }
 
 /* A value of the whole profile. */
-static enum err add_whole(struct charting *c, const struct chunk_view *v, uint32_t series,
-			  size_t point, double value)
+static enum err add_whole(struct charting *c, const struct chunk_view *v, struct place at,
+			  double value)
 {
 	uint32_t group;
 
 	TRY(grouping_find(&c->grouping, &c->q, v->head.series, 0, &group));
-	return add_value(c, group, series, point, value);
+	return add_value(c, group, at, value);
 }
 
 static double sum_rows(const struct charting *c, const struct chunk_rows_read *r,
@@ -112,7 +134,7 @@ static double sum_rows(const struct charting *c, const struct chunk_rows_read *r
 }
 
 static enum err add_rows(struct charting *c, const struct chunk_view *v,
-			 const struct chunk_column *column, uint32_t series, size_t point)
+			 const struct chunk_column *column, struct place at)
 {
 	struct chunk_rows_read rows;
 	enum err e = ERR_OK;
@@ -122,14 +144,14 @@ static enum err add_rows(struct charting *c, const struct chunk_view *v,
 	TRY(question_rows(&c->q, v, column, &rows));
 	/* A profile without rows was measured all the same. */
 	if (!rows.group_count && question_takes_all(&c->q, v))
-		e = add_whole(c, v, series, point, 0);
+		e = add_whole(c, v, at, 0);
 	for (uint32_t g = 0; !e && g < rows.group_count; g++) {
 		uint32_t group;
 
 		e = grouping_find(&c->grouping, &c->q, v->head.series, rows.groups[g].labels,
 				  &group);
 		if (!e)
-			e = add_value(c, group, series, point, sum_rows(c, &rows, &rows.groups[g]));
+			e = add_value(c, group, at, sum_rows(c, &rows, &rows.groups[g]));
 	}
 	chunk_rows_release(&rows);
 	return e;
@@ -139,83 +161,142 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 			    const struct chunk_column *column)
 {
 	struct charting *c = (struct charting *)q;
-	size_t point = (size_t)((v->head.time_ns - c->first_ns) / c->question->step_ns);
-	uint32_t series;
+	struct place at = {
+		.type = c->local.v[column->type],
+		.point = (size_t)((v->head.time_ns - c->first_ns) / c->question->step_ns)};
+	bool means = c->types.v[at.type].means;
 
-	if (v->head.time_ns < c->first_ns || point >= c->n)
+	if (v->head.time_ns < c->first_ns || at.point >= c->n)
 		return ERR_OK;
-	TRY(series_numbers_find(&c->numbers, q, c->means ? v->head.series : SERIES_MANY, &series));
-	TRY(count_profiles(c, series, point, v->head.profiles));
+	TRY(series_numbers_find(&c->numbers, q, means ? v->head.series : SERIES_MANY, &at.series));
+	if (means)
+		TRY(count_profiles(c, at, v->head.profiles));
 	if (!call_site_is_all(&c->site) || !question_takes_all(q, v) ||
 	    (c->grouping.name_count && v->head.flags & CHUNK_GROUPS))
-		return add_rows(c, v, column, series, point);
-	return add_whole(c, v, series, point, (double)column->total);
+		return add_rows(c, v, column, at);
+	return add_whole(c, v, at, (double)column->total);
+}
+
+static enum err number_type(struct charting *c, const struct type_entry *type, uint32_t *ret)
+{
+	struct chart_type fresh = {.means = c->question->average ||
+					    (type->gauge && !c->question->force_sum)};
+
+	for (size_t i = 0; i < c->types.n; i++)
+		if (str_eq(c->types.v[i].id, type->id)) {
+			*ret = (uint32_t)i;
+			return ERR_OK;
+		}
+	fresh.id = arena_str(&c->q.arena, type->id);
+	if (!fresh.id.p)
+		return ERR_NO_MEMORY;
+	*ret = (uint32_t)c->types.n;
+	return vec_push(&c->types, fresh);
+}
+
+/* With the partition's lock. */
+static enum err number_types(struct charting *c)
+{
+	const struct question *q = &c->q;
+
+	c->local.n = 0;
+	for (uint32_t t = 0; t < q->choice.type_count; t++) {
+		uint32_t number = 0;
+
+		if (choice_has_type(&q->choice, t))
+			TRY(number_type(c, &q->partition->types.v[t], &number));
+		TRY(vec_push(&c->local, number));
+	}
+	return ERR_OK;
 }
 
 static enum err begin_partition(struct question *q)
 {
 	struct charting *c = (struct charting *)q;
+	enum err e;
 
 	grouping_begin(&c->grouping);
 	call_site_begin(&c->site);
-	c->means = c->question->average || (q->gauge && !c->question->force_sum);
-	return ERR_OK;
+	mutex_lock(&q->partition->lock);
+	e = number_types(c);
+	mutex_unlock(&q->partition->lock);
+	return e;
 }
 
 static void add_curve(const struct charting *c, const struct curve *curve, struct point *points)
 {
+	const struct chart_type *type = &c->types.v[curve->type];
+
 	for (size_t i = 0; i < c->n; i++) {
 		double value = curve->sums[i];
 
 		if (isnan(value))
 			continue;
-		if (c->means)
-			value /= c->counts.v[curve->series][i];
+		if (type->means)
+			value /= type->counts.v[curve->series][i];
 		points[i].value = isnan(points[i].value) ? value : points[i].value + value;
 	}
 }
 
-static enum err make_points(struct charting *c, struct series_answer *ret)
+static enum err new_points(struct charting *c, struct series_answer *ret,
+			   struct series_points *series)
 {
-	size_t groups = c->grouping.groups.n;
+	struct point *points;
 
-	TRY(question_take(&c->q, groups * c->n * sizeof(struct point)));
-	ret->series = arena_zalloc(&ret->arena, groups + 1, sizeof(*ret->series));
-	if (!ret->series)
+	TRY(question_take(&c->q, c->n * sizeof(*points)));
+	points = arena_zalloc(&ret->arena, c->n + 1, sizeof(*points));
+	if (!points)
 		return ERR_NO_MEMORY;
-	for (size_t g = 0; g < groups; g++) {
-		struct point *points = arena_zalloc(&ret->arena, c->n + 1, sizeof(*points));
-
-		if (!points)
-			return ERR_NO_MEMORY;
-		for (size_t i = 0; i < c->n; i++)
-			points[i] = (struct point){c->first_ns + (int64_t)i * c->question->step_ns,
-						   NAN};
-		ret->series[g] = (struct series_points){.points = points, .n = c->n};
-	}
-	for (size_t i = 0; i < c->curves.n; i++)
-		add_curve(c, &c->curves.v[i], ret->series[c->curves.v[i].group].points);
-	ret->n = groups;
+	for (size_t i = 0; i < c->n; i++)
+		points[i] = (struct point){c->first_ns + (int64_t)i * c->question->step_ns, NAN};
+	series->points = points;
+	series->n = c->n;
 	return ERR_OK;
 }
 
-static enum err name_series(struct charting *c, struct series_answer *ret)
+static enum err name_series(const struct label_tuple *tuple, struct series_answer *ret,
+			    struct series_points *series)
 {
-	for (size_t g = 0; g < ret->n; g++) {
-		const struct label_tuple *tuple = &c->grouping.groups.v[g];
-		struct label_pair *labels =
-			arena_zalloc(&ret->arena, tuple->n + 1, sizeof(*labels));
+	struct label_pair *labels = arena_zalloc(&ret->arena, tuple->n + 1, sizeof(*labels));
 
-		if (!labels)
+	if (!labels)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < tuple->n; i++) {
+		labels[i].name = arena_str(&ret->arena, tuple->labels[i].name);
+		labels[i].value = arena_str(&ret->arena, tuple->labels[i].value);
+		if (!labels[i].name.p || !labels[i].value.p)
 			return ERR_NO_MEMORY;
-		for (size_t i = 0; i < tuple->n; i++) {
-			labels[i].name = arena_str(&ret->arena, tuple->labels[i].name);
-			labels[i].value = arena_str(&ret->arena, tuple->labels[i].value);
-			if (!labels[i].name.p || !labels[i].value.p)
-				return ERR_NO_MEMORY;
+	}
+	series->labels = labels;
+	series->label_count = tuple->n;
+	return ERR_OK;
+}
+
+/* A series for every group and type that has a curve. */
+static enum err make_points(struct charting *c, struct series_answer *ret)
+{
+	size_t types = c->types.n, most = c->grouping.groups.n * types;
+	struct series_points **made;
+
+	ret->series = arena_zalloc(&ret->arena, c->curves.n + 1, sizeof(*ret->series));
+	made = arena_zalloc(&c->q.arena, most + 1, sizeof(struct series_points *));
+	if (!ret->series || !made)
+		return ERR_NO_MEMORY;
+	vec_for_each (curve, &c->curves) {
+		struct series_points **series = &made[curve->group * types + curve->type];
+
+		if (!*series) {
+			*series = &ret->series[ret->n++];
+			TRY(new_points(c, ret, *series));
+			TRY(name_series(&c->grouping.groups.v[curve->group], ret, *series));
+			if (c->question->each_type) {
+				(*series)->type =
+					arena_str(&ret->arena, c->types.v[curve->type].id);
+				if (!(*series)->type.p)
+					return ERR_NO_MEMORY;
+			}
 		}
-		ret->series[g].labels = labels;
-		ret->series[g].label_count = tuple->n;
+		add_curve(c, curve, (*series)->points);
 	}
 	return ERR_OK;
 }
@@ -243,6 +324,8 @@ static int compare_series(const void *left, const void *right)
 		if (order)
 			return order;
 	}
+	if (!str_eq(a->type, b->type))
+		return str_cmp(a->type, b->type);
 	return (a->label_count > b->label_count) - (a->label_count < b->label_count);
 }
 
@@ -277,7 +360,6 @@ static enum err begin(struct charting *c)
 static enum err finish(struct charting *c, struct series_answer *ret)
 {
 	TRY(make_points(c, ret));
-	TRY(name_series(c, ret));
 	if (ret->n)
 		qsort(ret->series, ret->n, sizeof(*ret->series), compare_series);
 	if (c->question->limit && ret->n > c->question->limit)
@@ -295,6 +377,7 @@ enum err answer_series(const struct source *source, struct str tenant,
 	enum err e;
 
 	question_init(&c.q, source, tenant, selection, ask);
+	c.q.each_type = question->each_type;
 	TRY(begin(&c));
 	TRY(question_run(&c.q, &handler));
 	e = finish(&c, &answer);

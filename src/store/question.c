@@ -65,7 +65,7 @@ enum err question_stacks(struct question *q, const struct chunk_view *v)
 /* A question that needs a type needs one: values of different types do not add up. */
 static enum err settle_type(struct question *q)
 {
-	for (uint32_t t = 0; t < q->choice.type_count; t++) {
+	for (uint32_t t = 0; !q->each_type && t < q->choice.type_count; t++) {
 		const struct type_entry *type = &q->partition->types.v[t];
 
 		if (!choice_has_type(&q->choice, t))
@@ -133,7 +133,9 @@ static enum err each_chunk(void *context, const struct chunk_view *v)
 			continue;
 		q->ask->rows += v->head.rows;
 		TRY(question_stacks(q, v));
-		return q->handler->chunk(q, v, &v->head.columns[i]);
+		TRY(q->handler->chunk(q, v, &v->head.columns[i]));
+		if (!q->each_type)
+			break;
 	}
 	return ERR_OK;
 }

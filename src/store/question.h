@@ -25,6 +25,7 @@ struct question {
 	int64_t rollup_ns;
 	size_t memory;	    /* taken so far */
 	struct arena arena; /* lives as long as the question */
+	bool each_type;	    /* types are told apart by whoever asks; chunks come column by column */
 	struct str type;    /* the one type that is asked for; empty until it is known */
 	bool gauge;
 	/* Of the partition at hand. */

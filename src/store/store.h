@@ -161,6 +161,7 @@ struct point {
 struct series_points {
 	const struct label_pair *labels; /* the group */
 	size_t label_count;
+	struct str type;      /* when every type was asked for */
 	struct point *points; /* one per bucket from..until, NAN where nothing was measured */
 	size_t n;
 };
@@ -170,6 +171,7 @@ struct series_question {
 	int64_t step_ns; /* buckets are aligned to it; at most 11,000 of them */
 	bool average;	 /* else the type's own habit: sums summed, gauges averaged */
 	bool force_sum;
+	bool each_type; /* a series for every type that is selected, in one pass over the data */
 	/* Only stacks that contain these functions, root first as a path; empty = all. */
 	const struct str *call_site;
 	size_t call_site_count;

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { axeSource, settle } from "./browser.mjs";
 import { Skip, test } from "./tap.mjs";
-import { fillShop, startServer, stopServer, VESTAL } from "./ui-server.mjs";
+import { fillShop, pushTimed, startServer, stopServer, VESTAL } from "./ui-server.mjs";
 
 const PAINTED = ".pane:not(.callers) canvas";
 const text = (page, selector) => page.locator(selector).first().innerText();
@@ -13,13 +13,14 @@ const row = (name) => `.functions tbody tr:has(bdi:text-is("${name}"))`;
 const query = (page) => Object.fromEntries(new URL(page.url()).searchParams);
 const untilText = (page, selector, wanted) => page.waitForFunction(([s, w]) => [...document.querySelectorAll(s)].some((e) => e.textContent?.includes(w)), [selector, wanted]);
 
-async function open(browser, url, { width = 1280, height = 800, scheme = "dark", wait = "#foot", bypassCSP = false, expect = null } = {}) {
+async function open(browser, url, { width = 1280, height = 800, scheme = "dark", wait = "#foot", bypassCSP = false, expect = null, before = null } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce", bypassCSP });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const said = [];
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && !m.location().url.includes("/api/v1/source") && said.push(m.text()));
   page.on("pageerror", (e) => said.push(String(e.stack)));
+  if (before) await page.addInitScript(before);
   await page.goto(url);
   await page.waitForSelector(wait);
   await settle(page);
@@ -42,25 +43,6 @@ async function drag(page, from, to) {
   await page.mouse.move(box.x + box.width * to[0], box.y + box.height * to[1], { steps: 4 });
   await page.mouse.up();
   await settle(page);
-}
-
-/** Ten seconds of "beat" that end at `end`: `early` in the first half of every second, `late` in the other. */
-async function pushTimed(url, end) {
-  const strings = ["", "main", "early", "late", "cpu", "nanoseconds"];
-  const start = end - 10_000;
-  const times = (offset) => Array.from({ length: 10 }, (_, s) => Array.from({ length: 20 }, (_, i) => `${start + s * 1000 + offset + i * 20}000000`)).flat();
-  const sample = (stackIndex, offset) => ({ stackIndex, values: times(offset).map(() => "20000000"), timestampsUnixNano: times(offset) });
-  const body = {
-    resourceProfiles: [{ resource: { attributes: [{ key: "service.name", value: { stringValue: "beat" } }] }, scopeProfiles: [{ scope: {}, profiles: [{
-      sampleType: { typeStrindex: 4, unitStrindex: 5 }, periodType: { typeStrindex: 4, unitStrindex: 5 }, period: "20000000", timeUnixNano: `${start}000000`, durationNano: "10000000000", samples: [sample(1, 0), sample(2, 500)],
-    }] }] }],
-    dictionary: {
-      mappingTable: [{}], linkTable: [{}], attributeTable: [{}], stringTable: strings, functionTable: [{}, ...[1, 2, 3].map((nameStrindex) => ({ nameStrindex }))],
-      locationTable: [{}, ...[1, 2, 3].map((functionIndex) => ({ lines: [{ functionIndex }] }))], stackTable: [{}, { locationIndices: [2, 1] }, { locationIndices: [3, 1] }],
-    },
-  };
-  const reply = await fetch(`${url}/v1development/profiles`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-  assert.equal(reply.status, 200);
 }
 
 async function overviewTests(browser, url, empty) {
@@ -124,6 +106,26 @@ async function diffTests(browser, url) {
     await page.waitForFunction(() => new URLSearchParams(location.search).get("query")?.includes("abc123"));
     await page.waitForSelector(row("JSON::parse"));
     await untilText(page, row("JSON::parse").split(":has")[0], "−20");
+    await done();
+  });
+
+  await test("a diff is taken along as two files and as a command for a terminal", async () => {
+    const keepCopies = () => {
+      window.copied = [];
+      Object.defineProperty(navigator, "clipboard", { value: { writeText: async (t) => void window.copied.push(t) } });
+    };
+    const { page, done } = await open(browser, `${url}/diff?query=shop&type=cpu&from=-20m`, { wait: row("JSON::parse"), before: keepCopies });
+    await press(page, "V");
+    const [line] = await page.evaluate(() => window.copied);
+    const asked = spawnSync("sh", ["-c", line.replace(/^vestal/, VESTAL)], { encoding: "utf8" });
+    assert.equal(asked.status, 0, `${line}\n${asked.stderr}`);
+    assert.match(asked.stdout, /JSON::parse/);
+    for (const word of ["before", "after"]) {
+      await page.click("#share");
+      const [file] = await Promise.all([page.waitForEvent("download"), page.click(`.menu button >> text=what was ${word}`)]);
+      assert.equal(file.suggestedFilename(), `shop.${word}.pb.gz`);
+      assert.equal(await file.failure(), null);
+    }
     await done();
   });
 
@@ -281,9 +283,14 @@ async function statusTests(browser, url, dir) {
     const folder = join(dir, "guarded");
     const server = await startServer(folder);
     await stopServer(server);
-    const made = spawnSync(VESTAL, ["token", "create", "--data", join(folder, "data"), "--read"], { encoding: "utf8" });
-    const token = (made.stdout + made.stderr).match(/vst_[\w-]+/)?.[0];
-    assert.ok(token, made.stderr);
+    const create = (...words) => {
+      const made = spawnSync(VESTAL, ["token", "create", "--data", join(folder, "data"), ...words], { encoding: "utf8" });
+      const token = (made.stdout + made.stderr).match(/vst_[\w-]+/)?.[0];
+      assert.ok(token, made.stderr);
+      return token;
+    };
+    const token = create("--read", "--name", "reader");
+    const admin = create("--admin", "--name", "owner");
     const guarded = await startServer(folder);
     try {
       const { page, done } = await open(browser, `${guarded.url}/status`, { wait: ".token input", expect: /401/ });
@@ -293,8 +300,13 @@ async function statusTests(browser, url, dir) {
       await page.fill(".token input", token);
       await press(page, "Enter");
       await page.waitForSelector(".flow");
+      assert.equal(await page.locator('h2:text-is("Tokens")').count(), 0, "who may only read sees no list");
       await page.click("text=Forget it");
       await page.waitForSelector(".token input");
+      await page.fill(".token input", admin);
+      await press(page, "Enter");
+      await page.waitForSelector('[aria-label="Tokens"] tbody tr >> nth=1');
+      assert.match(await text(page, '[aria-label="Tokens"]'), /reader\s+read[^]*owner · this page's\s+read, write, admin/);
       await done();
     } finally {
       await stopServer(guarded);

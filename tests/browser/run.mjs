@@ -2,6 +2,7 @@
 // node run.mjs --html FILE...  what must hold for any report
 // node run.mjs --ui            Explore, served
 // node run.mjs --pages         the other pages
+// node run.mjs --shots         every page as a picture; with --renew the pictures of shots/ are made anew
 // --large adds frame times at a million boxes. Output: TAP.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,6 +15,7 @@ import { servedTests } from "./served.test.mjs";
 import * as samples from "./samples.mjs";
 import { finish, Skip, test } from "./tap.mjs";
 import { pagesTests } from "./pages.test.mjs";
+import { shotTests } from "./shots.test.mjs";
 import { uiTests } from "./ui.test.mjs";
 import { fillTemplate, writeVft } from "./vft-writer.mjs";
 
@@ -61,11 +63,13 @@ try {
   else if (files.length > 0) for (const file of files) await genericTests(browser, file);
   else if (args.includes("--ui")) await uiTests(browser, dir, args.includes("--large"));
   else if (args.includes("--pages")) await pagesTests(browser, dir);
+  else if (args.includes("--shots")) await shotTests(browser, dir, args.includes("--renew"));
   else {
     await reportTests(browser, makePages(dir));
     await servedTests(browser, dir);
     await uiTests(browser, dir, args.includes("--large"));
     await pagesTests(browser, dir);
+    await shotTests(browser, dir);
   }
 } finally {
   await browser?.close();

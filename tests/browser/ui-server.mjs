@@ -51,16 +51,40 @@ export async function push(url, body, params) {
 
 export const MINUTES = 40;
 
-/** The last forty minutes of "shop", a profile a minute, with a deployment in the middle. */
-export async function fillShop(url, now = Date.now()) {
+/** Forty minutes of a service that end at `now`, a profile a minute, with a deployment in the middle. */
+export async function fillService(url, service, now, factor = () => 1) {
   for (let i = 0; i < MINUTES; i++) {
     const after = i >= MINUTES / 2;
     const timeMs = now - (MINUTES - i) * 60e3;
-    const samples = stacks(after).map(([names, share]) => ({ stack: names.map((n) => FRAMES[n]), values: [share * 30, share * 3e8] }));
+    const samples = stacks(after).map(([names, share]) => ({ stack: names.map((n) => FRAMES[n]), values: [share * 30, share * 3e8].map((v) => Math.round(v * factor(i))) }));
     const profile = writePprof(samples, { types: [["samples", "count"], ["cpu", "nanoseconds"]], timeMs, durationMs: 60e3 });
-    await push(url, profile, [["service", "shop"], ["label", `commit=${after ? "def456" : "abc123"}`], ["label", `pod=web-${i % 3}`]]);
+    await push(url, profile, [["service", service], ["label", `commit=${after ? "def456" : "abc123"}`], ["label", `pod=web-${i % 3}`]]);
   }
+}
+
+/** The last forty minutes of "shop". */
+export async function fillShop(url, now = Date.now()) {
+  await fillService(url, "shop", now);
   await push(url, "main;idle 5\n", [["service", "odd"], ["label", `customer=${HOSTILE}`]]);
+}
+
+/** Ten seconds of "beat" that end at `end`: `early` in the first half of every second, `late` in the other. */
+export async function pushTimed(url, end) {
+  const strings = ["", "main", "early", "late", "cpu", "nanoseconds"];
+  const start = end - 10_000;
+  const times = (offset) => Array.from({ length: 10 }, (_, s) => Array.from({ length: 20 }, (_, i) => `${start + s * 1000 + offset + i * 20}000000`)).flat();
+  const sample = (stackIndex, offset) => ({ stackIndex, values: times(offset).map(() => "20000000"), timestampsUnixNano: times(offset) });
+  const body = {
+    resourceProfiles: [{ resource: { attributes: [{ key: "service.name", value: { stringValue: "beat" } }] }, scopeProfiles: [{ scope: {}, profiles: [{
+      sampleType: { typeStrindex: 4, unitStrindex: 5 }, periodType: { typeStrindex: 4, unitStrindex: 5 }, period: "20000000", timeUnixNano: `${start}000000`, durationNano: "10000000000", samples: [sample(1, 0), sample(2, 500)],
+    }] }] }],
+    dictionary: {
+      mappingTable: [{}], linkTable: [{}], attributeTable: [{}], stringTable: strings, functionTable: [{}, ...[1, 2, 3].map((nameStrindex) => ({ nameStrindex }))],
+      locationTable: [{}, ...[1, 2, 3].map((functionIndex) => ({ lines: [{ functionIndex }] }))], stackTable: [{}, { locationIndices: [2, 1] }, { locationIndices: [3, 1] }],
+    },
+  };
+  const reply = await fetch(`${url}/v1development/profiles`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  if (reply.status !== 200) throw new Error(`${reply.status} ${await reply.text()}`);
 }
 
 /** A profile that a real program left: node's own, of a small job. */

@@ -245,16 +245,17 @@ async function exploreTests(browser, url) {
     }) });
     await press(page, "L", "V");
     await page.click(row("JSON::parse"));
-    await press(page, "c");
+    await press(page, "c", "C");
     const copied = await page.evaluate(() => window.copied);
     assert.equal(copied[0], page.url());
     assert.equal(copied[1], `vestal query shop --type cpu --from -1h --focus JSON --server ${url}`);
     assert.equal(copied[2], "JSON::parse");
+    assert.match(copied[3], /^main\nhttp::serve\n(cart::load|pricing::apply)\nJSON::parse$/);
     const [, ...words] = copied[1].split(" ");
     const asked = spawnSync(VESTAL, words, { encoding: "utf8" });
     assert.equal(asked.status, 0, asked.stderr);
     assert.match(asked.stdout, /JSON::parse/);
-    for (const [item, name] of [["pprof", "shop.pb.gz"], ["one HTML file", "shop.html"], ["SVG", "shop.svg"], ["PNG", "shop.png"]]) {
+    for (const [item, name] of [["pprof", "shop.pb.gz"], ["folded stacks", "shop.folded"], ["speedscope", "shop.speedscope.json"], ["one HTML file", "shop.html"], ["SVG", "shop.svg"], ["PNG", "shop.png"]]) {
       await page.click("#share");
       const [file] = await Promise.all([page.waitForEvent("download"), page.click(`.menu button >> text=${item}`)]);
       assert.equal(file.suggestedFilename(), name);
@@ -385,8 +386,34 @@ async function stateTests(browser, url, dir) {
     try {
       await until(page, () => !document.querySelector(".away"));
       await untilText(page, ".functions", "work");
-      await page.reload();
+      await done();
+    } finally {
+      await stopServer(server);
+    }
+  });
+
+  await test("a page that is loaded again while the server restarts shows the same view", async () => {
+    let server = await startServer(`${dir}/again`);
+    await push(server.url, "main;work 5\nmain;rest 3\n", [["service", "shop"]]);
+    const { page, done } = await open(browser, `${server.url}/explore?query=shop&view=bottom-up&q=work`, { expect: /ERR_CONNECTION|Failed to load/ });
+    const address = page.url();
+    await stopServer(server);
+    // The browser's own page says that nobody is there.
+    await page.reload().catch(() => undefined);
+    server = await startServer(`${dir}/again`, { port: server.port });
+    try {
+      await page.goto(address);
       await page.waitForSelector(PAINTED);
+      assert.equal(page.url(), address);
+      assert.equal(await page.inputValue("#search"), "work");
+      assert.equal(await page.locator('.seg [aria-pressed="true"] >> text=Bottom-up').count(), 1);
+      // While it is away a page that was never opened cannot come; with it, it does.
+      await stopServer(server);
+      await press(page, "g", "s");
+      await page.waitForSelector('main [role="alert"] >> text=could not be fetched');
+      server = await startServer(`${dir}/again`, { port: server.port });
+      await page.click('text="Load it again"');
+      await page.waitForSelector(".flow");
       await done();
     } finally {
       await stopServer(server);
@@ -420,6 +447,26 @@ async function sizeTests(browser, url, dir, large) {
     await page.waitForSelector(".tree-row");
     await press(page, "5");
     await page.waitForSelector(".gnode");
+    await done();
+  });
+
+  await test("a table of 10,000 functions has only the rows one sees, and all of them are reached", async () => {
+    const lines = Array.from({ length: 10_000 }, (_, i) => `main;work_${String(i).padStart(5, "0")} ${20_000 - i}`);
+    await push(url, `${lines.join("\n")}\n`, [["service", "wide"]]);
+    const { page, done } = await open(browser, `${url}/explore?query=wide&nodes=20000`);
+    await untilText(page, ".functions .bar", "10,001");
+    assert.ok((await page.locator(".functions tbody tr").count()) < 100);
+    assert.match(await text(page, ".functions tbody th"), /work_00000/);
+    await page.evaluate(() => document.querySelector(".functions .rows").scrollTo(0, 1e9));
+    await untilText(page, ".functions tbody", "main");
+    await untilText(page, ".functions tbody", "work_09999");
+    await page.click('.functions thead button >> text="Function"');
+    await until(page, () => location.search.includes("sort=name"));
+    await until(page, () => document.querySelector(".functions tbody th")?.textContent === "main");
+    await press(page, "/");
+    await page.keyboard.type("work_07777");
+    await until(page, () => document.querySelectorAll(".functions tbody tr").length === 1);
+    await untilText(page, ".functions tbody", "work_07777");
     await done();
   });
 

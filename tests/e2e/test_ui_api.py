@@ -316,5 +316,33 @@ def reading_needs_its_right():
         assert status == 200
 
 
+@test
+def tokens_are_listed_for_the_right_admin_without_their_secrets():
+    path = os.path.join(scratch(), "listed-tokens")
+    made = {}
+    for tenant, right in (("anonymous", "read"), ("anonymous", "admin"), ("shop", "read"), ("shop", "admin")):
+        done = subprocess.run([VESTAL, "token", "create", "--file", path, "--" + right, "--tenant", tenant,
+                               "--name", f"{right} of {tenant}"], capture_output=True, text=True, check=True, timeout=60)
+        made[tenant, right] = re.search(r"vst_\w+", done.stdout)[0]
+    with Server("--tokens", path) as server:
+        def ask(route, key):
+            return server.ask("GET", route, headers={"Authorization": "Bearer " + made[key]})
+        assert ask("/api/v1/tokens", ("shop", "read"))[0] == 403
+        for key, names in ((("shop", "admin"), {"read of shop", "admin of shop"}),
+                           (("anonymous", "admin"), {f"{r} of {t}" for t, r in made})):
+            status, _, reply = ask("/api/v1/tokens", key)
+            answer = json.loads(reply)
+            assert status == 200 and answer["needed"] is True
+            assert {t["name"] for t in answer["tokens"]} == names, answer
+            own, = (t for t in answer["tokens"] if t["id"] == answer["own"])
+            assert own["name"] == "admin of " + key[0] and own["rights"] == ["read", "write", "admin"], own
+            assert b"vst_" not in reply
+        for key, rights in ((("shop", "read"), ["read"]), (("shop", "admin"), ["read", "write", "admin"])):
+            assert json.loads(ask("/api/v1/status", key)[2])["rights"] == rights
+    with Server() as server:
+        answer = json.loads(server.ask("GET", "/api/v1/tokens")[2])
+        assert (answer["needed"], answer["own"], answer["tokens"]) == (False, "", [])
+
+
 if __name__ == "__main__":
     main()

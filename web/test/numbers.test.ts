@@ -97,3 +97,14 @@ test("the state goes into the address and comes back", () => {
   assert.deepEqual(fromParams(toParams(state, model), model), state);
   assert.deepEqual(fromParams(new URLSearchParams("type=nope&view=sandwich&fn=zz&zoom=-4&q="), model), start);
 });
+
+test("a longer text is looked for among what the shorter one found", () => {
+  const model = modelOf([["json::parse;json::object", 1], ["json::write;Parse_all", 2], ["other", 3]]);
+  let before: Parameters<typeof matchFrames>[2];
+  for (const text of ["J", "jS", "json::", "json::p", "parse", "", "all"]) {
+    const query = { text, regex: false };
+    const matches = matchFrames(model, query, before);
+    assert.deepEqual([...matches.frames], [...matchFrames(model, query).frames], text);
+    before = { query, matches };
+  }
+});

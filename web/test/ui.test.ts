@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { diffCommand, vestalCommand } from "../src/ui/cli";
 import { rate, findKind, kindParam, type Kind } from "../src/ui/kinds";
 import { completed, completingAt, isWhole, parts, withMatcher } from "../src/ui/selector";
 import { meanBetween, meanGap, niceStep, toGrid } from "../src/ui/series";
@@ -140,4 +141,12 @@ test("trees are grouped under a box of their own, tables and totals add up", () 
   assert.equal(lined.vft.table.count, 1);
   assert.deepEqual([...lined.vft.table.self[0]], [10]);
   assert.equal(diffOf(at(3), at(7), ["a", "b"])?.vft.table.count, 1);
+});
+
+test("a view is a command for a terminal, a diff is one of two files", () => {
+  const view: View = { ...START, query: 'shop{env="prod"}', from: "-1h", filters: [{ kind: "show_from", text: "it's" }], tags: ["thread=main"] };
+  assert.equal(vestalCommand(view, "cpu", "http://127.0.0.1:4040"), `vestal query 'shop{env="prod"}' --type cpu --from -1h --show-from 'it'\\''s' --tag thread=main`);
+  const side = (from: string): { query: string; from: string; until: string } => ({ query: "shop", from, until: "200" });
+  const words = diffCommand({ ...START, filters: [{ kind: "focus", text: "a b" }], rest: { norm: "0" } }, side("100"), side("150"), "t:cpu", "http://h:1").split(" ");
+  assert.deepEqual(words, ["vestal", "diff", "'http://h:1/api/v1/export?query=shop&type=t%3Acpu&from=100&until=200&focus=a+b&format=pprof'", "'http://h:1/api/v1/export?query=shop&type=t%3Acpu&from=150&until=200&focus=a+b&format=pprof'", "--no-normalise"]);
 });

@@ -68,6 +68,54 @@ ENGINE_TEST(series_have_the_value_of_every_step)
 	CHECK(series_agrees(f, TYPE_HEAP, "parse"));
 }
 
+/* The points of a type among those of every type. */
+static bool among_all(const struct series_answer *all, struct str type,
+		      const struct series_points *wanted)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		const struct series_points *s = &all->series[i];
+		bool same = str_eq(s->type, type) &&
+			    str_eq(s->labels[0].value, wanted->labels[0].value) &&
+			    s->n == wanted->n;
+
+		for (size_t k = 0; same && k < s->n; k++)
+			same = s->points[k].time_ns == wanted->points[k].time_ns &&
+			       (isnan(s->points[k].value)
+					? isnan(wanted->points[k].value)
+					: s->points[k].value == wanted->points[k].value);
+		if (same)
+			return true;
+	}
+	return false;
+}
+
+ENGINE_TEST(every_type_in_one_pass_has_what_each_has_by_itself)
+{
+	static const struct str types[] = {TYPE_SAMPLES, TYPE_CPU, TYPE_HEAP};
+	static const struct str group = STR("service_name");
+	struct selection s = everything(TYPE_SAMPLES);
+	struct series_question q = {.step_ns = DAY / 4, .group_by = &group, .group_count = 1};
+	struct series_answer all, one;
+	size_t found = 0;
+
+	SEND_MODEL(f, 12, 300);
+	s.type = (struct str){0};
+	q.each_type = true;
+	CHECK_OK(store_series(f->store, STR("acme"), &s, &q, NULL, &all));
+	q.each_type = false;
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		s.type = types[i];
+		CHECK_OK(store_series(f->store, STR("acme"), &s, &q, NULL, &one));
+		CHECK(one.n > 0);
+		for (size_t k = 0; k < one.n; k++, found++)
+			CHECK(among_all(&all, types[i], &one.series[k]));
+		arena_release(&one.arena);
+	}
+	/* The model has these types and no other. */
+	CHECK_INT(found, all.n);
+	arena_release(&all.arena);
+}
+
 ENGINE_TEST(series_are_grouped_and_the_largest_come_first)
 {
 	static const struct str group = STR("pod");

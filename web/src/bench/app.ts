@@ -30,6 +30,9 @@ export class App {
   private readonly listeners: ((changed: Changed) => void)[] = [];
   private readonly disposers: (() => void)[] = [];
   private readonly zoomTrail: number[] = [];
+  // The address as this workbench last wrote or read it.
+  private known = "";
+  private writing = false;
   // Messages for people who listen instead of look.
   announce: (text: string) => void = () => undefined;
   // Messages for everybody, where the page has a place for them.
@@ -47,7 +50,8 @@ export class App {
   }
 
   private read(): State {
-    const given = new URLSearchParams(this.address.read());
+    this.known = this.address.read();
+    const given = new URLSearchParams(this.known);
     const state = fromParams(given, this.model);
     const key = Number(given.get("zoom"));
     // An address may name a box that this tree does not have.
@@ -62,6 +66,8 @@ export class App {
   }
 
   private restore(): void {
+    // What this workbench wrote itself is no news, and finding a box by its key is a walk over all.
+    if (this.writing || this.address.read() === this.known) return;
     const next = this.read();
     if (this.written(next) !== this.written(this.state)) this.apply(next);
   }
@@ -127,7 +133,11 @@ export class App {
     const params = this.written(next);
     const changed = params !== this.written(this.state);
     this.apply(next);
-    if (changed) this.address.write(params, push);
+    if (!changed) return;
+    this.writing = true;
+    this.address.write(params, push);
+    this.writing = false;
+    this.known = this.address.read();
   }
 
   // Two states with the same key show the same boxes, maybe with other widths.

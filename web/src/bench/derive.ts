@@ -2,7 +2,7 @@
 // the state it depends on changes.
 import {
   bottomUp, callersOf, calleesOf, hitsByWeight, layout, makeTree, matched, matchFrames,
-  type Columns, type Layout, type Matched, type Matches, type Model, type Samples, type Tree,
+  type Columns, type Layout, type Matched, type Matches, type Model, type Query, type Samples, type Tree,
 } from "../flame";
 import { units } from "../flame";
 import type { State } from "./state";
@@ -29,6 +29,8 @@ export class Derived {
   private readonly keptMatched = new Kept<Matched>();
   private readonly keptMainMatched = new Kept<Matched>();
   private readonly keptHits = new Kept<Uint32Array>();
+  // The search before this one: a longer text is looked for among its matches.
+  private searched: { query: Query; matches: Matches } | undefined;
   private readonly layouts = new WeakMap<Tree, Map<string, Layout>>();
 
   constructor(readonly model: Model) {}
@@ -66,7 +68,12 @@ export class Derived {
     return lay;
   }
   matches(s: State): Matches {
-    return this.keptMatches.get(`${s.regex}/${s.query}`, () => matchFrames(this.model, { text: s.query, regex: s.regex }));
+    return this.keptMatches.get(`${s.regex}/${s.query}`, () => {
+      const query = { text: s.query, regex: s.regex };
+      const matches = matchFrames(this.model, query, this.searched);
+      this.searched = { query, matches };
+      return matches;
+    });
   }
   private matched(s: State): Matched {
     return this.keptMatched.get(`${this.valuesKey(s)}/${s.regex}/${s.query}`, () => matched(this.base(s), this.matches(s)));

@@ -14,6 +14,8 @@ export class Functions {
   private readonly head = h("tr", null);
   private readonly scroll = h("div", { class: "rows", tabindex: "0", role: "region", "aria-label": "Function table" });
   private readonly empty = h("p", { class: "empty" });
+  private order: number[] = [];
+  private orderKey = "";
   private rows: number[] = [];
   // Largest share in the sorted column: the full length of a bar.
   private longest = 1;
@@ -48,7 +50,10 @@ export class Functions {
     const { app } = this;
     const s = app.state;
     for (const { button, measure } of this.measures) press(button, measure === s.measure);
-    const key = `${s.type}/${s.normalise}/${s.swap}/${s.measure}/${s.sort}/${s.query}/${s.regex}`;
+    const orderKey = `${s.type}/${s.normalise}/${s.swap}/${s.measure}/${s.sort}`;
+    if (fresh || orderKey !== this.orderKey) this.order = this.ordered();
+    this.orderKey = orderKey;
+    const key = `${orderKey}/${s.query}/${s.regex}`;
     if (fresh || key !== this.key) {
       this.key = key;
       this.rows = this.sorted();
@@ -61,6 +66,21 @@ export class Functions {
     this.draw();
   }
 
+  // All rows in order; a search only leaves some of them out.
+  private ordered(): number[] {
+    const { app } = this;
+    const s = app.state;
+    const { table } = app.model.vft;
+    const columns = app.derived.columns(s);
+    const values = s.measure === "self" ? columns.tableSelf : columns.tableTotal;
+    const weight = new Float64Array(table.count);
+    for (let r = 0; r < table.count; r++)
+      weight[r] = s.sort === "change" ? this.changeWeight(r) : values.reduce((sum, run) => sum + run[r], 0);
+    const rank = app.model.nameRank;
+    const byName = (a: number, b: number): number => rank[table.frame[a]] - rank[table.frame[b]];
+    return Array.from(weight, (_, r) => r).sort(s.sort === "name" ? byName : (a, b) => weight[b] - weight[a] || byName(a, b));
+  }
+
   private sorted(): number[] {
     const { app } = this;
     const s = app.state;
@@ -68,15 +88,9 @@ export class Functions {
     const matches = app.derived.matches(s);
     const columns = app.derived.columns(s);
     const values = s.measure === "self" ? columns.tableSelf : columns.tableTotal;
-    const rows: number[] = [];
-    for (let r = 0; r < table.count; r++) if (!matches.active || matches.frames[table.frame[r]] === 1) rows.push(r);
-    const weight = new Float64Array(table.count);
-    for (const r of rows)
-      weight[r] = s.sort === "change" ? this.changeWeight(r) : values.reduce((sum, run) => sum + run[r], 0);
+    const rows = matches.active ? this.order.filter((r) => matches.frames[table.frame[r]] === 1) : this.order;
     this.longest = rows.reduce((most, r) => Math.max(most, values[0][r]), 0) / (columns.totals[0] || 1) || 1;
-    const rank = app.model.nameRank;
-    const byName = (a: number, b: number): number => rank[table.frame[a]] - rank[table.frame[b]];
-    return rows.sort(s.sort === "name" ? byName : (a, b) => weight[b] - weight[a] || byName(a, b));
+    return rows;
   }
 
   // Real changes first, by size; noise after them.

@@ -31,17 +31,20 @@ export class Toolbar {
   ) {
     const showTable = (): void => app.set({ table: !app.state.table }, false);
     this.views = h("span", { class: "seg", role: "group", "aria-label": "View" },
-      this.toggle("Flame", "1", "Callers above, callees below", () => app.set({ view: "flame", func: -1 }), (s) => s.view === "flame"),
+      this.toggle("Top-down", "1", "From where stacks begin to what ran", () => app.set({ view: "flame", func: -1 }), (s) => s.view === "flame"),
       this.toggle("Bottom-up", "i", "What ran, and who called it", () => this.invert(), (s) => s.view === "bottom-up"),
       this.toggle("Sandwich", "s", "Callers and callees of the selected function", () => this.sandwich(), (s) => s.view === "sandwich"),
       ...more.map(([view, word, key, title]) => this.toggle(word, key, title, () => app.set({ view, func: -1 }), (s) => s.view === view)),
     );
     const isPicture = (s: State): boolean => s.view === "flame" || s.view === "bottom-up";
-    this.lie = h("span", { class: "seg", role: "group", "aria-label": "Picture" },
-      this.toggle("Flip", "f", "Root at the bottom (flame) or at the top (icicle)", () => app.set({ up: !app.state.up }), (s) => s.up, isPicture),
+    const turned = h("span", { class: "seg", role: "group", "aria-label": "Which way it grows" },
+      this.toggle("Icicle", "", "Root at the top, f turns it", () => app.set({ up: false }), (s) => !s.up, isPicture),
+      this.toggle("Flame", "f", "Root at the bottom, f turns it", () => app.set({ up: !app.state.up }), (s) => s.up, isPicture),
+    );
+    this.lie = h("span", { class: "lie" }, turned, h("span", { class: "seg", role: "group", "aria-label": "Picture" },
       this.toggle("By size", "o", "Order by size instead of by name", () => app.set({ order: app.state.order === "name" ? "weight" : "name" }), (s) => s.order === "weight"),
       this.toggle("Table", "t", "Function table on or off", showTable, (s) => s.table, undefined, "wide-only"),
-    );
+    ));
     if (app.model.meta.diff) {
       this.compare = h("span", { class: "seg", role: "group", "aria-label": "Difference" },
         this.toggle("Shares", "m", "Scale both sides to the same total", () => app.set({ normalise: !app.state.normalise }), (s) => s.normalise),

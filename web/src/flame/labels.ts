@@ -3,6 +3,8 @@
 
 export class Labels {
   private readonly widths = new Map<number, number>();
+  // The same for the characters nearly all names are made of; 0 = not measured.
+  private readonly plain = new Float32Array(128);
   private dots = 0;
   private font = "";
   constructor(private readonly context: CanvasRenderingContext2D) {}
@@ -11,6 +13,7 @@ export class Labels {
     if (font !== this.font) {
       this.font = font;
       this.widths.clear();
+      this.plain.fill(0);
       this.context.font = font;
       this.dots = this.context.measureText("…").width;
     }
@@ -18,6 +21,7 @@ export class Labels {
   }
 
   private width(code: number): number {
+    if (code < 128) return this.plain[code] || (this.plain[code] = this.context.measureText(String.fromCharCode(code)).width);
     let w = this.widths.get(code);
     if (w === undefined) {
       w = this.context.measureText(String.fromCodePoint(code)).width;

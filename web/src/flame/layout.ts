@@ -1,6 +1,7 @@
 // Where the boxes are: one row per depth, boxes of a row in order from left to right, edges as a
 // share of the whole (0..1). Rows are slices of one array, so a search for the first visible box is
 // a binary search in place.
+import { stepsOf, type Steps } from "./steps";
 import type { Tree } from "./tree";
 
 export type Order = "name" | "weight";
@@ -10,10 +11,14 @@ export interface Layout {
   // Slots of row d are [rowStart[d], rowStart[d+1]).
   rowStart: Uint32Array;
   node: Uint32Array;
+  // Frame of each slot: what colours and searches look at, in the order rows are read.
+  frame: Uint32Array;
   x0: Float64Array;
   x1: Float64Array;
   // Slot of each node.
   slotOf: Uint32Array;
+  // How far one may step over narrow boxes at once.
+  steps: Steps;
 }
 
 export interface Children {
@@ -54,7 +59,7 @@ function sortRange(list: Uint32Array, from: number, to: number, compare: (a: num
 }
 
 export function layout(tree: Tree, nameRank: Uint32Array, order: Order): Layout {
-  const { count, parent, depth, weight } = tree;
+  const { count, parent, depth, frame: frameOf, weight } = tree;
   const rows = tree.maxDepth + 1;
   const { first, child } = childLists(tree, nameRank, order);
   const rowStart = new Uint32Array(rows + 1);
@@ -62,6 +67,7 @@ export function layout(tree: Tree, nameRank: Uint32Array, order: Order): Layout 
   for (let d = 0; d < rows; d++) rowStart[d + 1] += rowStart[d];
 
   const node = new Uint32Array(count);
+  const frame = new Uint32Array(count);
   const x0 = new Float64Array(count);
   const x1 = new Float64Array(count);
   const slotOf = new Uint32Array(count);
@@ -77,13 +83,14 @@ export function layout(tree: Tree, nameRank: Uint32Array, order: Order): Layout 
     const slot = fill[depth[n]]++;
     const x = n === 0 ? 0 : left[parent[n]];
     node[slot] = n;
+    frame[slot] = frameOf[n];
     slotOf[n] = slot;
     x0[slot] = left[n] = x;
     x1[slot] = left[parent[n]] = x + weight[n] * scale;
     if (n === 0) left[0] = 0;
     for (let c = first[n + 1]; c-- > first[n]; ) stack[top++] = child[c];
   }
-  return { rows, rowStart, node, x0, x1, slotOf };
+  return { rows, rowStart, node, frame, x0, x1, slotOf, steps: stepsOf(x0, x1) };
 }
 
 // First slot in [from, to) whose right edge lies beyond x.

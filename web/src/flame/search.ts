@@ -16,28 +16,46 @@ export interface Matches {
   active: boolean;
 }
 
-export function matchFrames(model: Model, query: Query): Matches {
+// Names in small letters, as far as somebody searched; kept as long as the model.
+const lowered = new WeakMap<Model, (string | undefined)[]>();
+
+function lowerNames(model: Model): (s: number) => string {
+  let names = lowered.get(model);
+  if (!names) lowered.set(model, (names = new Array<string | undefined>(model.vft.strings.count)));
+  const list = names;
+  return (s) => (list[s] ??= model.vft.strings.get(s).toLowerCase());
+}
+
+// What a longer text matches, the shorter one matched too.
+function narrows(query: Query, before: { query: Query; matches: Matches } | undefined): Uint8Array | null {
+  if (!before?.matches.active || query.regex || before.query.regex) return null;
+  return query.text.toLowerCase().includes(before.query.text.toLowerCase()) ? before.matches.frames : null;
+}
+
+export function matchFrames(model: Model, query: Query, before?: { query: Query; matches: Matches }): Matches {
   const frames = new Uint8Array(model.vft.frames.count);
   if (query.text === "") return { frames, error: "", active: false };
-  let test: (name: string) => boolean;
+  let test: (name: number) => boolean;
   if (query.regex) {
     try {
       const expression = new RegExp(query.text, "iu");
-      test = (name) => expression.test(name);
+      test = (s) => expression.test(model.vft.strings.get(s));
     } catch (e) {
       return { frames, error: e instanceof Error ? e.message : "not a regular expression", active: true };
     }
   } else {
     const wanted = query.text.toLowerCase();
-    test = (name) => name.toLowerCase().includes(wanted);
+    const name = lowerNames(model);
+    test = (s) => name(s).includes(wanted);
   }
+  const among = narrows(query, before);
   // Frames share names; each string is tested once. 0 = not yet, 1 = no, 2 = yes.
   const verdict = new Uint8Array(model.vft.strings.count);
   const names = model.vft.frames.name;
   for (let f = 1; f < frames.length; f++) {
-    if (model.pruned[f]) continue;
+    if (among !== null ? among[f] === 0 : model.pruned[f] === 1) continue;
     const s = names[f];
-    if (verdict[s] === 0) verdict[s] = test(model.vft.strings.get(s)) ? 2 : 1;
+    if (verdict[s] === 0) verdict[s] = test(s) ? 2 : 1;
     frames[f] = verdict[s] - 1;
   }
   return { frames, error: "", active: true };
@@ -49,17 +67,22 @@ export interface Matched {
   boxes: number;
 }
 
+// Which boxes lie below a match; written again by the next search.
+const insideOf = new WeakMap<Tree, Uint8Array>();
+
 export function matched(tree: Tree, matches: Matches): Matched {
   const { count, parent, frame } = tree;
-  const inside = new Uint8Array(count);
+  const hits = matches.frames;
+  let inside = insideOf.get(tree);
+  if (!inside) insideOf.set(tree, (inside = new Uint8Array(count)));
   const value = tree.total.map(() => 0);
   let boxes = 0;
   for (let i = 0; i < count; i++) {
-    const hit = matches.frames[frame[i]];
-    const above = inside[parent[i]];
+    const hit = hits[frame[i]];
+    const above = i === 0 ? 0 : inside[parent[i]];
     boxes += hit;
     inside[i] = above | hit;
-    if (hit === 1 && (above === 0 || i === 0)) for (let s = 0; s < value.length; s++) value[s] += tree.total[s][i];
+    if (hit === 1 && above === 0) for (let s = 0; s < value.length; s++) value[s] += tree.total[s][i];
   }
   return { value, boxes };
 }

@@ -17,6 +17,7 @@ export interface ViewEvents {
 export const ROW = 21;
 const PAD = 8;
 const ANIMATION_MS = 180;
+const REST_MS = 120;
 
 export class FlameView {
   readonly canvas = document.createElement("canvas");
@@ -27,11 +28,17 @@ export class FlameView {
   private ratio = 1;
   private width = 0;
   private height = 0;
+  // What the page knows of its layout, so that a frame need not ask: height of the spacer, how far the
+  // host is scrolled.
+  private content = 0;
+  private scroll = 0;
   private x0 = 0;
   private x1 = 1;
   private from = { x0: 0, x1: 1, at: 0 };
   private to: { x0: number; x1: number } | null = null;
   private frame = 0;
+  // Set while the wheel turns: the time after which it is said to rest.
+  private rest = 0;
   private drag: { x: number; y: number; x0: number; moved: boolean } | null = null;
   selected = -1;
   hovered = -1;
@@ -48,7 +55,7 @@ export class FlameView {
     this.spacer.append(this.canvas);
     host.append(this.spacer);
     new ResizeObserver(() => this.resize()).observe(host);
-    host.addEventListener("scroll", () => this.redraw(), { passive: true });
+    host.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.listen();
   }
 
@@ -67,7 +74,17 @@ export class FlameView {
       if (this.selected >= scene.tree.count) this.selected = -1;
     }
     this.resize();
-    if (turned) this.host.scrollTop = up ? this.host.scrollHeight : 0;
+    if (turned) this.scrollBy(up ? this.content : 0);
+  }
+
+  private scrolled(): void {
+    this.scroll = this.host.scrollTop;
+    this.redraw();
+  }
+
+  private scrollBy(top: number): void {
+    this.host.scrollTop = top;
+    this.scrolled();
   }
 
   private get pitch(): number {
@@ -77,13 +94,21 @@ export class FlameView {
   private resize(): void {
     if (!this.scene) return;
     this.ratio = window.devicePixelRatio || 1;
-    const content = Math.ceil((this.scene.lay.rows * this.pitch) / this.ratio) + 2 * PAD;
-    this.spacer.style.height = `${Math.max(content, this.host.clientHeight)}px`;
-    this.width = this.host.clientWidth;
-    this.height = this.host.clientHeight;
+    const { clientWidth, clientHeight } = this.host;
+    const rows = Math.ceil((this.scene.lay.rows * this.pitch) / this.ratio) + 2 * PAD;
+    const content = Math.max(rows, clientHeight);
+    const same = content === this.content && clientWidth === this.width && clientHeight === this.height;
+    if (!same) {
+      this.spacer.style.height = `${content}px`;
+      this.canvas.style.height = `${clientHeight}px`;
+      // Rows that do not fit bring a bar to scroll by, which takes some of the width.
+      this.width = this.host.clientWidth;
+      this.height = clientHeight;
+      this.content = content;
+      this.canvas.style.width = `${this.width}px`;
+    }
+    this.scroll = this.host.scrollTop;
     if (this.width < 1 || this.height < 1) return;
-    this.canvas.style.width = `${this.width}px`;
-    this.canvas.style.height = `${this.height}px`;
     // A canvas of a new size is blank: it must not wait for the next frame.
     if (this.picture.resize(Math.round(this.width * this.ratio), Math.round(this.height * this.ratio))) this.draw();
     else this.redraw();
@@ -91,8 +116,7 @@ export class FlameView {
 
   private window(): Window {
     const { ratio } = this;
-    const scroll = this.host.scrollTop;
-    const top = this.up ? this.spacer.offsetHeight - PAD - scroll : PAD - scroll;
+    const top = this.up ? this.content - PAD - this.scroll : PAD - this.scroll;
     return {
       x0: this.x0, x1: this.x1,
       width: this.canvas.width, height: this.canvas.height,
@@ -110,7 +134,7 @@ export class FlameView {
     if (!this.scene || this.width < 1 || this.height < 1) return;
     const start = performance.now();
     if (this.to) this.animate(start);
-    const moving = this.to !== null || this.drag?.moved === true;
+    const moving = this.to !== null || this.drag?.moved === true || this.rest !== 0;
     const drawn = this.picture.draw(this.scene, this.window(), this.ratio, this.marks(), moving ? 44 : 28);
     this.events.drawn?.(drawn, performance.now() - start);
     if (this.to) this.redraw();
@@ -168,10 +192,9 @@ export class FlameView {
     if (!this.scene) return;
     const row = this.pitch / this.ratio;
     const depth = this.scene.tree.depth[node];
-    const top = this.up ? this.spacer.offsetHeight - PAD - (depth + 1) * row : PAD + depth * row;
-    const { scrollTop, clientHeight } = this.host;
-    if (top < scrollTop + row) this.host.scrollTop = top - row * 2;
-    else if (top + row > scrollTop + clientHeight - row) this.host.scrollTop = top + row * 3 - clientHeight;
+    const top = this.up ? this.content - PAD - (depth + 1) * row : PAD + depth * row;
+    if (top < this.scroll + row) this.scrollBy(top - row * 2);
+    else if (top + row > this.scroll + this.height - row) this.scrollBy(top + row * 3 - this.height);
   }
 
   select(node: number): void {
@@ -232,6 +255,15 @@ export class FlameView {
     canvas.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
   }
 
+  // While something moves only wide boxes are labelled; the others follow when it rests.
+  private hurry(): void {
+    clearTimeout(this.rest);
+    this.rest = window.setTimeout(() => {
+      this.rest = 0;
+      this.redraw();
+    }, REST_MS);
+  }
+
   private pan(e: PointerEvent): void {
     const drag = this.drag;
     if (!drag) return;
@@ -251,6 +283,7 @@ export class FlameView {
     const span = this.x1 - this.x0;
     if (e.ctrlKey || e.metaKey) {
       e.preventDefault();
+      this.hurry();
       const origin = this.canvas.getBoundingClientRect();
       const at = this.x0 + ((e.clientX - origin.left) / this.width) * span;
       const wide = Math.min(1, Math.max(1e-9, span * Math.exp(e.deltaY * 0.003)));
@@ -258,6 +291,7 @@ export class FlameView {
       this.setRange(x0, x0 + wide, false);
     } else if (Math.abs(e.deltaX) > Math.abs(e.deltaY) && span < 1) {
       e.preventDefault();
+      this.hurry();
       const x0 = Math.min(1 - span, Math.max(0, this.x0 + (e.deltaX / this.width) * span));
       this.setRange(x0, x0 + span, false);
     }

@@ -1,6 +1,6 @@
 // An answer of the server inside a component: asked when its key changes, stale questions are given up,
 // the last answer stays on the screen until the next one is there.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { AwayError, revision } from "./api";
 
 export interface Answer<T> {
@@ -19,7 +19,8 @@ export function useAnswer<T>(key: string | null, ask: (signal: AbortSignal) => P
   const [answer, setAnswer] = useState<Answer<T>>({ data: undefined, error: undefined, loading: key !== null, slow: false, ms: 0 });
   const round = revision.value;
   const asked = useRef<string | null>(null);
-  useEffect(() => {
+  // Asked before the browser paints: an effect would wait for the next frame.
+  useLayoutEffect(() => {
     if (key === null) return undefined;
     const control = new AbortController();
     const start = performance.now();

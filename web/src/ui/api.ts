@@ -88,10 +88,27 @@ export function address(path: string, params: Params = {}): string {
   return `/api/v1/${path}${text ? `?${text}` : ""}`;
 }
 
+// Questions that were asked before the page that wants the answer was here; each is taken once.
+const early = new Map<string, Promise<Response>>();
+
+export function askEarly(path: string, params: Params): void {
+  const url = address(path, params);
+  const reply = fetch(url, { headers: headers() });
+  // Whoever takes it hears of a failure.
+  reply.catch(() => undefined);
+  early.set(url, reply);
+}
+
+function taken(url: string, init: RequestInit): Promise<Response> | undefined {
+  const reply = init.method === undefined ? early.get(url) : undefined;
+  early.delete(url);
+  return reply;
+}
+
 async function send(url: string, init: RequestInit): Promise<Response> {
   let reply: Response;
   try {
-    reply = await fetch(url, { ...init, headers: { ...headers(), ...init.headers } });
+    reply = await (taken(url, init) ?? fetch(url, { ...init, headers: { ...headers(), ...init.headers } }));
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
     void watch();

@@ -21,3 +21,25 @@ export function vestalCommand(view: View, type: string, server: string, more: st
   if (server !== "http://127.0.0.1:4040") words.push("--server", server);
   return words.map(shellWord).join(" ");
 }
+
+export interface Asked {
+  query: string;
+  from: string;
+  until: string;
+}
+
+// The address of what was asked as a file, which "vestal diff" reads like one.
+function fileOf(view: View, asked: Asked, type: string, server: string): string {
+  const out = new URLSearchParams([["query", asked.query || "{}"], ["type", type], ["from", asked.from], ["until", asked.until]]);
+  for (const { kind, text } of view.filters) out.append(kind, text);
+  for (const tag of view.tags) out.append("tag", tag);
+  out.set("format", "pprof");
+  return `${server}/api/v1/export?${out}`;
+}
+
+// Two selections as the two sides of "vestal diff".
+export function diffCommand(view: View, before: Asked, after: Asked, type: string, server: string): string {
+  const words = ["vestal", "diff", fileOf(view, before, type, server), fileOf(view, after, type, server)];
+  if (view.rest.norm === "0") words.push("--no-normalise");
+  return words.map(shellWord).join(" ");
+}

@@ -25,7 +25,8 @@ export function prepare(buffer: ArrayBuffer): { tree: Tree; lay: Layout } {
 }
 
 function buffersOf(tree: Tree, lay: Layout, own: ArrayBuffer): ArrayBuffer[] {
-  const views = [tree.depth, ...tree.total, tree.weight, ...Object.values(lay).filter((v): v is Uint32Array => ArrayBuffer.isView(v))];
+  const arrays = (part: object): ArrayBufferView[] => Object.values(part).filter((v): v is ArrayBufferView => ArrayBuffer.isView(v));
+  const views = [tree.depth, ...tree.total, tree.weight, ...arrays(lay), ...arrays(lay.steps)];
   return [...new Set([own, ...views.map((v) => v.buffer as ArrayBuffer)])];
 }
 

@@ -11,8 +11,6 @@ export interface TreeAnswer {
   ms: number;
 }
 
-export const MAX_NODES = 16384;
-
 // Below this the page itself is done before a worker has started.
 const LARGE_BYTES = 3 << 20;
 
@@ -21,7 +19,7 @@ export function treeParams(view: View): [string, string][] {
 }
 
 export async function askTree(params: [string, string][], signal: AbortSignal): Promise<TreeAnswer> {
-  const buffer = await getBytes("tree", [...params, ["format", "vft"]], signal);
+  const buffer = await getBytes("tree", params, signal);
   const start = performance.now();
   const bytes = buffer.byteLength;
   const model = await modelOf(buffer, signal);

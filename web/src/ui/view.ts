@@ -69,3 +69,10 @@ export function question(view: View): [string, string][] {
 export function filterParams(view: View): [string, string][] {
   return [...view.filters.map((f): [string, string] => [f.kind, f.text]), ...view.tags.map((t): [string, string] => ["tag", t])];
 }
+
+export const MAX_NODES = 16384;
+
+// The question for the tree of a type.
+export function treeQuestion(view: View, type: string): [string, string][] {
+  return [...question({ ...view, type }), ...filterParams(view), ["max_nodes", view.rest.nodes ?? String(MAX_NODES)], ["format", "vft"]];
+}

@@ -5,8 +5,8 @@ import { ApiError, get, getBytes } from "../api";
 import type { Kind } from "../kinds";
 import { view } from "../router";
 import { niceStep, toGrid, type SeriesReply } from "../series";
-import { MAX_NODES, type TreeAnswer } from "../tree";
-import { filterParams } from "../view";
+import type { TreeAnswer } from "../tree";
+import { filterParams, MAX_NODES } from "../view";
 import { sideName, type Side, type Version } from "./sides";
 
 async function askDiff(before: Side, after: Side, kind: Kind, signal: AbortSignal): Promise<TreeAnswer> {

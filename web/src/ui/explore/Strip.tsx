@@ -10,8 +10,8 @@ import { withMatcher } from "../selector";
 import { meanBetween, type Grid } from "../series";
 import { Failure } from "../shell/states";
 import { dark } from "../theme";
-import { local, toMs } from "../time";
-import { windowOf } from "./data";
+import { local, toMs, utc } from "../time";
+import { labelOf, UNDIVIDED, windowOf } from "./data";
 import { Timeline, type Mark } from "./Timeline";
 
 // The largest group is quiet when there is only one to see; the accent is for what stands beside it.
@@ -44,14 +44,13 @@ export function Types({ kinds, kind }: { kinds: Kind[]; kind: Kind }) {
 }
 
 // Chooses a label: what the time line is stacked by, and what the picture is grouped by.
-function LabelSelect({ name, word }: { name: "by" | "group"; word: string }) {
-  const by = view.value.rest[name] ?? "";
+function LabelSelect({ name, word, value: by, nothing }: { name: "by" | "group"; word: string; value: string; nothing?: string }) {
   const { query } = view.value;
   const names = useAnswer(`labels/${query}`, async (signal) => (await get<{ names: string[] }>("labels", query ? { query } : {}, signal)).names);
   const list = [...new Set([...(by ? [by] : []), ...(names.data ?? [])])];
   return (
     <label class="by">{word}
-      <select value={by} onChange={(e) => setRest({ [name]: e.currentTarget.value })}>
+      <select value={by} onChange={(e) => setRest({ [name]: e.currentTarget.value || nothing })}>
         <option value="">nothing</option>
         {list.map((n) => <option value={n}>{n}</option>)}
       </select>
@@ -60,7 +59,7 @@ function LabelSelect({ name, word }: { name: "by" | "group"; word: string }) {
 }
 
 // What the last deployment in the window did to the mean.
-function sinceMark(grid: Grid, marks: Mark[]): { text: string; tone: string } | null {
+function sinceMark(grid: Grid, marks: Mark[]): { text: string; tone: string; title: string } | null {
   const last = marks.filter((m) => m.time > grid.from + grid.step && m.time < grid.until - grid.step).pop();
   if (!last) return null;
   const before = meanBetween(grid, grid.from, last.time);
@@ -68,13 +67,15 @@ function sinceMark(grid: Grid, marks: Mark[]): { text: string; tone: string } | 
   if (!before || after === null) return null;
   const change = after / before - 1;
   const words = `since ${last.text.replace(/^deploy /, "")}, ${local(last.time, Date.now())}`;
-  if (Math.abs(change) < 0.02) return { text: `the same ${words}`, tone: "" };
-  return { text: `${change > 0 ? "▲" : "▼"} ${(Math.abs(change) * 100).toFixed(0)} % ${words}`, tone: change > 0 ? "up" : "down" };
+  const title = utc(last.time);
+  if (Math.abs(change) < 0.02) return { text: `the same ${words}`, tone: "", title };
+  return { title, text: `${change > 0 ? "▲" : "▼"} ${(Math.abs(change) * 100).toFixed(0)} % ${words}`, tone: change > 0 ? "up" : "down" };
 }
 
 export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind: Kind; grid: Answer<Grid>; marks: Mark[]; total: number | null }) {
   const v = view.value;
   const data = grid.data;
+  const by = labelOf(v, kind);
   const now = Date.now();
   const chosen = v.rest.span && data ? ([toMs(v.from, now), toMs(v.until, now)] as [number, number]) : null;
   const colours = useMemo(() => groupColours(data?.groups.length ?? 0, dark.value), [data, dark.value]);
@@ -98,9 +99,9 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
       <div class="row">
         <Types kinds={kinds} kind={kind} />
         <div class="legend push">
-          {v.rest.by && data?.groups.map((g, i) => <button type="button" class="key" title={`Only ${v.rest.by}=${g.name}`} onClick={() => go({ query: withMatcher(v.query, v.rest.by, g.name) })}><i style={{ background: colours[i] }} />{g.name || "(none)"}</button>)}
-          <LabelSelect name="by" word="by" />
-          <LabelSelect name="group" word="picture by" />
+          {by && data?.groups.map((g, i) => <button type="button" class="key" title={`Only ${by}=${g.name}`} onClick={() => go({ query: withMatcher(v.query, by, g.name) })}><i style={{ background: colours[i] }} />{g.name || "(none)"}</button>)}
+          <LabelSelect name="by" word="by" value={by} nothing={labelOf({ ...v, rest: {} }, kind) && UNDIVIDED} />
+          <LabelSelect name="group" word="picture by" value={v.rest.group ?? ""} />
         </div>
       </div>
       <div class="row">
@@ -108,12 +109,12 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
           {mean === null ? "–" : rate(mean, data ? data.step / 1e3 : 0, kind)}
           <small>
             {total !== null && !kind.gauge && ` · ${units.amount(total, { name: kind.type, unit: kind.unit })} in all`}
-            {change && <> · <span class={change.tone}>{change.text}</span></>}
+            {change && <> · <span class={change.tone} title={change.title}>{change.text}</span></>}
           </small>
         </div>
         {chosen && (
           <div class="chosen push">
-            <span class="dim">{local(chosen[0], now, true)} – {local(chosen[1], now, true)}</span>
+            <span class="dim" title={`${utc(chosen[0])} – ${utc(chosen[1])}`}>{local(chosen[0], now, true)} – {local(chosen[1], now, true)}</span>
             <button type="button" class="quiet" onClick={narrow}>Zoom in</button>
             <button type="button" class="quiet" onClick={clear}>Show all of it</button>
           </div>

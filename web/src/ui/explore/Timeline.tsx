@@ -56,10 +56,10 @@ function drawMarks(u: uPlot, marks: Mark[]): void {
     ctx.stroke();
     const width = ctx.measureText(m.text).width;
     // Words only where they do not cover each other.
-    if (x < free) continue;
     const left = x + 6 * ratio + width > u.bbox.left + u.bbox.width ? x - 6 * ratio - width : x + 6 * ratio;
+    if (left < free) continue;
     ctx.fillText(m.text, left, u.bbox.top + 11 * ratio);
-    free = x + width + 12 * ratio;
+    free = left + width + 12 * ratio;
   }
   ctx.restore();
 }
@@ -87,7 +87,7 @@ function options(width: number, props: () => Props): uPlot.Options {
     select: { show: true, left: 0, top: 0, width: 0, height: 0 },
     scales: { x: { time: true, range: () => [p.grid.from / 1e3, p.grid.until / 1e3] }, y: { range: (_u, _min, max) => [0, Math.max(max, 1e-9) * 1.06] } },
     axes: [
-      { size: 20, gap: 3, font: `11px ${css("--font")}`, stroke: css("--faint"), grid: { show: false }, ticks: { show: false }, values: (u, ticks) => ticks.map((t) => (u.valToPos(t, "x") < 18 ? "" : tick(t * 1e3, p.grid))) },
+      { size: 20, gap: 3, font: `11px ${css("--font")}`, stroke: css("--faint"), grid: { show: false }, ticks: { show: false }, values: (u, ticks) => ticks.map((t) => tickText(u, t * 1e3, p.grid)) },
       { show: true, size: 0, gap: 0, grid: { stroke: grid, width: 1 }, ticks: { show: false }, values: () => [], splits: (_u, _i, _min, max) => [max / 1.06] },
     ],
     // The last group is the whole stack: it is drawn first, the others over it.
@@ -101,6 +101,14 @@ function options(width: number, props: () => Props): uPlot.Options {
       }],
     },
   };
+}
+
+// Nothing where the edge would cut it.
+function tickText(u: uPlot, ms: number, grid: Grid): string {
+  const text = tick(ms, grid);
+  const half = text.length * 3.4;
+  const at = u.valToPos(ms / 1e3, "x");
+  return at < half || at > u.over.clientWidth - half ? "" : text;
 }
 
 function tick(ms: number, grid: Grid): string {

@@ -1,7 +1,7 @@
 // The workbench of src/bench inside a page: functions, picture, detail around one model, and the other
 // views, one of them beside the first when the reader wants. A new answer is loaded into the same
 // workbench, so that zoom, selection and scroll stay.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Actions } from "../../bench/actions";
 import { App } from "../../bench/app";
 import { AriaTree } from "../../bench/aria";
@@ -21,15 +21,10 @@ import { benchCommands, type Bench } from "./bench-commands";
 import { CallGraphPane } from "./CallGraphPane";
 import { CallTree } from "./CallTree";
 import { detailMore } from "./detail-more";
+import { nothingDrawn, sayDrawn } from "./drawn";
 import { Chips, FilterMenu } from "./Filters";
 import { shareCommands } from "./share";
 import { SourcePane } from "./SourcePane";
-
-export interface Drawn {
-  boxes: number;
-  merged: number;
-  ms: number;
-}
 
 interface Props {
   model: Model;
@@ -38,13 +33,12 @@ interface Props {
   // Id and short word of the type, for questions about the same; "" when the model is not the server's.
   type: string;
   typeWord: string;
-  onDrawn: (drawn: Drawn) => void;
 }
 
 type Tab = "graph" | "functions" | "detail";
 const TABS: [Tab, string][] = [["graph", "Graph"], ["functions", "Functions"], ["detail", "Detail"]];
 const PICTURES: ViewName[] = ["flame", "bottom-up", "sandwich"];
-const BESIDE: [string, string][] = [["flame", "Flame"], ["tree", "Tree"], ["graph", "Call graph"], ["source", "Source"]];
+const BESIDE: [string, string][] = [["flame", "Flame graph"], ["tree", "Tree"], ["graph", "Call graph"], ["source", "Source"]];
 
 function build(model: Model, root: HTMLElement, stored: boolean, type: () => string): Bench {
   const host = (name: string): HTMLElement => root.querySelector(`[data-host=${name}]`) as HTMLElement;
@@ -86,7 +80,7 @@ function Beside({ main, value, stored }: { main: string; value: string; stored: 
   );
 }
 
-export function Workbench({ model, stale, type, typeWord, onDrawn }: Props) {
+export function Workbench({ model, stale, type, typeWord }: Props) {
   const root = useRef<HTMLDivElement>(null);
   const typeNow = useRef(type);
   typeNow.current = type;
@@ -94,9 +88,10 @@ export function Workbench({ model, stale, type, typeWord, onDrawn }: Props) {
   const [tab, setTab] = useState<Tab>("graph");
   const [shown, setShown] = useState<{ table: boolean; view: ViewName }>({ table: true, view: "flame" });
   const stored = type !== "";
-  useEffect(() => {
+  // Built and drawn in the same frame as the page around it.
+  useLayoutEffect(() => {
     const made = build(model, root.current as HTMLElement, stored, () => typeNow.current);
-    made.stage.onDrawn = (boxes, merged, ms) => onDrawn({ boxes, merged, ms });
+    made.stage.onDrawn = sayDrawn;
     made.app.subscribe(() => setShown((old) => (old.table === made.app.state.table && old.view === made.app.state.view ? old : { table: made.app.state.table, view: made.app.state.view })));
     made.app.setTheme(dark.peek());
     made.app.start();
@@ -105,12 +100,13 @@ export function Workbench({ model, stale, type, typeWord, onDrawn }: Props) {
     return () => {
       stop();
       made.app.dispose();
+      nothingDrawn();
     };
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (bench && bench.app.model !== model) bench.app.load(model);
   }, [model, bench]);
-  useCommands(() => (bench ? [...benchCommands(bench, stored), ...(stored ? shareCommands(bench.app, type, typeWord) : [])] : []), [bench, model.meta.diff, type]);
+  useCommands(() => (bench ? [...benchCommands(bench, stored), ...shareCommands(bench.app, type, typeWord)] : []), [bench, model.meta.diff, type]);
 
   const main = shown.view;
   const wanted = view.value.rest.beside ?? "";

@@ -7,8 +7,8 @@ import { groupOf } from "../../flame";
 import { withMatcher } from "../selector";
 import { askGrid, type Grid, type SeriesReply } from "../series";
 import { toMs } from "../time";
-import { askTree, MAX_NODES, treeParams, type TreeAnswer } from "../tree";
-import { question, type View } from "../view";
+import { askTree, type TreeAnswer } from "../tree";
+import { question, treeQuestion, type View } from "../view";
 import type { Mark } from "./Timeline";
 
 export const MOST_GROUPS = 8;
@@ -23,9 +23,19 @@ export function windowOf(v: View): { from: string; until: string } {
   return from && until ? { from, until } : { from: v.from, until: v.until };
 }
 
+// Types that say most when they are divided: threads by what they do, turns of loops by their length.
+const DIVIDED: Record<string, string> = { threads: "state", lag: "loop.turn", turns: "loop.turn" };
+export const UNDIVIDED = "none";
+
+// The label the time line is stacked by, "" for none.
+export function labelOf(v: View, kind: Kind | undefined): string {
+  const by = v.rest.by ?? DIVIDED[kind?.type ?? ""] ?? "";
+  return by === UNDIVIDED ? "" : by;
+}
+
 export function useGrid(kind: Kind | undefined): Answer<Grid> {
   const v = view.value;
-  const by = v.rest.by ?? "";
+  const by = labelOf(v, kind);
   const { from, until } = windowOf(v);
   const type = v.type || kind?.id || "";
   const params = question({ ...v, from, until, type });
@@ -39,20 +49,19 @@ export function useTree(kind: Kind | undefined): Answer<TreeAnswer> {
   const group = v.rest.group ?? "";
   // A type in the address need not wait for the list of types.
   const type = v.type || kind?.id || "";
-  const nodes: [string, string] = ["max_nodes", v.rest.nodes ?? String(MAX_NODES)];
-  const params = [...treeParams({ ...v, type }), nodes];
-  const ask = (signal: AbortSignal): Promise<TreeAnswer> => (group ? askGroups(v, type, group, nodes, signal) : askTree(params, signal));
+  const params = treeQuestion(v, type);
+  const ask = (signal: AbortSignal): Promise<TreeAnswer> => (group ? askGroups(v, type, group, signal) : askTree(params, signal));
   return useAnswer(type ? JSON.stringify([group, params]) : null, ask);
 }
 
 // A tree per value of a label, the largest first, side by side in one.
-async function askGroups(v: View, type: string, label: string, nodes: [string, string], signal: AbortSignal): Promise<TreeAnswer> {
+async function askGroups(v: View, type: string, label: string, signal: AbortSignal): Promise<TreeAnswer> {
   const start = performance.now();
   const reply = await get<SeriesReply>("series", [...question({ ...v, type }), ["by", label], ["limit", String(MOST_GROUPS + 1)], ["step", "1d"]], signal);
   const values = reply.series.map((s) => s.labels[label] ?? "");
   const parts = await Promise.all(values.slice(0, MOST_GROUPS).map(async (value) => {
-    const params = treeParams({ ...v, type, query: withMatcher(v.query, label, value) });
-    return { name: value || `no ${label}`, answer: await askTree([...params, nodes], signal) };
+    const params = treeQuestion({ ...v, query: withMatcher(v.query, label, value) }, type);
+    return { name: value || `no ${label}`, answer: await askTree(params, signal) };
   }));
   if (parts.length === 0) throw new ApiError(404, "not_found", "there is nothing to group");
   const model = groupOf(parts.map(({ name, answer }) => ({ name, model: answer.model })));

@@ -3,11 +3,14 @@ import { copyText } from "../../bench/clipboard";
 import type { App } from "../../bench/app";
 import { LIGHT, makeSkin, Picture, ROW } from "../../flame";
 import { address } from "../api";
-import { vestalCommand } from "../cli";
+import { diffCommand, vestalCommand } from "../cli";
 import type { Command } from "../commands";
+import { sidesOf, type Side } from "../diff/sides";
 import { say } from "../notice";
 import { view } from "../router";
 import { treeParams } from "../tree";
+
+const GROUP = "Share";
 
 const FORMATS: [string, string, string][] = [
   ["pprof", "pprof", "pb.gz"], ["folded", "folded stacks", "folded"], ["speedscope", "speedscope", "speedscope.json"],
@@ -61,13 +64,34 @@ async function savePng(app: App): Promise<void> {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// `type`: the id of the type that is shown.
+const png = (app: App): Command => ({ id: "share/png", group: GROUP, title: "Download the picture as PNG", run: () => void savePng(app) });
+
+function command(make: () => string): Command {
+  return { id: "share/command", group: GROUP, title: "Open in a terminal: copy the vestal command", keys: ["V"], run: () => void copy(make(), "the command") };
+}
+
+// `type`: the id of the type that is shown, "" when the model is not the server's.
 export function shareCommands(app: App, type: string, typeWord: string): Command[] {
-  const group = "Share";
-  const question = (format: string): string => address("export", [...treeParams({ ...view.peek(), type }), ["format", format]]);
+  if (type === "") return [png(app)];
+  if (app.model.meta.diff) return diffCommands(app, type);
+  const file = (format: string): string => address("export", [...treeParams({ ...view.peek(), type }), ["format", format]]);
   return [
-    { id: "share/command", group, title: "Copy the matching vestal command", keys: ["V"], run: () => void copy(vestalCommand(view.peek(), typeWord, location.origin), "the command") },
-    ...FORMATS.map(([format, word, extension]) => ({ id: `share/${format}`, group, title: `Download as ${word}`, run: () => save(question(format), fileName(extension)) })),
-    { id: "share/png", group, title: "Download the picture as PNG", run: () => void savePng(app) },
+    command(() => vestalCommand(view.peek(), typeWord, location.origin)),
+    ...FORMATS.map(([format, word, extension]) => ({ id: `share/${format}`, group: GROUP, title: `Download as ${word}`, run: () => save(file(format), fileName(extension)) })),
+    png(app),
   ];
+}
+
+// A diff is two files and a command that compares them.
+function diffCommands(app: App, type: string): Command[] {
+  const sides = (): { before: Side; after: Side } => sidesOf(view.peek(), Date.now());
+  const download = (word: "before" | "after"): Command => ({
+    id: `share/${word}`, group: GROUP, title: `Download what was ${word} as pprof`,
+    run: () => save(address("export", [...treeParams({ ...view.peek(), ...sides()[word], type }), ["format", "pprof"]]), fileName(`${word}.pb.gz`)),
+  });
+  const compare = (): string => {
+    const { before, after } = sides();
+    return diffCommand(view.peek(), before, after, type, location.origin);
+  };
+  return [command(compare), download("before"), download("after"), png(app)];
 }

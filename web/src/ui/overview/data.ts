@@ -23,10 +23,13 @@ export interface Service {
 export interface Overview {
   services: Service[];
   step: number;
+  // There are more than the answer has.
+  more: boolean;
 }
 
 interface Reply {
   step_ms: number;
+  more?: boolean;
   services: {
     service: string;
     last_seen?: number;
@@ -43,7 +46,7 @@ export function toOverview(reply: Reply): Overview {
       change: { before: t.change?.before ?? NaN, after: t.change?.after ?? NaN, share: t.change?.share ?? NaN, verdict: t.change?.verdict ?? "unknown" },
     })),
   }));
-  return { services, step: reply.step_ms };
+  return { services, step: reply.step_ms, more: reply.more === true };
 }
 
 export async function askOverview(params: Params, signal: AbortSignal): Promise<Overview> {

@@ -1,5 +1,5 @@
 // Diff: two questions, what differs between their answers, and whether that is more than noise.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { units } from "../../flame";
 import { ApiError, revision } from "../api";
 import { Lines } from "../charts/Lines";
@@ -9,7 +9,8 @@ import { exchange, setWhen, SideBars } from "../diff/SideBars";
 import { sidesOf, type Side } from "../diff/sides";
 import { useKinds } from "../explore/data";
 import { Types } from "../explore/Strip";
-import { Workbench, type Drawn } from "../explore/Workbench";
+import { shownOf } from "../explore/drawn";
+import { Workbench } from "../explore/Workbench";
 import { findKind, kindParam, rate, type Kind } from "../kinds";
 import { href, setRest, view } from "../router";
 import { FirstData } from "../shell/FirstData";
@@ -53,7 +54,6 @@ export function Diff() {
   const tree = useDiff(before, after, kind);
   const lines = useLines(before, after, kind);
   const versions = useVersions(v.query);
-  const [drawn, setDrawn] = useState<Drawn | null>(null);
   useCommands(() => [
     { id: "diff/before", group: "Diff", title: "Compare with the time before", run: () => setWhen("before") },
     { id: "diff/day", group: "Diff", title: "Compare with the same time yesterday", run: () => setWhen("1d") },
@@ -67,7 +67,6 @@ export function Diff() {
   const empty = tree.error instanceof ApiError && tree.error.empty;
   const [a, b] = tree.data?.model.totals ?? [1, 1];
   const missing = a === 0 && b === 0 ? "Nothing of this kind was recorded on either side." : a === 0 ? "Nothing of this kind was recorded before." : b === 0 ? "Nothing of this kind was recorded after." : "";
-  const words = (n: number): string => n.toLocaleString("en-US");
   return (
     <div class="page">
       <div class="strip">
@@ -81,9 +80,9 @@ export function Diff() {
       {!kind ? <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>
         : tree.error && !tree.data ? (empty ? <Nothing title="Nothing of this kind was recorded on one of the sides." /> : <Failure error={tree.error} />)
           : missing ? <Nothing title={missing} />
-          : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} onDrawn={setDrawn} />
+          : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} />
             : <Loading what="difference" />}
-      <Foot parts={tree.data ? [`shown: ${words(drawn?.boxes ?? 0)} of ${words(tree.data.model.vft.nodes)} boxes`, tree.data.model.meta.nodesPruned > 0 ? `pruned ${units.percent(tree.data.model.meta.prunedShare)} of value` : "nothing pruned"] : []} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
+      <Foot parts={() => tree.data ? [shownOf(tree.data.model.vft.nodes), tree.data.model.meta.nodesPruned > 0 ? `pruned ${units.percent(tree.data.model.meta.prunedShare)} of value` : "nothing pruned"] : []} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
     </div>
   );
 }

@@ -1,10 +1,10 @@
 // Explore: one question on top, its answer below.
-import { useState } from "preact/hooks";
 import { units } from "../../flame";
 import { ApiError } from "../api";
 import { useGrid, useKinds, useMarks, useTree } from "../explore/data";
 import { Strip } from "../explore/Strip";
-import { Workbench, type Drawn } from "../explore/Workbench";
+import { drawn, shownOf } from "../explore/drawn";
+import { Workbench } from "../explore/Workbench";
 import { findKind, kindParam } from "../kinds";
 import { go, href, view } from "../router";
 import { FirstData } from "../shell/FirstData";
@@ -27,12 +27,12 @@ function Nothing() {
   );
 }
 
-function footParts(tree: TreeAnswer | undefined, drawn: Drawn | null): string[] {
+function footParts(tree: TreeAnswer | undefined): string[] {
   if (!tree) return [];
   const { meta, vft } = tree.model;
   const say = (n: number): string => n.toLocaleString("en-US");
-  const parts = [`shown: ${say(drawn?.boxes ?? 0)} of ${say(vft.nodes)} boxes`];
-  if (drawn && drawn.merged > 0) parts.push(`${say(drawn.merged)} too narrow, in grey`);
+  const parts = [shownOf(vft.nodes)];
+  if (drawn.value && drawn.value.merged > 0) parts.push(`${say(drawn.value.merged)} too narrow, in grey`);
   parts.push(meta.nodesPruned > 0 ? `pruned ${units.percent(meta.prunedShare)} of value` : "nothing pruned");
   if (meta.tookMs > 0) parts.push(`answered in ${meta.tookMs < 10 ? meta.tookMs.toFixed(1) : Math.round(meta.tookMs)} ms`);
   return parts;
@@ -45,7 +45,6 @@ export function Explore() {
   const grid = useGrid(kind);
   const tree = useTree(kind);
   const marks = useMarks();
-  const [drawn, setDrawn] = useState<Drawn | null>(null);
   if (kinds.error && !kinds.data) return <Failure error={kinds.error}><button type="button" class="btn" onClick={() => go({ query: "" })}>Without a selector</button></Failure>;
   if (!kinds.data) return <Loading what="Explore" />;
   if (kinds.data.length === 0 && v.query === "") return <FirstData />;
@@ -56,9 +55,9 @@ export function Explore() {
     <div class="page explore">
       <Strip kinds={kinds.data} kind={kind} grid={grid} marks={marks} total={total} />
       {empty ? <Nothing /> : tree.error && !tree.data ? <Failure error={tree.error} />
-        : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} onDrawn={setDrawn} />
+        : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} />
           : <Loading what="flame graph" />}
-      <Foot parts={footParts(tree.data, drawn)} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
+      <Foot parts={() => footParts(tree.data)} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
     </div>
   );
 }

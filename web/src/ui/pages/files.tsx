@@ -4,7 +4,8 @@ import { diffOf, units, type Model } from "../../flame";
 import { useAnswer } from "../answer";
 import { ApiError, AwayError, post } from "../api";
 import { useCommands } from "../commands";
-import { Workbench, type Drawn } from "../explore/Workbench";
+import { shownOf } from "../explore/drawn";
+import { Workbench } from "../explore/Workbench";
 import { add, close, markStored, MAX_BYTES, opened, serviceName, view as viewFile, type Opened } from "../files/opened";
 import { say } from "../notice";
 import { go, href, setRest, view } from "../router";
@@ -125,12 +126,12 @@ function Shelf({ item, onPick }: { item: Opened | undefined; onPick: () => void 
   );
 }
 
-function Shows({ item, onDrawn }: { item: Opened; onDrawn: (d: Drawn) => void }) {
+function Shows({ item }: { item: Opened }) {
   const against = view.value.rest.vs ?? "";
   const shown = useShown(item, against);
   if (shown.error && !shown.model) return <Failure error={shown.error}><button type="button" class="btn" onClick={() => setRest({ vs: undefined })}>Show the file alone</button></Failure>;
   if (!shown.model) return <Loading what="comparison" />;
-  return <Workbench key={`${item.name}/${shown.model.meta.diff}`} model={shown.model} stale={shown.loading} type="" typeWord="" onDrawn={onDrawn} />;
+  return <Workbench key={`${item.name}/${shown.model.meta.diff}`} model={shown.model} stale={shown.loading} type="" typeWord="" />;
 }
 
 export function Files() {
@@ -138,7 +139,6 @@ export function Files() {
   const { busy, open, forget } = useOpener();
   const input = useRef<HTMLInputElement>(null);
   const [over, setOver] = useState(false);
-  const [drawn, setDrawn] = useState<Drawn | null>(null);
   const item = opened.value.find((o) => o.name === v.rest.file) ?? opened.value[opened.value.length - 1];
   const pick = (): void => input.current?.click();
   useCommands(() => [{ id: "files/open", group: "Files", title: "Open a profile", keys: ["a"], run: pick }], []);
@@ -172,7 +172,6 @@ export function Files() {
       removeEventListener("paste", paste);
     };
   }, []);
-  const words = (n: number): string => n.toLocaleString("en-US");
   return (
     <div class={`page files ${over ? "over" : ""}`}>
       <input ref={input} type="file" multiple hidden aria-label="Profiles to open" onChange={(e) => { open([...(e.currentTarget.files ?? [])]); e.currentTarget.value = ""; }} />
@@ -182,7 +181,7 @@ export function Files() {
           <b>{b.name}</b> {b.error ? <>{b.error} <button type="button" class="quiet" onClick={() => forget(b.name)}>Dismiss</button></> : "is being read …"}
         </div>
       ))}
-      {item ? <Shows item={item} onDrawn={setDrawn} /> : (
+      {item ? <Shows item={item} /> : (
         <div class="drop-zone">
           <Sentence title="Drop a profile here.">
             <p class="dim">pprof, perf, folded stacks, speedscope, JFR, V8 cpuprofile and heapprofile, OTLP, and whatever else “vestal convert” reads. It is sent to this server, drawn, and forgotten, unless you ask to store it.</p>
@@ -192,7 +191,7 @@ export function Files() {
         </div>
       )}
       {over && <div class="drop-here" aria-hidden="true">Drop to open</div>}
-      <Foot parts={item ? [`shown: ${words(drawn?.boxes ?? 0)} of ${words(item.model.vft.nodes)} boxes`] : []} notes={item?.model.meta.notes ?? []} ms={item?.ms ?? 0} />
+      <Foot parts={() => (item ? [shownOf(item.model.vft.nodes)] : [])} notes={item?.model.meta.notes ?? []} ms={item?.ms ?? 0} />
     </div>
   );
 }

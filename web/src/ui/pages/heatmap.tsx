@@ -1,13 +1,13 @@
 // Heat map: when within each second something ran; a block of cells shows its stacks, a second block
 // what differs between the two.
-import { useState } from "preact/hooks";
 import { diffOf, units } from "../../flame";
 import { useAnswer } from "../answer";
 import { ApiError, get } from "../api";
 import { useCommands } from "../commands";
 import { useKinds } from "../explore/data";
 import { Types } from "../explore/Strip";
-import { Workbench, type Drawn } from "../explore/Workbench";
+import { shownOf } from "../explore/drawn";
+import { Workbench } from "../explore/Workbench";
 import { aligned, blockText, cellsParam, columnFor, readBlock, sumOf, toHeat, type Block, type HeatReply } from "../heatmap/grid";
 import { HeatCanvas } from "../heatmap/HeatCanvas";
 import { findKind, type Kind } from "../kinds";
@@ -17,9 +17,9 @@ import { Foot } from "../shell/Foot";
 import { Failure, Loading, Sentence } from "../shell/states";
 import { setRange } from "../shell/TimeRange";
 import { dark } from "../theme";
-import { local, toMs } from "../time";
-import { askTree, MAX_NODES, type TreeAnswer } from "../tree";
-import { filterParams, question } from "../view";
+import { local, toMs, utc } from "../time";
+import { askTree, type TreeAnswer } from "../tree";
+import { question, treeQuestion } from "../view";
 
 const ROW_MS = 20;
 const LEAST_WIDTH = 2;
@@ -46,8 +46,8 @@ function useBlock(kind: Kind | undefined, block: Block | null) {
     // A profile is found by when it began, which may be long before the block.
     const from = Math.min(b.from, Math.round(toMs(v.from, now)));
     const until = Math.max(b.until, Math.round(toMs(v.until, now)));
-    const params = question({ ...v, type: (kind as Kind).id, from: String(from), until: String(until) });
-    return askTree([...params, ...filterParams(v), ["cells", cellsParam(b)], ["max_nodes", String(MAX_NODES)]], signal);
+    const params = treeQuestion({ ...v, from: String(from), until: String(until) }, (kind as Kind).id);
+    return askTree([...params, ["cells", cellsParam(b)]], signal);
   });
 }
 
@@ -56,6 +56,8 @@ function words(b: Block): string {
   const rows = b.low === 0 && b.high === 1000 ? "" : `, ${b.low} – ${b.high} ms of the second`;
   return `${local(b.from, now, true)} – ${local(b.until, now, true)}${rows}`;
 }
+
+const inUtc = (b: Block): string => `${utc(b.from)} – ${utc(b.until)}`;
 
 const clear = (): void => setRest({ cells: undefined, cells2: undefined });
 
@@ -68,7 +70,6 @@ export function HeatMap() {
   const second = readBlock(v.rest.cells2);
   const tree = useBlock(kind, first);
   const other = useBlock(kind, second);
-  const [drawn, setDrawn] = useState<Drawn | null>(null);
   useCommands(() => [
     { id: "heat/map", group: "Heat map", title: "Go into the map", keys: ["h"], run: () => document.querySelector<HTMLElement>(".heat")?.focus() },
     { id: "heat/clear", group: "Heat map", title: "Forget what is chosen", run: clear },
@@ -97,8 +98,8 @@ export function HeatMap() {
               : <HeatCanvas heat={data} selected={first} second={second} dark={dark.value} say={say} onSelect={select} onClear={clear} />}
         {data && data.total > 0 && (
           <p class="heat-chosen">
-            {first ? <>{second && <span class="side-word"><i class="less" />Before</span>}<b>{words(first)}</b> <span class="dim">{say(sumOf(data, first))}</span></> : <span class="dim">Drag over cells to see their stacks. With Ctrl, a second block is compared with the first.</span>}
-            {second && <> <span class="side-word"><i class="more" />After</span><b>{words(second)}</b> <span class="dim">{say(sumOf(data, second))}</span></>}
+            {first ? <>{second && <span class="side-word"><i class="less" />Before</span>}<b title={inUtc(first)}>{words(first)}</b> <span class="dim">{say(sumOf(data, first))}</span></> : <span class="dim">Drag over cells to see their stacks. With Ctrl, a second block is compared with the first.</span>}
+            {second && <> <span class="side-word"><i class="more" />After</span><b title={inUtc(second)}>{words(second)}</b> <span class="dim">{say(sumOf(data, second))}</span></>}
             {first && <span class="push heat-buttons">
               {!second && <span class="dim">Ctrl + drag: compare</span>}
               <button type="button" class="quiet" onClick={() => setRange(String(first.from), String(first.until))}>Zoom in</button>
@@ -108,10 +109,10 @@ export function HeatMap() {
         )}
       </div>
       {first && failed ? (failed instanceof ApiError && failed.empty ? <Sentence title="Nothing was measured in these cells." role="status"><button type="button" class="btn" onClick={clear}>Choose others</button></Sentence> : <Failure error={failed} />)
-        : model ? <Workbench key={model.meta.diff ? "diff" : "one"} model={model} stale={tree.slow || other.slow} type="" typeWord="" onDrawn={setDrawn} />
+        : model ? <Workbench key={model.meta.diff ? "diff" : "one"} model={model} stale={tree.slow || other.slow} type="" typeWord="" />
           : first ? <Loading what="flame graph" />
             : data && data.total > 0 ? <Sentence title="Choose cells above: their stacks are drawn here."><p class="faint">By keyboard: <kbd>h</kbd> goes into the map, arrows move, <kbd>Shift</kbd> chooses, <kbd>Enter</kbd> takes it, <kbd>x</kbd> compares.</p></Sentence> : <span class="push" />}
-      <Foot parts={model ? [`shown: ${(drawn?.boxes ?? 0).toLocaleString("en-US")} of ${model.vft.nodes.toLocaleString("en-US")} boxes`] : data ? [`${data.columns} × ${data.rows} cells`] : []} notes={model?.meta.notes ?? []} ms={model ? tree.ms : heat.ms} />
+      <Foot parts={() => model ? [shownOf(model.vft.nodes)] : data ? [`${data.columns} × ${data.rows} cells`] : []} notes={model?.meta.notes ?? []} ms={model ? tree.ms : heat.ms} />
     </div>
   );
 }

@@ -17,12 +17,15 @@ import { ago, local, rangeLabel, toMs, utc } from "../time";
 import { question } from "../view";
 
 const COLUMNS: [Column, string][] = [["cpu", "CPU"], ["waiting", "Waiting"], ["memory", "Memory"]];
+// Those that use most are enough to begin with; a page of thousands is for whoever asks for it.
+const FIRST_SERVICES = 200;
+const MOST_SERVICES = 10_000;
 const MOST_CHANGES = 9;
 const MOST_VERSIONS = 3;
 
 function useOverview() {
-  const params = question({ ...view.value, type: "" });
-  return useAnswer(JSON.stringify(params), (signal): Promise<Data> => askOverview([...params, ["points", "60"]], signal));
+  const params: [string, string][] = [...question({ ...view.value, type: "" }), ["points", "60"], ["limit", view.value.rest.all ? String(MOST_SERVICES) : String(FIRST_SERVICES)]];
+  return useAnswer(JSON.stringify(params), (signal): Promise<Data> => askOverview(params, signal));
 }
 
 const say = (u: Usage, value: number): string => rate(value, 1, u.kind);
@@ -113,11 +116,30 @@ function Services({ services, order, now }: { services: Service[]; order: Order;
   );
 }
 
+// The names are known long before what they use is added up.
+function Coming({ names }: { names: string[] }) {
+  return (
+    <div class="page overview">
+      <div class="scroll">
+        <div class="head"><p class="big">{names.length} services<small> · what they use is being added up</small></p></div>
+        <table class="services coming" aria-busy="true">
+          <thead><tr><th scope="col">Service</th><th scope="col">CPU</th></tr></thead>
+          <tbody>{names.slice(0, FIRST_SERVICES).map((name) => (
+            <tr key={name}><th scope="row"><a href={href({ page: "explore", query: withMatcher("", "service_name", name), type: "", rest: {} })}>{name || "(no name)"}</a></th><td class="usage"><i class="wait" /></td></tr>
+          ))}</tbody>
+        </table>
+      </div>
+      <Foot parts={["asking …"]} />
+    </div>
+  );
+}
+
 export function Overview() {
   const v = view.value;
   const answer = useOverview();
   const stored = useAnswer("services", (signal) => get<{ services: string[] }>("services", {}, signal));
   if (answer.error && !answer.data) return <Failure error={answer.error} />;
+  if (!answer.data && answer.slow && !v.query && stored.data?.services.length) return <Coming names={stored.data.services} />;
   if (!answer.data || !stored.data) return <Loading what="services" />;
   const now = Date.now();
   if (answer.data.services.length === 0) {
@@ -140,10 +162,11 @@ export function Overview() {
     <div class="page overview">
       <div class="scroll">
         <div class="head">
-          <p class="big">{cpu.length ? rate(total, 1, cpu[0].kind) : `${services.length} services`}<small>{cpu.length > 0 && ` · ${services.length} ${services.length === 1 ? "service" : "services"}`}{v.query && <> that fit <code>{v.query}</code> · <a href={href({ query: "" })}>all</a></>}</small></p>
+          <p class="big">{cpu.length ? rate(total, 1, cpu[0].kind) : `${services.length} services`}<small>{cpu.length > 0 && ` · ${answer.data.more ? `the ${services.length} largest of ${stored.data.services.length}` : services.length} ${services.length === 1 ? "service" : "services"}`}{v.query && <> that fit <code>{v.query}</code> · <a href={href({ query: "" })}>all</a></>}</small></p>
         </div>
         <Changes list={changed(services, MOST_CHANGES)} from={toMs(v.from, now)} now={now} />
         <Services services={services} order={order} now={now} />
+        {answer.data.more && <p class="more"><span class="dim">These {services.length} use most.</span> <a href={href({ rest: { ...v.rest, all: "1" } })}>Show every service</a></p>}
       </div>
       <Foot parts={[`${services.length} services`]} ms={answer.ms} />
     </div>

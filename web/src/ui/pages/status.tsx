@@ -1,5 +1,6 @@
 // Status: what comes in, what is kept, who sends; and the few settings of this page.
 import { useState } from "preact/hooks";
+import { copyText } from "../../bench/clipboard";
 import { units } from "../../flame";
 import { useAnswer } from "../answer";
 import { forgetToken, hasToken, setToken } from "../api";
@@ -9,7 +10,7 @@ import { say } from "../notice";
 import { href } from "../router";
 import { Foot } from "../shell/Foot";
 import { Failure, Loading } from "../shell/states";
-import { askAgents, askStatus, perSecond, useFlow, type Agent, type Flow, type Status as Kept } from "../status/data";
+import { askAgents, askStatus, askTokens, perSecond, useFlow, type Agent, type Flow, type Status as Kept, type Token } from "../status/data";
 import { dark, turnTheme } from "../theme";
 import { ago, local, utc } from "../time";
 
@@ -98,6 +99,42 @@ function Agents({ now }: { now: number }) {
   );
 }
 
+function TokenRow({ token, own, tenants, now }: { token: Token; own: boolean; tenants: boolean; now: number }) {
+  const line = `vestal token revoke ${token.id}`;
+  const copy = async (): Promise<void> => say((await copyText(line)) ? "Copied the command" : "The browser did not allow copying");
+  return (
+    <tr>
+      <th scope="row">{token.name || "(no name)"}{own && <span class="dim"> · this page's</span>}</th>
+      {tenants && <td>{token.tenant}</td>}
+      <td>{token.rights.join(", ")}</td>
+      <td title={utc(token.created_s * 1e3)}>{local(token.created_s * 1e3, now)}</td>
+      <td><button type="button" class="quiet" title={`Copy: ${line}`} aria-label={`Copy the command that revokes ${token.name || token.id}`} onClick={() => void copy()}>Copy “revoke”</button></td>
+    </tr>
+  );
+}
+
+// Who may talk to this server: shown to those who may change it. Making and revoking is done on its host.
+function TokenList({ now }: { now: number }) {
+  const answer = useAnswer("tokens", askTokens);
+  const data = answer.data;
+  const tenants = new Set(data?.tokens.map((t) => t.tenant)).size > 1;
+  return (
+    <section class="part wide">
+      <h2>Tokens</h2>
+      {answer.error && !data ? <Failure error={answer.error} /> : !data ? <p class="dim">…</p>
+        : !data.needed ? <p class="dim">This server has none: whoever reaches it may ask, send and delete. The first one closes it: <code>vestal token create --admin --name me</code></p>
+          : (
+            <div class="table-scroll" tabIndex={0} role="region" aria-label="Tokens">
+              <table class="agents">
+                <thead><tr>{["Name", ...(tenants ? ["Tenant"] : []), "May", "Made", "Revoke"].map((w) => <th scope="col">{w}</th>)}</tr></thead>
+                <tbody>{data.tokens.map((t) => <TokenRow token={t} own={t.id === data.own} tenants={tenants} now={now} />)}</tbody>
+              </table>
+            </div>
+          )}
+    </section>
+  );
+}
+
 function Settings() {
   const [token, set] = useState("");
   return (
@@ -147,6 +184,7 @@ export function Status() {
           <Keeping status={status} now={now} />
           <Settings />
           <Agents now={now} />
+          {status.rights.includes("admin") && <TokenList now={now} />}
           <Keys />
         </div>
       </div>

@@ -1,5 +1,5 @@
 // The frame around every page: header, the state of the connection, the page, messages.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { ComponentType } from "preact";
 import { away, needsToken, revision } from "../api";
 import { useCommands, type Command } from "../commands";
@@ -12,7 +12,7 @@ import { copyText } from "../../bench/clipboard";
 import { Header } from "./Header";
 import { Help } from "./Help";
 import { Palette } from "./Palette";
-import { Failure, Loading, TokenForm } from "./states";
+import { Loading, NotFetched, TokenForm } from "./states";
 import { setRange } from "./TimeRange";
 
 function moveRange(how: (from: number, until: number, now: number) => [number, number]): void {
@@ -46,7 +46,7 @@ function shellCommands(open: { help: () => void; palette: () => void }): Command
 // A page is fetched when it is first opened.
 function usePage(page: Page): { Component?: ComponentType; error?: Error } {
   const [loaded, set] = useState<{ page?: Page; Component?: ComponentType; error?: Error }>({});
-  useEffect(() => {
+  useLayoutEffect(() => {
     page.load().then(
       (Component) => set({ page, Component }),
       (error: Error) => set({ page, error }),
@@ -69,7 +69,7 @@ export function Shell() {
       {away.value && <div class="away" role="alert"><b>The server went away.</b> What you see is the last answer; the page asks again every two seconds.</div>}
       <main id="main" tabIndex={-1} aria-label={page.title}>
         <h1 class="sr">{page.title}{query ? `: ${query}` : ""}</h1>
-        {needsToken.value ? <TokenForm /> : error ? <Failure error={error} /> : Component ? <Component key={page.path} /> : <Loading what={page.title} />}
+        {needsToken.value ? <TokenForm /> : error ? <NotFetched title={page.title} /> : Component ? <Component key={page.path} /> : <Loading what={page.title} />}
       </main>
       {dialog === "help" && <Help onClose={() => setDialog("")} />}
       {dialog === "palette" && <Palette onClose={() => setDialog("")} />}

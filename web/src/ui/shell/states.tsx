@@ -31,6 +31,15 @@ export function Failure({ error, children }: { error: Error; children?: Componen
   return <Sentence role="alert" title={`${capital(text).replace(/\.$/, "")}.`}>{children ?? again}</Sentence>;
 }
 
+// The code of a page did not come: the server is away, or has another version than this page.
+export function NotFetched({ title }: { title: string }) {
+  return (
+    <Sentence role="alert" title={`“${title}” could not be fetched: the server is away, or was replaced by another version.`}>
+      <button type="button" class="btn" onClick={() => location.reload()}>Load it again</button>
+    </Sentence>
+  );
+}
+
 export function TokenForm() {
   const [token, set] = useState("");
   return (

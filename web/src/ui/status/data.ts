@@ -2,8 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, getText } from "../api";
 
+export type Right = "read" | "write" | "admin";
+
 export interface Status {
   tenant: string;
+  rights: Right[];
   uptime_ns: number;
   profiles: number;
   samples: number;
@@ -109,6 +112,25 @@ export function useFlow(): Seen[] {
 export async function askStatus(signal: AbortSignal): Promise<{ status: Status; build: Build }> {
   const [status, build] = await Promise.all([get<Status>("status", {}, signal), get<{ data: Build }>("status/buildinfo", {}, signal)]);
   return { status, build: build.data };
+}
+
+export interface Token {
+  id: string;
+  tenant: string;
+  name: string;
+  created_s: number;
+  rights: Right[];
+}
+
+export interface Tokens {
+  // Whether the server asks for one, and the one this page uses.
+  needed: boolean;
+  own: string;
+  tokens: Token[];
+}
+
+export function askTokens(signal: AbortSignal): Promise<Tokens> {
+  return get<Tokens>("tokens", {}, signal);
 }
 
 export async function askAgents(signal: AbortSignal): Promise<Agent[]> {
