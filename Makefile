@@ -29,7 +29,7 @@ bench-server: all
 bench-symbols: all
 	@bench/symbols
 
-bench-agent: all
+bench-agent: all deps-bench
 	@bench/agent
 
 bench-web: all
@@ -59,8 +59,11 @@ deps-run:
 deps-test:
 	@tools/install-deps build test
 
+deps-bench:
+	@tools/install-deps bench
+
 clean:
 	rm -rf build build-* web/dist
 
 .PHONY: all build/vestal run test test-long bench bench-server bench-symbols bench-agent bench-library bench-web fuzz install format check-format web deps \
-	deps-run deps-test clean
+	deps-run deps-test deps-bench clean

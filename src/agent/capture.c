@@ -16,11 +16,13 @@
 #define WAKER_LIFE_NS	((u64)2 * NS_PER_S)
 #define OPEN_CEILING	((size_t)64 << 10)
 #define PENDING_CEILING ((size_t)16 << 20)
+/* Raw stacks come in bursts: what they took is not kept for the next one. */
+#define PENDING_KEPT	((size_t)128 << 10)
 
 const struct capture_options capture_options_default = {
 	.kernel = {.types = CAPTURE_CPU,
 		   .rate_hz = 99,
-		   .table_mib = 10,
+		   .table_mib = 12,
 		   .ring_kib = 2048,
 		   .max_threads = 16384,
 		   .raw_stacks = 128,
@@ -211,13 +213,18 @@ static int by_time(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
-/* A user address as frame: a return address counts as the call before it. */
+/*
+ * A user address as frame: a return address counts as the call before it. Callers are mostly in the
+ * same file: `*last` is the mapping of the frame before.
+ */
 static struct sample_frame user_frame(struct capture *c, struct process *process, u64 address,
-				      bool leaf)
+				      bool leaf, struct process_mapping **last)
 {
 	u64 wanted = leaf ? address : address - 1;
-	struct process_mapping *m = process_find(process, wanted);
+	struct process_mapping *m = *last;
 
+	if (!m || wanted < m->start || wanted >= m->end)
+		m = *last = process_find(process, wanted);
 	if (!m || m->module == MODULE_NONE)
 		return (struct sample_frame){wanted, MODULE_NONE, 0};
 	/* A file that could not be read: the offset in it still says where. */
@@ -237,6 +244,7 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 			   .end = (u8)end,
 			   .syscall = head->syscall,
 			   .frames = frames};
+	struct process_mapping *last = NULL;
 	double value = (double)head->value, count = 1;
 	u32 n = 0;
 
@@ -244,7 +252,7 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 	for (u32 i = 0; i < head->kernel_frames && n < RECORD_KERNEL_FRAMES_MAX; i++)
 		frames[n++] = (struct sample_frame){kernel[i] - (i ? 1 : 0), MODULE_KERNEL, 0};
 	for (size_t i = 0; i < user_count && n < sizeof(frames) / sizeof(frames[0]); i++)
-		frames[n++] = user_frame(c, process, user[i] & FRAME_ADDRESS_MASK, i == 0);
+		frames[n++] = user_frame(c, process, user[i] & FRAME_ADDRESS_MASK, i == 0, &last);
 	s.frame_count = n;
 	if (head->kind == RECORD_WAKER)
 		return wakers_add(&c->wakers, head->wait_id, head->time, process, s.thread, frames,
@@ -425,6 +433,8 @@ enum err capture_turn(struct capture *c)
 	TRY(capture_look_at_threads(c));
 	TRY(processes_settle(c->processes, changed));
 	table_space_settle(&c->space);
+	if (c->pending.cap > PENDING_KEPT)
+		buf_release(&c->pending);
 	return ERR_OK;
 }
 

@@ -5,10 +5,6 @@
 void collector_release(struct collector *c)
 {
 	collector_clear(c);
-	vec_release(&c->list);
-	vec_release(&c->frames);
-	vec_release(&c->times);
-	map_release(&c->by_content);
 }
 
 static void refer(struct process *process, int change)
@@ -23,8 +19,11 @@ void collector_clear(struct collector *c)
 		refer(one->sample.process, -1);
 		refer(one->sample.waker, -1);
 	}
-	c->list.n = c->frames.n = c->times.n = 0;
-	map_clear(&c->by_content);
+	/* The next window fills up slowly: meanwhile others may have the memory. */
+	vec_release(&c->list);
+	vec_release(&c->frames);
+	vec_release(&c->times);
+	map_release(&c->by_content);
 	c->samples = 0;
 	memset(c->ends, 0, sizeof(c->ends));
 }

@@ -9,7 +9,7 @@
 struct sample_frame {
 	u64 address; /* in the module; in the process when `module` is MODULE_NONE */
 	u32 module;
-	u32 unused;
+	u32 place; /* where its names are, when names_begin has looked; 0 before */
 };
 
 /* What makes two stacks one row. */

@@ -160,8 +160,10 @@ static enum err end_window(struct daemon *d)
 	exporter_describe(d->exporter, about);
 	e = send_window(d);
 	collector_clear(c);
+	names_end(d->names);
+	buf_release(&d->request);
 	/* A window is made in one go: what it took would lie around until the next one. */
-	malloc_trim(0);
+	mem_trim();
 	d->window.start_ns = now;
 	TRY(e);
 	exporter_stats(d->exporter, &stats);
@@ -229,10 +231,13 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 {
 	struct daemon d = {.options = o};
 	struct fault kept = {0};
+	int64_t begun = clock_monotonic_ns();
 	enum err e;
 
 	/* Large buffers go back to the system when they are freed, whatever lies behind them. */
 	mallopt(M_MMAP_THRESHOLD, LARGE_BUFFER);
+	/* Threads that wait most of the time need no heaps of their own. */
+	mallopt(M_ARENA_MAX, 1);
 	kernel_statistics();
 	/* While it can still become nobody. */
 	e = worker_host_start();
@@ -244,7 +249,8 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 			 log_text("reason", kept.text));
 	e = open_all(&d, fault);
 	if (!e) {
-		log_info("agent started", log_u64("rate_hz", o->capture.kernel.rate_hz));
+		log_info("agent started", log_u64("rate_hz", o->capture.kernel.rate_hz),
+			 log_u64("after_ms", (u64)(clock_monotonic_ns() - begun) / NS_PER_MS));
 		e = loop(&d, stop);
 	}
 	close_all(&d);

@@ -95,7 +95,9 @@ static void deliver_http(const struct endpoint *e, const char *about, struct str
 		headers[n++] = about;
 	for (size_t i = 0; i < e->headers.n && n < 63; i++)
 		headers[n++] = e->headers.v[i];
-	error = fetch(&f, &answer, &fault);
+	error = plain_post(&f, &answer, &fault);
+	if (error == ERR_UNSUPPORTED)
+		error = fetch(&f, &answer, &fault);
 	if (!error) {
 		read_answer(buf_view(&answer), ret);
 		return;

@@ -1,5 +1,7 @@
 #include "agent/name_cache.h"
 
+#include <stdlib.h>
+
 #include "agent/worker_wire.h"
 #include "base/hash.h"
 
@@ -13,25 +15,65 @@ void name_cache_release(struct name_cache *c)
 	vec_release(&c->places);
 	vec_release(&c->names);
 	vec_release(&c->text);
-	map_release(&c->by_place);
 	map_release(&c->by_text);
 }
 
-static u64 place_hash(u64 serial, u64 address)
+static bool is_before(const struct cached_place *a, const struct cached_place *b)
 {
-	return hash_mix(serial, address);
+	return a->serial != b->serial ? a->serial < b->serial : a->start < b->start;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	return is_before(a, b) ? -1 : is_before(b, a);
+}
+
+/* The last place of a module that begins at an address or before. */
+static const struct cached_place *nearest(const struct name_cache *c, u64 serial, u64 address)
+{
+	const struct cached_place wanted = {.serial = serial, .start = address};
+	size_t from = 0, to = c->settled;
+
+	while (from < to) {
+		size_t middle = (from + to) / 2;
+
+		if (is_before(&wanted, &c->places.v[middle]))
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	return from && c->places.v[from - 1].serial == serial ? &c->places.v[from - 1] : NULL;
 }
 
 const struct cached_place *name_cache_find(const struct name_cache *c, u64 serial, u64 address)
 {
-	MAP_PROBE(&c->by_place, place_hash(serial, address), id)
-	{
-		const struct cached_place *p = &c->places.v[id];
+	const struct cached_place *p = nearest(c, serial, address);
 
-		if (p->serial == serial && p->address == address)
-			return p;
+	/* Names of a module may be followed by the word that there are no more. */
+	if (p && address >= p->end)
+		p = nearest(c, serial, 0);
+	return p && address < p->end ? p : NULL;
+}
+
+enum err name_cache_settle(struct name_cache *c)
+{
+	size_t old = c->settled, fresh = c->places.n - old, to = c->places.n;
+	VEC(struct cached_place) added = {0};
+
+	if (!fresh)
+		return ERR_OK;
+	TRY(vec_append(&added, c->places.v + old, fresh));
+	qsort(added.v, fresh, sizeof(*added.v), by_place);
+	/* From the end, where there is room. */
+	while (fresh) {
+		if (old && is_before(&added.v[fresh - 1], &c->places.v[old - 1]))
+			c->places.v[--to] = c->places.v[--old];
+		else
+			c->places.v[--to] = added.v[--fresh];
 	}
-	return NULL;
+	c->settled = c->places.n;
+	vec_release(&added);
+	return ERR_OK;
 }
 
 /* A text is kept once; place 0 is the empty one. */
@@ -59,14 +101,6 @@ static enum err keep_text(struct name_cache *c, struct str text, u32 *ret)
 	c->text.v[c->text.n + text.n] = 0;
 	c->text.n += text.n + 1;
 	return ERR_OK;
-}
-
-static enum err add_place(struct name_cache *c, u64 serial, u64 address, u32 first, u32 count)
-{
-	struct cached_place place = {serial, address, first, count};
-
-	TRY(vec_push(&c->places, place));
-	return map_put(&c->by_place, place_hash(serial, address), (u32)c->places.n - 1);
 }
 
 /* A text of an answer: inside it, and without a NUL. */
@@ -107,19 +141,32 @@ static enum err take_frame(struct name_cache *c, struct str *rest)
 	return vec_push(&c->names, name);
 }
 
+/* The next range, which holds an address; it lies behind the one before, which ends at `end`. */
+static enum err take_range(struct name_cache *c, u64 serial, u64 address, struct str *rest,
+			   u64 *end)
+{
+	struct cached_place place = {.serial = serial, .first = (u32)c->names.n};
+	struct wire_range r;
+
+	if (!take(rest, &r, sizeof(r)) || r.frames > WIRE_FRAMES_MAX || r.start < *end ||
+	    address < r.start || address >= r.end)
+		return ERR_CORRUPT;
+	for (u32 i = 0; i < r.frames; i++)
+		TRY(take_frame(c, rest));
+	place.start = r.start;
+	place.end = *end = r.end;
+	place.count = r.frames;
+	return vec_push(&c->places, place);
+}
+
 static enum err add_all(struct name_cache *c, u64 serial, const u64 *addresses, u32 count,
 			struct str rest)
 {
-	for (u32 i = 0; i < count; i++) {
-		u32 first = (u32)c->names.n;
-		u16 frames;
+	u64 end = 0;
 
-		if (!take(&rest, &frames, sizeof(frames)) || frames > WIRE_FRAMES_MAX)
-			return ERR_CORRUPT;
-		for (u32 k = 0; k < frames; k++)
-			TRY(take_frame(c, &rest));
-		TRY(add_place(c, serial, addresses[i], first, frames));
-	}
+	for (u32 i = 0; i < count; i++)
+		if (addresses[i] >= end)
+			TRY(take_range(c, serial, addresses[i], &rest, &end));
 	return rest.n ? ERR_CORRUPT : ERR_OK;
 }
 
@@ -130,20 +177,17 @@ enum err name_cache_add(struct name_cache *c, u64 serial, const u64 *addresses, 
 	size_t places = c->places.n;
 	enum err e = add_all(c, serial, addresses, count, answer);
 
-	/* Texts that are not used any more do no harm, and places only when they are asked for. */
+	/* Texts that are not used any more do no harm. */
 	if (e) {
 		c->names.n = names;
-		for (size_t i = places; i < c->places.n; i++)
-			c->places.v[i] = (struct cached_place){0};
+		c->places.n = places;
 	}
 	return e;
 }
 
-enum err name_cache_add_nameless(struct name_cache *c, u64 serial, const u64 *addresses, u32 count)
+enum err name_cache_add_nameless(struct name_cache *c, u64 serial)
 {
-	for (u32 i = 0; i < count; i++)
-		TRY(add_place(c, serial, addresses[i], 0, 0));
-	return ERR_OK;
+	return vec_push(&c->places, ((struct cached_place){.serial = serial, .end = UINT64_MAX}));
 }
 
 static size_t map_bytes(const struct map *m)
@@ -154,7 +198,7 @@ static size_t map_bytes(const struct map *m)
 size_t name_cache_bytes(const struct name_cache *c)
 {
 	return c->places.cap * sizeof(*c->places.v) + c->names.cap * sizeof(*c->names.v) +
-	       c->text.cap + map_bytes(&c->by_place) + map_bytes(&c->by_text);
+	       c->text.cap + map_bytes(&c->by_text);
 }
 
 void name_cache_tidy(struct name_cache *c)

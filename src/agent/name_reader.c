@@ -122,7 +122,7 @@ static enum err learn_some(struct name_reader *r, const struct module *module, c
 	}
 	if (!e && !error)
 		return ERR_OK;
-	return name_cache_add_nameless(&r->cache, module->serial, addresses, count);
+	return name_cache_add_nameless(&r->cache, module->serial);
 }
 
 static int by_module(const void *a, const void *b)
@@ -151,7 +151,7 @@ enum err name_reader_learn(struct name_reader *r, struct modules *m, struct want
 		n = 0;
 	}
 	r->unused_windows = count ? 0 : r->unused_windows + 1;
-	return ERR_OK;
+	return name_cache_settle(&r->cache);
 }
 
 enum err name_reader_variable(struct name_reader *r, const struct module *module, u64 address,

@@ -52,18 +52,27 @@ enum err names_new(struct modules *m, struct names **ret)
 	return ERR_OK;
 }
 
-void names_free(struct names *n)
+void names_end(struct names *n)
 {
-	if (!n)
-		return;
-	name_reader_release(&n->reader);
-	kernel_symbols_free(n->kernel);
+	n->dict = NULL;
 	jit_symbols_free(n->jit);
+	n->jit = NULL;
+	n->jit_process = 0;
 	vec_release(&n->mappings);
 	vec_release(&n->named);
 	vec_release(&n->pool);
 	vec_release(&n->wanted);
 	map_release(&n->by_place);
+	name_reader_tidy(&n->reader);
+}
+
+void names_free(struct names *n)
+{
+	if (!n)
+		return;
+	names_end(n);
+	name_reader_release(&n->reader);
+	kernel_symbols_free(n->kernel);
 	vec_release(&n->variables);
 	mem_free(n);
 }
@@ -95,15 +104,21 @@ static enum err add_place(struct names *n, struct sample_frame where, u32 owner,
 }
 
 /* Every place once; those that no worker was asked about yet are wanted. */
-static enum err gather(struct names *n, const struct sample_frame *frames, size_t count)
+static enum err gather(struct names *n, struct sample_frame *frames, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct sample_frame where = frames[i];
-		struct named *fresh;
+		struct named *place;
 
-		if (where.module == MODULE_NONE || find_place(n, where, 0))
+		if (where.module == MODULE_NONE)
 			continue;
-		TRY(add_place(n, where, 0, &fresh));
+		place = find_place(n, where, 0);
+		if (place) {
+			frames[i].place = (u32)(place - n->named.v) + 1;
+			continue;
+		}
+		TRY(add_place(n, where, 0, &place));
+		frames[i].place = (u32)n->named.n;
 		if (where.module > MODULE_VDSO &&
 		    !name_cache_find(&n->reader.cache,
 				     modules_get(n->modules, where.module)->serial, where.address))
@@ -113,16 +128,10 @@ static enum err gather(struct names *n, const struct sample_frame *frames, size_
 	return ERR_OK;
 }
 
-enum err names_begin(struct names *n, struct dict *d, const struct sample_frame *frames,
-		     size_t count)
+enum err names_begin(struct names *n, struct dict *d, struct sample_frame *frames, size_t count)
 {
+	names_end(n);
 	n->dict = d;
-	n->mappings.n = n->named.n = n->pool.n = n->wanted.n = 0;
-	map_clear(&n->by_place);
-	jit_symbols_free(n->jit);
-	n->jit = NULL;
-	n->jit_process = 0;
-	name_reader_tidy(&n->reader);
 	TRY(gather(n, frames, count));
 	return name_reader_learn(&n->reader, n->modules, n->wanted.v, n->wanted.n);
 }
@@ -262,7 +271,8 @@ enum err names_frames(struct names *n, const struct process *process, struct sam
 		      uint32_t *ids, size_t max, size_t *ret_n)
 {
 	u32 owner = where.module == MODULE_NONE ? process->pid : 0;
-	struct named *found = find_place(n, where, owner);
+	struct named *found =
+		where.place ? &n->named.v[where.place - 1] : find_place(n, where, owner);
 
 	if (!found)
 		TRY(add_place(n, where, owner, &found));

@@ -18,10 +18,13 @@ enum err names_new(struct modules *m, struct names **ret) MUST_CHECK;
 void names_free(struct names *n);
 /*
  * Frames from here on go into this dictionary; what was kept for another is forgotten. `frames` are
- * those that will be asked for: their names are fetched all at once.
+ * those that will be asked for: their names are fetched all at once, and they are told their
+ * places.
  */
-enum err names_begin(struct names *n, struct dict *d, const struct sample_frame *frames,
+enum err names_begin(struct names *n, struct dict *d, struct sample_frame *frames,
 		     size_t count) MUST_CHECK;
+/* Gives back what only the dictionary needed; what was learnt stays. */
+void names_end(struct names *n);
 #define VARIABLE_NAME_MAX 200
 
 /*

@@ -10,6 +10,8 @@
 
 #define FIRST_PAUSE_NS (200 * NS_PER_MS)
 #define LAST_PAUSE_NS  (30 * NS_PER_S)
+/* What a process is called fits into one or two; there are hundreds of processes. */
+#define TEXT_BLOCK     240
 
 struct processes {
 	struct kernel_side *kernel;
@@ -141,6 +143,7 @@ static enum err add(struct processes *p, u32 pid, struct process **ret)
 	process->pid = pid;
 	process->reread_pause = FIRST_PAUSE_NS;
 	process->program = MODULE_NONE;
+	process->texts.block = TEXT_BLOCK;
 	if (p->unused.n) {
 		at = p->unused.v[--p->unused.n];
 	} else if (vec_push(&p->list, NULL) == ERR_OK) {

@@ -16,6 +16,8 @@
 #define JOB_SECONDS    300
 /* Files whose symbols stay open between questions. */
 #define FILES_MAX      32u
+/* Of indexes of a file: more are made again when they are needed. Questions come in order. */
+#define INDEX_BYTES    ((size_t)4 << 20)
 
 struct known_file {
 	u64 serial;
@@ -91,7 +93,7 @@ static enum err answer_table(struct worker *w, int fd)
 static struct symbol_file *symbols_of(struct worker *w, const struct wire_head *q, int fd,
 				      const char *path)
 {
-	struct symbol_options o = {.names = SYMBOL_NAMES_FULL};
+	struct symbol_options o = {.names = SYMBOL_NAMES_FULL, .memory = INDEX_BYTES};
 	struct known_file *oldest = &w->files[0];
 
 	for (u32 i = 0; i < FILES_MAX; i++) {
@@ -132,22 +134,28 @@ static void put_frame(struct buf *out, const struct symbol_frame *s)
 	buf_append(out, s->file, f.file);
 }
 
-static void put_address(struct worker *w, struct symbol_file *symbols, u64 address)
+/* What is known of an address, and of those around it that have the same answer, from `told` on. */
+static u64 put_address(struct worker *w, struct symbol_file *symbols, u64 address, u64 told)
 {
 	struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+	struct wire_range out = {0};
+	struct symbol_range range;
 	size_t count = 0;
-	u16 n;
 
-	if (symbol_file_lookup(symbols, address, frames, SYMBOL_FRAMES_MAX, &count) ==
+	if (symbol_file_lookup_range(symbols, address, frames, SYMBOL_FRAMES_MAX, &count, &range) ==
 	    ERR_TOO_LARGE) {
 		symbol_file_trim(symbols);
-		if (symbol_file_lookup(symbols, address, frames, SYMBOL_FRAMES_MAX, &count))
+		if (symbol_file_lookup_range(symbols, address, frames, SYMBOL_FRAMES_MAX, &count,
+					     &range))
 			count = 0;
 	}
-	n = (u16)count;
-	buf_append(&w->out, &n, sizeof(n));
+	out.start = range.start > told ? range.start : told;
+	out.end = range.end;
+	out.frames = (u32)count;
+	buf_append(&w->out, &out, sizeof(out));
 	for (size_t i = 0; i < count; i++)
 		put_frame(&w->out, &frames[i]);
+	return range.end;
 }
 
 /* Memory of its own: what is resident (the second number of statm) but for files (the third). */
@@ -170,8 +178,12 @@ static u64 memory_taken(void)
 
 static enum err find_names(struct worker *w, struct symbol_file *symbols)
 {
+	u64 told = 0;
+
+	/* They are in order: what was told holds for those that follow in its range. */
 	vec_for_each (address, &w->addresses)
-		put_address(w, symbols, *address);
+		if (*address >= told)
+			told = put_address(w, symbols, *address, told);
 	return buf_error(&w->out);
 }
 
@@ -210,9 +222,13 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 		head.error = find_variable(w, symbols);
 	else
 		head.error = find_names(w, symbols);
-	if (symbols)
+	if (symbols) {
+		/* The agent keeps what it was told. */
+		symbol_file_forget(symbols);
 		symbol_file_drop_pages(symbols);
+	}
 	head.size = head.error ? 0 : (u32)w->out.n;
+	mem_trim();
 	head.memory = memory_taken();
 	head.cpu_ns = (u64)clock_process_cpu_ns();
 	TRY(wire_send(w->socket, &head, sizeof(head)));

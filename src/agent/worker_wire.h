@@ -4,9 +4,9 @@
  *
  *	WIRE_TABLE	+ the file's descriptor
  *			<- struct wire_table, page table, rules, blocks
- *	WIRE_NAMES	+ descriptor; path, u64 addresses[]
- *			<- struct wire_names, then for each address: u16 frames, for each a
- *			struct wire_frame and its three texts
+ *	WIRE_NAMES	+ descriptor; path, u64 addresses[] in order
+ *			<- struct wire_names, then as many struct wire_range as it takes to hold
+ *			all addresses, each followed by its struct wire_frame and their texts
  *	WIRE_VARIABLE	+ descriptor; path, u64 address
  *			<- struct wire_names, u64 offset in the variable, its name
  */
@@ -40,6 +40,13 @@ struct wire_names {
 	u32 size;   /* bytes that follow */
 	u64 memory; /* bytes that the worker has taken */
 	u64 cpu_ns; /* that it has used so far */
+};
+
+/* Addresses that have the same answer: a function, or a line of one. */
+struct wire_range {
+	u64 start, end;
+	u32 frames; /* 0 = no names */
+	u32 unused;
 };
 
 struct wire_frame {

@@ -53,7 +53,8 @@ void arena_release(struct arena *a)
 
 static struct arena_block *block_new(struct arena *a, size_t size)
 {
-	size_t cap = size > ARENA_BLOCK ? size : ARENA_BLOCK, bytes;
+	size_t usual = a->block ? a->block : ARENA_BLOCK;
+	size_t cap = size > usual ? size : usual, bytes;
 	struct arena_block *block = NULL;
 
 	if (!__builtin_add_overflow(sizeof(*block), cap, &bytes))
@@ -63,7 +64,7 @@ static struct arena_block *block_new(struct arena *a, size_t size)
 	block->used = 0;
 	block->cap = cap;
 	POISON(block->data, cap);
-	if (a->last && size > ARENA_BLOCK) {
+	if (a->last && size > usual) {
 		/* A large piece goes behind the current block, whose rest stays in use. */
 		block->previous = a->last->previous;
 		a->last->previous = block;

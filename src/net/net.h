@@ -5,6 +5,7 @@
  *	fetch_group.h  many at once
  *	grpc_call.h    one call of gRPC
  *	http.h         the HTTP server
+ *	plain_post.h   one POST without libcurl
  */
 #pragma once
 
@@ -12,3 +13,4 @@
 #include "net/fetch_group.h"
 #include "net/grpc_call.h"
 #include "net/http.h"
+#include "net/plain_post.h"

@@ -133,12 +133,11 @@ static bool configure_more(struct transfer *t)
 				c->setopt(h, CURLOPT_HEADERDATA, t))));
 }
 
-/* "HTTP 404: profile not found": the status and the first line of what the server said. */
-static enum err http_error(const struct transfer *t, long status, struct fault *fault)
+enum err transfer_status_fault(long status, struct str body, struct fault *fault)
 {
-	struct str body = str_trim(buf_view(&t->problem));
 	enum err code = status == 401 || status == 403 ? ERR_NO_PERMISSION : ERR_NETWORK;
 
+	body = str_trim(body);
 	body.n = str_find(body, '\n');
 	if (body.n && (body.p[0] == '<' || !utf8_valid(body)))
 		body.n = 0; /* a page for browsers says nothing in its first line */
@@ -212,7 +211,7 @@ enum err transfer_end(struct transfer *t, CURLcode code, struct fault *fault)
 	if (code != CURLE_OK)
 		e = curl_error(t, code, fault);
 	else if (status >= 400)
-		e = http_error(t, status, fault);
+		e = transfer_status_fault(status, buf_view(&t->problem), fault);
 	if (e) {
 		t->body->n = t->before;
 		t->body->error = ERR_OK;

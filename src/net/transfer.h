@@ -28,3 +28,5 @@ enum err transfer_begin(struct transfer *t, const struct fetch *request, struct 
 enum err transfer_end(struct transfer *t, CURLcode code, struct fault *fault) MUST_CHECK;
 /* A half-begun one too. */
 void transfer_release(struct transfer *t);
+/* "HTTP status 404: profile not found": and the first line of what the server said. */
+enum err transfer_status_fault(long status, struct str body, struct fault *fault);

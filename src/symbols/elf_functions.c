@@ -151,7 +151,7 @@ static uint64_t limit_of(const struct elf_functions *f, size_t i)
 	return limit;
 }
 
-static bool answer(const struct elf_functions *f, size_t i, uint64_t end,
+static bool answer(const struct elf_functions *f, size_t i, uint64_t start, uint64_t end,
 		   struct elf_function_range *ret)
 {
 	struct str name = name_of(f, &f->v.v[i]);
@@ -159,15 +159,14 @@ static bool answer(const struct elf_functions *f, size_t i, uint64_t end,
 
 	if (version)
 		name.n = version;
-	*ret = (struct elf_function_range){name, f->v.v[i].start, end};
+	*ret = (struct elf_function_range){name, start, end};
 	return true;
 }
 
-bool elf_functions_find(const struct elf_functions *f, uint64_t address,
-			struct elf_function_range *ret)
+/* How many begin at an address or before. */
+static size_t count_until(const struct elf_functions *f, uint64_t address)
 {
 	size_t low = 0, high = f->v.n;
-	uint64_t end, limit;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -177,21 +176,67 @@ bool elf_functions_find(const struct elf_functions *f, uint64_t address,
 		else
 			high = middle;
 	}
-	if (!low--)
-		return false;
-	/* A label inside a function is part of it. */
-	for (size_t i = low, tries = 0; tries < ENCLOSING_MAX; i--, tries++) {
-		if (holds(&f->v.v[i], address))
-			return answer(f, i, f->v.v[i].start + f->v.v[i].size, ret);
-		if (!i)
-			break;
-	}
-	limit = limit_of(f, low);
-	end = limit;
-	if (f->v.v[low].size) {
-		end = (f->v.v[low].start + f->v.v[low].size + 15) & ~(uint64_t)15;
+	return low;
+}
+
+static uint64_t end_of(const struct elf_function *at)
+{
+	return at->start + at->size;
+}
+
+/* The part of a function between those that lie in it. */
+static bool answer_enclosing(const struct elf_functions *f, size_t i, size_t nearest,
+			     struct elf_function_range *ret)
+{
+	uint64_t start = f->v.v[i].start, end = end_of(&f->v.v[i]);
+
+	for (size_t inner = i + 1; inner <= nearest; inner++)
+		if (end_of(&f->v.v[inner]) > start)
+			start = end_of(&f->v.v[inner]);
+	if (nearest + 1 < f->v.n && f->v.v[nearest + 1].start < end)
+		end = f->v.v[nearest + 1].start;
+	return answer(f, i, start, end, ret);
+}
+
+/* Where the nearest one ends when nothing holds the addresses behind it. */
+static uint64_t padded_end(const struct elf_functions *f, size_t nearest)
+{
+	uint64_t limit = limit_of(f, nearest), end = limit;
+
+	if (f->v.v[nearest].size) {
+		end = (end_of(&f->v.v[nearest]) + 15) & ~(uint64_t)15;
 		if (end > limit)
 			end = limit;
 	}
-	return address < end && answer(f, low, end, ret);
+	return end;
+}
+
+bool elf_functions_find(const struct elf_functions *f, uint64_t address,
+			struct elf_function_range *ret)
+{
+	size_t nearest = count_until(f, address);
+	uint64_t end;
+
+	if (!nearest--)
+		return false;
+	/* A label inside a function is part of it. */
+	for (size_t i = nearest, tries = 0; tries < ENCLOSING_MAX; i--, tries++) {
+		if (holds(&f->v.v[i], address))
+			return answer_enclosing(f, i, nearest, ret);
+		if (!i)
+			break;
+	}
+	end = padded_end(f, nearest);
+	return address < end && answer(f, nearest, f->v.v[nearest].start, end, ret);
+}
+
+void elf_functions_narrow_gap(const struct elf_functions *f, uint64_t address, uint64_t *start,
+			      uint64_t *end)
+{
+	size_t next = count_until(f, address);
+
+	if (next && padded_end(f, next - 1) > *start)
+		*start = padded_end(f, next - 1);
+	if (next < f->v.n && f->v.v[next].start < *end)
+		*end = f->v.v[next].start;
 }

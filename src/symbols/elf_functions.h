@@ -26,14 +26,18 @@ enum err elf_functions_init(struct elf_functions *f, const struct elf_image *ima
 void elf_functions_release(struct elf_functions *f);
 
 struct elf_function_range {
-	struct str name; /* followed by a NUL or an '@' */
-	uint64_t start, end;
+	struct str name;     /* followed by a NUL or an '@' */
+	uint64_t start, end; /* every address between has this name */
 };
 
 /* A symbol with a size also names the padding behind it, up to the next multiple of 16; one
  * without reaches to the next symbol or the end of its section. */
 bool elf_functions_find(const struct elf_functions *f, uint64_t address,
 			struct elf_function_range *ret);
+
+/* Narrows a range around an address without a name to where this table has none either. */
+void elf_functions_narrow_gap(const struct elf_functions *f, uint64_t address, uint64_t *start,
+			      uint64_t *end);
 
 /* The function a procedure linkage stub jumps to; false when the address is in no stub. */
 bool elf_stub_find(const struct elf_image *e, uint64_t address, struct elf_function_range *ret);

@@ -85,7 +85,8 @@ static const char *file_text(const struct symbol_cache *c, uint32_t offset)
 }
 
 static bool find_in_file(const struct symbol_cache *c, uint64_t address,
-			 struct symbol_frame *frames, size_t max, size_t *ret_n)
+			 struct symbol_frame *frames, size_t max, size_t *ret_n,
+			 struct symbol_range *ret_range)
 {
 	size_t low = 0, high = c->file_range_count;
 	const struct cached_range *r;
@@ -116,11 +117,12 @@ static bool find_in_file(const struct symbol_cache *c, uint64_t address,
 						  f->inlined};
 	}
 	*ret_n = r->count < max ? r->count : max;
+	*ret_range = (struct symbol_range){r->start, r->start + r->size};
 	return true;
 }
 
 bool symbol_cache_find(const struct symbol_cache *c, uint64_t address, struct symbol_frame *frames,
-		       size_t max, size_t *ret_n)
+		       size_t max, size_t *ret_n, struct symbol_range *ret_range)
 {
 	MAP_PROBE(&c->known, hash_of(address), id)
 	{
@@ -140,9 +142,10 @@ bool symbol_cache_find(const struct symbol_cache *c, uint64_t address, struct sy
 							  f->inlined};
 		}
 		*ret_n = r->count < max ? r->count : max;
+		*ret_range = (struct symbol_range){r->start, r->start + r->size};
 		return true;
 	}
-	return find_in_file(c, address, frames, max, ret_n);
+	return find_in_file(c, address, frames, max, ret_n, ret_range);
 }
 
 enum err symbol_cache_add(struct symbol_cache *c, uint64_t address, uint64_t start, uint64_t end,

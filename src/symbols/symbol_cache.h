@@ -48,9 +48,9 @@ void symbol_cache_release(struct symbol_cache *c);
 /* Uses a file if there is one with one of two keys. ERR_NOT_FOUND, ERR_CORRUPT: it is not used. */
 enum err symbol_cache_open(struct symbol_cache *c, const char *path, uint64_t key,
 			   uint64_t other_key) MUST_CHECK;
-/* Answers from memory or file. */
+/* Answers from memory or file; the range is where the answer is the same. */
 bool symbol_cache_find(const struct symbol_cache *c, uint64_t address, struct symbol_frame *frames,
-		       size_t max, size_t *ret_n);
+		       size_t max, size_t *ret_n, struct symbol_range *ret_range);
 /* Keeps an answer: frames[i] with its texts as ids of c->names. */
 enum err symbol_cache_add(struct symbol_cache *c, uint64_t address, uint64_t start, uint64_t end,
 			  const struct cached_frame *frames, size_t n) MUST_CHECK;

@@ -242,22 +242,48 @@ static void give_pages_back(struct symbol_file *f)
 		symbol_file_drop_pages(f);
 }
 
-enum err symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol_frame *frames,
-			    size_t max, size_t *ret_n)
+/* Around an address without a name: where the tables have none. Of the rest that is not known. */
+static struct symbol_range nameless_range(const struct symbol_file *f, uint64_t vaddr)
+{
+	const struct elf_section *s = elf_section_at(&f->program.image, vaddr, SHF_EXECINSTR);
+	struct symbol_range r = {vaddr, vaddr + 1};
+
+	if (!s || f->dwarf || f->go.version || str_starts(s->name, STR(".plt")))
+		return r;
+	r = (struct symbol_range){s->address, s->address + s->size};
+	elf_functions_narrow_gap(&f->symtab, vaddr, &r.start, &r.end);
+	elf_functions_narrow_gap(&f->mini_symtab, vaddr, &r.start, &r.end);
+	elf_functions_narrow_gap(&f->dynsym, vaddr, &r.start, &r.end);
+	return r;
+}
+
+enum err symbol_file_lookup_range(struct symbol_file *f, uint64_t vaddr,
+				  struct symbol_frame *frames, size_t max, size_t *ret_n,
+				  struct symbol_range *ret_range)
 {
 	*ret_n = 0;
+	*ret_range = (struct symbol_range){vaddr, vaddr + 1};
 	if (torn(f))
 		return ERR_TRUNCATED;
 	TRY(find_debug(f));
-	if (symbol_cache_find(&f->cache, vaddr, frames, max, ret_n))
+	if (symbol_cache_find(&f->cache, vaddr, frames, max, ret_n, ret_range))
 		return ERR_OK;
 	TRY(load(f));
 	TRY(symbol_file_work_out(f, vaddr));
 	give_pages_back(f);
 	if (torn(f))
 		return ERR_TRUNCATED;
-	(void)symbol_cache_find(&f->cache, vaddr, frames, max, ret_n);
+	if (!symbol_cache_find(&f->cache, vaddr, frames, max, ret_n, ret_range))
+		*ret_range = nameless_range(f, vaddr);
 	return ERR_OK;
+}
+
+enum err symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol_frame *frames,
+			    size_t max, size_t *ret_n)
+{
+	struct symbol_range range;
+
+	return symbol_file_lookup_range(f, vaddr, frames, max, ret_n, &range);
 }
 
 enum err symbol_file_facts(struct symbol_file *f, struct symbol_facts *ret)
@@ -297,14 +323,19 @@ enum err symbol_file_save(struct symbol_file *f, struct fault *fault)
 				 f->fetched && f->debug.open ? f->fetched_key : f->key, fault);
 }
 
+void symbol_file_forget(struct symbol_file *f)
+{
+	vec_release(&f->functions);
+	symbol_cache_trim(&f->cache);
+}
+
 void symbol_file_trim(struct symbol_file *f)
 {
 	elf_functions_release(&f->symtab);
 	elf_functions_release(&f->mini_symtab);
 	elf_functions_release(&f->dynsym);
 	f->loaded = false;
-	vec_release(&f->functions);
-	symbol_cache_trim(&f->cache);
+	symbol_file_forget(f);
 	if (f->cache_path && f->looked_for_debug)
 		(void)!symbol_cache_open(&f->cache, f->cache_path, f->key, f->fetched_key);
 	elf_source_trim(&f->program);

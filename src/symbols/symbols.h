@@ -85,6 +85,16 @@ enum err symbol_file_facts(struct symbol_file *f, struct symbol_facts *ret) MUST
 enum err symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol_frame *frames,
 			    size_t max, size_t *ret_n) MUST_CHECK;
 
+/* Addresses from `start` until before `end`. */
+struct symbol_range {
+	uint64_t start, end;
+};
+
+/* The same, and around the address where every other one would have the same answer. */
+enum err symbol_file_lookup_range(struct symbol_file *f, uint64_t vaddr,
+				  struct symbol_frame *frames, size_t max, size_t *ret_n,
+				  struct symbol_range *ret_range) MUST_CHECK;
+
 /* Whether an address lies in what is loaded of the file, data that is not in the file included. */
 bool symbol_file_holds(const struct symbol_file *f, uint64_t vaddr);
 /* The variable that holds an address, demangled, and how far behind its begin. ERR_NOT_FOUND. */
@@ -102,6 +112,9 @@ void symbol_file_trim(struct symbol_file *f);
 
 /* Gives only the pages of the file back: they are read again when they are needed. */
 void symbol_file_drop_pages(struct symbol_file *f);
+/* Forgets what was answered, for callers who keep that themselves; the indexes stay. Strings that
+ * were given are gone. */
+void symbol_file_forget(struct symbol_file *f);
 
 /* Survive files that others shorten while they are read: a handler for SIGBUS that minds only
  * pages of such files (mapped_file.h). Once for a process. */

@@ -362,8 +362,8 @@ def files_that_nobody_maps_any_more_are_given_away():
             assert rows["vestal_agent_open_files"] < 700, rows
             assert len(os.listdir(f"/proc/{pid}/fd")) < 800
             seen.append(rows["vestal_agent_table_bytes"])
-        # The first round fills what is kept for those that come again.
-        assert seen[2] < seen[1] + (1 << 20), seen
+        # The first rounds fill what is kept for those that come again: the compiler too.
+        assert seen[2] < max(seen[:2]) + (1 << 20), seen
         assert rows["vestal_agent_modules_refused_total"] == 0, rows
 
 

@@ -17,6 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (u32 i = 0; i < ADDRESSES; i++)
 		addresses[i] = 16 * (i + 1);
 	e = name_cache_add(&c, 1, addresses, ADDRESSES, str_n(data, size));
+	if (name_cache_settle(&c) != ERR_OK)
+		abort();
 	for (u32 i = 0; i < ADDRESSES; i++) {
 		const struct cached_place *p = name_cache_find(&c, 1, addresses[i]);
 

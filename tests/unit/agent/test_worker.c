@@ -259,31 +259,35 @@ static void frame(struct buf *b, const char *function, const char *file, u32 lin
 	buf_text(b, file);
 }
 
-static void frames(struct buf *b, u16 n)
+static void range(struct buf *b, u64 start, u64 end, u32 frames)
 {
-	buf_append(b, &n, sizeof(n));
+	struct wire_range r = {start, end, frames, 0};
+
+	buf_append(b, &r, sizeof(r));
 }
 
 TEST(what_a_worker_says_is_believed_only_as_a_whole)
 {
-	static const u64 addresses[] = {0x10, 0x20, 0x30};
+	static const u64 addresses[] = {0x10, 0x18, 0x20, 0x30};
 	CLEANUP(buf_release) struct buf answer = BUF_INIT(4096);
 	struct name_cache c;
 	const struct cached_place *p;
 
 	name_cache_init(&c, 1 << 20);
-	frames(&answer, 2);
+	range(&answer, 8, 0x20, 2);
 	frame(&answer, "inner", "a.c", 3);
 	frame(&answer, "outer", "a.c", 9);
-	frames(&answer, 0);
-	frames(&answer, 1);
+	range(&answer, 0x20, 0x21, 0);
+	range(&answer, 0x30, 0x40, 1);
 	frame(&answer, "inner", "", 0);
 	for (size_t n = 0; n < answer.n; n++) {
-		CHECK_ERR(name_cache_add(&c, 5, addresses, 3, str_n(answer.data, n)), ERR_CORRUPT);
+		CHECK_ERR(name_cache_add(&c, 5, addresses, 4, str_n(answer.data, n)), ERR_CORRUPT);
+		CHECK_OK(name_cache_settle(&c));
 		CHECK(!name_cache_find(&c, 5, 0x10) && !name_cache_find(&c, 5, 0x30));
 	}
-	CHECK_ERR(name_cache_add(&c, 5, addresses, 2, buf_view(&answer)), ERR_CORRUPT);
-	CHECK_OK(name_cache_add(&c, 5, addresses, 3, buf_view(&answer)));
+	CHECK_ERR(name_cache_add(&c, 5, addresses, 3, buf_view(&answer)), ERR_CORRUPT);
+	CHECK_OK(name_cache_add(&c, 5, addresses, 4, buf_view(&answer)));
+	CHECK_OK(name_cache_settle(&c));
 	p = name_cache_find(&c, 5, 0x10);
 	CHECK(p && p->count == 2);
 	CHECK(!strcmp(name_cache_text(&c, c.names.v[p->first + 1].function), "outer"));
@@ -292,13 +296,65 @@ TEST(what_a_worker_says_is_believed_only_as_a_whole)
 	/* A text is there once. */
 	CHECK_INT(c.names.v[name_cache_find(&c, 5, 0x30)->first].function,
 		  c.names.v[p->first].function);
+	/* The answer holds for its range, and only there. */
+	CHECK(name_cache_find(&c, 5, 8) == p && name_cache_find(&c, 5, 0x1f) == p);
+	CHECK(!name_cache_find(&c, 5, 7) && !name_cache_find(&c, 5, 0x22));
 	p = name_cache_find(&c, 5, 0x20);
 	CHECK(p && !p->count);
-	CHECK(!name_cache_find(&c, 6, 0x10));
+	CHECK(!name_cache_find(&c, 6, 0x10) && !name_cache_find(&c, 4, 0x10));
 	/* Never more than the ceiling from one window to the next. */
 	c.ceiling = 100;
 	name_cache_tidy(&c);
 	CHECK(!name_cache_find(&c, 5, 0x10) && c.forgotten == 1 && !name_cache_bytes(&c));
+	name_cache_release(&c);
+}
+
+TEST(an_answer_that_does_not_hold_its_address_is_refused)
+{
+	static const u64 addresses[] = {0x10, 0x20};
+	static const u64 ranges[][2] = {{0x11, 0x20}, {0, 0x10}, {0x20, 0x30}, {0x10, 0x10}};
+	struct name_cache c;
+
+	name_cache_init(&c, 1 << 20);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		CLEANUP(buf_release) struct buf answer = BUF_INIT(4096);
+
+		range(&answer, ranges[i][0], ranges[i][1], 0);
+		range(&answer, 0x20, 0x21, 0);
+		CHECK_ERR(name_cache_add(&c, 1, addresses, 2, buf_view(&answer)), ERR_CORRUPT);
+	}
+	CHECK_INT(c.places.n, 0);
+	name_cache_release(&c);
+}
+
+/* Answers come in many turns, of several modules; each is found afterwards. */
+TEST(answers_of_many_turns_are_in_order)
+{
+	struct name_cache c;
+
+	name_cache_init(&c, 1 << 20);
+	for (u64 turn = 0; turn < 60; turn++) {
+		CLEANUP(buf_release) struct buf answer = BUF_INIT(4096);
+		u64 serial = 1 + turn * 7 % 3, at = turn * 37 % 60 * 16;
+
+		range(&answer, at, at + 8, 0);
+		CHECK_OK(name_cache_add(&c, serial, &at, 1, buf_view(&answer)));
+		if (turn % 5 == 4)
+			CHECK_OK(name_cache_settle(&c));
+	}
+	for (u64 turn = 0; turn < 60; turn++) {
+		u64 serial = 1 + turn * 7 % 3, at = turn * 37 % 60 * 16;
+		const struct cached_place *p = name_cache_find(&c, serial, at + 7);
+
+		CHECK(p && p->start == at && p->serial == serial);
+		CHECK(!name_cache_find(&c, serial, at + 8));
+	}
+	/* A module that is too much for a worker keeps what it said before. */
+	CHECK_OK(name_cache_add_nameless(&c, 2));
+	CHECK_OK(name_cache_settle(&c));
+	for (u64 at = 0; at < 1000; at++)
+		CHECK(name_cache_find(&c, 2, at) && name_cache_find(&c, 2, at)->serial == 2);
+	CHECK(!name_cache_find(&c, 1, 8));
 	name_cache_release(&c);
 }
 
@@ -310,7 +366,7 @@ TEST(a_text_with_a_nul_is_refused)
 	struct name_cache c;
 
 	name_cache_init(&c, 1 << 20);
-	frames(&answer, 1);
+	range(&answer, 1, 2, 1);
 	frame(&answer, "name", "", 0);
 	answer.data[answer.n - 2] = 0;
 	CHECK_ERR(name_cache_add(&c, 1, &address, 1, buf_view(&answer)), ERR_CORRUPT);
@@ -325,12 +381,14 @@ static enum err sweep(void)
 	enum err e;
 
 	name_cache_init(&c, 1 << 20);
-	frames(&answer, 1);
+	range(&answer, 1, 2, 1);
 	frame(&answer, "name", "file", 1);
-	frames(&answer, 0);
+	range(&answer, 2, 3, 0);
 	e = buf_error(&answer);
 	if (!e)
 		e = name_cache_add(&c, 1, addresses, 2, buf_view(&answer));
+	if (!e)
+		e = name_cache_settle(&c);
 	name_cache_release(&c);
 	return e;
 }

@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -209,6 +210,25 @@ TEST(arena_keeps_its_block_when_a_large_piece_comes_between)
 	second = arena_alloc(&a, 8);
 	CHECK(second > first && second - first < 128);
 	memset(large, 1, 1 << 20);
+}
+
+/* The three pieces of a small block lie in it, the fourth and a large one do not. */
+TEST(arena_takes_as_little_at_a_time_as_it_was_told)
+{
+	CLEANUP(arena_release) struct arena a = {.block = 3 * 64};
+	char *pieces[5], *large;
+
+	for (int i = 0; i < 5; i++) {
+		pieces[i] = arena_alloc(&a, 32);
+		CHECK(pieces[i]);
+		memset(pieces[i], i, 32);
+	}
+	large = arena_alloc(&a, 4096);
+	CHECK(large);
+	memset(large, 9, 4096);
+	for (int i = 0; i < 5; i++)
+		CHECK(pieces[i][0] == i && pieces[i][31] == i);
+	CHECK(malloc_usable_size(a.last) < 1024);
 }
 
 TEST(arena_copies_and_prints)

@@ -113,6 +113,86 @@ TEST(a_running_function_and_what_was_inlined_into_it_are_named)
 	CHECK(good);
 }
 
+/* What a file says of an address, as text: to be compared with what it says of another. */
+static enum err say(struct symbol_file *f, uint64_t vaddr, struct symbol_range *range,
+		    struct buf *text)
+{
+	struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+	size_t n;
+
+	buf_clear(text);
+	TRY(symbol_file_lookup_range(f, vaddr, frames, SYMBOL_FRAMES_MAX, &n, range));
+	for (size_t i = 0; i < n; i++)
+		buf_printf(text, "%s %s:%u:%u\n", frames[i].function, frames[i].file,
+			   frames[i].line, frames[i].column);
+	return buf_error(text);
+}
+
+/* Walks `count` ranges from an address on; in each some other addresses must have its answer. */
+static bool ranges_hold(const char *path, uint64_t vaddr, int count)
+{
+	CLEANUP(buf_release) struct buf here_text = BUF_INIT(65536), there_text = BUF_INIT(65536);
+	struct symbol_options options = {.names = SYMBOL_NAMES_RAW};
+	struct symbol_file *f = NULL, *g = NULL;
+	struct symbol_range range, other;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool good = !symbol_file_new(fd, path, &options, &f, NULL) &&
+		    !symbol_file_new(fd, path, &options, &g, NULL);
+
+	close(fd);
+	for (int i = 0; good && i < count; i++) {
+		good = !say(f, vaddr, &range, &here_text) && range.start <= vaddr &&
+		       vaddr < range.end;
+		for (uint64_t k = 0; good && k < 8; k++) {
+			uint64_t at = range.start + (range.end - range.start - 1) * k / 7;
+
+			good = !say(g, at, &other, &there_text) &&
+			       str_eq(buf_view(&here_text), buf_view(&there_text));
+			if (!good)
+				printf("# %s %llx, %llx: %s%s", path, (unsigned long long)vaddr,
+				       (unsigned long long)at, here_text.data, there_text.data);
+		}
+		vaddr = range.end;
+	}
+	symbol_file_free(f);
+	symbol_file_free(g);
+	return good;
+}
+
+/* The path of a library of this program; "" when it has none. */
+static void library_path(struct str part, char *ret, size_t size)
+{
+	CLEANUP(buf_release) struct buf maps = BUF_INIT((size_t)4 << 20);
+	struct str rest, line;
+
+	ret[0] = 0;
+	if (file_read("/proc/self/maps", &maps, NULL))
+		return;
+	rest = buf_view(&maps);
+	while (str_split(&rest, '\n', &line)) {
+		struct str path = str_skip(line, str_find(line, '/'));
+
+		if (str_search(path, part) < path.n)
+			snprintf(ret, size, "%.*s", (int)path.n, path.p);
+	}
+}
+
+/* With debug information, and with little more than what is exported. */
+TEST(an_answer_holds_for_all_of_its_range)
+{
+	struct symbol_options options = {0};
+	struct symbol_file *f = NULL;
+	char libc[4096];
+	uint64_t vaddr;
+
+	CHECK_OK(open_self(&options, &f));
+	vaddr = vaddr_of(f, (const void *)holds_inlined_code);
+	symbol_file_free(f);
+	CHECK(vaddr && ranges_hold("/proc/self/exe", vaddr, 400));
+	library_path(STR("/libc.so"), libc, sizeof(libc));
+	CHECK(libc[0] && ranges_hold(libc, 0x20000, 4000));
+}
+
 static uint64_t swept;
 
 static enum err look_up(void)
@@ -208,6 +288,7 @@ TEST(a_cache_full_of_wrong_numbers_stays_inside)
 	srand(1);
 	for (int turn = 0; turn < 300; turn++) {
 		struct cached_range *ranges = (void *)(bytes + sizeof(h));
+		struct symbol_range range;
 		struct symbol_cache c;
 		size_t n;
 
@@ -229,7 +310,7 @@ TEST(a_cache_full_of_wrong_numbers_stays_inside)
 
 		good &= error == (turn % 10 == 9 ? ERR_CORRUPT : ERR_OK);
 		for (uint64_t address = 0; address < 900; address += 50) {
-			if (!symbol_cache_find(&c, address, frames, 8, &n))
+			if (!symbol_cache_find(&c, address, frames, 8, &n, &range))
 				continue;
 			for (size_t i = 0; i < n; i++)
 				good &= strlen(frames[i].function) < 16 &&

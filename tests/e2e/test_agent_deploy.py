@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The ways to run the agent that docs/agent.md shows, as far as a machine without systemd, Docker and
+Kubernetes can try them: the rights they give, the folders they leave writable, the unit's words.
+
+    VESTAL=build/vestal tests/e2e/test_agent_deploy.py
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from support.recording import allowed
+from support.server import Server
+from support.tap import ROOT, VESTAL, Skip, main, scratch, test
+
+with open(f"{ROOT}/docs/agent.md", encoding="utf-8") as page:
+    PAGE = page.read()
+UNIT = re.search(r"```ini\n(.*?)```", PAGE, re.S)[1]
+# As a container has it: little is writable, and what the host has elsewhere is not seen.
+READ_ONLY = """set -e
+mount --make-rprivate /
+mount -t tmpfs none {folder}/queue
+mount -o remount,bind,ro /
+exec "$@"
+"""
+
+
+def capabilities():
+    """As the table says it: lower case, without CAP_."""
+    table = re.search(r"\| capability \| what for \|\n(.*?)\n\n", PAGE, re.S)[1]
+    return {name.lower() for name in re.findall(r"`CAP_(\w+)`", table)}
+
+
+@test
+def all_examples_give_the_rights_that_the_table_names():
+    wanted = capabilities()
+    assert len(wanted) == 6, wanted
+    unit = re.search(r"CapabilityBoundingSet=(.*)", UNIT)[1]
+    assert {name.lower() for name in re.findall(r"CAP_(\w+)", unit)} == wanted, unit
+    docker = re.search(r"docker run.*?```", PAGE, re.S)[0]
+    assert {name.lower() for name in re.findall(r"--cap-add (\w+)", docker)} == wanted, docker
+    kubernetes = re.search(r"\n +add: \[([^\]]*)\]", PAGE)[1]
+    assert {name.strip().lower() for name in kubernetes.split(",")} == wanted, kubernetes
+
+
+@test
+def systemd_understands_the_unit():
+    if not shutil.which("systemd-analyze"):
+        raise Skip("no systemd-analyze")
+    program, unit = f"{scratch()}/vestal-copy", f"{scratch()}/vestal-agent.service"
+    shutil.copy(VESTAL, program)
+    os.chmod(program, 0o755)
+    os.chmod(scratch(), 0o755)
+    with open(unit, "w", encoding="utf-8") as file:
+        file.write(UNIT.replace("/usr/local/bin/vestal", program))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True,
+                          text=True, check=False)
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "vestal-agent" in line]
+    assert not said, said
+
+
+def confined(folder, *command):
+    """The command with the rights of the examples alone, and one writable folder."""
+    os.makedirs(f"{folder}/queue", exist_ok=True)
+    rights = ",".join(f"+{name}" for name in sorted(capabilities()))
+    return ["unshare", "--mount", "--uts", "--ipc", "sh", "-c", READ_ONLY.format(folder=folder), "sh",
+            "setpriv", "--bounding-set", f"-all,{rights}", "--inh-caps", "-all", "--no-new-privs", "--",
+            *command]
+
+
+def wait_for(condition, seconds, why):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError(why())
+
+
+@test
+def the_rights_of_the_examples_are_enough_in_a_container_that_is_read_only():
+    allowed()
+    for tool in ("unshare", "setpriv"):
+        if not shutil.which(tool):
+            raise Skip(f"no {tool}")
+    folder = f"{scratch()}/container"
+    probe = subprocess.run(confined(folder, "true"), capture_output=True, text=True, check=False)
+    if probe.returncode:
+        raise Skip(f"no mount namespaces here: {probe.stderr.strip()}")
+    shell = f"{scratch()}/shell-of-another"
+    shutil.copy(shutil.which("dash") or "/bin/sh", shell)
+    os.chmod(shell, 0o755)
+    os.chmod(scratch(), 0o755)
+    log = f"{scratch()}/agent.log"
+    with Server() as server, open(log, "w", encoding="utf-8") as err:
+        busy = subprocess.Popen(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+                                 shell, "-c", "while :; do :; done"])
+        agent = subprocess.Popen(confined(folder, VESTAL, "agent", "--server", "http://" + server.otlp_http,
+                                          "--interval", "1", "--queue", f"{folder}/queue"), stderr=err)
+
+        def said():
+            with open(log, encoding="utf-8", errors="replace") as file:
+                return file.read()
+
+        try:
+            wait_for(lambda: "agent started" in said(), 60, said)
+            with open(f"/proc/{agent.pid}/status", encoding="ascii", errors="replace") as file:
+                status = file.read()
+            numbers = {"dac_read_search": 2, "sys_ptrace": 19, "syslog": 34, "perfmon": 38, "bpf": 39,
+                       "checkpoint_restore": 40}
+            kept = sum(1 << numbers[name] for name in capabilities())
+            assert int(re.search(r"CapEff:\s+(\w+)", status)[1], 16) == kept, status
+            wait_for(lambda: "shell-of-another" in json.dumps(server.get("/api/v1/services")), 60, said)
+        finally:
+            agent.send_signal(signal.SIGTERM)
+            status = agent.wait(60)
+            busy.kill()
+            busy.wait()
+        assert status == 0 and "more rights" not in said(), said()
+        names = server.get("/api/v1/top", query='{service_name="shell-of-another"}', n=0)
+        assert names["total"] > 0, names
+        # The kernel's own functions have names: CAP_SYSLOG works.
+        assert not re.search(r"level=(warn|error)", said()), said()
+
+
+main()
