@@ -68,8 +68,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	if (atomic_load(&cpu.open)) {
 		struct own_thread *t = threads_of_signal(info);
 
-		if (t)
+		if (t) {
 			take_sample(t, info, context);
+			threads_vary(t);
+		}
 	}
 	atomic_fetch_sub(&cpu.handlers, 1);
 	errno = saved;

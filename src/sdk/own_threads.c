@@ -59,6 +59,23 @@ s64 thread_cpu_ns(void)
 							    : now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+static struct timespec timespec_of(s64 ns)
+{
+	return (struct timespec){ns / NS_PER_S, ns % NS_PER_S};
+}
+
+void threads_vary(struct own_thread *t)
+{
+	s64 period = all.period_ns;
+	struct itimerspec when = {.it_interval = timespec_of(period)};
+
+	if (!period)
+		return;
+	t->random = hash_mix(t->random, (u64)t->accounted_ns);
+	when.it_value = timespec_of(period / 2 + (s64)(t->random % (u64)period));
+	syscall(SYS_timer_settime, t->timer, 0, &when, NULL);
+}
+
 /* The kernel's own call: the library's takes memory on some systems. A first expiry at random, so
  * that threads shorter than the period are hit in proportion. */
 static void start_timer(struct own_thread *t)
@@ -67,7 +84,6 @@ static void start_timer(struct own_thread *t)
 	int tid = *tid_of(t);
 	struct itimerspec when;
 	struct timespec now = {0};
-	s64 first;
 
 	if (!all.period_ns || t->has_timer || tid == all.excluded)
 		return;
@@ -75,10 +91,9 @@ static void start_timer(struct own_thread *t)
 	event.sigev_value.sival_ptr = t;
 	if (syscall(SYS_timer_create, cpu_clock(tid), &event, &t->timer) != 0)
 		return;
-	all.random = hash_mix(all.random, (u64)tid);
-	first = (s64)(all.random % (u64)all.period_ns) + 1;
-	when.it_interval = (struct timespec){all.period_ns / NS_PER_S, all.period_ns % NS_PER_S};
-	when.it_value = (struct timespec){first / NS_PER_S, first % NS_PER_S};
+	t->random = all.random = hash_mix(all.random, (u64)tid);
+	when.it_interval = timespec_of(all.period_ns);
+	when.it_value = timespec_of((s64)(all.random % (u64)all.period_ns) + 1);
 	/* What it used before is nobody's question. */
 	clock_gettime(cpu_clock(tid), &now);
 	t->accounted_ns = now.tv_sec * NS_PER_S + now.tv_nsec;

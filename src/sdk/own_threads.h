@@ -18,6 +18,7 @@
 struct own_thread {
 	int timer; /* the kernel's number */
 	bool has_timer, seen;
+	u64 random;
 	s64 accounted_ns;	/* CPU time that samples stand for */
 	void *(*start)(void *); /* where it began, when that is known */
 	/* Of the thread itself; `context` is whole where `stable` is not 0. */
@@ -45,6 +46,9 @@ void threads_leave(void);
 enum err threads_look(void) MUST_CHECK;
 /* A timer's record from its signal; NULL when the signal is not ours. Signal-safe. */
 struct own_thread *threads_of_signal(const siginfo_t *info);
+/* The next sample of the calling thread comes after a period that is no multiple of the last: work
+ * that repeats itself must not run in step with samples. Signal-safe. */
+void threads_vary(struct own_thread *t);
 /* CPU time of the calling thread. Signal-safe. */
 s64 thread_cpu_ns(void);
 void threads_before_fork(void);
