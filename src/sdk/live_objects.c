@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "sdk/own_pages.h"
+
 /* No object has such an address. */
 #define BEING_FILLED 1ull
 
@@ -11,16 +13,9 @@ static atomic_uint_least64_t serials, lost;
 
 bool live_open(void)
 {
-	void *p;
-
-	if (live_table)
-		return true;
-	p = mmap(NULL, sizeof(*live_table), PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
-		return false;
-	live_table = p;
-	return true;
+	if (!live_table)
+		live_table = own_pages(sizeof(*live_table));
+	return live_table;
 }
 
 u64 live_add(u64 address, s64 count, s64 bytes)

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "sdk/cpu_sampler.h"
+#include "sdk/own_pages.h"
 
 #define THREADS_MAX 32768u
 
@@ -116,22 +116,14 @@ static void end_timer(struct own_thread *t)
 
 /* ------------------------------------------------------------------ records */
 
-static void *pages(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 bool threads_open(void)
 {
 	mutex_lock(&all.lock);
 	if (!all.tids)
-		all.tids = pages(THREADS_MAX * sizeof(*all.tids));
+		all.tids = own_pages(THREADS_MAX * sizeof(*all.tids));
 	if (!all.records) {
 		all.random = (u64)clock_monotonic_ns() ^ (u64)getpid() << 32;
-		all.records = pages(THREADS_MAX * sizeof(*all.records));
+		all.records = own_pages(THREADS_MAX * sizeof(*all.records));
 	}
 	mutex_unlock(&all.lock);
 	return all.records && all.tids;

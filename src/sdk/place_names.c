@@ -16,8 +16,8 @@ void place_names_init(struct place_names *p, const struct loaded *loaded)
 
 void place_names_release(struct place_names *p)
 {
-	vec_for_each (file, &p->files)
-		symbol_file_free(*file);
+	place_names_end(p);
+	name_store_release(&p->kept);
 	vec_release(&p->files);
 	vec_release(&p->tried);
 	vec_release(&p->mappings);
@@ -31,13 +31,14 @@ void place_names_begin(struct place_names *p, struct dict *d)
 	p->dict = d;
 	p->mappings.n = p->places.n = p->pool.n = 0;
 	map_clear(&p->index);
+	name_store_tidy(&p->kept);
 }
 
 void place_names_end(struct place_names *p)
 {
 	vec_for_each (file, &p->files)
-		if (*file)
-			symbol_file_trim(*file);
+		symbol_file_free(*file);
+	p->files.n = p->tried.n = 0;
 }
 
 /* ------------------------------------------------------------------ files */
@@ -123,13 +124,24 @@ static enum err add_frame(struct place_names *p, struct frame f, const struct sy
 	return vec_push(&p->pool, id);
 }
 
+/* Asks the file. What a damaged one cannot tell stays an address. */
+static enum err learn(struct place_names *p, u64 place, u32 module)
+{
+	struct symbol_frame names[SYMBOL_FRAMES_MAX];
+	struct symbol_file *file = NULL;
+	size_t n = 0;
+
+	TRY(file_of(p, module, &file));
+	if (file && symbol_file_lookup(file, place & PLACE_ADDRESS, names, SYMBOL_FRAMES_MAX, &n))
+		n = 0;
+	return name_store_add(&p->kept, place, names, n);
+}
+
 static enum err name_place(struct place_names *p, u64 place)
 {
 	u32 module = (u32)(place >> PLACE_MODULE_SHIFT);
 	struct frame f = {.address = place & PLACE_ADDRESS, .kind = KIND_NATIVE};
-	struct symbol_frame names[SYMBOL_FRAMES_MAX];
-	struct symbol_file *file = NULL;
-	size_t n = 0;
+	const struct kept_place *kept;
 	uint32_t id;
 
 	if (place == PLACE_NOT_SAMPLED) {
@@ -139,14 +151,16 @@ static enum err name_place(struct place_names *p, u64 place)
 	if (!module)
 		return add_frame(p, f, NULL);
 	TRY(mapping_of(p, module - 1, &f.mapping));
-	TRY(file_of(p, module - 1, &file));
-	/* What a damaged file cannot tell stays an address. */
-	if (file && symbol_file_lookup(file, f.address, names, SYMBOL_FRAMES_MAX, &n))
-		n = 0;
-	if (!n)
+	if (!name_store_find(&p->kept, place))
+		TRY(learn(p, place, module - 1));
+	kept = name_store_find(&p->kept, place);
+	if (!kept->count)
 		return add_frame(p, f, NULL);
-	for (size_t i = 0; i < n; i++)
-		TRY(add_frame(p, f, &names[i]));
+	for (u32 i = 0; i < kept->count; i++) {
+		struct symbol_frame name = name_store_frame(&p->kept, kept, i);
+
+		TRY(add_frame(p, f, &name));
+	}
 	return ERR_OK;
 }
 

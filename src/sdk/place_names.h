@@ -1,6 +1,7 @@
 /*
- * Names for places (tally.h), from the files of the modules; a place is looked up once for each
- * profile, its file stays open. Background thread only.
+ * Names for places (tally.h), from the files of the modules. What was named once is kept
+ * (name_store.h); files are closed at the end of each profile, because what is unpacked of them is
+ * many megabytes. Background thread only.
  */
 #pragma once
 
@@ -8,6 +9,7 @@
 #include "base/vec.h"
 #include "model/model.h"
 #include "sdk/loaded.h"
+#include "sdk/name_store.h"
 #include "symbols/symbols.h"
 
 struct named_place {
@@ -18,7 +20,8 @@ struct named_place {
 struct place_names {
 	const struct loaded *loaded;
 	VEC(struct symbol_file *) files; /* by number of module */
-	VEC(bool) tried;
+	VEC(bool) tried;		 /* for this profile */
+	struct name_store kept;
 	VEC(uint32_t) mappings; /* in the dictionary; 0 = not yet */
 	VEC(struct named_place) places;
 	VEC(uint32_t) pool; /* frames */
@@ -30,7 +33,7 @@ void place_names_init(struct place_names *p, const struct loaded *loaded);
 void place_names_release(struct place_names *p);
 /* A new profile, over another dictionary. */
 void place_names_begin(struct place_names *p, struct dict *d);
-/* Gives memory back that files keep to answer. */
+/* Closes the files. */
 void place_names_end(struct place_names *p);
 /* The dictionary's frames of a place, innermost first; at most `max`. */
 enum err place_frames(struct place_names *p, u64 place, uint32_t *frames, size_t max,

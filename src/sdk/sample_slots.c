@@ -1,6 +1,6 @@
 #include "sdk/sample_slots.h"
 
-#include <sys/mman.h>
+#include "sdk/own_pages.h"
 
 #define SLOTS	  2048u
 /* Those of the first moments, while tables are made; on a busy machine that takes its time. */
@@ -18,20 +18,12 @@ static struct {
 	atomic_uint_least64_t lost;
 } pool;
 
-static void *pages(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 bool sample_slots_open(void)
 {
 	if (!pool.slots)
-		pool.slots = pages(SLOTS * sizeof(*pool.slots));
+		pool.slots = own_pages(SLOTS * sizeof(*pool.slots));
 	if (!pool.raw)
-		pool.raw = pages(RAW_SLOTS * sizeof(*pool.raw));
+		pool.raw = own_pages(RAW_SLOTS * sizeof(*pool.raw));
 	return pool.slots && pool.raw;
 }
 

@@ -7,6 +7,7 @@
 #include "sdk/alloc_sampler.h"
 #include "sdk/label_sets.h"
 #include "sdk/live_objects.h"
+#include "sdk/name_store.h"
 #include "sdk/outlet.h"
 #include "sdk/sample_slots.h"
 #include "sdk/sdk_settings.h"
@@ -178,6 +179,49 @@ TEST(equal_stacks_and_contexts_are_one_row_and_rows_have_a_ceiling)
 	CHECK_INT(t.stacks.n, 2);
 	tally_release(&t);
 	ALLOC_SWEEP(try_tally());
+}
+
+/* ---- names ---- */
+
+static enum err fill_names(struct name_store *s)
+{
+	struct symbol_frame frames[2] = {
+		{.function = "inner", .linkage = "", .file = "a.c", .line = 3, .inlined = true},
+		{.function = "outer", .linkage = "outer", .file = "a.c", .line = 9}};
+
+	TRY(name_store_add(s, 0x1000, frames, 2));
+	return name_store_add(s, 0x2000, frames, 0);
+}
+
+static enum err try_names(void)
+{
+	struct name_store s = {0};
+	enum err e = fill_names(&s);
+
+	name_store_release(&s);
+	return e;
+}
+
+TEST(names_are_kept_by_place_and_so_is_that_there_is_none)
+{
+	struct name_store s = {0};
+	const struct kept_place *p;
+
+	CHECK_OK(fill_names(&s));
+	p = name_store_find(&s, 0x1000);
+	CHECK(p);
+	CHECK_INT(p->count, 2);
+	CHECK_STR(str_of(name_store_frame(&s, p, 0).function), "inner");
+	CHECK_STR(str_of(name_store_frame(&s, p, 0).linkage), "");
+	CHECK(name_store_frame(&s, p, 0).inlined);
+	CHECK_STR(str_of(name_store_frame(&s, p, 1).file), "a.c");
+	CHECK_INT(name_store_frame(&s, p, 1).line, 9);
+	p = name_store_find(&s, 0x2000);
+	CHECK(p);
+	CHECK_INT(p->count, 0);
+	CHECK(!name_store_find(&s, 0x3000));
+	name_store_release(&s);
+	ALLOC_SWEEP(try_names());
 }
 
 /* ---- labels ---- */
