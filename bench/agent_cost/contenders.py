@@ -111,9 +111,12 @@ class Contender:
         time.sleep(seconds)
         return self.meter.finish()
 
+    def end(self):
+        self.process.terminate()
+
     def __exit__(self, *_):
         self.meter.stop.set()
-        self.process.terminate()
+        self.end()
         self.process.wait(60)
         self.log.close()
 
@@ -153,6 +156,10 @@ class Bpftrace(Contender):
     switch = ("tracepoint:sched:sched_switch { @left[args->prev_pid] = nsecs; "
               "$left = @left[args->next_pid]; if ($left) { @away[args->next_comm] = sum(nsecs - $left); "
               "delete(@left[args->next_pid]); } }")
+
+    def end(self):
+        # To print what it counted it looks for names, which takes minutes.
+        self.process.kill()
 
     def arguments(self):
         rate = self.options[0] if self.options else 97

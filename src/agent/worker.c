@@ -16,8 +16,6 @@
 #define JOB_SECONDS    300
 /* Files whose symbols stay open between questions. */
 #define FILES_MAX      32u
-/* Of indexes of a file: more are made again when they are needed. Questions come in order. */
-#define INDEX_BYTES    ((size_t)4 << 20)
 
 struct known_file {
 	u64 serial;
@@ -93,7 +91,7 @@ static enum err answer_table(struct worker *w, int fd)
 static struct symbol_file *symbols_of(struct worker *w, const struct wire_head *q, int fd,
 				      const char *path)
 {
-	struct symbol_options o = {.names = SYMBOL_NAMES_FULL, .memory = INDEX_BYTES};
+	struct symbol_options o = {.names = SYMBOL_NAMES_FULL};
 	struct known_file *oldest = &w->files[0];
 
 	for (u32 i = 0; i < FILES_MAX; i++) {

@@ -67,6 +67,9 @@ static enum err find_raw(struct symbol_file *f, uint64_t address)
 	go_table_lookup(&f->go, address, &f->raw);
 	if (f->raw.n)
 		return ERR_OK;
+	/* C in a Go program: only now its debug information is needed. */
+	if (f->go.version)
+		TRY(symbol_file_open_dwarf(f));
 	if (f->dwarf)
 		TRY(dwarf_lookup(f->dwarf, address, &f->raw));
 	add_symbol(f, address);

@@ -165,13 +165,14 @@ static enum err open_mini(struct symbol_file *f)
 	return error == ERR_NO_MEMORY ? error : ERR_OK;
 }
 
-static enum err open_dwarf(struct symbol_file *f)
+/* Go's own table answers nearly everything: its packed sections are not unpacked for nothing. */
+enum err symbol_file_open_dwarf(struct symbol_file *f)
 {
 	bool own = elf_source_has_dwarf(&f->program);
 	struct elf_source *source = own ? &f->program : &f->debug;
 	struct debug_search search = search_of(f);
 
-	if (!elf_source_has_dwarf(source) || f->dwarf)
+	if (f->dwarf || !elf_source_has_dwarf(source))
 		return ERR_OK;
 	if (!f->alternate.open &&
 	    debug_file_find_alternate(&search, own ? f->path : f->debug_path, &source->image,
@@ -213,7 +214,8 @@ static enum err load(struct symbol_file *f)
 	go_table_init(&f->go, &f->program.image);
 	TRY(fetch_debug(f));
 	TRY(open_mini(f));
-	TRY(open_dwarf(f));
+	if (!f->go.version)
+		TRY(symbol_file_open_dwarf(f));
 	TRY(load_symbols(f));
 	f->loaded = true;
 	return ERR_OK;
@@ -292,6 +294,7 @@ enum err symbol_file_facts(struct symbol_file *f, struct symbol_facts *ret)
 
 	TRY(find_debug(f));
 	TRY(load(f));
+	TRY(symbol_file_open_dwarf(f));
 	*ret = (struct symbol_facts){
 		.build_id = e->build_id,
 		.go_build_id = e->go_build_id,

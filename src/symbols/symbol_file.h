@@ -25,5 +25,7 @@ struct symbol_file {
 	struct raw_frames raw;
 };
 
+/* symbol_file.c: without debug information there is nothing to do. */
+enum err symbol_file_open_dwarf(struct symbol_file *f) MUST_CHECK;
 /* symbol_answer.c */
 enum err symbol_file_work_out(struct symbol_file *f, uint64_t address) MUST_CHECK;
