@@ -17,6 +17,7 @@
 #include "sdk/label_sets.h"
 #include "sdk/live_objects.h"
 #include "sdk/outlet.h"
+#include "sdk/shared_context.h"
 #include "sdk/stack_walk.h"
 
 #define TURN_NS	      (100 * NS_PER_MS)
@@ -270,6 +271,8 @@ static void run(void *context)
 
 	alloc_ignored = true;
 	threads_exclude_self();
+	/* Others can live without it. */
+	(void)!process_context_publish(&b->settings);
 	while (!state.stop) {
 		u32 heard = state.bell;
 
@@ -313,6 +316,7 @@ static void in_child(void)
 
 	cpu_after_fork();
 	alloc_after_fork();
+	process_context_after_fork();
 	sample_slots_reset();
 	loaded_after_fork(&loaded, true);
 	threads_after_fork(true);

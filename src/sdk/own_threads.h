@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "sdk/shared_context.h"
 #include "sdk/span_context.h"
 
 #define SPAN_DEPTH 16
@@ -26,6 +27,7 @@ struct own_thread {
 	struct span_context context;
 	u32 depth; /* of spans */
 	struct span_context outer[SPAN_DEPTH];
+	struct thread_record record; /* the same for others to read */
 };
 
 /* Takes memory from the system, once. */

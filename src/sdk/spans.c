@@ -21,6 +21,25 @@ static void end_change(struct own_thread *t)
 	t->stable = 1;
 }
 
+/* What others read while this thread is stopped: never half of it. */
+static void share(struct own_thread *t)
+{
+	struct thread_record *r = &t->record;
+	u32 length = t->context.name_length;
+
+	r->valid = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	memcpy(r->trace_id, t->context.trace_id, sizeof(r->trace_id));
+	memcpy(r->span_id, t->context.span_id, sizeof(r->span_id));
+	r->key = CONTEXT_KEY_SPAN_NAME;
+	r->length = (u8)length;
+	r->size = (u16)(length ? 2 + length : 0);
+	memcpy(r->text, t->context.name, SPAN_NAME_SIZE);
+	otel_thread_ctx_v1 = r;
+	atomic_signal_fence(memory_order_seq_cst);
+	r->valid = t->depth > 0;
+}
+
 void vestal_span_enter(const uint8_t trace_id[16], const uint8_t span_id[8], const char *name)
 {
 	struct own_thread *t = threads_self();
@@ -36,6 +55,8 @@ void vestal_span_enter(const uint8_t trace_id[16], const uint8_t span_id[8], con
 	memset(t->context.name, 0, sizeof(t->context.name));
 	if (n)
 		memcpy(t->context.name, name, n);
+	t->context.name_length = (u32)n;
+	share(t);
 	end_change(t);
 }
 
@@ -52,6 +73,7 @@ void vestal_span_exit(int failed)
 	labels = t->context.label_set;
 	t->context = t->outer[t->depth];
 	t->context.label_set = labels;
+	share(t);
 	end_change(t);
 }
 

@@ -8,8 +8,10 @@ import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import threading
+import time
 
 from support.inside import LIBRARIES, build_inside, counts, files, only, output, run
 from support.recording import WAYS, close, top
@@ -87,6 +89,42 @@ def spans_are_links_in_an_otlp_file():
     with open(os.path.join(scratch(), "links.otlp.json"), encoding="utf-8") as file:
         links = json.load(file)["dictionary"]["linkTable"]
     assert {"traceId": TRACE, "spanId": SPAN} in links, links
+
+
+def read_context(pid):
+    """The process context, as any other profiler reads it."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+        starts = [int(line.split("-")[0], 16) for line in file
+                  if re.search(r" (/memfd:|\[anon_shmem:|\[anon:)OTEL_CTX", line)]
+    if len(starts) != 1:
+        return None
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        memory.seek(starts[0])
+        signature, version, size, time, payload = struct.unpack("<8sIIQQ", memory.read(32))
+        if not time:
+            return None
+        assert (signature, version) == (b"OTEL_CTX", 2)
+        memory.seek(payload)
+        return memory.read(size)
+
+
+@test
+def other_profilers_find_the_process_context():
+    program = subprocess.Popen([build_inside("inside"), "60"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL,
+                               env=dict(os.environ, OTEL_SERVICE_NAME="told",
+                                        OTEL_RESOURCE_ATTRIBUTES="a.b=c"))
+    try:
+        found = None
+        while not found and program.poll() is None:
+            found = read_context(program.pid)
+            time.sleep(0.02)
+        for text in (b"service.name", b"told", b"a.b", b"threadlocal.schema_version",
+                     b"threadlocal.attribute_key_map", b"span_name"):
+            assert bytes([len(text)]) + text in found, (text, found)
+    finally:
+        program.kill()
+        program.wait()
 
 
 @test

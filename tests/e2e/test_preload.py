@@ -138,6 +138,51 @@ def memory_that_is_allocated_before_main_is_no_problem():
 
 
 @test
+def ten_thousand_threads_are_no_problem():
+    plain = run([build("many_threads"), "10000"], status=None)
+    if plain.returncode:
+        raise Skip(f"this machine has no 10,000 threads: {plain.stderr.strip()}")
+    done, _ = profiled([build("many_threads"), "10000"], "many", VESTAL_TYPES="cpu,alloc,heap")
+    assert done.stdout == "10000\n", done
+
+
+def check_allocator(library):
+    need_preload()
+    pattern = output(library)
+    done = run([build("allocator"), "32"], VESTAL_TYPES="heap", VESTAL_ALLOC_INTERVAL="64KB",
+               VESTAL_OUTPUT=pattern, LD_PRELOAD=f"{PRELOAD} {library}", status=None)
+    if "cannot be preloaded" in done.stderr:
+        raise Skip(f"no {library}")
+    assert done.returncode == 0, done.stderr
+    total = json.loads(done.stdout)["heap"]["keep_grown"]
+    assert 0.8 < top(*files(pattern))[1]["keep_grown"]["cum"] / total < 1.2
+
+
+@test
+def it_stands_in_front_of_jemalloc():
+    check_allocator("libjemalloc.so.2")
+
+
+@test
+def it_stands_in_front_of_tcmalloc():
+    check_allocator("libtcmalloc.so.4")
+
+
+@test
+def it_stands_in_front_of_mimalloc():
+    check_allocator("libmimalloc.so.2")
+
+
+@test
+def java_runs_as_before():
+    if not shutil.which("java"):
+        raise Skip("no java")
+    done, _ = profiled(["java", "-version"], "java", VESTAL_TYPES="cpu,alloc,heap", VESTAL_RATE="250",
+                       VESTAL_ALLOC_INTERVAL="16KB")
+    assert "version" in done.stderr and "libvestal" not in done.stderr, done.stderr
+
+
+@test
 def a_closed_plug_in_keeps_its_names():
     plugin = os.path.join(scratch(), "plugin.so")
     subprocess.run(["gcc", "-O2", "-fPIC", "-shared", "-o", plugin, f"{SOURCES}/plugin.c"],

@@ -11,6 +11,7 @@
 #include "sdk/outlet.h"
 #include "sdk/sample_slots.h"
 #include "sdk/sdk_settings.h"
+#include "sdk/shared_context.h"
 #include "sdk/tally.h"
 #include "vestal.h"
 
@@ -361,6 +362,24 @@ TEST(a_traceparent_is_read_and_others_are_not)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK_INT(vestal_traceparent_parse(bad[i], trace, span), -1);
 	CHECK(strstr(vestal_last_error(), "traceparent"));
+}
+
+TEST(the_thread_record_is_that_of_the_standard)
+{
+	uint8_t trace[16] = {1, 2}, span[8] = {3}, inner[8] = {4};
+	const uint8_t *r;
+
+	vestal_span_enter(trace, span, "outer");
+	vestal_span_enter(trace, inner, "x");
+	r = (const uint8_t *)otel_thread_ctx_v1;
+	CHECK(r);
+	CHECK(!memcmp(r, trace, 16) && !memcmp(r + 16, inner, 8));
+	CHECK(!memcmp(r + 24, "\1\0\3\0\0\1x", 7));
+	vestal_span_exit(0);
+	CHECK(!memcmp(r + 16, span, 8));
+	CHECK(!memcmp(r + 24, "\1\0\7\0\0\5outer", 11));
+	vestal_span_exit(0);
+	CHECK_INT(r[24], 0);
 }
 
 TEST(spans_nest_and_what_is_too_deep_is_the_last_that_fits)
