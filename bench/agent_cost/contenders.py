@@ -60,7 +60,7 @@ class Server:
     @staticmethod
     def top(program):
         """Samples of a program, and {function: row}; nothing when there are none."""
-        selector = f'{{process_executable_name="{program}"}}'
+        selector = f'{{service_name=~"(unknown_service:)?{program}"}}'
         done = subprocess.run([VESTAL, "query", "--json", "-n", "0", "--type", "samples", selector],
                               check=False, capture_output=True, text=True,
                               env=dict(os.environ, VESTAL_SERVER=f"http://{HTTP}"))
