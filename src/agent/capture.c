@@ -413,6 +413,8 @@ enum err capture_turn(struct capture *c)
 	c->order.n = 0;
 	/* Records first, side band second: all that led to a record is then known. */
 	TRY(kernel_drain(c->kernel, c, take_record));
+	TRY(kernel_turn_clocks(c->kernel, c->now));
+	TRY(sideband_follow(c->side_band, c->wake, c->now));
 	TRY(sideband_collect(c->side_band));
 	if (c->order.n)
 		qsort_r(c->order.v, c->order.n, sizeof(*c->order.v), by_time, &c->pending);

@@ -3,15 +3,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent.skel.h"
+#include "agent/cpu_clocks.h"
 #include "agent/own_events.h"
 #include "agent/thread_records.h"
 #include "base/clock.h"
@@ -26,7 +24,7 @@ struct kernel_side {
 	struct ring_buffer *ring;
 	u8 *segments;
 	struct unwind_rule *rules;
-	VEC(int) timers; /* one per processor */
+	struct cpu_clocks clocks;
 	VEC(struct bpf_link *) links;
 	struct bpf_link *threads; /* over which threads are looked at; NULL = not */
 	/* While draining. */
@@ -231,9 +229,7 @@ void kernel_detach(struct kernel_side *k)
 {
 	if (k->own)
 		own_events_switch(k->own, false);
-	vec_for_each (fd, &k->timers)
-		close(*fd);
-	k->timers.n = 0;
+	cpu_clocks_stop(&k->clocks);
 	vec_for_each (link, &k->links)
 		bpf_link__destroy(*link);
 	k->links.n = 0;
@@ -245,7 +241,7 @@ void kernel_close(struct kernel_side *k)
 		return;
 	kernel_detach(k);
 	own_events_free(k->own);
-	vec_release(&k->timers);
+	cpu_clocks_release(&k->clocks);
 	vec_release(&k->links);
 	bpf_link__destroy(k->threads);
 	ring_buffer__free(k->ring);
@@ -255,35 +251,6 @@ void kernel_close(struct kernel_side *k)
 		munmap(k->rules, UNWIND_RULES_MAX * sizeof(*k->rules));
 	agent_bpf__destroy(k->skeleton);
 	mem_free(k);
-}
-
-/* ERR_NOT_FOUND: that processor is not online. */
-static enum err attach_timer(struct kernel_side *k, int cpu, struct fault *fault)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = k->skeleton->data->settings.period_ns,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	enum err e;
-
-	if (fd < 0 && errno == ENODEV)
-		return ERR_NOT_FOUND;
-	if (fd < 0)
-		return fault_set(fault, err_from_errno(errno), "processor %d cannot be sampled: %s",
-				 cpu, strerror(errno));
-	e = vec_push(&k->timers, fd);
-	if (e) {
-		close(fd);
-		return e;
-	}
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(k->skeleton->progs.on_timer)) < 0)
-		return fault_set(fault, err_from_errno(errno),
-				 "the program cannot be attached to processor %d: %s", cpu,
-				 strerror(errno));
-	return ERR_OK;
 }
 
 static enum err attach_program(struct kernel_side *k, struct bpf_program *program,
@@ -326,19 +293,14 @@ static enum err attach_programs(struct kernel_side *k, struct fault *fault)
 
 enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-
 	if (k->own) {
 		own_events_switch(k->own, true);
 		return ERR_OK;
 	}
 	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
-	for (int cpu = 0; capture_needs_timer(k->options.types) && cpu < cpus; cpu++) {
-		enum err e = attach_timer(k, cpu, fault);
-
-		if (e && e != ERR_NOT_FOUND)
-			return e;
-	}
+	if (capture_needs_timer(k->options.types))
+		TRY(cpu_clocks_start(&k->clocks, bpf_program__fd(k->skeleton->progs.on_timer),
+				     k->skeleton->data->settings.period_ns, fault));
 	return attach_programs(k, fault);
 }
 
@@ -348,8 +310,8 @@ void kernel_pause(struct kernel_side *k)
 		own_events_switch(k->own, false);
 		return;
 	}
-	vec_for_each (fd, &k->timers)
-		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
+	/* One that goes on is heard of and told: nothing is wrong with that. */
+	(void)!cpu_clocks_switch(&k->clocks, false, NULL);
 	vec_for_each (link, &k->links)
 		bpf_link__destroy(*link);
 	k->links.n = 0;
@@ -361,10 +323,7 @@ enum err kernel_resume(struct kernel_side *k, struct fault *fault)
 		own_events_switch(k->own, true);
 		return ERR_OK;
 	}
-	vec_for_each (fd, &k->timers)
-		if (ioctl(*fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-			return fault_set(fault, err_from_errno(errno), "a timer does not go on: %s",
-					 strerror(errno));
+	TRY(cpu_clocks_switch(&k->clocks, true, fault));
 	k->skeleton->data->settings.waits_since = (u64)clock_monotonic_ns();
 	return attach_programs(k, fault);
 }
@@ -511,6 +470,11 @@ enum err kernel_watch(const struct kernel_side *k, int epoll)
 		       : ERR_OK;
 }
 
+enum err kernel_turn_clocks(struct kernel_side *k, u64 now)
+{
+	return k->own ? ERR_OK : cpu_clocks_turn(&k->clocks, now);
+}
+
 void kernel_tell(struct kernel_side *k, struct sideband *s)
 {
 	k->told = s;
@@ -590,11 +554,8 @@ enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
 {
 	if (k->own)
 		return own_events_set_period(k->own, period_ns);
-	vec_for_each (fd, &k->timers)
-		if (ioctl(*fd, PERF_EVENT_IOC_PERIOD, &period_ns) < 0)
-			return err_from_errno(errno);
 	k->skeleton->data->settings.period_ns = period_ns;
-	return ERR_OK;
+	return cpu_clocks_set_period(&k->clocks, period_ns);
 }
 
 void kernel_statistics(void)

@@ -97,8 +97,10 @@ enum err kernel_count_threads(struct kernel_side *k, void *context,
 /* When the turn began that a thread is in at this moment; 0 = in none. */
 u64 kernel_turn(const struct kernel_side *k, u32 tid);
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
-/* Nanoseconds between samples of one processor. */
+/* Nanoseconds between samples of one processor, on average (cpu_clocks.h). */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;
+/* A few times a second: clocks get other periods, processors that came get clocks. */
+enum err kernel_turn_clocks(struct kernel_side *k, u64 now) MUST_CHECK;
 /*
  * No records until kernel_resume. Waits that were under way are forgotten: nobody saw how they
  * ended.

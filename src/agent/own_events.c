@@ -8,12 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/cpu_clocks.h"
 #include "agent/own_rings.h"
 #include "agent/own_sample.h"
 #include "agent/own_scan.h"
 #include "agent/own_tasks.h"
 #include "agent/proc_maps.h"
 #include "base/clock.h"
+#include "base/hash.h"
 
 /* How often processes are looked for that nobody who is followed began. */
 #define SCAN_NS	   (2 * NS_PER_S)
@@ -36,6 +38,7 @@ struct own_events {
 	bool kernel; /* this user may see the kernel's part */
 	bool on;
 	int64_t next_scan;
+	u64 random; /* the periods' */
 	/* While draining. */
 	struct sideband *side_band;
 	void *context;
@@ -108,6 +111,7 @@ enum err own_events_new(const struct own_options *options, struct own_events **r
 	if (!o)
 		return ERR_NO_MEMORY;
 	o->options = *options;
+	o->random = hash_random_seed();
 	o->sample = BUF_INIT(65536 + sizeof(struct record_head));
 	e = own_rings_open(&o->rings, fault);
 	if (e) {
@@ -152,7 +156,8 @@ void own_events_free(struct own_events *o)
 
 static enum err open_events(struct own_events *o, u32 tid, int *fds)
 {
-	struct perf_event_attr attr = attributes(o->options.period_ns, o->kernel);
+	u64 period = cpu_clock_draw(o->options.period_ns, &o->random);
+	struct perf_event_attr attr = attributes(period, o->kernel);
 
 	attr.disabled = !o->on;
 	for (size_t i = 0; i < o->rings.list.n; i++)

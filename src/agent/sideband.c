@@ -10,11 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/processors.h"
 #include "agent/sideband_records.h"
+#include "base/clock.h"
 #include "base/vec.h"
 
 struct cpu_ring {
-	int fd;
+	int cpu, fd;
+	u64 time_before; /* see processor_event_lives */
 	struct perf_event_mmap_page *page; /* and the data behind it */
 };
 
@@ -32,10 +35,19 @@ struct sideband {
 	size_t next; /* event to be handed out */
 	size_t data_size, page_size;
 	u64 lost;
+	u64 next_look; /* at which processors there are */
 };
 
+/* Between two looks at which processors there are. */
+#define LOOK_NS	     ((u64)2 * NS_PER_S)
 /* All names of one reading; a ring of every processor full of the longest. */
 #define TEXT_CEILING ((size_t)64 << 20)
+
+static void close_ring(const struct sideband *s, const struct cpu_ring *ring)
+{
+	munmap(ring->page, s->page_size + s->data_size);
+	close(ring->fd);
+}
 
 static enum err open_ring(struct sideband *s, int cpu, struct fault *fault)
 {
@@ -54,8 +66,9 @@ static enum err open_ring(struct sideband *s, int cpu, struct fault *fault)
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		.wakeup_watermark = (u32)(s->data_size / 2),
+		.read_format = PROCESSOR_EVENT_FORMAT,
 	};
-	struct cpu_ring ring;
+	struct cpu_ring ring = {.cpu = cpu};
 	enum err e;
 
 	ring.fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -73,17 +86,15 @@ static enum err open_ring(struct sideband *s, int cpu, struct fault *fault)
 				 strerror(errno));
 	}
 	e = vec_push(&s->rings, ring);
-	if (e) {
-		munmap(ring.page, s->page_size + s->data_size);
-		close(ring.fd);
-	}
+	if (e)
+		close_ring(s, &ring);
 	return e;
 }
 
 enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *fault)
 {
 	struct sideband *s = mem_zalloc(1, sizeof(*s));
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct processors online;
 	enum err e = ERR_OK;
 
 	if (!s)
@@ -92,8 +103,10 @@ enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *faul
 	s->data_size = ring_pages * s->page_size;
 	s->text = BUF_INIT(TEXT_CEILING);
 	s->record = BUF_INIT(65536);
-	for (int cpu = 0; ring_pages && !e && cpu < cpus; cpu++)
-		e = open_ring(s, cpu, fault);
+	processors_read(&online);
+	for (int cpu = 0; ring_pages && !e && cpu < PROCESSORS_MAX; cpu++)
+		if (processors_have(&online, cpu))
+			e = open_ring(s, cpu, fault);
 	if (e) {
 		sideband_close(s);
 		return e;
@@ -106,10 +119,8 @@ void sideband_close(struct sideband *s)
 {
 	if (!s)
 		return;
-	vec_for_each (ring, &s->rings) {
-		munmap(ring->page, s->page_size + s->data_size);
-		close(ring->fd);
-	}
+	vec_for_each (ring, &s->rings)
+		close_ring(s, ring);
 	vec_release(&s->rings);
 	vec_release(&s->events);
 	buf_release(&s->text);
@@ -117,14 +128,17 @@ void sideband_close(struct sideband *s)
 	mem_free(s);
 }
 
+static enum err watch_ring(const struct cpu_ring *ring, int epoll)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, ring->fd, &event) ? err_from_errno(errno) : ERR_OK;
+}
+
 enum err sideband_watch(const struct sideband *s, int epoll)
 {
-	vec_for_each (ring, &s->rings) {
-		struct epoll_event event = {.events = EPOLLIN | EPOLLET};
-
-		if (epoll_ctl(epoll, EPOLL_CTL_ADD, ring->fd, &event))
-			return err_from_errno(errno);
-	}
+	vec_for_each (ring, &s->rings)
+		TRY(watch_ring(ring, epoll));
 	return ERR_OK;
 }
 
@@ -192,6 +206,58 @@ enum err sideband_collect(struct sideband *s)
 		qsort(s->events.v, s->events.n, sizeof(*s->events.v), by_time);
 	vec_for_each (r, &s->events)
 		r->event.name = str_n(s->text.data + r->name_at, r->name_size);
+	return ERR_OK;
+}
+
+/* Rings of processors that went, and those that did not survive it; what they hold is taken. */
+static enum err drop_dead(struct sideband *s, const struct processors *online)
+{
+	size_t kept = 0;
+	enum err e = ERR_OK;
+
+	vec_for_each (ring, &s->rings) {
+		if (processors_have(online, ring->cpu) &&
+		    processor_event_lives(ring->fd, &ring->time_before)) {
+			s->rings.v[kept++] = *ring;
+			continue;
+		}
+		if (!e)
+			e = read_ring(s, ring);
+		close_ring(s, ring);
+		/* Whatever happened on it since went unseen. */
+		s->lost++;
+	}
+	s->rings.n = kept;
+	return e;
+}
+
+static bool has_ring(const struct sideband *s, int cpu)
+{
+	vec_for_each (ring, &s->rings)
+		if (ring->cpu == cpu)
+			return true;
+	return false;
+}
+
+enum err sideband_follow(struct sideband *s, int epoll, u64 now)
+{
+	struct processors online;
+
+	if (!s->data_size || now < s->next_look)
+		return ERR_OK;
+	s->next_look = now + LOOK_NS;
+	processors_read(&online);
+	TRY(drop_dead(s, &online));
+	for (int cpu = 0; cpu < PROCESSORS_MAX; cpu++) {
+		size_t before = s->rings.n;
+
+		/* What does not work now is tried again with the next look. */
+		if (processors_have(&online, cpu) && !has_ring(s, cpu) &&
+		    open_ring(s, cpu, NULL) == ERR_OK && s->rings.n > before) {
+			s->lost++;
+			TRY(watch_ring(&s->rings.v[before], epoll));
+		}
+	}
 	return ERR_OK;
 }
 

@@ -31,6 +31,11 @@ enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *faul
 void sideband_close(struct sideband *s);
 /* Adds the rings to an epoll instance: readable (EPOLLET) when one is half full. */
 enum err sideband_watch(const struct sideband *s, int epoll) MUST_CHECK;
+/*
+ * A few times a second: rings for processors that came, added to the epoll instance. Between two looks
+ * things happen on them unseen: that counts as a loss.
+ */
+enum err sideband_follow(struct sideband *s, int epoll, u64 now) MUST_CHECK;
 /* Takes what there is. Names stay valid until the next call that adds something after all was
  * handed out. */
 enum err sideband_collect(struct sideband *s) MUST_CHECK;

@@ -198,11 +198,31 @@ static __always_inline void entry_registers(struct scratch *s, struct task_struc
 		s->head.lock = r.di;
 }
 
+/* A gap longer than some periods and this was no late interrupt: the clock was stopped. */
+#define LATE_MOST_NS 100000000ull
+
+/*
+ * What a sample stands for: the time since the clock rang before, whoever was there then. Periods
+ * vary (cpu_clocks.h), and a clock that is set anew begins a period from its start.
+ */
+static __always_inline u64 since_last(void)
+{
+	u64 now = bpf_ktime_get_ns(), period = settings.period_ns, gone;
+	u32 zero = 0;
+	u64 *last = bpf_map_lookup_elem(&rung, &zero);
+
+	if (!last)
+		return period;
+	gone = now - *last;
+	*last = now;
+	return gone < 4 * period + LATE_MOST_NS ? gone : period;
+}
+
 SEC("perf_event")
 int on_timer(struct bpf_perf_event_data *context)
 {
-	u64 id = bpf_get_current_pid_tgid();
-	struct kernel_counters *c = count();
+	u64 id = bpf_get_current_pid_tgid(), length = since_last();
+	struct kernel_counters *c;
 	struct task_struct *task;
 	struct scratch *s;
 
@@ -211,10 +231,10 @@ int on_timer(struct bpf_perf_event_data *context)
 	s = begin(SCRATCH_TIMER, RECORD_CPU);
 	if (!s)
 		return 0;
+	c = count();
 	if (c)
 		c->samples++;
-	/* Not context->sample_period: of a clock it stays the first one when that is changed. */
-	s->head.value = settings.period_ns;
+	s->head.value = length;
 	s->head.turn = turn_of(id);
 	task = bpf_get_current_task_btf();
 	if ((context->regs.cs & 3) == 3) {

@@ -115,6 +115,14 @@ struct {
 	__type(value, struct kernel_counters);
 } counters SEC(".maps");
 
+/* When this processor's clock rang last. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} rung SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
