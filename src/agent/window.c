@@ -82,13 +82,31 @@ static enum err frames_of(const struct collector *c, struct names *n, const stru
 	return ERR_OK;
 }
 
+/* In place of the callers that are missing. */
+static enum err mark_end(struct dict *d, bool cut, uint32_t *ret)
+{
+	struct function function = {0};
+	struct frame f = {0};
+
+	TRY(dict_text(d, cut ? STACK_MARK_CUT : STACK_MARK_FAILED, &function.name));
+	TRY(dict_function(d, &function, &f.function));
+	TRY(dict_text(d, STACK_MARK_KIND, &f.kind));
+	return dict_frame(d, &f, ret);
+}
+
 static enum err stack_of(const struct collector *c, struct names *n, const struct collected *one,
 			 struct dict *d, uint32_t *ret)
 {
-	uint32_t ids[STACK_MAX];
+	uint32_t ids[STACK_MAX + 1];
 	size_t count;
 
 	TRY(frames_of(c, n, one, STACK_MAX, ids, &count));
+	if (one->sample.end != UNWIND_ROOT || count == STACK_MAX) {
+		bool cut = one->sample.end == UNWIND_CUT || count == STACK_MAX;
+
+		TRY(mark_end(d, cut, &ids[count]));
+		count++;
+	}
 	return dict_stack(d, ids, (uint32_t)count, ret);
 }
 

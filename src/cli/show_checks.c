@@ -50,6 +50,9 @@ static void check_stacks(const struct facts *f, struct notes *out)
 			  " stacks end at exactly %u frames: the profiler cut them there, "
 			  "so callers are missing",
 			  f->cut_stacks, f->cut_depth);
+	if (f->broken_share > 0)
+		notes_add(out, "%.2f %% are in stacks that were cut or could not be walked",
+			  100 * f->broken_share);
 	if (f->empty_rows)
 		notes_add(out, "%" PRIu64 " samples have no stack", f->empty_rows);
 	/* Go writes a few of these for its labels: only a file made of them is worth a word. */

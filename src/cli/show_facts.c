@@ -182,6 +182,9 @@ static enum err gather(struct gathering *g)
 		if (mark(&g->label_sets, p->labels[i]))
 			TRY(count_label_set(g, p->labels[i]));
 	find_cut(g);
+	if (p->type_count)
+		return profile_broken_share(p, (uint32_t)profile_default_type(p),
+					    &g->f->broken_share);
 	return ERR_OK;
 }
 

@@ -28,6 +28,7 @@ struct facts {
 	uint32_t deepest;			  /* frames of the deepest stack */
 	uint32_t cut_depth;			  /* 0, or where stacks look cut off */
 	uint64_t cut_stacks;
+	double broken_share; /* of the default type, in stacks marked as cut or not walked */
 	uint64_t links;
 	int64_t first_time, last_time; /* of rows */
 	uint64_t outside_window;

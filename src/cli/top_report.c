@@ -46,6 +46,7 @@ struct report {
 	struct inlines inlines;
 	size_t shown;
 	int64_t shown_flat;
+	double broken; /* share in stacks that are not whole */
 	struct scale scale;
 };
 
@@ -68,6 +69,7 @@ static enum err report_build(struct report *r)
 	struct tree_column column = {r->v->profile, r->v->type};
 	const struct dict *d = r->v->profile->dict;
 
+	TRY(profile_broken_share(r->v->profile, r->v->type, &r->broken));
 	TRY(top_build(&column, 1, r->style->lines ? TOP_LINES : 0, &r->top));
 	top_sort(&r->top, d, 0, r->style->cum ? TOP_BY_CUM : TOP_BY_FLAT);
 	TRY(inlines_build(&r->inlines, r->v->profile, r->v->type, r->style->lines));
@@ -153,6 +155,9 @@ static void put_header(const struct report *r, struct buf *out)
 	buf_text(out, " of ");
 	scale_put(out, &r->scale, (double)r->v->total);
 	buf_text(out, " total\n");
+	if (r->broken > 0)
+		buf_printf(out, "%.2f%% is in stacks that were cut or could not be walked\n",
+			   100 * r->broken);
 	if (r->shown < r->top.n)
 		buf_printf(out, "Showing top %zu nodes out of %zu\n", r->shown, r->top.n);
 }
@@ -264,6 +269,7 @@ static void put_json(const struct report *r, struct buf *out)
 	jsonout_put_i64(&j, "duration_ns", p->duration_ns);
 	jsonout_put_i64(&j, "total", r->v->total);
 	jsonout_put_i64(&j, "kept", profile_total(p, r->v->type));
+	jsonout_put_double(&j, "broken_share", r->broken);
 	jsonout_put_text(&j, "order", r->style->cum ? "cum" : "flat");
 	jsonout_put_u64(&j, "row_count", r->top.n);
 	jsonout_put_array(&j, "rows");

@@ -12,10 +12,12 @@
  *	redact.h   what must not leave the host
  *	pattern.h  regular expressions
  *	linear_regex.h  regular expressions of strangers
+ *	broken_stacks.h  stacks that are not whole
  *	series.h   a profile with its address; spans
  */
 #pragma once
 
+#include "model/broken_stacks.h"
 #include "model/diff.h"
 #include "model/dict.h"
 #include "model/linear_regex.h"

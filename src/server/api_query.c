@@ -37,11 +37,13 @@ static enum err put_top(struct inquiry *q, struct jsonout *o, struct top *top, u
 			bool lines)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
-	double total = top->totals[0] ? (double)top->totals[0] : 1;
+	double total = top->totals[0] ? (double)top->totals[0] : 1, broken;
 
+	TRY(profile_broken_share(&q->profile, 0, &broken));
 	jsonout_object(o);
 	api_head(q, o, "vestal.top/1");
 	jsonout_put_i64(o, "total", top->totals[0]);
+	jsonout_put_double(o, "broken_share", broken);
 	jsonout_put_u64(o, "row_count", top->n);
 	jsonout_put_array(o, "rows");
 	for (size_t i = 0; i < top->n && i < rows; i++)
@@ -110,13 +112,16 @@ static enum err put_names(struct jsonout *o, const struct tree *t)
 static enum err answer_tree(struct inquiry *q, struct jsonout *o)
 {
 	int64_t max_nodes;
+	double broken;
 
 	TRY(parameter_int(q->request, "max_nodes", 0, &max_nodes, q->fault));
 	TRY(api_select(q));
 	TRY(api_merge(q));
+	TRY(profile_broken_share(&q->profile, 0, &broken));
 	TRY(inquiry_tree(q, max_nodes));
 	jsonout_object(o);
 	api_head(q, o, "vestal.tree/1");
+	jsonout_put_double(o, "broken_share", broken);
 	jsonout_put_u64(o, "pruned_nodes", q->tree.pruned_nodes);
 	jsonout_put_double(o, "pruned_share", q->tree.pruned_share);
 	jsonout_put_array(o, "parent");

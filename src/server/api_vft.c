@@ -1,6 +1,5 @@
 #include "server/api_vft.h"
 
-#include "server/broken_stacks.h"
 
 enum err vft_wanted(struct request *r, bool *ret, struct fault *fault)
 {
@@ -45,6 +44,18 @@ static void put_answer(const struct inquiry *q, const struct vft_answer *a, stru
 	jsonout_end_object(&o);
 }
 
+/* Of the type that is drawn first. */
+static enum err note_broken(const struct profile *p, struct notes *notes)
+{
+	double share;
+
+	TRY(profile_broken_share(p, 0, &share));
+	if (share > 0)
+		notes_add(notes, "%.1f%% are in stacks that were cut or could not be walked",
+			  100 * share);
+	return ERR_OK;
+}
+
 enum err vft_write(struct inquiry *q, struct vft_answer *a, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf about = BUF_INIT((size_t)1 << 20);
@@ -68,7 +79,7 @@ enum err vft_write(struct inquiry *q, struct vft_answer *a, struct buf *out)
 	if (error == ERR_OK)
 		error = inquiry_nodes(q, max_nodes, &w.max_nodes);
 	if (error == ERR_OK)
-		error = broken_stacks_note(a->profile, &w.notes);
+		error = note_broken(a->profile, &w.notes);
 	if (error == ERR_OK) {
 		put_answer(q, a, &about);
 		error = buf_error(&about);
