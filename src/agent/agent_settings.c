@@ -108,6 +108,7 @@ static enum err check(const struct agent_settings *s, const char *path, struct f
 {
 	struct pattern *pattern = NULL;
 	struct fault why = {0};
+	unsigned types;
 
 	if (!s->profiling.cpu && !s->types)
 		return fault_set(
@@ -115,6 +116,9 @@ static enum err check(const struct agent_settings *s, const char *path, struct f
 			"%.60s: profiling.cpu.enabled is false and types does not say what "
 			"else to capture",
 			path);
+	if (s->types && capture_types_parse(str_of(s->types), &types, &why) != ERR_OK)
+		return fault_set(fault, ERR_BAD_ARGUMENT, "%.60s line %zu: types: %.200s", path,
+				 config_line(s->config, "types"), why.text);
 	if (s->redact.pattern &&
 	    pattern_new(str_of(s->redact.pattern), PATTERN_IGNORE_CASE, &pattern, &why))
 		return fault_set(fault, ERR_BAD_ARGUMENT, "%.60s line %zu: redact.pattern: %.200s",

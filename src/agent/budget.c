@@ -3,6 +3,8 @@
 /* Measurements in a row before the rate is doubled, or sampling pauses or goes on. */
 #define CALM_WANTED   3
 #define LOADED_WANTED 2
+/* Before waits that were left out are tried again. */
+#define CALM_WAITS    30
 /* The next rate must fit with this much to spare. */
 #define ROOM	      0.8
 /* Budgets of a measurement: saved at most, had in advance, and owed at most. */
@@ -73,6 +75,19 @@ static bool watch_memory(struct budget_state *s, const struct budget_limits *l,
 	return true;
 }
 
+/* What costs most gives way. */
+static void save_cpu(struct budget_state *s, const struct budget_measure *m, unsigned steps)
+{
+	if (m->wait_part <= 0.5) {
+		lower(s, BUDGET_CPU, steps);
+		return;
+	}
+	s->wait_level += steps;
+	if (s->wait_level > BUDGET_WAITS_OFF)
+		s->wait_level = BUDGET_WAITS_OFF;
+	s->calm = 0;
+}
+
 static bool watch_cpu(struct budget_state *s, const struct budget_limits *l,
 		      const struct budget_measure *m)
 {
@@ -84,7 +99,7 @@ static bool watch_cpu(struct budget_state *s, const struct budget_limits *l,
 		s->debt = OWED_MOST;
 	if (ratio <= 1 || s->debt <= 0)
 		return false;
-	lower(s, BUDGET_CPU, ratio > 4 ? 3 : ratio > 2 ? 2 : 1);
+	save_cpu(s, m, ratio > 4 ? 3 : ratio > 2 ? 2 : 1);
 	return true;
 }
 
@@ -102,6 +117,33 @@ static bool has_room(const struct budget_state *s, const struct budget_limits *l
 	return l->cpu_share <= 0 || growth * m->cpu_share <= ROOM * l->cpu_share;
 }
 
+/* At most all that waits cost doubles. What those cost that are left out nobody knows. */
+static bool has_room_for_waits(const struct budget_limits *l, const struct budget_measure *m)
+{
+	return l->cpu_share <= 0 || m->cpu_share * (1 + m->wait_part) <= ROOM * l->cpu_share;
+}
+
+static void return_rate(struct budget_state *s, const struct budget_limits *l,
+			const struct budget_measure *m)
+{
+	s->calm = has_room(s, l, m) ? s->calm + 1 : 0;
+	if (s->calm < CALM_WANTED)
+		return;
+	s->calm = 0;
+	if (!--s->level)
+		s->reason = BUDGET_NONE;
+}
+
+static void return_waits(struct budget_state *s, const struct budget_limits *l,
+			 const struct budget_measure *m)
+{
+	s->calm = has_room_for_waits(l, m) ? s->calm + 1 : 0;
+	if (s->calm < (s->wait_level == BUDGET_WAITS_OFF ? CALM_WAITS : CALM_WANTED))
+		return;
+	s->calm = 0;
+	s->wait_level--;
+}
+
 struct budget_state budget_step(struct budget_state s, const struct budget_limits *limits,
 				const struct budget_measure *m)
 {
@@ -114,13 +156,9 @@ struct budget_state budget_step(struct budget_state s, const struct budget_limit
 		return s;
 	over = watch_memory(&s, limits, m);
 	over |= watch_cpu(&s, limits, m);
-	if (over || !s.level)
-		return s;
-	s.calm = has_room(&s, limits, m) ? s.calm + 1 : 0;
-	if (s.calm >= CALM_WANTED) {
-		s.calm = 0;
-		if (!--s.level)
-			s.reason = BUDGET_NONE;
-	}
+	if (!over && s.level)
+		return_rate(&s, limits, m);
+	else if (!over && s.wait_level)
+		return_waits(&s, limits, m);
 	return s;
 }

@@ -5,6 +5,10 @@
  * The rate goes down by halves and comes back by doubling, and comes back only when what was
  * measured says that the doubled rate would fit too, several times in a row: so it does not swing.
  *
+ * Waits are no matter of the rate: when they are most of the cost, fewer of them are kept (R
+ * doubles), and when that is not enough, because threads switch so often that noting it alone is
+ * too much, they are left out for a while.
+ *
  * The processor budget is an average. What was not used is saved for a while, and there is an
  * advance at the start, when the programs that run already are read for the first time: a new
  * program costs once, and a lower rate would not make it cheaper.
@@ -25,13 +29,19 @@ struct budget_measure {
 	double cpu_share;  /* that the agent used since the last measurement */
 	u64 memory_bytes;  /* now */
 	double host_share; /* that the whole machine used */
+	double wait_part;  /* of cpu_share: what waits cost */
 };
+
+/* Levels of waits: R doubled so often, and left out. */
+#define BUDGET_WAITS_LEAST 8u
+#define BUDGET_WAITS_OFF   (BUDGET_WAITS_LEAST + 1)
 
 enum budget_reason { BUDGET_NONE, BUDGET_CPU, BUDGET_MEMORY, BUDGET_LOAD };
 
 struct budget_state {
 	u32 wanted_hz;	/* what was asked for */
 	unsigned level; /* halvings of it */
+	unsigned wait_level;
 	bool paused;
 	bool trim; /* give back memory that can be made again */
 	enum budget_reason reason;

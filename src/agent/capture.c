@@ -123,6 +123,11 @@ bool capture_is_own(const struct capture *c)
 	return c->options.kernel.own;
 }
 
+u64 capture_wait_mean(const struct capture *c)
+{
+	return c->options.kernel.wait_mean_ns;
+}
+
 void capture_close(struct capture *c)
 {
 	if (!c)
@@ -134,6 +139,7 @@ void capture_close(struct capture *c)
 	turns_release(&c->turns);
 	open_waits_release(&c->open);
 	open_waits_release(&c->reopened);
+	wait_stacks_release(&c->left);
 	processes_free(c->processes);
 	modules_free(c->modules);
 	table_space_release(&c->space);
@@ -233,6 +239,11 @@ static struct sample_frame user_frame(struct capture *c, struct process *process
 	return (struct sample_frame){wanted - m->bias, m->module, 0};
 }
 
+double capture_kept(const struct record_head *head)
+{
+	return -expm1(-(double)head->keep / KEEP_ONE);
+}
+
 enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
 		     const u64 *user, size_t user_count, enum unwind_end end)
 {
@@ -269,7 +280,7 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 		count = 0;
 	} else if (head->kind == RECORD_WAIT) {
 		/* Kept with probability p: stands for 1/p waits like it. */
-		double p = -expm1(-value / (double)c->options.kernel.wait_mean_ns);
+		double p = capture_kept(head);
 
 		count = 1 / p;
 		value = (value - (double)open_waits_told(&c->open, head->wait_id)) / p;
@@ -329,6 +340,33 @@ enum err capture_walk_raw(struct capture *c, struct process *process,
 	return capture_add(c, process, head, addresses, n, end);
 }
 
+static enum err handle(struct capture *c, const struct record_head *head, u64 size);
+
+/* A thread came back whose stack was sent when it left. */
+static enum err join_stack(struct capture *c, const struct record_head *head,
+			   struct process *process)
+{
+	size_t size;
+	struct record_head *whole = wait_stacks_take(&c->left, head->wait_id, &size);
+	enum err e;
+
+	if (!head->value) {
+		mem_free(whole);
+		return ERR_OK;
+	}
+	/* There was no room for it, here or in the ring. */
+	if (!whole)
+		return capture_add(c, process, head, NULL, 0, UNWIND_NO_TABLE);
+	whole->kind = RECORD_WAIT;
+	whole->time = head->time;
+	whole->value = head->value;
+	whole->keep = head->keep;
+	whole->turn = head->turn;
+	e = handle(c, whole, size);
+	mem_free(whole);
+	return e;
+}
+
 static enum err handle(struct capture *c, const struct record_head *head, u64 size)
 {
 	struct process *process;
@@ -337,7 +375,8 @@ static enum err handle(struct capture *c, const struct record_head *head, u64 si
 	TRY(processes_get(c->processes, head->pid, &process));
 	if (!process->comm[0])
 		memcpy(process->comm, head->comm, sizeof(process->comm));
-	process->kernel = head->flags & RECORD_KERNEL_THREAD;
+	if (!(head->flags & RECORD_APART))
+		process->kernel = head->flags & RECORD_KERNEL_THREAD;
 	/* First seen when its memory was gone already: nobody will tell its end again. */
 	if (head->flags == RECORD_NO_USER && !process->mappings.n && !process->ended)
 		process->ended = head->time;
@@ -345,10 +384,15 @@ static enum err handle(struct capture *c, const struct record_head *head, u64 si
 	/* Whoever wakes somebody that is wanted is told of, wanted or not. */
 	if (!wanted && head->kind != RECORD_WAKER)
 		return ERR_OK;
+	if (head->flags & RECORD_APART)
+		return join_stack(c, head, process);
+	/* Also when it was not sent raw: others may use up all that may be sent so. */
+	if (!(head->flags & RECORD_NO_USER))
+		processes_want(c->processes, process, (u32)head->address_space);
+	if (head->kind == RECORD_LEFT)
+		return wait_stacks_add(&c->left, head, size);
 	if (head->flags & RECORD_NO_USER)
 		return capture_add(c, process, head, NULL, 0, UNWIND_ROOT);
-	/* Also when it was not sent raw: others may use up all that may be sent so. */
-	processes_want(c->processes, process, (u32)head->address_space);
 	if (!(head->flags & RECORD_RAW))
 		return capture_add(c, process, head, (const u64 *)(head + 1) + head->kernel_frames,
 				   head->user_frames, head->end);

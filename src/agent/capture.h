@@ -32,6 +32,8 @@ bool capture_is_own(const struct capture *c);
 extern const char capture_own_note[];
 /* enum capture_types that are captured. */
 unsigned capture_types(const struct capture *c);
+/* R as it was asked for: see kernel_options. */
+u64 capture_wait_mean(const struct capture *c);
 void capture_close(struct capture *c);
 enum err capture_choose(struct capture *c, u32 pid) MUST_CHECK;
 /* Other targets from now on; they must live as long as the capture. */

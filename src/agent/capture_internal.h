@@ -4,6 +4,7 @@
 #include "agent/capture.h"
 #include "agent/open_waits.h"
 #include "agent/turns.h"
+#include "agent/wait_stacks.h"
 #include "agent/wakers.h"
 
 struct capture {
@@ -18,6 +19,7 @@ struct capture {
 	struct collector collector;
 	struct wakers wakers;
 	struct turns turns;
+	struct wait_stacks left;	  /* of threads that have not come back */
 	struct open_waits open, reopened; /* told before; told this time */
 	struct buf open_record;
 	u64 window_start;
@@ -32,6 +34,8 @@ struct capture {
 	u64 now;
 };
 
+/* The probability with which a wait or a turn was kept. */
+double capture_kept(const struct record_head *head);
 /* A stack that was walked, with its measurements. */
 enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
 		     const u64 *user, size_t user_count, enum unwind_end end) MUST_CHECK;

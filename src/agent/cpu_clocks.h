@@ -3,9 +3,9 @@
  *
  * Clocks do not keep step with anything: each has a period of its own, a little off the one that
  * was asked for, and is given another one now and then. A program that repeats itself at the very
- * rate of the samples would otherwise be seen at the same place every time, or never. A sample counts
- * for the time since the clock rang before (on_timer), so that sums are true whatever the periods:
- * also when a clock is set anew, which begins its period from the start.
+ * rate of the samples would otherwise be seen at the same place every time, or never. A sample
+ * counts for the time since the clock rang before (on_timer), so that sums are true whatever the
+ * periods: also when a clock is set anew, which begins its period from the start.
  */
 #pragma once
 

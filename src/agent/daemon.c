@@ -12,12 +12,13 @@
 #include "base/thread.h"
 #include "format/format.h"
 
-#define TURN_NS		(250 * NS_PER_MS)
-#define REQUEST_CEILING ((size_t)64 << 20)
-#define LAST_PATIENCE	(5 * NS_PER_S)
-#define LARGE_BUFFER	(256 << 10)
+#define TURN_NS		   (250 * NS_PER_MS)
+#define REQUEST_CEILING	   ((size_t)64 << 20)
+#define LAST_PATIENCE	   (5 * NS_PER_S)
+#define LARGE_BUFFER	   (256 << 10)
+#define SUSPENDED_LEAST_NS NS_PER_S
 /* Who starts an agent wants to see something soon. */
-#define FIRST_WINDOW_NS (5 * NS_PER_S)
+#define FIRST_WINDOW_NS	   (5 * NS_PER_S)
 
 const struct daemon_options daemon_options_default = {
 	.exporter = {.waiting_bytes = (size_t)16 << 20,
@@ -39,6 +40,8 @@ struct daemon {
 	struct daemon_control control;
 	struct window window;
 	struct buf request;
+	u64 lost;	      /* records, in all windows so far */
+	int64_t suspended_ns; /* clock_suspended_ns when it was looked at last */
 	char host[256];
 };
 
@@ -144,18 +147,42 @@ static enum err send_window(struct daemon *d)
 	return e;
 }
 
+static void begin_window(struct window *w)
+{
+	w->start_ns = clock_wall_ns();
+	w->start_monotonic_ns = clock_monotonic_ns();
+}
+
+/* A lack of room takes anything: what is there says how much is missing. */
+static void count_lost(struct daemon *d)
+{
+	struct capture_stats stats;
+	u64 all;
+
+	capture_stats(d->capture, &stats);
+	all = stats.kernel.dropped + stats.raw_dropped;
+	d->window.lost = all - d->lost;
+	d->lost = all;
+	if (d->window.lost)
+		log_warn("samples were lost: there was no room for them",
+			 log_u64("lost", d->window.lost));
+}
+
 /* Ends the window: what came in it is sent, the next one begins. */
 static enum err end_window(struct daemon *d)
 {
 	struct collector *c = capture_collector(d->capture);
-	int64_t now = clock_wall_ns();
+	struct window *w = &d->window, next = *w;
 	struct exporter_stats stats;
 	u64 samples = c->samples;
 	char about[EXPORTER_ABOUT];
 	enum err e;
 
 	TRY(capture_open_waits(d->capture));
-	d->window.duration_ns = now - d->window.start_ns;
+	begin_window(&next);
+	w->duration_ns = window_length(next.start_ns - w->start_ns,
+				       next.start_monotonic_ns - w->start_monotonic_ns);
+	count_lost(d);
 	self_control_describe(&d->self, &d->window, samples, about);
 	exporter_describe(d->exporter, about);
 	e = send_window(d);
@@ -164,7 +191,7 @@ static enum err end_window(struct daemon *d)
 	buf_release(&d->request);
 	/* A window is made in one go: what it took would lie around until the next one. */
 	mem_trim();
-	d->window.start_ns = now;
+	*w = next;
 	TRY(e);
 	exporter_stats(d->exporter, &stats);
 	self_control_tell(&d->self, &stats, samples);
@@ -195,17 +222,31 @@ static enum err take_rate(struct daemon *d)
 	return ERR_OK;
 }
 
+/* What came before the machine was suspended is of then, not of now. */
+static bool was_suspended(struct daemon *d)
+{
+	int64_t before = d->suspended_ns;
+
+	d->suspended_ns = clock_suspended_ns();
+	if (d->suspended_ns - before < SUSPENDED_LEAST_NS)
+		return false;
+	log_info("the machine was suspended",
+		 log_u64("seconds", (u64)((d->suspended_ns - before) / NS_PER_S)));
+	return true;
+}
+
 static enum err loop(struct daemon *d, atomic_bool *stop)
 {
 	int64_t interval = d->options->interval_ns,
 		end = clock_monotonic_ns() +
 		      (interval < FIRST_WINDOW_NS ? interval : FIRST_WINDOW_NS);
 
-	d->window.start_ns = clock_wall_ns();
+	begin_window(&d->window);
+	d->suspended_ns = clock_suspended_ns();
 	while (!atomic_load(stop)) {
 		capture_wait(d->capture, TURN_NS);
 		TRY(capture_turn(d->capture));
-		if (clock_monotonic_ns() >= end) {
+		if (was_suspended(d) || clock_monotonic_ns() >= end) {
 			TRY(end_window(d));
 			end += interval;
 			/* Stopped for a while: what was missed is not made up for. */

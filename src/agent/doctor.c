@@ -176,17 +176,19 @@ enum err doctor_examine(struct findings *f)
 	TRY(check_ring(f));
 	TRY(check_programs(f, "processor time", CAPTURE_CPU, "programs load and attach",
 			   "vestal record says more; use Linux 5.17 or newer with BTF"));
-	TRY(check_programs(
-		f, "waits", CAPTURE_WAITS, "programs load and attach",
-		"use Linux 6.18 or newer: older ones may lack the tracepoint sched_exit_tp; "
-		"processor time does not need it"));
+	TRY(check_programs(f, "waits", CAPTURE_WAITS,
+			   kernel_sees_returns()
+				   ? "stacks are taken when threads come back (sched_exit_tp)"
+				   : "stacks are taken when threads leave (no sched_exit_tp): rare "
+				     "long waits of threads that wait briefly are seen less often",
+			   "use Linux 5.18 or newer with BTF; processor time does not need it"));
 	TRY(check_programs(f, "threads", CAPTURE_THREADS, "can be counted",
 			   "use Linux 5.18 or newer; nothing else needs it"));
 	TRY(check_programs(f, "memory growth", CAPTURE_FAULTS | CAPTURE_MAPPED,
 			   "programs load and attach",
 			   "use Linux 6.2 or newer, with tracefs; nothing else needs it"));
 	TRY(check_programs(f, "event loops", CAPTURE_LOOPS, "programs load and attach",
-			   "use Linux 6.18 or newer, with tracefs; nothing else needs it"));
+			   "use Linux 5.18 or newer, with tracefs; nothing else needs it"));
 	TRY(add(f, doctor_paranoid(read_begin("/proc/sys/kernel/perf_event_paranoid", room,
 					      sizeof(room)),
 				   perfmon)));

@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,16 +17,23 @@
 #include "base/file.h"
 #include "base/vec.h"
 
+struct kernel_link {
+	struct bpf_link *link;
+	bool wait; /* FOR_WAITS */
+};
+
 struct kernel_side {
 	struct kernel_options options;
 	struct agent_bpf *skeleton;
 	struct own_events *own; /* in place of the programs */
+	bool returns;		/* threads that come back are seen: kernel_sees_returns */
 	struct sideband *told;
 	struct ring_buffer *ring;
 	u8 *segments;
 	struct unwind_rule *rules;
 	struct cpu_clocks clocks;
-	VEC(struct bpf_link *) links;
+	VEC(struct kernel_link) links;
+	bool waits_off;		  /* see kernel_switch_waits */
 	struct bpf_link *threads; /* over which threads are looked at; NULL = not */
 	/* While draining. */
 	void *context;
@@ -78,13 +86,27 @@ static int on_ring_record(void *context, void *data, size_t size)
 	return 0;
 }
 
-/* Who needs which program; the timer's and the threads' are attached in ways of their own. */
+/*
+ * Whether something of the kernel runs in a thread that came back to its processor: from there its
+ * stack can be read. (The variable is for tests of the other way, on kernels that have it.)
+ */
+bool kernel_sees_returns(void)
+{
+	return !getenv("VESTAL_NO_SCHED_EXIT") &&
+	       libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0;
+}
+
+/* The timer's and the threads' programs are attached in ways of their own. */
+enum attach { ELSEWHERE, ATTACHED, FOR_WAITS };
+
+/* Who needs which program. Those FOR_WAITS alone run with every switch of threads. */
 struct need {
 	struct bpf_program *program;
-	bool load, attach;
+	bool load;
+	enum attach attach;
 };
 
-#define NEEDS_MAX 19
+#define NEEDS_MAX 20
 
 static size_t needs_of(const struct kernel_side *k, struct need needs[NEEDS_MAX])
 {
@@ -93,24 +115,25 @@ static size_t needs_of(const struct kernel_side *k, struct need needs[NEEDS_MAX]
 	bool waits = capture_needs_waits(types), mapped = types & CAPTURE_MAPPED,
 	     loops = types & CAPTURE_LOOPS;
 	const struct need all[] = {
-		{s->progs.on_timer, capture_needs_timer(types), false},
-		{s->progs.on_thread, waits || types & CAPTURE_THREADS, false},
-		{s->progs.on_fork, true, true},
-		{s->progs.on_exec, true, true},
-		{s->progs.on_return, waits, true},
-		{s->progs.on_waking, waits, true},
-		{s->progs.on_exit, waits, true},
-		{s->progs.on_switch, waits, true},
-		{s->progs.on_pages, types & CAPTURE_FAULTS, true},
-		{s->progs.on_mmap, mapped, true},
-		{s->progs.on_mremap, mapped, true},
-		{s->progs.on_brk, mapped, true},
-		{s->progs.on_epoll_wait, loops, true},
-		{s->progs.on_epoll_pwait, loops, true},
-		{s->progs.on_epoll_pwait2, loops, true},
-		{s->progs.on_epoll_wait_end, loops, true},
-		{s->progs.on_epoll_pwait_end, loops, true},
-		{s->progs.on_epoll_pwait2_end, loops, true},
+		{s->progs.on_timer, capture_needs_timer(types), ELSEWHERE},
+		{s->progs.on_thread, waits || types & CAPTURE_THREADS, ELSEWHERE},
+		{s->progs.on_fork, true, ATTACHED},
+		{s->progs.on_exec, true, ATTACHED},
+		{s->progs.on_return, waits && k->returns, FOR_WAITS},
+		{s->progs.on_waking, waits, FOR_WAITS},
+		{s->progs.on_exit, waits, ATTACHED},
+		{s->progs.on_switch, waits && k->returns, FOR_WAITS},
+		{s->progs.on_switch_alone, waits && !k->returns, FOR_WAITS},
+		{s->progs.on_pages, types & CAPTURE_FAULTS, ATTACHED},
+		{s->progs.on_mmap, mapped, ATTACHED},
+		{s->progs.on_mremap, mapped, ATTACHED},
+		{s->progs.on_brk, mapped, ATTACHED},
+		{s->progs.on_epoll_wait, loops, ATTACHED},
+		{s->progs.on_epoll_pwait, loops, ATTACHED},
+		{s->progs.on_epoll_pwait2, loops, ATTACHED},
+		{s->progs.on_epoll_wait_end, loops, ATTACHED},
+		{s->progs.on_epoll_pwait_end, loops, ATTACHED},
+		{s->progs.on_epoll_pwait2_end, loops, ATTACHED},
 	};
 
 	memcpy(needs, all, sizeof(all));
@@ -203,6 +226,7 @@ static enum err open_own(struct kernel_side *k, struct fault *fault)
 static enum err open_programs(struct kernel_side *k, struct fault *fault)
 {
 	libbpf_set_print(quiet);
+	k->returns = kernel_sees_returns();
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
 	TRY(load(k, fault));
 	return map_memory(k, fault);
@@ -225,14 +249,32 @@ enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret, s
 	return ERR_OK;
 }
 
+static void detach_all(struct kernel_side *k)
+{
+	vec_for_each (one, &k->links)
+		bpf_link__destroy(one->link);
+	k->links.n = 0;
+}
+
+static void detach_waits(struct kernel_side *k)
+{
+	size_t kept = 0;
+
+	vec_for_each (one, &k->links) {
+		if (one->wait)
+			bpf_link__destroy(one->link);
+		else
+			k->links.v[kept++] = *one;
+	}
+	k->links.n = kept;
+}
+
 void kernel_detach(struct kernel_side *k)
 {
 	if (k->own)
 		own_events_switch(k->own, false);
 	cpu_clocks_stop(&k->clocks);
-	vec_for_each (link, &k->links)
-		bpf_link__destroy(*link);
-	k->links.n = 0;
+	detach_all(k);
 }
 
 void kernel_close(struct kernel_side *k)
@@ -253,19 +295,37 @@ void kernel_close(struct kernel_side *k)
 	mem_free(k);
 }
 
-static enum err attach_program(struct kernel_side *k, struct bpf_program *program,
-			       struct fault *fault)
+static enum err attach_program(struct kernel_side *k, const struct need *need, struct fault *fault)
 {
-	struct bpf_link *link = bpf_program__attach(program);
+	struct kernel_link one = {bpf_program__attach(need->program), need->attach == FOR_WAITS};
 	enum err e;
 
-	if (!link)
+	if (!one.link)
 		return fault_set(fault, ERR_UNSUPPORTED, "%s cannot be attached: %s",
-				 bpf_program__name(program), strerror(errno));
-	e = vec_push(&k->links, link);
+				 bpf_program__name(need->program), strerror(errno));
+	e = vec_push(&k->links, one);
 	if (e)
-		bpf_link__destroy(link);
+		bpf_link__destroy(one.link);
 	return e;
+}
+
+enum err kernel_switch_waits(struct kernel_side *k, bool on, struct fault *fault)
+{
+	struct need needs[NEEDS_MAX];
+	size_t n;
+
+	if (k->own || k->waits_off == !on)
+		return ERR_OK;
+	k->waits_off = !on;
+	n = needs_of(k, needs);
+	detach_waits(k);
+	/* Those under way are not told of: nobody will see how they end, or saw what was between.
+	 */
+	k->skeleton->data->settings.waits_since = on ? (u64)clock_monotonic_ns() : UINT64_MAX;
+	for (size_t i = 0; on && i < n; i++)
+		if (needs[i].load && needs[i].attach == FOR_WAITS)
+			TRY(attach_program(k, &needs[i], fault));
+	return ERR_OK;
 }
 
 /* Kernels that cannot: waits are then seen when they end. */
@@ -284,8 +344,9 @@ static enum err attach_programs(struct kernel_side *k, struct fault *fault)
 	size_t n = needs_of(k, needs);
 
 	for (size_t i = 0; i < n; i++)
-		if (needs[i].load && needs[i].attach)
-			TRY(attach_program(k, needs[i].program, fault));
+		if (needs[i].load && needs[i].attach != ELSEWHERE &&
+		    !(needs[i].attach == FOR_WAITS && k->waits_off))
+			TRY(attach_program(k, &needs[i], fault));
 	if (capture_needs_waits(k->options.types) || k->options.types & CAPTURE_THREADS)
 		return attach_threads(k, fault);
 	return ERR_OK;
@@ -312,9 +373,7 @@ void kernel_pause(struct kernel_side *k)
 	}
 	/* One that goes on is heard of and told: nothing is wrong with that. */
 	(void)!cpu_clocks_switch(&k->clocks, false, NULL);
-	vec_for_each (link, &k->links)
-		bpf_link__destroy(*link);
-	k->links.n = 0;
+	detach_all(k);
 }
 
 enum err kernel_resume(struct kernel_side *k, struct fault *fault)
@@ -324,7 +383,8 @@ enum err kernel_resume(struct kernel_side *k, struct fault *fault)
 		return ERR_OK;
 	}
 	TRY(cpu_clocks_switch(&k->clocks, true, fault));
-	k->skeleton->data->settings.waits_since = (u64)clock_monotonic_ns();
+	if (!k->waits_off)
+		k->skeleton->data->settings.waits_since = (u64)clock_monotonic_ns();
 	return attach_programs(k, fault);
 }
 
@@ -558,12 +618,29 @@ enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
 	return cpu_clocks_set_period(&k->clocks, period_ns);
 }
 
+void kernel_set_wait_level(struct kernel_side *k, u32 level)
+{
+	if (!k->own)
+		k->skeleton->data->settings.wait_level =
+			level < WAIT_LEVEL_MAX ? level : WAIT_LEVEL_MAX;
+}
+
 void kernel_statistics(void)
 {
 	static int fd = -1;
 
 	if (fd < 0)
 		fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+}
+
+static u64 run_time_of(const struct bpf_program *p)
+{
+	struct bpf_prog_info info = {0};
+	u32 size = sizeof(info);
+
+	if (bpf_program__fd(p) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size))
+		return 0;
+	return info.run_time_ns;
 }
 
 u64 kernel_run_time_ns(const struct kernel_side *k)
@@ -573,14 +650,21 @@ u64 kernel_run_time_ns(const struct kernel_side *k)
 
 	if (k->own)
 		return 0;
-	bpf_object__for_each_program(p, k->skeleton->obj)
-	{
-		struct bpf_prog_info info = {0};
-		u32 size = sizeof(info);
+	bpf_object__for_each_program(p, k->skeleton->obj) sum += run_time_of(p);
+	return sum;
+}
 
-		if (bpf_program__fd(p) >= 0 &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size))
-			sum += info.run_time_ns;
-	}
+u64 kernel_wait_time_ns(const struct kernel_side *k)
+{
+	struct need needs[NEEDS_MAX];
+	size_t n;
+	u64 sum = 0;
+
+	if (k->own)
+		return 0;
+	n = needs_of(k, needs);
+	for (size_t i = 0; i < n; i++)
+		if (needs[i].load && needs[i].attach == FOR_WAITS)
+			sum += run_time_of(needs[i].program);
 	return sum;
 }

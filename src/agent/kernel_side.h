@@ -4,37 +4,10 @@
  */
 #pragma once
 
-#include "base/err.h"
+#include "agent/capture_types.h"
 #include "bpf/records.h"
 
 struct sideband;
-
-enum capture_types {
-	CAPTURE_CPU = 1,
-	CAPTURE_WAITS = 2,
-	CAPTURE_LOCKS = 4, /* the waits for locks among them */
-	CAPTURE_WALL = 8,  /* processor time and waits of a thread as one */
-	CAPTURE_THREADS = 16,
-	CAPTURE_FAULTS = 32, /* memory that processes came to have */
-	CAPTURE_MAPPED = 64, /* address space that they asked for */
-	CAPTURE_LOOPS = 128, /* turns of event loops, and what they are spent on */
-};
-
-/* What the kernel side must do for these types. */
-static inline bool capture_needs_timer(unsigned types)
-{
-	return types & (CAPTURE_CPU | CAPTURE_WALL | CAPTURE_LOOPS);
-}
-
-static inline bool capture_needs_waits(unsigned types)
-{
-	return types & (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL | CAPTURE_LOOPS);
-}
-
-static inline bool capture_needs_memory(unsigned types)
-{
-	return types & (CAPTURE_FAULTS | CAPTURE_MAPPED);
-}
 
 struct kernel_options {
 	unsigned types; /* enum capture_types */
@@ -53,6 +26,11 @@ struct kernel_options {
 
 struct kernel_side;
 
+/*
+ * Whether threads are seen when they come back. If not, stacks of waits are taken when threads
+ * leave, and long waits of threads that usually wait briefly are seen less often.
+ */
+bool kernel_sees_returns(void);
 /* Loads the programs. The fault says what the kernel lacks or who may. */
 enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret,
 		     struct fault *fault) MUST_CHECK;
@@ -99,6 +77,11 @@ u64 kernel_turn(const struct kernel_side *k, u32 tid);
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
 /* Nanoseconds between samples of one processor, on average (cpu_clocks.h). */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;
+/*
+ * Waits are kept as if they were shorter: R of the options, doubled so many times (WAIT_LEVEL_MAX
+ * at most). Each record says how likely it was.
+ */
+void kernel_set_wait_level(struct kernel_side *k, u32 level);
 /* A few times a second: clocks get other periods, processors that came get clocks. */
 enum err kernel_turn_clocks(struct kernel_side *k, u64 now) MUST_CHECK;
 /*
@@ -107,6 +90,8 @@ enum err kernel_turn_clocks(struct kernel_side *k, u64 now) MUST_CHECK;
  */
 void kernel_pause(struct kernel_side *k);
 enum err kernel_resume(struct kernel_side *k, struct fault *fault) MUST_CHECK;
+/* Waits alone, while the rest goes on. */
+enum err kernel_switch_waits(struct kernel_side *k, bool on, struct fault *fault) MUST_CHECK;
 /* Memory of all maps, as the kernel counts it. */
 u64 kernel_map_bytes(const struct kernel_side *k);
 /*
@@ -116,3 +101,5 @@ u64 kernel_map_bytes(const struct kernel_side *k);
 void kernel_statistics(void);
 /* Time spent in the programs since they were loaded; 0 when the kernel does not count it. */
 u64 kernel_run_time_ns(const struct kernel_side *k);
+/* The part of those that follow waits. */
+u64 kernel_wait_time_ns(const struct kernel_side *k);

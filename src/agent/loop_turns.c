@@ -1,5 +1,3 @@
-#include <math.h>
-
 #include "agent/capture_internal.h"
 #include "base/clock.h"
 
@@ -10,7 +8,7 @@
 
 enum err capture_add_turn(struct capture *c, const struct record_head *head, const struct sample *s)
 {
-	double p = -expm1(-(double)head->value / (double)c->options.kernel.wait_mean_ns);
+	double p = capture_kept(head);
 	u64 told = turns_told(&c->turns, head->tid, head->turn);
 	double length = (double)(head->value > told ? head->value - told : 0) / p;
 	struct sample own = *s;

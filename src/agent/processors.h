@@ -1,6 +1,7 @@
 /*
- * Which processors are there now. They come and go while the agent runs (a guest that is given more,
- * a laptop that sleeps), and an event of the kernel does not survive the absence of its processor.
+ * Which processors are there now. They come and go while the agent runs (a guest that is given
+ * more, a laptop that sleeps), and an event of the kernel does not survive the absence of its
+ * processor.
  */
 #pragma once
 

@@ -81,13 +81,31 @@ void self_meter_open(struct self_meter *m, struct capture *c)
 	self_meter_read(m, &first);
 }
 
+/*
+ * What of the cost waits are: the time of their programs, and of the agent's own time the part of
+ * their records among all.
+ */
+static double wait_part(struct self_meter *m, const struct kernel_counters *c, double user,
+			double all)
+{
+	u64 wait_ns = kernel_wait_time_ns(capture_kernel(m->capture));
+	u64 records = c->waits_kept + c->wakers;
+	double waits = (double)(records - m->wait_records);
+	double both = waits + (double)(c->samples - m->samples), part;
+
+	part = (double)(wait_ns - m->wait_ns) + (both > 0 ? user * waits / both : 0);
+	m->wait_ns = wait_ns;
+	m->wait_records = records;
+	return all > 0 ? part / all : 0;
+}
+
 void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 {
 	char room[512];
 	int64_t now = clock_monotonic_ns();
 	u64 user = self_meter_user_ns(), busy = m->busy, ticks = m->ticks;
 	u64 kernel = kernel_run_time_ns(capture_kernel(m->capture));
-	double length = (double)(now - m->time_ns) * (double)m->processors;
+	double length = (double)(now - m->time_ns) * (double)m->processors, spent;
 	struct capture_stats stats;
 	struct worker_usage workers;
 
@@ -98,10 +116,11 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 	    ticks > m->ticks)
 		ret->host_share = (double)(busy - m->busy) / (double)(ticks - m->ticks);
 	m->interrupt_ns += (stats.kernel.samples - m->samples) * INTERRUPT_NS;
+	spent = (double)(user - m->user_ns) + (double)(kernel - m->kernel_ns) +
+		(double)(stats.kernel.samples - m->samples) * INTERRUPT_NS;
 	if (length > 0)
-		ret->cpu_share = ((double)(user - m->user_ns) + (double)(kernel - m->kernel_ns) +
-				  (double)(stats.kernel.samples - m->samples) * INTERRUPT_NS) /
-				 length;
+		ret->cpu_share = spent / length;
+	ret->wait_part = wait_part(m, &stats.kernel, (double)(user - m->user_ns), spent);
 	m->time_ns = now;
 	m->user_ns = user;
 	m->kernel_ns = kernel;

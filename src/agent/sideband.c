@@ -17,7 +17,7 @@
 
 struct cpu_ring {
 	int cpu, fd;
-	u64 time_before; /* see processor_event_lives */
+	u64 time_before;		   /* see processor_event_lives */
 	struct perf_event_mmap_page *page; /* and the data behind it */
 };
 

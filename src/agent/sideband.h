@@ -32,8 +32,8 @@ void sideband_close(struct sideband *s);
 /* Adds the rings to an epoll instance: readable (EPOLLET) when one is half full. */
 enum err sideband_watch(const struct sideband *s, int epoll) MUST_CHECK;
 /*
- * A few times a second: rings for processors that came, added to the epoll instance. Between two looks
- * things happen on them unseen: that counts as a loss.
+ * A few times a second: rings for processors that came, added to the epoll instance. Between two
+ * looks things happen on them unseen: that counts as a loss.
  */
 enum err sideband_follow(struct sideband *s, int epoll, u64 now) MUST_CHECK;
 /* Takes what there is. Names stay valid until the next call that adds something after all was

@@ -136,6 +136,16 @@ static u32 put_values(const struct measure *m, const struct collected *one, int6
 	return n;
 }
 
+/* More than any clock is off in a window. */
+#define JUMP_NS NS_PER_S
+
+int64_t window_length(int64_t wall_ns, int64_t monotonic_ns)
+{
+	int64_t jump = wall_ns - monotonic_ns;
+
+	return jump > -JUMP_NS && jump < JUMP_NS && wall_ns > 0 ? wall_ns : monotonic_ns;
+}
+
 /* In steps of about a millisecond: finer is noise, and does not compress. */
 #define TIME_STEP ((uint64_t)1 << 20)
 
@@ -144,7 +154,7 @@ static enum err add_timed(const struct collector *c, const struct collected *one
 			  const struct window *w, struct row row, struct profile *p)
 {
 	uint64_t start = (uint64_t)w->start_ns, end = start + (uint64_t)w->duration_ns;
-	uint64_t offset = (uint64_t)(clock_wall_ns() - clock_monotonic_ns());
+	uint64_t offset = start - (uint64_t)w->start_monotonic_ns;
 	int64_t values[2] = {1, llround(one->value / one->count)};
 
 	for (u32 at = one->last_time; at; at = c->times.v[at - 1].previous) {

@@ -6,14 +6,24 @@
 
 struct window {
 	int64_t start_ns, duration_ns; /* calendar */
-	uint64_t period_ns;	       /* between CPU samples of a processor */
-	unsigned types;		       /* enum capture_types */
-	const char *host;	       /* name of this machine */
-	uint32_t wanted_hz;	       /* the rate asked for when this one is lower, else 0 */
-	const char *limited_by;	       /* why it is lower */
-	bool times;		       /* samples of processor time say when they were taken */
+	int64_t start_monotonic_ns;
+	uint64_t period_ns;	/* between CPU samples of a processor */
+	unsigned types;		/* enum capture_types */
+	const char *host;	/* name of this machine */
+	uint32_t wanted_hz;	/* the rate asked for when this one is lower, else 0 */
+	const char *limited_by; /* why it is lower */
+	/* Waits: R when it is not the one asked for, else 0; or they are left out. */
+	uint64_t wait_mean_ns;
+	bool waits_off;
+	uint64_t lost; /* records that the kernel side had no room for */
+	bool times;    /* samples of processor time say when they were taken */
 };
 
+/*
+ * How long a window was, by the calendar and by the clock that only goes forward: the calendar's
+ * answer, unless it jumped meanwhile (the machine was suspended, somebody set the time).
+ */
+int64_t window_length(int64_t wall_ns, int64_t monotonic_ns);
 /*
  * All processes in one profile: a column per type of measurement, the process and the thread as
  * labels. For files.

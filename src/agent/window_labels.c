@@ -195,9 +195,15 @@ enum err labels_of_limit(const struct window *w, struct dict *d, uint32_t *ret)
 	struct label_list l = {.dict = d};
 
 	*ret = 0;
-	if (!w->wanted_hz)
-		return ERR_OK;
-	TRY(labels_add_number(&l, "vestal.rate.wanted", w->wanted_hz));
-	TRY(labels_add_text(&l, "vestal.rate.limited_by", str_of(w->limited_by)));
-	return dict_label_set(d, l.ids, l.n, ret);
+	if (w->wanted_hz) {
+		TRY(labels_add_number(&l, "vestal.rate.wanted", w->wanted_hz));
+		TRY(labels_add_text(&l, "vestal.rate.limited_by", str_of(w->limited_by)));
+	}
+	if (w->wait_mean_ns)
+		TRY(labels_add_number(&l, "vestal.waits.mean", (int64_t)w->wait_mean_ns));
+	if (w->lost)
+		TRY(labels_add_number(&l, "vestal.samples.lost", (int64_t)w->lost));
+	if (w->waits_off)
+		TRY(labels_add_text(&l, "vestal.waits", STR("left out")));
+	return l.n ? dict_label_set(d, l.ids, l.n, ret) : ERR_OK;
 }

@@ -19,7 +19,8 @@ enum err labels_add_name(struct label_list *l, const char *key, const char name[
 /* The thread; of a wait its state, and who ended it. */
 enum err labels_of_sample(const struct collector *c, struct names *n, const struct collected *one,
 			  struct label_list *l) MUST_CHECK;
-/* What the profile says of itself when the agent's budget lowered the rate. */
+/* What the profile says of itself when the agent's budget lowered the rate, or samples were lost.
+ */
 enum err labels_of_limit(const struct window *w, struct dict *d, uint32_t *ret) MUST_CHECK;
 /* The label set of a process as OpenTelemetry's resource. */
 enum err labels_of_process(const struct process *process, const char *host, struct dict *d,

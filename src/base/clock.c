@@ -18,6 +18,11 @@ int64_t clock_monotonic_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t clock_suspended_ns(void)
+{
+	return read_clock(CLOCK_BOOTTIME) - read_clock(CLOCK_MONOTONIC);
+}
+
 int64_t clock_wall_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);

@@ -14,6 +14,8 @@
 
 int64_t clock_monotonic_ns(void);
 int64_t clock_wall_ns(void);
+/* How long the machine was suspended since it started; the monotonic clock leaves that out. */
+int64_t clock_suspended_ns(void);
 /* CPU time this process has used. */
 int64_t clock_process_cpu_ns(void);
 /* Sleeps that long, also when signals arrive meanwhile. */

@@ -23,7 +23,7 @@ __attribute__((noinline)) int turn_begins(void)
 __attribute__((noinline)) int turn_ends(void)
 {
 	u32 tid = bpf_get_current_pid_tgid();
-	u64 *turn = bpf_map_lookup_elem(&loops, &tid), start, length;
+	u64 *turn = bpf_map_lookup_elem(&loops, &tid), start, length, mean;
 	struct task_struct *task;
 	struct scratch *s;
 
@@ -32,13 +32,15 @@ __attribute__((noinline)) int turn_ends(void)
 	start = *turn;
 	*turn = 0;
 	length = bpf_ktime_get_ns() - start;
-	if (length < wait_threshold(tid, start))
+	mean = wait_mean(settings.wait_level);
+	if (length < exponential(wait_draw(tid, start), mean))
 		return 0;
 	s = begin(SCRATCH_CALL, RECORD_LOOP);
 	if (!s)
 		return 0;
 	task = bpf_get_current_task_btf();
 	s->head.value = length;
+	s->head.keep = keep_of(length, mean);
 	s->head.turn = start;
 	entry_registers(s, task);
 	finish(s, task);

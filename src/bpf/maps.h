@@ -60,8 +60,13 @@ struct wait_start {
 	u64 time;	/* 0 = it runs */
 	u64 kept_until; /* a wait that lasts until here or longer is kept */
 	u32 tid;	/* 0 = nobody's */
-	u32 state;	/* enum wait_state */
-	u64 unused;	/* does not straddle cache lines */
+	u8 state;	/* enum wait_state */
+	u8 level;	/* settings.wait_level when it began */
+	u8 taken;	/* there is a stack for it, or will be */
+	u8 unused;
+	/* Of threads whose stacks are taken when they leave, in microseconds. */
+	u32 usual;  /* how long its waits were lately */
+	u32 bounds; /* longer ones are kept no more often than one of this length */
 };
 
 /* What a process had when it was looked at last. */

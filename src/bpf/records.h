@@ -19,6 +19,7 @@ enum record_kind {
 	RECORD_OPEN = 6,   /* a thread that waits now; `value` is since when, 0 = not known */
 	RECORD_THREAD = 7, /* a thread that is there now, whatever it does */
 	RECORD_MAP = 8,	   /* address space was asked for; `value` is how many bytes */
+	RECORD_LEFT = 9,   /* a thread leaves: the stack of the wait that `wait_id` names */
 };
 
 /* What memory is, as the kernel counts it. */
@@ -36,6 +37,8 @@ enum record_flags {
 	RECORD_RAW = 1,	    /* user registers and stack follow, not addresses */
 	RECORD_NO_USER = 2, /* a thread of the kernel, or one at its end: no memory of its own */
 	RECORD_KERNEL_THREAD = 4,
+	/* Of a wait: its stack came before, as RECORD_LEFT. A `value` of 0: it is not kept. */
+	RECORD_APART = 8,
 };
 
 enum wait_state {
@@ -53,6 +56,8 @@ enum wait_state {
 #define RECORD_RAW_STACK	 16384
 #define RECORD_REGISTERS	 17
 
+#define KEEP_ONE (1u << 20)
+
 struct record_head {
 	u8 kind;       /* enum record_kind */
 	u8 flags;      /* enum record_flags */
@@ -69,8 +74,8 @@ struct record_head {
 	u64 turn;	   /* of an event loop: when it began; 0 = in none */
 	u64 address_space; /* tells one program of a process from the next (exec) */
 	s32 syscall;	   /* the thread is in it, or -1 */
-	u32 unused;
-	u64 lock; /* the address it waits on, when the call is futex */
+	u32 keep;	   /* of a wait, kept with probability p: -ln(1 - p) in 1 / KEEP_ONE */
+	u64 lock;	   /* the address it waits on, when the call is futex */
 	u8 trace_id[16], span_id[8];
 	char comm[16];
 };
@@ -102,9 +107,12 @@ static inline u32 address_space_of(u64 start_code, u64 start_stack)
  */
 #define WAIT_PLACES 16384u
 
+#define WAIT_LEVEL_MAX 8u
+
 /* What the agent may change at any time. */
 struct kernel_settings {
-	u64 wait_mean_ns;      /* R: a wait of that length is kept with probability 1 - 1/e */
+	/* R = wait_mean_ns << wait_level: a wait of that length is kept with probability 1 - 1/e */
+	u64 wait_mean_ns;
 	u64 waits_since;       /* those that began before are not told */
 	u64 memory_mean_bytes; /* M, the same for steps of memory growth */
 	s64 raw_left;	       /* raw stacks that may still be sent; the agent refills it */
@@ -116,6 +124,7 @@ struct kernel_settings {
 	u32 loops;	       /* turns of event loops are followed */
 	u32 undecided;	       /* those it does not know are wanted until the agent decides */
 	u32 count_threads;     /* the pass over all threads counts them: waits are not looked at */
+	u32 wait_level;
 };
 
 enum target_decision {

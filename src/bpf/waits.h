@@ -6,6 +6,9 @@
  * thread and the time it left, so that whoever wakes it comes to the same decision.
  *
  * Only what is kept is unwound; everything else costs two looks into a table.
+ *
+ * That needs a place that runs in the thread that came back (sched_exit_tp). Kernels without it
+ * have on_switch_alone: see there.
  */
 #pragma once
 
@@ -53,10 +56,21 @@ static __always_inline u64 exponential(u32 draw, u64 mean)
 	return (((32ull << 16) - log2) * LN2_16 >> 16) * (mean >> 4) >> 12;
 }
 
-/* The length from which on this wait is kept. */
-static __always_inline u64 wait_threshold(u32 tid, u64 time)
+static __always_inline u64 wait_mean(u32 level)
 {
-	return exponential(wait_draw(tid, time), settings.wait_mean_ns);
+	return settings.wait_mean_ns << (level & 15);
+}
+
+/* What a record says of how likely it was: of a wait as long as this. */
+static __always_inline u32 keep_of(u64 length, u64 mean)
+{
+	u64 keep;
+
+	/* As good as certain; also, it must not overflow. */
+	if (length >> 11 >= mean)
+		return ~0u;
+	keep = length * KEEP_ONE / mean;
+	return keep ? keep : 1;
 }
 
 static __always_inline struct wait_start *wait_place(u32 tid)
@@ -84,27 +98,53 @@ static __always_inline struct wait_start *wait_settle(u32 tid)
 	return bpf_map_lookup_elem(&waits, &tid);
 }
 
+static __always_inline struct wait_start *place_of_leaver(struct task_struct *task)
+{
+	u32 tid = task->pid;
+	struct wait_start *w;
+
+	if (!tid || (!task->mm && !settings.kernel_threads) || !wanted(task->tgid))
+		return NULL;
+	w = wait_find(tid);
+	return w ? w : wait_settle(tid);
+}
+
+/* Returns the length from which on this wait is kept. */
+static __always_inline u64 note_leave(struct wait_start *w, u32 tid, bool preempted, u32 state)
+{
+	u64 now = bpf_ktime_get_ns(), threshold;
+	u32 level = settings.wait_level;
+
+	threshold = exponential(wait_draw(tid, now), wait_mean(level));
+	w->state = preempted || !state		  ? WAIT_PREEMPTED
+		   : state & TASK_UNINTERRUPTIBLE ? WAIT_DISK
+						  : WAIT_SLEEP;
+	w->level = level;
+	w->taken = 1;
+	w->kept_until = now + threshold;
+	w->time = now;
+	return threshold;
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *context)
 {
 	struct task_struct *task = (void *)context[1];
-	u32 tid = task->pid, state = context[3];
-	bool preempted = context[0];
-	struct wait_start *w;
-	u64 now;
+	struct wait_start *w = place_of_leaver(task);
 
-	if (!tid || (!task->mm && !settings.kernel_threads) || !wanted(task->tgid))
-		return 0;
-	w = wait_find(tid);
-	if (!w)
-		w = wait_settle(tid);
-	if (!w)
-		return 0;
-	now = bpf_ktime_get_ns();
-	w->state = preempted || !state ? WAIT_PREEMPTED : state & 2 ? WAIT_DISK : WAIT_SLEEP;
-	w->kept_until = now + wait_threshold(tid, now);
-	w->time = now;
+	if (w)
+		note_leave(w, task->pid, context[0], context[3]);
 	return 0;
+}
+
+/* When the wait of a thread that comes back began, which is then forgotten; 0 = nobody saw. */
+static __always_inline u64 wait_began(struct wait_start *w)
+{
+	u64 start = w->time;
+
+	w->time = 0;
+	/* It began before a pause: nobody saw what was between. */
+	return start < settings.waits_since ? 0 : start;
 }
 
 /* In the thread that came back: its memory can be read, which at the switch it could not. */
@@ -123,10 +163,8 @@ int on_return(u64 *context)
 	w = wait_find(tid);
 	if (!w || !w->time)
 		return 0;
-	start = w->time;
-	w->time = 0;
-	/* It began before a pause: nobody saw what was between. */
-	if (start < settings.waits_since)
+	start = wait_began(w);
+	if (!start)
 		return 0;
 	now = bpf_ktime_get_ns();
 	c = count();
@@ -141,12 +179,111 @@ int on_return(u64 *context)
 		return 0;
 	task = bpf_get_current_task_btf();
 	s->head.value = now - start;
+	s->head.keep = keep_of(now - start, wait_mean(w->level));
 	s->head.wait_id = wait_draw(tid, start);
 	s->head.wait_state = w->state;
 	s->head.turn = turn_of(tid);
 	kernel_stack(s, context, TRACE_SKIP);
 	entry_registers(s, task);
 	finish(s, task);
+	return 0;
+}
+
+/* ---- where nothing runs in the thread that came back ---- */
+
+/* Of R: a wait of a thread that never waited long is kept as if it were at least so long. */
+#define LEAST_PART 32
+/* A wait may be so many times longer than the last ones and be kept as if that was foreseen. */
+#define FORESIGHT  2
+
+/*
+ * A stack is taken when its thread leaves, before anybody knows for how long. Only one whose
+ * threshold is below what may be expected (bounds) is: a thread that waits a hundred thousand
+ * times a second for some microseconds is looked at as seldom as it would be kept. A wait that is
+ * longer than expected is kept as if it had lasted that long: seldom, and counting for more.
+ */
+static __always_inline void take_leaver(struct wait_start *w, u64 *context,
+					struct task_struct *task, u64 threshold)
+{
+	u64 least = wait_mean(w->level) / LEAST_PART / 1000, bounds = (u64)w->usual * FORESIGHT;
+	struct scratch *s;
+
+	if (bounds < least)
+		bounds = least;
+	w->bounds = bounds < ~0u ? bounds : ~0u;
+	w->taken = 0;
+	if (threshold >= w->bounds * 1000ull)
+		return;
+	s = begin(SCRATCH_TRACE, RECORD_LEFT);
+	if (!s)
+		return;
+	w->taken = 1;
+	s->head.wait_id = wait_draw(task->pid, w->time);
+	s->head.wait_state = w->state;
+	kernel_stack(s, context, TRACE_SKIP);
+	entry_registers(s, task);
+	finish(s, task);
+}
+
+/* Long ones are remembered at once, and for some twenty waits. */
+static __always_inline u32 usual_after(u32 usual, u64 length_ns)
+{
+	u64 length = length_ns / 1000;
+
+	if (length > ~0u)
+		length = ~0u;
+	return length > usual ? length : usual - (usual - length) / 16;
+}
+
+static __always_inline void tell_return(struct wait_start *w, struct task_struct *task, u64 start)
+{
+	u64 now = bpf_ktime_get_ns(), length = now - start, bounds = w->bounds * 1000ull;
+	struct kernel_counters *c = count();
+	bool kept = now >= w->kept_until;
+	struct scratch *s;
+
+	w->usual = usual_after(w->usual, length);
+	if (c)
+		c->waits++;
+	if (!w->taken)
+		return;
+	if (c && kept)
+		c->waits_kept++;
+	s = begin(SCRATCH_TRACE, RECORD_WAIT);
+	if (!s)
+		return;
+	s->head.flags = RECORD_APART;
+	s->head.pid = task->tgid;
+	s->head.tid = task->pid;
+	bpf_probe_read_kernel(s->head.comm, sizeof(s->head.comm), task->comm);
+	s->head.value = kept ? length : 0;
+	s->head.keep = keep_of(length < bounds ? length : bounds, wait_mean(w->level));
+	s->head.wait_id = wait_draw(task->pid, start);
+	s->head.wait_state = w->state;
+	s->head.turn = turn_of(task->pid);
+	send(s, sizeof(s->head));
+	s->busy = 0;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch_alone(u64 *context)
+{
+	struct task_struct *leaver = (void *)context[1], *comer = (void *)context[2];
+	u32 tid = comer->pid;
+	struct wait_start *w = tid ? wait_find(tid) : NULL;
+	u64 threshold, start;
+
+	if (w && w->time) {
+		start = wait_began(w);
+		if (start)
+			tell_return(w, comer, start);
+	}
+	w = place_of_leaver(leaver);
+	if (!w)
+		return 0;
+	/* Kernels before 5.18 do not hand out its state. */
+	threshold = note_leave(w, leaver->pid, context[0], leaver->__state);
+	take_leaver(w, context, leaver, threshold);
 	return 0;
 }
 
@@ -160,7 +297,8 @@ int on_waking(u64 *context)
 	struct task_struct *task;
 	struct scratch *s;
 
-	if (!w || !w->time || w->time < settings.waits_since || bpf_ktime_get_ns() < w->kept_until)
+	if (!w || !w->time || !w->taken || w->time < settings.waits_since ||
+	    bpf_ktime_get_ns() < w->kept_until)
 		return 0;
 	s = begin(SCRATCH_WAKER, RECORD_WAKER);
 	if (!s)
@@ -185,6 +323,7 @@ int on_exit(u64 *context)
 
 	if (w && w->tid == tid) {
 		w->time = 0;
+		w->usual = 0;
 		w->tid = 0;
 	} else {
 		bpf_map_delete_elem(&waits, &tid);

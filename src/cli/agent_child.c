@@ -19,37 +19,14 @@ static void on_end(int signal)
 	atomic_store(&stop, true);
 }
 
-static const struct {
-	const char *name;
-	unsigned type;
-} types[] = {
-	{"cpu", CAPTURE_CPU},
-	{"offcpu", CAPTURE_WAITS},
-	{"off_cpu", CAPTURE_WAITS},
-	{"lock", CAPTURE_LOCKS},
-	{"wall", CAPTURE_WALL},
-	{"threads", CAPTURE_THREADS},
-	{"faults", CAPTURE_FAULTS | CAPTURE_MAPPED},
-	{"loop", CAPTURE_LOOPS},
-};
-
 int capture_types_read(const struct invocation *in, const char *text, unsigned *ret)
 {
-	struct str rest = str_of(text), one;
+	struct fault fault = {0};
 
 	*ret = 0;
-	while (str_split(&rest, ',', &one)) {
-		unsigned type = 0;
-
-		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-			if (str_eq(one, str_of(types[i].name)))
-				type = types[i].type;
-		if (!type)
-			return complain_usage(in, "--type %.*s is not one of " CAPTURE_TYPE_NAMES,
-					      (int)one.n, one.p);
-		*ret |= type;
-	}
-	return *ret ? EXIT_OK : complain_usage(in, "--type needs at least one type");
+	return capture_types_parse(str_of(text), ret, &fault) == ERR_OK
+		       ? EXIT_OK
+		       : complain_usage(in, "--type %s", fault.text);
 }
 
 static void listen_to_signals(bool reload)

@@ -6,8 +6,6 @@
 #include "agent/agent.h"
 #include "cli/command.h"
 
-#define CAPTURE_TYPE_NAMES "cpu, offcpu, lock, wall, threads, faults, loop"
-
 /* Reads "cpu,offcpu"; says what is wrong with it. Returns an exit status. */
 int capture_types_read(const struct invocation *in, const char *text, unsigned *ret);
 /* Runs until SIGINT or SIGTERM. Returns an exit status. */

@@ -1,6 +1,5 @@
 #include "server/api_vft.h"
 
-
 enum err vft_wanted(struct request *r, bool *ret, struct fault *fault)
 {
 	struct str format = parameter(r, "format");

@@ -171,6 +171,8 @@ TEST(what_is_not_understood_is_refused_with_its_line)
 		{"rules:\n  - match: {executable: x}\n", "line 2: the rule says nothing"},
 		{"rules:\n  - {match: {cgroup: '['}, drop: true}\n", "line 2: match.cgroup"},
 		{"rate: 97\nredact:\n  pattern: '('\n", "line 3: redact.pattern"},
+		{"rate: 97\ntypes: cpu,cows\n", "line 2: types: cows is not one of cpu, offcpu"},
+		{"types: ''\n", "line 1: types"},
 		{"profiling:\n  load_shedding:\n    cpu_threshold: much\n", "line 3"},
 		{"profiling:\n  memory:\n    sample_rate: 512 cows\n", "line 3"},
 		{"budget: {cpu: 200%}\n", "line 1"},

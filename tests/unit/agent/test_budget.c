@@ -149,6 +149,76 @@ TEST(without_limits_nothing_is_limited)
 	CHECK(budget_rate(&s) == 97 && !s.paused && !s.trim);
 }
 
+/* Waits cost `noting` whatever R is, and `keeping` as it was asked for. */
+static struct budget_measure wait_cost(const struct budget_state *s, double per_hz, double noting,
+				       double keeping)
+{
+	double waits = s->wait_level == BUDGET_WAITS_OFF
+			       ? 0
+			       : noting + keeping / (double)(1u << s->wait_level);
+	struct budget_measure m = {.cpu_share = per_hz * budget_rate(s) + waits};
+
+	m.wait_part = waits / m.cpu_share;
+	return m;
+}
+
+static struct budget_state settle(struct budget_state s, double per_hz, double noting,
+				  double keeping, int steps)
+{
+	for (int i = 0; i < steps; i++) {
+		struct budget_measure m = wait_cost(&s, per_hz, noting, keeping);
+
+		s = budget_step(s, &limits, &m);
+	}
+	return s;
+}
+
+TEST(when_waits_cost_too_much_fewer_are_kept_and_the_rate_stays)
+{
+	struct budget_state s = settle(budget_begin(97), 0.00002, 0.001, 0.04, 500);
+	unsigned rest = s.wait_level;
+
+	CHECK(rest > 0 && rest <= BUDGET_WAITS_LEAST);
+	CHECK_INT(budget_rate(&s), 97);
+	CHECK(wait_cost(&s, 0.00002, 0.001, 0.04).cpu_share <= limits.cpu_share);
+	/* And rests there. */
+	for (int i = 0; i < 500; i++) {
+		s = settle(s, 0.00002, 0.001, 0.04, 1);
+		CHECK_INT(s.wait_level, rest);
+	}
+	/* The machine is calm again. */
+	s = settle(s, 0.00002, 0.0001, 0.0001, 100);
+	CHECK_INT(s.wait_level, 0);
+}
+
+TEST(when_noting_waits_is_too_much_they_are_left_out_and_tried_again)
+{
+	struct budget_state s = budget_begin(97);
+	int off = 0, changes = 0;
+
+	s.debt = 0;
+	for (int i = 0; i < 1000; i++) {
+		unsigned before = s.wait_level;
+
+		s = settle(s, 0.00002, 0.03, 0.01, 1);
+		off += s.wait_level == BUDGET_WAITS_OFF;
+		changes += s.wait_level != before;
+		CHECK_INT(budget_rate(&s), 97);
+	}
+	CHECK(off > 500 && changes < 80);
+	/* When threads switch less they come back. */
+	s = settle(s, 0.00002, 0.0001, 0.0001, 300);
+	CHECK_INT(s.wait_level, 0);
+}
+
+TEST(when_samples_cost_too_much_waits_are_kept_as_before)
+{
+	struct budget_state s = settle(budget_begin(97), 0.001, 0.0005, 0.0005, 500);
+
+	CHECK_INT(s.wait_level, 0);
+	CHECK(budget_rate(&s) < 97);
+}
+
 TEST(the_load_of_the_machine_is_read)
 {
 	u64 busy, all;

@@ -21,8 +21,10 @@ TEST(lists_of_processors_are_read)
 
 TEST(what_is_no_list_is_refused_and_changes_nothing)
 {
-	static const char *const wrong[] = {"", "\n", "x", "0-", "-1", "3-1", "0,,1", "0-8192",
-					    "99999999999999999999", "0-1-2"};
+	static const char *const wrong[] = {"",	    "\n",     "x",
+					    "0-",   "-1",     "3-1",
+					    "0,,1", "0-8192", "99999999999999999999",
+					    "0-1-2"};
 	struct processors p = {.bits = {5}};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -101,22 +103,6 @@ TEST(a_clock_goes_with_its_processor_and_a_new_one_comes_with_it)
 	CHECK_INT(c.list.v[0].cpu, 0);
 	/* What the machine really has, at the next look. */
 	CHECK_OK(cpu_clocks_turn(&c, c.next_look));
-	CHECK_INT(c.list.n, online);
-}
-
-TEST(processors_that_are_not_there_after_all_are_left_out)
-{
-	CLEANUP(stop) struct cpu_clocks c = {.program = -1};
-	struct processors too_many = only(0, 64);
-	size_t online;
-
-	if (!start(&c))
-		return;
-	online = c.list.n;
-	if (online >= 64)
-		return;
-	/* The list was read, then one of them went. */
-	CHECK_OK(cpu_clocks_follow(&c, &too_many, NULL));
 	CHECK_INT(c.list.n, online);
 }
 

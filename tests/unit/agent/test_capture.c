@@ -1,0 +1,185 @@
+/* A capture of this very process, with the kernel. Needs root: without it all is skipped. */
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/capture.h"
+#include "base/clock.h"
+#include "test.h"
+
+static void close_capture(struct capture **c)
+{
+	capture_close(*c);
+}
+
+/* A capture of this process alone; NULL where that is not possible. */
+static struct capture *open_capture(struct capture_options o)
+{
+	struct capture *c = NULL;
+	struct fault fault = {0};
+
+	o.kernel.chosen = true;
+	if (geteuid() || capture_open(&o, &c, &fault) != ERR_OK) {
+		test_skip(geteuid() ? "needs root" : "this kernel does not load the programs");
+		return NULL;
+	}
+	return c;
+}
+
+static volatile unsigned sink;
+
+static void work_ms(int64_t ms)
+{
+	int64_t end = clock_process_cpu_ns() + ms * NS_PER_MS;
+
+	while (clock_process_cpu_ns() < end)
+		for (int i = 0; i < 1000; i++)
+			sink += (unsigned)i;
+}
+
+TEST(what_a_full_ring_could_not_take_is_counted)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	struct capture_stats stats;
+
+	o.kernel.ring_kib = 4;
+	o.kernel.rate_hz = 2000;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	work_ms(500);
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	capture_stats(c, &stats);
+	/* A page holds some dozen samples; every one that was taken is there or was counted. */
+	CHECK(stats.kernel.samples > 100);
+	CHECK(stats.kernel.dropped > 0);
+	CHECK(capture_collector(c)->samples > 0);
+	CHECK_INT(capture_collector(c)->samples + stats.kernel.dropped, stats.kernel.samples);
+}
+
+#define SLEEPERS 8
+#define SLEEPS	 150
+
+/* The sum of what this thread slept, as it measured it. */
+static void *sleep_often(void *sum)
+{
+	for (int i = 0; i < SLEEPS; i++) {
+		int64_t start = clock_monotonic_ns();
+
+		clock_sleep_ns(4 * NS_PER_MS);
+		*(int64_t *)sum += clock_monotonic_ns() - start;
+	}
+	return NULL;
+}
+
+static int64_t sleep_in_threads(void)
+{
+	pthread_t threads[SLEEPERS];
+	int64_t sums[SLEEPERS] = {0}, sum = 0;
+
+	for (int i = 0; i < SLEEPERS; i++)
+		if (pthread_create(&threads[i], NULL, sleep_often, &sums[i]))
+			return 0;
+	for (int i = 0; i < SLEEPERS; i++) {
+		pthread_join(threads[i], NULL);
+		sum += sums[i];
+	}
+	return sum;
+}
+
+/* Of the threads that sleep, not of this one, which waits for them. */
+static void sum_sleeps(const struct collector *c, double *ret_value, double *ret_count)
+{
+	*ret_value = *ret_count = 0;
+	vec_for_each (one, &c->list)
+		if (one->sample.kind == RECORD_WAIT && one->sample.wait_state == WAIT_SLEEP &&
+		    one->sample.syscall == SYS_clock_nanosleep) {
+			*ret_value += one->value;
+			*ret_count += one->count;
+		}
+}
+
+TEST(waits_that_are_kept_less_often_count_for_more)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	double value, count, slept;
+	struct capture_stats stats;
+
+	o.kernel.types = CAPTURE_WAITS;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	/* R is 32 ms: one sleep of 4 ms in eight or nine is kept. */
+	kernel_set_wait_level(capture_kernel(c), 5);
+	CHECK_OK(capture_start(c, NULL));
+	slept = (double)sleep_in_threads();
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	capture_stats(c, &stats);
+	CHECK(stats.kernel.waits >= SLEEPERS * SLEEPS);
+	CHECK(stats.kernel.waits_kept > 0 && stats.kernel.waits_kept < stats.kernel.waits / 3);
+	sum_sleeps(capture_collector(c), &value, &count);
+	/* Some 140 are kept: four standard errors are a third. */
+	CHECK(value > 0.66 * slept && value < 1.34 * slept);
+	CHECK(count > 0.66 * SLEEPERS * SLEEPS && count < 1.34 * SLEEPERS * SLEEPS);
+}
+
+TEST(waits_can_be_left_out_and_taken_up_again)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	double value, count, slept;
+	struct capture_stats before, after;
+
+	o.kernel.types = CAPTURE_WAITS;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	CHECK_OK(kernel_switch_waits(capture_kernel(c), false, NULL));
+	capture_stats(c, &before);
+	sleep_in_threads();
+	capture_stats(c, &after);
+	CHECK_INT(after.kernel.waits, before.kernel.waits);
+	CHECK_OK(kernel_switch_waits(capture_kernel(c), true, NULL));
+	slept = (double)sleep_in_threads();
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	sum_sleeps(capture_collector(c), &value, &count);
+	CHECK(value > 0.95 * slept && value < 1.05 * slept);
+}
+
+TEST(samples_count_for_the_time_that_was_used)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	double value = 0, spent, room;
+	int64_t start;
+
+	o.kernel.rate_hz = 499;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	start = clock_process_cpu_ns();
+	/* Clocks are set anew meanwhile: nothing may get lost by that. */
+	for (int i = 0; i < 30; i++) {
+		work_ms(100);
+		CHECK_OK(capture_turn(c));
+	}
+	spent = (double)(clock_process_cpu_ns() - start);
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	vec_for_each (one, &capture_collector(c)->list)
+		value += one->value;
+	room = 0.03 * spent;
+	CHECK(value > spent - room && value < spent + room);
+}
