@@ -48,6 +48,11 @@ static const struct config_option rows[] = {
 	SET("queue.size", SIZE, queue.size),
 	SET("metrics", TEXT, metrics),
 	SET("control", TEXT, control),
+	SET("debuginfod.urls", TEXT, debuginfod.urls),
+	SET("debuginfod.directory", TEXT, debuginfod.directory),
+	SET("debuginfod.max_file", SIZE, debuginfod.max_file),
+	SET("debuginfod.max_size", SIZE, debuginfod.max_size),
+	SET("debuginfod.timeout", DURATION, debuginfod.timeout_ns),
 	SET("budget.cpu", PERCENT, budget.cpu),
 	SET("budget.memory", SIZE, budget.memory),
 	SET("targets", ITEMS, targets, .items = &target_table),
@@ -211,6 +216,12 @@ void agent_settings_apply(const struct agent_settings *s, struct daemon_options 
 		o->self.limits.cpu_share = s->budget.cpu;
 	if (s->budget.memory != SIZE_MAX)
 		o->self.limits.memory_bytes = s->budget.memory;
+	o->debuginfod = (struct debug_source_options){.urls = s->debuginfod.urls,
+						      .directory = s->debuginfod.directory,
+						      .max_file = s->debuginfod.max_file,
+						      .max_size = s->debuginfod.max_size,
+						      .timeout = (double)s->debuginfod.timeout_ns /
+								 NS_PER_S};
 	o->self.metrics = s->metrics;
 	o->control = s->control;
 	o->capture.targets = &s->chosen;

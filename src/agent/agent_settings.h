@@ -24,6 +24,11 @@ struct agent_settings {
 	} queue;
 	const char *metrics, *control;
 	struct {
+		const char *urls, *directory; /* NULL = not said */
+		size_t max_file, max_size;    /* 0 = not said */
+		int64_t timeout_ns;
+	} debuginfod;
+	struct {
 		double cpu;
 		size_t memory;
 	} budget;			    /* negative and SIZE_MAX = not said */

@@ -34,6 +34,7 @@ const struct daemon_options daemon_options_default = {
 struct daemon {
 	const struct daemon_options *options;
 	struct capture *capture;
+	struct debug_source *debug;
 	struct names *names;
 	struct exporter *exporter;
 	struct self_control self;
@@ -45,17 +46,28 @@ struct daemon {
 	char host[256];
 };
 
+static enum err open_names(struct daemon *d)
+{
+	/* A debug file is used as soon as it has come; no window waits for it. */
+	return names_new(capture_modules(d->capture), &(struct names_options){.debug = d->debug},
+			 &d->names);
+}
+
 static enum err open_all(struct daemon *d, struct fault *fault)
 {
 	const struct daemon_options *o = d->options;
 	struct capture_options capture = o->capture;
+	struct fault why = {0};
 
 	/* At least one in each window. */
 	capture.look_ns = (u64)o->interval_ns / 2;
 	TRY(capture_open_allowed(&capture, &d->capture, fault));
 	if (capture_is_own(d->capture))
 		log_info(capture_own_note);
-	TRY(names_new(capture_modules(d->capture), &d->names));
+	/* Names are worth less than profiles. */
+	if (debug_source_new(&o->debuginfod, &d->debug, &why) != ERR_OK)
+		log_warn("debuginfod is not used", log_text("reason", why.text));
+	TRY(open_names(d));
 	TRY(exporter_new(&o->exporter, &d->exporter, fault));
 	if (gethostname(d->host, sizeof(d->host) - 1))
 		d->host[0] = 0;
@@ -78,6 +90,7 @@ static void close_all(struct daemon *d)
 	daemon_control_close(&d->control);
 	self_control_close(&d->self);
 	names_free(d->names);
+	debug_source_free(d->debug);
 	capture_close(d->capture);
 	exporter_free(d->exporter, LAST_PATIENCE);
 	buf_release(&d->request);
@@ -210,7 +223,7 @@ static enum err change_rate(struct daemon *d)
 	/* Names are most of what can be made again. */
 	names_free(d->names);
 	d->names = NULL;
-	return names_new(capture_modules(d->capture), &d->names);
+	return open_names(d);
 }
 
 /* Somebody asked for another rate. */

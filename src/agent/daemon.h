@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "agent/capture.h"
+#include "agent/debug_source.h"
 #include "agent/exporter.h"
 #include "agent/self_control.h"
 #include "model/model.h"
@@ -20,6 +21,7 @@ struct daemon_options {
 	size_t max_request; /* bytes before packing; more is sent in several requests */
 	struct self_options self;
 	const char *control; /* path of a socket; NULL = none */
+	struct debug_source_options debuginfod;
 };
 
 extern const struct daemon_options daemon_options_default;

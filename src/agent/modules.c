@@ -185,6 +185,7 @@ enum err modules_use(struct modules *m, u32 pid, u64 start, u64 end, struct str 
 	module->device = device;
 	module->inode = inode;
 	module->users = 1;
+	module->pid = pid;
 	open_module(m, module, pid, start, end);
 	e = add(m, module, ret);
 	if (e) {

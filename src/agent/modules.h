@@ -28,6 +28,7 @@ struct module {
 	bool no_table; /* says nothing about unwinding: frame pointers are tried */
 	bool vdso, kernel;
 	bool forgotten; /* not found by its file any more */
+	u32 pid;	/* of the process that mapped it first */
 	u32 users;	/* mappings and processes that lead here */
 	int fd;		/* kept for the symbols; -1 = closed */
 	struct unwind_image image;

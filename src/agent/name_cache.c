@@ -190,6 +190,17 @@ enum err name_cache_add_nameless(struct name_cache *c, u64 serial)
 	return vec_push(&c->places, ((struct cached_place){.serial = serial, .end = UINT64_MAX}));
 }
 
+/* Its texts and names stay until all is forgotten. */
+void name_cache_forget(struct name_cache *c, u64 serial)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->places.n; i++)
+		if (c->places.v[i].serial != serial)
+			c->places.v[kept++] = c->places.v[i];
+	c->places.n = c->settled = kept;
+}
+
 static size_t map_bytes(const struct map *m)
 {
 	return m->slots ? ((size_t)m->mask + 1) * sizeof(*m->slots) : 0;

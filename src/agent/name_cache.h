@@ -46,6 +46,8 @@ enum err name_cache_add(struct name_cache *c, u64 serial, const u64 *addresses, 
 enum err name_cache_add_nameless(struct name_cache *c, u64 serial) MUST_CHECK;
 /* What was added is found from here on. */
 enum err name_cache_settle(struct name_cache *c) MUST_CHECK;
+/* What is known of a module: it can be known better by now. After name_cache_settle. */
+void name_cache_forget(struct name_cache *c, u64 serial);
 static inline const char *name_cache_text(const struct name_cache *c, u32 at)
 {
 	return at ? c->text.v + at : "";

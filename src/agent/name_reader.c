@@ -14,10 +14,11 @@
 #define WORKER_MEMORY  ((u64)16 << 20)
 #define WINDOWS_UNUSED 2u
 #define REFUSED_MAX    4096u
+#define AWAITED_MAX    256u
 
-void name_reader_init(struct name_reader *r)
+void name_reader_init(struct name_reader *r, struct debug_source *debug)
 {
-	*r = (struct name_reader){.worker = -1};
+	*r = (struct name_reader){.worker = -1, .debug = debug};
 	name_cache_init(&r->cache, CACHE_CEILING);
 }
 
@@ -35,6 +36,7 @@ void name_reader_release(struct name_reader *r)
 	send_away(r);
 	name_cache_release(&r->cache);
 	vec_release(&r->refused);
+	vec_release(&r->awaited);
 }
 
 static enum err send_question(struct name_reader *r, u32 kind, const struct module *module,
@@ -50,7 +52,8 @@ static enum err send_question(struct name_reader *r, u32 kind, const struct modu
 	return wire_send(r->worker, addresses, count * sizeof(*addresses));
 }
 
-static enum err receive_answer(struct name_reader *r, struct buf *ret, enum err *ret_error)
+static enum err receive_answer(struct name_reader *r, struct buf *ret, enum err *ret_error,
+			       bool *ret_wants_debug)
 {
 	int64_t deadline = clock_monotonic_ns() + PATIENCE_NS;
 	struct wire_names head;
@@ -69,6 +72,7 @@ static enum err receive_answer(struct name_reader *r, struct buf *ret, enum err 
 	if (head.cpu_ns > r->worker_cpu_ns)
 		worker_count_cpu(head.cpu_ns - r->worker_cpu_ns);
 	r->worker_cpu_ns = head.cpu_ns;
+	*ret_wants_debug = head.wants_debug;
 	*ret_error = (enum err)head.error;
 	return ERR_OK;
 }
@@ -102,6 +106,62 @@ static void refuse(struct name_reader *r, u64 serial)
 	(void)!vec_push(&r->refused, serial);
 }
 
+/* Without memory to remember it, it is named when everything is forgotten. */
+static void await(struct name_reader *r, const struct module *module)
+{
+	vec_for_each (a, &r->awaited)
+		if (a->serial == module->serial)
+			return;
+	if (r->awaited.n < AWAITED_MAX)
+		(void)!vec_push(&r->awaited,
+				((struct awaited_module){module->serial, module->image}));
+}
+
+/* Gives the worker the debug file it lacks; false when there is none (yet). */
+static bool send_debug(struct name_reader *r, const struct module *module)
+{
+	struct wire_head head = {.kind = WIRE_DEBUG, .serial = module->serial};
+	bool pending;
+	int fd = debug_source_open(r->debug, module, &pending);
+	enum err e;
+
+	if (pending)
+		await(r, module);
+	if (fd < 0)
+		return false;
+	e = wire_send_head(r->worker, &head, fd);
+	close(fd);
+	return e == ERR_OK;
+}
+
+static enum err ask(struct name_reader *r, u32 kind, const struct module *module,
+		    const u64 *addresses, u32 count, struct buf *answer, enum err *ret_error)
+{
+	bool wants_debug = false;
+
+	TRY(begin_question(r, kind, module, addresses, count));
+	TRY(receive_answer(r, answer, ret_error, &wants_debug));
+	if (!wants_debug || !send_debug(r, module))
+		return ERR_OK;
+	buf_clear(answer);
+	TRY(begin_question(r, kind, module, addresses, count));
+	return receive_answer(r, answer, ret_error, &wants_debug);
+}
+
+bool name_reader_settle(struct name_reader *r)
+{
+	size_t kept = 0, before = r->awaited.n;
+
+	for (size_t i = 0; i < before; i++) {
+		if (debug_source_pending(r->debug, &r->awaited.v[i].image))
+			r->awaited.v[kept++] = r->awaited.v[i];
+		else
+			name_cache_forget(&r->cache, r->awaited.v[i].serial);
+	}
+	r->awaited.n = kept;
+	return kept < before;
+}
+
 static enum err learn_some(struct name_reader *r, const struct module *module, const u64 *addresses,
 			   u32 count)
 {
@@ -109,9 +169,7 @@ static enum err learn_some(struct name_reader *r, const struct module *module, c
 	enum err error = ERR_OK, e = ERR_UNAVAILABLE;
 
 	if (module->fd >= 0 && !is_refused(r, module->serial)) {
-		e = begin_question(r, WIRE_NAMES, module, addresses, count);
-		if (!e)
-			e = receive_answer(r, &answer, &error);
+		e = ask(r, WIRE_NAMES, module, addresses, count, &answer, &error);
 		if (!e && !error)
 			e = name_cache_add(&r->cache, module->serial, addresses, count,
 					   buf_view(&answer));
@@ -163,9 +221,7 @@ enum err name_reader_variable(struct name_reader *r, const struct module *module
 
 	if (module->fd < 0 || is_refused(r, module->serial))
 		return ERR_UNAVAILABLE;
-	e = begin_question(r, WIRE_VARIABLE, module, &address, 1);
-	if (!e)
-		e = receive_answer(r, &answer, &error);
+	e = ask(r, WIRE_VARIABLE, module, &address, 1, &answer, &error);
 	if (!e && !error && answer.n < sizeof(*ret_offset))
 		e = ERR_CORRUPT;
 	if (e) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "agent/name_reader.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "symbols/symbols.h"
 
@@ -26,6 +27,7 @@ struct named_variable {
 
 struct names {
 	struct modules *modules;
+	struct names_options options;
 	struct name_reader reader;
 	struct dict *dict;
 	struct kernel_symbols *kernel;
@@ -40,14 +42,15 @@ struct names {
 	u32 jit_process;
 };
 
-enum err names_new(struct modules *m, struct names **ret)
+enum err names_new(struct modules *m, const struct names_options *o, struct names **ret)
 {
 	struct names *n = mem_zalloc(1, sizeof(*n));
 
 	if (!n)
 		return ERR_NO_MEMORY;
 	n->modules = m;
-	name_reader_init(&n->reader);
+	n->options = *o;
+	name_reader_init(&n->reader, o->debug);
 	*ret = n;
 	return ERR_OK;
 }
@@ -103,7 +106,7 @@ static enum err add_place(struct names *n, struct sample_frame where, u32 owner,
 	return ERR_OK;
 }
 
-/* Every place once; those that no worker was asked about yet are wanted. */
+/* Every place once. */
 static enum err gather(struct names *n, struct sample_frame *frames, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -113,35 +116,47 @@ static enum err gather(struct names *n, struct sample_frame *frames, size_t coun
 		if (where.module == MODULE_NONE)
 			continue;
 		place = find_place(n, where, 0);
-		if (place) {
-			frames[i].place = (u32)(place - n->named.v) + 1;
-			continue;
-		}
-		TRY(add_place(n, where, 0, &place));
-		frames[i].place = (u32)n->named.n;
+		if (!place)
+			TRY(add_place(n, where, 0, &place));
+		frames[i].place = (u32)(place - n->named.v) + 1;
+	}
+	return ERR_OK;
+}
+
+/* Workers are asked about those that are not known yet. */
+static enum err learn(struct names *n)
+{
+	n->wanted.n = 0;
+	vec_for_each (one, &n->named) {
+		struct sample_frame where = one->where;
+
 		if (where.module > MODULE_VDSO &&
 		    !name_cache_find(&n->reader.cache,
 				     modules_get(n->modules, where.module)->serial, where.address))
 			TRY(vec_push(&n->wanted,
 				     ((struct wanted_name){where.module, where.address})));
 	}
-	return ERR_OK;
+	return name_reader_learn(&n->reader, n->modules, n->wanted.v, n->wanted.n);
 }
 
 enum err names_begin(struct names *n, struct dict *d, struct sample_frame *frames, size_t count)
 {
 	names_end(n);
 	n->dict = d;
+	name_reader_settle(&n->reader);
 	TRY(gather(n, frames, count));
-	return name_reader_learn(&n->reader, n->modules, n->wanted.v, n->wanted.n);
+	TRY(learn(n));
+	if (!n->options.patience_ns || !n->reader.awaited.n)
+		return ERR_OK;
+	debug_source_wait(n->options.debug, clock_monotonic_ns() + n->options.patience_ns);
+	return name_reader_settle(&n->reader) ? learn(n) : ERR_OK;
 }
 
-static enum err build_id_text(struct dict *d, const struct unwind_image *image, uint32_t *ret)
+static enum err intern_build_id(struct dict *d, const struct unwind_image *image, uint32_t *ret)
 {
-	char text[2 * UNWIND_BUILD_ID_SIZE + 1] = "";
+	char text[BUILD_ID_TEXT_MAX + 1];
 
-	for (u32 i = 0; i < image->build_id_size; i++)
-		snprintf(text + 2 * (size_t)i, 3, "%02x", image->build_id[i]);
+	build_id_text(str_n(image->build_id, image->build_id_size), text);
 	return dict_text(d, text, ret);
 }
 
@@ -155,7 +170,7 @@ static enum err mapping_of(struct names *n, u32 number, uint32_t *ret)
 		TRY(vec_push(&n->mappings, 0));
 	if (!n->mappings.v[number]) {
 		TRY(dict_string(n->dict, module->path, &m.file));
-		TRY(build_id_text(n->dict, &module->image, &m.build_id));
+		TRY(intern_build_id(n->dict, &module->image, &m.build_id));
 		for (u32 i = 0; i < module->image.load_count; i++) {
 			const struct unwind_load *load = &module->image.loads[i];
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "agent/collector.h"
+#include "agent/debug_source.h"
 #include "model/model.h"
 
 /* Most functions that a place has: inlined ones and what they were inlined into. */
@@ -14,7 +15,14 @@
 
 struct names;
 
-enum err names_new(struct modules *m, struct names **ret) MUST_CHECK;
+struct names_options {
+	struct debug_source *debug; /* stays the caller's; NULL = this machine alone is searched */
+	/* How long names_begin waits for debug files that are fetched; 0 = they are used when they
+	 * have come. */
+	int64_t patience_ns;
+};
+
+enum err names_new(struct modules *m, const struct names_options *o, struct names **ret) MUST_CHECK;
 void names_free(struct names *n);
 /*
  * Frames from here on go into this dictionary; what was kept for another is forgotten. `frames` are

@@ -21,6 +21,8 @@ struct known_file {
 	u64 serial;
 	u64 asked; /* when, counted in questions */
 	struct symbol_file *symbols;
+	int debug; /* its debug file, until somebody reads it; -1 = none */
+	bool wants_debug;
 };
 
 struct worker {
@@ -88,25 +90,70 @@ static enum err answer_table(struct worker *w, int fd)
 
 /* ---- names ---- */
 
-static struct symbol_file *symbols_of(struct worker *w, const struct wire_head *q, int fd,
-				      const char *path)
+static void forget_file(struct known_file *f)
 {
-	struct symbol_options o = {.names = SYMBOL_NAMES_FULL};
+	symbol_file_free(f->symbols);
+	if (f->debug >= 0)
+		close(f->debug);
+	*f = (struct known_file){.debug = -1};
+}
+
+/* The place of a file, that of the one that was asked for longest ago if it has none yet. */
+static struct known_file *place_of(struct worker *w, u64 serial)
+{
 	struct known_file *oldest = &w->files[0];
 
 	for (u32 i = 0; i < FILES_MAX; i++) {
-		if (w->files[i].serial == q->serial && w->files[i].symbols) {
+		if (w->files[i].serial == serial && w->files[i].asked) {
 			w->files[i].asked = w->questions;
-			return w->files[i].symbols;
+			return &w->files[i];
 		}
 		if (w->files[i].asked < oldest->asked)
 			oldest = &w->files[i];
 	}
-	symbol_file_free(oldest->symbols);
-	*oldest = (struct known_file){q->serial, w->questions, NULL};
-	if (symbol_file_new(fd, path, &o, &oldest->symbols, NULL) != ERR_OK)
-		oldest->symbols = NULL;
-	return oldest->symbols;
+	forget_file(oldest);
+	oldest->serial = serial;
+	oldest->asked = w->questions;
+	return oldest;
+}
+
+/* What the agent has sent along; else it is told that there should be something. */
+static enum err take_debug(void *context, const char *build_id, int *ret_fd)
+{
+	struct known_file *f = context;
+
+	(void)build_id; /* the reader compares it */
+	if (f->debug < 0) {
+		f->wants_debug = true;
+		return ERR_NOT_FOUND;
+	}
+	*ret_fd = f->debug;
+	f->debug = -1;
+	return ERR_OK;
+}
+
+static struct known_file *file_of(struct worker *w, const struct wire_head *q, int fd,
+				  const char *path)
+{
+	struct known_file *f = place_of(w, q->serial);
+	struct symbol_options o = {
+		.names = SYMBOL_NAMES_FULL, .fetch_debug = take_debug, .fetch_context = f};
+
+	if (!f->symbols && symbol_file_new(fd, path, &o, &f->symbols, NULL) != ERR_OK)
+		f->symbols = NULL;
+	return f;
+}
+
+/* From now on its names come from there. Takes the descriptor. */
+static enum err answer_debug(struct worker *w, const struct wire_head *q, int fd)
+{
+	struct known_file *f = place_of(w, q->serial);
+
+	forget_file(f);
+	f->serial = q->serial;
+	f->asked = w->questions;
+	f->debug = fd;
+	return ERR_OK;
 }
 
 static u16 text_size(const char *text)
@@ -203,6 +250,7 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 	struct wire_names head = {0};
 	char path[WIRE_PATH_MAX + 1];
 	struct symbol_file *symbols;
+	struct known_file *file;
 
 	if (q->size > WIRE_PATH_MAX || q->count > WIRE_ADDRESSES_MAX)
 		return ERR_TOO_LARGE;
@@ -212,7 +260,8 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 	TRY(vec_reserve(&w->addresses, q->count));
 	TRY(wire_recv(w->socket, w->addresses.v, q->count * sizeof(u64), WIRE_FOREVER));
 	w->addresses.n = q->count;
-	symbols = symbols_of(w, q, fd, path);
+	file = file_of(w, q, fd, path);
+	symbols = file->symbols;
 	buf_clear(&w->out);
 	if (!symbols)
 		head.error = ERR_UNSUPPORTED;
@@ -226,6 +275,7 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 		symbol_file_drop_pages(symbols);
 	}
 	head.size = head.error ? 0 : (u32)w->out.n;
+	head.wants_debug = file->wants_debug;
 	mem_trim();
 	head.memory = memory_taken();
 	head.cpu_ns = (u64)clock_process_cpu_ns();
@@ -240,19 +290,22 @@ void worker_serve(int socket)
 	enum err e = ERR_OK;
 	int fd;
 
+	for (u32 i = 0; i < FILES_MAX; i++)
+		w.files[i].debug = -1;
 	while (!e && wire_recv_head(socket, &q, &fd, WIRE_FOREVER) == ERR_OK) {
 		alarm(JOB_SECONDS);
 		w.questions++;
 		e = fd < 0					      ? ERR_BAD_ARGUMENT
 		    : q.kind == WIRE_TABLE			      ? answer_table(&w, fd)
 		    : q.kind == WIRE_NAMES || q.kind == WIRE_VARIABLE ? answer_names(&w, &q, fd)
+		    : q.kind == WIRE_DEBUG			      ? answer_debug(&w, &q, fd)
 								      : ERR_BAD_ARGUMENT;
-		if (fd >= 0)
+		if (fd >= 0 && q.kind != WIRE_DEBUG)
 			close(fd);
 		alarm(0);
 	}
 	for (u32 i = 0; i < FILES_MAX; i++)
-		symbol_file_free(w.files[i].symbols);
+		forget_file(&w.files[i]);
 	vec_release(&w.addresses);
 	buf_release(&w.out);
 }

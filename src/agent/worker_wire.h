@@ -7,6 +7,7 @@
  *	WIRE_NAMES	+ descriptor; path, u64 addresses[] in order
  *			<- struct wire_names, then as many struct wire_range as it takes to hold
  *			all addresses, each followed by its struct wire_frame and their texts
+ *	WIRE_DEBUG	+ descriptor of the module's debug file, for the questions that follow
  *	WIRE_VARIABLE	+ descriptor; path, u64 address
  *			<- struct wire_names, u64 offset in the variable, its name
  */
@@ -15,7 +16,7 @@
 #include "base/buf.h"
 #include "unwind/unwind.h"
 
-enum wire_kind { WIRE_TABLE = 16, WIRE_NAMES, WIRE_VARIABLE };
+enum wire_kind { WIRE_TABLE = 16, WIRE_NAMES, WIRE_VARIABLE, WIRE_DEBUG };
 
 struct wire_head {
 	u32 kind;
@@ -36,10 +37,12 @@ struct wire_table {
 };
 
 struct wire_names {
-	u32 error;  /* enum err */
-	u32 size;   /* bytes that follow */
-	u64 memory; /* bytes that the worker has taken */
-	u64 cpu_ns; /* that it has used so far */
+	u32 error;	 /* enum err */
+	u32 size;	 /* bytes that follow */
+	u64 memory;	 /* bytes that the worker has taken */
+	u64 cpu_ns;	 /* that it has used so far */
+	u32 wants_debug; /* a debug file would help, and the worker found none */
+	u32 unused;
 };
 
 /* Addresses that have the same answer: a function, or a line of one. */

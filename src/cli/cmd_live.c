@@ -104,7 +104,7 @@ static int open_capture(struct invocation *in, struct live *l)
 		status = record_choose_pid(l->capture, o->pids.v[i]);
 	if (status)
 		return status;
-	e = names_new(capture_modules(l->capture), &l->names);
+	e = names_new(capture_modules(l->capture), &(struct names_options){0}, &l->names);
 	if (!e)
 		e = capture_start(l->capture, &fault);
 	return e ? complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e)) : EXIT_OK;

@@ -240,6 +240,8 @@ const struct command command_record = {
 		"Ctrl-C ends it early; what was recorded is kept. With a program, the exit status "
 		"is "
 		"the program's own.\n\n"
+		"Where DEBUGINFOD_URLS names servers they are asked, when the recording has ended, "
+		"for the debug files of programs that have none here; fetched files are kept.\n\n"
 		"Root, or CAP_BPF and CAP_PERFMON, may record everything. Others may record the "
 		"processor time of their own processes and programs, without the kernel's part, "
 		"as far as kernel.perf_event_paranoid (2 or less) allows; vestal doctor says what "

@@ -17,6 +17,7 @@ struct server_cli_options {
 	const char *log_level, *log_style;
 	const char *config;
 	struct text_list source_roots;
+	const char *debuginfod;
 };
 
 static const struct option table[] = {
@@ -35,6 +36,9 @@ static const struct option table[] = {
 	{"source-root", 0, OPT_LIST, "DIR",
 	 "show text of source files below DIR to those who may read; may come several times",
 	 AT(struct server_cli_options, source_roots), NULL},
+	{"debuginfod", 0, OPT_TEXT, "URLS",
+	 "ask these servers for debug files and sources by build id",
+	 AT(struct server_cli_options, debuginfod), NULL},
 	{"self-profile", 0, OPT_FLAG, NULL,
 	 "store a CPU profile of the server too, as service vestal",
 	 AT(struct server_cli_options, self_profile), NULL},
@@ -157,6 +161,7 @@ static enum err take_options(struct server_settings *s, const struct server_cli_
 	take_text(&s->tls.certificate, o->certificate);
 	take_text(&s->tls.key, o->key);
 	take_text(&s->tls.client_ca, o->client_ca);
+	take_text(&s->debuginfod.urls, o->debuginfod);
 	take_text(&s->log_level, o->log_level);
 	take_text(&s->log_format, o->log_style);
 	take_size(&s->max_size, o->max_size);

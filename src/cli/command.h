@@ -99,6 +99,7 @@ COMMAND(delete);
 COMMAND(backup);
 COMMAND(check);
 COMMAND(token);
+COMMAND(symbols);
 COMMAND(completion);
 COMMAND(version);
 COMMAND(help);

@@ -16,6 +16,8 @@
 #define FIRST_TURN_NS  (5 * NS_PER_MS)
 #define TURN_NS	       (100 * NS_PER_MS)
 #define FINISH_NS      (10 * NS_PER_S)
+/* For debug files of debuginfod servers, all together. */
+#define FETCH_NS       (60 * NS_PER_S)
 #define NOT_FOUND_EXIT 127
 
 static volatile sig_atomic_t interrupted;
@@ -180,11 +182,15 @@ static enum err gather(const struct record_plan *plan, struct capture *c, const 
 	return e ? e : capture_finish(c, FINISH_NS);
 }
 
-static enum err make_profile(const struct record_plan *plan, struct capture *c, struct profile *ret,
+static enum err make_profile(const struct record_plan *plan, struct capture *c,
+			     const struct common_options *common, struct profile *ret,
 			     struct recording *r)
 {
 	struct collector *collected = capture_collector(c);
+	struct debug_source_options debuginfod = {.urls = getenv("DEBUGINFOD_URLS")};
+	struct names_options options = {.patience_ns = FETCH_NS};
 	struct names *names = NULL;
+	struct fault fault = {0};
 	enum err e;
 
 	r->window.types = capture_types(c);
@@ -193,9 +199,14 @@ static enum err make_profile(const struct record_plan *plan, struct capture *c, 
 	r->complete = collected->ends[UNWIND_ROOT];
 	memcpy(r->ends, collected->ends, sizeof(r->ends));
 	capture_stats(c, &r->stats);
-	TRY(names_new(capture_modules(c), &names));
-	e = window_profile(collected, names, &r->window, ret);
+	/* What was recorded is worth more than its names. */
+	if (debug_source_new(&debuginfod, &options.debug, &fault) != ERR_OK)
+		say(common, "DEBUGINFOD_URLS is not used: %s", fault.text);
+	e = names_new(capture_modules(c), &options, &names);
+	if (!e)
+		e = window_profile(collected, names, &r->window, ret);
 	names_free(names);
+	debug_source_free(options.debug);
 	return e;
 }
 
@@ -229,7 +240,7 @@ int record_run(const struct record_plan *plan, const struct common_options *comm
 	if (!status) {
 		e = gather(plan, c, &child, common, ret_recording);
 		if (!e)
-			e = make_profile(plan, c, ret, ret_recording);
+			e = make_profile(plan, c, common, ret, ret_recording);
 		if (e)
 			status = complain(status_of(e), "%s", err_text(e));
 	} else if (child.pid) {

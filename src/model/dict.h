@@ -199,6 +199,8 @@ const struct label *label_find(const struct dict *d, uint32_t set, struct str ke
 struct buf;
 /* A label's value as text, without its unit. */
 void label_value(const struct dict *d, const struct label *l, struct buf *out);
+/* Where a frame is: inside its module when that has a name. */
+uint64_t frame_offset(const struct dict *d, uint32_t frame);
 /* What to call a frame in a table: its function, or module+offset, or the bare address. */
 void frame_label(const struct dict *d, uint32_t frame, struct buf *out);
 

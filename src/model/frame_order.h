@@ -9,6 +9,3 @@
 /* As the texts "name" or, with lines, "name file:line" compare byte by byte; frames without a
  * function by module and offset. 0 only for frames that show the same. */
 int frame_compare(const struct dict *d, uint32_t a, uint32_t b, bool lines);
-
-/* Where a frame without a function is: inside its module when that has a name. */
-uint64_t frame_offset(const struct dict *d, uint32_t frame);

@@ -4,7 +4,17 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
+
+/* A body that goes into a file as it comes, instead of into memory. */
+struct fetch_file {
+	int fd;
+	uint64_t most;		 /* bytes; more is ERR_TOO_LARGE */
+	const atomic_bool *stop; /* ends it when it becomes true; or NULL */
+	uint64_t written;	 /* filled */
+};
 
 /* What went wrong, for those who want to know more than the fault says. */
 struct fetch_failure {
@@ -30,6 +40,7 @@ struct fetch {
 	bool post; /* with `body`, which may be empty */
 	struct str body;
 	struct fetch_failure *failure; /* filled when there was one; or NULL */
+	struct fetch_file *file;       /* gets the body; or NULL */
 	/* Called often while it runs; total is 0 when the server does not say. */
 	void (*tick)(void *context, uint64_t received, uint64_t total, double elapsed);
 	/* Every line of the answer's head, and of what follows its body; or NULL. */

@@ -1,6 +1,7 @@
 /*
  * The network. Other folders include this header only.
  *
+ *	debuginfod.h   debug files and sources by build id
  *	fetch.h        one URL into a buffer
  *	fetch_group.h  many at once
  *	grpc_call.h    one call of gRPC
@@ -9,6 +10,7 @@
  */
 #pragma once
 
+#include "net/debuginfod.h"
 #include "net/fetch.h"
 #include "net/fetch_group.h"
 #include "net/grpc_call.h"

@@ -1,8 +1,24 @@
 #include "net/transfer.h"
 
+#include "base/file.h"
+
 #define CONNECT_SECONDS 10
 #define MAX_REDIRECTS	10
 #define MAX_SECONDS	(30L * 86400) /* libcurl refuses what 32 bits of milliseconds do not hold */
+
+static size_t to_file(struct transfer *t, const char *data, size_t n)
+{
+	struct fetch_file *f = t->request->file;
+
+	t->too_large = n > f->most - f->written;
+	if (t->too_large)
+		return 0;
+	t->file_error = write_all(f->fd, data, n);
+	if (t->file_error)
+		return 0;
+	f->written += n;
+	return n;
+}
 
 static size_t on_data(char *data, size_t size, size_t count, void *context)
 {
@@ -17,6 +33,8 @@ static size_t on_data(char *data, size_t size, size_t count, void *context)
 		buf_append(&t->problem, data, n < room ? n : room);
 		return n;
 	}
+	if (t->request->file)
+		return to_file(t, data, n);
 	if (t->shared && n > t->shared_most - *t->shared) {
 		t->too_large = true;
 		return 0;
@@ -36,6 +54,8 @@ static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off
 
 	(void)up_total;
 	(void)up_now;
+	if (t->request->file && t->request->file->stop && atomic_load(t->request->file->stop))
+		return 1;
 	if (!t->request->tick)
 		return 0;
 	t->curl->getinfo(t->handle, CURLINFO_TOTAL_TIME, &elapsed);
@@ -154,7 +174,12 @@ static enum err curl_error(const struct transfer *t, CURLcode code, struct fault
 
 	if (t->too_large)
 		return fault_set(fault, ERR_TOO_LARGE, "the answer is larger than %zu bytes%s",
-				 t->body->ceiling, hints ? " (raise --max-bytes)" : "");
+				 t->request->file ? (size_t)t->request->file->most
+						  : t->body->ceiling,
+				 hints ? " (raise --max-bytes)" : "");
+	if (t->file_error)
+		return fault_set(fault, t->file_error, "the answer cannot be written: %s",
+				 err_text(t->file_error));
 	if (t->body->error)
 		return fault_set(fault, t->body->error, "%s", err_text(t->body->error));
 	if (code == CURLE_PEER_FAILED_VERIFICATION)

@@ -18,6 +18,7 @@ struct transfer {
 	size_t *shared;	    /* bytes that all of a group hold, or NULL */
 	size_t shared_most; /* and may hold */
 	bool too_large;
+	enum err file_error; /* of writing into the request's file */
 	char error[CURL_ERROR_SIZE];
 };
 

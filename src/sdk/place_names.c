@@ -1,7 +1,6 @@
 #include "sdk/place_names.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "sdk/tally.h"
@@ -66,12 +65,11 @@ static enum err file_of(struct place_names *p, u32 module, struct symbol_file **
 	return ERR_OK;
 }
 
-static enum err build_id_text(struct dict *d, const struct unwind_image *image, uint32_t *ret)
+static enum err intern_build_id(struct dict *d, const struct unwind_image *image, uint32_t *ret)
 {
-	char text[2 * UNWIND_BUILD_ID_SIZE + 1] = "";
+	char text[BUILD_ID_TEXT_MAX + 1];
 
-	for (u32 i = 0; i < image->build_id_size; i++)
-		snprintf(text + 2 * (size_t)i, 3, "%02x", image->build_id[i]);
+	build_id_text(str_n(image->build_id, image->build_id_size), text);
 	return dict_text(d, text, ret);
 }
 
@@ -85,7 +83,7 @@ static enum err mapping_of(struct place_names *p, u32 number, uint32_t *ret)
 		TRY(vec_push(&p->mappings, 0));
 	if (!p->mappings.v[number]) {
 		TRY(dict_text(p->dict, module->path, &m.file));
-		TRY(build_id_text(p->dict, &module->image, &m.build_id));
+		TRY(intern_build_id(p->dict, &module->image, &m.build_id));
 		for (u32 i = 0; i < module->image.load_count; i++) {
 			const struct unwind_load *load = &module->image.loads[i];
 

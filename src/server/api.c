@@ -116,6 +116,12 @@ const struct route api_routes[] = {
 	{"GET", "/api/v1/status/buildinfo", ROUTE_READ, "api_buildinfo", api_buildinfo, NULL},
 	{"POST", "/api/v1/delete", ROUTE_ADMIN | ROUTE_WORKER, "api_delete", api_delete, NULL},
 	{"POST", "/api/v1/backup", ROUTE_ADMIN | ROUTE_WORKER, "api_backup", api_backup, NULL},
+	{"GET", "/api/v1/symbols", ROUTE_READ | ROUTE_WORKER, "api_symbols", api_symbols_list,
+	 NULL},
+	{"POST", "/api/v1/symbols/upload", ROUTE_WRITE | ROUTE_WORKER, "api_symbols_upload",
+	 api_symbols_upload, NULL},
+	{"POST", "/api/v1/symbols/delete", ROUTE_ADMIN | ROUTE_WORKER, "api_symbols_delete",
+	 api_symbols_delete, NULL},
 	{"POST", "/api/v1/profiles", ROUTE_WRITE, "api_profiles", api_upload, NULL},
 	{0},
 };

@@ -51,3 +51,6 @@ void api_buildinfo(struct request *r);
 void api_delete(struct request *r);
 void api_backup(struct request *r);
 void api_upload(struct request *r);
+void api_symbols_upload(struct request *r);
+void api_symbols_list(struct request *r);
+void api_symbols_delete(struct request *r);

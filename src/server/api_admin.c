@@ -6,6 +6,7 @@
 #include "server/access.h"
 #include "server/api.h"
 #include "server/scraper.h"
+#include "server/symbol_desk.h"
 #include "server/upload.h"
 
 /* ------------------------------------------------------------------ status */
@@ -131,6 +132,7 @@ static enum err answer_backup(struct inquiry *q, struct jsonout *o)
 	TRY(request_audit(r, "backup", &(struct audit_pair){"destination", destination}, 1,
 			  q->fault));
 	TRY(store_backup(r->server->store, path, q->fault));
+	TRY(symbol_desk_backup(r->server->symbols, path, q->fault));
 	log_info("backed up", log_str("destination", destination), log_str("peer", r->x->peer));
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.backup/1");

@@ -23,7 +23,11 @@ static enum err put_series(struct inquiry *q, struct str name, int64_t step_ns, 
 			   int64_t *ret_start, struct jsonout *o)
 {
 	struct request *r = q->request;
-	struct series_question what = {.step_ns = step_ns, .function = name, .function_self = self};
+	struct series_question what = {.step_ns = step_ns,
+				       .function = name,
+				       .function_self = self,
+				       .late = q->late.frames.v,
+				       .late_count = q->late.frames.n};
 	struct series_answer answer = {0};
 
 	TRY(store_series(r->server->store, r->tenant, &q->selection, &what, &q->ask, &answer));
@@ -258,7 +262,11 @@ static enum err put_operation(struct inquiry *q, const struct exemplar *e, struc
 static enum err put_spans(struct looking *f, struct jsonout *o)
 {
 	struct inquiry *q = f->q;
-	struct exemplar_question what = {.by_span = true, .function = f->name, .limit = MAX_SPANS};
+	struct exemplar_question what = {.by_span = true,
+					 .function = f->name,
+					 .late = q->late.frames.v,
+					 .late_count = q->late.frames.n,
+					 .limit = MAX_SPANS};
 	struct exemplar_answer answer = {0};
 	enum err error = ERR_OK;
 

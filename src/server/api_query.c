@@ -26,6 +26,8 @@ static void put_top_row(struct jsonout *o, const struct dict *d, const struct to
 	if (lines)
 		jsonout_put_i64(o, "line", f->line);
 	jsonout_put_str(o, "module", frame_module(d, row->frame));
+	if (lines && d->mappings.v[f->mapping].build_id)
+		jsonout_put_str(o, "build_id", dict_str(d, d->mappings.v[f->mapping].build_id));
 	jsonout_put_i64(o, "flat", row->flat[0]);
 	jsonout_put_double(o, "flat_share", (double)row->flat[0] / total);
 	jsonout_put_i64(o, "cum", row->cum[0]);
@@ -178,6 +180,10 @@ static enum err answer_series(struct inquiry *q, struct jsonout *o)
 	TRY(api_select(q));
 	TRY(inquiry_need_type(q));
 	TRY(read_series(q, &what));
+	if (what.function.n)
+		TRY(inquiry_name(q));
+	what.late = q->late.frames.v;
+	what.late_count = q->late.frames.n;
 	TRY(store_series(r->server->store, r->tenant, &q->selection, &what, &q->ask, &answer));
 	jsonout_object(o);
 	api_head(q, o, "vestal.series/1");

@@ -96,9 +96,14 @@ static enum err narrow(struct opened *f, struct request *r, struct fault *fault)
 
 static enum err open_file(struct opened *f, struct request *r, struct fault *fault)
 {
+	struct late_names late = {0};
+	enum err error;
+
 	TRY(decode(f, r, fault));
 	TRY(merge_all(f));
-	return narrow(f, r, fault);
+	error = late_names_apply(r->server->symbols, r->tenant, &f->profile, &r->x->gone, &late);
+	late_names_release(&late);
+	return error ? error : narrow(f, r, fault);
 }
 
 /* The column that `type` means; a five-part id means its sample type. */

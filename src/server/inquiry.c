@@ -23,6 +23,7 @@ void inquiry_release(struct inquiry *q)
 		profile_release(&q->profile);
 		dict_release(&q->dict);
 	}
+	late_names_release(&q->late);
 	if (q->selected)
 		selector_release(&q->selector);
 	arena_release(&q->types.arena);
@@ -190,12 +191,21 @@ enum err inquiry_merge(struct inquiry *q, const struct str *group_by, size_t gro
 	q->merged = true;
 	TRY(store_merge(s->store, q->request->tenant, &q->selection, group_by, group_count, &q->ask,
 			&q->profile));
+	TRY(late_names_apply(s->symbols, q->request->tenant, &q->profile, q->ask.cancelled,
+			     &q->late));
 	/* Nothing found is a profile of that type without rows. */
 	struct type_parts parts = type_split(q->selection.type);
 
 	return q->profile.type_count
 		       ? ERR_OK
 		       : profile_add_type(&q->profile, parts.sample_type, parts.sample_unit);
+}
+
+enum err inquiry_name(struct inquiry *q)
+{
+	if (q->merged || !symbol_desk_serves(q->request->server->symbols, q->request->tenant))
+		return ERR_OK;
+	return inquiry_merge(q, NULL, 0);
 }
 
 void inquiry_limit_times(struct inquiry *q, const struct time_span *times, size_t n)

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "query/query.h"
+#include "server/late_names.h"
 #include "server/request.h"
 
 struct inquiry {
@@ -25,6 +26,7 @@ struct inquiry {
 	struct text_answer types; /* holds the type's text when it was found there */
 	struct dict dict;
 	struct profile profile; /* one column */
+	struct late_names late; /* what was named in it after it was stored */
 	struct tree tree;
 	bool selected, merged, built;
 };
@@ -53,9 +55,12 @@ enum err inquiry_last(struct inquiry *q, int64_t length_ns) MUST_CHECK;
 enum err inquiry_need_type(struct inquiry *q) MUST_CHECK;
 /* The failure of a selection that holds nothing. */
 enum err inquiry_nothing(struct inquiry *q);
-/* The selected profiles as one, in q->profile. */
+/* The selected profiles as one, in q->profile, with names that are known by now. */
 enum err inquiry_merge(struct inquiry *q, const struct str *group_by,
 		       size_t group_count) MUST_CHECK;
+/* For questions by functions that do without a profile: q->late of the selected. Where nothing can
+ * be named it costs nothing. */
+enum err inquiry_name(struct inquiry *q) MUST_CHECK;
 /* Only rows of these times are asked for; they stay the caller's, and sorted and apart. */
 void inquiry_limit_times(struct inquiry *q, const struct time_span *times, size_t n);
 /* How many nodes a tree may have: as asked, or 8,192 for 0. */

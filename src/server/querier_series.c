@@ -138,6 +138,10 @@ static enum err call_select_series(struct request *r, const void *in, void *out,
 	inquiry_init(&q, r, fault);
 	error = inquiry_select_values(&q, request->type, request->selector, request->start,
 				      request->end);
+	if (error == ERR_OK && what.call_site_count)
+		error = inquiry_name(&q);
+	what.late = q.late.frames.v;
+	what.late_count = q.late.frames.n;
 	if (error == ERR_OK)
 		error = store_series(r->server->store, r->tenant, &q.selection, &what, &q.ask,
 				     &answer);

@@ -11,6 +11,8 @@
 #include "server/routes.h"
 #include "server/scraper.h"
 #include "server/self_profile.h"
+#include "server/symbol_desk.h"
+#include "server/symbol_parts.h"
 
 #define STOP_PATIENCE_NS (10 * NS_PER_S)
 #define KEPT_MEMORY	 ((size_t)8 << 20) /* about what a question takes */
@@ -20,6 +22,11 @@ const struct server_options server_options_default = {
 	.max_in_flight = (size_t)128 << 20,
 	.max_inflated = (size_t)64 << 20,
 	.query_memory = (size_t)256 << 20,
+	.symbols_max_file = (uint64_t)2 << 30,
+	.symbols_max_size = (uint64_t)8 << 30,
+	.debuginfod_max_file = (uint64_t)1 << 30,
+	.debuginfod_max_size = (uint64_t)4 << 30,
+	.debuginfod_timeout = 90,
 };
 
 static void release(struct server *s)
@@ -34,6 +41,8 @@ static void release(struct server *s)
 	audit_close(s->audit);
 	rates_free(s->rates);
 	agents_free(s->agents);
+	symbol_parts_free(s->parts);
+	symbol_desk_free(s->symbols);
 	mutex_release(&s->scraper_lock);
 	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
 		buf_release(&s->addresses[i]);
@@ -92,6 +101,21 @@ static enum err open_audit(struct server *s, struct fault *fault)
 	const char *directory = s->options.store.directory;
 
 	return directory ? audit_open(directory, &s->audit, fault) : ERR_OK;
+}
+
+static enum err open_symbols(struct server *s, struct fault *fault)
+{
+	const struct server_options *o = &s->options;
+	struct desk_options desk = {.directory = o->store.directory,
+				    .max_file = o->symbols_max_file,
+				    .max_size = o->symbols_max_size,
+				    .debuginfod = o->debuginfod,
+				    .debuginfod_max_file = o->debuginfod_max_file,
+				    .debuginfod_max_size = o->debuginfod_max_size,
+				    .debuginfod_timeout = o->debuginfod_timeout};
+
+	TRY(symbol_desk_new(&desk, &s->symbols, fault));
+	return symbol_parts_new(o->symbols_max_file, &s->parts);
 }
 
 static enum err listen_all(struct server *s, struct fault *fault)
@@ -160,6 +184,7 @@ static enum err start(struct server *s, struct fault *fault)
 	TRY(open_audit(s, fault));
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
 	TRY(agents_new(&s->agents));
+	TRY(open_symbols(s, fault));
 	TRY(workers_new(s->options.query_threads ? s->options.query_threads
 			: cpus > 2		 ? cpus
 						 : 2,

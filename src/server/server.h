@@ -36,6 +36,10 @@ struct server_options {
 	const char *config_file;  /* whom to scrape, read at the start and by server_reload */
 	const char *const *source_roots; /* below these is text of source files that may be shown */
 	size_t source_root_count;
+	uint64_t symbols_max_file, symbols_max_size; /* of one that was sent; of all of a tenant */
+	const char *debuginfod; /* URLs with blanks between, asked for debug files and sources */
+	uint64_t debuginfod_max_file, debuginfod_max_size;
+	double debuginfod_timeout;
 	size_t max_in_flight;	/* bytes of bodies being received or decoded */
 	size_t max_inflated;	/* of one upload */
 	uint64_t tenant_rate;	/* bytes a second of a tenant, 0 = any */

@@ -13,6 +13,8 @@
 struct agents;
 struct scraper;
 struct self_profile;
+struct symbol_desk;
+struct symbol_parts;
 
 struct server {
 	struct server_options options;
@@ -24,6 +26,8 @@ struct server {
 	struct metrics metrics;
 	struct rate_limits *rates;
 	struct agents *agents;		   /* who sends here */
+	struct symbol_desk *symbols;	   /* names that come later */
+	struct symbol_parts *parts;	   /* symbol files that are being sent */
 	struct mutex scraper_lock;	   /* the one below changes when the file is read again */
 	struct scraper *scraper;	   /* NULL = nobody is scraped */
 	struct self_profile *self_profile; /* NULL = none is taken */

@@ -37,6 +37,12 @@ static const struct config_option rows[] = {
 	SET("limits.max_label_name", INT, limits.max_label_name, COUNT),
 	SET("limits.max_label_value", INT, limits.max_label_value, COUNT),
 	SET("limits.max_stack_depth", INT, limits.max_depth, COUNT),
+	SET("symbols.max_file", SIZE, symbols.max_file),
+	SET("symbols.max_size", SIZE, symbols.max_size),
+	SET("debuginfod.urls", TEXT, debuginfod.urls),
+	SET("debuginfod.max_file", SIZE, debuginfod.max_file),
+	SET("debuginfod.max_size", SIZE, debuginfod.max_size),
+	SET("debuginfod.timeout", DURATION, debuginfod.timeout_ns),
 	SET("log.level", CHOICE, log_level, .choices = "debug info warn error off"),
 	SET("log.format", CHOICE, log_format, .choices = "logfmt json"),
 	SET("scrape_configs", ITEMS, scrape, .items = &scrape_job_table),
@@ -62,6 +68,11 @@ void settings_init(struct server_settings *s)
 	s->limits.max_label_name = l->max_label_name;
 	s->limits.max_label_value = l->max_label_value;
 	s->limits.max_depth = l->max_depth;
+	s->symbols.max_file = server_options_default.symbols_max_file;
+	s->symbols.max_size = server_options_default.symbols_max_size;
+	s->debuginfod.max_file = server_options_default.debuginfod_max_file;
+	s->debuginfod.max_size = server_options_default.debuginfod_max_size;
+	s->debuginfod.timeout_ns = 90 * NS_PER_S;
 }
 
 enum err settings_add_override(struct server_settings *s, struct str service, int64_t retention_ns,
@@ -140,6 +151,12 @@ void settings_apply(const struct server_settings *s, struct server_options *o)
 	o->max_inflated = s->limits.max_inflated;
 	o->query_memory = s->limits.query_memory;
 	o->tenant_rate = s->limits.tenant_rate;
+	o->symbols_max_file = s->symbols.max_file;
+	o->symbols_max_size = s->symbols.max_size;
+	o->debuginfod = s->debuginfod.urls;
+	o->debuginfod_max_file = s->debuginfod.max_file;
+	o->debuginfod_max_size = s->debuginfod.max_size;
+	o->debuginfod_timeout = (double)s->debuginfod.timeout_ns / NS_PER_S;
 	l->max_series = (uint32_t)s->limits.max_series;
 	l->max_labels = (uint32_t)s->limits.max_labels;
 	l->max_label_name = (uint32_t)s->limits.max_label_name;

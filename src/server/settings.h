@@ -29,6 +29,14 @@ struct server_settings {
 		size_t max_body, max_in_flight, max_inflated, query_memory, tenant_rate;
 		int64_t max_series, max_labels, max_label_name, max_label_value, max_depth;
 	} limits;
+	struct {
+		size_t max_file, max_size;
+	} symbols;
+	struct {
+		const char *urls;
+		size_t max_file, max_size;
+		int64_t timeout_ns;
+	} debuginfod;
 	const char *log_level, *log_format;
 	struct config_items scrape; /* of struct scrape_job */
 };

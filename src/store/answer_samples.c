@@ -265,7 +265,9 @@ enum err answer_exemplars(const struct source *source, struct str tenant,
 	enum err e;
 
 	if (question->by_span)
-		c.site.function = question->function;
+		c.site = (struct call_site){.function = question->function,
+					    .late = question->late,
+					    .late_count = question->late_count};
 	question_init(&c.q, source, tenant, selection, ask);
 	e = question_run(&c.q, &handler);
 	if (!e)

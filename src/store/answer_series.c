@@ -353,6 +353,8 @@ static enum err begin(struct charting *c)
 	c->site.path_count = question->call_site_count;
 	c->site.function = question->function;
 	c->site.self = question->function_self;
+	c->site.late = question->late;
+	c->site.late_count = question->late_count;
 	c->q.rollup_ns = grouping_fits_rollups(&c->grouping) ? step : 0;
 	return ERR_OK;
 }

@@ -11,7 +11,10 @@ struct call_site {
 	size_t path_count;
 	struct str function; /* empty = any */
 	bool self;	     /* the function itself is on top */
-	VEC(uint8_t) takes;  /* by stack of the partition at hand */
+	const struct late_frame *late;
+	size_t late_count;
+	VEC(uint32_t) late_of; /* by frame of the partition at hand: number in `late` + 1 */
+	VEC(uint8_t) takes;    /* by stack of it */
 };
 
 void call_site_release(struct call_site *c);

@@ -110,8 +110,8 @@ struct embedded {
 	struct cond queue_changed;
 	struct store_batch *queue_first, **queue_last;
 	struct group *group;
-	bool waits_for_company; /* under queue_lock: wake it for the last batch, not for each */
-	int64_t commit_ns;	/* what the last group took; the committer's own */
+	bool waits_for_company;	  /* under queue_lock: wake it for the last batch, not for each */
+	int64_t commit_ns;	  /* what the last group took; the committer's own */
 	struct mutex commit_gate; /* held while a group is written */
 	atomic_ullong queued, commits;
 	bool stopping;

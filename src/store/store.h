@@ -116,6 +116,17 @@ struct matcher {
 	const struct linear_regex *regex;
 };
 
+/*
+ * The functions of a place in a program that were not known when it was stored: who asks knows
+ * better by now. They take the place of what the stored frame says.
+ */
+struct late_frame {
+	struct str build_id;
+	uint64_t offset;	 /* frame_offset() */
+	const struct str *names; /* innermost first, at least one */
+	size_t count;
+};
+
 /* [from, until) */
 struct time_span {
 	int64_t from_ns, until_ns;
@@ -175,9 +186,11 @@ struct series_question {
 	/* Only stacks that contain these functions, root first as a path; empty = all. */
 	const struct str *call_site;
 	size_t call_site_count;
-	struct str function; /* value of this function over time; empty = of everything */
-	bool function_self;  /* its own, not with what it calls */
-	uint32_t limit;	     /* series in the answer, largest first; 0 = all */
+	struct str function;	       /* value of this function over time; empty = of everything */
+	bool function_self;	       /* its own, not with what it calls */
+	const struct late_frame *late; /* in order of build id and offset */
+	size_t late_count;
+	uint32_t limit; /* series in the answer, largest first; 0 = all */
 };
 struct series_answer {
 	struct arena arena; /* holds all of it */
@@ -215,7 +228,9 @@ struct exemplar_answer {
 struct exemplar_question {
 	bool by_span;
 	struct str function; /* of spans: the value of stacks that contain it; empty = of all */
-	uint32_t limit;	     /* the largest; 0 = all */
+	const struct late_frame *late;
+	size_t late_count;
+	uint32_t limit; /* the largest; 0 = all */
 };
 enum err store_exemplars(struct store *s, struct str tenant, const struct selection *selection,
 			 const struct exemplar_question *question, struct ask *ask,

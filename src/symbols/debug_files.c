@@ -150,22 +150,35 @@ enum err debug_file_find(const struct debug_search *search, const struct elf_ima
 }
 
 /* .gnu_debugaltlink: a path, absolute or relative to the debug file's folder, and a build id. */
+static bool read_alternate(const struct elf_image *e, struct str *ret_name, struct str *ret_id)
+{
+	const struct elf_section *s = elf_section_named(e, ".gnu_debugaltlink");
+	struct byte_cursor c;
+
+	if (!s)
+		return false;
+	c = cursor_over(elf_section_raw(e, s));
+	*ret_name = cursor_text(&c);
+	*ret_id = str_n(c.p, cursor_left(&c));
+	return !c.bad && ret_name->n && ret_id->n;
+}
+
+bool debug_file_alternate_id(const struct elf_image *image, struct str *ret)
+{
+	struct str name;
+
+	return read_alternate(image, &name, ret);
+}
+
 enum err debug_file_find_alternate(const struct debug_search *search, const char *of,
 				   const struct elf_image *image, struct elf_source *ret)
 {
-	const struct elf_section *s = elf_section_named(image, ".gnu_debugaltlink");
 	int folder = (int)str_rfind(str_of(of), '/');
 	char path[DEBUG_PATH_MAX];
-	struct byte_cursor c;
 	struct str name, id;
 	enum err error;
 
-	if (!s)
-		return ERR_NOT_FOUND;
-	c = cursor_over(elf_section_raw(image, s));
-	name = cursor_text(&c);
-	id = str_n(c.p, cursor_left(&c));
-	if (c.bad || !name.n || !id.n)
+	if (!read_alternate(image, &name, &id))
 		return ERR_NOT_FOUND;
 	folder = of[folder] && name.p[0] != '/' ? folder + 1 : 0;
 	if (snprintf(path, sizeof(path), "%.*s%.*s", folder, of, (int)name.n, name.p) <

@@ -22,3 +22,5 @@ enum err debug_file_find(const struct debug_search *search, const struct elf_ima
 enum err debug_file_find_alternate(const struct debug_search *search, const char *of,
 				   const struct elf_image *image,
 				   struct elf_source *ret) MUST_CHECK;
+/* The build id of the file that this one shares with others; false when there is none. */
+bool debug_file_alternate_id(const struct elf_image *image, struct str *ret);

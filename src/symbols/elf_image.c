@@ -258,6 +258,19 @@ struct str elf_symbol_strings(const struct elf_image *e, const struct elf_sectio
 	return elf_section_raw(e, &e->sections.v[s->link]);
 }
 
+bool elf_has_code(const struct elf_image *e)
+{
+	vec_for_each (s, &e->sections)
+		if ((s->flags & SHF_EXECINSTR) && s->type != SHT_NOBITS && s->size)
+			return true;
+	if (e->sections.n > 1)
+		return false;
+	vec_for_each (s, &e->segments)
+		if (s->type == PT_LOAD && (s->flags & PF_X) && s->file_size)
+			return true;
+	return false;
+}
+
 bool elf_is_code(const struct elf_image *e, uint64_t vaddr)
 {
 	vec_for_each (s, &e->segments) {

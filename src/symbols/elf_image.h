@@ -65,6 +65,8 @@ size_t elf_symbol_count(const struct elf_image *e, const struct elf_section *s);
 struct elf_symbol elf_symbol_at(const struct elf_image *e, const struct elf_section *s, size_t i);
 struct str elf_symbol_strings(const struct elf_image *e, const struct elf_section *s);
 
+/* Whether the file has code of its own: a debug file only says how much there was. */
+bool elf_has_code(const struct elf_image *e);
 bool elf_is_code(const struct elf_image *e, uint64_t vaddr);
 bool elf_offset_to_vaddr(const struct elf_image *e, uint64_t offset, uint64_t *ret);
 bool elf_vaddr_to_offset(const struct elf_image *e, uint64_t vaddr, uint64_t *ret);

@@ -112,7 +112,7 @@ static enum err find_debug(struct symbol_file *f)
 
 	if (f->looked_for_debug)
 		return ERR_OK;
-	if (!elf_source_has_dwarf(&f->program))
+	if (!elf_source_has_dwarf(&f->program) && !f->options.alone)
 		error = debug_file_find(&search, &f->program.image, &f->debug, f->debug_path);
 	if (error == ERR_NO_MEMORY)
 		return error;
@@ -127,26 +127,48 @@ static enum err find_debug(struct symbol_file *f)
 	return ERR_OK;
 }
 
-static enum err fetch_debug(struct symbol_file *f)
+/* What somebody else has of a build id; not there either is no fault. */
+static enum err fetch(struct symbol_file *f, struct str id, struct elf_source *ret)
 {
-	struct str id = f->program.image.build_id;
-	char hex[2 * 64 + 1];
+	char hex[BUILD_ID_TEXT_MAX + 1];
+	enum err error;
 	int fd;
 
-	if (!f->options.fetch_debug || f->fetched || f->debug.open || id.n < 2 || id.n > 64 ||
-	    elf_source_has_dwarf(&f->program) || f->go.version)
+	if (!f->options.fetch_debug || id.n < 2 || id.n > BUILD_ID_MAX)
 		return ERR_OK;
-	for (size_t i = 0; i < id.n; i++)
-		snprintf(hex + 2 * i, 3, "%02x", (unsigned char)id.p[i]);
+	build_id_text(id, hex);
 	if (f->options.fetch_debug(f->options.fetch_context, hex, &fd))
-		return ERR_OK; /* not there either */
-	f->fetched = true;
-	enum err error = elf_source_open(&f->debug, fd, "the fetched debug file", NULL);
-
+		return ERR_OK;
+	error = elf_source_open(ret, fd, "the fetched debug file", NULL);
 	close(fd);
-	if (!error && !str_eq(f->debug.image.build_id, id))
-		elf_source_close(&f->debug);
+	if (!error && !str_eq(ret->image.build_id, id))
+		elf_source_close(ret);
 	return error == ERR_NO_MEMORY ? error : ERR_OK;
+}
+
+static enum err fetch_debug(struct symbol_file *f)
+{
+	if (f->fetched || f->debug.open || elf_source_has_dwarf(&f->program) || f->go.version)
+		return ERR_OK;
+	TRY(fetch(f, f->program.image.build_id, &f->debug));
+	f->fetched = f->debug.open;
+	return ERR_OK;
+}
+
+static enum err find_alternate(struct symbol_file *f, const char *path,
+			       const struct elf_image *image)
+{
+	struct debug_search search = search_of(f);
+	enum err error = ERR_NOT_FOUND;
+	struct str id;
+
+	if (f->alternate.open || !debug_file_alternate_id(image, &id))
+		return ERR_OK;
+	if (!f->options.alone)
+		error = debug_file_find_alternate(&search, path, image, &f->alternate);
+	if (error == ERR_NOT_FOUND)
+		error = fetch(f, id, &f->alternate);
+	return error;
 }
 
 /* .gnu_debugdata: a whole ELF file, packed, with the symbols .dynsym does not have. */
@@ -170,14 +192,10 @@ enum err symbol_file_open_dwarf(struct symbol_file *f)
 {
 	bool own = elf_source_has_dwarf(&f->program);
 	struct elf_source *source = own ? &f->program : &f->debug;
-	struct debug_search search = search_of(f);
 
 	if (f->dwarf || !elf_source_has_dwarf(source))
 		return ERR_OK;
-	if (!f->alternate.open &&
-	    debug_file_find_alternate(&search, own ? f->path : f->debug_path, &source->image,
-				      &f->alternate) == ERR_NO_MEMORY)
-		return ERR_NO_MEMORY;
+	TRY(find_alternate(f, own ? f->path : f->debug_path, &source->image));
 	if (f->alternate.open && !f->alternate.dwarf)
 		TRY(elf_source_read_dwarf(&f->alternate, NULL, f->options.memory));
 	TRY(elf_source_read_dwarf(source, f->alternate.dwarf, f->options.memory));
@@ -296,6 +314,8 @@ enum err symbol_file_facts(struct symbol_file *f, struct symbol_facts *ret)
 	TRY(load(f));
 	TRY(symbol_file_open_dwarf(f));
 	*ret = (struct symbol_facts){
+		.type = e->type,
+		.code = elf_has_code(e),
 		.build_id = e->build_id,
 		.go_build_id = e->go_build_id,
 		.debug_file = f->debug_path,

@@ -47,8 +47,12 @@ struct symbol_options {
 	const char *const *debug_directories;
 	/* A folder of results by build id, see symbol_file_save; NULL for none. */
 	const char *cache_directory;
-	/* Asked for a debug file that is not on this machine: build id in hexadecimal, returns a
-	 * descriptor that becomes the callee's. It keeps its own time limit and size limit. */
+	/* Nothing outside the file is looked for but by fetch_debug: for files that somebody sent.
+	 */
+	bool alone;
+	/* Asked for a debug file that is not on this machine, or for the one that several debug
+	 * files share: build id in hexadecimal, returns a descriptor that becomes the callee's. It
+	 * keeps its own time limit and size limit. */
 	enum err (*fetch_debug)(void *context, const char *build_id, int *ret_fd);
 	void *fetch_context;
 	/* Ceiling for indexes and for names, each; 0 is 64 MiB. */
@@ -56,6 +60,8 @@ struct symbol_options {
 };
 
 struct symbol_facts {
+	uint16_t type;		/* ET_EXEC, ET_DYN, ET_CORE … */
+	bool code;		/* it is a program or library, not only what is said about one */
 	struct str build_id;	/* GNU, raw bytes; empty when there is none */
 	struct str go_build_id; /* text */
 	const char *debug_file; /* the separate file that is used, "" when there is none */
@@ -73,6 +79,9 @@ enum err symbol_file_new(int fd, const char *path, const struct symbol_options *
 void symbol_file_free(struct symbol_file *f);
 /* Opens what it needs to answer. Valid until the file is freed. */
 enum err symbol_file_facts(struct symbol_file *f, struct symbol_facts *ret) MUST_CHECK;
+/* Whether it can name what profiles have of it: it has a build id and names, and is no core file.
+ */
+enum err symbol_facts_check(const struct symbol_facts *facts, struct fault *fault) MUST_CHECK;
 
 /*
  * The functions at an address as the file counts them (vaddr), innermost first. Many addresses are
@@ -104,6 +113,18 @@ enum err symbol_file_object(struct symbol_file *f, uint64_t vaddr, char *name, s
 /* By the program headers: where a mapping's file offset is in the file's address space. */
 bool symbol_file_offset_to_vaddr(const struct symbol_file *f, uint64_t offset, uint64_t *ret);
 bool symbol_file_vaddr_to_offset(const struct symbol_file *f, uint64_t vaddr, uint64_t *ret);
+
+/* A mapping as profiles have it; a limit of 0 = not known, addresses are the file's own. */
+struct symbol_mapping {
+	uint64_t start, limit, offset;
+};
+
+/*
+ * Where an address of a mapping is in the file's address space. A mapping is one segment, as the
+ * kernel maps it, or the whole file as it lies in memory.
+ */
+bool symbol_file_mapped_to_vaddr(const struct symbol_file *f, const struct symbol_mapping *m,
+				 uint64_t address, uint64_t *ret);
 
 /* Adds what was looked up to the cache directory; nothing to do is ERR_OK. */
 enum err symbol_file_save(struct symbol_file *f, struct fault *fault) MUST_CHECK;
@@ -175,3 +196,8 @@ enum err jit_symbols_read_dump_fd(struct jit_symbols *j, int fd) MUST_CHECK;
 bool jit_is_dump(const char *path);
 /* One frame; file and line only from a jitdump. */
 bool jit_symbols_find(const struct jit_symbols *j, uint64_t address, struct symbol_frame *ret);
+
+/* ---- files by build id ---- */
+
+#include "symbols/debug_fetcher.h"
+#include "symbols/symbol_shelf.h"

@@ -96,12 +96,17 @@ def every_operation_answers_as_described():
     os.makedirs(os.path.join(root, "app"))
     with open(os.path.join(root, "app/main.c"), "w", encoding="utf-8") as file:
         file.write("int main(void);\n")
+    with open("/bin/true", "rb") as file:
+        program = file.read()
     with Server("--source-root", root, memory=False) as server:
         server.fill()
+        build_id = json.loads(server.ask("POST", "/api/v1/symbols/upload", program)[2])["build_id"]
         for path, method, operation in operations():
             where, parameters = request_of(path, operation, {
-                "destination": os.path.join(scratch(), "api-backup")})
+                "destination": os.path.join(scratch(), "api-backup"), "build_id": build_id})
             body = FOLDED["abc"] if "requestBody" in operation else None
+            if operation["operationId"] == "sendSymbols":
+                body = program
             status, headers, reply = server.ask(method, where, body, **parameters)
             assert status == 200, f"{method} {where} {parameters}: {status} {reply}"
             content = operation["responses"]["200"]["content"]
@@ -162,10 +167,14 @@ def the_curl_lines_of_the_documentation_work():
     os.makedirs(folder)
     with open(os.path.join(folder, "cpu.folded"), "wb") as file:
         file.write(FOLDED["abc"])
+    shutil.copy("/bin/true", os.path.join(folder, "app"))
     with Server(memory=False) as server:
         server.fill()
         for line in lines:
             line = line.replace("http://127.0.0.1:4040", server.url)
+            if "build_id=" in line:
+                files = json.loads(server.ask("GET", "/api/v1/symbols")[2])["files"]
+                line = re.sub("build_id=[0-9a-f]+", f"build_id={files[0]['build_id']}", line)
             done = subprocess.run(["bash", "-c", line.replace("curl ", "curl -sS --fail-with-body ", 1)],
                                   cwd=folder, capture_output=True, timeout=60, check=False)
             assert done.returncode == 0, f"{line}: {done.stdout} {done.stderr}"

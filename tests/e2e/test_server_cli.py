@@ -17,7 +17,7 @@ import urllib.request
 from support.tap import VESTAL, Skip, go_profiles, main, scratch, test, vestal
 
 COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status", "delete",
-            "backup", "check", "token"]
+            "backup", "check", "token", "symbols"]
 
 
 class Server:
@@ -480,6 +480,9 @@ def up_goes_on_without_the_ports_of_otlp_when_a_collector_has_them():
 def every_example_runs_against_a_server():
     work = fresh("examples")
     os.makedirs(f"{work}/profiles")
+    os.makedirs(f"{work}/build")
+    shutil.copy("/bin/true", f"{work}/app")
+    shutil.copy("/bin/false", f"{work}/build/app")
     for name in ("cpu", "monday", "tuesday"):
         shutil.copy(path_of("cpu"), f"{work}/{name}.pb.gz")
     data = f"{work}/vestal-data"

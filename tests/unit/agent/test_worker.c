@@ -431,7 +431,7 @@ TEST(the_names_of_our_own_functions)
 	bias = (u64)(uintptr_t)_start - module->image.entry;
 	wanted[0] = (struct wanted_name){number, (u64)(uintptr_t)&find_worker - bias};
 	wanted[1] = (struct wanted_name){number, 1};
-	name_reader_init(&reader);
+	name_reader_init(&reader, NULL);
 	worker_usage(&usage);
 	lost = usage.lost;
 	CHECK_OK(name_reader_learn(&reader, m, wanted, 2));

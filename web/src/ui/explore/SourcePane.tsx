@@ -14,6 +14,7 @@ interface LineRow {
   file: string;
   line?: number;
   module: string;
+  build_id?: string;
   flat: number;
   cum: number;
 }
@@ -42,17 +43,17 @@ export function linesOf(rows: LineRow[], text: string[] | null): Line[] {
   return [...wanted].sort((a, b) => a - b).map((line) => ({ line, self: byLine.get(line)?.self ?? 0, total: byLine.get(line)?.total ?? 0, text: text?.[line - 1] ?? null }));
 }
 
-function useSource(file: string): { text: string[] | null; note: string } {
-  const answer = useAnswer(file ? `source/${file}` : null, async (signal) => {
+function useSource(file: string, buildId: string): { text: string[] | null; note: string } {
+  const answer = useAnswer(file ? `source/${buildId}/${file}` : null, async (signal) => {
     try {
-      return new TextDecoder().decode(await getBytes("source", { file }, signal)).split("\n");
+      return new TextDecoder().decode(await getBytes("source", buildId ? { file, build_id: buildId } : { file }, signal)).split("\n");
     } catch (e) {
       if (e instanceof ApiError) return null;
       throw e;
     }
   });
   const missing = answer.data === null && !answer.loading;
-  return { text: file ? answer.data ?? null : null, note: missing ? "The server has no text of this file (server --source-root DIR gives it some): line numbers only." : "" };
+  return { text: file ? answer.data ?? null : null, note: missing ? "The server has no text of this file (server --source-root DIR or debuginfod gives it some): line numbers only." : "" };
 }
 
 export function SourcePane({ app, type }: { app: App; type: string }) {
@@ -64,8 +65,9 @@ export function SourcePane({ app, type }: { app: App; type: string }) {
   const frame = func >= 0 ? app.model.funcFrame[func] : 0;
   const [name, module] = frame > 0 ? [app.model.name(frame), app.model.module(frame)] : ["", ""];
   const rows = useMemo(() => (answer.data?.rows ?? []).filter((r) => name === "" || (r.name === name && (module === "" || r.module === module || r.module === ""))), [answer.data, name, module]);
-  const file = name ? rows.find((r) => r.file)?.file ?? "" : "";
-  const { text, note } = useSource(file);
+  const known = name ? rows.find((r) => r.file) : undefined;
+  const file = known?.file ?? "";
+  const { text, note } = useSource(file, known?.build_id ?? "");
   if (answer.error && !answer.data) return <Failure error={answer.error} />;
   if (!answer.data) return <Loading what="source lines" />;
   const whole = answer.data.total || 1;
