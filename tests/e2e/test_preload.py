@@ -6,13 +6,14 @@
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 
 from support.inside import PRELOAD, build_inside, files, output, run
 from support.recording import SOURCES, build, close, top
 from support.server import Server
-from support.tap import VESTAL, Skip, main, scratch, test, vestal
+from support.tap import ROOT, VESTAL, Skip, main, scratch, test, vestal
 
 FORKS = os.environ.get("PRELOAD_FORKS", "1000")
 
@@ -128,6 +129,33 @@ def a_host_with_signals_of_its_own_keeps_them():
     done, found = profiled([build("host_signals")], "signals", VESTAL_RATE="1000")
     assert json.loads(done.stdout)["jumps"] > 0, done.stdout
     assert top(*found)[1]["main"]["cum"] > 5e8
+
+
+def watched(command):
+    """Runs it with the shim that ends it when the handler does what it must not."""
+    need_preload()
+    shim = os.path.join(scratch(), "handler_shim.so")
+    if not os.path.exists(shim):
+        subprocess.run(["gcc", "-O2", "-Wall", "-shared", "-fPIC", "-o", shim,
+                        f"{ROOT}/tests/shim/handler_shim.c", "-ldl"], check=True)
+    return run(command, timeout=200, LD_PRELOAD=f"{PRELOAD} {shim}",
+               VESTAL_RATE="1000", VESTAL_TYPES="cpu,alloc,heap", VESTAL_ALLOC_INTERVAL="16KB",
+               VESTAL_OUTPUT=output("watched"))
+
+
+@test
+def the_handler_neither_allocates_nor_takes_a_lock():
+    for command in ([build("shares"), "0.5"], [build("thrower", suffix="cc"), "0.5"],
+                    [build("threads"), "20"], [build("allocator"), "64"]):
+        done = watched(command)
+        assert int(re.search(r"handled (\d+)", done.stderr)[1]) > 10, done.stderr
+
+
+@test
+def no_variable_of_a_thread_is_made_in_the_handler():
+    need_preload()
+    names = subprocess.run(["nm", "-D", PRELOAD], check=True, capture_output=True, text=True).stdout
+    assert "__tls_get_addr" not in names, "a thread's variables must have their place from its start"
 
 
 @test
