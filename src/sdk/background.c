@@ -388,6 +388,7 @@ static enum err prepare(void)
 		return ERR_OK;
 	if (pthread_atfork(before_fork, in_parent, in_child) != 0 || atexit(at_exit) != 0)
 		return ERR_NO_MEMORY;
+	stack_walk_prepare();
 	alloc_set_helper(wake);
 	alloc_set_hurry(hurry);
 	state.registered = true;

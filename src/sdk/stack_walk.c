@@ -1,21 +1,64 @@
 #include "sdk/stack_walk.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAGE		4096ull
-#define NO_PAGE		1ull
-/* A stack that is larger was not followed to its root but astray. */
-#define STACK_BYTES_MAX (64ull << 20)
+#define PAGE		 4096ull
+#define NO_PAGE		 1ull
+/* Of a stack that is neither the first thread's nor one that libc made, as coroutines have. */
+#define STRANGE_STACK	 (64ull << 10)
+#define STACK_SIZE_USUAL (8ull << 20)
 
 /* Where the walk reads: the thread's own memory, or a copy. */
 struct memory {
 	const struct raw_stack *copy; /* NULL = the memory itself */
-	u64 low;		      /* nothing below is the caller's */
+	u64 low, high;		      /* the stack */
 	u64 page;		      /* this one can be read; NO_PAGE = none yet */
 };
+
+static struct {
+	u64 first_high, first_size; /* of the first thread */
+	u64 other_size;
+} stacks;
+
+void stack_walk_prepare(void)
+{
+	struct rlimit limit;
+	pthread_attr_t usual;
+	size_t size;
+
+	/* The name of the program lies behind everything else. */
+	stacks.first_high = getauxval(AT_EXECFN) & ~7ull;
+	stacks.first_size = stacks.other_size = STACK_SIZE_USUAL;
+	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		stacks.first_size = limit.rlim_cur;
+	if (pthread_getattr_default_np(&usual) != 0)
+		return;
+	if (pthread_attr_getstacksize(&usual, &size) == 0)
+		stacks.other_size = size;
+	pthread_attr_destroy(&usual);
+}
+
+/* Where the stack ends that `sp` is on. libc keeps what it knows of a thread at the upper end of
+ * its stack. False for other stacks: `*ret` is then a guess. */
+static bool stack_end(u64 sp, u64 *ret)
+{
+	u64 own = (u64)(uintptr_t)pthread_self();
+
+	*ret = stacks.first_high;
+	if (sp < *ret && *ret - sp <= stacks.first_size)
+		return true;
+	*ret = own;
+	if (sp < *ret && *ret - sp <= stacks.other_size)
+		return true;
+	*ret = sp + STRANGE_STACK;
+	return false;
+}
 
 /* The kernel copies the new mask before it looks at what to do with it, and does nothing then. */
 static bool page_readable(u64 page)
@@ -35,7 +78,7 @@ static bool own_bytes(struct memory *m, u64 address)
 
 	if (page == m->page)
 		return true;
-	if (address < m->low || address - m->low > STACK_BYTES_MAX || !page_readable(page))
+	if (!page_readable(page))
 		return false;
 	m->page = page;
 	return true;
@@ -60,7 +103,7 @@ __attribute__((no_sanitize("address"), no_sanitize("thread"))) static bool unwin
 	if (m->copy)
 		return copied(m->copy, address, ret);
 	/* Saved registers are aligned, so none lies on two pages. */
-	if (address & 7 || !own_bytes(m, address))
+	if (address & 7 || address < m->low || address >= m->high || !own_bytes(m, address))
 		return false;
 	*ret = *(const volatile u64 *)address;
 	return true;
@@ -136,7 +179,7 @@ __attribute__((no_sanitize("address"), no_sanitize("thread"))) static void copy_
 		*(u64 *)(to + i) = *(const volatile u64 *)(from + i);
 }
 
-static struct raw_stack *copy_stack(const u64 *registers, bool from_call)
+static struct raw_stack *copy_stack(const u64 *registers, bool from_call, u64 high)
 {
 	struct raw_stack *r = raw_stack_claim();
 	u64 at;
@@ -147,11 +190,15 @@ static struct raw_stack *copy_stack(const u64 *registers, bool from_call)
 	r->from_call = from_call;
 	r->start = at = registers[ARCH_DWARF_RSP] & ~7ull;
 	r->size = 0;
-	while (r->size < RAW_STACK_BYTES && page_readable(at & ~(PAGE - 1))) {
+	while (r->size < RAW_STACK_BYTES && at < high && page_readable(at & ~(PAGE - 1))) {
 		u32 n = (u32)(PAGE - (at & (PAGE - 1)));
 
 		if (n > RAW_STACK_BYTES - r->size)
 			n = RAW_STACK_BYTES - r->size;
+		if (n > high - at)
+			n = (u32)(high - at) & ~7u;
+		if (!n)
+			break;
 		copy_bytes(r->bytes + r->size, at, n);
 		r->size += n;
 		at += n;
@@ -161,8 +208,8 @@ static struct raw_stack *copy_stack(const u64 *registers, bool from_call)
 
 void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth)
 {
-	/* The red zone below the stack pointer belongs to the leaf. */
-	struct memory m = {.low = (registers[ARCH_DWARF_RSP] & ~7ull) - 128, .page = NO_PAGE};
+	struct memory m = {.low = registers[ARCH_DWARF_RSP] & ~7ull, .page = NO_PAGE};
+	bool usual = stack_end(m.low, &m.high);
 	const struct loaded_view *view = loaded_view_enter();
 	struct walked w = {.end = UNWIND_NO_TABLE};
 
@@ -175,8 +222,8 @@ void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call,
 	s->frame_count = w.frames;
 	s->end = w.end;
 	/* Not known yet, perhaps: the modules are looked at again before it is walked. */
-	if (!w.all_known)
-		s->raw = copy_stack(registers, from_call);
+	if (!w.all_known && usual)
+		s->raw = copy_stack(registers, from_call, m.high);
 }
 
 u32 raw_stack_walk(const struct loaded_view *view, const struct raw_stack *raw, u64 *frames,

@@ -1,14 +1,17 @@
 /*
  * A thread's own stack, walked where it stands: in a signal handler or inside malloc. Nothing is
  * allocated and no lock is taken; the tables come from the view that is published now (loaded.h).
- * Memory is read only after the kernel has said of its page that it can be (one cheap call for each
- * page), so that no stack, however broken, makes the program crash.
+ * Memory is read only inside the thread's own stack, which nobody unmaps while it runs, and only
+ * after the kernel has said of its page that it can be (one cheap call for each page), so that no
+ * stack, however broken, makes the program crash.
  */
 #pragma once
 
 #include "sdk/loaded.h"
 #include "sdk/sample_slots.h"
 
+/* Learns where stacks end; once, before the first walk. */
+void stack_walk_prepare(void);
 /* Fills the frames of a sample from `registers` (by DWARF number), at most `depth`. With
  * `from_call` the first address is a return address. */
 void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth);

@@ -166,6 +166,14 @@ def memory_that_is_allocated_before_main_is_no_problem():
 
 
 @test
+def threads_that_allocate_while_tables_are_made_survive():
+    # What lies above a stack comes and goes in that moment.
+    for _ in range(25):
+        profiled([build("short_threads"), "10"], "start", VESTAL_TYPES="alloc,heap",
+                 VESTAL_ALLOC_INTERVAL="1")
+
+
+@test
 def ten_thousand_threads_are_no_problem():
     plain = run([build("many_threads"), "10000"], status=None)
     if plain.returncode:
