@@ -45,6 +45,11 @@ struct source {
 			       enum err (*each)(void *context, struct partition *p), void *context);
 	/* Calls scan->each, without the lock of the partition held. */
 	enum err (*scan)(void *engine, struct partition *p, const struct scan *scan);
+	/* The names of services that `partitions` would open, without opening one; a name may come
+	 * several times. NULL = the engine has no quicker way. */
+	enum err (*services)(void *engine, struct str tenant, const struct selection *selection,
+			     struct ask *ask, enum err (*each)(void *context, struct str name),
+			     void *context);
 };
 
 /* Whether the matchers of service_name accept it: engines need not open other partitions. */

@@ -238,6 +238,24 @@ static enum err value_of_label(struct listing *l, const struct dict *d, const st
 	return add_text(l, buf_view(&text));
 }
 
+/* Whether the question is which services there are, of all times: then no dictionary is needed. */
+static bool asks_services(const struct source *source, struct str name,
+			  const struct selection *selection)
+{
+	if (!source->services || !str_eq(name, STR("service_name")) || selection->type.n ||
+	    selection->from_ns > 0 || selection->until_ns != INT64_MAX)
+		return false;
+	for (size_t i = 0; i < selection->matcher_count; i++)
+		if (!str_eq(selection->matchers[i].name, STR("service_name")))
+			return false;
+	return true;
+}
+
+static enum err add_service(void *context, struct str name)
+{
+	return add_text(context, name);
+}
+
 enum err answer_label_values(const struct source *source, struct str tenant, struct str name,
 			     const struct selection *selection, size_t limit, struct ask *ask,
 			     struct text_answer *ret)
@@ -256,7 +274,10 @@ enum err answer_label_values(const struct source *source, struct str tenant, str
 		l.series = types_of_series;
 		l.label = NULL;
 	}
-	TRY(run(&l, tenant));
+	if (asks_services(source, name, selection))
+		TRY(source->services(source->engine, tenant, selection, ask, add_service, &l));
+	else
+		TRY(run(&l, tenant));
 	return finish_texts(&l, limit, ret);
 }
 

@@ -223,6 +223,7 @@ static const struct store_ops embedded_ops = {
 	.give_back = embedded_give_back,
 	.commit = embedded_commit,
 	.partitions = embedded_partitions,
+	.services = embedded_services,
 	.scan = embedded_scan,
 	.spans = embedded_spans,
 	.stats = embedded_stats,

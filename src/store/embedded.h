@@ -198,6 +198,9 @@ void service_replace(struct day_service *ds, struct partition *fresh);
 
 /* ------------------------------------------------------------------ questions (embedded_scan.c) */
 
+enum err embedded_services(void *engine, struct str tenant, const struct selection *selection,
+			   struct ask *ask, enum err (*each)(void *, struct str),
+			   void *context) MUST_CHECK;
 enum err embedded_partitions(void *engine, struct str tenant, const struct selection *selection,
 			     struct ask *ask, enum err (*each)(void *, struct partition *),
 			     void *context) MUST_CHECK;

@@ -93,6 +93,55 @@ enum err embedded_partitions(void *engine, struct str tenant, const struct selec
 	return error;
 }
 
+static enum err name_service(struct day_service *ds, const struct selection *selection,
+			     enum err (*each)(void *, struct str), void *context)
+{
+	bool takes;
+
+	if (!atomic_load(&ds->id) || !atomic_load(&ds->series))
+		return ERR_OK;
+	TRY(selection_takes_service(selection, str_of(ds->name), &takes));
+	return takes ? each(context, str_of(ds->name)) : ERR_OK;
+}
+
+static enum err name_services(struct day *d, const struct selection *selection, struct ask *ask,
+			      enum err (*each)(void *, struct str), void *context)
+{
+	enum err error = ERR_OK;
+
+	for (size_t i = 0; error == ERR_OK; i++) {
+		struct day_service *ds;
+
+		mutex_lock(&d->engine->lock);
+		ds = i < d->services.n ? d->services.v[i] : NULL;
+		mutex_unlock(&d->engine->lock);
+		if (!ds)
+			break;
+		if (ask_cancelled(ask))
+			return ERR_CANCELLED;
+		error = name_service(ds, selection, each, context);
+	}
+	return error;
+}
+
+enum err embedded_services(void *engine, struct str tenant, const struct selection *selection,
+			   struct ask *ask, enum err (*each)(void *, struct str), void *context)
+{
+	struct fault *fault = ask ? ask->fault : NULL;
+	struct day_list days = {0};
+	struct tenant *t;
+	enum err error = tenant_get(engine, tenant, false, &t, fault);
+
+	if (error == ERR_NOT_FOUND)
+		return ERR_OK;
+	TRY(error);
+	TRY(days_of_range(t, DAY_PROFILES, selection->from_ns, selection->until_ns, &days, fault));
+	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++)
+		error = name_services(days.v.v[i], selection, ask, each, context);
+	day_list_put(&days);
+	return error;
+}
+
 /* ------------------------------------------------------------------ scanning */
 
 struct scanner {

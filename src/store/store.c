@@ -55,6 +55,7 @@ enum err store_base_init(struct store *s, const struct store_ops *ops,
 		.seed = seed,
 		.partitions = ops->partitions,
 		.scan = ops->scan,
+		.services = ops->services,
 	};
 	return copy_options(s, options);
 }

@@ -48,6 +48,10 @@ struct store_ops {
 			       struct ask *ask,
 			       enum err (*each)(void *context, struct partition *p), void *context);
 	enum err (*scan)(void *engine, struct partition *p, const struct scan *scan);
+	/* May be NULL; see struct source. */
+	enum err (*services)(void *engine, struct str tenant, const struct selection *selection,
+			     struct ask *ask, enum err (*each)(void *context, struct str name),
+			     void *context);
 	enum err (*spans)(struct store *s, struct str tenant, const struct span_question *question,
 			  struct ask *ask, struct span_answer *ret);
 	/* What the engine knows; `refused` is filled by store.c. */
@@ -67,7 +71,7 @@ struct store {
 	struct store_options options; /* a copy; texts are in `arena` */
 	struct arena arena;
 	uint64_t seed;
-	struct source source; /* of ops->partitions and ops->scan */
+	struct source source; /* of ops->partitions, scan and services */
 	atomic_ullong refused[ERR_COUNT_];
 	atomic_size_t filling; /* batches begun, and neither given to the engine nor abandoned */
 };

@@ -40,7 +40,7 @@ const VOLATILE = "#foot, .flow svg, .flow td, .status .big, .status dd";
 
 /** Opens a page with its clock standing still, and takes its picture. */
 async function shoot(browser, url, { route, wait, ready, act }, scheme) {
-  const context = await browser.newContext({ viewport: { width: 1120, height: 680 }, colorScheme: scheme, reducedMotion: "reduce", timezoneId: "UTC", locale: "en-US", bypassCSP: true });
+  const context = await browser.newContext({ viewport: { width: 1024, height: 600 }, colorScheme: scheme, reducedMotion: "reduce", timezoneId: "UTC", locale: "en-US", bypassCSP: true });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   await page.clock.setFixedTime(END + 60e3);
@@ -90,24 +90,11 @@ const compare = (tab, a, b) =>
     return { share: n / (p.data.data.length / 4), marked: btoa(Array.from(bytes, (v) => String.fromCharCode(v)).join("")) };
   }, [a.toString("base64"), b.toString("base64"), CHANNEL]);
 
-/** The same picture with fewer colours: half the bytes, and well within the tolerance. */
-const smaller = async (tab, png) =>
-  Buffer.from(await tab.evaluate(async (text) => {
-    const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${text}`)).blob());
-    const context = new OffscreenCanvas(image.width, image.height).getContext("2d", { willReadFrequently: true });
-    context.drawImage(image, 0, 0);
-    const data = context.getImageData(0, 0, image.width, image.height);
-    for (let i = 0; i < data.data.length; i++) if (i % 4 !== 3) data.data[i] = Math.min(255, Math.round(data.data[i] / 12) * 12);
-    context.putImageData(data, 0, 0);
-    const bytes = new Uint8Array(await (await context.canvas.convertToBlob({ type: "image/png" })).arrayBuffer());
-    return btoa(Array.from(bytes, (v) => String.fromCharCode(v)).join(""));
-  }, png.toString("base64")), "base64");
-
 async function checkShot(tab, name, png, { renew, fonts, out }) {
   const file = join(FOLDER, `${name}.png`);
   if (renew) {
     mkdirSync(FOLDER, { recursive: true });
-    writeFileSync(file, await smaller(tab, png));
+    writeFileSync(file, png);
     return "kept";
   }
   if (!existsSync(file)) throw new Skip("there is no picture yet: node run.mjs --shots --renew");

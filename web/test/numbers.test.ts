@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { withoutParameters } from "../src/bench/functions";
 import { change, hitsByWeight, matched, matchFrames, noiseLimit, strength, units } from "../src/flame";
 import { DARK, LIGHT, frameColours, luminance, tints } from "../src/flame/colour";
 import { fromParams, initialState, toParams } from "../src/bench/state";
@@ -107,4 +108,9 @@ test("a longer text is looked for among what the shorter one found", () => {
     assert.deepEqual([...matches.frames], [...matchFrames(model, query).frames], text);
     before = { query, matches };
   }
+});
+
+test("a name is shown without its parameters, whatever else it has", () => {
+  const names = ["expand(node*, int (*)(int)) const", "(anonymous namespace)::f(int)", "operator()", "main", "net/http.(*conn).serve", "a::{lambda(int)#1}::b(x)", "(odd)"];
+  assert.deepEqual(names.map(withoutParameters), ["expand()", "(anonymous namespace)::f()", "operator()", "main", "net/http.(*conn).serve", "a::{lambda(int)#1}::b()", "(odd)"]);
 });

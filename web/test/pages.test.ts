@@ -121,6 +121,9 @@ test("lines break where nothing was measured", () => {
   assert.equal(linePath([0, 2], 10, 12, 2), "M0.0,11.0L10.0,1.0");
   assert.equal(areaPath([0, 2], 10, 12, 2), "M0.0,11.0L10.0,1.0L10.0,12L0.0,12Z");
   assert.equal(linePath([], 10, 12, 1), "");
+  // Every second point is how often profiles come; three without one are a gap.
+  assert.equal(linePath([1, null, 1, null, 1, null, 1, null, null, null, 1, null, 1], 12, 12, 1).match(/M/g)?.length, 2);
+  assert.equal(linePath([1, 1, 1, 1, null, 1, 1, 1, 1], 8, 12, 1).match(/M/g)?.length, 2);
   assert.equal(mostOf([1, null, 3], [2]), 3);
 });
 

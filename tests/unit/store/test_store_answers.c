@@ -116,6 +116,43 @@ ENGINE_TEST(every_type_in_one_pass_has_what_each_has_by_itself)
 	arena_release(&all.arena);
 }
 
+ENGINE_TEST(services_of_all_times_are_those_that_were_sent)
+{
+	struct selection s = {.from_ns = 0, .until_ns = INT64_MAX};
+	struct text_answer quick, slow;
+	struct str gone;
+
+	SEND_MODEL(f, 13, 200);
+	CHECK_OK(store_label_values(f->store, STR("acme"), STR("service_name"), &s, 0, NULL,
+				    &quick));
+	/* A moment later nobody takes the short way. */
+	s.from_ns = 1;
+	CHECK_OK(
+		store_label_values(f->store, STR("acme"), STR("service_name"), &s, 0, NULL, &slow));
+	CHECK(quick.n > 1);
+	CHECK_INT(quick.n, slow.n);
+	for (size_t i = 0; i < quick.n && i < slow.n; i++)
+		CHECK(str_eq(quick.v[i], slow.v[i]));
+	arena_release(&slow.arena);
+	/* What is deleted is not named any more. */
+	gone = quick.v[0];
+	struct matcher m = {.name = STR("service_name"), .op = MATCH_EQUAL, .value = gone};
+	struct selection of = {
+		.matchers = &m, .matcher_count = 1, .from_ns = 0, .until_ns = INT64_MAX};
+	uint64_t profiles;
+
+	CHECK_OK(store_delete(f->store, STR("acme"), &of, NULL, &profiles));
+	CHECK(profiles > 0);
+	s.from_ns = 0;
+	CHECK_OK(
+		store_label_values(f->store, STR("acme"), STR("service_name"), &s, 0, NULL, &slow));
+	CHECK_INT(slow.n, quick.n - 1);
+	for (size_t i = 0; i < slow.n; i++)
+		CHECK(!str_eq(slow.v[i], gone));
+	arena_release(&slow.arena);
+	arena_release(&quick.arena);
+}
+
 ENGINE_TEST(series_are_grouped_and_the_largest_come_first)
 {
 	static const struct str group = STR("pod");

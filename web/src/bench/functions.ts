@@ -8,6 +8,18 @@ import type { Measure, Sort } from "./state";
 
 const ROW = 26;
 
+// "expand(node*, int) const" is "expand()" where there is room for little; the whole name is in the title.
+export function withoutParameters(name: string): string {
+  const end = name.lastIndexOf(")");
+  if (end < 0 || !/^( const| volatile|&|\s)*$/.test(name.slice(end + 1))) return name;
+  let depth = 0;
+  for (let i = end; i > 0; i--) {
+    if (name[i] === ")") depth++;
+    else if (name[i] === "(" && --depth === 0) return `${name.slice(0, i)}()`;
+  }
+  return name;
+}
+
 export class Functions {
   private readonly count = h("span", { class: "faint" });
   private readonly body = h("tbody", null);
@@ -145,7 +157,7 @@ export class Functions {
     const share = (v: number, side: number): number => (totals[side] > 0 ? v / totals[side] : 0);
     const digits = (v: number): string => (v * 100).toFixed(1);
     const name = app.model.name(frame);
-    const cells: HTMLElement[] = [h("th", { scope: "row", title: `${name}\n${app.model.module(frame)}` }, h("button", { type: "button", tabindex: "-1" }, h("bdi", { text: name })))];
+    const cells: HTMLElement[] = [h("th", { scope: "row", title: `${name}\n${app.model.module(frame)}` }, h("button", { type: "button", tabindex: "-1" }, h("bdi", { text: withoutParameters(name) })))];
     if (app.model.meta.diff) {
       const values = s.measure === "self" ? tableSelf : tableTotal;
       const { text, tone } = changeText(rowChange(app, row, s.measure));

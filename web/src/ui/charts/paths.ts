@@ -1,23 +1,44 @@
 // Values over time as paths of an SVG.
 
+const MOST_GAP = 2;
+
+// How many points without a value a line passes over: profiles that come every second or third point
+// leave gaps that only the points made; what is longer than usual is a gap indeed.
+export function usualGap(values: (number | null)[]): number {
+  const gaps: number[] = [];
+  let last = -1;
+  values.forEach((v, i) => {
+    if (v === null || v === undefined) return;
+    if (last >= 0) gaps.push(i - last - 1);
+    last = i;
+  });
+  // A few points tell nothing about what is usual, and who comes seldom was away in between.
+  return gaps.length < 4 ? 0 : Math.min(MOST_GAP, gaps.sort((a, b) => a - b)[Math.floor(gaps.length * 0.75)]);
+}
+
 // A line through the points; where nothing was measured it is broken, and a lone point is a short dash.
 export function linePath(values: (number | null)[], width: number, height: number, most: number): string {
+  const gap = usualGap(values);
   const step = values.length > 1 ? width / (values.length - 1) : width;
   const y = (v: number): string => (height - 1 - (most > 0 ? Math.min(1, v / most) : 0) * (height - 2)).toFixed(1);
+  const known = (i: number): boolean => values[i] !== null && values[i] !== undefined;
+  // The next point that the line goes to from here, or -1.
+  const nextOf = (i: number): number => {
+    for (let k = i + 1; k <= i + 1 + gap && k < values.length; k++) if (known(k)) return k;
+    return -1;
+  };
   let out = "";
-  let open = false;
+  let reached = -1;
   values.forEach((v, i) => {
-    if (v === null || v === undefined) {
-      open = false;
-      return;
-    }
+    if (v === null || v === undefined) return;
     const x = i * step;
-    if (open) out += `L${x.toFixed(1)},${y(v)}`;
+    const next = nextOf(i);
+    if (reached === i) out += `L${x.toFixed(1)},${y(v)}`;
     else {
-      const alone = values[i + 1] === null || values[i + 1] === undefined;
+      const alone = next < 0;
       out += `M${Math.max(0, alone ? x - step * 0.4 : x).toFixed(1)},${y(v)}${alone ? `h${Math.max(1, step * 0.8).toFixed(1)}` : ""}`;
     }
-    open = true;
+    reached = next;
   });
   return out;
 }

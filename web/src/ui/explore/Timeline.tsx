@@ -22,7 +22,7 @@ interface Props {
   onClear: () => void;
 }
 
-const HEIGHT = 104;
+const HEIGHT = 108;
 
 // Each group on top of those before it.
 function stacked(grid: Grid): (number | null)[][] {
@@ -35,7 +35,8 @@ function stacked(grid: Grid): (number | null)[][] {
 
 const css = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function drawMarks(u: uPlot, marks: Mark[]): void {
+// Above the bars, beside what the upper line stands for, which ends at `free`.
+function drawMarks(u: uPlot, marks: Mark[], free: number): void {
   const { ctx } = u;
   const ratio = devicePixelRatio;
   ctx.save();
@@ -46,35 +47,36 @@ function drawMarks(u: uPlot, marks: Mark[]): void {
   ctx.textBaseline = "alphabetic";
   ctx.lineWidth = ratio;
   ctx.setLineDash([3 * ratio, 3 * ratio]);
-  let free = -Infinity;
   for (const m of marks) {
     const x = Math.round(u.valToPos(m.time / 1e3, "x", true)) + 0.5;
     if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
     ctx.beginPath();
-    ctx.moveTo(x, u.bbox.top);
+    ctx.moveTo(x, u.bbox.top - 12 * ratio);
     ctx.lineTo(x, u.bbox.top + u.bbox.height);
     ctx.stroke();
     const width = ctx.measureText(m.text).width;
     // Words only where they do not cover each other.
     const left = x + 6 * ratio + width > u.bbox.left + u.bbox.width ? x - 6 * ratio - width : x + 6 * ratio;
     if (left < free) continue;
-    ctx.fillText(m.text, left, u.bbox.top + 11 * ratio);
+    ctx.fillText(m.text, left, u.bbox.top - 3 * ratio);
     free = left + width + 12 * ratio;
   }
   ctx.restore();
 }
 
 // What the upper line stands for.
-function drawScale(u: uPlot, say: Props["say"]): void {
-  const max = (u.scales.y.max ?? 0) / 1.06;
+function drawScale(u: uPlot, say: Props["say"]): number {
+  const max = u.scales.y.max ?? 0;
   const ratio = devicePixelRatio;
   u.ctx.save();
   u.ctx.font = `${10 * ratio}px ${css("--font")}`;
   u.ctx.fillStyle = css("--faint");
   u.ctx.textAlign = "left";
   u.ctx.textBaseline = "alphabetic";
-  u.ctx.fillText(say(max), u.bbox.left, Math.round(u.valToPos(max, "y", true)) - 3 * ratio);
+  u.ctx.fillText(say(max), u.bbox.left, u.bbox.top - 3 * ratio);
+  const end = u.bbox.left + u.ctx.measureText(say(max)).width + 12 * ratio;
   u.ctx.restore();
+  return end;
 }
 
 function options(width: number, props: () => Props): uPlot.Options {
@@ -82,18 +84,18 @@ function options(width: number, props: () => Props): uPlot.Options {
   const bars = uPlot.paths.bars?.({ size: [0.86, Infinity, 1], align: 1 });
   const grid = css("--line");
   return {
-    width, height: HEIGHT, padding: [14, 0, 0, 0], legend: { show: false }, pxAlign: 1,
+    width, height: HEIGHT, padding: [18, 0, 0, 0], legend: { show: false }, pxAlign: 1,
     cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 4 } },
     select: { show: true, left: 0, top: 0, width: 0, height: 0 },
-    scales: { x: { time: true, range: () => [p.grid.from / 1e3, p.grid.until / 1e3] }, y: { range: (_u, _min, max) => [0, Math.max(max, 1e-9) * 1.06] } },
+    scales: { x: { time: true, range: () => [p.grid.from / 1e3, p.grid.until / 1e3] }, y: { range: (_u, _min, max) => [0, Math.max(max, 1e-9)] } },
     axes: [
       { size: 20, gap: 3, font: `11px ${css("--font")}`, stroke: css("--faint"), grid: { show: false }, ticks: { show: false }, values: (u, ticks) => ticks.map((t) => tickText(u, t * 1e3, p.grid)) },
-      { show: true, size: 0, gap: 0, grid: { stroke: grid, width: 1 }, ticks: { show: false }, values: () => [], splits: (_u, _i, _min, max) => [max / 1.06] },
+      { show: true, size: 0, gap: 0, grid: { stroke: grid, width: 1 }, ticks: { show: false }, values: () => [], splits: (_u, _i, _min, max) => [max] },
     ],
     // The last group is the whole stack: it is drawn first, the others over it.
     series: [{}, ...p.grid.groups.map((_, i) => ({ fill: p.colours[i], stroke: p.colours[i], width: 0, paths: bars, points: { show: false } })).reverse()],
     hooks: {
-      draw: [(u) => drawScale(u, props().say), (u) => drawMarks(u, props().marks)],
+      draw: [(u) => drawMarks(u, props().marks, drawScale(u, props().say))],
       setSelect: [(u) => {
         if (u.select.width < 4) return;
         const at = (px: number): number => Math.round(u.posToVal(px, "x") * 1e3);
@@ -108,7 +110,7 @@ function tickText(u: uPlot, ms: number, grid: Grid): string {
   const text = tick(ms, grid);
   const half = text.length * 3.4;
   const at = u.valToPos(ms / 1e3, "x");
-  return at < half || at > u.over.clientWidth - half ? "" : text;
+  return at < half || at > u.width - half ? "" : text;
 }
 
 function tick(ms: number, grid: Grid): string {

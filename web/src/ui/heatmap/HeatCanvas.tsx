@@ -1,5 +1,6 @@
 // The map itself: drawn on a canvas, chosen with the pointer or with the keyboard.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { niceStep } from "../series";
 import { local } from "../time";
 import { blockOf, blockText, cornersOf, strengthOf, type Block, type Heat } from "./grid";
 
@@ -62,12 +63,12 @@ function drawAxes(ctx: CanvasRenderingContext2D, heat: Heat, width: number, pitc
   }
   ctx.textAlign = "left";
   const now = Date.now();
-  const labels = Math.max(1, Math.floor(width / 110));
-  for (let i = 0; i < labels; i++) {
-    const ms = heat.from + (heat.columns * heat.column * i) / labels;
-    const whole = Math.round(ms / heat.column) * heat.column;
-    ctx.fillText(local(whole, now, heat.column < 60e3).replace(/^\d{4}-/, ""), LEFT + ((whole - heat.from) / heat.column) * (width / heat.columns), height + AXIS / 2 + 2);
-  }
+  // At times people say: whole seconds, tens, minutes.
+  const each = width / heat.columns / heat.column;
+  const every = niceStep(110 / each);
+  const until = heat.from + heat.columns * heat.column;
+  for (let ms = Math.ceil(heat.from / every) * every; (until - ms) * each > 60; ms += every)
+    ctx.fillText(local(ms, now, every < 60e3).replace(/^\d{4}-/, ""), LEFT + (ms - heat.from) * each, height + AXIS / 2 + 2);
 }
 
 function drawBlock(ctx: CanvasRenderingContext2D, heat: Heat, block: Block, width: number, pitch: number, colour: string, dashed: boolean): void {
