@@ -36,6 +36,12 @@ struct capture {
 
 /* The probability with which a wait or a turn was kept. */
 double capture_kept(const struct record_head *head);
+/* Records lie one behind the other, each padded to 8 bytes and preceded by its size. */
+enum err capture_keep_record(struct buf *to, const struct record_head *head, u64 size) MUST_CHECK;
+const struct record_head *capture_record_in(const struct buf *b, size_t at, u64 *ret_size);
+enum err capture_handle(struct capture *c, const struct record_head *head, u64 size) MUST_CHECK;
+/* What waited, as far as its tables have come; `last` = now or never. */
+enum err capture_retry_waiting(struct capture *c, bool last) MUST_CHECK;
 /* A stack that was walked, with its measurements. */
 enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
 		     const u64 *user, size_t user_count, enum unwind_end end) MUST_CHECK;

@@ -1,28 +1,15 @@
-#include "agent/processes.h"
+#include "agent/processes_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "agent/proc_maps.h"
 #include "base/clock.h"
 #include "base/hash.h"
 
 #define FIRST_PAUSE_NS (200 * NS_PER_MS)
-#define LAST_PAUSE_NS  (30 * NS_PER_S)
 /* What a process is called fits into one or two; there are hundreds of processes. */
 #define TEXT_BLOCK     240
-
-struct processes {
-	struct kernel_side *kernel;
-	struct modules *modules;
-	struct table_space *space;
-	VEC(struct process *) list;
-	VEC(u32) unused; /* places in the list */
-	struct map by_pid;
-	u32 live;
-	u32 generation;
-};
 
 enum err processes_new(struct kernel_side *k, struct modules *m, struct table_space *space,
 		       struct processes **ret)
@@ -38,23 +25,6 @@ enum err processes_new(struct kernel_side *k, struct modules *m, struct table_sp
 	return ERR_OK;
 }
 
-static void drop_mappings(struct processes *p, struct process *process)
-{
-	vec_for_each (m, &process->mappings)
-		if (m->module != MODULE_NONE)
-			modules_drop_user(p->modules, m->module);
-	process->mappings.n = 0;
-}
-
-static void set_program(struct processes *p, struct process *process, u32 module)
-{
-	if (module != MODULE_NONE)
-		modules_add_user(p->modules, module);
-	if (process->program != MODULE_NONE)
-		modules_drop_user(p->modules, process->program);
-	process->program = module;
-}
-
 /* The kernel side forgets it; its memory there is used again later. */
 static void withdraw(struct processes *p, struct process *process)
 {
@@ -68,8 +38,8 @@ static void withdraw(struct processes *p, struct process *process)
 static void process_free(struct processes *p, struct process *process)
 {
 	withdraw(p, process);
-	drop_mappings(p, process);
-	set_program(p, process, MODULE_NONE);
+	process_drop_mappings(p, process);
+	process_set_program(p, process, MODULE_NONE);
 	vec_release(&process->mappings);
 	arena_release(&process->texts);
 	mem_free(process);
@@ -158,99 +128,6 @@ static enum err add(struct processes *p, u32 pid, struct process **ret)
 	return map_put(&p->by_pid, hash_mix(pid, 1), at);
 }
 
-/* A mapping in the middle of another one, which goes on behind it. There is room for two. */
-static enum err split(struct processes *p, struct process *process, size_t at,
-		      struct process_mapping fresh)
-{
-	struct process_mapping *m = process->mappings.v + at, rest = *m;
-
-	m->end = fresh.start;
-	rest.file_offset += fresh.end - rest.start;
-	rest.start = fresh.end;
-	memmove(m + 3, m + 1, (process->mappings.n - at - 1) * sizeof(*m));
-	m[1] = fresh;
-	m[2] = rest;
-	process->mappings.n += 2;
-	process->changed = true;
-	if (rest.module != MODULE_NONE)
-		modules_add_user(p->modules, rest.module);
-	return ERR_OK;
-}
-
-/* Puts a mapping in its place; what it covers is cut or goes, as mmap over old mappings does. */
-static enum err insert(struct processes *p, struct process *process, struct process_mapping fresh)
-{
-	size_t at = 0, kept = 0;
-
-	/* Room for itself and for the second half of one it falls into. */
-	TRY(vec_reserve(&process->mappings, 2));
-	for (size_t i = 0; i < process->mappings.n; i++) {
-		struct process_mapping m = process->mappings.v[i];
-
-		if (m.start < fresh.start && m.end > fresh.end)
-			return split(p, process, i, fresh);
-		if (m.start < fresh.end && m.end > fresh.start) {
-			if (m.start < fresh.start) {
-				m.end = fresh.start;
-			} else if (m.end > fresh.end) {
-				m.file_offset += fresh.end - m.start;
-				m.start = fresh.end;
-			} else {
-				if (m.module != MODULE_NONE)
-					modules_drop_user(p->modules, m.module);
-				continue;
-			}
-		}
-		process->mappings.v[kept++] = m;
-	}
-	process->mappings.n = kept;
-	while (at < kept && process->mappings.v[at].start < fresh.start)
-		at++;
-	memmove(process->mappings.v + at + 1, process->mappings.v + at,
-		(kept - at) * sizeof(fresh));
-	process->mappings.v[at] = fresh;
-	process->mappings.n++;
-	process->changed = true;
-	return ERR_OK;
-}
-
-static bool is_file(struct str name)
-{
-	return name.n && name.p[0] == '/' && !str_starts(name, STR("//anon")) &&
-	       !str_starts(name, STR("/dev/zero"));
-}
-
-static bool is_vdso(struct str name)
-{
-	return str_eq(name, STR("[vdso]"));
-}
-
-static enum err map_file(struct processes *p, struct process *process,
-			 const struct sideband_event *e)
-{
-	struct process_mapping m = {.start = e->start,
-				    .end = e->end,
-				    .file_offset = e->file_offset,
-				    .module = MODULE_NONE};
-	enum err e_insert;
-
-	if (is_vdso(e->name)) {
-		m.module = MODULE_VDSO;
-		modules_add_user(p->modules, MODULE_VDSO);
-	} else if (is_file(e->name)) {
-		TRY(modules_use(p->modules, process->pid, e->start, e->end, e->name,
-				(u64)e->device_major << 32 | e->device_minor, e->inode, &m.module));
-		if (process->program == MODULE_NONE)
-			set_program(p, process, m.module);
-		if (process->wanted)
-			modules_read(p->modules, m.module);
-	}
-	e_insert = insert(p, process, m);
-	if (e_insert && m.module != MODULE_NONE)
-		modules_drop_user(p->modules, m.module);
-	return e_insert;
-}
-
 static enum err begin_child(struct processes *p, const struct sideband_event *e)
 {
 	struct process *parent = find(p, e->parent), *child = find(p, e->pid);
@@ -264,7 +141,7 @@ static enum err begin_child(struct processes *p, const struct sideband_event *e)
 	child->parent = e->parent;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	child->maps_read = parent->maps_read;
-	set_program(p, child, parent->program);
+	process_set_program(p, child, parent->program);
 	TRY(vec_append(&child->mappings, parent->mappings.v, parent->mappings.n));
 	vec_for_each (m, &child->mappings)
 		if (m->module != MODULE_NONE)
@@ -320,7 +197,7 @@ enum err processes_event(struct processes *p, const struct sideband_event *e)
 		return ERR_OK;
 	case SIDEBAND_MAP:
 		process = find(p, e->pid);
-		return process ? map_file(p, process, e) : ERR_OK;
+		return process ? process_map_file(p, process, e) : ERR_OK;
 	case SIDEBAND_EXIT:
 		process = find(p, e->pid);
 		if (!process)
@@ -333,36 +210,6 @@ enum err processes_event(struct processes *p, const struct sideband_event *e)
 	return ERR_OK;
 }
 
-struct reading {
-	struct processes *p;
-	struct process *process;
-};
-
-static enum err add_read(void *context, const struct sideband_event *e)
-{
-	struct reading *r = context;
-	struct process_mapping *same = process_find(r->process, e->start);
-
-	if (same && same->start == e->start && same->end == e->end &&
-	    same->file_offset == e->file_offset &&
-	    (same->module != MODULE_NONE) == (is_file(e->name) || is_vdso(e->name)))
-		return ERR_OK;
-	return map_file(r->p, r->process, e);
-}
-
-/* False when the process is gone: it has no maps; what the side band told stays. */
-static bool read_maps(struct processes *p, struct process *process)
-{
-	struct reading r = {p, process};
-
-	process->maps_read = true;
-	if (proc_maps_read(process->pid, &r, add_read) != ERR_OK)
-		return false;
-	if (!process->comm[0])
-		proc_comm_read(process->pid, process->comm);
-	return true;
-}
-
 enum err processes_get(struct processes *p, u32 pid, struct process **ret)
 {
 	/* A thread still runs a little in the kernel after its end was told. */
@@ -371,10 +218,10 @@ enum err processes_get(struct processes *p, u32 pid, struct process **ret)
 	if (!process) {
 		TRY(add(p, pid, &process));
 		/* Of one that is gone before anything was told of it no more will be heard. */
-		if (!read_maps(p, process))
+		if (!process_read_maps(p, process))
 			process->ended = (u64)clock_monotonic_ns();
 	} else if (!process->maps_read) {
-		read_maps(p, process);
+		process_read_maps(p, process);
 	}
 	*ret = process;
 	return ERR_OK;
@@ -399,35 +246,6 @@ enum err processes_facts(struct processes *p, struct process *process)
 		program, &process->texts, &process->facts);
 }
 
-void processes_reread(struct processes *p, struct process *process, u64 now)
-{
-	if (now < process->reread_after || process->ended)
-		return;
-	process->reread_after = now + process->reread_pause;
-	if (process->reread_pause < (u64)LAST_PAUSE_NS)
-		process->reread_pause *= 2;
-	read_maps(p, process);
-}
-
-u32 processes_reread_all(struct processes *p, u64 now)
-{
-	u32 asked = 0;
-
-	vec_for_each (one, &p->list) {
-		struct process *process = *one;
-
-		if (!process || process->ended || process->kernel)
-			continue;
-		asked++;
-		/* It may run another program by now: nothing that was known is kept. */
-		drop_mappings(p, process);
-		process->changed = true;
-		if (!read_maps(p, process))
-			process->ended = now;
-	}
-	return asked;
-}
-
 void processes_want(struct processes *p, struct process *process, u32 address_space)
 {
 	if (process->wanted && process->key.address_space == address_space)
@@ -437,32 +255,6 @@ void processes_want(struct processes *p, struct process *process, u32 address_sp
 	vec_for_each (m, &process->mappings)
 		if (m->module != MODULE_NONE)
 			modules_read(p->modules, m->module);
-}
-
-struct process_mapping *process_find(struct process *process, u64 address)
-{
-	size_t from = 0, to = process->mappings.n;
-
-	while (from < to) {
-		size_t middle = (from + to) / 2;
-
-		if (process->mappings.v[middle].end <= address)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	if (from == process->mappings.n || process->mappings.v[from].start > address)
-		return NULL;
-	return &process->mappings.v[from];
-}
-
-bool processes_place(struct processes *p, struct process_mapping *m)
-{
-	if (!m->placed && m->module != MODULE_NONE &&
-	    modules_get(p->modules, m->module)->state == MODULE_READY)
-		m->placed = module_bias(modules_get(p->modules, m->module), m->start,
-					m->file_offset, &m->bias);
-	return m->placed;
 }
 
 static struct unwind_mapping kernel_mapping(struct processes *p, struct process_mapping *m)

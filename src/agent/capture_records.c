@@ -1,0 +1,225 @@
+/* What becomes of a record: walked, joined, kept for later, added. */
+#include "agent/capture_internal.h"
+
+#include <math.h>
+
+#include "agent/raw_stack.h"
+
+/* Records lie one behind the other, each padded to 8 bytes and preceded by its size. */
+enum err capture_keep_record(struct buf *to, const struct record_head *head, u64 size)
+{
+	static const char padding[8];
+
+	buf_append(to, &size, sizeof(size));
+	buf_append(to, head, size);
+	buf_append(to, padding, (8 - size % 8) % 8);
+	return buf_error(to);
+}
+
+const struct record_head *capture_record_in(const struct buf *b, size_t at, u64 *ret_size)
+{
+	memcpy(ret_size, b->data + at, sizeof(*ret_size));
+	return (const struct record_head *)(b->data + at + sizeof(*ret_size));
+}
+
+/*
+ * A user address as frame: a return address counts as the call before it. Callers are mostly in the
+ * same file: `*last` is the mapping of the frame before.
+ */
+static struct sample_frame user_frame(struct capture *c, struct process *process, u64 address,
+				      bool leaf, struct process_mapping **last)
+{
+	u64 wanted = leaf ? address : address - 1;
+	struct process_mapping *m = *last;
+
+	if (!m || wanted < m->start || wanted >= m->end)
+		m = *last = process_find(process, wanted);
+	if (!m || m->module == MODULE_NONE)
+		return (struct sample_frame){wanted, MODULE_NONE, 0};
+	/* A file that could not be read: the offset in it still says where. */
+	if (!processes_place(c->processes, m))
+		return (struct sample_frame){wanted - m->start + m->file_offset, m->module, 0};
+	return (struct sample_frame){wanted - m->bias, m->module, 0};
+}
+
+double capture_kept(const struct record_head *head)
+{
+	return -expm1(-(double)head->keep / KEEP_ONE);
+}
+
+enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
+		     const u64 *user, size_t user_count, enum unwind_end end)
+{
+	struct sample_frame frames[RECORD_KERNEL_FRAMES_MAX + RECORD_FRAMES_MAX];
+	const u64 *kernel = (const u64 *)(head + 1);
+	struct sample s = {.process = process,
+			   .kind = head->kind,
+			   .wait_state = head->wait_state,
+			   .end = (u8)end,
+			   .syscall = head->syscall,
+			   .frames = frames};
+	struct process_mapping *last = NULL;
+	double value = (double)head->value, count = 1;
+	u32 n = 0;
+
+	memcpy(s.thread, head->comm, strnlen(head->comm, sizeof(s.thread)));
+	for (u32 i = 0; i < head->kernel_frames && n < RECORD_KERNEL_FRAMES_MAX; i++)
+		frames[n++] = (struct sample_frame){kernel[i] - (i ? 1 : 0), MODULE_KERNEL, 0};
+	for (size_t i = 0; i < user_count && n < sizeof(frames) / sizeof(frames[0]); i++)
+		frames[n++] = user_frame(c, process, user[i] & FRAME_ADDRESS_MASK, i == 0, &last);
+	s.frame_count = n;
+	if (head->kind == RECORD_WAKER)
+		return wakers_add(&c->wakers, head->wait_id, head->time, process, s.thread, frames,
+				  n);
+	if (head->kind == RECORD_THREAD) {
+		/* A table came late: another look has told of this thread since. */
+		if (head->time < c->threads_time)
+			return ERR_OK;
+		value = 1;
+		s.syscall = -1;
+	} else if (head->kind == RECORD_OPEN) {
+		s.kind = RECORD_WAIT;
+		s.lock = head->lock;
+		count = 0;
+	} else if (head->kind == RECORD_WAIT) {
+		/* Kept with probability p: stands for 1/p waits like it. */
+		double p = capture_kept(head);
+
+		count = 1 / p;
+		value = (value - (double)open_waits_told(&c->open, head->wait_id)) / p;
+		s.lock = head->lock;
+		wakers_find(&c->wakers, head->wait_id, &s);
+	} else if (head->kind == RECORD_LOOP) {
+		return capture_add_turn(c, head, &s);
+	} else if (head->kind == RECORD_FAULT || head->kind == RECORD_MAP) {
+		value /= -expm1(-value / (double)c->options.kernel.memory_mean_bytes);
+		s.syscall = -1;
+	} else {
+		s.syscall = -1;
+		s.time = head->time;
+	}
+	if (head->turn && s.kind != RECORD_THREAD)
+		TRY(turns_add(&c->turns, head->tid, head->turn, head->time, &s, value));
+	return collector_add(&c->collector, &s, value, count);
+}
+
+static enum err wait_for_tables(struct capture *c, struct process *process,
+				const struct record_head *head, u64 size)
+{
+	size_t at = c->waiting.n;
+
+	if (capture_keep_record(&c->waiting, head, size) != ERR_OK) {
+		c->waiting.n = at;
+		c->waiting.error = ERR_OK;
+		c->raw_dropped++;
+		return capture_add(c, process, head,
+				   (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
+				   UNWIND_NO_TABLE);
+	}
+	TRY(vec_push(&c->waiting_processes, process));
+	process->references++;
+	return ERR_OK;
+}
+
+enum err capture_walk_raw(struct capture *c, struct process *process,
+			  const struct record_head *head, u64 size, bool may_wait)
+{
+	u64 addresses[RECORD_FRAMES_MAX];
+	size_t n;
+	enum unwind_end end = raw_stack_walk(c->processes, c->modules, process, head, addresses,
+					     RECORD_FRAMES_MAX, &n);
+
+	if (end == UNWIND_UNMAPPED && may_wait) {
+		processes_reread(c->processes, process, c->now);
+		end = raw_stack_walk(c->processes, c->modules, process, head, addresses,
+				     RECORD_FRAMES_MAX, &n);
+	}
+	if (end == UNWIND_NO_TABLE && may_wait)
+		return wait_for_tables(c, process, head, size);
+	c->raw_walked++;
+	/* Only as much of the stack was copied: what is missing is cut, not wrong. */
+	if (end == UNWIND_BAD_MEMORY && head->stack_size == RECORD_RAW_STACK)
+		end = UNWIND_CUT;
+	return capture_add(c, process, head, addresses, n, end);
+}
+
+/* A thread came back whose stack was sent when it left. */
+static enum err join_stack(struct capture *c, const struct record_head *head,
+			   struct process *process)
+{
+	size_t size;
+	struct record_head *whole = wait_stacks_take(&c->left, head->wait_id, &size);
+	enum err e;
+
+	if (!head->value) {
+		mem_free(whole);
+		return ERR_OK;
+	}
+	/* There was no room for it, here or in the ring. */
+	if (!whole)
+		return capture_add(c, process, head, NULL, 0, UNWIND_NO_TABLE);
+	whole->kind = RECORD_WAIT;
+	whole->time = head->time;
+	whole->value = head->value;
+	whole->keep = head->keep;
+	whole->turn = head->turn;
+	e = capture_handle(c, whole, size);
+	mem_free(whole);
+	return e;
+}
+
+enum err capture_handle(struct capture *c, const struct record_head *head, u64 size)
+{
+	struct process *process;
+	bool wanted;
+
+	TRY(processes_get(c->processes, head->pid, &process));
+	if (!process->comm[0])
+		memcpy(process->comm, head->comm, sizeof(process->comm));
+	if (!(head->flags & RECORD_APART))
+		process->kernel = head->flags & RECORD_KERNEL_THREAD;
+	/* First seen when its memory was gone already: nobody will tell its end again. */
+	if (head->flags == RECORD_NO_USER && !process->mappings.n && !process->ended)
+		process->ended = head->time;
+	TRY(judge_process(&c->judge, c->kernel, c->processes, process, &wanted));
+	/* Whoever wakes somebody that is wanted is told of, wanted or not. */
+	if (!wanted && head->kind != RECORD_WAKER)
+		return ERR_OK;
+	if (head->flags & RECORD_APART)
+		return join_stack(c, head, process);
+	/* Also when it was not sent raw: others may use up all that may be sent so. */
+	if (!(head->flags & RECORD_NO_USER))
+		processes_want(c->processes, process, (u32)head->address_space);
+	if (head->kind == RECORD_LEFT)
+		return wait_stacks_add(&c->left, head, size);
+	if (head->flags & RECORD_NO_USER)
+		return capture_add(c, process, head, NULL, 0, UNWIND_ROOT);
+	if (!(head->flags & RECORD_RAW))
+		return capture_add(c, process, head, (const u64 *)(head + 1) + head->kernel_frames,
+				   head->user_frames, head->end);
+	return capture_walk_raw(c, process, head, size, true);
+}
+
+/* What waited, as far as its tables have come; `last` = now or never. */
+enum err capture_retry_waiting(struct capture *c, bool last)
+{
+	CLEANUP(buf_release) struct buf old = c->waiting;
+	size_t at = 0, i = 0, n = c->waiting_processes.n;
+	enum err e = ERR_OK;
+
+	c->waiting = BUF_INIT(c->options.waiting_bytes);
+	for (; i < n && !e; i++) {
+		u64 size;
+		const struct record_head *head = capture_record_in(&old, at, &size);
+		struct process *process = c->waiting_processes.v[i];
+
+		at += sizeof(size) + (size + 7) / 8 * 8;
+		process->references--;
+		e = capture_walk_raw(c, process, head, size, !last);
+	}
+	if (i)
+		memmove(c->waiting_processes.v, c->waiting_processes.v + i,
+			(c->waiting_processes.n - i) * sizeof(*c->waiting_processes.v));
+	c->waiting_processes.n -= i;
+	return e;
+}

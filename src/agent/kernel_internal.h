@@ -1,0 +1,47 @@
+/* The parts of the kernel side: opening, programs that run, targets, threads, what it costs. */
+#pragma once
+
+#include "agent/kernel_side.h"
+
+/* Its types come before. */
+#include "agent.skel.h"
+#include "agent/cpu_clocks.h"
+#include "base/vec.h"
+
+struct kernel_link {
+	struct bpf_link *link;
+	bool wait; /* FOR_WAITS */
+};
+
+struct kernel_side {
+	struct kernel_options options;
+	struct agent_bpf *skeleton;
+	struct own_events *own; /* in place of the programs */
+	bool returns;		/* threads that come back are seen: kernel_sees_returns */
+	struct sideband *told;
+	struct ring_buffer *ring;
+	u8 *segments;
+	struct unwind_rule *rules;
+	struct cpu_clocks clocks;
+	VEC(struct kernel_link) links;
+	bool waits_off;		  /* see kernel_switch_waits */
+	struct bpf_link *threads; /* over which threads are looked at; NULL = not */
+	/* While draining. */
+	void *context;
+	enum err (*record)(void *context, const struct record_head *head, size_t size);
+	enum err error;
+};
+
+/* The timer's and the threads' programs are attached in ways of their own. */
+enum attach { ELSEWHERE, ATTACHED, FOR_WAITS };
+
+/* Who needs which program. Those FOR_WAITS alone run with every switch of threads. */
+struct need {
+	struct bpf_program *program;
+	bool load;
+	enum attach attach;
+};
+
+#define NEEDS_MAX 20
+
+size_t kernel_needs(const struct kernel_side *k, struct need needs[NEEDS_MAX]);

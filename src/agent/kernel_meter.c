@@ -1,0 +1,106 @@
+/* What the kernel side counts, and what it costs. */
+#include "agent/kernel_internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
+
+#include "agent/own_events.h"
+#include "base/file.h"
+
+/* "memlock: 4096" among what the kernel says of a descriptor. */
+static u64 locked_bytes(int fd)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4096);
+	struct str rest, line;
+	char path[64];
+	u64 bytes;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (file_read(path, &text, NULL) != ERR_OK)
+		return 0;
+	rest = buf_view(&text);
+	while (str_split(&rest, '\n', &line))
+		if (str_starts(line, STR("memlock:")) &&
+		    str_to_u64(str_trim(str_skip(line, 8)), 10, &bytes) == ERR_OK)
+			return bytes;
+	return 0;
+}
+
+u64 kernel_map_bytes(const struct kernel_side *k)
+{
+	struct bpf_map *map;
+	u64 sum = 0;
+
+	if (k->own)
+		return own_events_bytes(k->own);
+	bpf_object__for_each_map(map, k->skeleton->obj) if (bpf_map__fd(map) >= 0) sum +=
+		locked_bytes(bpf_map__fd(map));
+	return sum;
+}
+
+void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
+{
+	int cpus = libbpf_num_possible_cpus();
+	VEC(struct kernel_counters) all = {0};
+	u32 zero = 0;
+
+	*ret = (struct kernel_counters){0};
+	if (k->own) {
+		own_events_count(k->own, ret);
+		return;
+	}
+	if (cpus <= 0 || vec_reserve(&all, (size_t)cpus) != ERR_OK)
+		return;
+	if (!bpf_map__lookup_elem(k->skeleton->maps.counters, &zero, sizeof(zero), all.v,
+				  (size_t)cpus * sizeof(*all.v), 0)) {
+		for (int cpu = 0; cpu < cpus; cpu++)
+			for (size_t i = 0; i < sizeof(*ret) / sizeof(u64); i++)
+				((u64 *)ret)[i] += ((u64 *)&all.v[cpu])[i];
+	}
+	vec_release(&all);
+}
+
+void kernel_statistics(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+}
+
+static u64 run_time_of(const struct bpf_program *p)
+{
+	struct bpf_prog_info info = {0};
+	u32 size = sizeof(info);
+
+	if (bpf_program__fd(p) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size))
+		return 0;
+	return info.run_time_ns;
+}
+
+u64 kernel_run_time_ns(const struct kernel_side *k)
+{
+	struct bpf_program *p;
+	u64 sum = 0;
+
+	if (k->own)
+		return 0;
+	bpf_object__for_each_program(p, k->skeleton->obj) sum += run_time_of(p);
+	return sum;
+}
+
+u64 kernel_wait_time_ns(const struct kernel_side *k)
+{
+	struct need needs[NEEDS_MAX];
+	size_t n;
+	u64 sum = 0;
+
+	if (k->own)
+		return 0;
+	n = kernel_needs(k, needs);
+	for (size_t i = 0; i < n; i++)
+		if (needs[i].load && needs[i].attach == FOR_WAITS)
+			sum += run_time_of(needs[i].program);
+	return sum;
+}
