@@ -61,7 +61,7 @@ def a_linked_program_is_found_by_query_with_shares_labels_and_spans():
 
 def check_file(way):
     pattern = output(f"way-{way}")
-    done = run([build_inside("inside", way), "1", "1"], VESTAL_OUTPUT=pattern, VESTAL_RATE="250")
+    done = run([build_inside("inside", way), "2", "1"], VESTAL_OUTPUT=pattern, VESTAL_RATE="250")
     rows, names = top(only(pattern.replace("%p", "*")))
     check_shares(json.loads(done.stdout), names, counts(done)["samples"])
     assert names["main"]["cum"] > 0.95 * rows["total"], names["main"]
@@ -130,10 +130,11 @@ def other_profilers_find_the_process_context():
 @test
 def with_a_time_in_its_name_there_is_a_file_for_each_interval():
     pattern = os.path.join(scratch(), "interval-%p-%t.pb.gz")
-    run([build_inside("inside"), "1.2"], VESTAL_OUTPUT=pattern, VESTAL_INTERVAL_MS="300")
+    done = run([build_inside("inside"), "1.2"], VESTAL_OUTPUT=pattern, VESTAL_INTERVAL_MS="300")
     found = files(pattern)
     assert len(found) >= 3, found
-    assert sum(top(path)[0]["total"] for path in found) > 1e9
+    totals = [top(path)[0]["total"] for path in found]
+    assert sum(totals) > 1e9, (totals, counts(done), done.stdout)
 
 
 def answer_once(listener, replies, bodies):

@@ -13,22 +13,24 @@
 #define THREADS_MAX 64
 
 static __thread volatile uint64_t sink;
+/* Of 1024: turns of equal length would keep step with the ticks that end a thread's share. */
+static __thread uint32_t length = 1024;
 static int64_t spent[THREADS_MAX][3];
 static double seconds;
 
 NOINLINE uint64_t work_plain(uint64_t x)
 {
-	return churn(x, 480000) + sink;
+	return churn(x, 480000 / 1024 * length) + sink;
 }
 
 NOINLINE uint64_t work_in_span(uint64_t x)
 {
-	return churn(x, 240000) + sink;
+	return churn(x, 240000 / 1024 * length) + sink;
 }
 
 NOINLINE uint64_t work_labelled(uint64_t x)
 {
-	return churn(x, 80000) + sink;
+	return churn(x, 80000 / 1024 * length) + sink;
 }
 
 static void measure(int64_t *sum, uint64_t (*work)(uint64_t))
@@ -50,6 +52,7 @@ NOINLINE void descend(int depth, int64_t *sums)
 		sink++;
 		return;
 	}
+	length = 512 + (length * 1103515245u + 12345u) % 1021;
 	measure(&sums[0], work_plain);
 	vestal_span_enter(trace, span, "checkout.totals");
 	measure(&sums[1], work_in_span);
