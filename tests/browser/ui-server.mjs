@@ -91,7 +91,7 @@ export async function pushTimed(url, end) {
 export function recordNode(dir) {
   const folder = mkdtempSync(join(dir, "node-"));
   const job = join(folder, "job.js");
-  writeFileSync(job, "let n = 0; function spin(k) { return k === 0 ? 0 : 1 + spin(k - 1); } while (process.cpuUsage().user < 400e3) { n += spin(30); JSON.parse(JSON.stringify({ n, a: Array(50).fill(n) })); }");
+  writeFileSync(job, "let n = 0; function spin(k) { return k === 0 ? 0 : 1 + spin(k - 1); } while (process.cpuUsage().user < 400e3) { for (let i = 0; i < 5000; i++) n += spin(30); JSON.parse(JSON.stringify({ n, a: Array(50).fill(n) })); }");
   const done = spawnSync(process.execPath, ["--cpu-prof", "--cpu-prof-dir", folder, job], { encoding: "utf8" });
   if (done.status !== 0) throw new Error(done.stderr);
   return join(folder, readdirSync(folder).find((f) => f.endsWith(".cpuprofile")));

@@ -145,10 +145,16 @@ async function exploreTests(browser, url) {
     await press(page, "End");
     await page.keyboard.type("{cust");
     await page.waitForSelector("#selector-list li >> text=customer");
-    await press(page, "ArrowDown", "Enter");
+    // The list may be drawn anew while one reads it.
+    const choose = async () => {
+      await press(page, "ArrowDown");
+      await page.waitForSelector('#selector-list li[aria-selected="true"]');
+      await press(page, "Enter");
+    };
+    await choose();
     await page.waitForSelector("#selector-list li >> text=script");
     assert.equal(await text(page, "#selector-list li"), HOSTILE);
-    await press(page, "ArrowDown", "Enter");
+    await choose();
     await until(page, () => new URLSearchParams(location.search).get("query").includes("customer="));
     await untilText(page, ".functions", "idle");
     assert.equal(await page.evaluate(() => window.injected), undefined);
