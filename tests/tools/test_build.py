@@ -1,7 +1,9 @@
 """What the build leaves behind, and the tools it uses."""
+import contextlib
 import glob
 import importlib.machinery
 import importlib.util
+import io
 import os
 import shutil
 import subprocess
@@ -242,6 +244,31 @@ def the_runner_stops_what_does_not_end():
     program = runner.Program("x", ["sh", "-c", "echo ok 1; sleep 1000"], timeout=0.3)
     text, status, _ = runner.run(program, "/tmp")
     assert "did not end" in status and "ok 1" in text
+
+
+def run_twice(name, first, second):
+    """What counts of a program that says one thing first and another when it is run again."""
+    runner = load(f"{ROOT}/tools/run-tests")
+    with tempfile.TemporaryDirectory() as folder:
+        script = f"if [ -e {folder}/ran ]; then {second}; else touch {folder}/ran; {first}; fi"
+        counts = runner.Counts()
+        with contextlib.redirect_stdout(io.StringIO()):
+            runner.run_all([runner.Program(name, ["sh", "-c", script])], folder, counts)
+    return counts
+
+
+@test
+def the_runner_runs_again_by_itself_what_failed_beside_others():
+    good, bad = "echo ok 1 - a; echo 1..1", "echo not ok 1 - a; echo 1..1; exit 1"
+    counts = run_twice("tests/e2e/x.py", bad, good)
+    assert (counts.passed, counts.failed, counts.alone) == (1, [], [("tests/e2e/x.py", "a")])
+    counts = run_twice("tests/e2e/x.py", bad, bad)
+    assert counts.passed == 0 and len(counts.failed) == 1 and counts.alone == []
+    counts = run_twice("tests/e2e/x.py", good, bad)
+    assert counts.passed == 1 and counts.failed == [] and counts.alone == []
+    # A unit test has no excuse.
+    counts = run_twice("test_x", bad, good)
+    assert counts.passed == 0 and len(counts.failed) == 1
 
 
 @test
