@@ -185,13 +185,15 @@ def ten_thousand_threads_are_no_problem():
 def check_allocator(library):
     need_preload()
     pattern = output(library)
-    done = run([build("allocator"), "32"], VESTAL_TYPES="heap", VESTAL_ALLOC_INTERVAL="64KB",
+    done = run([build("allocator"), "64"], VESTAL_TYPES="heap", VESTAL_ALLOC_INTERVAL="256KB",
                VESTAL_OUTPUT=pattern, LD_PRELOAD=f"{PRELOAD} {library}", status=None)
     if "cannot be preloaded" in done.stderr:
         raise Skip(f"no {library}")
     assert done.returncode == 0, done.stderr
     total = json.loads(done.stdout)["heap"]["keep_grown"]
-    assert 0.8 < top(*files(pattern))[1]["keep_grown"]["cum"] / total < 1.2
+    kept = top(*files(pattern))[1]["keep_grown"]["cum"]
+    # 256 samples: nearly five standard errors.
+    assert 0.7 < kept / total < 1.3, (kept, total, done.stderr)
 
 
 @test
