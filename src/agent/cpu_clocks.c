@@ -1,5 +1,6 @@
 #include "agent/cpu_clocks.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -9,21 +10,44 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-/* Periods between two draws: setting a clock costs half a period's precision each time. */
-#define DRAW_PERIODS 64
-#define DRAW_NS	     ((u64)NS_PER_S)
+/* Between two draws, at least: each interrupts the processor it is for. */
+#define DRAW_PERIODS 32
+#define DRAW_NS	     ((u64)50 * NS_PER_MS)
 /* Between two looks at which processors there are. */
 #define LOOK_NS	     ((u64)2 * NS_PER_S)
-/* The part of the period by which a clock is off, at least; twice that at most. */
-#define OFF_PART     32
+/*
+ * The part of the rate by which a clock is off, at most. The wider, the sooner two clocks are out
+ * of step: a program in step with its samples is seen with as many times the variance of samples at
+ * random as this is narrow.
+ */
+#define OFF_PART     4
 
 u64 cpu_clock_draw(u64 period_ns, u64 *random)
 {
-	u64 off = period_ns / OFF_PART;
+	double off;
 
 	*random = hash_mix(*random + 1, HASH_K1);
-	off += (*random >> 1) % (off + 1);
-	return *random & 1 ? period_ns + off : period_ns - off;
+	off = ((double)(*random >> 11) / (double)(1ull << 52) - 1) / OFF_PART;
+	/* Rates are even around the one asked for, not periods: so is the number of samples. */
+	return (u64)((double)period_ns / (1 + off));
+}
+
+u64 cpu_clock_sample_ns(u64 drawn_ns, u64 gap_ns)
+{
+	double periods = (double)gap_ns / (double)drawn_ns;
+
+	return drawn_ns + (u64)((double)drawn_ns / (2 * periods - 1));
+}
+
+static enum err tell_period(const struct cpu_clocks *c, int cpu, u64 drawn_ns)
+{
+	u64 sample = cpu_clock_sample_ns(drawn_ns, c->gap_ns);
+
+	/* A processor above those the map was made for counts the period that was asked for. */
+	if (c->periods >= 0 && bpf_map_update_elem(c->periods, &cpu, &sample, BPF_ANY) < 0 &&
+	    errno != E2BIG)
+		return err_from_errno(errno);
+	return ERR_OK;
 }
 
 /* ERR_NOT_FOUND: that processor has just gone. */
@@ -38,8 +62,10 @@ static enum err start_clock(struct cpu_clocks *c, int cpu, struct fault *fault)
 		.disabled = !c->on,
 	};
 	struct cpu_clock clock = {.cpu = cpu};
-	enum err e;
+	enum err e = tell_period(c, cpu, attr.sample_period);
 
+	if (e)
+		return fault_set(fault, e, "processor %d cannot be sampled: %s", cpu, err_text(e));
 	clock.fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (clock.fd < 0 && errno == ENODEV)
 		return ERR_NOT_FOUND;
@@ -100,25 +126,35 @@ enum err cpu_clocks_follow(struct cpu_clocks *c, const struct processors *online
 	return ERR_OK;
 }
 
-static void plan_draw(struct cpu_clocks *c, u64 now)
+static u64 least_gap(const struct cpu_clocks *c)
 {
 	u64 gap = DRAW_PERIODS * c->period_ns;
 
-	c->next_draw = now + (gap > DRAW_NS ? gap : DRAW_NS);
+	return gap > DRAW_NS ? gap : DRAW_NS;
 }
 
-enum err cpu_clocks_start(struct cpu_clocks *c, int program, u64 period_ns, struct fault *fault)
+/* The agent turns when it likes: the next gap will be about as long as this one was. */
+static void note_draw(struct cpu_clocks *c, u64 now)
+{
+	u64 least = least_gap(c), gap = now - c->last_draw;
+
+	c->gap_ns = gap < least ? least : gap > 2 * least + DRAW_NS ? 2 * least + DRAW_NS : gap;
+	c->last_draw = now;
+	c->next_draw = now + least;
+}
+
+enum err cpu_clocks_start(struct cpu_clocks *c, u64 period_ns, struct fault *fault)
 {
 	u64 now = (u64)clock_monotonic_ns();
 	struct processors online;
 
 	cpu_clocks_stop(c);
-	c->program = program;
 	c->period_ns = period_ns;
 	c->random = hash_random_seed();
 	c->on = true;
 	c->next_look = now + LOOK_NS;
-	plan_draw(c, now);
+	c->last_draw = now;
+	note_draw(c, now);
 	processors_read(&online);
 	return cpu_clocks_follow(c, &online, fault);
 }
@@ -143,6 +179,7 @@ static enum err draw_all(struct cpu_clocks *c)
 	vec_for_each (clock, &c->list) {
 		u64 period = cpu_clock_draw(c->period_ns, &c->random);
 
+		TRY(tell_period(c, clock->cpu, period));
 		if (ioctl(clock->fd, PERF_EVENT_IOC_PERIOD, &period) < 0)
 			return err_from_errno(errno);
 	}
@@ -153,7 +190,7 @@ enum err cpu_clocks_set_period(struct cpu_clocks *c, u64 period_ns)
 {
 	c->period_ns = period_ns;
 	if (c->list.n)
-		plan_draw(c, (u64)clock_monotonic_ns());
+		note_draw(c, (u64)clock_monotonic_ns());
 	return draw_all(c);
 }
 
@@ -180,6 +217,6 @@ enum err cpu_clocks_turn(struct cpu_clocks *c, u64 now)
 	}
 	if (now < c->next_draw || !c->on)
 		return ERR_OK;
-	plan_draw(c, now);
+	note_draw(c, now);
 	return draw_all(c);
 }

@@ -3,9 +3,9 @@
  *
  * Clocks do not keep step with anything: each has a period of its own, a little off the one that
  * was asked for, and is given another one now and then. A program that repeats itself at the very
- * rate of the samples would otherwise be seen at the same place every time, or never. A sample
- * counts for the time since the clock rang before (on_timer), so that sums are true whatever the
- * periods: also when a clock is set anew, which begins its period from the start.
+ * rate of the samples would otherwise be seen at the same place every time, or never. The kernel
+ * side is told what a sample of each clock stands for: its period, and a little more, since a clock
+ * that is set anew begins its period from the start.
  */
 #pragma once
 
@@ -20,18 +20,24 @@ struct cpu_clock {
 struct cpu_clocks {
 	VEC(struct cpu_clock) list;
 	int program; /* its descriptor; -1 = none, for tests */
+	int periods; /* the map that says what samples stand for; -1 = none */
 	bool on;
 	u64 period_ns; /* as asked for */
 	u64 random;
-	u64 next_draw, next_look;
+	u64 last_draw, next_draw, next_look;
+	u64 gap_ns; /* between draws, as it was last */
 };
 
-/* A period near this one: off by a thirtieth to a fifteenth, to either side. */
+/* A period near this one: at a rate up to a quarter off, to either side. */
 u64 cpu_clock_draw(u64 period_ns, u64 *random);
+/*
+ * What a sample stands for of a clock with this period that is set anew each `gap_ns`: half a
+ * period is lost then on average, spread here over those between.
+ */
+u64 cpu_clock_sample_ns(u64 drawn_ns, u64 gap_ns);
 
-/* Starts a clock on every processor that is online. */
-enum err cpu_clocks_start(struct cpu_clocks *c, int program, u64 period_ns,
-			  struct fault *fault) MUST_CHECK;
+/* Starts a clock on every processor that is online; program and periods are set before. */
+enum err cpu_clocks_start(struct cpu_clocks *c, u64 period_ns, struct fault *fault) MUST_CHECK;
 void cpu_clocks_stop(struct cpu_clocks *c);
 void cpu_clocks_release(struct cpu_clocks *c);
 enum err cpu_clocks_set_period(struct cpu_clocks *c, u64 period_ns) MUST_CHECK;

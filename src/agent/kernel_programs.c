@@ -131,9 +131,10 @@ enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 		return ERR_OK;
 	}
 	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
+	k->clocks.program = bpf_program__fd(k->skeleton->progs.on_timer);
+	k->clocks.periods = bpf_map__fd(k->skeleton->maps.clock_periods);
 	if (capture_needs_timer(k->options.types))
-		TRY(cpu_clocks_start(&k->clocks, bpf_program__fd(k->skeleton->progs.on_timer),
-				     k->skeleton->data->settings.period_ns, fault));
+		TRY(cpu_clocks_start(&k->clocks, k->skeleton->data->settings.period_ns, fault));
 	return attach_programs(k, fault);
 }
 

@@ -80,7 +80,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	const struct kernel_options *o = &k->options;
 	struct agent_bpf *s;
 	bool waits = capture_needs_waits(o->types), loops = o->types & CAPTURE_LOOPS;
-	int status;
+	int status, processors = libbpf_num_possible_cpus();
 
 	s = k->skeleton = agent_bpf__open();
 	if (!s)
@@ -89,6 +89,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	 */
 	bpf_map__set_max_entries(s->maps.segments, o->table_mib);
 	bpf_map__set_max_entries(s->maps.ring, o->ring_kib * 1024);
+	bpf_map__set_max_entries(s->maps.clock_periods, processors > 0 ? (u32)processors : 1);
 	bpf_map__set_max_entries(s->maps.waits, waits ? o->max_threads / 4 : 1);
 	bpf_map__set_max_entries(s->maps.wait_places, waits ? WAIT_PLACES : 1);
 	bpf_map__set_max_entries(s->maps.loops, loops ? o->max_threads : 1);

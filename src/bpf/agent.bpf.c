@@ -198,30 +198,22 @@ static __always_inline void entry_registers(struct scratch *s, struct task_struc
 		s->head.lock = r.di;
 }
 
-/* A gap longer than some periods and this was no late interrupt: the clock was stopped. */
-#define LATE_MOST_NS 100000000ull
-
 /*
- * What a sample stands for: the time since the clock rang before, whoever was there then. Periods
- * vary (cpu_clocks.h), and a clock that is set anew begins a period from its start.
+ * Not the time since the clock rang before: on some machines the clock of an idle processor does
+ * not ring, and the first sample after a rest would stand for the rest too.
  */
-static __always_inline u64 since_last(void)
+static __always_inline u64 sample_length(void)
 {
-	u64 now = bpf_ktime_get_ns(), period = settings.period_ns, gone;
-	u32 zero = 0;
-	u64 *last = bpf_map_lookup_elem(&rung, &zero);
+	u32 cpu = bpf_get_smp_processor_id();
+	u64 *period = bpf_map_lookup_elem(&clock_periods, &cpu);
 
-	if (!last)
-		return period;
-	gone = now - *last;
-	*last = now;
-	return gone < 4 * period + LATE_MOST_NS ? gone : period;
+	return period && *period ? *period : settings.period_ns;
 }
 
 SEC("perf_event")
 int on_timer(struct bpf_perf_event_data *context)
 {
-	u64 id = bpf_get_current_pid_tgid(), length = since_last();
+	u64 id = bpf_get_current_pid_tgid();
 	struct kernel_counters *c;
 	struct task_struct *task;
 	struct scratch *s;
@@ -234,7 +226,7 @@ int on_timer(struct bpf_perf_event_data *context)
 	c = count();
 	if (c)
 		c->samples++;
-	s->head.value = length;
+	s->head.value = sample_length();
 	s->head.turn = turn_of(id);
 	task = bpf_get_current_task_btf();
 	if ((context->regs.cs & 3) == 3) {

@@ -120,13 +120,13 @@ struct {
 	__type(value, struct kernel_counters);
 } counters SEC(".maps");
 
-/* When this processor's clock rang last. */
+/* What a sample of each processor's clock stands for, in nanoseconds (cpu_clocks.h). */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, u64);
-} rung SEC(".maps");
+} clock_periods SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

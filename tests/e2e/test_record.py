@@ -94,6 +94,18 @@ def the_waits_of_a_convoy_are_as_long_as_it_measured():
 
 
 @test
+def work_in_step_with_the_clock_is_seen_as_it_is():
+    # Clocks that kept step would find it always at the same place, or never.
+    done, path = record("-F", "100", program=[build("metronome"), "12", "10000"])
+    truth = json.loads(done.stdout.splitlines()[0])
+    _, names = top(path)
+    ticks = 12 * 100
+    for name, spent in truth.items():
+        seen = names.get(name, {"cum": 0})["cum"]
+        assert close(seen / 12e9, spent / 12e9, ticks), (name, seen, truth)
+
+
+@test
 def a_stripped_program_keeps_whole_stacks_and_offsets():
     path = build("shares")
     stripped = path + "-stripped"

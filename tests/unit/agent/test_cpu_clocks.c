@@ -43,23 +43,35 @@ TEST(the_machine_says_which_it_has)
 	CHECK(any);
 }
 
-TEST(a_drawn_period_is_near_the_one_asked_for_and_never_that_one)
+TEST(a_drawn_period_is_near_the_one_asked_for_and_the_rate_is_even)
 {
 	static const u64 periods[] = {200000, 1000000, 10101010, 1000000000};
 
 	for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
-		u64 period = periods[i], random = 1, sum = 0;
+		u64 period = periods[i], random = 1, above = 0;
+		double rates = 0;
 
 		for (int k = 0; k < 10000; k++) {
 			u64 drawn = cpu_clock_draw(period, &random);
-			u64 off = drawn > period ? drawn - period : period - drawn;
+			double rate = (double)period / (double)drawn;
 
-			CHECK(off >= period / 32 && off <= period / 16);
-			sum += drawn;
+			CHECK(rate >= 0.7499 && rate <= 1.2501);
+			above += drawn > period;
+			rates += rate / 10000;
 		}
-		/* As often above as below. */
-		CHECK(sum / 10000 > period - period / 500 && sum / 10000 < period + period / 500);
+		CHECK(above > 4800 && above < 5200);
+		CHECK(rates > 0.995 && rates < 1.005);
 	}
+}
+
+TEST(a_sample_stands_for_a_little_more_than_its_period)
+{
+	/* 97 Hz, drawn anew each second: 97 periods of which half a one is lost. */
+	u64 period = 10309278, sample = cpu_clock_sample_ns(period, NS_PER_S);
+
+	double second = (double)sample * 96.5;
+
+	CHECK(second > 0.9999 * NS_PER_S && second < 1.0001 * NS_PER_S);
 }
 
 static struct processors only(int first, int count)
@@ -79,7 +91,7 @@ static void stop(struct cpu_clocks *c)
 /* Clocks that call nobody; false when this user may have none. */
 static bool start(struct cpu_clocks *c)
 {
-	enum err e = cpu_clocks_start(c, -1, 10 * NS_PER_MS, NULL);
+	enum err e = cpu_clocks_start(c, 10 * NS_PER_MS, NULL);
 
 	if (e == ERR_NO_PERMISSION || (e && geteuid()))
 		test_skip("clocks on processors need rights");
@@ -88,7 +100,7 @@ static bool start(struct cpu_clocks *c)
 
 TEST(a_clock_goes_with_its_processor_and_a_new_one_comes_with_it)
 {
-	CLEANUP(stop) struct cpu_clocks c = {.program = -1};
+	CLEANUP(stop) struct cpu_clocks c = {.program = -1, .periods = -1};
 	struct processors none = {{0}}, one = only(0, 1);
 	size_t online;
 
@@ -108,7 +120,7 @@ TEST(a_clock_goes_with_its_processor_and_a_new_one_comes_with_it)
 
 TEST(a_clock_that_stands_still_is_made_anew)
 {
-	CLEANUP(stop) struct cpu_clocks c = {.program = -1};
+	CLEANUP(stop) struct cpu_clocks c = {.program = -1, .periods = -1};
 	struct processors one = only(0, 1);
 	u64 before;
 
@@ -128,7 +140,7 @@ TEST(a_clock_that_stands_still_is_made_anew)
 
 TEST(a_pause_does_not_make_clocks_anew)
 {
-	CLEANUP(stop) struct cpu_clocks c = {.program = -1};
+	CLEANUP(stop) struct cpu_clocks c = {.program = -1, .periods = -1};
 	int fd;
 
 	if (!start(&c))
