@@ -2,7 +2,6 @@
 
 #include "cli/command.h"
 #include "cli/sink.h"
-#include "format/format.h"
 
 static void take(struct json *j, struct answer_field *field)
 {
@@ -20,12 +19,22 @@ static void take(struct json *j, struct answer_field *field)
 	}
 }
 
+int answer_read(struct json *j, const struct reading *r)
+{
+	enum err e = j->error;
+
+	json_release(j);
+	if (e)
+		return complain(EXIT_UNAVAILABLE, "the answer is not understood: %s",
+				r->fault.text[0] ? r->fault.text : err_text(e));
+	return EXIT_OK;
+}
+
 int answer_fields(const struct buf *answer, struct answer_field *fields)
 {
 	struct reading r = {.limits = LIMITS_DEFAULT};
 	struct json j;
 	struct str key;
-	enum err e;
 
 	json_init(&j, buf_view(answer), "answer", 16, &r);
 	if (json_object(&j))
@@ -39,12 +48,7 @@ int answer_fields(const struct buf *answer, struct answer_field *fields)
 			else
 				json_skip(&j);
 		}
-	e = j.error;
-	json_release(&j);
-	if (e)
-		return complain(EXIT_UNAVAILABLE, "the answer is not understood: %s",
-				r.fault.text[0] ? r.fault.text : err_text(e));
-	return EXIT_OK;
+	return answer_read(&j, &r);
 }
 
 int answer_number(const struct buf *answer, const char *key, int64_t *ret)

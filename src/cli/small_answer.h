@@ -5,11 +5,16 @@
 #pragma once
 
 #include "base/buf.h"
+#include "format/json.h"
+#include "format/format.h"
 
 /* The number under `key` of the outermost object; 0 when there is none. */
 int answer_number(const struct buf *answer, const char *key, int64_t *ret);
 /* As it came, with a line end. */
 int answer_print(struct buf *answer);
+
+/* Ends the reading of an answer. */
+int answer_read(struct json *j, const struct reading *r);
 
 struct answer_field {
 	const char *key;

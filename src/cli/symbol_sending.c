@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "format/format.h"
+#include "cli/small_answer.h"
 
 #define PART_BYTES ((size_t)8 << 20)
 #define DEPTH_MAX  64
@@ -47,7 +47,6 @@ int symbol_list_read(const struct buf *answer, struct symbol_sending *ret)
 	struct reading r = {.limits = LIMITS_DEFAULT};
 	struct json j;
 	struct str key;
-	enum err e;
 
 	json_init(&j, buf_view(answer), "answer", 16, &r);
 	if (json_object(&j))
@@ -59,12 +58,7 @@ int symbol_list_read(const struct buf *answer, struct symbol_sending *ret)
 			while (json_item(&j))
 				read_file_entry(&j, ret);
 		}
-	e = j.error;
-	json_release(&j);
-	if (e)
-		return complain(EXIT_UNAVAILABLE, "the answer is not understood: %s",
-				r.fault.text[0] ? r.fault.text : err_text(e));
-	return EXIT_OK;
+	return answer_read(&j, &r);
 }
 
 int symbol_sending_begin(struct symbol_sending *s)

@@ -163,7 +163,7 @@ static bool row_is_zero(const struct profile *p, size_t i)
 	return any == 0;
 }
 
-static void move_row(struct profile *p, size_t from, size_t to)
+void profile_move_row(struct profile *p, size_t from, size_t to)
 {
 	p->stack[to] = p->stack[from];
 	p->labels[to] = p->labels[from];
@@ -183,7 +183,7 @@ void profile_drop_zero(struct profile *p)
 		if (row_is_zero(p, i))
 			continue;
 		if (kept != i)
-			move_row(p, i, kept);
+			profile_move_row(p, i, kept);
 		kept++;
 	}
 	p->row_count = kept;

@@ -1,5 +1,7 @@
 #include "pipeline/hand_over.h"
 
+#include "model/rows.h"
+
 /* One profile on its way. */
 struct handing {
 	struct receive *r;
@@ -40,19 +42,6 @@ static bool row_counts(const struct handing *h, const int64_t *values)
 	return any;
 }
 
-static void move_row(struct profile *p, size_t from, size_t to)
-{
-	size_t n = p->type_count;
-
-	p->stack[to] = p->stack[from];
-	p->labels[to] = p->labels[from];
-	if (p->link)
-		p->link[to] = p->link[from];
-	if (p->time)
-		p->time[to] = p->time[from];
-	memmove(p->values + to * n, p->values + from * n, n * sizeof(*p->values));
-}
-
 static void drop_rows(struct handing *h)
 {
 	struct profile *p = h->p;
@@ -67,7 +56,7 @@ static void drop_rows(struct handing *h)
 			continue;
 		}
 		if (kept != i)
-			move_row(p, i, kept);
+			profile_move_row(p, i, kept);
 		kept++;
 	}
 	p->row_count = kept;

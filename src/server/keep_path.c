@@ -1,6 +1,7 @@
 #include "server/keep_path.h"
 
 #include "base/buf.h"
+#include "model/rows.h"
 
 static bool name_is(const struct dict *d, uint32_t frame, struct str name, struct buf *text)
 {
@@ -23,18 +24,6 @@ static bool begins_with(const struct dict *d, uint32_t stack, const struct str *
 	return true;
 }
 
-static void move_row(struct profile *p, size_t to, size_t from)
-{
-	p->stack[to] = p->stack[from];
-	p->labels[to] = p->labels[from];
-	if (p->link)
-		p->link[to] = p->link[from];
-	if (p->time)
-		p->time[to] = p->time[from];
-	memmove(p->values + to * p->type_count, p->values + from * p->type_count,
-		p->type_count * sizeof(*p->values));
-}
-
 enum err profile_keep_path(struct profile *p, const struct str *path, size_t n)
 {
 	struct buf text = BUF_INIT((size_t)1 << 20);
@@ -43,7 +32,7 @@ enum err profile_keep_path(struct profile *p, const struct str *path, size_t n)
 
 	for (size_t i = 0; i < p->row_count; i++)
 		if (begins_with(p->dict, p->stack[i], path, n, &text))
-			move_row(p, kept++, i);
+			profile_move_row(p, i, kept++);
 	p->row_count = kept;
 	error = buf_error(&text);
 	buf_release(&text);

@@ -255,23 +255,13 @@ static enum err run_tasks(struct day *d, const struct agenda *a, struct fault *f
 	return error;
 }
 
-static struct day_service *service_at(struct day *d, size_t i)
-{
-	struct day_service *ds;
-
-	mutex_lock(&d->engine->lock);
-	ds = i < d->services.n ? d->services.v[i] : NULL;
-	mutex_unlock(&d->engine->lock);
-	return ds;
-}
-
 enum err compact_day(struct day *d, bool all, bool *ret_changed, struct fault *fault)
 {
 	int64_t before = all ? INT64_MAX : store_now(&d->engine->base) - WINDOW_LATE_NS;
 	CLEANUP(agenda_release) struct agenda agenda = {0};
 	struct day_service *ds;
 
-	for (size_t i = 0; (ds = service_at(d, i)); i++)
+	for (size_t i = 0; (ds = day_service_at(d, i)); i++)
 		TRY(add_service(&agenda, ds, before));
 	if (agenda.tasks.n) {
 		qsort(agenda.tasks.v, agenda.tasks.n, sizeof(*agenda.tasks.v), by_window);
@@ -279,7 +269,7 @@ enum err compact_day(struct day *d, bool all, bool *ret_changed, struct fault *f
 		TRY(run_tasks(d, &agenda, fault));
 	}
 	if (all) {
-		for (size_t i = 0; (ds = service_at(d, i)); i++)
+		for (size_t i = 0; (ds = day_service_at(d, i)); i++)
 			TRY(dictionary_compact(ds, 2, fault));
 		return ERR_OK;
 	}

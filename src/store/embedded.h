@@ -173,6 +173,8 @@ void day_rest(struct day *d, int64_t now_ns);
 
 /* The service of a day, made when missing. */
 enum err day_service_get(struct day *d, struct str name, struct day_service **ret) MUST_CHECK;
+/* The i-th, NULL behind the last: for a walk over all while others are added. */
+struct day_service *day_service_at(struct day *d, size_t i);
 struct day_service *day_service_by_id(struct day *d, uint32_t id);
 /* Chunks that are now in a block, or deleted; in order of keys. */
 void day_service_remove_fresh(struct day_service *ds, const int64_t *keys, size_t n);

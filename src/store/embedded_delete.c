@@ -43,12 +43,9 @@ static enum err delete_in_day(struct day *d, const struct selection *selection, 
 
 	mutex_lock(&d->upkeep);
 	for (size_t i = 0; error == ERR_OK; i++) {
-		struct day_service *ds;
+		struct day_service *ds = day_service_at(d, i);
 		bool takes;
 
-		mutex_lock(&d->engine->lock);
-		ds = i < d->services.n ? d->services.v[i] : NULL;
-		mutex_unlock(&d->engine->lock);
 		if (!ds)
 			break;
 		error = ask_cancelled(ask)

@@ -195,11 +195,8 @@ enum err rollup_day(struct day *d, bool all, struct fault *fault)
 	enum err error = ERR_OK;
 
 	for (size_t i = 0; error == ERR_OK; i++) {
-		struct day_service *ds;
+		struct day_service *ds = day_service_at(d, i);
 
-		mutex_lock(&d->engine->lock);
-		ds = i < d->services.n ? d->services.v[i] : NULL;
-		mutex_unlock(&d->engine->lock);
 		if (!ds)
 			break;
 		if (atomic_load(&ds->id))

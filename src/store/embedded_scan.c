@@ -60,11 +60,8 @@ static enum err each_of_day(struct day *d, const struct selection *selection, st
 	enum err error = ERR_OK;
 
 	for (size_t i = 0; error == ERR_OK; i++) {
-		struct day_service *ds;
+		struct day_service *ds = day_service_at(d, i);
 
-		mutex_lock(&d->engine->lock);
-		ds = i < d->services.n ? d->services.v[i] : NULL;
-		mutex_unlock(&d->engine->lock);
 		if (!ds)
 			break;
 		error = each_service(ds, selection, ask, each, context);
@@ -110,11 +107,8 @@ static enum err name_services(struct day *d, const struct selection *selection, 
 	enum err error = ERR_OK;
 
 	for (size_t i = 0; error == ERR_OK; i++) {
-		struct day_service *ds;
+		struct day_service *ds = day_service_at(d, i);
 
-		mutex_lock(&d->engine->lock);
-		ds = i < d->services.n ? d->services.v[i] : NULL;
-		mutex_unlock(&d->engine->lock);
 		if (!ds)
 			break;
 		if (ask_cancelled(ask))

@@ -37,6 +37,16 @@ enum err day_service_get(struct day *d, struct str name, struct day_service **re
 	return error;
 }
 
+struct day_service *day_service_at(struct day *d, size_t i)
+{
+	struct day_service *ds;
+
+	mutex_lock(&d->engine->lock);
+	ds = i < d->services.n ? d->services.v[i] : NULL;
+	mutex_unlock(&d->engine->lock);
+	return ds;
+}
+
 struct day_service *day_service_by_id(struct day *d, uint32_t id)
 {
 	struct day_service *found = NULL;
