@@ -131,6 +131,10 @@ TEST(a_worker_has_no_rights)
 	DIR *folder;
 	pid_t pid;
 
+	if (getenv("VESTAL_VALGRIND")) {
+		test_skip("valgrind does not know seccomp");
+		return;
+	}
 	CHECK_OK(worker_host_start());
 	CHECK_OK(worker_open(WORKER_NAMES, &socket));
 	pid = find_worker("vestal-names");
@@ -400,8 +404,8 @@ TEST(names_without_memory)
 
 TEST(the_names_of_our_own_functions)
 {
-	u8 *memory = mem_zalloc(1, UNWIND_SEGMENT_SIZE);
-	struct unwind_rule *rules = mem_zalloc(UNWIND_RULES_MAX, sizeof(*rules));
+	u8 *memory;
+	struct unwind_rule *rules;
 	struct wanted_name wanted[2];
 	const struct cached_place *p;
 	struct table_space space;
@@ -413,6 +417,12 @@ TEST(the_names_of_our_own_functions)
 	u32 number;
 	u64 bias = 0;
 
+	if (getenv("VESTAL_VALGRIND")) {
+		test_skip("valgrind does not know openat2");
+		return;
+	}
+	memory = mem_zalloc(1, UNWIND_SEGMENT_SIZE);
+	rules = mem_zalloc(UNWIND_RULES_MAX, sizeof(*rules));
 	CHECK(memory && rules);
 	CHECK_OK(worker_host_start());
 	CHECK_OK(table_space_init(&space, memory, 1));
