@@ -1,0 +1,82 @@
+/* Children of fork(): what they inherit, what they leave behind, and when their thread begins. */
+#include <pthread.h>
+
+#include "sdk/alloc_sampler.h"
+#include "sdk/background_state.h"
+#include "sdk/cpu_sampler.h"
+#include "sdk/label_sets.h"
+#include "sdk/own_threads.h"
+#include "sdk/shared_context.h"
+
+static struct background_state *const state = &background_state;
+
+static void before_fork(void)
+{
+	label_sets_before_fork();
+	threads_before_fork();
+	loaded_before_fork();
+}
+
+static void in_parent(void)
+{
+	loaded_after_fork(&background_loaded, false);
+	threads_after_fork(false);
+	label_sets_after_fork();
+}
+
+/* The thread is not there, and what it was doing never ends: all of that is left behind. */
+static void in_child(void)
+{
+	bool goes_on = state->follow && (state->it || state->dormant);
+
+	cpu_after_fork();
+	alloc_after_fork();
+	process_context_after_fork();
+	sample_slots_reset();
+	loaded_after_fork(&background_loaded, true);
+	threads_after_fork(true);
+	label_sets_after_fork();
+	state->it = NULL;
+	state->stop = state->done = false;
+	if (!goes_on)
+		return;
+	/* Many children end, or become another program, before they are worth a thread. */
+	state->dormant = true;
+	cpu_set_notify(alloc_interrupt);
+	(void)threads_self();
+	if (state->settings.types & SDK_CPU &&
+	    cpu_start(state->settings.rate_hz, state->settings.depth, NULL))
+		state->dormant = false;
+}
+
+/* In a child, from an allocation of some thread. */
+static void wake(void)
+{
+	struct background *b = NULL;
+
+	if (!atomic_exchange(&state->dormant, false))
+		return;
+	cpu_set_notify(NULL);
+	if (background_new(&state->settings, &b) ||
+	    thread_start(&b->thread, "vestal", background_run, b)) {
+		cpu_stop();
+		return;
+	}
+	state->it = b;
+}
+
+static void hurry(void)
+{
+	if (state->dormant)
+		wake();
+	background_ring();
+}
+
+enum err background_fork_prepare(void)
+{
+	if (pthread_atfork(before_fork, in_parent, in_child) != 0)
+		return ERR_NO_MEMORY;
+	alloc_set_helper(wake);
+	alloc_set_hurry(hurry);
+	return ERR_OK;
+}

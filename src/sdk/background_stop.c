@@ -1,0 +1,66 @@
+/* How profiling ends: by vestal_stop(), or with the program. */
+#include "base/clock.h"
+#include "sdk/alloc_sampler.h"
+#include "sdk/background_state.h"
+#include "sdk/cpu_sampler.h"
+#include "sdk/own_threads.h"
+
+static struct background_state *const state = &background_state;
+
+/* What the calling thread used since its last sample. A program that was never sampled is not worth
+ * a request; in a file all of it counts. */
+static void settle_caller(const struct sdk_settings *s)
+{
+	threads_stop();
+	if (threads_known() && s->types & SDK_CPU && (cpu_samples() || s->output[0]))
+		cpu_settle(threads_known());
+	cpu_stop();
+	alloc_stop();
+}
+
+/* A child that never had a thread does its work itself. */
+static void stop_dormant(u32 limit_ms)
+{
+	struct background *b;
+
+	if (background_new(&state->settings, &b))
+		return;
+	state->no_later = clock_monotonic_ns() + (int64_t)limit_ms * NS_PER_MS;
+	background_finish(b);
+	background_free(b);
+}
+
+/* A name service that hangs must not keep the program from ending. */
+static bool wait_for_end(int64_t limit)
+{
+	state->no_later = limit;
+	state->stop = true;
+	background_ring();
+	while (!state->done && clock_monotonic_ns() < limit + NS_PER_S) {
+		u32 heard = state->bell;
+
+		if (!state->done)
+			background_sleep(heard, limit + NS_PER_S);
+	}
+	return state->done;
+}
+
+void background_stop(u32 limit_ms)
+{
+	struct background *b = state->it;
+	bool before = alloc_ignored;
+
+	if (!b && !state->dormant)
+		return;
+	alloc_ignored = true;
+	settle_caller(&state->settings);
+	state->it = NULL;
+	if (!b) {
+		state->dormant = false;
+		stop_dormant(limit_ms);
+	} else if (wait_for_end(clock_monotonic_ns() + (int64_t)limit_ms * NS_PER_MS)) {
+		thread_join(&b->thread);
+		background_free(b);
+	}
+	alloc_ignored = before;
+}

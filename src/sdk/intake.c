@@ -1,0 +1,102 @@
+#include "sdk/intake.h"
+
+#include "sdk/live_objects.h"
+#include "sdk/stack_walk.h"
+
+static u64 place_of(const struct loaded *l, u64 address)
+{
+	const struct loaded_range *r = loaded_place(l, address);
+
+	if (!r)
+		return address & PLACE_ADDRESS;
+	return (u64)(r->module + 1) << PLACE_MODULE_SHIFT | ((address - r->bias) & PLACE_ADDRESS);
+}
+
+static bool is_own(const struct loaded *l, u64 place)
+{
+	u64 module = place >> PLACE_MODULE_SHIFT;
+
+	return module && module <= l->modules.n && l->modules.v[module - 1]->own;
+}
+
+/* Addresses to places. A return address may be the first byte of the next function. */
+static u32 places_of(const struct loaded *l, const struct taken_sample *s, const u64 *frames, u32 n,
+		     u64 *places)
+{
+	u32 count = 0;
+
+	if (s->settled)
+		places[count++] = PLACE_NOT_SAMPLED;
+	for (u32 i = 0; i < n; i++) {
+		bool call = i > 0 || s->from_call;
+		u64 place = place_of(l, frames[i] - (call ? 1 : 0));
+
+		/* The way from malloc to here is nobody's business. */
+		if (!count && s->kind == SAMPLE_ALLOC && is_own(l, place))
+			continue;
+		places[count++] = place;
+	}
+	return count;
+}
+
+static void count_sample(struct intake *in, const struct taken_sample *s, const u64 *frames, u32 n)
+{
+	u64 places[SAMPLE_FRAMES_MAX + 1];
+	u32 count = places_of(in->loaded, s, frames, n, places), stack, context;
+
+	if (tally_stack(&in->tally, places, count, &stack) ||
+	    tally_context(&in->tally, &s->context, &context)) {
+		in->tally.lost++;
+		return;
+	}
+	if (s->kind == SAMPLE_CPU || in->settings->types & SDK_ALLOC)
+		tally_add(&in->tally, s->kind, stack, context, s->count, s->value);
+	if (s->object)
+		live_set_stack(s->object, s->serial, stack);
+}
+
+static void on_walked(void *context, const struct taken_sample *s)
+{
+	count_sample(context, s, s->frames, s->frame_count);
+}
+
+static void on_raw(void *context, const struct taken_sample *s)
+{
+	u64 frames[SAMPLE_FRAMES_MAX];
+	struct intake *in = context;
+	u8 end;
+	u32 n = raw_stack_walk(loaded_current(), s->raw, frames, in->settings->depth, &end);
+
+	/* The copy ends somewhere; what was walked in place may have come further. */
+	if (n > s->frame_count)
+		count_sample(in, s, frames, n);
+	else
+		count_sample(in, s, s->frames, s->frame_count);
+}
+
+/* First those that are whole, by the modules they were walked with; then what is new is looked at,
+ * and those that wait for it. */
+void intake_take(struct intake *in)
+{
+	sample_slots_drain(false, on_walked, in);
+	/* What cannot be looked at now is looked at in the next turn. */
+	(void)!loaded_update(in->loaded);
+	if (loaded_current())
+		sample_slots_drain(true, on_raw, in);
+}
+
+static void count_live(void *context, u32 stack, s64 count, s64 bytes)
+{
+	struct intake *in = context;
+	struct span_context none = {0};
+	u32 nobody;
+
+	if (stack < in->tally.stacks.n && !tally_context(&in->tally, &none, &nobody))
+		tally_add(&in->tally, SAMPLE_LIVE, stack, nobody, count, bytes);
+}
+
+void intake_count_live(struct intake *in)
+{
+	if (in->settings->types & SDK_HEAP)
+		live_each(count_live, in);
+}
