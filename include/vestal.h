@@ -66,11 +66,15 @@ struct vestal_options {
 	uint32_t max_samples_per_export;
 	/* Bytes of one profile before compression, else 10 MiB: a larger one is not sent */
 	uint32_t max_profile_bytes;
+	/* "127.0.0.1:6060": answers there to `go tool pprof http://127.0.0.1:6060/debug/pprof/heap`
+	 * and the like, and to GET, POST (on) and DELETE (off) of /vestal/profiling. Not reachable
+	 * for other machines unless VESTAL_LISTEN_ANYWHERE=1. VESTAL_LISTEN, else nowhere */
+	const char *listen;
 };
 
-#define VESTAL_OPTIONS_DEFAULT                                              \
-	{                                                                   \
-		sizeof(struct vestal_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define VESTAL_OPTIONS_DEFAULT                                                 \
+	{                                                                      \
+		sizeof(struct vestal_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 
 /*

@@ -1,5 +1,6 @@
 #include "sdk/alloc_sampler.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,11 +16,11 @@ static __thread u64 random_state __attribute__((tls_model("initial-exec")));
 /* Bytes that were left when somebody interrupted the countdown; 0 = nobody did. */
 static __thread s64 interrupted __attribute__((tls_model("initial-exec")));
 
-/* Nearly for ever. */
-#define NEVER ((s64)1 << 60)
+/* Where nothing is sampled a thread asks again after so many bytes whether that has changed. */
+#define ASK_AGAIN ((s64)1 << 20)
 
 static struct {
-	u64 interval; /* 0 = off */
+	_Atomic(u64) interval; /* 0 = off */
 	u32 depth;
 	bool heap;
 	bool decided; /* on or off for good: threads need not ask again */
@@ -94,9 +95,9 @@ static double uniform(void)
 
 /* ------------------------------------------------------------------ samples */
 
-static s64 draw(void)
+static s64 draw(u64 interval)
 {
-	return all.interval == 1 ? 1 : (s64)alloc_distance(uniform(), all.interval) + 1;
+	return interval == 1 ? 1 : (s64)alloc_distance(uniform(), interval) + 1;
 }
 
 /* A weight is seldom a whole number: rounded up as often as its fraction says. */
@@ -125,7 +126,7 @@ static struct taken_sample *claim(void)
 	return s;
 }
 
-static void take_sample(void *object, u64 size, const struct alloc_caller *caller)
+static void take_sample(void *object, u64 size, u64 interval, const struct alloc_caller *caller)
 {
 	struct taken_sample *s = claim();
 	const struct own_thread *t = threads_known();
@@ -135,7 +136,7 @@ static void take_sample(void *object, u64 size, const struct alloc_caller *calle
 	if (!s)
 		return;
 	/* One byte is what an empty object takes part with. */
-	alloc_weights(size ? size : 1, all.interval, &objects, &bytes);
+	alloc_weights(size ? size : 1, interval, &objects, &bytes);
 	s->count = round_weight(objects);
 	s->value = size ? round_weight(bytes) : 0;
 	if (t && t->stable)
@@ -152,13 +153,13 @@ static void take_sample(void *object, u64 size, const struct alloc_caller *calle
 }
 
 /* The first allocation of a thread: its countdown has not begun. */
-static bool begin_thread(u64 size)
+static bool begin_thread(u64 size, u64 interval)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	random_state = hash_mix((u64)now.tv_nsec, (u64)(uintptr_t)&random_state) | 1;
-	alloc_left = draw() - (s64)size;
+	alloc_left = draw(interval) - (s64)size;
 	return alloc_left > 0;
 }
 
@@ -178,22 +179,27 @@ static void call_helper(void)
 
 void alloc_reached(void *object, u64 size, const struct alloc_caller *caller)
 {
+	u64 interval;
+
 	if (interrupted)
 		call_helper();
 	if (alloc_left > 0)
 		return;
-	if (!all.interval) {
+	interval = atomic_load_explicit(&all.interval, memory_order_relaxed);
+	if (!interval) {
 		/* Before the decision nothing is known: threads ask again. */
-		alloc_left = all.decided ? NEVER : 0;
+		alloc_left = all.decided ? ASK_AGAIN : 0;
+		/* That this countdown ended is no reason for a sample: the next one is drawn. */
+		random_state = 0;
 		return;
 	}
-	if (!random_state && begin_thread(size))
+	if (!random_state && begin_thread(size, interval))
 		return;
-	alloc_left = draw();
+	alloc_left = draw(interval);
 	if (alloc_ignored || !object)
 		return;
 	alloc_ignored = true;
-	take_sample(object, size, caller);
+	take_sample(object, size, interval, caller);
 	alloc_ignored = false;
 }
 
@@ -224,6 +230,7 @@ bool alloc_start(u64 interval, u32 depth, bool heap)
 	all.interval = interval;
 	all.decided = true;
 	alloc_left = 0;
+	random_state = 0;
 	return true;
 }
 

@@ -9,12 +9,16 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "sdk/alloc_sampler.h"
+#include "sdk/asks.h"
 #include "sdk/background_state.h"
 #include "sdk/cpu_sampler.h"
+#include "sdk/control_listener.h"
 #include "sdk/live_objects.h"
 #include "sdk/own_threads.h"
+#include "sdk/sampling.h"
 #include "sdk/shared_context.h"
 #include "sdk/stack_walk.h"
+#include "sdk/switch_signal.h"
 
 #define TURN_NS	      (100 * NS_PER_MS)
 /* With many threads a look at all of them is dear. */
@@ -22,6 +26,8 @@
 #define LOOK_FEW      64u
 /* What a program's end waits for a server. */
 #define EXIT_LIMIT_MS 1000
+/* Different stacks since the start, for whoever may ask. */
+#define TOTALS_MAX    65536u
 
 struct loaded background_loaded;
 struct background_state background_state;
@@ -36,6 +42,10 @@ static void take_samples(void *context)
 	struct outlet *o = &b->windows.outlet;
 
 	intake_take(&b->intake);
+	if (b->settings.control.signal_number)
+		switch_signal_turn();
+	governor_turn(&b->governor, &b->settings);
+	asks_turn(b, state->stop);
 	o->no_later = state->no_later;
 	if (o->no_later && o->deadline_ns > o->no_later)
 		o->deadline_ns = o->no_later;
@@ -63,7 +73,7 @@ static void turn(struct background *b)
 
 	take_samples(b);
 	look_for_threads(b, now);
-	if (b->settings.types & SDK_CPU && !cpu_still_ours())
+	if (cpu_taken_over())
 		cpu_stop();
 	if (windows_due(&b->windows, now))
 		windows_end(&b->windows);
@@ -127,6 +137,10 @@ enum err background_new(const struct sdk_settings *s, struct background **ret)
 	b->settings = *s;
 	b->intake.loaded = &background_loaded;
 	b->intake.settings = &b->settings;
+	b->intake.keep_totals = b->settings.control.listen[0];
+	tally_init(&b->intake.totals, TOTALS_MAX);
+	governor_init(&b->governor);
+	b->start_wall = clock_wall_ns();
 	tally_init(&b->intake.tally, s->max_rows);
 	windows_init(&b->windows, &b->settings, &b->intake);
 	b->windows.outlet.idle = take_samples;
@@ -139,6 +153,7 @@ void background_free(struct background *b)
 {
 	windows_release(&b->windows);
 	tally_release(&b->intake.tally);
+	tally_release(&b->intake.totals);
 	mem_free(b);
 }
 
@@ -169,16 +184,26 @@ static enum err begin(struct background *b, struct fault *fault)
 	state->stop = state->done = false;
 	state->no_later = 0;
 	state->settings = *s;
-	if (s->types & (SDK_ALLOC | SDK_HEAP)) {
-		if (!alloc_start(s->alloc_interval, s->depth, s->types & SDK_HEAP))
-			return ERR_NO_MEMORY;
-	} else {
-		alloc_stop();
-	}
-	if (s->types & SDK_CPU)
-		TRY(cpu_start(s->rate_hz, s->depth, fault));
+	if (s->control.signal_number)
+		TRY(switch_signal_begin(s->control.signal_number, fault));
+	TRY(sampling_begin(&state->settings, fault));
 	(void)threads_self();
 	return thread_start(&b->thread, "vestal", background_run, b);
+}
+
+/* A variable of the environment is there for every program that this one starts: only the first
+ * of them gets the address, and nothing is wrong with that. */
+static enum err begin_to_listen(const struct sdk_settings *s, struct fault *fault)
+{
+	struct fault why = {0};
+	enum err e = s->control.listen[0] ? listener_start(s, &why) : ERR_OK;
+
+	if (e && (s->control.listen_asked || e != ERR_EXISTS)) {
+		if (fault)
+			*fault = why;
+		return e;
+	}
+	return ERR_OK;
 }
 
 enum err background_start(const struct sdk_settings *s, struct fault *fault)
@@ -191,13 +216,15 @@ enum err background_start(const struct sdk_settings *s, struct fault *fault)
 	TRY(background_new(s, &b));
 	e = begin(b, fault);
 	if (e) {
-		cpu_stop();
-		alloc_stop();
+		sampling_end();
 		background_free(b);
 		return e;
 	}
 	state->it = b;
-	return ERR_OK;
+	e = begin_to_listen(&state->settings, fault);
+	if (e)
+		background_stop(0);
+	return e;
 }
 
 void background_follow_children(void)

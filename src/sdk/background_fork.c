@@ -2,10 +2,13 @@
 #include <pthread.h>
 
 #include "sdk/alloc_sampler.h"
+#include "sdk/asks.h"
 #include "sdk/background_state.h"
 #include "sdk/cpu_sampler.h"
 #include "sdk/label_sets.h"
+#include "sdk/control_listener.h"
 #include "sdk/own_threads.h"
+#include "sdk/sampling.h"
 #include "sdk/shared_context.h"
 
 static struct background_state *const state = &background_state;
@@ -13,6 +16,7 @@ static struct background_state *const state = &background_state;
 static void before_fork(void)
 {
 	label_sets_before_fork();
+	sampling_before_fork();
 	threads_before_fork();
 	loaded_before_fork();
 }
@@ -21,6 +25,7 @@ static void in_parent(void)
 {
 	loaded_after_fork(&background_loaded, false);
 	threads_after_fork(false);
+	sampling_after_fork(false, true);
 	label_sets_after_fork();
 }
 
@@ -36,17 +41,17 @@ static void in_child(void)
 	loaded_after_fork(&background_loaded, true);
 	threads_after_fork(true);
 	label_sets_after_fork();
+	listener_after_fork();
+	asks_after_fork();
 	state->it = NULL;
 	state->stop = state->done = false;
-	if (!goes_on)
-		return;
 	/* Many children end, or become another program, before they are worth a thread. */
-	state->dormant = true;
-	cpu_set_notify(alloc_interrupt);
-	(void)threads_self();
-	if (state->settings.types & SDK_CPU &&
-	    cpu_start(state->settings.rate_hz, state->settings.depth, NULL))
-		state->dormant = false;
+	state->dormant = goes_on;
+	if (goes_on) {
+		cpu_set_notify(alloc_interrupt);
+		(void)threads_self();
+	}
+	sampling_after_fork(true, goes_on);
 }
 
 /* In a child, from an allocation of some thread. */
@@ -59,7 +64,7 @@ static void wake(void)
 	cpu_set_notify(NULL);
 	if (background_new(&state->settings, &b) ||
 	    thread_start(&b->thread, "vestal", background_run, b)) {
-		cpu_stop();
+		sampling_end();
 		return;
 	}
 	state->it = b;

@@ -8,6 +8,7 @@
 
 #include "base/thread.h"
 #include "sdk/background.h"
+#include "sdk/governor.h"
 #include "sdk/windows.h"
 
 /* What the thread alone uses. */
@@ -16,7 +17,9 @@ struct background {
 	struct intake intake;
 	struct windows windows;
 	struct thread thread;
+	struct governor governor;
 	int64_t next_look;
+	int64_t start_wall;
 };
 
 /* How the thread is told to end, and that it has. */

@@ -3,7 +3,9 @@
 #include "sdk/alloc_sampler.h"
 #include "sdk/background_state.h"
 #include "sdk/cpu_sampler.h"
+#include "sdk/control_listener.h"
 #include "sdk/own_threads.h"
+#include "sdk/sampling.h"
 
 static struct background_state *const state = &background_state;
 
@@ -14,8 +16,7 @@ static void settle_caller(const struct sdk_settings *s)
 	threads_stop();
 	if (threads_known() && s->types & SDK_CPU && (cpu_samples() || s->output[0]))
 		cpu_settle(threads_known());
-	cpu_stop();
-	alloc_stop();
+	sampling_end();
 }
 
 /* A child that never had a thread does its work itself. */
@@ -53,6 +54,7 @@ void background_stop(u32 limit_ms)
 	if (!b && !state->dormant)
 		return;
 	alloc_ignored = true;
+	listener_stop();
 	settle_caller(&state->settings);
 	state->it = NULL;
 	if (!b) {

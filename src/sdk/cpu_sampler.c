@@ -15,6 +15,8 @@ static struct {
 	atomic_bool open;
 	atomic_uint handlers; /* under way */
 	atomic_uint_least64_t samples;
+	atomic_uint_least64_t cost_ns; /* of handlers, where that is measured */
+	atomic_bool measured;
 	int signal_number; /* 0 = none yet; then kept for good */
 	u32 depth;
 	s64 period_ns;
@@ -54,6 +56,9 @@ static void take_sample(struct own_thread *t, const siginfo_t *info, const void 
 	stack_walk(s, registers, false, cpu.depth);
 	atomic_fetch_add_explicit(&cpu.samples, 1, memory_order_relaxed);
 	sample_publish(s);
+	if (atomic_load_explicit(&cpu.measured, memory_order_relaxed))
+		atomic_fetch_add_explicit(&cpu.cost_ns, (u64)(thread_cpu_ns() - now),
+					  memory_order_relaxed);
 	notify = atomic_load_explicit(&cpu.notify, memory_order_relaxed);
 	if (notify)
 		notify();
@@ -115,11 +120,12 @@ static enum err choose_signal(struct fault *fault)
 				 : fault_set(fault, ERR_EXISTS, "every real-time signal is in use");
 }
 
-bool cpu_still_ours(void)
+bool cpu_taken_over(void)
 {
 	struct sigaction now;
 
-	return sigaction(cpu.signal_number, NULL, &now) == 0 && now.sa_sigaction == on_signal;
+	return atomic_load(&cpu.open) && sigaction(cpu.signal_number, NULL, &now) == 0 &&
+	       now.sa_sigaction != on_signal;
 }
 
 enum err cpu_start(u32 rate_hz, u32 depth, struct fault *fault)
@@ -146,6 +152,16 @@ void cpu_stop(void)
 	atomic_store(&cpu.open, false);
 	while (atomic_load(&cpu.handlers))
 		sched_yield();
+}
+
+void cpu_measure(bool on)
+{
+	atomic_store(&cpu.measured, on);
+}
+
+u64 cpu_cost_ns(void)
+{
+	return atomic_load(&cpu.cost_ns);
 }
 
 void cpu_set_notify(void (*notify)(void))

@@ -13,11 +13,14 @@
 /* Finds a real-time signal that nobody uses and begins. */
 enum err cpu_start(u32 rate_hz, u32 depth, struct fault *fault) MUST_CHECK;
 void cpu_stop(void);
-/* False when somebody else has taken our signal over: sampling ends then. */
-bool cpu_still_ours(void);
+/* True when somebody else has taken our signal: sampling ends then. */
+bool cpu_taken_over(void);
 /* The rest of a thread that ends; in that thread. */
 void cpu_settle(struct own_thread *t);
 u64 cpu_samples(void);
+/* CPU time that taking samples took, from when it is measured on. */
+void cpu_measure(bool on);
+u64 cpu_cost_ns(void);
 /* Called in the signal handler after each sample; NULL = nothing. */
 void cpu_set_notify(void (*notify)(void));
 /* In the child: stopped. */

@@ -1,6 +1,7 @@
 #include "sdk/intake.h"
 
 #include "sdk/live_objects.h"
+#include "sdk/sampling.h"
 #include "sdk/stack_walk.h"
 
 static u64 place_of(const struct loaded *l, u64 address)
@@ -39,11 +40,38 @@ static u32 places_of(const struct loaded *l, const struct taken_sample *s, const
 	return count;
 }
 
+static void also_count(struct tally *t, const struct taken_sample *s, const struct span_context *of,
+		       const u64 *places, u32 n)
+{
+	u32 stack, context;
+
+	if (tally_stack(t, places, n, &stack) || tally_context(t, of, &context))
+		t->lost++;
+	else
+		tally_add(t, s->kind, stack, context, s->count, s->value);
+}
+
+static void count_for_others(struct intake *in, const struct taken_sample *s, const u64 *places,
+			     u32 n)
+{
+	static const struct span_context none;
+
+	if (in->keep_totals && s->kind != SAMPLE_CPU)
+		also_count(&in->totals, s, &none, places, n);
+	for (u32 i = 0; i < CAPTURES_MAX; i++)
+		if (in->captures[i])
+			also_count(in->captures[i], s, &s->context, places, n);
+}
+
 static void count_sample(struct intake *in, const struct taken_sample *s, const u64 *frames, u32 n)
 {
 	u64 places[SAMPLE_FRAMES_MAX + 1];
 	u32 count = places_of(in->loaded, s, frames, n, places), stack, context;
 
+	count_for_others(in, s, places, count);
+	/* Taken because somebody asked, and for nobody else. */
+	if (s->kind == SAMPLE_CPU && (sampling_paused() || !(in->settings->types & SDK_CPU)))
+		return;
 	if (tally_stack(&in->tally, places, count, &stack) ||
 	    tally_context(&in->tally, &s->context, &context)) {
 		in->tally.lost++;
@@ -99,4 +127,9 @@ void intake_count_live(struct intake *in)
 {
 	if (in->settings->types & SDK_HEAP)
 		live_each(count_live, in);
+}
+
+u64 intake_place(const struct intake *in, u64 address)
+{
+	return place_of(in->loaded, address);
 }

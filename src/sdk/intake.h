@@ -8,13 +8,22 @@
 #include "sdk/sdk_settings.h"
 #include "sdk/tally.h"
 
+#define CAPTURES_MAX 4
+
 struct intake {
 	struct loaded *loaded;
 	const struct sdk_settings *settings;
 	struct tally tally;
+	/* All but CPU time since the start, of no context: where somebody may ask for it. */
+	bool keep_totals;
+	struct tally totals;
+	/* What somebody waits for; NULL = nobody. */
+	struct tally *captures[CAPTURES_MAX];
 };
 
 /* Takes over all that were taken so far. */
 void intake_take(struct intake *in);
 /* What is still held, at this moment, as rows of SAMPLE_LIVE. */
 void intake_count_live(struct intake *in);
+/* The place of an address of the process. */
+u64 intake_place(const struct intake *in, u64 address);

@@ -14,7 +14,8 @@
 #include "sdk/cpu_sampler.h"
 #include "sdk/own_pages.h"
 
-#define THREADS_MAX 32768u
+#define THREADS_MAX  32768u
+#define EXCLUDED_MAX 2
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -30,7 +31,7 @@ static struct {
 	s64 period_ns; /* 0 = no timing now */
 	int signal_number;
 	u64 random;
-	int excluded;
+	int excluded[EXCLUDED_MAX]; /* our own */
 } all = {.lock = MUTEX_INIT};
 
 /* Found without a call, also in a signal handler. */
@@ -76,6 +77,14 @@ void threads_vary(struct own_thread *t)
 	syscall(SYS_timer_settime, t->timer, 0, &when, NULL);
 }
 
+static bool is_excluded(int tid)
+{
+	for (int i = 0; i < EXCLUDED_MAX; i++)
+		if (all.excluded[i] == tid)
+			return true;
+	return false;
+}
+
 /* The kernel's own call: the library's takes memory on some systems. A first expiry at random, so
  * that threads shorter than the period are hit in proportion. */
 static void start_timer(struct own_thread *t)
@@ -85,7 +94,7 @@ static void start_timer(struct own_thread *t)
 	struct itimerspec when;
 	struct timespec now = {0};
 
-	if (!all.period_ns || t->has_timer || tid == all.excluded)
+	if (!all.period_ns || t->has_timer || is_excluded(tid))
 		return;
 	event.sigev_notify_thread_id = tid;
 	event.sigev_value.sival_ptr = t;
@@ -218,12 +227,25 @@ void threads_leave(void)
 
 void threads_exclude_self(void)
 {
-	all.excluded = (int)syscall(SYS_gettid);
+	mutex_lock(&all.lock);
+	/* The oldest has ended: there are no more at a time. */
+	memmove(all.excluded, all.excluded + 1, (EXCLUDED_MAX - 1) * sizeof(all.excluded[0]));
+	all.excluded[EXCLUDED_MAX - 1] = (int)syscall(SYS_gettid);
+	mutex_unlock(&all.lock);
 }
 
 u32 threads_count(void)
 {
 	return all.count;
+}
+
+void threads_each(void (*each)(void *context, u64 start), void *context)
+{
+	mutex_lock(&all.lock);
+	for (u32 i = 0; i < all.used; i++)
+		if (all.tids[i])
+			each(context, (u64)(uintptr_t)all.records[i].start);
+	mutex_unlock(&all.lock);
 }
 
 struct own_thread *threads_of_signal(const siginfo_t *info)
@@ -267,7 +289,7 @@ static void look_at(DIR *threads)
 		s64 tid;
 
 		if (str_to_i64(str_of(entry->d_name), &tid) == ERR_OK && tid > 0 &&
-		    tid != all.excluded)
+		    !is_excluded((int)tid))
 			see((int)tid);
 	}
 	/* The list may leave one out while others end. */
@@ -328,7 +350,7 @@ void threads_after_fork(bool child)
 		all.free = 0;
 		all.count = self ? 1 : 0;
 		all.period_ns = 0;
-		all.excluded = 0;
+		memset(all.excluded, 0, sizeof(all.excluded));
 		if (self)
 			*tid_of(self) = (int)syscall(SYS_gettid);
 	}

@@ -55,6 +55,8 @@ void threads_vary(struct own_thread *t);
 s64 thread_cpu_ns(void);
 void threads_before_fork(void);
 void threads_after_fork(bool child);
-/* A thread whose timers do not matter: the background's own. */
+/* A thread of our own, which is not timed. */
 void threads_exclude_self(void);
 u32 threads_count(void);
+/* Calls back for each thread, with the function it began with; 0 = that is not known. */
+void threads_each(void (*each)(void *context, u64 start), void *context);

@@ -102,12 +102,19 @@ __attribute__((constructor)) static void begin(void)
 	find_create();
 	alloc_ignored = true;
 	e = sdk_settings_read(NULL, &settings, &fault);
+	/* Nobody can ever switch it on. */
+	if (!e && settings.control.start_off && !control_can_switch(&settings.control)) {
+		alloc_stop();
+		alloc_ignored = false;
+		return;
+	}
 	if (!e && pthread_key_create(&leaving, leave) != 0)
 		e = ERR_NO_MEMORY;
 	if (!e) {
 		background_threads_announced();
 		background_follow_children();
-		timing = settings.types & SDK_CPU;
+		/* Somebody may ask for them later. */
+		timing = settings.types & SDK_CPU || settings.control.listen[0];
 		e = background_start(&settings, &fault);
 	}
 	alloc_ignored = false;

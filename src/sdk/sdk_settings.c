@@ -1,22 +1,15 @@
 #include "sdk/sdk_settings.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/quantity.h"
 #include "sdk/sample_slots.h"
+#include "sdk/user_words.h"
 #include "vestal.h"
 
 #define PATH_PROFILES "/v1development/profiles"
 #define DEFAULT_URL   "http://127.0.0.1:4318"
-
-static const char *word(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : NULL;
-}
 
 /* OpenTelemetry's variable for profiles, else the one for everything. */
 static const char *otel(const char *name, bool *ret_own)
@@ -197,6 +190,19 @@ static enum err number(u32 given, const char *variable, u32 usual, u32 least, u3
 	return ERR_OK;
 }
 
+static enum err read_profile_size(const struct vestal_options *o, struct sdk_settings *s,
+				  struct fault *fault)
+{
+	const char *text = o->max_profile_bytes ? NULL : word("VESTAL_MAX_PROFILE_SIZE");
+	size_t bytes = o->max_profile_bytes ? o->max_profile_bytes : 10 << 20;
+
+	if ((text && size_parse(str_of(text), &bytes)) || bytes < 1024 || bytes > 1 << 30)
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "VESTAL_MAX_PROFILE_SIZE is a size from 1KB to 1GB");
+	s->max_bytes = (u32)bytes;
+	return ERR_OK;
+}
+
 static enum err read_numbers(const struct vestal_options *o, struct sdk_settings *s,
 			     struct fault *fault)
 {
@@ -206,10 +212,10 @@ static enum err read_numbers(const struct vestal_options *o, struct sdk_settings
 	TRY(number(o->sample_rate_hz, "VESTAL_RATE", 100, 1, 1000, &s->rate_hz, fault));
 	TRY(number(o->export_interval_ms, "VESTAL_INTERVAL_MS", 10000, 100, 3600000,
 		   &s->interval_ms, fault));
-	TRY(number(o->max_stack_depth, NULL, SAMPLE_FRAMES_MAX, 1, SAMPLE_FRAMES_MAX, &s->depth,
-		   fault));
+	TRY(number(o->max_stack_depth, "VESTAL_MAX_STACK_DEPTH", SAMPLE_FRAMES_MAX, 1,
+		   SAMPLE_FRAMES_MAX, &s->depth, fault));
 	TRY(number(o->max_samples_per_export, NULL, 10000, 1, 10000000, &s->max_rows, fault));
-	TRY(number(o->max_profile_bytes, NULL, 10 << 20, 1024, 1 << 30, &s->max_bytes, fault));
+	TRY(read_profile_size(o, s, fault));
 	if (timeout && (str_to_u64(str_of(timeout), 10, &ms) || !ms || ms > 3600000))
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "OTEL_EXPORTER_OTLP_TIMEOUT is a number of milliseconds");
@@ -217,12 +223,22 @@ static enum err read_numbers(const struct vestal_options *o, struct sdk_settings
 	return ERR_OK;
 }
 
+static const struct {
+	struct str name;
+	unsigned type;
+} type_names[] = {{STR("cpu"), SDK_CPU}, {STR("alloc"), SDK_ALLOC}, {STR("heap"), SDK_HEAP}};
+#define TYPE_NAMES (sizeof(type_names) / sizeof(type_names[0]))
+
+const char *sdk_type_name(unsigned type)
+{
+	for (size_t i = 0; i < TYPE_NAMES; i++)
+		if (type_names[i].type == type)
+			return type_names[i].name.p;
+	return NULL;
+}
+
 static enum err read_types(struct sdk_settings *s, struct fault *fault)
 {
-	static const struct {
-		struct str name;
-		unsigned type;
-	} names[] = {{STR("cpu"), SDK_CPU}, {STR("alloc"), SDK_ALLOC}, {STR("heap"), SDK_HEAP}};
 	struct str list = str_of(word("VESTAL_TYPES")), one;
 	const char *interval = word("VESTAL_ALLOC_INTERVAL");
 	size_t bytes = 512 << 10;
@@ -231,9 +247,9 @@ static enum err read_types(struct sdk_settings *s, struct fault *fault)
 	while (str_split(&list, ',', &one)) {
 		unsigned found = 0;
 
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			if (str_eq(str_trim(one), names[i].name))
-				found = names[i].type;
+		for (size_t i = 0; i < TYPE_NAMES; i++)
+			if (str_eq(str_trim(one), type_names[i].name))
+				found = type_names[i].type;
 		if (!found)
 			return fault_set(fault, ERR_BAD_ARGUMENT,
 					 "VESTAL_TYPES is a list of cpu, alloc and heap, not %.*s",
@@ -261,6 +277,8 @@ enum err sdk_settings_read(const struct vestal_options *given, struct sdk_settin
 	if (given)
 		memcpy(&o, given, given->size < sizeof(o) ? given->size : sizeof(o));
 	memset(ret, 0, sizeof(*ret));
+	TRY(words_load(fault));
+	TRY(control_settings_read(o.listen, &ret->control, fault));
 	TRY(read_names(&o, ret, fault));
 	TRY(read_endpoint(&o, ret, fault));
 	TRY(read_headers(&o, ret, fault));
@@ -270,4 +288,11 @@ enum err sdk_settings_read(const struct vestal_options *given, struct sdk_settin
 	TRY(copy(ret->output, sizeof(ret->output), str_of(output), "the output's name", fault));
 	ret->gzip = !packing || strcmp(packing, "none") != 0;
 	return ERR_OK;
+}
+
+u32 sdk_timer_rate(const struct sdk_settings *s)
+{
+	return control_keeps(&s->control) && s->control.keep_rate_hz > s->rate_hz
+		       ? s->control.keep_rate_hz
+		       : s->rate_hz;
 }

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "sdk/control_settings.h"
 #include "unwind/unwind_format.h"
 
 enum sdk_types {
@@ -26,8 +27,13 @@ struct sdk_settings {
 	u32 rate_hz, interval_ms, timeout_ms;
 	u32 depth, max_rows, max_bytes;
 	u64 alloc_interval; /* bytes */
+	struct control_settings control;
 };
 
 /* `o` may be NULL. Says what is wrong with whose word. */
 enum err sdk_settings_read(const struct vestal_options *o, struct sdk_settings *ret,
 			   struct fault *fault) MUST_CHECK;
+/* "cpu" … */
+const char *sdk_type_name(unsigned type);
+/* Samples a second that are taken, of which rate_hz are kept. */
+u32 sdk_timer_rate(const struct sdk_settings *s);

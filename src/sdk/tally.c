@@ -32,6 +32,8 @@ enum err tally_stack(struct tally *t, const u64 *places, u32 n, u32 *ret)
 		*ret = id;
 		return ERR_OK;
 	}
+	if (t->stacks.n >= TALLY_STACKS_MAX)
+		return ERR_TOO_LARGE;
 	TRY(vec_append(&t->places, places, n));
 	TRY(vec_push(&t->stacks, fresh));
 	TRY(map_put(&t->stack_index, hash, (u32)t->stacks.n - 1));
@@ -100,4 +102,19 @@ void tally_clear_stacks(struct tally *t)
 {
 	t->places.n = t->stacks.n = 0;
 	map_clear(&t->stack_index);
+}
+
+enum err tally_copy(struct tally *to, const struct tally *from, u8 kind)
+{
+	vec_for_each (row, &from->rows) {
+		const struct tally_stack *s = &from->stacks.v[row->stack];
+		u32 stack, context;
+
+		if (row->kind != kind)
+			continue;
+		TRY(tally_stack(to, from->places.v + s->at, s->n, &stack));
+		TRY(tally_context(to, &from->contexts.v[row->context], &context));
+		tally_add(to, kind, stack, context, row->count, row->value);
+	}
+	return ERR_OK;
 }

@@ -17,6 +17,9 @@
 /* Not a place: what stands for time that no sample was taken in. */
 #define PLACE_NOT_SAMPLED  (~0ull)
 
+/* Far above what programs have; not for ever more. */
+#define TALLY_STACKS_MAX 262144u
+
 struct tally_stack {
 	u64 hash;
 	u32 at, n; /* in places */
@@ -49,3 +52,5 @@ void tally_add(struct tally *t, u8 kind, u32 stack, u32 context, s64 count, s64 
 /* A new window: rows and contexts go, stacks stay. */
 void tally_clear(struct tally *t);
 void tally_clear_stacks(struct tally *t);
+/* The rows of a kind, added to those of another. */
+enum err tally_copy(struct tally *to, const struct tally *from, u8 kind) MUST_CHECK;

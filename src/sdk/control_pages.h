@@ -1,0 +1,24 @@
+/*
+ * What is answered to which request: a page at once, or a question to the background.
+ */
+#pragma once
+
+#include "sdk/asks.h"
+#include "sdk/http_request.h"
+#include "sdk/sdk_settings.h"
+
+#define PAGE_MAX   65536
+#define PAGE_TEXT  "text/plain; charset=utf-8"
+#define PAGE_INDEX "/debug/pprof/"
+
+struct page {
+	bool asks; /* `ask` is filled, and to be sent */
+	int status;
+	const char *type;
+	struct buf body;
+};
+
+void page_of(const struct http_request *r, const struct sdk_settings *s, struct ask *ask,
+	     struct page *ret);
+/* Why a question has no answer. */
+void page_of_error(enum err e, struct page *ret);
