@@ -105,7 +105,8 @@ VESTAL_API void vestal_counts_get(const struct vestal *v, struct vestal_counts *
 /*
  * Spans of a trace. From enter to exit samples of this thread carry the span: OTLP links, and the
  * name as label span_name. Spans nest, 16 deep; deeper ones are those of the 16th. `name` may be
- * NULL and is cut at 47 bytes. `failed` is for the reader of the code: every span is kept today.
+ * NULL and is cut at 47 bytes. With VESTAL_SLOW, VESTAL_SLOW_CPU or VESTAL_KEEP_FAILED spans that
+ * were slow, busy or failed keep their samples at a high rate (docs/library.md).
  */
 VESTAL_API void vestal_span_enter(const uint8_t trace_id[16], const uint8_t span_id[8],
 				  const char *name);

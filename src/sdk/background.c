@@ -41,7 +41,7 @@ static void take_samples(void *context)
 	struct background *b = context;
 	struct outlet *o = &b->windows.outlet;
 
-	intake_take(&b->intake);
+	intake_take(&b->intake, state->stop);
 	if (b->settings.control.signal_number)
 		switch_signal_turn();
 	governor_turn(&b->governor, &b->settings);
@@ -84,6 +84,7 @@ static void turn(struct background *b)
 void background_finish(struct background *b)
 {
 	take_samples(b);
+	intake_take(&b->intake, true);
 	windows_end(&b->windows);
 	outlet_turn(&b->windows.outlet, true);
 	publish_counts(b);
@@ -142,6 +143,7 @@ enum err background_new(const struct sdk_settings *s, struct background **ret)
 	governor_init(&b->governor);
 	b->start_wall = clock_wall_ns();
 	tally_init(&b->intake.tally, s->max_rows);
+	kept_samples_init(&b->intake.kept, &b->settings, &b->intake.tally);
 	windows_init(&b->windows, &b->settings, &b->intake);
 	b->windows.outlet.idle = take_samples;
 	b->windows.outlet.context = b;
@@ -152,6 +154,7 @@ enum err background_new(const struct sdk_settings *s, struct background **ret)
 void background_free(struct background *b)
 {
 	windows_release(&b->windows);
+	kept_samples_release(&b->intake.kept);
 	tally_release(&b->intake.tally);
 	tally_release(&b->intake.totals);
 	mem_free(b);

@@ -10,6 +10,7 @@
 #include "sdk/own_threads.h"
 #include "sdk/sampling.h"
 #include "sdk/shared_context.h"
+#include "sdk/span_ends.h"
 
 static struct background_state *const state = &background_state;
 
@@ -38,6 +39,7 @@ static void in_child(void)
 	alloc_after_fork();
 	process_context_after_fork();
 	sample_slots_reset();
+	span_ends_reset();
 	loaded_after_fork(&background_loaded, true);
 	threads_after_fork(true);
 	label_sets_after_fork();

@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include "base/clock.h"
+#include "sdk/span_ends.h"
 #include "sdk/stack_walk.h"
 
 /* Less than this is not worth a sample of its own. */
@@ -50,6 +51,10 @@ static void take_sample(struct own_thread *t, const siginfo_t *info, const void 
 	s->count = 1 + (info->si_overrun > 0 ? info->si_overrun : 0);
 	s->value = now > t->accounted_ns ? now - t->accounted_ns : 0;
 	t->accounted_ns = now;
+	if (t->depth && atomic_load_explicit(&span_ends_wanted, memory_order_relaxed)) {
+		s->time_ns = t->sampled = clock_monotonic_ns();
+		s->thread = threads_number(t);
+	}
 	/* Interrupted while the thread changes it: half a context is none. */
 	if (t->stable)
 		s->context = t->context;

@@ -1,5 +1,6 @@
 #include "sdk/intake.h"
 
+#include "base/clock.h"
 #include "sdk/live_objects.h"
 #include "sdk/sampling.h"
 #include "sdk/stack_walk.h"
@@ -63,6 +64,18 @@ static void count_for_others(struct intake *in, const struct taken_sample *s, co
 			also_count(in->captures[i], s, &s->context, places, n);
 }
 
+static void let_wait(struct intake *in, const struct taken_sample *s, u32 stack)
+{
+	struct waiting_sample waiting = {.time = s->time_ns,
+					 .count = s->count,
+					 .value = s->value,
+					 .thread = s->thread,
+					 .stack = stack,
+					 .context = s->context};
+
+	kept_samples_add(&in->kept, &waiting);
+}
+
 static void count_sample(struct intake *in, const struct taken_sample *s, const u64 *frames, u32 n)
 {
 	u64 places[SAMPLE_FRAMES_MAX + 1];
@@ -77,7 +90,9 @@ static void count_sample(struct intake *in, const struct taken_sample *s, const 
 		in->tally.lost++;
 		return;
 	}
-	if (s->kind == SAMPLE_CPU || in->settings->types & SDK_ALLOC)
+	if (s->kind == SAMPLE_CPU && in->kept.settings && !s->settled)
+		let_wait(in, s, stack);
+	else if (s->kind == SAMPLE_CPU || in->settings->types & SDK_ALLOC)
 		tally_add(&in->tally, s->kind, stack, context, s->count, s->value);
 	if (s->object)
 		live_set_stack(s->object, s->serial, stack);
@@ -104,13 +119,15 @@ static void on_raw(void *context, const struct taken_sample *s)
 
 /* First those that are whole, by the modules they were walked with; then what is new is looked at,
  * and those that wait for it. */
-void intake_take(struct intake *in)
+void intake_take(struct intake *in, bool last)
 {
+	kept_samples_begin(&in->kept);
 	sample_slots_drain(false, on_walked, in);
 	/* What cannot be looked at now is looked at in the next turn. */
 	(void)!loaded_update(in->loaded);
 	if (loaded_current())
 		sample_slots_drain(true, on_raw, in);
+	kept_samples_end(&in->kept, clock_monotonic_ns(), last);
 }
 
 static void count_live(void *context, u32 stack, s64 count, s64 bytes)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "sdk/kept_samples.h"
 #include "sdk/loaded.h"
 #include "sdk/sdk_settings.h"
 #include "sdk/tally.h"
@@ -19,10 +20,11 @@ struct intake {
 	struct tally totals;
 	/* What somebody waits for; NULL = nobody. */
 	struct tally *captures[CAPTURES_MAX];
+	struct kept_samples kept;
 };
 
-/* Takes over all that were taken so far. */
-void intake_take(struct intake *in);
+/* Takes over all that were taken so far; with `last` none waits for its span. */
+void intake_take(struct intake *in, bool last);
 /* What is still held, at this moment, as rows of SAMPLE_LIVE. */
 void intake_count_live(struct intake *in);
 /* The place of an address of the process. */

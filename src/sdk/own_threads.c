@@ -77,6 +77,11 @@ void threads_vary(struct own_thread *t)
 	syscall(SYS_timer_settime, t->timer, 0, &when, NULL);
 }
 
+u32 threads_number(const struct own_thread *t)
+{
+	return (u32)(t - all.records) + 1;
+}
+
 static bool is_excluded(int tid)
 {
 	for (int i = 0; i < EXCLUDED_MAX; i++)

@@ -27,6 +27,8 @@ struct own_thread {
 	struct span_context context;
 	u32 depth; /* of spans */
 	struct span_context outer[SPAN_DEPTH];
+	/* Where it is wanted (span_ends.h): when spans began, when the last sample was taken. */
+	s64 began[SPAN_DEPTH], sampled;
 	struct thread_record record; /* the same for others to read */
 };
 
@@ -51,6 +53,8 @@ struct own_thread *threads_of_signal(const siginfo_t *info);
 /* The next sample of the calling thread comes after a period that is no multiple of the last: work
  * that repeats itself must not run in step with samples. Signal-safe. */
 void threads_vary(struct own_thread *t);
+/* A thread's number, from 1. */
+u32 threads_number(const struct own_thread *t);
 /* CPU time of the calling thread. Signal-safe. */
 s64 thread_cpu_ns(void);
 void threads_before_fork(void);

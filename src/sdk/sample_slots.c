@@ -52,6 +52,7 @@ struct taken_sample *sample_claim(u8 kind)
 			s->end = s->from_call = s->settled = 0;
 			s->frame_count = s->thread = 0;
 			s->count = s->value = 0;
+			s->time_ns = 0;
 			s->object = s->serial = 0;
 			s->context = (struct span_context){0};
 			s->raw = NULL;

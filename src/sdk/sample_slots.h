@@ -43,7 +43,8 @@ struct taken_sample {
 	u8 from_call; /* the first address is a return address */
 	u8 settled;   /* of a thread's end: no stack of what it did, but where it began */
 	u32 frame_count;
-	u32 thread; /* its number, 0 = not told */
+	u32 thread;  /* its number, 0 = not told; told inside spans, where they are judged later */
+	s64 time_ns; /* monotonic, then */
 	s64 count, value;
 	u64 object; /* SAMPLE_ALLOC: the address, when it is watched until it is freed */
 	u64 serial; /* of the watched object */

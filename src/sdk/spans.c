@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "sdk/label_sets.h"
 #include "sdk/last_error.h"
 #include "sdk/own_threads.h"
+#include "sdk/span_ends.h"
 #include "vestal.h"
 
 static void begin_change(struct own_thread *t)
@@ -40,6 +42,20 @@ static void share(struct own_thread *t)
 	r->valid = t->depth > 0;
 }
 
+/* Samples of the span wait for this, where there are any. */
+static void tell_end(const struct own_thread *t, bool failed)
+{
+	struct span_end e = {.from = t->began[t->depth],
+			     .thread = threads_number(t),
+			     .failed = failed,
+			     .outermost = !t->depth};
+
+	if (t->sampled < e.from)
+		return;
+	e.to = clock_monotonic_ns();
+	span_ends_add(&e);
+}
+
 void vestal_span_enter(const uint8_t trace_id[16], const uint8_t span_id[8], const char *name)
 {
 	struct own_thread *t = threads_self();
@@ -47,6 +63,7 @@ void vestal_span_enter(const uint8_t trace_id[16], const uint8_t span_id[8], con
 
 	if (!t || t->depth++ >= SPAN_DEPTH)
 		return;
+	t->began[t->depth - 1] = span_ends_wanted ? clock_monotonic_ns() : 0;
 	begin_change(t);
 	t->outer[t->depth - 1] = t->context;
 	memcpy(t->context.trace_id, trace_id, sizeof(t->context.trace_id));
@@ -65,9 +82,10 @@ void vestal_span_exit(int failed)
 	struct own_thread *t = threads_known();
 	u32 labels;
 
-	(void)failed;
 	if (!t || !t->depth || t->depth-- > SPAN_DEPTH)
 		return;
+	if (span_ends_wanted && t->began[t->depth])
+		tell_end(t, failed);
 	begin_change(t);
 	/* Labels are the thread's, not the span's. */
 	labels = t->context.label_set;

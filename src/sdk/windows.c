@@ -69,7 +69,7 @@ void windows_end(struct windows *w)
 		deliver(w, &time);
 	tally_clear(t);
 	/* Watched objects hold numbers of stacks. */
-	if (t->stacks.n > STACKS_MAX && !(w->settings->types & SDK_HEAP))
+	if (t->stacks.n > STACKS_MAX && !(w->settings->types & SDK_HEAP) && !w->intake->kept.n)
 		tally_clear_stacks(t);
 	begin(w);
 }

@@ -4,6 +4,7 @@
     VESTAL=build/vestal tests/e2e/test_control.py
 """
 import gzip
+import json
 import os
 import random
 import re
@@ -15,7 +16,7 @@ import subprocess
 from support.controlled import Controlled, free_port, wait_for
 from support.inside import build_inside, run
 from support.recording import build, top
-from support.tap import Skip, main, scratch, test
+from support.tap import Skip, main, scratch, test, vestal
 
 
 def pprof(url, *options):
@@ -371,6 +372,38 @@ def the_rate_goes_down_to_what_may_be_spent():
     with Controlled(VESTAL_RATE="1000", VESTAL_BUDGET="0.1%", VESTAL_TYPES="cpu").ready() as program:
         wait_for(lambda: program.state()["rate_hz_now"] < 500, "a lower rate")
         assert program.state()["rate_hz"] == 1000
+
+
+def kept(path, reason):
+    """CPU time of what was kept for it."""
+    out, _ = vestal("top", "--tag", f"kept={reason}", "--json", "-n", "0", path, status=None)
+    return json.loads(out)["rows"] if out else []
+
+
+@test
+def slow_and_failed_spans_keep_their_samples_and_all_of_it_adds_up():
+    path = os.path.join(scratch(), "spans.pb.gz")
+    done = run([build_inside("spans"), "6", "80"], VESTAL_RATE="25", VESTAL_KEEP_RATE="250",
+               VESTAL_SLOW="80ms", VESTAL_KEEP_FAILED="on", VESTAL_OUTPUT=path)
+    truth = json.loads(done.stdout)
+    rows, names = top(path)
+    assert abs(rows["total"] / truth["all"] - 1) < 0.15, (rows["total"], truth)
+    slow = sum(row["flat"] for row in kept(path, "slow"))
+    # Samples of 4 ms: that of a span's begin tells of what was before it.
+    assert abs(slow / truth["slow"] - 1) < 0.25, (slow, truth)
+    failed = kept(path, "failed")
+    assert any(row["name"] == "handle_failing" for row in failed), failed
+    assert not any(row["name"] in ("handle_slow", "handle_quick") for row in failed), failed
+    assert not kept(path, "cpu")
+
+
+@test
+def spans_that_use_much_of_a_processor_keep_their_samples():
+    path = os.path.join(scratch(), "spans-cpu.pb.gz")
+    run([build_inside("spans"), "4"], VESTAL_RATE="25", VESTAL_KEEP_RATE="250",
+        VESTAL_SLOW_CPU="20", VESTAL_OUTPUT=path)
+    names = {row["name"] for row in kept(path, "cpu")}
+    assert "handle_slow" in names and not kept(path, "slow"), names
 
 
 main()

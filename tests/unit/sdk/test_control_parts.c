@@ -12,6 +12,7 @@
 #include "sdk/control_settings.h"
 #include "sdk/governor.h"
 #include "sdk/http_request.h"
+#include "sdk/kept_samples.h"
 #include "sdk/own_socket.h"
 #include "sdk/tally.h"
 #include "sdk/user_words.h"
@@ -279,4 +280,136 @@ TEST(rows_of_a_kind_are_added_to_another_tally)
 	CHECK_INT(b.rows.v[0].value, 200);
 	tally_release(&a);
 	tally_release(&b);
+}
+
+/* ---- samples that wait for the end of their span ---- */
+
+static struct kept_samples kept;
+
+static void open_kept(struct sdk_settings *s, struct tally *t, u32 *ret_stack)
+{
+	static const u64 place = 1;
+
+	memset(s, 0, sizeof(*s));
+	s->types = SDK_CPU;
+	s->rate_hz = 10;
+	s->control.slow_ns = 100 * NS_PER_MS;
+	s->control.keep_failed = true;
+	s->control.keep_rate_hz = 100;
+	s->control.keep_ns = NS_PER_S;
+	tally_init(t, 100);
+	if (tally_stack(t, &place, 1, ret_stack))
+		abort();
+	kept_samples_init(&kept, s, t);
+}
+
+/* `n` samples of a millisecond, one every millisecond from `from` on. */
+static void add_samples(u32 thread, u32 stack, s64 from, u32 n)
+{
+	for (u32 i = 0; i < n; i++) {
+		struct waiting_sample w = {.time = from + i * NS_PER_MS,
+					   .count = 1,
+					   .value = NS_PER_MS,
+					   .thread = thread,
+					   .stack = stack};
+
+		kept_samples_add(&kept, &w);
+	}
+}
+
+static void end_span(u32 thread, s64 from, s64 to, bool failed, bool outermost)
+{
+	struct span_end e = {from, to, thread, failed, outermost};
+
+	span_ends_add(&e);
+	kept_samples_begin(&kept);
+	kept_samples_end(&kept, to, false);
+}
+
+static s64 counted(const struct tally *t, bool labelled)
+{
+	s64 sum = 0;
+
+	vec_for_each (row, &t->rows)
+		if (!!t->contexts.v[row->context].label_set == labelled)
+			sum += row->count;
+	return sum;
+}
+
+TEST(a_quick_span_is_thinned_and_a_slow_one_is_kept)
+{
+	struct sdk_settings s;
+	struct tally t;
+	u32 stack;
+
+	open_kept(&s, &t, &stack);
+	CHECK_INT(kept.every, 10);
+	add_samples(1, stack, NS_PER_S, 50);
+	add_samples(2, stack, NS_PER_S, 50);
+	/* Nothing is counted before it is known. */
+	kept_samples_end(&kept, NS_PER_S, false);
+	CHECK_INT(t.rows.n, 0);
+	end_span(1, NS_PER_S, NS_PER_S + 50 * NS_PER_MS, false, true);
+	CHECK_INT(counted(&t, true), 0);
+	CHECK_INT(counted(&t, false), 50);
+	end_span(2, NS_PER_S, NS_PER_S + 200 * NS_PER_MS, false, true);
+	CHECK_INT(counted(&t, true), 50);
+	CHECK_INT(counted(&t, false), 50);
+	kept_samples_release(&kept);
+	tally_release(&t);
+}
+
+TEST(of_ten_samples_that_are_not_kept_one_stands_for_all)
+{
+	struct sdk_settings s;
+	struct tally t;
+	u32 stack;
+
+	open_kept(&s, &t, &stack);
+	add_samples(0, stack, NS_PER_S, 9);
+	CHECK_INT(t.rows.n, 0);
+	add_samples(0, stack, NS_PER_S, 1);
+	CHECK_INT(t.rows.n, 1);
+	CHECK_INT(t.rows.v[0].count, 10);
+	CHECK_INT(t.rows.v[0].value, 10 * NS_PER_MS);
+	kept_samples_release(&kept);
+	tally_release(&t);
+}
+
+TEST(a_slow_span_inside_another_is_kept_and_the_rest_waits_for_the_outer_one)
+{
+	struct sdk_settings s;
+	struct tally t;
+	u32 stack;
+
+	open_kept(&s, &t, &stack);
+	s.control.slow_ns = 0;
+	add_samples(1, stack, NS_PER_S, 40);
+	end_span(1, NS_PER_S + 10 * NS_PER_MS, NS_PER_S + 20 * NS_PER_MS - 1, true, false);
+	CHECK_INT(t.rows.n, 0);
+	end_span(1, NS_PER_S, NS_PER_S + 60 * NS_PER_MS, false, true);
+	CHECK_INT(counted(&t, true), 10);
+	CHECK_INT(counted(&t, false), 30);
+	kept_samples_release(&kept);
+	tally_release(&t);
+}
+
+TEST(what_waited_too_long_is_let_go_and_a_full_ring_forgets_nothing)
+{
+	struct sdk_settings s;
+	struct tally t;
+	u32 stack;
+
+	open_kept(&s, &t, &stack);
+	add_samples(1, stack, NS_PER_S, 20);
+	kept_samples_end(&kept, 3 * NS_PER_S, false);
+	CHECK_INT(counted(&t, false), 20);
+	add_samples(1, stack, NS_PER_S, WAITING_SAMPLES + 100);
+	CHECK_INT(counted(&t, false), 120);
+	kept_samples_end(&kept, NS_PER_S, true);
+	CHECK_INT(kept.n, 0);
+	/* But for what is fewer than ten. */
+	CHECK(counted(&t, false) > 120 + WAITING_SAMPLES - 10);
+	kept_samples_release(&kept);
+	tally_release(&t);
 }
