@@ -19,7 +19,8 @@
 
 struct known_file {
 	u64 serial;
-	u64 asked; /* when, counted in questions */
+	u64 asked;    /* when last, counted in questions; 0 = the place is free */
+	int64_t time; /* when last */
 	struct symbol_file *symbols;
 	int debug; /* its debug file, until somebody reads it; -1 = none */
 	bool wants_debug;
@@ -31,6 +32,7 @@ struct worker {
 	VEC(u64) addresses;
 	struct known_file files[FILES_MAX];
 	u64 questions;
+	int64_t idle_ns;
 };
 
 /* ---- tables ---- */
@@ -98,6 +100,30 @@ static void forget_file(struct known_file *f)
 	*f = (struct known_file){.debug = -1};
 }
 
+/*
+ * Debug information of a library may take megabytes, and is soon asked all that is wanted of it.
+ * Returns when the next file will have been idle for too long.
+ */
+static int64_t forget_idle(struct worker *w)
+{
+	int64_t now = clock_monotonic_ns(), next = WIRE_FOREVER;
+	bool any = false;
+
+	for (u32 i = 0; i < FILES_MAX; i++) {
+		struct known_file *f = &w->files[i];
+
+		if (f->asked && now - f->time >= w->idle_ns) {
+			forget_file(f);
+			any = true;
+		}
+		if (f->asked && f->time + w->idle_ns < next)
+			next = f->time + w->idle_ns;
+	}
+	if (any)
+		mem_trim();
+	return next;
+}
+
 /* The place of a file, that of the one that was asked for longest ago if it has none yet. */
 static struct known_file *place_of(struct worker *w, u64 serial)
 {
@@ -106,6 +132,7 @@ static struct known_file *place_of(struct worker *w, u64 serial)
 	for (u32 i = 0; i < FILES_MAX; i++) {
 		if (w->files[i].serial == serial && w->files[i].asked) {
 			w->files[i].asked = w->questions;
+			w->files[i].time = clock_monotonic_ns();
 			return &w->files[i];
 		}
 		if (w->files[i].asked < oldest->asked)
@@ -114,6 +141,7 @@ static struct known_file *place_of(struct worker *w, u64 serial)
 	forget_file(oldest);
 	oldest->serial = serial;
 	oldest->asked = w->questions;
+	oldest->time = clock_monotonic_ns();
 	return oldest;
 }
 
@@ -147,12 +175,8 @@ static struct known_file *file_of(struct worker *w, const struct wire_head *q, i
 /* From now on its names come from there. Takes the descriptor. */
 static enum err answer_debug(struct worker *w, const struct wire_head *q, int fd)
 {
-	struct known_file *f = place_of(w, q->serial);
-
-	forget_file(f);
-	f->serial = q->serial;
-	f->asked = w->questions;
-	f->debug = fd;
+	forget_file(place_of(w, q->serial));
+	place_of(w, q->serial)->debug = fd;
 	return ERR_OK;
 }
 
@@ -276,6 +300,7 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 	}
 	head.size = head.error ? 0 : (u32)w->out.n;
 	head.wants_debug = file->wants_debug;
+	forget_idle(w);
 	mem_trim();
 	head.memory = memory_taken();
 	head.cpu_ns = (u64)clock_process_cpu_ns();
@@ -283,16 +308,26 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 	return wire_send(w->socket, w->out.data, head.size);
 }
 
-void worker_serve(int socket)
+static enum err next_question(struct worker *w, struct wire_head *ret, int *ret_fd)
 {
-	struct worker w = {.socket = socket, .out = BUF_INIT(WIRE_NAMES_MAX)};
+	enum err e;
+
+	do
+		e = wire_wait(w->socket, forget_idle(w));
+	while (e == ERR_TIMEOUT);
+	return e ? e : wire_recv_head(w->socket, ret, ret_fd, WIRE_FOREVER);
+}
+
+void worker_serve(int socket, int64_t idle_ns)
+{
+	struct worker w = {.socket = socket, .out = BUF_INIT(WIRE_NAMES_MAX), .idle_ns = idle_ns};
 	struct wire_head q;
 	enum err e = ERR_OK;
 	int fd;
 
 	for (u32 i = 0; i < FILES_MAX; i++)
 		w.files[i].debug = -1;
-	while (!e && wire_recv_head(socket, &q, &fd, WIRE_FOREVER) == ERR_OK) {
+	while (!e && next_question(&w, &q, &fd) == ERR_OK) {
 		alarm(JOB_SECONDS);
 		w.questions++;
 		e = fd < 0					      ? ERR_BAD_ARGUMENT

@@ -1,5 +1,15 @@
 /* What a worker does: worker_host.h says who it is, worker_wire.h what is said. */
 #pragma once
 
-/* Answers until the other end is closed, or until a question is not understood. */
-void worker_serve(int socket);
+#include <stdint.h>
+
+#include "base/clock.h"
+
+/* More than a window: what is sampled all the time stays open. */
+#define WORKER_IDLE_NS (20 * NS_PER_S)
+
+/*
+ * Answers until the other end is closed, or until a question is not understood. Files that nobody
+ * asked about for `idle_ns` are closed, and what was read of them is given back.
+ */
+void worker_serve(int socket, int64_t idle_ns);

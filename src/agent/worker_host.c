@@ -90,7 +90,7 @@ _Noreturn static void be_worker(int socket, u32 kind)
 	limit(RLIMIT_CORE, 0);
 	if (confine_reader() != ERR_OK)
 		_exit(1);
-	worker_serve(3);
+	worker_serve(3, WORKER_IDLE_NS);
 	_exit(0);
 }
 

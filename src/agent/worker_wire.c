@@ -52,7 +52,7 @@ enum err wire_send_head(int socket, const struct wire_head *head, int fd)
 	return wire_send(socket, (const char *)head + n, sizeof(*head) - (size_t)n);
 }
 
-static enum err wait_readable(int socket, int64_t deadline)
+enum err wire_wait(int socket, int64_t deadline)
 {
 	struct pollfd p = {.fd = socket, .events = POLLIN};
 
@@ -78,7 +78,7 @@ enum err wire_recv(int socket, void *bytes, size_t size, int64_t deadline)
 	while (size) {
 		ssize_t n;
 
-		TRY(wait_readable(socket, deadline));
+		TRY(wire_wait(socket, deadline));
 		n = recv(socket, at, size, 0);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -105,7 +105,7 @@ enum err wire_recv_head(int socket, struct wire_head *ret, int *ret_fd, int64_t 
 	enum err e;
 
 	*ret_fd = -1;
-	TRY(wait_readable(socket, deadline));
+	TRY(wire_wait(socket, deadline));
 	do
 		n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);

@@ -75,5 +75,7 @@ enum err wire_send_head(int socket, const struct wire_head *head, int fd) MUST_C
 enum err wire_recv_head(int socket, struct wire_head *ret, int *ret_fd,
 			int64_t deadline) MUST_CHECK;
 enum err wire_send(int socket, const void *bytes, size_t size) MUST_CHECK;
-/* ERR_TIMEOUT when clock_monotonic_ns reached the deadline first. */
+/* Until there is something to receive. ERR_TIMEOUT when clock_monotonic_ns reached the deadline
+ * first, here and below. */
+enum err wire_wait(int socket, int64_t deadline) MUST_CHECK;
 enum err wire_recv(int socket, void *bytes, size_t size, int64_t deadline) MUST_CHECK;

@@ -6,10 +6,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/name_reader.h"
 #include "agent/table_reader.h"
+#include "agent/worker.h"
 #include "agent/worker_host.h"
 #include "agent/worker_wire.h"
 #include "base/clock.h"
@@ -465,4 +467,107 @@ TEST(the_names_of_our_own_functions)
 	table_space_release(&space);
 	mem_free(memory);
 	mem_free(rules);
+}
+
+/* ---- files that nobody asks about ---- */
+
+/* A worker of our own, so that it may be told how long a file stays open. */
+static pid_t begin_worker(int64_t idle_ns, int *ret_socket)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		close(pair[0]);
+		worker_serve(pair[1], idle_ns);
+		_exit(0);
+	}
+	close(pair[1]);
+	*ret_socket = pair[0];
+	return pid;
+}
+
+static bool has_mapped(pid_t pid, const char *path)
+{
+	CLEANUP(buf_release) struct buf maps = BUF_INIT(4 << 20);
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+	if (file_read(name, &maps, NULL) != ERR_OK)
+		return false;
+	buf_byte(&maps, 0);
+	return !buf_error(&maps) && strstr(maps.data, path);
+}
+
+/* Its answer about one address. */
+static enum err ask_worker(int socket, int fd, u64 serial, u64 address, struct buf *ret)
+{
+	struct wire_head head = {.kind = WIRE_NAMES, .count = 1, .serial = serial};
+	int64_t deadline = clock_monotonic_ns() + 60 * NS_PER_S;
+	struct wire_names answer;
+	char *to;
+
+	TRY(wire_send_head(socket, &head, fd));
+	TRY(wire_send(socket, &address, sizeof(address)));
+	TRY(wire_recv(socket, &answer, sizeof(answer), deadline));
+	if (answer.error)
+		return (enum err)answer.error;
+	to = buf_reserve(ret, answer.size);
+	TRY(to ? wire_recv(socket, to, answer.size, deadline) : ERR_NO_MEMORY);
+	ret->n = answer.size;
+	return ERR_OK;
+}
+
+static bool all_unmapped(pid_t pid, char paths[2][40])
+{
+	for (u32 i = 0; i < 6000; i++) {
+		if (!has_mapped(pid, paths[0]) && !has_mapped(pid, paths[1]))
+			return true;
+		clock_sleep_ns(10 * NS_PER_MS);
+	}
+	return false;
+}
+
+TEST(files_that_nobody_asks_about_are_closed_and_can_be_asked_about_again)
+{
+	CLEANUP(buf_release) struct buf program = BUF_INIT(64 << 20);
+	char paths[2][40] = {"/tmp/vestal-idle-XXXXXX", "/tmp/vestal-idle-XXXXXX"};
+	struct unwind_image image;
+	int fds[2];
+
+	CHECK_OK(file_read("/proc/self/exe", &program, NULL));
+	CHECK_OK(unwind_image_read(buf_view(&program), &image, NULL));
+	for (u32 i = 0; i < 2; i++) {
+		fds[i] = mkstemp(paths[i]);
+		CHECK(fds[i] >= 0 && write(fds[i], program.data, program.n) == (ssize_t)program.n);
+	}
+	for (u32 soon = 0; soon < 2; soon++) {
+		CLEANUP(buf_release)
+		struct buf first = BUF_INIT(1 << 20), again = BUF_INIT(1 << 20);
+		pid_t pid;
+		int socket, status;
+
+		pid = begin_worker(soon ? 50 * NS_PER_MS : 3600 * NS_PER_S, &socket);
+		CHECK(pid > 0);
+		CHECK_OK(ask_worker(socket, fds[0], 1, image.entry, &first));
+		CHECK_OK(ask_worker(socket, fds[1], 2, image.entry, &again));
+		CHECK(first.n > sizeof(struct wire_range) && first.n == again.n);
+		/* Nothing else is said to it: it comes upon that by itself. */
+		if (soon)
+			CHECK(all_unmapped(pid, paths));
+		else
+			CHECK(has_mapped(pid, paths[0]) && has_mapped(pid, paths[1]));
+		buf_clear(&again);
+		CHECK_OK(ask_worker(socket, fds[0], 1, image.entry, &again));
+		CHECK(first.n == again.n && !memcmp(first.data, again.data, first.n));
+		close(socket);
+		CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+	}
+	for (u32 i = 0; i < 2; i++) {
+		close(fds[i]);
+		unlink(paths[i]);
+	}
 }
