@@ -66,7 +66,8 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 	for (u32 i = 0; i < head->kernel_frames && n < RECORD_KERNEL_FRAMES_MAX; i++)
 		frames[n++] = (struct sample_frame){kernel[i] - (i ? 1 : 0), MODULE_KERNEL, 0};
 	for (size_t i = 0; i < user_count && n < sizeof(frames) / sizeof(frames[0]); i++)
-		frames[n++] = user_frame(c, process, user[i] & FRAME_ADDRESS_MASK, i == 0, &last);
+		if (user[i] >> FRAME_KIND_SHIFT == FRAME_NATIVE)
+			frames[n++] = user_frame(c, process, user[i], i == 0, &last);
 	s.frame_count = n;
 	if (head->kind == RECORD_WAKER)
 		return wakers_add(&c->wakers, head->wait_id, head->time, process, s.thread, frames,

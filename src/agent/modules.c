@@ -6,6 +6,7 @@
 #include "agent/module_files.h"
 #include "agent/modules_internal.h"
 #include "base/hash.h"
+#include "unwind/unwinders.h"
 
 static u64 file_hash(u64 device, u64 inode, struct str path)
 {
@@ -285,7 +286,7 @@ int module_rule(struct modules *m, u32 number, u64 address, u32 *ret)
 		*ret = table_space_rule(m->space, module->placed.pages.unit,
 					module->placed.page_count, address);
 	else
-		*ret = UNWIND_RULE_FRAME_POINTER;
+		*ret = UNWIND_RULE_OTHER(UNWINDER_FRAME_POINTERS);
 	return -1;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "unwind/unwinders.h"
 
 #define FIRST_PAUSE_NS (200 * NS_PER_MS)
 /* What a process is called fits into one or two; there are hundreds of processes. */
@@ -265,9 +266,9 @@ static struct unwind_mapping kernel_mapping(struct processes *p, struct process_
 
 	if (!module || module->state == MODULE_FAILED ||
 	    (module->state == MODULE_READY && module->no_table)) {
-		out.flags = UNWIND_FRAME_POINTERS;
+		out.unwinder = UNWINDER_FRAME_POINTERS;
 	} else if (!processes_place(p, m) || module->in_heap || !module->placed.pages.units) {
-		out.flags = UNWIND_UNREADY;
+		out.unready = 1;
 	} else {
 		out.bias = m->bias;
 		out.pages = module->placed.pages.unit;

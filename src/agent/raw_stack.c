@@ -1,6 +1,7 @@
 #include "agent/raw_stack.h"
 
 #include "unwind/arch_x86_64.h"
+#include "unwind/unwinders.h"
 
 struct raw_walk {
 	struct processes *processes;
@@ -31,7 +32,7 @@ static int find_rule(void *context, u64 address, u32 *ret)
 	if (!m)
 		return UNWIND_UNMAPPED;
 	if (m->module == MODULE_NONE) {
-		*ret = UNWIND_RULE_FRAME_POINTER;
+		*ret = UNWIND_RULE_OTHER(UNWINDER_FRAME_POINTERS);
 		return -1;
 	}
 	module = modules_get(w->modules, m->module);
@@ -39,7 +40,7 @@ static int find_rule(void *context, u64 address, u32 *ret)
 	if (module->state == MODULE_READING)
 		return UNWIND_NO_TABLE;
 	if (module->state == MODULE_FAILED || !processes_place(w->processes, m)) {
-		*ret = UNWIND_RULE_FRAME_POINTER;
+		*ret = UNWIND_RULE_OTHER(UNWINDER_FRAME_POINTERS);
 		return -1;
 	}
 	return module_rule(w->modules, m->module, address - m->bias, ret);

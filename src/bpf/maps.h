@@ -30,6 +30,7 @@ struct scratch {
 	struct process_entry process;
 	u64 window_start;
 	u32 window_size;
+	u32 first_word; /* where user frames begin in `words` */
 	u32 user_frames;
 	u32 busy; /* between begin and finish */
 	u8 window[WINDOW_SIZE + 8];

@@ -27,7 +27,7 @@ enum memory_kind { MEMORY_FILE, MEMORY_ANONYMOUS, MEMORY_SWAPPED, MEMORY_SHARED,
 
 enum frame_kind {
 	FRAME_NATIVE = 0,
-	FRAME_OTHER = 1, /* reserved for interpreters; the tests' second unwinder uses it */
+	FRAME_OTHER = 1, /* of another unwinder (unwind/unwinders.h) */
 };
 
 #define FRAME_KIND_SHIFT   56

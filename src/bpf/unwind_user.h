@@ -89,7 +89,23 @@ static __always_inline bool unwind_read(void *context, u64 address, u64 *ret)
 	return true;
 }
 
+/* One more frame behind those that are there; false when there is no room. */
+static __always_inline bool unwind_add(void *context, u64 word)
+{
+	struct scratch *s = context;
+	u64 at = s->first_word + s->user_frames;
+
+	unwind_hide(at);
+	if (s->user_frames >= RECORD_FRAMES_MAX ||
+	    at >= RECORD_KERNEL_FRAMES_MAX + RECORD_FRAMES_MAX)
+		return false;
+	s->words[at] = word;
+	s->user_frames++;
+	return true;
+}
+
 #include "unwind/unwind_step.h"
+#include "unwind/unwinders.h"
 
 /* The steps as functions of their own; -1 = go on, else enum unwind_end. */
 __attribute__((noinline)) int step_short(struct scratch *s, u32 rule)
@@ -112,6 +128,23 @@ __attribute__((noinline)) int step_long(struct scratch *s, u32 rule, u32 first)
 	return unwind_step_long(s, &s->frame, &all->list[n], s->registers, first);
 }
 
+#define STEP_FUNCTION(name, step)                                      \
+	__attribute__((noinline)) int kernel_##step(struct scratch *s) \
+	{                                                              \
+		return s ? step(s, &s->frame) : UNWIND_NO_RULE;        \
+	}
+UNWINDERS(STEP_FUNCTION)
+
+/* By the other unwinders, called as functions of their own too. */
+static __always_inline int step_other(struct scratch *s, u32 number)
+{
+#define STEP_CALL(name, step)          \
+	if (number == UNWINDER_##name) \
+		return kernel_##step(s);
+	UNWINDERS(STEP_CALL)
+	return UNWIND_NO_RULE;
+}
+
 /*
  * The rule for an address of a process whose mappings are these, or, from NO_RULE_FOUND on, how
  * the walk ends.
@@ -132,17 +165,16 @@ __attribute__((noinline)) u32 look_up_rule(u32 mappings, u32 count, u64 address)
 	m = mapping_at(segment, mappings, n);
 	if (!m)
 		return NO_RULE_FOUND + UNWIND_UNMAPPED;
-	if (m->flags & UNWIND_UNREADY)
+	if (m->unready)
 		return NO_RULE_FOUND + UNWIND_NO_TABLE;
-	if (m->flags & UNWIND_FRAME_POINTERS)
-		return UNWIND_RULE_FRAME_POINTER;
+	if (m->unwinder)
+		return UNWIND_RULE_OTHER(m->unwinder);
 	return find_rule(m->pages, m->page_count, address - m->bias);
 }
 
 struct walk {
 	struct scratch *s;
 	struct pc_cache *cache;
-	u32 first_word; /* where user frames begin in s->words */
 	s32 end;
 };
 
@@ -172,21 +204,20 @@ static long walk_step(u32 i, void *context)
 {
 	struct walk *w = context;
 	struct scratch *s = w->s;
-	u64 at = w->first_word + i;
 	s32 end;
 	u32 rule;
 
-	if (at >= RECORD_KERNEL_FRAMES_MAX + RECORD_FRAMES_MAX)
+	if (!unwind_add(s, s->frame.pc & FRAME_ADDRESS_MASK))
 		return 1;
-	s->words[at] = s->frame.pc & FRAME_ADDRESS_MASK;
-	s->user_frames = i + 1;
 	rule = cached_rule(w, unwind_lookup_address(&s->frame));
 	if (rule >= NO_RULE_FOUND)
 		end = rule - NO_RULE_FOUND;
-	else if (rule & UNWIND_ESCAPE)
-		end = step_long(s, rule, i == 0);
-	else
+	else if (!(rule & UNWIND_ESCAPE))
 		end = step_short(s, rule);
+	else if (rule & UNWIND_OTHER)
+		end = step_other(s, rule & (UNWIND_OTHER_MAX - 1));
+	else
+		end = step_long(s, rule, i == 0);
 	w->end = end;
 	return end >= 0;
 }
@@ -195,8 +226,9 @@ static long walk_step(u32 i, void *context)
 static __always_inline u32 walk_user(struct scratch *s, u32 first_word)
 {
 	u32 zero = 0;
-	struct walk w = {.s = s, .first_word = first_word, .end = -1};
+	struct walk w = {.s = s, .end = -1};
 
+	s->first_word = first_word;
 	s->user_frames = 0;
 	w.cache = bpf_map_lookup_elem(&cache, &zero);
 	if (!w.cache)

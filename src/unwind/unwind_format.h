@@ -16,7 +16,8 @@
  *
  *	rule, bit 15 clear: CFA = (bit 14 ? rbp : rsp) + 8 * bits 13-5; the return address lies at
  *	CFA - 8; rbp lies at CFA - 8 * bits 4-0, or is unchanged when they are 0.
- *	rule, bit 15 set: bits 14-0 are the number of a struct unwind_rule.
+ *	rule, bits 15 and 14 set: bits 6-0 are the number of another unwinder (unwinders.h).
+ *	rule, only bit 15 set: bits 12-0 are the number of a struct unwind_rule.
  *
  * Over 98 rows of 100 in real programs are of the first kind.
  */
@@ -51,6 +52,8 @@ typedef int64_t s64;
 
 #define UNWIND_ESCAPE	 0x8000u
 #define UNWIND_RULES_MAX 8192u
+#define UNWIND_OTHER	 0x4000u
+#define UNWIND_OTHER_MAX 128u
 #define UNWIND_CFA_RBP	 0x4000u
 #define UNWIND_CFA_MAX	 (0x1ffu * 8)
 #define UNWIND_SAVED_MAX (0x1fu * 8)
@@ -64,6 +67,9 @@ typedef int64_t s64;
 #define UNWIND_RULE_NONE   (UNWIND_ESCAPE | 0u) /* nothing is known here */
 #define UNWIND_RULE_END	   (UNWIND_ESCAPE | 1u) /* nobody called this: the root */
 #define UNWIND_RULE_SIGNAL (UNWIND_ESCAPE | 2u) /* the kernel's signal frame */
+
+/* Walked by the n-th unwinder. */
+#define UNWIND_RULE_OTHER(n) (UNWIND_ESCAPE | UNWIND_OTHER | (n))
 
 enum unwind_kind {
 	UNWIND_NONE,
@@ -95,19 +101,15 @@ struct unwind_rule {
 
 /*
  * A mapping of a process as the unwinder needs it, sorted by start: `pages` is the unit of the
- * module's page table, which has `page_count` entries. Flags say what stands instead of a table.
+ * module's page table, which has `page_count` entries.
  */
 struct unwind_mapping {
 	u64 start, end; /* addresses in the process */
 	u64 bias;	/* address in the process - address in the module */
 	u32 pages;
 	u32 page_count : 24;
-	u32 flags : 8;
-};
-
-enum unwind_mapping_flags {
-	UNWIND_FRAME_POINTERS = 1, /* no table: rbp is kept, as by compilers at run time */
-	UNWIND_UNREADY = 2,	   /* the table is being made: send the stack raw */
+	u32 unwinder : 7; /* enum unwinder (unwinders.h): who walks instead of a table */
+	u32 unready : 1;  /* the table is being made: send the stack raw */
 };
 
 /* What a walk can end with. */

@@ -117,3 +117,15 @@ static inline __attribute__((always_inline)) int unwind_step_long(void *context,
 	}
 	return unwind_settle(f, cfa, ra, bp, 0);
 }
+
+/* ---- other unwinders: unwinders.h ---- */
+
+static inline __attribute__((always_inline)) int unwind_by_frame_pointer(void *context,
+									 struct unwind_frame *f)
+{
+	return unwind_step_short(context, f, UNWIND_RULE_FRAME_POINTER);
+}
+
+#ifdef MORE_UNWINDERS_HEADER
+#include MORE_UNWINDERS_HEADER
+#endif

@@ -2,31 +2,61 @@
  */
 #include "unwind/unwind.h"
 
+struct walk {
+	const struct unwind_process *process;
+	u64 *words;
+	size_t n, max;
+};
+
 static bool unwind_read(void *context, u64 address, u64 *ret)
 {
-	const struct unwind_process *p = context;
+	const struct unwind_process *p = ((const struct walk *)context)->process;
 
 	return p->read(p->context, address, ret);
 }
 
+static bool unwind_add(void *context, u64 word)
+{
+	struct walk *w = context;
+
+	if (w->n == w->max)
+		return false;
+	w->words[w->n++] = word;
+	return true;
+}
+
 #include "unwind/unwind_step.h"
+#include "unwind/unwinders.h"
 
 _Static_assert(ARCH_REGISTERS == 17, "unwind_walk takes as many");
 
-static int step(const struct unwind_process *p, struct unwind_frame *f, const u64 *registers,
-		bool first)
+static int step_other(struct walk *w, struct unwind_frame *f, u32 number)
 {
+	static int (*const steps[UNWINDER_COUNT])(void *, struct unwind_frame *) = {
+#define STEP(name, step) [UNWINDER_##name] = step,
+		UNWINDERS(STEP)
+#undef STEP
+	};
+
+	return number < UNWINDER_COUNT && steps[number] ? steps[number](w, f) : UNWIND_NO_RULE;
+}
+
+static int step(struct walk *w, struct unwind_frame *f, const u64 *registers, bool first)
+{
+	const struct unwind_process *p = w->process;
 	u32 rule = UNWIND_RULE_NONE;
 	int end = p->rule(p->context, unwind_lookup_address(f), &rule);
 
 	if (end >= 0)
 		return end;
 	if (!(rule & UNWIND_ESCAPE))
-		return unwind_step_short((void *)p, f, rule);
+		return unwind_step_short(w, f, rule);
 	rule &= ~UNWIND_ESCAPE;
+	if (rule & UNWIND_OTHER)
+		return step_other(w, f, rule & ~UNWIND_OTHER);
 	if (rule >= p->rule_count)
 		return UNWIND_NO_RULE;
-	return unwind_step_long((void *)p, f, &p->rules[rule], registers, first);
+	return unwind_step_long(w, f, &p->rules[rule], registers, first);
 }
 
 enum unwind_end unwind_walk(const struct unwind_process *p, const u64 registers[17], u64 *addresses,
@@ -34,18 +64,19 @@ enum unwind_end unwind_walk(const struct unwind_process *p, const u64 registers[
 {
 	struct unwind_frame f = {registers[ARCH_DWARF_RA], registers[ARCH_DWARF_RSP],
 				 registers[ARCH_DWARF_RBP], 1, 0};
-	size_t n = 0;
+	struct walk w = {.process = p, .words = addresses, .max = max};
+	bool first = true;
 	int end = -1;
 
 	while (end < 0) {
-		if (n == max) {
+		if (!unwind_add(&w, f.pc)) {
 			end = UNWIND_CUT;
 			break;
 		}
-		addresses[n++] = f.pc;
-		end = step(p, &f, registers, n == 1);
+		end = step(&w, &f, registers, first);
+		first = false;
 	}
-	*ret_count = n;
+	*ret_count = w.n;
 	return (enum unwind_end)end;
 }
 

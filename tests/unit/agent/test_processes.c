@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "test.h"
 #include "unwind/arch_x86_64.h"
+#include "unwind/unwinders.h"
 
 #define SEGMENTS 4u
 
@@ -261,7 +262,7 @@ TEST(the_kernel_side_is_told_of_changes_and_of_the_end)
 	CHECK_INT(told[0].entry.count, 1);
 	list = table_space_at(&w.space, told[0].entry.mappings);
 	CHECK(list[0].start == 0x1000 && list[0].end == 0x9000);
-	CHECK_INT(list[0].flags, UNWIND_FRAME_POINTERS);
+	CHECK_INT(list[0].unwinder, UNWINDER_FRAME_POINTERS);
 	generation = told[0].entry.generation;
 	CHECK_OK(processes_settle(w.processes, false));
 	CHECK_INT(told[0].entry.generation, generation);
