@@ -152,58 +152,32 @@ enum err names_begin(struct names *n, struct dict *d, struct sample_frame *frame
 	return name_reader_settle(&n->reader) ? learn(n) : ERR_OK;
 }
 
-static enum err intern_build_id(struct dict *d, const struct unwind_image *image, uint32_t *ret)
-{
-	char text[BUILD_ID_TEXT_MAX + 1];
-
-	build_id_text(str_n(image->build_id, image->build_id_size), text);
-	return dict_text(d, text, ret);
-}
-
 /* The dictionary's mapping of a module: all processes share it, so it lies where the file says. */
 static enum err mapping_of(struct names *n, u32 number, uint32_t *ret)
 {
 	const struct module *module = modules_get(n->modules, number);
-	struct mapping m = {.flags = MAPPING_HAS_FUNCTIONS};
 
 	while (n->mappings.n <= number)
 		TRY(vec_push(&n->mappings, 0));
 	if (!n->mappings.v[number]) {
-		TRY(dict_string(n->dict, module->path, &m.file));
-		TRY(intern_build_id(n->dict, &module->image, &m.build_id));
-		for (u32 i = 0; i < module->image.load_count; i++) {
-			const struct unwind_load *load = &module->image.loads[i];
+		struct unwind_load span = unwind_image_span(&module->image);
+		struct mapping m = {.start = span.address,
+				    .limit = span.address + span.size,
+				    .offset = span.file_offset};
+		char id[BUILD_ID_TEXT_MAX + 1];
 
-			if (!m.limit || load->address < m.start) {
-				m.start = load->address;
-				m.offset = load->file_offset;
-			}
-			if (load->address + load->size > m.limit)
-				m.limit = load->address + load->size;
-		}
-		TRY(dict_mapping(n->dict, &m, &n->mappings.v[number]));
+		build_id_text(str_n(module->image.build_id, module->image.build_id_size), id);
+		TRY(dict_module(n->dict, module->path, id, m, &n->mappings.v[number]));
 	}
 	*ret = n->mappings.v[number];
 	return ERR_OK;
 }
 
-static enum err add_frame(struct names *n, struct frame f, const struct symbol_frame *s)
+static enum err add_frame(struct names *n, struct frame f, const struct code_name *name)
 {
 	uint32_t id;
 
-	if (s && s->function[0]) {
-		struct function function = {.start_line = s->start_line};
-
-		TRY(dict_text(n->dict, s->function, &function.name));
-		TRY(dict_text(n->dict, s->linkage[0] ? s->linkage : s->function,
-			      &function.system_name));
-		TRY(dict_text(n->dict, s->file, &function.file));
-		TRY(dict_function(n->dict, &function, &f.function));
-		f.line = s->line;
-		f.column = s->column;
-		f.flags |= FRAME_HAS_LINE | (s->inlined ? FRAME_INLINED : 0);
-	}
-	TRY(dict_frame(n->dict, &f, &id));
+	TRY(dict_code_frame(n->dict, f, name, &id));
 	return vec_push(&n->pool, id);
 }
 
@@ -211,7 +185,7 @@ static enum err name_kernel(struct names *n, u64 address)
 {
 	struct frame f = {.address = address, .kind = KIND_KERNEL};
 	struct kernel_symbol symbol;
-	struct symbol_frame s = {.linkage = "", .file = ""};
+	struct code_name name = {.linkage = "", .file = ""};
 	char text[300];
 
 	TRY(mapping_of(n, MODULE_KERNEL, &f.mapping));
@@ -225,13 +199,14 @@ static enum err name_kernel(struct names *n, u64 address)
 		return add_frame(n, f, NULL);
 	snprintf(text, sizeof(text), symbol.module[0] ? "%s [%s]" : "%s", symbol.name,
 		 symbol.module);
-	s.function = text;
-	return add_frame(n, f, &s);
+	name.function = text;
+	return add_frame(n, f, &name);
 }
 
 static enum err name_jit(struct names *n, const struct process *process, u64 address)
 {
 	struct frame f = {.address = address, .kind = KIND_NATIVE};
+	struct code_name name;
 	struct symbol_frame s;
 
 	if (!n->jit || n->jit_process != process->pid) {
@@ -243,7 +218,16 @@ static enum err name_jit(struct names *n, const struct process *process, u64 add
 		if (jit_symbols_read_map(n->jit, (pid_t)process->pid) != ERR_OK)
 			return add_frame(n, f, NULL);
 	}
-	return add_frame(n, f, jit_symbols_find(n->jit, address, &s) ? &s : NULL);
+	if (!jit_symbols_find(n->jit, address, &s))
+		return add_frame(n, f, NULL);
+	name = (struct code_name){.function = s.function,
+				  .linkage = s.linkage,
+				  .file = s.file,
+				  .line = s.line,
+				  .column = s.column,
+				  .start_line = s.start_line,
+				  .inlined = s.inlined};
+	return add_frame(n, f, &name);
 }
 
 static enum err name_native(struct names *n, struct sample_frame where)
@@ -259,7 +243,7 @@ static enum err name_native(struct names *n, struct sample_frame where)
 		return add_frame(n, f, NULL);
 	for (u32 i = 0; i < place->count; i++) {
 		const struct cached_name *name = &c->names.v[place->first + i];
-		struct symbol_frame s = {.function = name_cache_text(c, name->function),
+		struct code_name code = {.function = name_cache_text(c, name->function),
 					 .linkage = name_cache_text(c, name->linkage),
 					 .file = name_cache_text(c, name->file),
 					 .line = name->line,
@@ -267,7 +251,7 @@ static enum err name_native(struct names *n, struct sample_frame where)
 					 .start_line = name->start_line,
 					 .inlined = name->inlined};
 
-		TRY(add_frame(n, f, &s));
+		TRY(add_frame(n, f, &code));
 	}
 	return ERR_OK;
 }

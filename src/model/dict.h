@@ -183,6 +183,23 @@ enum err dict_label_text(struct dict *d, struct str key, struct str value,
 /* A frame that is only a name (folded text and the like). */
 enum err dict_named_frame(struct dict *d, struct str name, uint32_t *ret) MUST_CHECK;
 
+/* A function at an address, as a file of symbols knows it. Text that is not known is "". */
+struct code_name {
+	const char *function; /* for people */
+	const char *linkage;  /* as the linker knows it */
+	const char *file;
+	uint32_t line, column;
+	uint32_t start_line; /* of the function */
+	bool inlined;	     /* into the frame that follows */
+};
+
+/* The frame `f` with its name; an address alone without one (NULL, or no function). */
+enum err dict_code_frame(struct dict *d, struct frame f, const struct code_name *name,
+			 uint32_t *ret) MUST_CHECK;
+/* A file with code, which lies where `m` says; the build id is text. */
+enum err dict_module(struct dict *d, struct str file, const char *build_id, struct mapping m,
+		     uint32_t *ret) MUST_CHECK;
+
 /* Reading. */
 /* The string with this text, or MAP_NONE: nothing is interned. */
 uint32_t dict_find_string(const struct dict *d, struct str text);

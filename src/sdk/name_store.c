@@ -83,15 +83,15 @@ enum err name_store_add(struct name_store *s, u64 place, const struct symbol_fra
 	return map_put(&s->place_index, hash_mix(place, 0), (u32)s->places.n - 1);
 }
 
-struct symbol_frame name_store_frame(const struct name_store *s, const struct kept_place *p, u32 i)
+struct code_name name_store_frame(const struct name_store *s, const struct kept_place *p, u32 i)
 {
 	const struct kept_name *name = &s->names.v[p->first + i];
 
-	return (struct symbol_frame){.function = s->texts.v + name->function,
-				     .linkage = s->texts.v + name->linkage,
-				     .file = s->texts.v + name->file,
-				     .line = name->line,
-				     .column = name->column,
-				     .start_line = name->start_line,
-				     .inlined = name->inlined};
+	return (struct code_name){.function = s->texts.v + name->function,
+				  .linkage = s->texts.v + name->linkage,
+				  .file = s->texts.v + name->file,
+				  .line = name->line,
+				  .column = name->column,
+				  .start_line = name->start_line,
+				  .inlined = name->inlined};
 }

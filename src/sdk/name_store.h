@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "model/model.h"
 #include "symbols/symbols.h"
 #include "unwind/unwind_format.h"
 
@@ -36,4 +37,4 @@ const struct kept_place *name_store_find(const struct name_store *s, u64 place);
 enum err name_store_add(struct name_store *s, u64 place, const struct symbol_frame *frames,
 			size_t n) MUST_CHECK;
 /* The i-th frame of a place; its texts are good until something is added. */
-struct symbol_frame name_store_frame(const struct name_store *s, const struct kept_place *p, u32 i);
+struct code_name name_store_frame(const struct name_store *s, const struct kept_place *p, u32 i);

@@ -65,36 +65,22 @@ static enum err file_of(struct place_names *p, u32 module, struct symbol_file **
 	return ERR_OK;
 }
 
-static enum err intern_build_id(struct dict *d, const struct unwind_image *image, uint32_t *ret)
-{
-	char text[BUILD_ID_TEXT_MAX + 1];
-
-	build_id_text(str_n(image->build_id, image->build_id_size), text);
-	return dict_text(d, text, ret);
-}
-
 /* A module lies where its file says: addresses of two runs are then equal. */
 static enum err mapping_of(struct place_names *p, u32 number, uint32_t *ret)
 {
 	const struct loaded_module *module = p->loaded->modules.v[number];
-	struct mapping m = {.flags = MAPPING_HAS_FUNCTIONS};
 
 	while (p->mappings.n <= number)
 		TRY(vec_push(&p->mappings, 0));
 	if (!p->mappings.v[number]) {
-		TRY(dict_text(p->dict, module->path, &m.file));
-		TRY(intern_build_id(p->dict, &module->image, &m.build_id));
-		for (u32 i = 0; i < module->image.load_count; i++) {
-			const struct unwind_load *load = &module->image.loads[i];
+		struct unwind_load span = unwind_image_span(&module->image);
+		struct mapping m = {.start = span.address,
+				    .limit = span.address + span.size,
+				    .offset = span.file_offset};
+		char id[BUILD_ID_TEXT_MAX + 1];
 
-			if (!m.limit || load->address < m.start) {
-				m.start = load->address;
-				m.offset = load->file_offset;
-			}
-			if (load->address + load->size > m.limit)
-				m.limit = load->address + load->size;
-		}
-		TRY(dict_mapping(p->dict, &m, &p->mappings.v[number]));
+		build_id_text(str_n(module->image.build_id, module->image.build_id_size), id);
+		TRY(dict_module(p->dict, str_of(module->path), id, m, &p->mappings.v[number]));
 	}
 	*ret = p->mappings.v[number];
 	return ERR_OK;
@@ -102,23 +88,11 @@ static enum err mapping_of(struct place_names *p, u32 number, uint32_t *ret)
 
 /* ------------------------------------------------------------------ frames */
 
-static enum err add_frame(struct place_names *p, struct frame f, const struct symbol_frame *s)
+static enum err add_frame(struct place_names *p, struct frame f, const struct code_name *name)
 {
 	uint32_t id;
 
-	if (s && s->function[0]) {
-		struct function function = {.start_line = s->start_line};
-
-		TRY(dict_text(p->dict, s->function, &function.name));
-		TRY(dict_text(p->dict, s->linkage[0] ? s->linkage : s->function,
-			      &function.system_name));
-		TRY(dict_text(p->dict, s->file, &function.file));
-		TRY(dict_function(p->dict, &function, &f.function));
-		f.line = s->line;
-		f.column = s->column;
-		f.flags |= FRAME_HAS_LINE | (s->inlined ? FRAME_INLINED : 0);
-	}
-	TRY(dict_frame(p->dict, &f, &id));
+	TRY(dict_code_frame(p->dict, f, name, &id));
 	return vec_push(&p->pool, id);
 }
 
@@ -155,7 +129,7 @@ static enum err name_place(struct place_names *p, u64 place)
 	if (!kept->count)
 		return add_frame(p, f, NULL);
 	for (u32 i = 0; i < kept->count; i++) {
-		struct symbol_frame name = name_store_frame(&p->kept, kept, i);
+		struct code_name name = name_store_frame(&p->kept, kept, i);
 
 		TRY(add_frame(p, f, &name));
 	}

@@ -150,3 +150,22 @@ enum err unwind_image_read(struct str file, struct unwind_image *ret, struct fau
 	*ret = image;
 	return ERR_OK;
 }
+
+struct unwind_load unwind_image_span(const struct unwind_image *image)
+{
+	struct unwind_load span = {0};
+	u64 end = 0;
+
+	for (u32 i = 0; i < image->load_count; i++) {
+		const struct unwind_load *load = &image->loads[i];
+
+		if (!i || load->address < span.address) {
+			span.address = load->address;
+			span.file_offset = load->file_offset;
+		}
+		if (load->address + load->size > end)
+			end = load->address + load->size;
+	}
+	span.size = end - span.address;
+	return span;
+}

@@ -54,6 +54,8 @@ struct unwind_image {
 /* Reads the headers. ERR_CORRUPT when it is no ELF file for this machine. */
 enum err unwind_image_read(struct str file, struct unwind_image *ret,
 			   struct fault *fault) MUST_CHECK;
+/* From its lowest address with code to its highest: addresses of two runs are then equal. */
+struct unwind_load unwind_image_span(const struct unwind_image *image);
 /* Makes the table. A file without any unwinding information gives one without pages. */
 enum err unwind_table_build(struct str file, struct unwind_rules *rules, struct unwind_table *ret,
 			    struct fault *fault) MUST_CHECK;

@@ -442,3 +442,47 @@ TEST(entries_added_by_their_hash_are_those_that_are_found_without)
 	d.max_ids = d.frames.n;
 	CHECK_ERR(dict_add_frame(&d, hash + 1, &frame, &second), ERR_TABLE_FULL);
 }
+
+TEST(a_frame_has_the_names_that_are_known_of_it)
+{
+	CLEANUP(dict_release) struct dict d;
+	struct code_name name = {.function = "inner()",
+				 .linkage = "_Z5innerv",
+				 .file = "a.cc",
+				 .line = 7,
+				 .column = 2,
+				 .start_line = 5,
+				 .inlined = true};
+	struct mapping span = {.start = 0x1000, .limit = 0x3000, .offset = 0x400};
+	struct frame f = {.address = 0x1234, .kind = KIND_NATIVE};
+	const struct function *function;
+	uint32_t id, again;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(dict_module(&d, STR("/bin/a"), "c0ffee", span, &f.mapping));
+	CHECK_OK(dict_module(&d, STR("/bin/a"), "c0ffee", span, &again));
+	CHECK_INT(again, f.mapping);
+	CHECK_STR(dict_str(&d, d.mappings.v[again].file), "/bin/a");
+	CHECK_STR(dict_str(&d, d.mappings.v[again].build_id), "c0ffee");
+	CHECK(d.mappings.v[again].start == 0x1000 && d.mappings.v[again].limit == 0x3000 &&
+	      d.mappings.v[again].offset == 0x400 &&
+	      d.mappings.v[again].flags == MAPPING_HAS_FUNCTIONS);
+	CHECK_OK(dict_code_frame(&d, f, &name, &id));
+	function = &d.functions.v[d.frames.v[id].function];
+	CHECK_STR(frame_name(&d, id), "inner()");
+	CHECK_STR(dict_str(&d, function->system_name), "_Z5innerv");
+	CHECK_STR(frame_file(&d, id), "a.cc");
+	CHECK(function->start_line == 5 && d.frames.v[id].line == 7 && d.frames.v[id].column == 2 &&
+	      d.frames.v[id].flags == (FRAME_HAS_LINE | FRAME_INLINED) &&
+	      d.frames.v[id].mapping == f.mapping && d.frames.v[id].address == 0x1234);
+	/* The linker's name is the function's own where there is no other. */
+	name.linkage = "";
+	CHECK_OK(dict_code_frame(&d, f, &name, &id));
+	CHECK_STR(dict_str(&d, d.functions.v[d.frames.v[id].function].system_name), "inner()");
+	/* Without a name it is an address. */
+	CHECK_OK(dict_code_frame(&d, f, NULL, &id));
+	name.function = "";
+	CHECK_OK(dict_code_frame(&d, f, &name, &again));
+	CHECK(id == again && !d.frames.v[id].function && !d.frames.v[id].flags &&
+	      d.frames.v[id].address == 0x1234);
+}

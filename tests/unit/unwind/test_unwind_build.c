@@ -377,3 +377,17 @@ TEST(a_table_of_another_process_is_searched_only_where_it_is_sound)
 	unwind_rules_free(theirs);
 	unwind_rules_free(ours);
 }
+
+TEST(code_lies_from_its_lowest_address_to_its_highest)
+{
+	struct unwind_image image = {.loads = {{0x3000, 0x5000, 0x800}, {0x1000, 0x2000, 0x500}},
+				     .load_count = 2};
+	struct unwind_load span = unwind_image_span(&image);
+
+	CHECK_INT(span.address, 0x2000);
+	CHECK_INT(span.file_offset, 0x1000);
+	CHECK_INT(span.address + span.size, 0x5800);
+	image.load_count = 0;
+	span = unwind_image_span(&image);
+	CHECK(!span.address && !span.size && !span.file_offset);
+}
