@@ -2,6 +2,7 @@
  * vestal live: what the machine does right now, painted again every second.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,6 +18,8 @@
 #define TURN_MS	      100
 #define RATE_DEFAULT  99
 #define ONCE_ROWS     30
+/* There is no next picture that could have the names of files that are fetched. */
+#define ONCE_FETCH_NS (60 * NS_PER_S)
 #define LINES_BESIDES 3 /* headline, column titles, keys */
 
 struct live_options {
@@ -68,6 +71,7 @@ static void set_defaults(void *options)
 struct live {
 	const struct live_options *options;
 	struct capture *capture;
+	struct debug_source *debug;
 	struct names *names;
 	unsigned types;
 	struct live_rows seconds[SECONDS_KEPT]; /* the newest is at `newest` */
@@ -76,6 +80,18 @@ struct live {
 	struct live_rows shown;
 	struct live_look look;
 };
+
+static enum err open_names(struct live *l)
+{
+	struct debug_source_options debuginfod = {.urls = getenv("DEBUGINFOD_URLS")};
+	struct names_options options = {.patience_ns = l->options->once ? ONCE_FETCH_NS : 0};
+	struct fault fault = {0};
+
+	if (debug_source_new(&debuginfod, &l->debug, &fault) != ERR_OK)
+		say(&l->options->common, "DEBUGINFOD_URLS is not used: %s", fault.text);
+	options.debug = l->debug;
+	return names_new(capture_modules(l->capture), &options, &l->names);
+}
 
 /* Both kinds unless told: without the kernel's help for waits, processor time alone. */
 static int open_capture(struct invocation *in, struct live *l)
@@ -104,7 +120,7 @@ static int open_capture(struct invocation *in, struct live *l)
 		status = record_choose_pid(l->capture, o->pids.v[i]);
 	if (status)
 		return status;
-	e = names_new(capture_modules(l->capture), &(struct names_options){0}, &l->names);
+	e = open_names(l);
 	if (!e)
 		e = capture_start(l->capture, &fault);
 	return e ? complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e)) : EXIT_OK;
@@ -290,6 +306,7 @@ static enum err once(struct live *l, struct buf *out)
 static void close_all(struct live *l)
 {
 	names_free(l->names);
+	debug_source_free(l->debug);
 	capture_close(l->capture);
 	for (unsigned i = 0; i < SECONDS_KEPT; i++)
 		live_rows_release(&l->seconds[i]);
