@@ -16,6 +16,7 @@ import subprocess
 import threading
 import time
 
+from support.agent import Agent, until
 from support.server import Server
 from support.tap import ROOT, VESTAL, Skip, main, scratch, test, vestal
 
@@ -69,44 +70,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Agent:
-    """vestal agent as long as the `with` lasts; its log is in self.log afterwards."""
-
-    def __init__(self, *args, env=None, kill=False):
-        if os.geteuid() != 0:
-            raise Skip("needs root")
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
-        self.env = dict(clean, **(env or {}))
-        self.args = args
-        self.kill = kill
-        self.log = ""
-
-    def __enter__(self):
-        self.path = os.path.join(scratch(), f"agent-{time.monotonic_ns()}.log")
-        with open(self.path, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([VESTAL, "agent", "--interval", "1", *self.args],
-                                            env=self.env, cwd=scratch(), stderr=log)
-        wait_for(lambda: "agent started" in self.said() or self.process.poll() is not None)
-        return self
-
-    def said(self):
-        with open(self.path, encoding="utf-8", errors="replace") as log:
-            return log.read()
-
-    def __exit__(self, kind, *_):
-        self.process.send_signal(signal.SIGKILL if self.kill else signal.SIGTERM)
-        status = self.process.wait(60)
-        self.log = self.said()
-        assert kind or self.kill or status == 0, f"status {status}: {self.log}"
-
-
-def wait_for(what):
-    for _ in range(900):
-        value = what()
-        if value:
-            return value
-        time.sleep(0.1)
-    raise AssertionError("it did not happen")
+def quick(*options, **more):
+    """An agent with windows of a second."""
+    return Agent("--interval", "1", *options, **more)
 
 
 def folder(name):
@@ -131,7 +97,7 @@ def free_port():
 @test
 def windows_arrive_packed_and_with_one_type():
     with Receiver() as r:
-        with Agent("--server", r.url, "--token", "t0", "--queue", "none"):
+        with quick("--server", r.url, "--token", "t0", "--queue", "none"):
             got = r.wait(2)
     for path, headers, body in got:
         assert path == "/v1development/profiles", path
@@ -147,50 +113,50 @@ def windows_arrive_packed_and_with_one_type():
 @test
 def a_busy_server_gets_the_same_request_again():
     with Receiver((503, {"Retry-After": "1"}), (429, {}), (200, {})) as r:
-        with Agent("--server", r.url, "--queue", "none") as agent:
+        with quick("--server", r.url, "--queue", "none") as agent:
             got = r.wait(4)
     assert got[0][2] == got[1][2] == got[2][2], "the first one is tried until it is taken"
     assert got[3][2] != got[0][2]
-    assert "not delivered, will be tried again" in agent.log, agent.log
-    assert "delivered again" in agent.log, agent.log
+    assert "not delivered, will be tried again" in agent.said(), agent.said()
+    assert "delivered again" in agent.said(), agent.said()
 
 
 @test
 def what_is_refused_is_dropped_and_said():
     with Receiver((400, {}), (200, {})) as r:
-        with Agent("--server", r.url, "--queue", folder("refused"), "--log-level", "debug") as agent:
+        with quick("--server", r.url, "--queue", folder("refused"), "--log-level", "debug") as agent:
             got = r.wait(4)
     assert len({body for _, _, body in got}) == len(got), "nothing is sent twice"
-    assert "they are dropped" in agent.log and "no good, says the server" in agent.log, agent.log
-    assert "dropped=1" in agent.log, agent.log
+    assert "they are dropped" in agent.said() and "no good, says the server" in agent.said(), agent.said()
+    assert "dropped=1" in agent.said(), agent.said()
     assert not entries(folder("refused"))
 
 
 @test
 def what_waits_survives_kill_and_is_sent_in_order():
     port, queue = free_port(), folder("down")
-    with Agent("--server", f"http://127.0.0.1:{port}", "--queue", queue, kill=True) as agent:
-        wait_for(lambda: len(entries(queue)) >= 3)
+    with quick("--server", f"http://127.0.0.1:{port}", "--queue", queue, kill=True) as agent:
+        until(lambda: len(entries(queue)) >= 3)
     waiting = [content(path) for path in entries(queue)]
     assert len(waiting) >= 3
-    with Agent("--server", f"http://127.0.0.1:{port}", "--queue", queue):
+    with quick("--server", f"http://127.0.0.1:{port}", "--queue", queue):
         with Receiver(port=port) as r:
             got = r.wait(len(waiting) + 1)
-            wait_for(lambda: not entries(queue))
+            until(lambda: not entries(queue))
     assert [body for _, _, body in got][:len(waiting)] == waiting, "oldest first, each once"
-    assert agent.log.count("not delivered") == 1, "it is said once: " + agent.log
+    assert agent.said().count("not delivered") == 1, "it is said once: " + agent.said()
 
 
 @test
 def the_queue_keeps_to_its_size_and_the_newest():
     queue = folder("small")
-    with Agent("--server", f"http://127.0.0.1:{free_port()}", "--queue", queue, "--queue-size",
+    with quick("--server", f"http://127.0.0.1:{free_port()}", "--queue", queue, "--queue-size",
                "1MB", "-F", "997", kill=True):
-        first = wait_for(lambda: entries(queue))[0]
+        first = until(lambda: entries(queue))[0]
         size = os.path.getsize(first)
-    with Agent("--server", f"http://127.0.0.1:{free_port()}", "--queue", queue, "--queue-size",
+    with quick("--server", f"http://127.0.0.1:{free_port()}", "--queue", queue, "--queue-size",
                str(size * 2), "-F", "997"):
-        wait_for(lambda: not os.path.exists(first))
+        until(lambda: not os.path.exists(first))
     assert sum(os.path.getsize(path) for path in entries(queue)) <= size * 2
     assert os.stat(queue).st_mode & 0o777 == 0o700
     assert all(os.stat(path).st_mode & 0o777 == 0o600 for path in entries(queue))
@@ -199,7 +165,7 @@ def the_queue_keeps_to_its_size_and_the_newest():
 @test
 def the_last_window_is_kept_when_nobody_is_there():
     queue = folder("last")
-    with Agent("--server", f"http://127.0.0.1:{free_port()}", "--queue", queue, "--interval", "60"):
+    with quick("--server", f"http://127.0.0.1:{free_port()}", "--queue", queue, "--interval", "60"):
         # A machine on which nothing runs has nothing to send.
         until = time.process_time() + 1
         while time.process_time() < until:
@@ -215,22 +181,22 @@ def services(server):
 @test
 def a_vestal_server_takes_grpc_with_and_without_packing():
     for env in ({}, {"OTEL_EXPORTER_OTLP_COMPRESSION": "none"}):
-        with Server() as server, Agent("--server", "grpc://" + server.otlp_grpc, "--queue", "none",
+        with Server() as server, quick("--server", "grpc://" + server.otlp_grpc, "--queue", "none",
                                        env=env) as agent:
-            wait_for(lambda: services(server))
+            until(lambda: services(server))
             seen = server.get("/api/v1/agents")["agents"]
         assert [a["host"] for a in seen] == [socket.gethostname()], seen
-        assert "not delivered" not in agent.log, agent.log
+        assert "not delivered" not in agent.said(), agent.said()
 
 
 @test
 def the_environment_names_the_server():
-    with Server() as server, Agent("--queue", "none", env={
+    with Server() as server, quick("--queue", "none", env={
             "OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + server.otlp_grpc,
             "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
             "OTEL_SERVICE_NAME": "not-of-others"}) as agent:
-        names = wait_for(lambda: services(server))
-    assert "not delivered" not in agent.log, agent.log
+        names = until(lambda: services(server))
+    assert "not delivered" not in agent.said(), agent.said()
     assert all(name in ("not-of-others", "vestal") or "not-of" not in name for name in names)
 
 
@@ -254,7 +220,7 @@ def the_official_receiver_understands_us_and_we_understand_it():
                           stdout=subprocess.PIPE, text=True) as receiver:
         try:
             address = receiver.stdout.readline().strip()
-            with Agent("--server", "grpc://" + address, "--token", "t1", "--queue", "none",
+            with quick("--server", "grpc://" + address, "--token", "t1", "--queue", "none",
                        "--log-level", "debug") as agent:
                 got = [json.loads(receiver.stdout.readline()) for _ in range(5)]
         finally:
@@ -265,7 +231,7 @@ def the_official_receiver_understands_us_and_we_understand_it():
     assert all(one["Samples"] and one["Token"] == ["Bearer t1"] for one in got), got
     for text in ("busy for a moment", "not good enough: 100%", "too large for me",
                  "one is too old", "rejected_profiles=1"):
-        assert text in agent.log, f"{text}: {agent.log}"
+        assert text in agent.said(), f"{text}: {agent.said()}"
 
 
 WORDS = (b"check_password_now", b"Secret_of_mine", b"free_of_charge")
@@ -290,7 +256,7 @@ def sent_by_workload(*args):
                                             "OTEL_SERVICE_NAME": "token-issuer"}) as work:
         try:
             with Receiver() as r:
-                with Agent("--server", r.url, "--queue", "none", *args):
+                with quick("--server", r.url, "--queue", "none", *args):
                     r.wait(4)
                 return b"".join(gzip.decompress(body) for _, _, body in r.got), place.encode()
         finally:
@@ -335,7 +301,7 @@ profiling:
   memory: {{enabled: true, sample_rate: 512KB}}
   conditional: {{slow_request_threshold: 1s, cpu_threshold_percent: 80, profile_errors: true}}
 """)
-        with Agent("--config", file) as agent:
+        with quick("--config", file) as agent:
             _, headers, _ = first.wait(1)[0]
             assert headers["X-Scope"] == "one", headers
             write(file, "serve: http://nowhere\n")
@@ -344,10 +310,10 @@ profiling:
             write(file, f"server: {second.url}\nqueue: {{directory: {queue}}}\nrate: 49\n")
             agent.process.send_signal(signal.SIGHUP)
             second.wait(2)
-    assert 'unknown key "serve"' in agent.log and "not reloaded" in agent.log, agent.log
-    assert agent.log.count("key=profiling.memory") == 1, agent.log
-    assert agent.log.count("key=profiling.conditional") == 1, agent.log
-    assert "rate_hz=100" in agent.log and "rate_hz=49" in agent.log, agent.log
+    assert 'unknown key "serve"' in agent.said() and "not reloaded" in agent.said(), agent.said()
+    assert agent.said().count("key=profiling.memory") == 1, agent.said()
+    assert agent.said().count("key=profiling.conditional") == 1, agent.said()
+    assert "rate_hz=100" in agent.said() and "rate_hz=49" in agent.said(), agent.said()
 
 
 @test
@@ -355,9 +321,9 @@ def the_command_line_wins_over_the_file_and_unknown_keys_end_it():
     file = folder("other.yaml")
     write(file, "server: http://127.0.0.1:9\nrate: 49\nqueue: {directory: none}\n")
     with Receiver() as r:
-        with Agent("--config", file, "--server", r.url, "-F", "51") as agent:
+        with quick("--config", file, "--server", r.url, "-F", "51") as agent:
             r.wait(1)
-    assert "rate_hz=51" in agent.log, agent.log
+    assert "rate_hz=51" in agent.said(), agent.said()
     write(file, "profiling: {cpu: {sample_rat: 1}}\n")
     _, text = vestal("agent", "--config", file, status=None)
     assert 'unknown key "profiling.cpu.sample_rat"' in text, text

@@ -15,10 +15,10 @@ import struct
 import subprocess
 import sys
 import termios
-import threading
 import time
-import urllib.request
 
+from support.agent import Agent, until
+from support.recording import cpu_seconds
 from support.server import Server
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
 
@@ -86,6 +86,8 @@ def the_doctor_asks_whether_a_server_answers():
     assert "no URL" in err
 
 
+# A server that never answers.
+NOBODY = "http://127.0.0.1:1"
 BUSY = "import time\nend = time.time() + 60\nwhile time.time() < end: sum(range(1000))\n"
 
 
@@ -182,56 +184,9 @@ def live_gives_the_terminal_back_when_it_is_told_to_end():
     in_terminal([], lambda process, _: process.send_signal(signal.SIGTERM))
 
 
-class Agent:
-    """`vestal agent` with these options, as long as the `with` lasts."""
-
-    def __init__(self, *args, server="http://127.0.0.1:1"):
-        self.args = [VESTAL, "agent", "--server", server, *args]
-        self.log = []
-
-    def __enter__(self):
-        may_record()
-        self.process = subprocess.Popen(self.args, cwd=scratch(), stderr=subprocess.PIPE, text=True)
-        self.reader = threading.Thread(target=self.log.extend, args=(self.process.stderr,))
-        self.reader.start()
-        self.wait_for("agent started")
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        status = self.process.wait(60)
-        self.reader.join()
-        assert status == 0, "".join(self.log)
-
-    def wait_for(self, text, seconds=60):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            for line in list(self.log):
-                if text in line:
-                    return line
-            assert self.process.poll() is None, "".join(self.log)
-            time.sleep(0.05)
-        raise AssertionError(f"no {text!r} in {''.join(self.log)}")
-
-    def metrics(self):
-        address = re.search(r"address=\"?([^\s\"]+)", self.wait_for("msg=metrics"))[1]
-        with urllib.request.urlopen(f"http://{address}/metrics", timeout=20) as reply:
-            text = reply.read().decode()
-        return {name: float(value) for name, value in re.findall(r"^(vestal\S+) (\S+)$", text, re.M)}
-
-    def metrics_when(self, right, seconds=60):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            rows = self.metrics()
-            if right(rows):
-                return rows
-            time.sleep(0.2)
-        raise AssertionError(rows)
-
-
 @test
 def the_agent_tells_what_it_does_and_what_it_costs():
-    with Busy(), Agent("--metrics", "127.0.0.1:0") as agent:
+    with Busy(), Agent("--metrics", "127.0.0.1:0", server=NOBODY) as agent:
         rows = agent.metrics_when(lambda rows: rows["vestal_agent_samples_total"] > 50)
         assert rows['vestal_agent_unwind_ends_total{end="root"}'] > 0, rows
         assert 0 < rows["vestal_agent_cpu_share"] < 0.5, rows
@@ -264,7 +219,8 @@ def above_its_budget_the_agent_lowers_the_rate_and_says_so():
 
 @test
 def above_the_load_given_the_agent_pauses():
-    with Busy(), Agent("--load-shedding", "1%", "--type", "cpu,offcpu", "--metrics", "127.0.0.1:0") as agent:
+    with Busy(), Agent("--load-shedding", "1%", "--type", "cpu,offcpu", "--metrics",
+                       "127.0.0.1:0", server=NOBODY) as agent:
         agent.wait_for("sampling pauses")
         rows = agent.metrics_when(lambda rows: rows["vestal_agent_paused"] == 1)
         assert rows["vestal_agent_rate_hz"] == 0, rows
@@ -284,9 +240,7 @@ def the_running_agent_has_given_its_other_rights_away():
     kept = sum(1 << number for number in (39, 38, 19, 2, 34, 40))
     with Server() as server:
         with Busy(), Agent("--interval", "1", server="http://" + server.otlp_http) as agent:
-            end = time.monotonic() + 60
-            while not server.get("/api/v1/status")["profiles"] and time.monotonic() < end:
-                time.sleep(0.2)
+            until(lambda: server.get("/api/v1/status")["profiles"], 60, agent.said)
             pid = agent.process.pid
             tasks = os.listdir(f"/proc/{pid}/task")
             assert len(tasks) >= 3, tasks
@@ -301,7 +255,7 @@ def the_running_agent_has_given_its_other_rights_away():
                     assert int(rows[name], 16) & ~kept == 0, (task, name, rows[name])
                 assert int(rows["CapInh"], 16) == int(rows["CapAmb"], 16) == 0, rows
                 assert rows["NoNewPrivs"] == "1" and rows["Seccomp"] == "2", rows
-        assert not any("more rights" in line for line in agent.log), agent.log
+        assert "more rights" not in agent.said(), agent.said()
 
 
 @test
@@ -316,7 +270,7 @@ def without_them_it_still_names_what_others_run_and_sends_the_last_window():
         with Agent("--interval", "3600", server="http://" + server.otlp_http):
             busy = subprocess.Popen(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
                                      shell, "-c", "while :; do :; done"])
-            time.sleep(2)
+            until(lambda: cpu_seconds(busy.pid) > 1)
             busy.kill()
             busy.wait()
         found = json.dumps(server.get("/api/v1/services"))
@@ -356,7 +310,7 @@ def files_that_nobody_maps_any_more_are_given_away():
     content = brief_program(folder)
     # Only the children of this program: others on the machine have tables too.
     with Agent("-F", "997", "--cpu-budget", "0", "--memory-budget", "0", "--interval", "1", "-p",
-               str(os.getpid()), "--metrics", "127.0.0.1:0") as agent:
+               str(os.getpid()), "--metrics", "127.0.0.1:0", server=NOBODY) as agent:
         pid = agent.process.pid
         seen = []
         for _ in range(3):

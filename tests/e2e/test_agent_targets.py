@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 
+from support.agent import Agent
 from support.recording import allowed, build
 from support.server import Server
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
@@ -117,15 +118,16 @@ def a_control_group_is_a_target():
                 time.sleep(0.1)
 
 
-class Agent:
+class Told(Agent):
     """An agent with a server of its own, told by a file."""
 
     def __init__(self, text):
-        allowed()
         self.folder = tempfile.mkdtemp(dir=scratch())
         self.file, self.socket = f"{self.folder}/agent.yaml", f"{self.folder}/control.sock"
-        self.text = text
+        self.write(text)
         self.server = Server()
+        super().__init__("--config", self.file, "--interval", "1", "--queue", "none", "--control",
+                         self.socket)
 
     def write(self, text):
         with open(self.file, "w", encoding="utf-8") as file:
@@ -133,19 +135,15 @@ class Agent:
 
     def __enter__(self):
         self.server.__enter__()
-        self.write(self.text)
-        self.process = subprocess.Popen([VESTAL, "agent", "--config", self.file, "--server",
-                                         self.server.url, "--interval", "1", "--queue", "none",
-                                         "--control", self.socket], cwd=scratch(),
-                                        stderr=subprocess.DEVNULL)
+        self.command += ["--server", self.server.url]
+        super().__enter__()
         self.wait(lambda: os.path.exists(self.socket))
         return self
 
-    def __exit__(self, kind, value, trace):
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(60)
-        self.server.__exit__(kind, value, trace)
-        assert kind or (status == 0 and not os.path.exists(self.socket)), status
+    def __exit__(self, kind, *more):
+        super().__exit__(kind, *more)
+        self.server.__exit__(kind, *more)
+        assert kind or not os.path.exists(self.socket)
 
     def ctl(self, *words, status=0):
         out, err = vestal("agent", "ctl", "--control", self.socket, *words, status=status)
@@ -153,13 +151,6 @@ class Agent:
 
     def services(self):
         return set(vestal("services", env={"VESTAL_SERVER": self.server.url})[0].split())
-
-    def wait(self, condition, seconds=60):
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "it did not happen"
-            assert self.process.poll() is None, "the agent ended"
-            time.sleep(0.2)
 
 
 @test
@@ -172,7 +163,7 @@ rules:
   - match: {{cmdline: /dropped 60}}
     drop: true
 """
-    with Agent(text) as agent, Running(program("renamed"), "60", env={"STAGE": "prod-1"}), \
+    with Told(text) as agent, Running(program("renamed"), "60", env={"STAGE": "prod-1"}), \
             Running(program("dropped"), "60"), Running(program("plain"), "60"):
         agent.wait(lambda: {"token-issuer", "plain"} <= agent.services())
         time.sleep(2)
@@ -186,7 +177,7 @@ rules:
 
 @test
 def targets_and_rate_change_while_it_runs():
-    with Agent("targets: [{name: one}]\n") as agent, Running(program("one"), "90"), \
+    with Told("targets: [{name: one}]\n") as agent, Running(program("one"), "90"), \
             Running(program("two"), "90"):
         agent.wait(lambda: "one" in agent.services())
         assert agent.ctl("targets") == "name=one\n"
@@ -216,7 +207,7 @@ def targets_and_rate_change_while_it_runs():
 def the_socket_is_not_for_others():
     if not shutil.which("setpriv"):
         raise Skip("no setpriv")
-    with Agent("rate: 19\n") as agent:
+    with Told("rate: 19\n") as agent:
         folder = agent.folder
         while folder not in ("/", "/tmp"):
             os.chmod(folder, os.stat(folder).st_mode | 0o755)

@@ -9,12 +9,11 @@ import http.server
 import json
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
-import time
 
+from support.agent import Agent, Program
 from support.recording import allowed, build
 from support.server import Server
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
@@ -49,42 +48,12 @@ def certificates():
     return FILES
 
 
-class Agent:
-    def __init__(self, *args, queue="none"):
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
-        self.log = os.path.join(scratch(), f"agent-{time.monotonic_ns()}.log")
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(
-                [VESTAL, "agent", "--interval", "1", "--queue", queue, "-n", "shares-plain", *args],
-                env=clean, cwd=scratch(), stderr=log)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(60)
-        assert kind or status == 0, (status, self.said())
-
-    def said(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
+def sender(*options, queue="none"):
+    return Agent("--interval", "1", "--queue", queue, "-n", "shares-plain", *options)
 
 
-class Busy:
-    def __enter__(self):
-        self.process = subprocess.Popen([build("shares"), "300"], stdout=subprocess.DEVNULL)
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-
-def wait_for(condition, agent, seconds=90):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, agent.said()
-        time.sleep(0.2)
+def busy():
+    return Program(build("shares"), "300")
 
 
 def tls_server(files, *more):
@@ -104,19 +73,19 @@ def secured(url_of):
     files = certificates()
     if not shutil.which("curl"):
         raise Skip("no curl")
-    with tls_server(files, "--tls-require-client") as server, Busy():
+    with tls_server(files, "--tls-require-client") as server, busy():
         mine = ("--ca-file", files["ca.pem"], "--cert", files["agent.pem"], "--key",
                 files["agent.key"])
-        with Agent("--server", url_of(server), *mine) as agent:
-            wait_for(lambda: "shares-plain" in ask(files, server, "/api/v1/services"), agent)
+        with sender("--server", url_of(server), *mine) as agent:
+            agent.wait(lambda: "shares-plain" in ask(files, server, "/api/v1/services"))
         # A certificate of somebody else's, none at all, and a server that cannot prove itself.
         for wrong in (("--ca-file", files["ca.pem"], "--cert", files["stranger.pem"], "--key",
                        files["stranger.key"]), ("--ca-file", files["ca.pem"]),
                       ("--ca-file", files["other-ca.pem"], *mine[2:])):
             queue = tempfile.mkdtemp(dir=scratch())
-            with Agent("--server", url_of(server), *wrong, queue=queue) as agent:
+            with sender("--server", url_of(server), *wrong, queue=queue) as agent:
                 # Nothing is lost: it waits for better times.
-                wait_for(lambda: glob.glob(f"{queue}/*.entry"), agent)
+                agent.wait(lambda: glob.glob(f"{queue}/*.entry"))
 
 
 @test
@@ -171,14 +140,14 @@ def window_start(body):
 def a_server_that_was_away_gets_everything_once_and_in_order():
     allowed()
     queue = tempfile.mkdtemp(dir=scratch())
-    with Busy(), Server() as server:
+    with busy(), Server() as server:
         first = Between(server)
-        with Agent("--server", f"http://127.0.0.1:{first.port}", queue=queue) as agent:
-            wait_for(lambda: len(first.taken) >= 2, agent)
+        with sender("--server", f"http://127.0.0.1:{first.port}", queue=queue) as agent:
+            agent.wait(lambda: len(first.taken) >= 2)
             first.close()
-            wait_for(lambda: len(glob.glob(f"{queue}/*.entry")) >= 4, agent)
+            agent.wait(lambda: len(glob.glob(f"{queue}/*.entry")) >= 4)
             again = Between(server, first.port)
-            wait_for(lambda: not glob.glob(f"{queue}/*.entry") and len(again.taken) >= 5, agent)
+            agent.wait(lambda: not glob.glob(f"{queue}/*.entry") and len(again.taken) >= 5)
         again.close()
         assert "shares-plain" in json.dumps(server.get("/api/v1/services"))
     taken = first.taken + again.taken

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 
+from support import wait_truth
 from support.recording import SOURCES, WAYS, allowed, build, build_other, close, record, top, whole
 from support.tap import VESTAL, main, scratch, test, vestal
 
@@ -86,11 +87,7 @@ def threads_that_come_and_go_are_named_and_one_that_outlives_the_first_is_whole(
 
 @test
 def the_waits_of_a_convoy_are_as_long_as_it_measured():
-    done, path = record("--type", "offcpu", program=[build("convoy"), "4"])
-    truth = json.loads(done.stdout.splitlines()[0])
-    _, names = top(path, "--type", "off_cpu")
-    share = names["queue_for_lock"]["cum"] / truth["queue_for_lock"]
-    assert abs(share - 1) < 0.03, (share, truth)
+    wait_truth.check_convoy()
 
 
 @test
@@ -185,47 +182,17 @@ def processes_of_five_milliseconds_are_caught_with_names():
 
 @test
 def waits_are_as_long_as_the_program_measured():
-    # A wait is kept with a probability below 1: the sum has an error of its own.
-    done, path = record("--type", "offcpu", program=[build("sleeper"), "5"])
-    truth = json.loads(done.stdout.splitlines()[0])
-    _, names = top(path, "--type", "off_cpu")
-    for name in ("wait_asleep", "wait_for_lock"):
-        share = names[name]["cum"] / truth[name]
-        assert abs(share - 1) < 0.03, (name, share, truth)
-    assert whole(done)[1] >= 99, done.stderr
+    wait_truth.check_lengths()
 
 
 @test
 def waits_for_locks_are_told_apart_and_wakers_named():
-    done, path = record("--type", "offcpu,lock,wall", program=[build("sleeper"), "4"])
-    truth = json.loads(done.stdout.splitlines()[0])
-    rows, names = top(path, "--type", "delay")
-    assert abs(names["wait_for_lock"]["cum"] / truth["wait_for_lock"] - 1) < 0.03, truth
-    assert "wait_asleep" not in names, names["wait_asleep"]
-    # The main thread waits all the time, the other nearly so.
-    assert abs(top(path, "--type", "wall")[0]["total"] / 8e9 - 1) < 0.1
-    # Whoever gives the lock back is seen doing it; a sleep is ended by the clock.
-    for waiter, waker in (("wait_for_lock", "wake_others;.*pthread_mutex_unlock"),
-                          ("wait_asleep", "hrtimer")):
-        everything = top(path, "--focus", waiter)[1][waiter]["cum"]
-        woken = top(path, "--focus", waiter, "--tag", f"waker=~{waker}")[1].get(waiter)
-        assert woken and woken["cum"] > 0.9 * everything, (waiter, woken, everything)
+    wait_truth.check_locks_and_wakers(0.9)
 
 
 @test
 def a_deadlock_shows_though_nothing_ever_moves():
-    allowed()
-    process = subprocess.Popen([build("deadlock")])
-    try:
-        time.sleep(0.5)
-        path = os.path.join(scratch(), "deadlock.pb.gz")
-        vestal("record", "--type", "offcpu,lock", "-p", str(process.pid), "-d", "2", "-o", path)
-        rows, names = top(path, "--type", "delay")
-        for name in ("first_then_second", "second_then_first"):
-            assert abs(names[name]["cum"] / 2e9 - 1) < 0.1, (name, names[name], rows["total"])
-    finally:
-        process.kill()
-        process.wait()
+    wait_truth.check_deadlock()
 
 
 @test

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 
+from support.agent import Agent, Program as Busy, until
 from support.debuginfod import Debuginfod
 from support.nameless import Program, pprof
 from support.recording import allowed
@@ -312,13 +313,6 @@ def a_backup_has_them():
 
 # ---------------------------------------------------------------- debuginfod
 
-def until(condition, what):
-    end = time.monotonic() + 90
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
 @test
 def the_server_asks_debuginfod():
     p = program()
@@ -328,7 +322,7 @@ def the_server_asks_debuginfod():
             Server("--debuginfod", f"http://127.0.0.1:1 {other.url}", folder=folder("asking")) as server:
         push(server, pprof(p, stacks, (0, 1 << 20, 0), time.time_ns()))
         names(server)
-        until(lambda: "outer" in names(server), other.asked)
+        until(lambda: "outer" in names(server), describe=lambda: other.asked)
         check_named(server, p, stacks)
         assert other.asked == [f"/buildid/{p.build_id}/debuginfo"], other.asked
         row = next(iter(rows(server, lines="true")[0].values()))
@@ -356,12 +350,11 @@ def what_debuginfod_does_wrong_leaves_addresses():
             push(server, pprof(p, stacks, (0, 1 << 20, 0), time.time_ns()))
             assert all(n.startswith("app+0x") for n in names(server)), way
             other.wait(f"/buildid/{p.build_id}/debuginfo")
-            # It failed when it is refused from then on: asked again nothing happens.
-            time.sleep(0.1)
+            # When it is done with, what was received of it is gone; asked again nothing happens.
+            until(lambda: not os.listdir(f"{scratch()}/wrong/.debuginfod"), describe=lambda: way)
             assert all(n.startswith("app+0x") for n in names(server)), way
             assert len(other.asked) == 1, (way, other.asked)
-        left = os.listdir(os.path.join(scratch(), "wrong/.debuginfod"))
-        assert not [f for f in left if not f.endswith(".incoming")], (way, left)
+        assert not os.listdir(f"{scratch()}/wrong/.debuginfod"), way
 
 
 # ---------------------------------------------------------------- from the kernel to the name
@@ -394,21 +387,14 @@ def what_the_agent_sent_without_names_is_named_after_an_upload():
     allowed()
     p = program()
     with Server(folder=folder("agent-names")) as server:
-        agent = subprocess.Popen([VESTAL, "agent", "--server", f"http://{server.otlp_http}", "-F", "199",
-                                  "--interval", "1", "--queue", "none"], stderr=subprocess.DEVNULL,
-                                 env={**os.environ, "DEBUGINFOD_URLS": ""})
-        busy = subprocess.Popen([p.stripped, str(10 ** 12)])
-        try:
-            until(lambda: server.ask("/api/v1/top?query=app&type=cpu")[0] == 200, "no profile came")
-            until(lambda: any(n.startswith("app+0x") for n in names(server)), "no address came")
+        with Busy(p.stripped, str(10 ** 12)), \
+                Agent("-F", "199", "--interval", "1", server=f"http://{server.otlp_http}",
+                      env={"DEBUGINFOD_URLS": ""}) as agent:
+            agent.wait(lambda: server.ask("/api/v1/top?query=app&type=cpu")[0] == 200)
+            agent.wait(lambda: any(n.startswith("app+0x") for n in names(server)))
             symbols(server, "upload", p.debug)
             after, _ = rows(server, lines="true")
             assert ("inner" in {n for n, _ in after}) and not [n for n, _ in after if n.startswith("app+0x")], after
-        finally:
-            busy.kill()
-            busy.wait()
-            agent.terminate()
-            agent.wait(60)
 
 
 @test
@@ -436,17 +422,104 @@ def record_and_agent_fetch_debug_files():
             file.write(f"server: http://{server.otlp_http}\nrate: 199\ninterval: 1s\n"
                        f"queue: {{directory: none}}\ntargets: [{{name: app}}]\n"
                        f"debuginfod: {{urls: '{other.url}', directory: {own}}}\n")
-        agent = subprocess.Popen([VESTAL, "agent", "--config", config], stderr=subprocess.DEVNULL)
-        busy = subprocess.Popen([p.stripped, str(10 ** 12)])
-        try:
-            until(lambda: server.ask("/api/v1/top?query=app&type=cpu")[0] == 200, "no profile came")
-            until(lambda: {"outer", "inner"} <= names(server).keys(), other.asked)
+        with Busy(p.stripped, str(10 ** 12)), Agent("--config", config) as agent:
+            agent.wait(lambda: server.ask("/api/v1/top?query=app&type=cpu")[0] == 200)
+            agent.wait(lambda: {"outer", "inner"} <= names(server).keys())
             assert os.listdir(own) == [p.build_id + ".debug"], os.listdir(own)
+
+
+@test
+def a_debuginfod_that_is_slow_or_breaks_off_leaves_the_agent_its_addresses():
+    allowed()
+    p = program()
+    config = os.path.join(scratch(), "agent-wrong.yaml")
+    for way in ("slow", "truncated"):
+        own = folder("agent-wrong-cache")
+        with Debuginfod({p.build_id: p.debug}, way=way) as other, Server(folder=folder("agent-wrong")) as server:
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(f"server: http://{server.otlp_http}\nrate: 199\ninterval: 1s\n"
+                           f"queue: {{directory: none}}\ntargets: [{{name: app}}]\n"
+                           f"debuginfod: {{urls: '{other.url}', directory: {own}, timeout: 2s}}\n")
+            with Busy(p.stripped, str(10 ** 12)), Agent("--config", config) as agent:
+                other.wait(f"/buildid/{p.build_id}/debuginfo")
+                # Windows come while it waits, and nothing is left when it has given up.
+                agent.wait(lambda: server.ask("/api/v1/top?query=app&type=cpu")[0] == 200)
+                agent.wait(lambda: any(n.startswith("app+0x") for n in names(server)))
+                agent.wait(lambda: not os.listdir(own))
+                assert "outer" not in names(server), way
+        assert not os.listdir(own) and len(other.asked) == len(set(other.asked)), (way, other.asked)
+
+
+@test
+def a_debuginfod_that_breaks_off_leaves_record_its_addresses():
+    allowed()
+    p = program()
+    with Debuginfod({p.build_id: p.debug}, way="truncated") as other:
+        _, found = nameless_names(other.url, p.stripped, "200000")
+    assert f"/buildid/{p.build_id}/debuginfo" in other.asked, other.asked
+    assert not {"outer", "inner"} & found and any(n.startswith("app+0x") for n in found), found
+    assert not os.path.exists(f"/var/cache/vestal/debuginfod/{p.build_id}.debug")
+
+
+@test
+def live_fetches_debug_files():
+    allowed()
+    p = program()
+    with Debuginfod({p.build_id: p.debug}) as other, Busy(p.stripped, str(10 ** 12)) as busy:
+        try:
+            shown, _ = vestal("live", "--once", "--type", "cpu", "-p", str(busy.pid),
+                              env={"DEBUGINFOD_URLS": other.url})
         finally:
-            busy.kill()
-            busy.wait()
-            agent.terminate()
-            agent.wait(60)
+            cache = f"/var/cache/vestal/debuginfod/{p.build_id}.debug"
+            if os.path.exists(cache):
+                os.unlink(cache)
+    assert "outer" in shown and "app+0x" not in shown, (shown, other.asked)
+    assert f"/buildid/{p.build_id}/debuginfo" in other.asked, other.asked
+
+
+def with_debug_link(name, *, alternate):
+    """A program without names whose .gnu_debuglink leads to a file beside it, shared parts elsewhere."""
+    p = program(name)
+    place = os.path.join(scratch(), f"{name}-place")
+    os.makedirs(f"{place}/.debug", exist_ok=True)
+    # Whoever reads it has no rights.
+    for path in (scratch(), place, f"{place}/.debug"):
+        os.chmod(path, 0o755)
+    debug = f"{place}/.debug/app.debug"
+    shutil.copy(p.debug, debug)
+    if alternate:
+        if not shutil.which("dwz"):
+            raise Skip("no dwz")
+        other = f"{place}/.debug/other.debug"
+        shutil.copy(program(name + "-other").debug, other)
+        subprocess.run(["dwz", "-m", "common", "-r", "app.debug", "other.debug"], check=True,
+                       capture_output=True, cwd=f"{place}/.debug")
+        said = subprocess.run(["readelf", "-SW", debug], check=True, capture_output=True, text=True).stdout
+        assert ".gnu_debugaltlink" in said, said
+    bare = f"{place}/app"
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", p.stripped, bare], check=True)
+    return bare
+
+
+@test
+def workers_follow_gnu_debuglink():
+    allowed()
+    bare = with_debug_link("linked", alternate=False)
+    _, found = nameless_names("", bare, "300000")
+    assert {"outer", "inner", "main"} <= found, found
+
+
+@test
+def workers_follow_dwz_to_the_shared_file():
+    allowed()
+    bare = with_debug_link("shared", alternate=True)
+    _, found = nameless_names("", bare, "300000")
+    # The name of what was inlined lies in the shared file.
+    assert {"outer", "inner", "main"} <= found, found
+    # Without it what was inlined is not known any more: it was read from there.
+    os.unlink(os.path.join(os.path.dirname(bare), ".debug/common"))
+    _, found = nameless_names("", bare, "300000")
+    assert "main" in found and "inner" not in found, found
 
 
 @test

@@ -92,3 +92,19 @@ def whole(done):
 def tagged(path, tag, *options):
     """How much of a file has this tag."""
     return json.loads(vestal("top", "--json", "--tag", tag, *options, path)[0])["kept"]
+
+
+def cpu_seconds(pid):
+    """What a process has used so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def waiting_threads(pid, call):
+    """How many threads of a process wait in this system call (by number)."""
+    found = 0
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as file:
+            found += file.read().split()[0] == str(call)
+    return found
