@@ -33,8 +33,10 @@ import (
 // raw passes bytes through where a codec is asked for.
 type raw struct{}
 
-func (raw) Name() string                  { return "proto" }
-func (raw) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
+func (raw) Name() string { return "proto" }
+
+// Connect takes what this returns into its pool of buffers: a copy, or the message would change.
+func (raw) Marshal(v any) ([]byte, error) { return bytes.Clone(*v.(*[]byte)), nil }
 func (raw) Unmarshal(b []byte, v any) error {
 	if message, ok := v.(proto.Message); ok { // the status of an error
 		return proto.Unmarshal(b, message)
