@@ -45,8 +45,9 @@ struct vestal_options {
 	/* OTEL_SERVICE_NAME, or service.name of OTEL_RESOURCE_ATTRIBUTES; else the program's name
 	 */
 	const char *service_name;
-	/* http://host:port of an OTLP/HTTP receiver. OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT,
-	 * OTEL_EXPORTER_OTLP_ENDPOINT; else http://127.0.0.1:4318 */
+	/* http://host:port or https://host:port of an OTLP/HTTP receiver.
+	 * OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT; else
+	 * http://127.0.0.1:4318 */
 	const char *endpoint;
 	/* "key=value,key=value" of the process; OTEL_RESOURCE_ATTRIBUTES comes before it */
 	const char *resource_attributes;

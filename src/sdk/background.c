@@ -15,6 +15,7 @@
 #include "sdk/control_listener.h"
 #include "sdk/live_objects.h"
 #include "sdk/own_threads.h"
+#include "sdk/post_tls.h"
 #include "sdk/sampling.h"
 #include "sdk/shared_context.h"
 #include "sdk/stack_walk.h"
@@ -165,6 +166,13 @@ static void at_exit(void)
 	background_stop(EXIT_LIMIT_MS);
 }
 
+/* OpenSSL's end comes with exit(), as ours: ours must come first, so it is registered behind it. */
+static void end_before_openssl(void)
+{
+	/* Without room the last profile is not sent. */
+	(void)!atexit(at_exit);
+}
+
 static enum err prepare(void)
 {
 	if (!sample_slots_open() || !threads_open())
@@ -175,6 +183,7 @@ static enum err prepare(void)
 	if (atexit(at_exit) != 0)
 		return ERR_NO_MEMORY;
 	stack_walk_prepare();
+	post_tls_on_load(end_before_openssl);
 	state->registered = true;
 	return ERR_OK;
 }

@@ -8,6 +8,7 @@
 #include "sdk/label_sets.h"
 #include "sdk/control_listener.h"
 #include "sdk/own_threads.h"
+#include "sdk/post_tls.h"
 #include "sdk/sampling.h"
 #include "sdk/shared_context.h"
 #include "sdk/span_ends.h"
@@ -16,6 +17,7 @@ static struct background_state *const state = &background_state;
 
 static void before_fork(void)
 {
+	post_tls_before_fork();
 	label_sets_before_fork();
 	sampling_before_fork();
 	threads_before_fork();
@@ -28,6 +30,7 @@ static void in_parent(void)
 	threads_after_fork(false);
 	sampling_after_fork(false, true);
 	label_sets_after_fork();
+	post_tls_after_fork();
 }
 
 /* The thread is not there, and what it was doing never ends: all of that is left behind. */
@@ -40,6 +43,7 @@ static void in_child(void)
 	process_context_after_fork();
 	sample_slots_reset();
 	span_ends_reset();
+	post_tls_after_fork();
 	loaded_after_fork(&background_loaded, true);
 	threads_after_fork(true);
 	label_sets_after_fork();

@@ -60,10 +60,13 @@ static enum err send_first(struct outlet *o, int *ret_status)
 {
 	const struct sdk_settings *s = o->settings;
 	char headers[HEADERS_MAX];
+	struct post_tls_settings tls = {
+		.host = s->host_name, .ca = s->ca, .certificate = s->certificate, .key = s->key};
 	struct post p = {.host = s->host_name,
 			 .port = s->port,
 			 .path = s->path,
 			 .headers = headers,
+			 .tls = s->tls ? &tls : NULL,
 			 .body = buf_view(&o->waiting.v[0]),
 			 .deadline_ns = &o->deadline_ns,
 			 .idle = o->idle,

@@ -92,7 +92,7 @@ static enum err read_names(const struct vestal_options *o, struct sdk_settings *
 static enum err read_authority(struct sdk_settings *s, struct str authority, const char *url,
 			       struct fault *fault)
 {
-	struct str host = authority, port = STR("80");
+	struct str host = authority, port = s->tls ? STR("443") : STR("80");
 	size_t colon = str_rfind(authority, ':'), bracket = str_rfind(authority, ']');
 	uint64_t number;
 
@@ -118,13 +118,12 @@ static enum err read_endpoint(const struct vestal_options *o, struct sdk_setting
 
 	if (!url)
 		url = DEFAULT_URL;
-	if (!str_starts(str_of(url), STR("http://")))
-		return fault_set(
-			fault, ERR_UNSUPPORTED,
-			"%.100s: profiles are sent to http:// addresses; for TLS send to a "
-			"collector on this host",
-			url);
-	rest = str_skip(str_of(url), 7);
+	s->tls = str_starts(str_of(url), STR("https://"));
+	if (!s->tls && !str_starts(str_of(url), STR("http://")))
+		return fault_set(fault, ERR_UNSUPPORTED,
+				 "%.100s: profiles are sent to http:// and https:// addresses",
+				 url);
+	rest = str_skip(str_of(url), s->tls ? 8 : 7);
 	authority = str_n(rest.p, str_find(rest, '/'));
 	path = str_skip(rest, authority.n);
 	while (!whole && path.n && path.p[path.n - 1] == '/')
@@ -139,6 +138,17 @@ static enum err read_endpoint(const struct vestal_options *o, struct sdk_setting
 		if ((unsigned char)rest.p[i] <= ' ')
 			return fault_set(fault, ERR_BAD_ARGUMENT, "an address has no spaces");
 	return read_authority(s, authority, url, fault);
+}
+
+/* Of TLS: whom to trust, and who we are. */
+static enum err read_certificates(struct sdk_settings *s, struct fault *fault)
+{
+	TRY(copy(s->ca, sizeof(s->ca), str_of(otel("CERTIFICATE", NULL)), "the certificate's name",
+		 fault));
+	TRY(copy(s->certificate, sizeof(s->certificate), str_of(otel("CLIENT_CERTIFICATE", NULL)),
+		 "the client certificate's name", fault));
+	return copy(s->key, sizeof(s->key), str_of(otel("CLIENT_KEY", NULL)),
+		    "the client key's name", fault);
 }
 
 static enum err read_headers(const struct vestal_options *o, struct sdk_settings *s,
@@ -281,6 +291,7 @@ enum err sdk_settings_read(const struct vestal_options *given, struct sdk_settin
 	TRY(control_settings_read(o.listen, &ret->control, fault));
 	TRY(read_names(&o, ret, fault));
 	TRY(read_endpoint(&o, ret, fault));
+	TRY(read_certificates(ret, fault));
 	TRY(read_headers(&o, ret, fault));
 	TRY(read_numbers(&o, ret, fault));
 	TRY(read_types(ret, fault));

@@ -21,7 +21,9 @@ struct sdk_settings {
 	char attributes[4096];			   /* "a=b,c=d" */
 	char headers[4096];			   /* "Name: value\r\n" each */
 	char host_name[256], port[16], path[1024]; /* of the receiver */
-	char output[4096];			   /* empty = send */
+	bool tls;				   /* https:// */
+	char ca[1024], certificate[1024], key[1024];
+	char output[4096]; /* empty = send */
 	bool gzip;
 	unsigned types;
 	u32 rate_hz, interval_ms, timeout_ms;

@@ -182,7 +182,7 @@ def a_server_that_never_answers_does_not_keep_the_program():
 
 @test
 def a_wrong_option_is_said_by_name():
-    for variable, value, word in (("OTEL_EXPORTER_OTLP_ENDPOINT", "https://x", "http://"),
+    for variable, value, word in (("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://x", "https://"),
                                   ("VESTAL_RATE", "fast", "VESTAL_RATE"),
                                   ("VESTAL_TYPES", "cpu,disk", "disk"),
                                   ("OTEL_EXPORTER_OTLP_HEADERS", "novalue", "name=value")):

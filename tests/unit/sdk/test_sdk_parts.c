@@ -298,7 +298,12 @@ TEST(settings_come_from_options_then_from_the_environment)
 	CHECK_INT(s.rate_hz, 19);
 	unsetenv("OTEL_SERVICE_NAME");
 	unsetenv("OTEL_EXPORTER_OTLP_HEADERS");
+	CHECK(!s.tls);
 	o.endpoint = "https://x";
+	CHECK_OK(sdk_settings_read(&o, &s, &fault));
+	CHECK(s.tls);
+	CHECK_STR(str_of(s.port), "443");
+	o.endpoint = "ftp://x";
 	CHECK_ERR(sdk_settings_read(&o, &s, &fault), ERR_UNSUPPORTED);
 	o.endpoint = "http://x:70000";
 	CHECK_ERR(sdk_settings_read(&o, &s, &fault), ERR_BAD_ARGUMENT);
