@@ -128,12 +128,16 @@ static enum err send_redacted(struct daemon *d, const struct profile_list *list)
 	struct redact_options options = d->options->redact;
 	struct profile_list clean = {0};
 	struct dict dict;
+	bool needed = false;
 	enum err e;
 
 	/* A service's name is how it is found: what should not be told is renamed by a rule. */
 	options.kept_key = STR("service.name");
 	options.paths_only = !d->options->redact_names;
-	if (options.paths_only && options.paths == PATHS_KEEP)
+	if (list->n)
+		TRY(redact_is_needed(list->v[0]->dict, &options, &needed, NULL));
+	/* Most windows have nothing to hide, and are as they are. */
+	if (!needed)
 		return send_part(d, list, 0, list->n);
 	TRY(dict_init(&dict, 0));
 	e = profile_list_redact(list, &options, &dict, &clean, NULL, NULL);

@@ -228,20 +228,24 @@ static enum err redact_all(struct redacting *state, const struct profile *const 
 	return ERR_OK;
 }
 
+static struct str source_of(const struct redact_options *options)
+{
+	return options->pattern.n ? options->pattern : STR(REDACT_DEFAULT_PATTERN);
+}
+
 static enum err redact(const struct profile *const *src, size_t n, struct profile *const *dst,
 		       const struct redact_options *options, struct redact_result *ret,
 		       struct fault *fault)
 {
 	struct redacting state = {
 		.paths = options->paths, .kept_key = options->kept_key, .text = BUF_INIT(MAX_TEXT)};
-	struct str source = options->pattern.n ? options->pattern : STR(REDACT_DEFAULT_PATTERN);
 	enum err e;
 
 	if (src[0]->dict == dst[0]->dict)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "a redacted profile needs a dictionary of its own");
 	if (!options->paths_only)
-		TRY(pattern_new(source, PATTERN_IGNORE_CASE, &state.pattern, fault));
+		TRY(pattern_new(source_of(options), PATTERN_IGNORE_CASE, &state.pattern, fault));
 	e = redact_all(&state, src, n, dst);
 	pattern_free(state.pattern);
 	buf_release(&state.text);
@@ -251,6 +255,24 @@ static enum err redact(const struct profile *const *src, size_t n, struct profil
 	if (ret)
 		*ret = state.changed;
 	return ERR_OK;
+}
+
+enum err redact_is_needed(const struct dict *d, const struct redact_options *options, bool *ret,
+			  struct fault *fault)
+{
+	bool found = options->paths != PATHS_KEEP;
+	struct pattern *pattern;
+	enum err e = ERR_OK;
+
+	if (!found && !options->paths_only) {
+		TRY(pattern_new(source_of(options), PATTERN_IGNORE_CASE, &pattern, fault));
+		for (uint32_t i = 1; !e && !found && i < d->strings.n; i++)
+			e = pattern_match(pattern, dict_str(d, i), &found);
+		pattern_free(pattern);
+	}
+	if (!e)
+		*ret = found;
+	return e;
 }
 
 enum err profile_redact(const struct profile *src, const struct redact_options *options,

@@ -33,6 +33,9 @@ struct redact_result {
 	uint32_t names, files, labels, comments; /* distinct texts changed */
 };
 
+/* Whether anything of a profile over this dictionary may have to be changed: `false` is certain. */
+enum err redact_is_needed(const struct dict *d, const struct redact_options *options, bool *ret,
+			  struct fault *fault) MUST_CHECK;
 /* Rewrites `src` into `dst`, initialised over a dictionary of its own, so that nothing of the old
  * text is left. Rows that became equal are added up. */
 enum err profile_redact(const struct profile *src, const struct redact_options *options,

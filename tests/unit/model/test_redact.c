@@ -196,6 +196,35 @@ TEST(redaction_needs_another_dictionary_and_a_valid_pattern)
 	CHECK(strstr(fault.text, "pattern"));
 }
 
+TEST(what_has_nothing_to_hide_need_not_be_rewritten)
+{
+	struct redact_options options = {0};
+	CLEANUP(dict_release) struct dict d;
+	struct fault fault = {0};
+	bool needed = true;
+	uint32_t id;
+
+	CHECK_OK(dict_init(&d, 1));
+	CHECK_OK(dict_text(&d, "/home/ann/cart.c", &id));
+	CHECK_OK(redact_is_needed(&d, &options, &needed, &fault));
+	CHECK(!needed);
+	options.paths = PATHS_STRIP;
+	CHECK_OK(redact_is_needed(&d, &options, &needed, &fault));
+	CHECK(needed);
+	options.paths = PATHS_KEEP;
+	CHECK_OK(dict_text(&d, "read_PassWord", &id));
+	CHECK_OK(redact_is_needed(&d, &options, &needed, &fault));
+	CHECK(needed);
+	options.paths_only = true;
+	CHECK_OK(redact_is_needed(&d, &options, &needed, &fault));
+	CHECK(!needed);
+	options = (struct redact_options){.pattern = STR("CART")};
+	CHECK_OK(redact_is_needed(&d, &options, &needed, &fault));
+	CHECK(needed);
+	options.pattern = STR("(");
+	CHECK_ERR(redact_is_needed(&d, &options, &needed, &fault), ERR_BAD_ARGUMENT);
+}
+
 static enum err small_redaction(struct made *m)
 {
 	MADE(out);
