@@ -231,6 +231,7 @@ struct module *modules_get(struct modules *m, u32 module)
 
 static void accept_table(struct modules *m, struct module *module, struct table_result *r)
 {
+	module->settled = m->turn;
 	module->image = r->image;
 	module->state = r->error ? MODULE_FAILED : MODULE_READY;
 	module->no_table = !r->table.page_count;
@@ -249,6 +250,7 @@ bool modules_settle(struct modules *m)
 	bool any = m->changed;
 
 	m->changed = false;
+	m->turn++;
 	while (table_reader_take(m->reader, &r)) {
 		accept_table(m, m->list.v[r.module], &r);
 		unwind_table_release(&r.table);
@@ -256,6 +258,11 @@ bool modules_settle(struct modules *m)
 		any = true;
 	}
 	return any;
+}
+
+u64 modules_turn(const struct modules *m)
+{
+	return m->turn;
 }
 
 int modules_wake_fd(const struct modules *m)

@@ -24,6 +24,7 @@ struct module {
 	u64 serial;	 /* never used twice */
 	u64 device, inode;
 	u64 idle_since; /* when `users` became 0; 0 = not told yet */
+	u64 settled;	/* modules_turn when its table came or found its place */
 	enum module_state state;
 	bool no_table; /* says nothing about unwinding: frame pointers are tried */
 	bool vdso, kernel;
@@ -64,6 +65,8 @@ void modules_read(struct modules *m, u32 module);
 struct module *modules_get(struct modules *m, u32 module);
 /* Takes what the reading thread has finished; true when a module became ready or failed. */
 bool modules_settle(struct modules *m);
+/* Counts calls of modules_settle. */
+u64 modules_turn(const struct modules *m);
 /* Becomes readable (EPOLLET) when modules_settle has something to take. */
 int modules_wake_fd(const struct modules *m);
 /*

@@ -96,6 +96,8 @@ static void place_kept(struct modules *m)
 		    table_space_place(m->space, &module->kept, &module->placed) != ERR_OK)
 			continue;
 		module_drop_heap(m, module);
+		/* Told with the turn that follows. */
+		module->settled = m->turn + 1;
 		m->changed = true;
 	}
 }

@@ -285,6 +285,7 @@ static enum err tell_kernel(struct processes *p, struct process *process)
 	enum err e;
 
 	process->changed = false;
+	process->told_turn = modules_turn(p->modules);
 	/* Without room its stacks come raw; what the kernel side knows is not true any more. */
 	if (!process->mappings.n ||
 	    table_space_take(p->space, process->mappings.n * sizeof(*list), &fresh) != ERR_OK) {
@@ -309,6 +310,19 @@ static enum err tell_kernel(struct processes *p, struct process *process)
 	return ERR_OK;
 }
 
+/* Whether what it was told of its files is not true any more. */
+static bool modules_settled(struct processes *p, const struct process *process)
+{
+	/* There was no room for it: there may be now. */
+	if (!process->range.units)
+		return true;
+	vec_for_each (m, &process->mappings)
+		if (m->module != MODULE_NONE &&
+		    modules_get(p->modules, m->module)->settled > process->told_turn)
+			return true;
+	return false;
+}
+
 enum err processes_settle(struct processes *p, bool modules_changed)
 {
 	for (u32 i = 0; i < p->list.n; i++) {
@@ -326,7 +340,8 @@ enum err processes_settle(struct processes *p, bool modules_changed)
 			process_free(p, process);
 			p->list.v[i] = NULL;
 			p->live--;
-		} else if (process->wanted && (process->changed || modules_changed)) {
+		} else if (process->wanted &&
+			   (process->changed || (modules_changed && modules_settled(p, process)))) {
 			TRY(tell_kernel(p, process));
 		}
 	}

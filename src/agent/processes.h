@@ -29,6 +29,7 @@ struct process {
 	/* What the kernel side knows of it. */
 	bool wanted;		      /* it was sampled: worth knowing there */
 	bool changed;		      /* since it was told */
+	u64 told_turn;		      /* modules_turn when it was told */
 	struct process_key key, told; /* wanted; and known there, while `range` is not empty */
 	struct space_range range;
 	bool leader_gone; /* the first thread ended, others run */

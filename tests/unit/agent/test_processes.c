@@ -279,6 +279,34 @@ TEST(the_kernel_side_is_told_of_changes_and_of_the_end)
 	CHECK_INT(processes_count(w.processes), 0);
 }
 
+/* Whoever is told begins with an empty cache of rules. */
+TEST(only_who_maps_a_file_is_told_when_its_table_has_come)
+{
+	CLEANUP(world_close) struct world w;
+	struct process_key ours = {(u32)getpid(), 1};
+	u32 before, before_ours;
+	struct process *p;
+
+	CHECK_OK(world_open(&w));
+	CHECK_OK(event(&w, SIDEBAND_EXEC, PARENT, 0, 1));
+	CHECK_OK(map_at(&w, PARENT, 0x1000, 0x9000, 0, ""));
+	processes_want(w.processes, get(&w, PARENT), 5);
+	p = get(&w, (u32)getpid());
+	processes_want(w.processes, p, 1);
+	CHECK_OK(processes_settle(w.processes, false));
+	CHECK(told_count == 2 && told_at(&ours) < 2);
+	before = told[!told_at(&ours)].entry.generation;
+	before_ours = told[told_at(&ours)].entry.generation;
+	CHECK(settle_modules(&w));
+	CHECK_OK(processes_settle(w.processes, true));
+	CHECK_INT(told[!told_at(&ours)].entry.generation, before);
+	CHECK(told[told_at(&ours)].entry.generation != before_ours);
+	/* And once. */
+	before_ours = told[told_at(&ours)].entry.generation;
+	CHECK_OK(processes_settle(w.processes, true));
+	CHECK_INT(told[told_at(&ours)].entry.generation, before_ours);
+}
+
 TEST(without_room_the_kernel_side_forgets_rather_than_keeps_what_is_old)
 {
 	CLEANUP(world_close) struct world w;
