@@ -153,7 +153,8 @@ static enum err open_own(struct kernel_side *k, struct fault *fault)
 static enum err open_programs(struct kernel_side *k, struct fault *fault)
 {
 	libbpf_set_print(quiet);
-	k->returns = kernel_sees_returns();
+	/* All types of the kernel are read to know it: not when nobody asks. */
+	k->returns = capture_needs_waits(k->options.types) && kernel_sees_returns();
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
 	TRY(load(k, fault));
 	return map_memory(k, fault);

@@ -167,10 +167,11 @@ def the_last_window_is_kept_when_nobody_is_there():
     queue = folder("last")
     with quick("--server", f"http://127.0.0.1:{free_port()}", "--queue", queue, "--interval", "60"):
         # A machine on which nothing runs has nothing to send.
-        until = time.process_time() + 1
-        while time.process_time() < until:
+        end = time.process_time() + 1
+        while time.process_time() < end:
             pass
-    assert len(entries(queue)) == 1
+        before = len(entries(queue))
+    assert len(entries(queue)) > before, before
 
 
 def services(server):
