@@ -203,6 +203,27 @@ def the_examples_build_and_run():
 
 
 @test
+def spans_of_opentelemetry_cpp_are_followed():
+    folder = os.environ.get("OPENTELEMETRY_CPP", "/usr")
+    headers = [path for path in (f"{folder}/include", f"{folder}/api/include", f"{folder}/sdk/include")
+               if os.path.isdir(path)]
+    if not any(os.path.exists(f"{path}/opentelemetry/version.h") for path in headers):
+        raise Skip("no headers of opentelemetry-cpp; OPENTELEMETRY_CPP names their folder")
+    out = os.path.join(scratch(), "traced")
+    subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include",
+                    *(option for path in headers for option in ("-isystem", path) if path != "/usr/include"),
+                    "-o", out, f"{ROOT}/examples/opentelemetry/traced.cc", f"-L{LIBRARIES}",
+                    f"-Wl,-rpath,{LIBRARIES}", "-lvestal"], check=True)
+    path = os.path.join(scratch(), "traced.pb.gz")
+    run([out], VESTAL_OUTPUT=path)
+    inside, _ = vestal("top", "--tag", "span_id=cd02000000000000", "--json", "-n", "0", path)
+    inside = {row["name"]: row["cum"] for row in json.loads(inside)["rows"]}
+    rows, _ = top(path)
+    share = sum(value for name, value in inside.items() if "calculate_totals" in name) / rows["total"]
+    assert 0.3 < share < 0.7, (share, inside)
+
+
+@test
 def an_installed_library_is_found_by_pkg_config():
     if not shutil.which("pkg-config"):
         raise Skip("no pkg-config")
