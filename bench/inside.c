@@ -3,6 +3,7 @@
  *	inside pairs THREADS	nanoseconds per malloc/free pair of 16 to 512 bytes
  *	inside deep FRAMES	the same, FRAMES calls below main
  *	inside span		nanoseconds per span entered and left (takes libvestal by dlsym)
+ *	inside mutex		nanoseconds per mutex locked and unlocked that nobody else wants
  *	inside spin SECONDS	loops done in so much CPU time, without a call
  * Prints one number.
  */
@@ -90,6 +91,18 @@ static double span(void)
 	return (now(CLOCK_THREAD_CPUTIME_ID) - start) * 1e9 / PAIRS;
 }
 
+static double mutex(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	double start = now(CLOCK_THREAD_CPUTIME_ID);
+
+	for (int i = 0; i < PAIRS; i++) {
+		pthread_mutex_lock(&lock);
+		pthread_mutex_unlock(&lock);
+	}
+	return (now(CLOCK_THREAD_CPUTIME_ID) - start) * 1e9 / PAIRS;
+}
+
 static double spin(double seconds)
 {
 	double end = now(CLOCK_PROCESS_CPUTIME_ID) + seconds, loops = 0;
@@ -114,6 +127,8 @@ int main(int argc, char **argv)
 		below(atoi(argv[2]), &value);
 	else if (argc > 1 && !strcmp(argv[1], "span"))
 		value = span();
+	else if (argc > 1 && !strcmp(argv[1], "mutex"))
+		value = mutex();
 	else if (argc > 2 && !strcmp(argv[1], "spin"))
 		value = spin(atof(argv[2]));
 	else

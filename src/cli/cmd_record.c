@@ -26,7 +26,8 @@ static const struct option table[] = {
 	{"duration", 'd', OPT_REAL, "SECONDS", "how long (10; a program: until it ends)",
 	 AT(struct record_options, seconds), NULL},
 	{"type", 0, OPT_TEXT, "TYPES",
-	 CAPTURE_TYPE_NAMES ", with commas (cpu); with --preload cpu, alloc, heap",
+	 CAPTURE_TYPE_NAMES
+	 ", with commas (cpu); with --preload cpu, wall, alloc, heap, lock, threads",
 	 AT(struct record_options, types), NULL},
 	{"preload", 0, OPT_FLAG, NULL, "from inside the program, by LD_PRELOAD: no rights needed",
 	 AT(struct record_options, inside), NULL},

@@ -1,12 +1,11 @@
 #include "sdk/alloc_sampler.h"
 
 #include <stdatomic.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/hash.h"
 #include "sdk/live_objects.h"
 #include "sdk/own_threads.h"
+#include "sdk/poisson.h"
 #include "sdk/stack_walk.h"
 #include "unwind/arch_x86_64.h"
 
@@ -28,84 +27,14 @@ static struct {
 	void (*hurry)(void);
 } all;
 
-/* ------------------------------------------------------------------ numbers */
-
-/* ln, so that libm is not needed: x = m * 2^e, and the series of atanh for m near 1. */
-static double natural_log(double x)
-{
-	u64 bits;
-	int exponent;
-	double m, z, square, power, sum = 0;
-
-	memcpy(&bits, &x, sizeof(bits));
-	exponent = (int)(bits >> 52 & 0x7ff) - 1023;
-	bits = (bits & ~(0x7ffull << 52)) | 1023ull << 52;
-	memcpy(&m, &bits, sizeof(m));
-	if (m > 1.4142135623730951) {
-		m /= 2;
-		exponent++;
-	}
-	z = (m - 1) / (m + 1);
-	square = z * z;
-	power = z;
-	for (int i = 1; i < 20; i += 2, power *= square)
-		sum += power / i;
-	return 2 * sum + exponent * 0.6931471805599453;
-}
-
-/* 1 - exp(-x) for x >= 0, also where x is tiny. */
-static double one_minus_exp(double x)
-{
-	double small = x / 1024, sum = 0, term = small;
-
-	if (x > 40)
-		return 1;
-	/* expm1(-x / 1024) by its series, then squared ten times: (1 - a)^2 = 1 - (2a - a^2). */
-	for (int i = 2; i < 10; i++) {
-		sum += term;
-		term *= -small / i;
-	}
-	for (int i = 0; i < 10; i++)
-		sum = 2 * sum - sum * sum;
-	return sum;
-}
-
-void alloc_weights(u64 size, u64 interval, double *ret_objects, double *ret_bytes)
-{
-	double p = one_minus_exp((double)size / (double)interval);
-
-	*ret_objects = p > 0 ? 1 / p : 0;
-	*ret_bytes = p > 0 ? (double)size / p : 0;
-}
-
-double alloc_distance(double uniform, u64 interval)
-{
-	return -natural_log(uniform) * (double)interval;
-}
-
-static double uniform(void)
-{
-	/* splitmix64; 53 bits, never 0. */
-	u64 x = random_state += HASH_K1;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return (double)((x ^ x >> 31) >> 11 | 1) / 9007199254740992.0;
-}
-
 /* ------------------------------------------------------------------ samples */
 
 static s64 draw(u64 interval)
 {
-	return interval == 1 ? 1 : (s64)alloc_distance(uniform(), interval) + 1;
-}
-
-/* A weight is seldom a whole number: rounded up as often as its fraction says. */
-static s64 round_weight(double weight)
-{
-	s64 whole = (s64)weight;
-
-	return whole + (uniform() < weight - (double)whole ? 1 : 0);
+	return interval == 1
+		       ? 1
+		       : (s64)poisson_distance(poisson_uniform(&random_state), (double)interval) +
+				 1;
 }
 
 /* Where every allocation is wanted they come faster than the background wakes: up to 20 ms are
@@ -136,9 +65,9 @@ static void take_sample(void *object, u64 size, u64 interval, const struct alloc
 	if (!s)
 		return;
 	/* One byte is what an empty object takes part with. */
-	alloc_weights(size ? size : 1, interval, &objects, &bytes);
-	s->count = round_weight(objects);
-	s->value = size ? round_weight(bytes) : 0;
+	poisson_weights(size ? size : 1, interval, &objects, &bytes);
+	s->count = poisson_round(&random_state, objects);
+	s->value = size ? poisson_round(&random_state, bytes) : 0;
 	if (t && t->stable)
 		s->context = t->context;
 	registers[ARCH_DWARF_RA] = caller->return_address;
@@ -155,10 +84,7 @@ static void take_sample(void *object, u64 size, u64 interval, const struct alloc
 /* The first allocation of a thread: its countdown has not begun. */
 static bool begin_thread(u64 size, u64 interval)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	random_state = hash_mix((u64)now.tv_nsec, (u64)(uintptr_t)&random_state) | 1;
+	random_state = poisson_seed(&random_state);
 	alloc_left = draw(interval) - (s64)size;
 	return alloc_left > 0;
 }

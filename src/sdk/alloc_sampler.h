@@ -1,11 +1,8 @@
 /*
  * Allocations by Poisson sampling: every byte that is allocated has the same small chance, 1 in
  * `interval`, to make its allocation a sample. A thread draws the distance to its next sample once
- * and counts down; until then an allocation costs a subtraction.
- *
- * An allocation of S bytes is seen with p = 1 - exp(-S / interval). Each sample is made to stand
- * for S / p bytes and 1 / p objects before anything is summed, so that sums are true on average for
- * every size.
+ * and counts down; until then an allocation costs a subtraction. Each sample is weighted before
+ * anything is summed (poisson.h).
  */
 #pragma once
 
@@ -43,7 +40,3 @@ void alloc_set_helper(void (*helper)(void));
 /* Called when there is no room for a sample; an allocation then waits a moment for it. */
 void alloc_set_hurry(void (*hurry)(void));
 void alloc_after_fork(void);
-
-/* For tests: what an allocation stands for, and a distance from a number in (0, 1]. */
-void alloc_weights(u64 size, u64 interval, double *ret_objects, double *ret_bytes);
-double alloc_distance(double uniform, u64 interval);

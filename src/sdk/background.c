@@ -14,6 +14,7 @@
 #include "sdk/cpu_sampler.h"
 #include "sdk/control_listener.h"
 #include "sdk/live_objects.h"
+#include "sdk/lock_sampler.h"
 #include "sdk/own_threads.h"
 #include "sdk/post_tls.h"
 #include "sdk/sampling.h"
@@ -22,6 +23,8 @@
 #include "sdk/switch_signal.h"
 
 #define TURN_NS	      (100 * NS_PER_MS)
+/* From one count of all threads to the next. */
+#define COUNT_NS      NS_PER_S
 /* With many threads a look at all of them is dear. */
 #define LOOK_SLOW_NS  NS_PER_S
 #define LOOK_FEW      64u
@@ -54,11 +57,30 @@ static void take_samples(void *context)
 
 static void look_for_threads(struct background *b, int64_t now)
 {
-	if (state->announced || now < b->next_look)
+	bool all = b->settings.types & (SDK_WALL | SDK_THREADS);
+
+	/* Who does not say so when it begins is seen all the same where all are to be told of. */
+	if ((state->announced && !all) || now < b->next_look)
 		return;
 	/* Without /proc those that are known go on. */
 	(void)!threads_look();
-	b->next_look = now + (threads_count() > LOOK_FEW ? LOOK_SLOW_NS : 0);
+	b->next_look = now + (state->announced || threads_count() > LOOK_FEW ? LOOK_SLOW_NS : 0);
+}
+
+static void look_at_threads(struct background *b, int64_t now, bool last)
+{
+	b->wall.silent = sampling_paused();
+	if (b->settings.types & SDK_WALL)
+		wall_round(&b->wall, last);
+	if (b->settings.types & SDK_THREADS && !b->wall.silent &&
+	    (!b->wall.counted_ns || (!last && now >= b->wall.counted_ns + COUNT_NS)))
+		wall_count(&b->wall);
+}
+
+/* Rounds that are told by time come at random moments. */
+static int64_t pause_of(struct background *b)
+{
+	return b->settings.types & SDK_WALL ? wall_pause(&b->wall) : TURN_NS;
 }
 
 static void publish_counts(struct background *b)
@@ -74,6 +96,8 @@ static void turn(struct background *b)
 
 	take_samples(b);
 	look_for_threads(b, now);
+	look_at_threads(b, now, false);
+	lock_turn(TURN_NS);
 	if (cpu_taken_over())
 		cpu_stop();
 	if (windows_due(&b->windows, now))
@@ -86,6 +110,7 @@ void background_finish(struct background *b)
 {
 	take_samples(b);
 	intake_take(&b->intake, true);
+	look_at_threads(b, clock_monotonic_ns(), true);
 	windows_end(&b->windows);
 	outlet_turn(&b->windows.outlet, true);
 	publish_counts(b);
@@ -121,7 +146,7 @@ void background_run(void *context)
 
 		turn(b);
 		if (!state->stop)
-			background_sleep(heard, clock_monotonic_ns() + TURN_NS);
+			background_sleep(heard, clock_monotonic_ns() + pause_of(b));
 	}
 	background_finish(b);
 	state->done = true;
@@ -145,6 +170,10 @@ enum err background_new(const struct sdk_settings *s, struct background **ret)
 	b->start_wall = clock_wall_ns();
 	tally_init(&b->intake.tally, s->max_rows);
 	kept_samples_init(&b->intake.kept, &b->settings, &b->intake.tally);
+	wall_init(&b->wall, &b->intake.tally, s->depth, s->types & SDK_WALL);
+	b->wall.number = intake_number;
+	b->wall.context = &b->intake;
+	b->intake.wall = &b->wall;
 	windows_init(&b->windows, &b->settings, &b->intake);
 	b->windows.outlet.idle = take_samples;
 	b->windows.outlet.context = b;
@@ -156,6 +185,7 @@ void background_free(struct background *b)
 {
 	windows_release(&b->windows);
 	kept_samples_release(&b->intake.kept);
+	wall_release(&b->wall);
 	tally_release(&b->intake.tally);
 	tally_release(&b->intake.totals);
 	mem_free(b);

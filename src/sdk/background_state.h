@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "sdk/background.h"
 #include "sdk/governor.h"
+#include "sdk/wall.h"
 #include "sdk/windows.h"
 
 /* What the thread alone uses. */
@@ -16,6 +17,7 @@ struct background {
 	struct sdk_settings settings;
 	struct intake intake;
 	struct windows windows;
+	struct wall wall;
 	struct thread thread;
 	struct governor governor;
 	int64_t next_look;

@@ -14,8 +14,10 @@ static struct background_state *const state = &background_state;
 static void settle_caller(const struct sdk_settings *s)
 {
 	threads_stop();
-	if (threads_known() && s->types & SDK_CPU && (cpu_samples() || s->output[0]))
+	if (threads_known() && s->types & SDK_TIMERS && (cpu_samples() || s->output[0]))
 		cpu_settle(threads_known());
+	if (threads_known())
+		wall_settle(threads_known());
 	sampling_end();
 }
 

@@ -36,11 +36,18 @@ static void read_registers(const void *context, u64 registers[17])
 		registers[i] = (u64)u->uc_mcontext.gregs[place[i]];
 }
 
+void cpu_notify(void)
+{
+	void (*notify)(void) = atomic_load_explicit(&cpu.notify, memory_order_relaxed);
+
+	if (notify)
+		notify();
+}
+
 static void take_sample(struct own_thread *t, const siginfo_t *info, const void *context)
 {
 	s64 now = thread_cpu_ns();
 	struct taken_sample *s = sample_claim(SAMPLE_CPU);
-	void (*notify)(void);
 	u64 registers[17];
 
 	if (!s) {
@@ -48,6 +55,7 @@ static void take_sample(struct own_thread *t, const siginfo_t *info, const void 
 		return;
 	}
 	read_registers(context, registers);
+	s->record = threads_number(t);
 	s->count = 1 + (info->si_overrun > 0 ? info->si_overrun : 0);
 	s->value = now > t->accounted_ns ? now - t->accounted_ns : 0;
 	t->accounted_ns = now;
@@ -64,9 +72,7 @@ static void take_sample(struct own_thread *t, const siginfo_t *info, const void 
 	if (atomic_load_explicit(&cpu.measured, memory_order_relaxed))
 		atomic_fetch_add_explicit(&cpu.cost_ns, (u64)(thread_cpu_ns() - now),
 					  memory_order_relaxed);
-	notify = atomic_load_explicit(&cpu.notify, memory_order_relaxed);
-	if (notify)
-		notify();
+	cpu_notify();
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -100,7 +106,7 @@ void cpu_settle(struct own_thread *t)
 		return;
 	}
 	t->accounted_ns += rest;
-	s->settled = 1;
+	s->settled = SETTLED;
 	s->value = rest;
 	if (t->start)
 		s->frames[s->frame_count++] = (u64)(uintptr_t)t->start;

@@ -23,5 +23,7 @@ void cpu_measure(bool on);
 u64 cpu_cost_ns(void);
 /* Called in the signal handler after each sample; NULL = nothing. */
 void cpu_set_notify(void (*notify)(void));
+/* Calls what was set, also for samples of others. Signal-safe. */
+void cpu_notify(void);
 /* In the child: stopped. */
 void cpu_after_fork(void);

@@ -4,11 +4,12 @@
 #include <unistd.h>
 
 #include "sdk/label_sets.h"
+#include "sdk/wall.h"
 
 #define STACK_MAX  1024
 #define LABELS_MAX 64
 
-/* What a kind's two columns are called. */
+/* What a kind's columns are called; of some there is but one. */
 struct measure {
 	unsigned type; /* enum sdk_types */
 	u8 kind;
@@ -20,6 +21,10 @@ static const struct measure measures[] = {
 	{SDK_CPU, SAMPLE_CPU, "samples", "cpu", "nanoseconds"},
 	{SDK_ALLOC, SAMPLE_ALLOC, "alloc_objects", "alloc_space", "bytes"},
 	{SDK_HEAP, SAMPLE_LIVE, "inuse_objects", "inuse_space", "bytes"},
+	{SDK_LOCK, SAMPLE_LOCK, "contentions", "delay", "nanoseconds"},
+	{SDK_LOCK, SAMPLE_BLOCK, "block_contentions", "block_delay", "nanoseconds"},
+	{SDK_WALL, SAMPLE_WALL, NULL, "wall", "nanoseconds"},
+	{SDK_THREADS, SAMPLE_THREADS, NULL, "threads", "count"},
 };
 #define MEASURES (sizeof(measures) / sizeof(measures[0]))
 
@@ -82,8 +87,27 @@ static enum err resource_of(const struct sdk_settings *s, struct dict *d, uint32
 	return dict_label_set(d, l.ids, l.n, ret);
 }
 
-static enum err labels_of(const struct span_context *c, struct dict *d, uint32_t *ret)
+/* What the row is about: a lock by its name, or where it lies. */
+static enum err add_about(struct label_list *l, struct place_names *names,
+			  const struct tally_row *r)
 {
+	char text[512];
+
+	if (r->about && (r->kind == SAMPLE_WALL || r->kind == SAMPLE_THREADS))
+		return add_label(l, STR("state"),
+				 str_of(thread_state_names[r->about % THREAD_STATES]));
+	if (!r->about || (r->kind != SAMPLE_LOCK && r->kind != SAMPLE_BLOCK))
+		return ERR_OK;
+	if (place_variable(names, r->about, text, sizeof(text)) && utf8_valid(str_of(text)))
+		return add_label(l, STR("lock.name"), str_of(text));
+	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)r->about);
+	return add_label(l, STR("lock.address"), str_of(text));
+}
+
+static enum err labels_of(const struct tally *t, struct place_names *names,
+			  const struct tally_row *r, struct dict *d, uint32_t *ret)
+{
+	const struct span_context *c = &t->contexts.v[r->context];
 	struct label_list l = {.dict = d};
 	struct str key, value;
 
@@ -91,6 +115,7 @@ static enum err labels_of(const struct span_context *c, struct dict *d, uint32_t
 		TRY(add_label(&l, key, value));
 	if (c->name[0])
 		TRY(add_label(&l, STR("span_name"), str_of(c->name)));
+	TRY(add_about(&l, names, r));
 	return dict_label_set(d, l.ids, l.n, ret);
 }
 
@@ -120,33 +145,48 @@ static enum err stack_of(const struct tally *t, struct place_names *names, u32 s
 }
 
 static enum err add_row(const struct tally *t, struct place_names *names, const struct tally_row *r,
-			uint32_t column, struct profile *p)
+			const struct measure *m, uint32_t column, struct profile *p)
 {
 	const struct span_context *context = &t->contexts.v[r->context];
 	int64_t values[2 * MEASURES] = {0};
 	struct row row = {0};
 
-	values[column] = r->count;
-	values[column + 1] = r->value;
+	if (m->count)
+		values[column++] = r->count;
+	values[column] = r->value;
 	TRY(stack_of(t, names, r->stack, p->dict, &row.stack));
-	TRY(labels_of(context, p->dict, &row.labels));
+	TRY(labels_of(t, names, r, p->dict, &row.labels));
 	TRY(link_of(context, p->dict, &row.link));
 	return profile_add(p, &row, values);
 }
 
 static enum err add_types(const struct measure *m, struct profile *p)
 {
-	TRY(profile_add_type(p, str_of(m->count), STR("count")));
+	if (m->count)
+		TRY(profile_add_type(p, str_of(m->count), STR("count")));
 	return profile_add_type(p, str_of(m->value), str_of(m->unit));
 }
 
 static enum err set_period(const struct sdk_settings *s, unsigned types, struct profile *p)
 {
-	bool cpu = types & SDK_CPU;
+	static const struct {
+		unsigned types;
+		const char *type, *unit;
+	} periods[] = {{SDK_CPU, "cpu", "nanoseconds"},
+		       {SDK_ALLOC | SDK_HEAP, "space", "bytes"},
+		       {SDK_WALL, "wall", "nanoseconds"},
+		       {SDK_LOCK, "contentions", "count"},
+		       {SDK_THREADS, "threads", "count"}};
+	int64_t lengths[] = {1000000000 / s->rate_hz, (int64_t)s->alloc_interval, WALL_ROUND_NS, 1,
+			     1};
+	size_t i = 0;
 
-	TRY(dict_text(p->dict, cpu ? "cpu" : "space", &p->period_type.type));
-	TRY(dict_text(p->dict, cpu ? "nanoseconds" : "bytes", &p->period_type.unit));
-	p->period = cpu ? 1000000000 / s->rate_hz : (int64_t)s->alloc_interval;
+	while (!(types & periods[i].types))
+		i++;
+	TRY(dict_text(p->dict, periods[i].type, &p->period_type.type));
+	TRY(dict_text(p->dict, periods[i].unit, &p->period_type.unit));
+	/* Waits are told as if each had been counted. */
+	p->period = lengths[i];
 	return ERR_OK;
 }
 
@@ -155,19 +195,19 @@ static enum err begin(const struct sdk_settings *s, const struct harvest_window 
 {
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
-	p->default_type = 1;
 	TRY(resource_of(s, p->dict, &p->resource));
 	TRY(dict_text(p->dict, "libvestal", &p->scope_name));
 	TRY(dict_text(p->dict, VESTAL_VERSION, &p->scope_version));
 	return set_period(s, types, p);
 }
 
-static enum err add_rows(const struct tally *t, struct place_names *names, u8 kind, uint32_t column,
-			 struct profile *p)
+/* What was counted anew may be nothing by now. */
+static enum err add_rows(const struct tally *t, struct place_names *names, const struct measure *m,
+			 uint32_t column, struct profile *p)
 {
 	vec_for_each (row, &t->rows)
-		if (row->kind == kind)
-			TRY(add_row(t, names, row, column, p));
+		if (row->kind == m->kind && (row->count || row->value))
+			TRY(add_row(t, names, row, m, column, p));
 	return ERR_OK;
 }
 
@@ -193,7 +233,8 @@ enum err harvest_profiles(const struct tally *t, struct place_names *names,
 		TRY(profile_list_add(ret, d, &p));
 		TRY(begin(settings, w, m->type, p));
 		TRY(add_types(m, p));
-		TRY(add_rows(t, names, m->kind, 0, p));
+		p->default_type = m->count ? 1 : 0;
+		TRY(add_rows(t, names, m, 0, p));
 	}
 	return ERR_OK;
 }
@@ -206,13 +247,16 @@ enum err harvest_one(const struct tally *t, struct place_names *names,
 
 	place_names_begin(names, ret->dict);
 	TRY(begin(settings, w, settings->types, ret));
+	for (size_t i = MEASURES; i-- > 0;)
+		if (settings->types & measures[i].type)
+			ret->default_type = measures[i].count ? 1 : 0;
 	for (size_t i = 0; i < MEASURES; i++)
 		if (settings->types & measures[i].type)
 			TRY(add_types(&measures[i], ret));
 	for (size_t i = 0; i < MEASURES; i++)
 		if (settings->types & measures[i].type) {
-			TRY(add_rows(t, names, measures[i].kind, column, ret));
-			column += 2;
+			TRY(add_rows(t, names, &measures[i], column, ret));
+			column += measures[i].count ? 2 : 1;
 		}
 	return ERR_OK;
 }

@@ -4,6 +4,7 @@
 #include "sdk/live_objects.h"
 #include "sdk/sampling.h"
 #include "sdk/stack_walk.h"
+#include "sdk/wall.h"
 
 static u64 place_of(const struct loaded *l, u64 address)
 {
@@ -28,40 +29,63 @@ static u32 places_of(const struct loaded *l, const struct taken_sample *s, const
 	u32 count = 0;
 
 	if (s->settled)
-		places[count++] = PLACE_NOT_SAMPLED;
+		places[count++] = s->settled == SETTLED ? PLACE_NOT_SAMPLED : PLACE_NO_PROCESSOR;
 	for (u32 i = 0; i < n; i++) {
 		bool call = i > 0 || s->from_call;
 		u64 place = place_of(l, frames[i] - (call ? 1 : 0));
 
-		/* The way from malloc to here is nobody's business. */
-		if (!count && s->kind == SAMPLE_ALLOC && is_own(l, place))
+		/* The way from malloc to here is nobody's business, nor how threads begin. */
+		if ((count || s->kind != SAMPLE_CPU) && is_own(l, place))
 			continue;
 		places[count++] = place;
 	}
 	return count;
 }
 
+/* A lock is known by its place, where it lies in a module. */
+static u64 about(const struct loaded *l, const struct taken_sample *s)
+{
+	const struct loaded_module *m;
+	u32 number;
+
+	if (s->kind != SAMPLE_LOCK && s->kind != SAMPLE_BLOCK)
+		return s->thread_state;
+	m = loaded_holds(l, s->object, &number);
+	return m ? (u64)(number + 1) << PLACE_MODULE_SHIFT | (s->object - m->ranges[0].bias)
+		 : s->object;
+}
+
 static void also_count(struct tally *t, const struct taken_sample *s, const struct span_context *of,
-		       const u64 *places, u32 n)
+		       u64 about_what, const u64 *places, u32 n)
 {
 	u32 stack, context;
 
 	if (tally_stack(t, places, n, &stack) || tally_context(t, of, &context))
 		t->lost++;
 	else
-		tally_add(t, s->kind, stack, context, s->count, s->value);
+		tally_add_about(t, s->kind, stack, context, about_what, s->count, s->value);
 }
 
 static void count_for_others(struct intake *in, const struct taken_sample *s, const u64 *places,
 			     u32 n)
 {
 	static const struct span_context none;
+	u64 about_what = about(in->loaded, s);
 
 	if (in->keep_totals && s->kind != SAMPLE_CPU)
-		also_count(&in->totals, s, &none, places, n);
+		also_count(&in->totals, s, &none, about_what, places, n);
 	for (u32 i = 0; i < CAPTURES_MAX; i++)
 		if (in->captures[i])
-			also_count(in->captures[i], s, &s->context, places, n);
+			also_count(in->captures[i], s, &s->context, about_what, places, n);
+}
+
+enum err intake_number(void *intake, const struct taken_sample *s, u32 *ret)
+{
+	struct intake *in = intake;
+	u64 places[SAMPLE_FRAMES_MAX + 1];
+	u32 n = places_of(in->loaded, s, s->frames, s->frame_count, places);
+
+	return tally_stack(&in->tally, places, n, ret);
 }
 
 static void let_wait(struct intake *in, const struct taken_sample *s, u32 stack)
@@ -76,6 +100,20 @@ static void let_wait(struct intake *in, const struct taken_sample *s, u32 stack)
 	kept_samples_add(&in->kept, &waiting);
 }
 
+/* Time that a thread ran is part of `wall`, and where it was last tells where it is. */
+static void count_cpu(struct intake *in, const struct taken_sample *s, u32 stack, u32 context)
+{
+	if (in->kept.settings && !s->settled)
+		let_wait(in, s, stack);
+	else if (in->settings->types & SDK_CPU)
+		tally_add(&in->tally, SAMPLE_CPU, stack, context, s->count, s->value);
+	if (in->settings->types & SDK_WALL)
+		tally_add_about(&in->tally, SAMPLE_WALL, stack, context, THREAD_RUNNING, s->count,
+				s->value);
+	if (in->wall)
+		wall_note(in->wall, s->record, stack);
+}
+
 static void count_sample(struct intake *in, const struct taken_sample *s, const u64 *frames, u32 n)
 {
 	u64 places[SAMPLE_FRAMES_MAX + 1];
@@ -83,18 +121,19 @@ static void count_sample(struct intake *in, const struct taken_sample *s, const 
 
 	count_for_others(in, s, places, count);
 	/* Taken because somebody asked, and for nobody else. */
-	if (s->kind == SAMPLE_CPU && (sampling_paused() || !(in->settings->types & SDK_CPU)))
+	if (s->kind == SAMPLE_CPU && (sampling_paused() || !(in->settings->types & SDK_TIMERS)))
 		return;
 	if (tally_stack(&in->tally, places, count, &stack) ||
 	    tally_context(&in->tally, &s->context, &context)) {
 		in->tally.lost++;
 		return;
 	}
-	if (s->kind == SAMPLE_CPU && in->kept.settings && !s->settled)
-		let_wait(in, s, stack);
-	else if (s->kind == SAMPLE_CPU || in->settings->types & SDK_ALLOC)
-		tally_add(&in->tally, s->kind, stack, context, s->count, s->value);
-	if (s->object)
+	if (s->kind == SAMPLE_CPU)
+		count_cpu(in, s, stack, context);
+	else if (s->kind != SAMPLE_ALLOC || in->settings->types & SDK_ALLOC)
+		tally_add_about(&in->tally, s->kind, stack, context, about(in->loaded, s), s->count,
+				s->value);
+	if (s->kind == SAMPLE_ALLOC && s->object)
 		live_set_stack(s->object, s->serial, stack);
 }
 

@@ -18,6 +18,7 @@ struct intake {
 	/* All but CPU time since the start, of no context: where somebody may ask for it. */
 	bool keep_totals;
 	struct tally totals;
+	struct wall *wall; /* where threads are */
 	/* What somebody waits for; NULL = nobody. */
 	struct tally *captures[CAPTURES_MAX];
 	struct kept_samples kept;
@@ -27,5 +28,7 @@ struct intake {
 void intake_take(struct intake *in, bool last);
 /* What is still held, at this moment, as rows of SAMPLE_LIVE. */
 void intake_count_live(struct intake *in);
+/* The number of a stack, in `tally`. */
+enum err intake_number(void *intake, const struct taken_sample *s, u32 *ret) MUST_CHECK;
 /* The place of an address of the process. */
 u64 intake_place(const struct intake *in, u64 address);

@@ -26,7 +26,7 @@ static struct mutex gate = MUTEX_INIT;
 /* A module as the loader shows it. */
 struct found {
 	char path[PATH_SIZE];
-	u64 bias;
+	u64 bias, low, high;
 	u64 start[LOADED_RANGES_MAX], end[LOADED_RANGES_MAX];
 	u32 range_count;
 	u32 module; /* its number, once it is known */
@@ -86,6 +86,19 @@ const struct loaded_range *loaded_place(const struct loaded *l, u64 address)
 	return now;
 }
 
+const struct loaded_module *loaded_holds(const struct loaded *l, u64 address, u32 *ret_number)
+{
+	for (size_t i = 0; i < l->modules.n; i++) {
+		const struct loaded_module *m = l->modules.v[i];
+
+		if (!m->present || address < m->low || address >= m->high)
+			continue;
+		*ret_number = (u32)i;
+		return m;
+	}
+	return NULL;
+}
+
 /* ------------------------------------------------------------------ what the loader shows */
 
 static int on_object(struct dl_phdr_info *info, size_t size, void *context)
@@ -106,17 +119,23 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *context)
 	f = &l->list.v[l->list.n];
 	f->bias = info->dlpi_addr;
 	f->range_count = 0;
+	f->low = UINT64_MAX;
+	f->high = 0;
 	f->program = l->list.n == 0;
 	f->own = false;
 	f->path[0] = 0;
 	if (info->dlpi_name)
 		memccpy(f->path, info->dlpi_name, 0, sizeof(f->path) - 1);
 	f->path[sizeof(f->path) - 1] = 0;
-	for (int i = 0; i < info->dlpi_phnum && f->range_count < LOADED_RANGES_MAX; i++) {
+	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		u64 start = info->dlpi_addr + p->p_vaddr;
 
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
+		if (p->p_type != PT_LOAD)
+			continue;
+		f->low = start < f->low ? start : f->low;
+		f->high = start + p->p_memsz > f->high ? start + p->p_memsz : f->high;
+		if (!(p->p_flags & PF_X) || f->range_count == LOADED_RANGES_MAX)
 			continue;
 		f->start[f->range_count] = start;
 		f->end[f->range_count++] = start + p->p_memsz;
@@ -215,6 +234,8 @@ static enum err add_module(struct loaded *l, struct found *f)
 	if (!m)
 		return ERR_NO_MEMORY;
 	m->own = f->own;
+	m->low = f->low;
+	m->high = f->high;
 	m->version = version_of(f->path);
 	m->path = mem_strdup(f->path);
 	e = m->path ? ERR_OK : ERR_NO_MEMORY;

@@ -41,8 +41,9 @@ struct loaded_module {
 	struct unwind_image image;
 	struct unwind_table table;
 	bool has_table;
-	bool own;     /* this library */
-	bool present; /* in the last look */
+	bool own;      /* this library */
+	bool present;  /* in the last look */
+	u64 low, high; /* all of it, data too, in the process */
 	u32 range_count;
 	struct loaded_range ranges[LOADED_RANGES_MAX];
 };
@@ -66,6 +67,8 @@ const struct loaded_range *loaded_find(const struct loaded_view *view, u64 addre
 enum err loaded_update(struct loaded *l) MUST_CHECK;
 /* The range that holds an address now, or held it before its module was closed; or NULL. */
 const struct loaded_range *loaded_place(const struct loaded *l, u64 address);
+/* The module that holds this address of code or data now; or NULL. */
+const struct loaded_module *loaded_holds(const struct loaded *l, u64 address, u32 *ret_number);
 /* The current view, for the thread that publishes. */
 const struct loaded_view *loaded_current(void);
 /* Around fork(): nobody is inside the loader meanwhile. In the child no reader is left, and what

@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "sdk/cpu_sampler.h"
 #include "sdk/own_pages.h"
+#include "sdk/wall.h"
 
 #define THREADS_MAX  32768u
 #define EXCLUDED_MAX 2
@@ -45,7 +46,7 @@ static atomic_int *tid_of(const struct own_thread *t)
 }
 
 /* How the kernel numbers the CPU clock of a thread. */
-static clockid_t cpu_clock(int thread)
+clockid_t thread_cpu_clock(int thread)
 {
 	enum { SCHEDULER = 2, OF_THREAD = 4 };
 
@@ -103,13 +104,13 @@ static void start_timer(struct own_thread *t)
 		return;
 	event.sigev_notify_thread_id = tid;
 	event.sigev_value.sival_ptr = t;
-	if (syscall(SYS_timer_create, cpu_clock(tid), &event, &t->timer) != 0)
+	if (syscall(SYS_timer_create, thread_cpu_clock(tid), &event, &t->timer) != 0)
 		return;
 	t->random = all.random = hash_mix(all.random, (u64)tid);
 	when.it_interval = timespec_of(all.period_ns);
 	when.it_value = timespec_of((s64)(all.random % (u64)all.period_ns) + 1);
 	/* What it used before is nobody's question. */
-	clock_gettime(cpu_clock(tid), &now);
+	clock_gettime(thread_cpu_clock(tid), &now);
 	t->accounted_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
 	t->has_timer = true;
 	if (syscall(SYS_timer_settime, t->timer, 0, &when, NULL) != 0) {
@@ -191,8 +192,11 @@ static struct own_thread *enter(void)
 
 	if (!t)
 		t = give_record(tid);
-	if (t)
-		start_timer(t);
+	if (!t)
+		return NULL;
+	t->born_ns = clock_monotonic_ns();
+	t->born_cpu_ns = thread_cpu_ns();
+	start_timer(t);
 	return t;
 }
 
@@ -220,6 +224,7 @@ void threads_leave(void)
 
 	if (!t)
 		return;
+	wall_settle(t);
 	if (t->has_timer) {
 		end_timer(t);
 		cpu_settle(t);
@@ -251,6 +256,23 @@ void threads_each(void (*each)(void *context, u64 start), void *context)
 		if (all.tids[i])
 			each(context, (u64)(uintptr_t)all.records[i].start);
 	mutex_unlock(&all.lock);
+}
+
+u32 threads_used(void)
+{
+	return all.used;
+}
+
+int threads_tid(u32 number)
+{
+	int tid = all.tids[number];
+
+	return is_excluded(tid) ? 0 : tid;
+}
+
+struct own_thread *threads_record(u32 number)
+{
+	return &all.records[number];
 }
 
 struct own_thread *threads_of_signal(const siginfo_t *info)

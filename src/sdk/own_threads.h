@@ -8,7 +8,9 @@
 #pragma once
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "sdk/shared_context.h"
@@ -20,8 +22,11 @@ struct own_thread {
 	int timer; /* the kernel's number */
 	bool has_timer, seen;
 	u64 random;
-	s64 accounted_ns;	/* CPU time that samples stand for */
-	void *(*start)(void *); /* where it began, when that is known */
+	s64 accounted_ns;	  /* CPU time that samples stand for */
+	void *(*start)(void *);	  /* where it began, when that is known */
+	s64 born_ns, born_cpu_ns; /* when it was first known of, from itself; 0 = not */
+	_Atomic(s64) wall_ns;	  /* of its time that it did not run: what was told (wall.h) */
+	bool settled;		  /* all of it was */
 	/* Of the thread itself; `context` is whole where `stable` is not 0. */
 	volatile sig_atomic_t stable;
 	struct span_context context;
@@ -55,6 +60,8 @@ struct own_thread *threads_of_signal(const siginfo_t *info);
 void threads_vary(struct own_thread *t);
 /* A thread's number, from 1. */
 u32 threads_number(const struct own_thread *t);
+/* The clock of a thread's CPU time. */
+clockid_t thread_cpu_clock(int tid);
 /* CPU time of the calling thread. Signal-safe. */
 s64 thread_cpu_ns(void);
 void threads_before_fork(void);
@@ -64,3 +71,8 @@ void threads_exclude_self(void);
 u32 threads_count(void);
 /* Calls back for each thread, with the function it began with; 0 = that is not known. */
 void threads_each(void (*each)(void *context, u64 start), void *context);
+/* Records from 0 on: how many there may be, the thread of one (0 = none), and the record, which may
+ * become another thread's at any time. */
+u32 threads_used(void);
+int threads_tid(u32 number);
+struct own_thread *threads_record(u32 number);

@@ -1,12 +1,14 @@
 #include "sdk/place_names.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "sdk/tally.h"
 
 /* Indexes and names of one file. */
-#define FILE_MEMORY ((size_t)16 << 20)
+#define FILE_MEMORY  ((size_t)16 << 20)
+#define VARIABLE_MAX 256
 
 void place_names_init(struct place_names *p, const struct loaded *loaded)
 {
@@ -116,8 +118,11 @@ static enum err name_place(struct place_names *p, u64 place)
 	const struct kept_place *kept;
 	uint32_t id;
 
-	if (place == PLACE_NOT_SAMPLED) {
-		TRY(dict_named_frame(p->dict, STR("[not sampled]"), &id));
+	if (place >= PLACE_NO_PROCESSOR) {
+		TRY(dict_named_frame(p->dict,
+				     place == PLACE_NOT_SAMPLED ? STR("[not sampled]")
+								: STR("[waits for a processor]"),
+				     &id));
 		return vec_push(&p->pool, id);
 	}
 	if (!module)
@@ -165,4 +170,23 @@ enum err place_frames(struct place_names *p, u64 place, uint32_t *frames, size_t
 	*ret_n = found->n < max ? found->n : max;
 	memcpy(frames, p->pool.v + found->at, *ret_n * sizeof(*frames));
 	return ERR_OK;
+}
+
+bool place_variable(struct place_names *p, u64 place, char *ret, size_t size)
+{
+	u32 module = (u32)(place >> PLACE_MODULE_SHIFT);
+	struct symbol_file *file = NULL;
+	uint64_t behind = 0;
+	char name[VARIABLE_MAX];
+	const char *path;
+
+	if (!module || module > p->loaded->modules.n || file_of(p, module - 1, &file))
+		return false;
+	path = p->loaded->modules.v[module - 1]->path;
+	if (file && !symbol_file_object(file, place & PLACE_ADDRESS, name, sizeof(name), &behind))
+		snprintf(ret, size, behind ? "%s+0x%llx" : "%s", name, (unsigned long long)behind);
+	else
+		snprintf(ret, size, "%s+0x%llx", strrchr(path, '/') ? strrchr(path, '/') + 1 : path,
+			 (unsigned long long)(place & PLACE_ADDRESS));
+	return true;
 }

@@ -35,6 +35,8 @@ void place_names_release(struct place_names *p);
 void place_names_begin(struct place_names *p, struct dict *d);
 /* Closes the files. */
 void place_names_end(struct place_names *p);
+/* The variable at a place, or "file+0x10"; false outside of modules. */
+bool place_variable(struct place_names *p, u64 place, char *ret, size_t size);
 /* The dictionary's frames of a place, innermost first; at most `max`. */
 enum err place_frames(struct place_names *p, u64 place, uint32_t *frames, size_t max,
 		      size_t *ret_n) MUST_CHECK;

@@ -99,6 +99,7 @@ __attribute__((constructor)) static void begin(void)
 	enum err e;
 
 	preload_find_malloc();
+	preload_find_locks();
 	find_create();
 	alloc_ignored = true;
 	e = sdk_settings_read(NULL, &settings, &fault);
@@ -114,7 +115,7 @@ __attribute__((constructor)) static void begin(void)
 		background_threads_announced();
 		background_follow_children();
 		/* Somebody may ask for them later. */
-		timing = settings.types & SDK_CPU || settings.control.listen[0];
+		timing = settings.types & SDK_TIMERS || settings.control.listen[0];
 		e = background_start(&settings, &fault);
 	}
 	alloc_ignored = false;

@@ -3,3 +3,5 @@
 
 /* Looks for the allocator behind us; harmless when it was found before. */
 void preload_find_malloc(void);
+/* The same for locks. */
+void preload_find_locks(void);

@@ -50,7 +50,8 @@ struct taken_sample *sample_claim(u8 kind)
 			note_used((start + i) % SLOTS + 1);
 			s->kind = kind;
 			s->end = s->from_call = s->settled = 0;
-			s->frame_count = s->thread = 0;
+			s->thread_state = 0;
+			s->frame_count = s->thread = s->record = 0;
 			s->count = s->value = 0;
 			s->time_ns = 0;
 			s->object = s->serial = 0;

@@ -21,10 +21,19 @@
 #define RAW_STACK_BYTES	  16384
 
 enum sample_kind {
-	SAMPLE_CPU,   /* value: nanoseconds */
-	SAMPLE_ALLOC, /* value: bytes, already weighted */
-	SAMPLE_LIVE,  /* not taken but counted when a profile is made: what is still there */
+	SAMPLE_CPU,	/* value: nanoseconds */
+	SAMPLE_ALLOC,	/* value: bytes, already weighted */
+	SAMPLE_LIVE,	/* not taken but counted when a profile is made: what is still there */
+	SAMPLE_LOCK,	/* value: nanoseconds that were waited, already weighted */
+	SAMPLE_BLOCK,	/* the same, for conditions and semaphores */
+	SAMPLE_WALL,	/* value: nanoseconds, in some state */
+	SAMPLE_THREADS, /* not taken but counted: threads */
 	SAMPLE_KINDS
+};
+
+enum {
+	SETTLED = 1,	/* what is left at a thread's end */
+	SETTLED_WAITED, /* for a processor */
 };
 
 struct raw_stack {
@@ -39,14 +48,17 @@ struct raw_stack {
 struct taken_sample {
 	atomic_int state;
 	u8 kind;
-	u8 end;	      /* enum unwind_end */
-	u8 from_call; /* the first address is a return address */
-	u8 settled;   /* of a thread's end: no stack of what it did, but where it began */
+	u8 end;		 /* enum unwind_end */
+	u8 from_call;	 /* the first address is a return address */
+	u8 settled;	 /* SETTLED...: no stack of what it did, but where the thread began */
+	u8 thread_state; /* SAMPLE_WALL: enum thread_state */
 	u32 frame_count;
 	u32 thread;  /* its number, 0 = not told; told inside spans, where they are judged later */
 	s64 time_ns; /* monotonic, then */
+	u32 record;  /* of the thread (own_threads.h): its number, 0 = not told */
 	s64 count, value;
-	u64 object; /* SAMPLE_ALLOC: the address, when it is watched until it is freed */
+	u64 object; /* SAMPLE_ALLOC: the address, when it is watched until it is freed; of the lock
+		     */
 	u64 serial; /* of the watched object */
 	struct span_context context;
 	struct raw_stack *raw;	       /* instead of frames; or NULL */

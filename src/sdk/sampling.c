@@ -5,6 +5,8 @@
 #include "base/thread.h"
 #include "sdk/alloc_sampler.h"
 #include "sdk/cpu_sampler.h"
+#include "sdk/lock_sampler.h"
+#include "sdk/wall.h"
 
 static struct {
 	struct mutex lock;
@@ -13,7 +15,7 @@ static struct {
 	atomic_uint rate_hz;
 	u32 demands;
 	u32 timed_hz; /* the rate that timers have; 0 = none run */
-	bool counting;
+	bool counting, locks;
 } now = {.lock = MUTEX_INIT};
 
 /* With the lock held: makes it so. */
@@ -21,7 +23,8 @@ static enum err apply(struct fault *fault)
 {
 	const struct sdk_settings *s = now.settings;
 	bool allocations = s && !now.paused && s->types & (SDK_ALLOC | SDK_HEAP);
-	bool cpu = s && (now.demands || (!now.paused && s->types & SDK_CPU));
+	bool cpu = s && (now.demands || (!now.paused && s->types & SDK_TIMERS));
+	bool locks = s && !now.paused && s->types & SDK_LOCK;
 	u32 rate = cpu ? now.rate_hz : 0;
 	enum err e = ERR_OK;
 
@@ -31,6 +34,12 @@ static enum err apply(struct fault *fault)
 	if (!allocations)
 		alloc_stop();
 	now.counting = allocations;
+	if (locks && !now.locks)
+		lock_start(s->lock_interval, s->depth);
+	else if (!locks)
+		lock_stop();
+	now.locks = locks;
+	wall_settles(s && !now.paused && s->types & SDK_WALL);
 	if (now.timed_hz && rate != now.timed_hz)
 		cpu_stop();
 	if (rate && rate != now.timed_hz)

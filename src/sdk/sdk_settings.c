@@ -8,8 +8,10 @@
 #include "sdk/user_words.h"
 #include "vestal.h"
 
-#define PATH_PROFILES "/v1development/profiles"
-#define DEFAULT_URL   "http://127.0.0.1:4318"
+#define PATH_PROFILES	 "/v1development/profiles"
+#define DEFAULT_URL	 "http://127.0.0.1:4318"
+/* Of waiting, between two samples. */
+#define LOCK_INTERVAL_NS 100000
 
 /* OpenTelemetry's variable for profiles, else the one for everything. */
 static const char *otel(const char *name, bool *ret_own)
@@ -236,7 +238,9 @@ static enum err read_numbers(const struct vestal_options *o, struct sdk_settings
 static const struct {
 	struct str name;
 	unsigned type;
-} type_names[] = {{STR("cpu"), SDK_CPU}, {STR("alloc"), SDK_ALLOC}, {STR("heap"), SDK_HEAP}};
+} type_names[] = {{STR("cpu"), SDK_CPU},   {STR("alloc"), SDK_ALLOC},
+		  {STR("heap"), SDK_HEAP}, {STR("lock"), SDK_LOCK},
+		  {STR("wall"), SDK_WALL}, {STR("threads"), SDK_THREADS}};
 #define TYPE_NAMES (sizeof(type_names) / sizeof(type_names[0]))
 
 const char *sdk_type_name(unsigned type)
@@ -252,6 +256,7 @@ static enum err read_types(struct sdk_settings *s, struct fault *fault)
 	struct str list = str_of(word("VESTAL_TYPES")), one;
 	const char *interval = word("VESTAL_ALLOC_INTERVAL");
 	size_t bytes = 512 << 10;
+	int64_t wait = LOCK_INTERVAL_NS;
 
 	s->types = list.n ? 0 : SDK_CPU;
 	while (str_split(&list, ',', &one)) {
@@ -261,15 +266,22 @@ static enum err read_types(struct sdk_settings *s, struct fault *fault)
 			if (str_eq(str_trim(one), type_names[i].name))
 				found = type_names[i].type;
 		if (!found)
-			return fault_set(fault, ERR_BAD_ARGUMENT,
-					 "VESTAL_TYPES is a list of cpu, alloc and heap, not %.*s",
-					 (int)(one.n < 40 ? one.n : 40), one.p);
+			return fault_set(
+				fault, ERR_BAD_ARGUMENT,
+				"VESTAL_TYPES is a list of cpu, wall, alloc, heap, lock and "
+				"threads, not %.*s",
+				(int)(one.n < 40 ? one.n : 40), one.p);
 		s->types |= found;
 	}
 	if (interval && (size_parse(str_of(interval), &bytes) || !bytes))
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "VESTAL_ALLOC_INTERVAL is a size such as 512KB");
 	s->alloc_interval = bytes;
+	interval = word("VESTAL_LOCK_INTERVAL");
+	if (interval && (duration_parse(str_of(interval), &wait, NULL) || wait < 1))
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "VESTAL_LOCK_INTERVAL is a time such as 100us");
+	s->lock_interval = (u64)wait;
 	return ERR_OK;
 }
 

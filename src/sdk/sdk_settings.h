@@ -12,6 +12,11 @@ enum sdk_types {
 	SDK_CPU = 1,
 	SDK_ALLOC = 2,
 	SDK_HEAP = 4,
+	SDK_LOCK = 8,
+	SDK_WALL = 16,
+	SDK_THREADS = 32,
+	/* What takes a timer for each thread. */
+	SDK_TIMERS = SDK_CPU | SDK_WALL | SDK_THREADS,
 };
 
 struct vestal_options;
@@ -30,6 +35,7 @@ struct sdk_settings {
 	u32 depth, max_rows, max_bytes;
 	u64 alloc_interval; /* bytes */
 	struct control_settings control;
+	u64 lock_interval; /* nanoseconds */
 };
 
 /* `o` may be NULL. Says what is wrong with whose word. */

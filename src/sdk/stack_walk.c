@@ -16,9 +16,9 @@
 
 /* Where the walk reads: the thread's own memory, or a copy. */
 struct memory {
-	const struct raw_stack *copy; /* NULL = the memory itself */
-	u64 low, high;		      /* the stack */
-	u64 page;		      /* this one can be read; NO_PAGE = none yet */
+	const struct stack_copy *copy; /* NULL = the memory itself */
+	u64 low, high;		       /* the stack */
+	u64 page;		       /* this one can be read; NO_PAGE = none yet */
 };
 
 static struct {
@@ -84,7 +84,7 @@ static bool own_bytes(struct memory *m, u64 address)
 	return true;
 }
 
-static bool copied(const struct raw_stack *c, u64 address, u64 *ret)
+static bool copied(const struct stack_copy *c, u64 address, u64 *ret)
 {
 	u64 at = address - c->start;
 
@@ -141,6 +141,7 @@ struct walked {
 	u32 frames;
 	u8 end;
 	bool all_known; /* no address was outside of the modules of the view */
+	u64 sp;		/* of the last frame */
 };
 
 static struct walked walk(const struct loaded_view *view, struct memory *m, const u64 *registers,
@@ -168,6 +169,7 @@ static struct walked walk(const struct loaded_view *view, struct memory *m, cons
 		w.all_known = w.all_known && known;
 	}
 	w.end = (u8)end;
+	w.sp = f.sp;
 	return w;
 }
 
@@ -226,12 +228,24 @@ void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call,
 		s->raw = copy_stack(registers, from_call, m.high);
 }
 
+u32 stack_copy_walk(const struct loaded_view *view, const struct stack_copy *copy,
+		    const u64 registers[17], bool from_call, u64 *frames, u32 depth,
+		    struct stack_end *ret_end)
+{
+	struct memory m = {.copy = copy};
+	struct walked w = walk(view, &m, registers, from_call, frames, depth);
+
+	*ret_end = (struct stack_end){w.end, w.sp};
+	return w.frames;
+}
+
 u32 raw_stack_walk(const struct loaded_view *view, const struct raw_stack *raw, u64 *frames,
 		   u32 depth, u8 *ret_end)
 {
-	struct memory m = {.copy = raw};
-	struct walked w = walk(view, &m, raw->registers, raw->from_call, frames, depth);
+	struct stack_copy copy = {raw->start, raw->size, raw->bytes};
+	struct stack_end end;
+	u32 n = stack_copy_walk(view, &copy, raw->registers, raw->from_call, frames, depth, &end);
 
-	*ret_end = w.end;
-	return w.frames;
+	*ret_end = end.why;
+	return n;
 }

@@ -15,6 +15,22 @@ void stack_walk_prepare(void);
 /* Fills the frames of a sample from `registers` (by DWARF number), at most `depth`. With
  * `from_call` the first address is a return address. */
 void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth);
+/* Memory of a stack, copied. */
+struct stack_copy {
+	u64 start; /* address of bytes[0] */
+	u32 size;
+	const u8 *bytes;
+};
+
+/* How a walk ended, and the stack pointer of the last frame. */
+struct stack_end {
+	u8 why; /* enum unwind_end */
+	u64 sp;
+};
+
 /* The same over a copy, in the background; returns the number of frames. */
+u32 stack_copy_walk(const struct loaded_view *view, const struct stack_copy *copy,
+		    const u64 registers[17], bool from_call, u64 *frames, u32 depth,
+		    struct stack_end *ret_end);
 u32 raw_stack_walk(const struct loaded_view *view, const struct raw_stack *raw, u64 *frames,
 		   u32 depth, u8 *ret_end);

@@ -2,6 +2,9 @@
 
 #include "base/hash.h"
 
+/* Nothing of a process lies on its first page. */
+#define ADDRESSES_FROM 4096
+
 void tally_init(struct tally *t, u32 max_rows)
 {
 	*t = (struct tally){.max_rows = max_rows};
@@ -58,13 +61,14 @@ enum err tally_context(struct tally *t, const struct span_context *context, u32 
 	return ERR_OK;
 }
 
-static struct tally_row *find_row(struct tally *t, u64 hash, u8 kind, u32 stack, u32 context)
+static struct tally_row *find_row(struct tally *t, u64 hash, const struct tally_row *wanted)
 {
 	MAP_PROBE(&t->row_index, hash, id)
 	{
 		struct tally_row *r = &t->rows.v[id];
 
-		if (r->kind == kind && r->stack == stack && r->context == context)
+		if (r->kind == wanted->kind && r->stack == wanted->stack &&
+		    r->context == wanted->context && r->about == wanted->about)
 			return r;
 	}
 	return NULL;
@@ -72,9 +76,18 @@ static struct tally_row *find_row(struct tally *t, u64 hash, u8 kind, u32 stack,
 
 void tally_add(struct tally *t, u8 kind, u32 stack, u32 context, s64 count, s64 value)
 {
-	u64 hash = hash_mix((u64)stack << 32 | context, kind);
-	struct tally_row *row = find_row(t, hash, kind, stack, context);
-	struct tally_row fresh = {hash, stack, context, kind, count, value};
+	tally_add_about(t, kind, stack, context, 0, count, value);
+}
+
+void tally_add_about(struct tally *t, u8 kind, u32 stack, u32 context, u64 about, s64 count,
+		     s64 value)
+{
+	bool crowded = t->rows.n >= t->max_rows / 2 && about >= ADDRESSES_FROM &&
+		       !(about >> PLACE_MODULE_SHIFT);
+	u64 said = crowded ? 0 : about;
+	u64 hash = hash_mix((u64)stack << 32 | context, hash_mix(said, kind));
+	struct tally_row fresh = {hash, stack, context, kind, said, count, value};
+	struct tally_row *row = find_row(t, hash, &fresh);
 
 	if (row) {
 		row->count += count;
@@ -114,7 +127,7 @@ enum err tally_copy(struct tally *to, const struct tally *from, u8 kind)
 			continue;
 		TRY(tally_stack(to, from->places.v + s->at, s->n, &stack));
 		TRY(tally_context(to, &from->contexts.v[row->context], &context));
-		tally_add(to, kind, stack, context, row->count, row->value);
+		tally_add_about(to, kind, stack, context, row->about, row->count, row->value);
 	}
 	return ERR_OK;
 }

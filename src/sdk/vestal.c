@@ -40,11 +40,11 @@ int vestal_start(const struct vestal_options *options, struct vestal **ret)
 	enum err e = sdk_settings_read(options, &settings, &fault);
 
 	error_text[0] = 0;
-	/* Allocations are seen by the library that is loaded before the program. */
-	settings.types &= SDK_CPU;
+	/* Allocations and locks are seen by the library that is loaded before the program. */
+	settings.types &= SDK_TIMERS;
 	if (!e && !settings.types)
 		e = fault_set(&fault, ERR_UNSUPPORTED,
-			      "VESTAL_TYPES leaves nothing to do: allocations take "
+			      "VESTAL_TYPES leaves nothing to do: allocations and locks take "
 			      "LD_PRELOAD=libvestal-preload.so");
 	if (!e)
 		e = background_start(&settings, &fault);

@@ -1,6 +1,7 @@
 #include "sdk/windows.h"
 
 #include "base/clock.h"
+#include "sdk/wall.h"
 
 /* Stacks that are kept from one interval to the next. */
 #define STACKS_MAX 65536u
@@ -71,5 +72,7 @@ void windows_end(struct windows *w)
 	/* Watched objects hold numbers of stacks. */
 	if (t->stacks.n > STACKS_MAX && !(w->settings->types & SDK_HEAP) && !w->intake->kept.n)
 		tally_clear_stacks(t);
+	if (w->intake->wall)
+		wall_forget(w->intake->wall, !t->stacks.n);
 	begin(w);
 }

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sdk/alloc_sampler.h"
 #include "sdk/label_sets.h"
 #include "sdk/live_objects.h"
 #include "sdk/name_store.h"
 #include "sdk/outlet.h"
+#include "sdk/poisson.h"
 #include "sdk/sample_slots.h"
 #include "sdk/sdk_settings.h"
 #include "sdk/shared_context.h"
@@ -24,7 +24,7 @@ TEST(a_sampled_allocation_stands_for_as_much_as_theory_says)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		double p = -expm1(-(double)sizes[i] / 524288), objects, bytes;
 
-		alloc_weights(sizes[i], 524288, &objects, &bytes);
+		poisson_weights(sizes[i], 524288, &objects, &bytes);
 		CHECK(fabs(objects * p - 1) < 1e-9);
 		CHECK(fabs(bytes * p / (double)sizes[i] - 1) < 1e-9);
 	}
@@ -33,7 +33,7 @@ TEST(a_sampled_allocation_stands_for_as_much_as_theory_says)
 TEST(distances_are_those_of_an_exponential_distribution)
 {
 	for (double u = 1e-9; u <= 1; u = u < 0.9 ? u * 1.7 : u + 0.01)
-		CHECK(fabs(alloc_distance(u, 1000) + 1000 * log(u)) < 1e-6);
+		CHECK(fabs(poisson_distance(u, 1000) + 1000 * log(u)) < 1e-6);
 }
 
 /* ---- watched objects ---- */

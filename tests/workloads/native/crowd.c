@@ -65,5 +65,5 @@ int main(int argc, char **argv)
 	printf("{\"sleep_in_crowd\": %d, \"queue_in_crowd\": %d, \"wait_for_end\": 1}\n", ASLEEP,
 	       QUEUED);
 	fflush(stdout);
-	_exit(0);
+	exit(0);
 }

@@ -1,0 +1,114 @@
+#include "sdk/lock_sampler.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "sdk/cpu_sampler.h"
+#include "sdk/own_threads.h"
+#include "sdk/poisson.h"
+#include "sdk/stack_walk.h"
+#include "unwind/arch_x86_64.h"
+
+/* A sample costs 2 us here and as much in the background: 2 % of a processor at most. */
+#define SAMPLES_A_SECOND 4000
+#define INTERVAL_MOST	 NS_PER_S
+
+atomic_bool lock_timed;
+
+static struct {
+	_Atomic(u64) interval; /* nanoseconds; 0 = off */
+	u64 least;
+	u32 depth;
+	atomic_uint taken; /* since the last turn */
+} all;
+
+/* Intervals of waiting until the next sample of this thread. */
+static __thread double left __attribute__((tls_model("initial-exec")));
+static __thread u64 random_state __attribute__((tls_model("initial-exec")));
+
+static double draw(void)
+{
+	return poisson_distance(poisson_uniform(&random_state), 1);
+}
+
+static void take_sample(u8 kind, u64 lock, u64 ns, u64 interval, const struct alloc_caller *caller)
+{
+	struct taken_sample *s = sample_claim(kind);
+	const struct own_thread *t = threads_known();
+	u64 registers[17] = {0};
+	double count, sum;
+
+	atomic_fetch_add_explicit(&all.taken, 1, memory_order_relaxed);
+	if (!s) {
+		sample_lost();
+		return;
+	}
+	poisson_weights(ns, interval, &count, &sum);
+	s->count = poisson_round(&random_state, count);
+	s->value = poisson_round(&random_state, sum);
+	s->object = lock;
+	if (t && t->stable)
+		s->context = t->context;
+	registers[ARCH_DWARF_RA] = caller->return_address;
+	registers[ARCH_DWARF_RSP] = caller->stack;
+	registers[ARCH_DWARF_RBP] = caller->frame;
+	stack_walk(s, registers, true, all.depth);
+	sample_publish(s);
+	/* A child that has no thread yet wants one now. */
+	cpu_notify();
+}
+
+void lock_waited(u8 kind, const volatile void *lock, s64 ns, const struct alloc_caller *caller)
+{
+	u64 interval = atomic_load_explicit(&all.interval, memory_order_relaxed);
+	int saved = errno;
+
+	if (!interval || alloc_ignored || ns <= 0)
+		return;
+	if (!random_state) {
+		random_state = poisson_seed(&random_state);
+		left = draw();
+	}
+	left -= (double)ns / (double)interval;
+	if (left > 0)
+		return;
+	left = draw();
+	alloc_ignored = true;
+	take_sample(kind, (u64)(uintptr_t)lock, (u64)ns, interval, caller);
+	alloc_ignored = false;
+	errno = saved;
+}
+
+void lock_turn(s64 turn_ns)
+{
+	u64 interval = atomic_load_explicit(&all.interval, memory_order_relaxed);
+	u64 taken = atomic_exchange_explicit(&all.taken, 0, memory_order_relaxed);
+	u64 most = SAMPLES_A_SECOND * (u64)turn_ns / NS_PER_S + 1;
+
+	if (taken > most && interval && interval < INTERVAL_MOST)
+		interval *= 2;
+	else if (taken < most / 4 && interval / 2 >= all.least)
+		interval /= 2;
+	else
+		return;
+	atomic_store_explicit(&all.interval, interval, memory_order_relaxed);
+}
+
+u64 lock_interval(void)
+{
+	return atomic_load_explicit(&all.interval, memory_order_relaxed);
+}
+
+void lock_start(u64 interval_ns, u32 depth)
+{
+	all.depth = depth;
+	all.least = interval_ns;
+	atomic_store(&all.interval, interval_ns);
+	atomic_store(&lock_timed, true);
+}
+
+void lock_stop(void)
+{
+	atomic_store(&lock_timed, false);
+	atomic_store(&all.interval, 0);
+}

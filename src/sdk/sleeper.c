@@ -1,0 +1,204 @@
+#include "sdk/sleeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sdk/own_threads.h"
+#include "sdk/stack_walk.h"
+#include "unwind/arch_x86_64.h"
+
+#define PAGE	     4096ull
+#define COPY_PAGES   17
+/* How far a frame that keeps rbp may reach, and how many places are tried. */
+#define SEARCH_BYTES 8192
+#define SEARCH_TRIES 64
+#define STACK_MOST   (64ull << 20)
+/* The thread may run while it is looked at. */
+#define LOOKS	     3
+
+static u8 copy[COPY_PAGES * PAGE];
+
+s64 sleeper_cpu_ns(int tid)
+{
+	struct timespec now;
+
+	return clock_gettime(thread_cpu_clock(tid), &now) ? -1
+							  : now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* A short file of the thread's; false when it is not there. */
+static bool read_text(int tid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, size - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+s64 sleeper_delay_ns(int tid)
+{
+	unsigned long long ran, delayed;
+	char text[128];
+
+	if (!read_text(tid, "schedstat", text, sizeof(text)) ||
+	    sscanf(text, "%llu %llu", &ran, &delayed) != 2)
+		return 0;
+	return (s64)delayed;
+}
+
+/* "running", "-1 SP PC", or the call's number, six arguments, SP and PC. */
+static enum sleeper_state read_place(int tid, u64 *ret_sp, u64 *ret_pc)
+{
+	char text[256], *at = text, *before = NULL, *last = NULL;
+
+	if (!read_text(tid, "syscall", text, sizeof(text)))
+		return errno == ENOENT || errno == ESRCH ? SLEEPER_GONE : SLEEPER_HIDDEN;
+	if (!strncmp(text, "running", 7))
+		return SLEEPER_RUNS;
+	while ((at = strchr(at, ' '))) {
+		before = last;
+		last = ++at;
+	}
+	if (!before)
+		return SLEEPER_HIDDEN;
+	*ret_sp = strtoull(before, NULL, 16);
+	*ret_pc = strtoull(last, NULL, 16);
+	return *ret_sp && *ret_pc ? SLEEPER_SLEEPS : SLEEPER_HIDDEN;
+}
+
+/* Memory of this very process, by the kernel: what is not there is an error and no signal. */
+static u32 copy_memory(u64 from, u8 *to, u32 size)
+{
+	struct iovec here = {to, size}, there[COPY_PAGES + 1];
+	unsigned long n = 0;
+	ssize_t got;
+
+	for (u64 at = from, end = from + size; at < end && n <= COPY_PAGES;) {
+		u64 next = (at & ~(PAGE - 1)) + PAGE;
+
+		there[n++] = (struct iovec){(void *)(uintptr_t)at, (next < end ? next : end) - at};
+		at = next;
+	}
+	got = process_vm_readv(getpid(), &here, 1, there, n, 0);
+	return got > 0 ? (u32)got : 0;
+}
+
+/* ------------------------------------------------------------------ rbp */
+
+static u64 word(const struct stack_copy *c, u64 at)
+{
+	u64 value = 0;
+
+	if (at >= c->start && at - c->start + sizeof(value) <= c->size)
+		memcpy(&value, c->bytes + (at - c->start), sizeof(value));
+	return value;
+}
+
+/* Whether the bytes before it are a call: direct, or through a register or memory. */
+static bool behind_call(const struct loaded_view *view, u64 address)
+{
+	u8 code[7];
+
+	if (!loaded_find(view, address - 1) ||
+	    copy_memory(address - sizeof(code), code, sizeof(code)) != sizeof(code))
+		return false;
+	if (code[2] == 0xe8)
+		return true;
+	for (int i = 0; i < 6; i++)
+		if (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10)
+			return true;
+	return false;
+}
+
+/* Where a frame's saved rbp may lie: other than a register's value it points above itself. */
+static bool may_be_saved(const struct stack_copy *c, u64 at, bool strict)
+{
+	u64 outer = word(c, at);
+
+	return !strict || (outer > at && outer - at < STACK_MOST && !(outer & 7));
+}
+
+static u32 search(const struct loaded_view *view, const struct stack_copy *c, u64 from, bool strict,
+		  u64 registers[17], u64 *frames, u32 depth)
+{
+	u64 end = c->start + c->size;
+	int tries = 0;
+
+	for (u64 at = from; at + 16 <= end && at < from + SEARCH_BYTES && tries < SEARCH_TRIES;
+	     at += 8) {
+		struct stack_end found;
+		u32 n;
+
+		if (!may_be_saved(c, at, strict) || !behind_call(view, word(c, at + 8)))
+			continue;
+		tries++;
+		registers[ARCH_DWARF_RBP] = at;
+		n = stack_copy_walk(view, c, registers, false, frames, depth, &found);
+		if (found.why == UNWIND_ROOT || found.why == UNWIND_CUT)
+			return n;
+	}
+	return 0;
+}
+
+static void walk(u64 sp, u64 pc, u32 depth, struct sleeper *ret)
+{
+	const struct loaded_view *view = loaded_current();
+	struct stack_copy c = {.start = sp & ~7ull, .bytes = copy};
+	u64 registers[17] = {[ARCH_DWARF_RA] = pc, [ARCH_DWARF_RSP] = sp};
+	u64 found[SAMPLE_FRAMES_MAX];
+	struct stack_end end;
+	u32 n;
+
+	ret->count = 1;
+	ret->frames[0] = pc;
+	c.size = copy_memory(c.start, copy, sizeof(copy));
+	if (!view || !c.size)
+		return;
+	ret->count = stack_copy_walk(view, &c, registers, false, ret->frames, depth, &end);
+	if (end.why != UNWIND_BAD_MEMORY)
+		return;
+	n = search(view, &c, end.sp, true, registers, found, depth);
+	/* A function that keeps no frame pointer has anything in rbp. */
+	if (!n)
+		n = search(view, &c, end.sp, false, registers, found, depth);
+	if (n > ret->count) {
+		memcpy(ret->frames, found, n * sizeof(*found));
+		ret->count = n;
+	}
+}
+
+enum sleeper_state sleeper_look(int tid, u32 depth, struct sleeper *ret)
+{
+	enum sleeper_state state = SLEEPER_RUNS;
+
+	for (int i = 0; i < LOOKS; i++) {
+		u64 sp, pc;
+
+		ret->cpu_ns = sleeper_cpu_ns(tid);
+		if (ret->cpu_ns < 0)
+			return SLEEPER_GONE;
+		state = read_place(tid, &sp, &pc);
+		if (state != SLEEPER_SLEEPS)
+			return state;
+		walk(sp, pc, depth, ret);
+		if (sleeper_cpu_ns(tid) == ret->cpu_ns)
+			return SLEEPER_SLEEPS;
+	}
+	return SLEEPER_RUNS;
+}
