@@ -172,6 +172,7 @@ enum err background_new(const struct sdk_settings *s, struct background **ret)
 	kept_samples_init(&b->intake.kept, &b->settings, &b->intake.tally);
 	wall_init(&b->wall, &b->intake.tally, s->depth, s->types & SDK_WALL);
 	b->wall.number = intake_number;
+	b->wall.loaded = &background_loaded;
 	b->wall.context = &b->intake;
 	b->intake.wall = &b->wall;
 	windows_init(&b->windows, &b->settings, &b->intake);

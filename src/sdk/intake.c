@@ -146,8 +146,7 @@ static void on_raw(void *context, const struct taken_sample *s)
 {
 	u64 frames[SAMPLE_FRAMES_MAX];
 	struct intake *in = context;
-	u8 end;
-	u32 n = raw_stack_walk(loaded_current(), s->raw, frames, in->settings->depth, &end);
+	u32 n = raw_stack_walk(in->loaded, s->raw, frames, in->settings->depth);
 
 	/* The copy ends somewhere; what was walked in place may have come further. */
 	if (n > s->frame_count)

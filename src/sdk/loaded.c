@@ -158,24 +158,33 @@ static int on_first(struct dl_phdr_info *info, size_t size, void *context)
 
 /* ------------------------------------------------------------------ tables */
 
-static enum err read_image(struct loaded *l, struct loaded_module *m, struct str bytes)
+static enum err build_table(struct loaded *l, struct loaded_module *m, struct str bytes)
 {
-	TRY(unwind_image_read(bytes, &m->image, NULL));
 	TRY(unwind_table_build(bytes, l->rules, &m->table, NULL));
 	m->has_table = m->table.page_count > 0;
 	return ERR_OK;
 }
 
+static enum err read_image(struct loaded *l, struct loaded_module *m, struct str bytes)
+{
+	(void)l;
+	return unwind_image_read(bytes, &m->image, NULL);
+}
+
 static enum err read_vdso(struct loaded *l, struct loaded_module *m, u64 bias)
 {
 	u64 at = getauxval(AT_SYSINFO_EHDR);
+	struct str bytes = str_n((const void *)(uintptr_t)at, VDSO_SIZE);
 
 	if (!at || at < bias)
 		return ERR_NOT_FOUND;
-	return read_image(l, m, str_n((const void *)(uintptr_t)at, VDSO_SIZE));
+	TRY(read_image(l, m, bytes));
+	return build_table(l, m, bytes);
 }
 
-static enum err read_file(struct loaded *l, struct loaded_module *m, const char *path)
+/* Maps the file for as long as it is read. */
+static enum err read_file(struct loaded *l, struct loaded_module *m, const char *path,
+			  enum err (*with)(struct loaded *, struct loaded_module *, struct str))
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat facts;
@@ -188,7 +197,7 @@ static enum err read_file(struct loaded *l, struct loaded_module *m, const char 
 	    (u64)facts.st_size < FILE_MAX) {
 		bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (bytes != MAP_FAILED) {
-			e = read_image(l, m, str_n(bytes, (size_t)facts.st_size));
+			e = with(l, m, str_n(bytes, (size_t)facts.st_size));
 			munmap(bytes, (size_t)facts.st_size);
 		}
 	}
@@ -242,11 +251,13 @@ static enum err add_module(struct loaded *l, struct found *f)
 	if (!e)
 		e = !strcmp(f->path, VDSO_NAME)
 			    ? read_vdso(l, m, f->bias)
-			    : read_file(l, m, f->program ? "/proc/self/exe" : f->path);
+			    : read_file(l, m, f->program ? "/proc/self/exe" : f->path, read_image);
+	m->program = f->program;
 	for (u32 i = 0; i < f->range_count; i++)
 		m->ranges[m->range_count++] =
-			(struct loaded_range){f->start[i], f->end[i], f->bias,
-					      m->has_table ? &m->table : NULL, f->module};
+			(struct loaded_range){f->start[i], f->end[i],
+					      f->bias,	   m->has_table ? &m->table : NULL,
+					      f->module,   !e && !m->has_table};
 	/* Without a file there is no table; it is a module all the same. */
 	if (e != ERR_NO_MEMORY)
 		e = vec_push(&l->modules, m);
@@ -313,10 +324,10 @@ static enum err copy_rules(const struct loaded *l, struct loaded_view *v)
 	return ERR_OK;
 }
 
-static enum err make_view(const struct loaded *l, const struct look *look, struct loaded_view **ret)
+static enum err make_view(const struct loaded *l, struct loaded_view **ret)
 {
 	struct loaded_view *v =
-		mem_zalloc(1, sizeof(*v) + look->list.n * LOADED_RANGES_MAX * sizeof(*v->ranges));
+		mem_zalloc(1, sizeof(*v) + l->modules.n * LOADED_RANGES_MAX * sizeof(*v->ranges));
 
 	if (!v)
 		return ERR_NO_MEMORY;
@@ -324,12 +335,9 @@ static enum err make_view(const struct loaded *l, const struct look *look, struc
 		view_free(v);
 		return ERR_NO_MEMORY;
 	}
-	vec_for_each (f, &look->list) {
-		const struct loaded_module *m = l->modules.v[f->module];
-
-		for (u32 i = 0; i < m->range_count; i++)
-			v->ranges[v->count++] = m->ranges[i];
-	}
+	vec_for_each (m, &l->modules)
+		for (u32 i = 0; (*m)->present && i < (*m)->range_count; i++)
+			v->ranges[v->count++] = (*m)->ranges[i];
 	qsort(v->ranges, v->count, sizeof(*v->ranges), by_start);
 	*ret = v;
 	return ERR_OK;
@@ -347,11 +355,11 @@ static void free_old(struct loaded_view *v)
 	v->previous = NULL;
 }
 
-static enum err publish(const struct loaded *l, const struct look *look)
+static enum err publish(const struct loaded *l)
 {
 	struct loaded_view *v = NULL;
 
-	TRY(make_view(l, look, &v));
+	TRY(make_view(l, &v));
 	v->previous = atomic_load(&current);
 	atomic_store(&current, v);
 	free_old(v);
@@ -368,12 +376,11 @@ static enum err take_over(struct loaded *l, struct look *look)
 			memcpy(f->path, VDSO_NAME, sizeof(VDSO_NAME));
 		TRY(see(l, f));
 	}
-	TRY(publish(l, look));
 	vec_for_each (m, &l->modules)
 		(*m)->present = false;
 	vec_for_each (f, &look->list)
 		l->modules.v[f->module]->present = true;
-	return ERR_OK;
+	return publish(l);
 }
 
 static enum err update(struct loaded *l)
@@ -408,6 +415,36 @@ enum err loaded_update(struct loaded *l)
 	e = update(l);
 	l->busy = false;
 	return e;
+}
+
+/* What has changed since it was loaded tells nothing of what is in memory. */
+static enum err make_table(struct loaded *l, struct loaded_module *m)
+{
+	struct loaded_version now = version_of(m->path);
+
+	if (memcmp(&m->version, &now, sizeof(now)) != 0)
+		return ERR_NOT_FOUND;
+	return read_file(l, m, m->program ? "/proc/self/exe" : m->path, build_table);
+}
+
+bool loaded_need(struct loaded *l, u32 module)
+{
+	struct loaded_module *m = module < l->modules.n ? l->modules.v[module] : NULL;
+	bool changed = false;
+
+	if (!m || !m->range_count || !m->ranges[0].pending)
+		return false;
+	l->busy = true;
+	if (make_table(l, m))
+		m->has_table = false;
+	for (u32 i = 0; i < m->range_count; i++) {
+		m->ranges[i].pending = false;
+		m->ranges[i].table = m->has_table ? &m->table : NULL;
+	}
+	if (m->present)
+		changed = publish(l) == ERR_OK;
+	l->busy = false;
+	return changed;
 }
 
 void loaded_before_fork(void)

@@ -1,10 +1,13 @@
 /*
  * The modules (program, libraries) that are loaded into this process, with their unwinding tables.
  *
- * One thread (the background's) looks which there are and makes tables; it then publishes a view,
+ * One thread (the background's) looks which there are; it then publishes a view,
  * an immutable list that signal handlers search. A view that was replaced is freed when no reader
  * is left. A module keeps its number for ever, also after dlclose(): a sample that was taken in it
  * is named from its file.
+ *
+ * A table is made when the first stack goes through its module: most modules of most programs are
+ * in none, and programs that end at once have no stacks at all. Until then the stack is copied.
  */
 #pragma once
 
@@ -18,6 +21,7 @@ struct loaded_range {
 	u64 bias;			  /* address in the process - address in the module */
 	const struct unwind_table *table; /* NULL = none: frame pointers */
 	u32 module;
+	bool pending; /* nobody has needed the table yet */
 };
 
 struct loaded_view {
@@ -41,6 +45,7 @@ struct loaded_module {
 	struct unwind_image image;
 	struct unwind_table table;
 	bool has_table;
+	bool program;  /* the file is /proc/self/exe */
 	bool own;      /* this library */
 	bool present;  /* in the last look */
 	u64 low, high; /* all of it, data too, in the process */
@@ -65,6 +70,8 @@ const struct loaded_range *loaded_find(const struct loaded_view *view, u64 addre
 
 /* Looks again if something was loaded or closed, and publishes. */
 enum err loaded_update(struct loaded *l) MUST_CHECK;
+/* Makes the table of a module that a walk missed. False when that changes nothing. */
+bool loaded_need(struct loaded *l, u32 module);
 /* The range that holds an address now, or held it before its module was closed; or NULL. */
 const struct loaded_range *loaded_place(const struct loaded *l, u64 address);
 /* The module that holds this address of code or data now; or NULL. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "sdk/own_threads.h"
 #include "sdk/stack_walk.h"
 #include "unwind/arch_x86_64.h"
@@ -53,33 +53,47 @@ static bool read_text(int tid, const char *name, char *text, size_t size)
 
 s64 sleeper_delay_ns(int tid)
 {
-	unsigned long long ran, delayed;
+	struct str rest, ran, delayed;
+	uint64_t ns;
 	char text[128];
 
-	if (!read_text(tid, "schedstat", text, sizeof(text)) ||
-	    sscanf(text, "%llu %llu", &ran, &delayed) != 2)
+	if (!read_text(tid, "schedstat", text, sizeof(text)))
 		return 0;
-	return (s64)delayed;
+	rest = str_of(text);
+	if (!str_split(&rest, ' ', &ran) || !str_split(&rest, ' ', &delayed) ||
+	    str_to_u64(delayed, 10, &ns) || ns > INT64_MAX)
+		return 0;
+	return (s64)ns;
+}
+
+static bool hexadecimal(struct str text, u64 *ret)
+{
+	uint64_t value;
+
+	text = str_trim(text);
+	if (!str_starts(text, STR("0x")) || str_to_u64(str_skip(text, 2), 16, &value) || !value)
+		return false;
+	*ret = value;
+	return true;
 }
 
 /* "running", "-1 SP PC", or the call's number, six arguments, SP and PC. */
 static enum sleeper_state read_place(int tid, u64 *ret_sp, u64 *ret_pc)
 {
-	char text[256], *at = text, *before = NULL, *last = NULL;
+	struct str rest, one, before = {0}, last = {0};
+	char text[256];
 
 	if (!read_text(tid, "syscall", text, sizeof(text)))
 		return errno == ENOENT || errno == ESRCH ? SLEEPER_GONE : SLEEPER_HIDDEN;
-	if (!strncmp(text, "running", 7))
+	rest = str_of(text);
+	if (str_starts(rest, STR("running")))
 		return SLEEPER_RUNS;
-	while ((at = strchr(at, ' '))) {
+	while (str_split(&rest, ' ', &one)) {
 		before = last;
-		last = ++at;
+		last = one;
 	}
-	if (!before)
-		return SLEEPER_HIDDEN;
-	*ret_sp = strtoull(before, NULL, 16);
-	*ret_pc = strtoull(last, NULL, 16);
-	return *ret_sp && *ret_pc ? SLEEPER_SLEEPS : SLEEPER_HIDDEN;
+	return hexadecimal(before, ret_sp) && hexadecimal(last, ret_pc) ? SLEEPER_SLEEPS
+									: SLEEPER_HIDDEN;
 }
 
 /* Memory of this very process, by the kernel: what is not there is an error and no signal. */
@@ -156,9 +170,9 @@ static u32 search(const struct loaded_view *view, const struct stack_copy *c, u6
 	return 0;
 }
 
-static void walk(u64 sp, u64 pc, u32 depth, struct sleeper *ret)
+static void walk(struct loaded *l, u64 sp, u64 pc, u32 depth, struct sleeper *ret)
 {
-	const struct loaded_view *view = loaded_current();
+	const struct loaded_view *view;
 	struct stack_copy c = {.start = sp & ~7ull, .bytes = copy};
 	u64 registers[17] = {[ARCH_DWARF_RA] = pc, [ARCH_DWARF_RSP] = sp};
 	u64 found[SAMPLE_FRAMES_MAX];
@@ -168,9 +182,12 @@ static void walk(u64 sp, u64 pc, u32 depth, struct sleeper *ret)
 	ret->count = 1;
 	ret->frames[0] = pc;
 	c.size = copy_memory(c.start, copy, sizeof(copy));
-	if (!view || !c.size)
+	if (!loaded_current() || !c.size)
 		return;
-	ret->count = stack_copy_walk(view, &c, registers, false, ret->frames, depth, &end);
+	do {
+		view = loaded_current();
+		ret->count = stack_copy_walk(view, &c, registers, false, ret->frames, depth, &end);
+	} while (end.missed && loaded_need(l, end.missed - 1));
 	if (end.why != UNWIND_BAD_MEMORY)
 		return;
 	n = search(view, &c, end.sp, true, registers, found, depth);
@@ -183,7 +200,7 @@ static void walk(u64 sp, u64 pc, u32 depth, struct sleeper *ret)
 	}
 }
 
-enum sleeper_state sleeper_look(int tid, u32 depth, struct sleeper *ret)
+enum sleeper_state sleeper_look(struct loaded *l, int tid, u32 depth, struct sleeper *ret)
 {
 	enum sleeper_state state = SLEEPER_RUNS;
 
@@ -196,7 +213,7 @@ enum sleeper_state sleeper_look(int tid, u32 depth, struct sleeper *ret)
 		state = read_place(tid, &sp, &pc);
 		if (state != SLEEPER_SLEEPS)
 			return state;
-		walk(sp, pc, depth, ret);
+		walk(l, sp, pc, depth, ret);
 		if (sleeper_cpu_ns(tid) == ret->cpu_ns)
 			return SLEEPER_SLEEPS;
 	}

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "sdk/loaded.h"
 #include "sdk/sample_slots.h"
 
 enum sleeper_state {
@@ -34,4 +35,4 @@ struct sleeper {
 s64 sleeper_cpu_ns(int tid);
 /* Nanoseconds it has waited for a processor so far; 0 where the system does not count. */
 s64 sleeper_delay_ns(int tid);
-enum sleeper_state sleeper_look(int tid, u32 depth, struct sleeper *ret);
+enum sleeper_state sleeper_look(struct loaded *l, int tid, u32 depth, struct sleeper *ret);

@@ -113,21 +113,32 @@ __attribute__((no_sanitize("address"), no_sanitize("thread"))) static bool unwin
 
 _Static_assert(ARCH_REGISTERS == 17, "registers by DWARF number");
 
+struct walked {
+	u32 frames;
+	u8 end;
+	bool all_known; /* no address was outside of the modules whose tables there are */
+	u32 missed;	/* the first module without a table yet, + 1 */
+	u64 sp;		/* of the last frame */
+};
+
 /* Code that no module holds was made at run time; its makers keep rbp. */
-static u32 rule_for(const struct loaded_view *view, u64 address, bool *ret_known)
+static u32 rule_for(const struct loaded_view *view, u64 address, struct walked *w)
 {
 	const struct loaded_range *r = loaded_find(view, address);
 
-	*ret_known = r != NULL;
+	if (!r || r->pending)
+		w->all_known = false;
+	if (r && r->pending && !w->missed)
+		w->missed = r->module + 1;
 	if (!r || !r->table)
 		return UNWIND_RULE_FRAME_POINTER;
 	return unwind_table_rule(r->table, address - r->bias);
 }
 
 static int step(const struct loaded_view *view, struct memory *m, struct unwind_frame *f,
-		const u64 *registers, bool first, bool *ret_known)
+		const u64 *registers, bool first, struct walked *w)
 {
-	u32 rule = rule_for(view, unwind_lookup_address(f), ret_known);
+	u32 rule = rule_for(view, unwind_lookup_address(f), w);
 
 	if (!(rule & UNWIND_ESCAPE))
 		return unwind_step_short(m, f, rule);
@@ -136,13 +147,6 @@ static int step(const struct loaded_view *view, struct memory *m, struct unwind_
 		return UNWIND_NO_RULE;
 	return unwind_step_long(m, f, &view->rules[rule], registers, first);
 }
-
-struct walked {
-	u32 frames;
-	u8 end;
-	bool all_known; /* no address was outside of the modules of the view */
-	u64 sp;		/* of the last frame */
-};
 
 static struct walked walk(const struct loaded_view *view, struct memory *m, const u64 *registers,
 			  bool from_call, u64 *frames, u32 depth)
@@ -153,8 +157,6 @@ static struct walked walk(const struct loaded_view *view, struct memory *m, cons
 	int end = -1;
 
 	while (end < 0) {
-		bool known = true;
-
 		if (w.frames == depth) {
 			end = UNWIND_CUT;
 			break;
@@ -165,8 +167,7 @@ static struct walked walk(const struct loaded_view *view, struct memory *m, cons
 			break;
 		}
 		frames[w.frames++] = f.pc;
-		end = step(view, m, &f, registers, w.frames == 1 && !from_call, &known);
-		w.all_known = w.all_known && known;
+		end = step(view, m, &f, registers, w.frames == 1 && !from_call, &w);
 	}
 	w.end = (u8)end;
 	w.sp = f.sp;
@@ -235,17 +236,19 @@ u32 stack_copy_walk(const struct loaded_view *view, const struct stack_copy *cop
 	struct memory m = {.copy = copy};
 	struct walked w = walk(view, &m, registers, from_call, frames, depth);
 
-	*ret_end = (struct stack_end){w.end, w.sp};
+	*ret_end = (struct stack_end){w.end, w.sp, w.missed};
 	return w.frames;
 }
 
-u32 raw_stack_walk(const struct loaded_view *view, const struct raw_stack *raw, u64 *frames,
-		   u32 depth, u8 *ret_end)
+u32 raw_stack_walk(struct loaded *l, const struct raw_stack *raw, u64 *frames, u32 depth)
 {
 	struct stack_copy copy = {raw->start, raw->size, raw->bytes};
 	struct stack_end end;
-	u32 n = stack_copy_walk(view, &copy, raw->registers, raw->from_call, frames, depth, &end);
+	u32 n;
 
-	*ret_end = end.why;
+	do
+		n = stack_copy_walk(loaded_current(), &copy, raw->registers, raw->from_call, frames,
+				    depth, &end);
+	while (end.missed && loaded_need(l, end.missed - 1));
 	return n;
 }

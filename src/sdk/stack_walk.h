@@ -26,11 +26,12 @@ struct stack_copy {
 struct stack_end {
 	u8 why; /* enum unwind_end */
 	u64 sp;
+	u32 missed; /* the first module without a table yet, + 1 (loaded_need) */
 };
 
 /* The same over a copy, in the background; returns the number of frames. */
 u32 stack_copy_walk(const struct loaded_view *view, const struct stack_copy *copy,
 		    const u64 registers[17], bool from_call, u64 *frames, u32 depth,
 		    struct stack_end *ret_end);
-u32 raw_stack_walk(const struct loaded_view *view, const struct raw_stack *raw, u64 *frames,
-		   u32 depth, u8 *ret_end);
+/* Over a copy that came with a sample; makes the tables that it needs. */
+u32 raw_stack_walk(struct loaded *l, const struct raw_stack *raw, u64 *frames, u32 depth);

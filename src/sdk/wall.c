@@ -93,7 +93,7 @@ static bool find(struct wall *w, struct wall_thread *t)
 	static struct sleeper sleeper;
 
 	t->found = false;
-	if (sleeper_look(t->tid, w->depth, &sleeper) != SLEEPER_SLEEPS)
+	if (sleeper_look(w->loaded, t->tid, w->depth, &sleeper) != SLEEPER_SLEEPS)
 		return false;
 	s.kind = SAMPLE_WALL;
 	s.frame_count = sleeper.count;

@@ -43,6 +43,7 @@ struct wall_thread {
 
 struct wall {
 	struct tally *tally;
+	struct loaded *loaded;
 	u32 depth;
 	bool silent; /* sampling pauses: looks go on, nothing is told */
 	bool timed;  /* time is told (`wall`); else threads are only counted */
