@@ -1,6 +1,7 @@
 #include "cli/record_inside.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #define LIBRARY	       "libvestal-preload.so"
 #define NOT_FOUND_EXIT 127
 #define PATH_SIZE      4096
+/* Program headers and the loader's name lie at the front. */
+#define LOADER_BYTES   8192
 
 /* Beside the program (where it was built) or in ../lib (where it was installed). */
 static int find_library(char *ret, size_t size)
@@ -29,6 +32,70 @@ static int find_library(char *ret, size_t size)
 			return EXIT_OK;
 	}
 	return complain(EXIT_NO_INPUT, "%s is neither beside vestal nor in ../lib", LIBRARY);
+}
+
+/* As execvp() looks for it; false when it is not found, which that says better. */
+static bool find_program(const char *name, char *ret, size_t size)
+{
+	struct str path = str_of(getenv("PATH")), folder;
+
+	if (strchr(name, '/')) {
+		snprintf(ret, size, "%s", name);
+		return access(ret, R_OK) == 0;
+	}
+	while (str_split(&path, ':', &folder)) {
+		int n = snprintf(ret, size, "%.*s/%s", (int)folder.n, folder.p, name);
+
+		if (n > 0 && (size_t)n < size && access(ret, R_OK | X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The loader that a program asks for, in its first bytes; "" when it asks for none. False when this
+ * is no program of this machine, such as a script. */
+static bool read_loader(const char *path, char *ret, size_t size)
+{
+	_Alignas(Elf64_Ehdr) char bytes[LOADER_BYTES] = {0};
+	const Elf64_Ehdr *head = (const void *)bytes;
+	FILE *file = fopen(path, "re");
+	size_t n = file ? fread(bytes, 1, sizeof(bytes) - 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	if (n < sizeof(*head) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_phentsize != sizeof(Elf64_Phdr) ||
+	    head->e_phoff % _Alignof(Elf64_Phdr) || head->e_phoff > n ||
+	    head->e_phnum > (n - head->e_phoff) / sizeof(Elf64_Phdr))
+		return false;
+	ret[0] = 0;
+	for (unsigned i = 0; i < head->e_phnum; i++) {
+		const Elf64_Phdr *p = (const Elf64_Phdr *)(const void *)(bytes + head->e_phoff) + i;
+
+		if (p->p_type == PT_INTERP && p->p_offset < n)
+			snprintf(ret, size, "%s", bytes + p->p_offset);
+	}
+	return true;
+}
+
+static int check_program(const char *name)
+{
+	char path[PATH_SIZE], loader[PATH_SIZE];
+
+	if (!find_program(name, path, sizeof(path)) || !read_loader(path, loader, sizeof(loader)))
+		return EXIT_OK;
+	if (!loader[0])
+		return complain(EXIT_NO_INPUT,
+				"%s is linked statically: --preload cannot get inside; record it "
+				"without --preload",
+				path);
+	if (strstr(loader, "/ld-musl"))
+		return complain(
+			EXIT_NO_INPUT,
+			"%s is a program of musl: --preload is for glibc; record it without "
+			"--preload",
+			path);
+	return EXIT_OK;
 }
 
 static void become(const struct inside_plan *plan, const char *library, const char *folder)
@@ -114,6 +181,8 @@ int record_inside(const struct inside_plan *plan, struct inputs *in, int *ret_st
 	char library[PATH_SIZE], folder[PATH_SIZE];
 	int status = find_library(library, sizeof(library));
 
+	if (!status)
+		status = check_program(plan->program[0]);
 	if (status)
 		return status;
 	snprintf(folder, sizeof(folder), "%s/vestal-record-XXXXXX", base && *base ? base : "/tmp");

@@ -1,8 +1,10 @@
 #include "sdk/harvest.h"
 
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sdk/label_sets.h"
 #include "sdk/wall.h"
 
@@ -167,6 +169,17 @@ static enum err add_types(const struct measure *m, struct profile *p)
 	return profile_add_type(p, str_of(m->value), str_of(m->unit));
 }
 
+/* The kernel's timers of CPU time fire at its clock tick, whatever is asked. */
+static int64_t true_period(u32 rate_hz)
+{
+	int64_t asked = NS_PER_S / rate_hz;
+	struct timespec tick;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_sec)
+		return asked;
+	return asked > tick.tv_nsec ? asked : tick.tv_nsec;
+}
+
 static enum err set_period(const struct sdk_settings *s, unsigned types, struct profile *p)
 {
 	static const struct {
@@ -177,7 +190,7 @@ static enum err set_period(const struct sdk_settings *s, unsigned types, struct 
 		       {SDK_WALL, "wall", "nanoseconds"},
 		       {SDK_LOCK, "contentions", "count"},
 		       {SDK_THREADS, "threads", "count"}};
-	int64_t lengths[] = {1000000000 / s->rate_hz, (int64_t)s->alloc_interval, WALL_ROUND_NS, 1,
+	int64_t lengths[] = {true_period(s->rate_hz), (int64_t)s->alloc_interval, WALL_ROUND_NS, 1,
 			     1};
 	size_t i = 0;
 
