@@ -37,17 +37,25 @@ static s64 draw(u64 interval)
 				 1;
 }
 
+/* Moments that an allocation waits at most for the background. */
+#define WAITS 100
+
+static void wait_a_moment(void)
+{
+	struct timespec moment = {0, 200000};
+
+	all.hurry();
+	nanosleep(&moment, NULL);
+}
+
 /* Where every allocation is wanted they come faster than the background wakes: up to 20 ms are
  * worth waiting for it. Whoever allocates holds locks perhaps, so not for longer. */
 static struct taken_sample *claim(void)
 {
 	struct taken_sample *s = sample_claim(SAMPLE_ALLOC);
 
-	for (int i = 0; !s && all.hurry && i < 100; i++) {
-		struct timespec moment = {0, 200000};
-
-		all.hurry();
-		nanosleep(&moment, NULL);
+	for (int i = 0; !s && all.hurry && i < WAITS; i++) {
+		wait_a_moment();
 		s = sample_claim(SAMPLE_ALLOC);
 	}
 	if (!s)
@@ -73,7 +81,8 @@ static void take_sample(void *object, u64 size, u64 interval, const struct alloc
 	registers[ARCH_DWARF_RA] = caller->return_address;
 	registers[ARCH_DWARF_RSP] = caller->stack;
 	registers[ARCH_DWARF_RBP] = caller->frame;
-	stack_walk(s, registers, true, all.depth);
+	for (int i = 0; !stack_walk(s, registers, true, all.depth) && all.hurry && i < WAITS; i++)
+		wait_a_moment();
 	if (all.heap) {
 		s->object = (u64)(uintptr_t)object;
 		s->serial = live_add(s->object, s->count, s->value);

@@ -214,6 +214,7 @@ static enum err prepare(void)
 	if (atexit(at_exit) != 0)
 		return ERR_NO_MEMORY;
 	stack_walk_prepare();
+	stack_walk_set_missed(background_ring);
 	post_tls_on_load(end_before_openssl);
 	state->registered = true;
 	return ERR_OK;

@@ -66,7 +66,7 @@ static void take_sample(struct own_thread *t, const siginfo_t *info, const void 
 	/* Interrupted while the thread changes it: half a context is none. */
 	if (t->stable)
 		s->context = t->context;
-	stack_walk(s, registers, false, cpu.depth);
+	(void)stack_walk(s, registers, false, cpu.depth);
 	atomic_fetch_add_explicit(&cpu.samples, 1, memory_order_relaxed);
 	sample_publish(s);
 	if (atomic_load_explicit(&cpu.measured, memory_order_relaxed))

@@ -52,7 +52,7 @@ static void take_sample(u8 kind, u64 lock, u64 ns, u64 interval, const struct al
 	registers[ARCH_DWARF_RA] = caller->return_address;
 	registers[ARCH_DWARF_RSP] = caller->stack;
 	registers[ARCH_DWARF_RBP] = caller->frame;
-	stack_walk(s, registers, true, all.depth);
+	(void)stack_walk(s, registers, true, all.depth);
 	sample_publish(s);
 	/* A child that has no thread yet wants one now. */
 	cpu_notify();

@@ -26,6 +26,8 @@ static struct {
 	u64 other_size;
 } stacks;
 
+static _Atomic(void (*)(void)) on_missed;
+
 void stack_walk_prepare(void)
 {
 	struct rlimit limit;
@@ -209,12 +211,18 @@ static struct raw_stack *copy_stack(const u64 *registers, bool from_call, u64 hi
 	return r;
 }
 
-void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth)
+void stack_walk_set_missed(void (*missed)(void))
+{
+	atomic_store(&on_missed, missed);
+}
+
+bool stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth)
 {
 	struct memory m = {.low = registers[ARCH_DWARF_RSP] & ~7ull, .page = NO_PAGE};
 	bool usual = stack_end(m.low, &m.high);
 	const struct loaded_view *view = loaded_view_enter();
 	struct walked w = {.end = UNWIND_NO_TABLE};
+	void (*missed)(void);
 
 	if (view)
 		w = walk(view, &m, registers, from_call, s->frames, depth);
@@ -227,6 +235,10 @@ void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call,
 	/* Not known yet, perhaps: the modules are looked at again before it is walked. */
 	if (!w.all_known && usual)
 		s->raw = copy_stack(registers, from_call, m.high);
+	missed = w.missed || !view ? atomic_load(&on_missed) : NULL;
+	if (missed)
+		missed();
+	return !usual || s->raw || (view && !w.missed);
 }
 
 u32 stack_copy_walk(const struct loaded_view *view, const struct stack_copy *copy,

@@ -12,9 +12,12 @@
 
 /* Learns where stacks end; once, before the first walk. */
 void stack_walk_prepare(void);
+/* Called when a stack waits for the table of a module, in any context. */
+void stack_walk_set_missed(void (*missed)(void));
 /* Fills the frames of a sample from `registers` (by DWARF number), at most `depth`. With
- * `from_call` the first address is a return address. */
-void stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth);
+ * `from_call` the first address is a return address. False when a module has no table yet and there
+ * is no room for a copy: the stack is what could be guessed. */
+bool stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth);
 /* Memory of a stack, copied. */
 struct stack_copy {
 	u64 start; /* address of bytes[0] */
