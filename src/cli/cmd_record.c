@@ -248,9 +248,10 @@ const struct command command_record = {
 		"as far as kernel.perf_event_paranoid (2 or less) allows; vestal doctor says what "
 		"is missing.\n\n"
 		"With --preload the program profiles itself, by libvestal-preload.so: processor "
-		"time without any rights, allocations and what is still held (alloc, heap), of "
-		"every dynamically linked program and its children. A program that is killed "
-		"leaves nothing.",
+		"time without any rights, allocations and what is still held (alloc, heap), waits "
+		"for locks and conditions (lock), all time by state (wall), threads, of every "
+		"program that is linked dynamically with glibc, and of its children. A program "
+		"that is killed leaves nothing.",
 	.groups = groups,
 	.options_size = sizeof(struct record_options),
 	.defaults = set_defaults,
