@@ -13,7 +13,7 @@ const row = (name) => `.functions tbody tr:has(bdi:text-is("${name}"))`;
 const query = (page) => Object.fromEntries(new URL(page.url()).searchParams);
 const untilText = (page, selector, wanted) => page.waitForFunction(([s, w]) => [...document.querySelectorAll(s)].some((e) => e.textContent?.includes(w)), [selector, wanted]);
 
-async function open(browser, url, { width = 1280, height = 800, scheme = "dark", wait = "#foot", bypassCSP = false, expect = null, before = null } = {}) {
+async function open(browser, url, { width = 1280, height = 800, scheme = "dark", wait = "#foot", bypassCSP = false, expect = null, before = null, prepare = null } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce", bypassCSP });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
@@ -21,6 +21,7 @@ async function open(browser, url, { width = 1280, height = 800, scheme = "dark",
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && !m.location().url.includes("/api/v1/source") && said.push(m.text()));
   page.on("pageerror", (e) => said.push(String(e.stack)));
   if (before) await page.addInitScript(before);
+  if (prepare) await prepare(page);
   await page.goto(url);
   await page.waitForSelector(wait);
   await settle(page);
@@ -52,7 +53,7 @@ async function overviewTests(browser, url, empty) {
     const names = await page.locator(".services tbody th").allInnerTexts();
     assert.equal(names[0], "shop");
     assert.ok(names.includes("odd") || names.includes("beat"), names.join());
-    assert.match(await text(page, ".services tbody tr"), /0\.3\d cores/);
+    assert.match(await text(page, ".services tbody tr"), /0\.(4\d|5\d?) cores/);
     assert.match(await text(page, ".overview .big"), /cores · \d services/);
     await untilText(page, ".changes", "def456");
     await press(page, "ArrowDown");
@@ -65,6 +66,27 @@ async function overviewTests(browser, url, empty) {
     await page.click('.services thead button >> text="Service"');
     await page.waitForFunction(() => location.search === "?sort=name");
     assert.deepEqual(await page.locator(".services tbody th").allInnerTexts(), [...names].sort());
+    await done();
+  });
+
+  await test("while the sums are on their way the names of the services stand there, and lead on", async () => {
+    // Held back until the test has looked.
+    let answer;
+    const looked = new Promise((r) => (answer = r));
+    const hold = (page) => page.route("**/api/v1/overview**", async (route) => {
+      await looked;
+      await route.continue().catch(() => undefined);
+    });
+    const { page, done } = await open(browser, url, { wait: ".services.coming tbody tr", prepare: hold });
+    assert.match(await text(page, ".overview .big"), /^\d services · what they use is being added up/);
+    assert.equal(await page.locator(".services.coming").getAttribute("aria-busy"), "true");
+    const names = await page.locator(".services tbody th").allInnerTexts();
+    assert.ok(names.includes("shop") && names.includes("odd"), names.join());
+    assert.match(await text(page, "#foot"), /asking/);
+    assert.equal(await page.locator(".services.coming a").first().getAttribute("href"), `/explore?query=${names[0]}`);
+    answer();
+    await page.waitForSelector(".services:not(.coming) tbody tr");
+    assert.match(await text(page, ".services tbody tr"), /^shop\s/);
     await done();
   });
 
@@ -90,6 +112,7 @@ async function diffTests(browser, url) {
     assert.equal(query(page).base, 'shop{commit="abc123"}');
     assert.equal(query(page).query, 'shop{commit="def456"}');
     await page.waitForFunction((s) => document.querySelector(s) !== null, ".functions td.up");
+    assert.equal(await page.locator('.pick[aria-pressed="true"]').innerText(), "commit abc123 → def456", "the pair stays to be chosen from");
     assert.match(await text(page, row("JSON::parse")), /50\.\d\s+70\.\d\s+\+20\.\d pp/);
     assert.match(await text(page, row("malloc")), /−10\.\d pp/);
     assert.match(await text(page, row("http::serve")), /noise/);
@@ -339,6 +362,16 @@ async function everywhereTests(browser, url, end, empty) {
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${route} at ${width}`);
         const cut = await page.evaluate(() => [...document.querySelectorAll("main button, main a.btn, main select")].filter((e) => e.getClientRects().length && !e.closest(".table-scroll, .rows, .panes, nav") && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.textContent));
         assert.deepEqual(cut, [], `${route} at ${width}`);
+        await done();
+      }
+  });
+
+  await test("function names have room beside their numbers in every window", async () => {
+    for (const route of ["diff?query=shop&from=-20m", "explore?query=shop"])
+      for (const width of [900, 1024, 1180, 1280, 1920]) {
+        const { page, done } = await open(browser, `${url}/${route}`, { width, wait: row("malloc") });
+        const wide = await page.evaluate(() => document.querySelector(".functions tbody th").getBoundingClientRect().width);
+        assert.ok(wide >= 110, `${route} at ${width}: ${wide}`);
         await done();
       }
   });

@@ -3,6 +3,7 @@
 // node run.mjs --ui            Explore, served
 // node run.mjs --pages         the other pages
 // node run.mjs --shots         every page as a picture; with --renew the pictures of shots/ are made anew
+// ONLY=words node run.mjs ...  the tests whose name contains the words
 // --large adds frame times at a million boxes. Output: TAP.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { axeSource, settle } from "./browser.mjs";
 import * as samples from "./samples.mjs";
 import { Skip, test } from "./tap.mjs";
+import { writePprof } from "./pprof-writer.mjs";
 import { fillShop, HOSTILE, push, recordNode, startServer, stopServer, VESTAL } from "./ui-server.mjs";
 
 const PAINTED = ".pane:not(.callers) canvas";
@@ -197,6 +198,42 @@ async function exploreTests(browser, url) {
     assert.equal(await page.locator(PAINTED).isVisible(), true);
     assert.equal(params(page).beside, "tree");
     await done();
+  });
+
+  await test("a call graph beside another view begins where the calls begin; a narrow window shows one of the two", async () => {
+    const { page, done } = await open(browser, `${shop}&view=tree&beside=graph`, { wait: ".gnode" });
+    const sight = await page.evaluate(() => {
+      const room = document.querySelector(".graph-scroll").getBoundingClientRect();
+      const box = [...document.querySelectorAll(".gnode")].map((n) => n.getBoundingClientRect()).sort((a, b) => a.top - b.top)[0];
+      return { left: box.left - room.left, right: room.right - box.right };
+    });
+    assert.ok(sight.left >= 0 && sight.right >= 0, JSON.stringify(sight));
+    await page.setViewportSize({ width: 600, height: 900 });
+    await settle(page);
+    assert.equal(await page.locator(".calltree").isVisible(), true);
+    assert.equal(await page.locator(".graph-scroll").isVisible(), false);
+    await done();
+  });
+
+  await test("threads are divided by what they do and turns of loops by their length, unless one says otherwise", async () => {
+    const profile = (type, unit) => writePprof([{ stack: [{ name: "main" }, { name: "wait" }], values: [7] }], { types: [[type, unit]], timeMs: Date.now() - 120e3, durationMs: 60e3 });
+    for (const state of ["sleep", "running"]) await push(url, profile("threads", "count"), [["service", "many"], ["label", `state=${state}`]]);
+    for (const turn of ["1-2 ms", "64-128 ms"]) await push(url, profile("lag", "nanoseconds"), [["service", "many"], ["label", `loop.turn=${turn}`]]);
+    for (const [type, label, values] of [["threads", "state", ["running", "sleep"]], ["lag", "loop.turn", ["1-2 ms", "64-128 ms"]]]) {
+      const { page, done } = await open(browser, `${url}/explore?query=many&type=${type}`);
+      await until(page, () => document.querySelectorAll(".strip .key").length === 2);
+      assert.equal(await page.inputValue(".by select >> nth=0"), label);
+      assert.deepEqual((await page.locator(".strip .key").allInnerTexts()).sort(), values);
+      assert.equal(params(page).by, undefined, "what is usual is not in the address");
+      await page.selectOption(".by select >> nth=0", "");
+      await until(page, () => document.querySelectorAll(".strip .key").length === 0);
+      const address = page.url();
+      await page.reload();
+      await page.waitForSelector(PAINTED);
+      assert.equal(page.url(), address);
+      assert.equal(await page.inputValue(".by select >> nth=0"), "");
+      await done();
+    }
   });
 
   await test("filters are chips that ask again; sets of them are kept", async () => {
@@ -492,10 +529,42 @@ async function sizeTests(browser, url, dir, large) {
     }
   });
 
-  await test(`${large ? "a million" : "100,000"} boxes`, async () => {
-    const count = large ? 1_000_000 : 100_000;
+  const count = large ? 1_000_000 : 100_000;
+  const pushHuge = async () => {
     const lines = samples.large(count).map((s) => `${s.stack.map((f) => f.name).join(";")} ${s.values[0]}`);
     await push(url, `${lines.join("\n")}\n`, [["service", "huge"]]);
+  };
+
+  await test("what the first picture leaves out is said, and follows; who zoomed in meanwhile stays there", async () => {
+    await pushHuge();
+    // The second answer waits until the test has looked at the first.
+    let answer;
+    const looked = new Promise((r) => (answer = r));
+    const hold = (p) => p.route(/max_nodes=1048576/, async (route) => {
+      await looked;
+      await route.continue().catch(() => undefined);
+    });
+    const { page, done } = await open(browser, `${url}/explore?query=huge`, { before: hold });
+    await untilText(page, "#foot", "% of value pruned, more boxes are coming");
+    const boxes = () => page.evaluate(() => Number(document.querySelector("#foot").textContent.match(/of ([\d,]+) boxes/)[1].replace(/,/g, "")));
+    assert.ok((await boxes()) <= 65536);
+    await clickBox(page, 0.5, 2);
+    const zoomed = await text(page, ".trail [aria-current]");
+    answer();
+    await until(page, () => !document.querySelector("#foot").textContent.includes("more boxes are coming"));
+    await until(page, (n) => Number(document.querySelector("#foot").textContent.match(/of ([\d,]+) boxes/)?.[1].replace(/,/g, "")) > n, 65536);
+    if (count < 1048576 / 2) await untilText(page, "#foot", "nothing pruned");
+    assert.equal(await text(page, ".trail [aria-current]"), zoomed);
+    // Bottom-up has boxes of its own: never more on the screen than there are.
+    await press(page, "0", "i");
+    await untilText(page, "#foot", "shown:");
+    const [shown, of] = await page.evaluate(() => document.querySelector("#foot").textContent.match(/shown: ([\d,]+) of ([\d,]+) boxes/).slice(1).map((n) => Number(n.replace(/,/g, ""))));
+    assert.ok(shown > 0 && shown <= of, `${shown} of ${of}`);
+    await done();
+  });
+
+  await test(`${large ? "a million" : "100,000"} boxes`, async () => {
+    await pushHuge();
     const started = Date.now();
     const { page, done } = await open(browser, `${url}/explore?query=huge&nodes=1048576`);
     const ready = Date.now() - started;

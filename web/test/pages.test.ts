@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { change, decodeVft, diffOf, judged, Model } from "../src/flame";
 import { areaPath, linePath, mostOf } from "../src/ui/charts/paths";
-import { sidesOf, versionPairs, whenLabel, whenOf } from "../src/ui/diff/sides";
+import { finest, rangeAround, sidesOf, versionPairs, whenLabel, whenOf } from "../src/ui/diff/sides";
 import { serviceName } from "../src/ui/files/opened";
 import { around, orderedBy } from "../src/ui/function/near";
 import { aligned, blockOf, blockText, cellsParam, columnFor, cornersOf, readBlock, strengthOf, sumOf, toHeat } from "../src/ui/heatmap/grid";
 import { changed, ordered, toOverview, usageIn } from "../src/ui/overview/data";
 import { counter, flowOf, parseMetrics, perSecond } from "../src/ui/status/data";
 import { START, type View } from "../src/ui/view";
+import { prunedText, wantsMore } from "../src/ui/whole";
 import { writeVft } from "../../tests/browser/vft-writer.mjs";
 import { baseTree, lines, modelOf } from "./helpers";
 
@@ -28,6 +29,15 @@ test("services are ranked by what they use, and what changed is said once for ea
   assert.ok(isNaN(services[2].lastSeen));
   assert.deepEqual(changed(services, 9).map((c) => [c.service.name, c.usage.kind.type]), [["b", "cpu"], ["a", "off_cpu"]]);
   assert.equal(changed(services, 1).length, 1);
+});
+
+test("a server that is minutes old has not been idle for an hour", () => {
+  const late = { ...usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 1), points: [null, null, null, 4] };
+  const gauge = { ...usage("memory:inuse_space:bytes::", 8), aggregate: "gauge", points: [null, null, null, 8] };
+  const { services } = toOverview({ step_ms: 60e3, services: [{ service: "a", types: [late, gauge] }, { service: "b", types: [{ ...late, points: [null, null, 1, null] }] }] });
+  assert.equal(services[0].usages[0].rate, 2);
+  assert.equal(services[0].usages[1].rate, 8);
+  assert.equal(services[1].usages[0].rate, 2);
 });
 
 const at = (rest: Record<string, string>, more: Partial<View> = {}): View => ({ ...START, page: "diff", query: "shop", from: "-1h", rest, ...more });
@@ -54,10 +64,38 @@ test("the earlier side is the time before, the same time earlier, or what the ad
 test("versions make pairs, the newest first", () => {
   const v = (time: number, label: string, value: string) => ({ time, label, value, service: "s", first: false });
   assert.deepEqual(versionPairs([v(3, "commit", "c"), v(1, "commit", "a"), v(2, "commit", "b"), v(9, "version", "1"), v(10, "version", "2"), v(4, "env", "x")]), [
-    { label: "version", before: "1", after: "2", time: 10 }, { label: "commit", before: "b", after: "c", time: 3 },
+    { label: "version", before: "1", after: "2", time: 10 }, { label: "commit", before: "b", after: "c", time: 3 }, { label: "commit", before: "a", after: "b", time: 2 },
   ]);
   // One that came back is not its own past.
   assert.deepEqual(versionPairs([v(1, "commit", "a"), v(2, "commit", "b"), v(3, "commit", "a")]).map((p) => [p.before, p.after]), [["b", "a"]]);
+});
+
+test("versions stand in the order in which they came, as exactly as any answer knows it", () => {
+  const v = (time: number, value: string, first = false) => ({ time, label: "version", value, service: "s", first });
+  // A month's answer rounds to hours: 2 looks older than 9 although it came after it.
+  const month = [v(0, "1", true), v(300, "2"), v(300, "9")];
+  const hour = [v(310, "9", true), v(345, "2"), v(350, "3")];
+  const day = [v(330, "9"), v(340, "2")];
+  const found = finest([month, day, hour]);
+  assert.deepEqual(found.map((x) => [x.value, x.time]), [["1", 0], ["2", 345], ["9", 330], ["3", 350]]);
+  assert.deepEqual(versionPairs(found).map((p) => [p.before, p.after]), [["2", "3"], ["9", "2"]]);
+});
+
+test("two versions are compared over a range that has both", () => {
+  const hour = 3600e3;
+  assert.equal(rangeAround(5 * hour, 4 * hour, 6 * hour, 6 * hour), null);
+  assert.deepEqual(rangeAround(50 * hour, 99 * hour, 100 * hour, 100 * hour), [44 * hour, 56 * hour]);
+  assert.deepEqual(rangeAround(98 * hour, 99 * hour, 100 * hour, 100 * hour), [92 * hour, 100 * hour]);
+});
+
+test("the first picture is enough when it leaves out next to nothing; what it leaves out is always said", () => {
+  const meta = (prunedShare: number, nodesPruned = prunedShare > 0 ? 3 : 0) => modelOf([["main", 1]], { meta: { pruned_share: prunedShare, nodes_pruned: nodesPruned } }).meta;
+  assert.equal(wantsMore(meta(0)), false);
+  assert.equal(wantsMore(meta(0.0005)), false);
+  assert.equal(wantsMore(meta(0.3)), true);
+  assert.equal(prunedText(meta(0)), "nothing pruned");
+  assert.equal(prunedText(meta(0.281)), "28.1 % of value pruned");
+  assert.equal(prunedText(meta(0.281), true), "28.1 % of value pruned, more boxes are coming");
 });
 
 test("two trees become the two sides of a diff", () => {

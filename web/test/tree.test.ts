@@ -29,6 +29,13 @@ test("sandwich counts recursion once on both halves", () => {
   assert.deepEqual(near.callees.map((n) => [model.name(model.funcFrame[n.func]), n.value[0]]), [["b", 3]]);
 });
 
+test("a stack counts once for a call that it makes again and again", () => {
+  const model = modelOf([["main;eval;call;eval;call;eval", 8], ["main;eval;other", 2]]);
+  const tree = baseTree(model);
+  const func = model.funcOf[tree.frame[nodeOf(tree, model, "main;eval")]];
+  assert.deepEqual(neighbours(tree, model, func).callees.map((n) => [model.name(model.funcFrame[n.func]), n.value[0]]), [["call", 8], ["other", 2]]);
+});
+
 test("layout keeps children inside parents, rows sorted, widths true", () => {
   const model = modelOf(STACKS);
   const tree = baseTree(model);

@@ -87,6 +87,8 @@ test("rates are said in the words of their unit", () => {
   const cpu = { type: "cpu", unit: "nanoseconds" };
   assert.equal(rate(3.42e9, 1, cpu), "3.42 cores");
   assert.equal(rate(60e9, 60, cpu), "1 core");
+  assert.equal(rate(4.2e6, 1, cpu), "4.2 ms/s");
+  assert.equal(rate(0, 1, cpu), "0 cores");
   assert.equal(rate(1.2e9, 1, { type: "off_cpu", unit: "nanoseconds" }), "1.2 s/s");
   assert.equal(rate(340 * 2 ** 20, 600, { type: "alloc_space", unit: "bytes" }), "34 MiB/min");
   assert.equal(rate(340 * 2 ** 20, 60, { type: "alloc_space", unit: "bytes" }), "5.67 MiB/s");
@@ -113,6 +115,12 @@ test("series come on one grid; steps fit how often profiles come", () => {
   assert.equal(meanBetween(grid, 10e3, 50e3), 22 / 4);
   assert.equal(meanBetween(grid, 20e3, 40e3), 14 / 2);
   assert.equal(meanBetween(grid, 60e3, 70e3), null);
+  // Silence in between counts, except for what is measured by looking.
+  const silent = { ...grid, groups: [{ name: "a", values: [6, null, 3, null], sum: 9 }] };
+  assert.equal(meanBetween(silent, 10e3, 50e3), 9 / 3);
+  assert.equal(meanBetween(silent, 10e3, 50e3, true), 9 / 2);
+  assert.equal(meanBetween(silent, 20e3, 30e3), 0);
+  assert.equal(meanBetween(silent, 40e3, 50e3), null);
   assert.equal(meanGap([[1, null, null, 1, null, null, 1]]), 3);
   assert.equal(meanGap([[null, 1, null]]), 1);
   assert.equal(niceStep(15e3), 30e3);

@@ -196,9 +196,14 @@ export class App {
   }
 
   selectFunction(func: number): void {
-    const node = widestOf(this.tree(), this.model, func);
+    let node = widestOf(this.tree(), this.model, func);
+    if (node < 0) {
+      // Not among these callees; or not in the tree at all, which has the widest boxes only.
+      this.set({ view: "flame", func: -1, zoom: 0 });
+      node = widestOf(this.tree(), this.model, func);
+    }
     if (node >= 0) this.select({ pane: "main", node, whole: true });
-    else this.set({ view: "flame", func: -1, zoom: 0 });
+    else this.notify(`Its boxes are too small to be in the picture: focus on ${this.model.name(this.model.funcFrame[func])} to see them`);
   }
 
   sandwich(func: number): void {

@@ -93,21 +93,23 @@ export class Detail {
 
   private modules(): HTMLElement {
     const { app } = this;
-    const tree = app.derived.base(app.state);
-    const byFrame = new Float64Array(app.model.vft.frames.count);
-    for (const run of tree.self) for (let i = 1; i < tree.count; i++) byFrame[tree.frame[i]] += run[i];
+    const { tableSelf, totals } = app.derived.columns(app.state);
+    const { frame } = app.model.vft.table;
+    const whole = totals.reduce((a, b) => a + b, 0);
     const sums = new Map<string, number>();
-    byFrame.forEach((own, frame) => {
-      if (own === 0 || app.model.pruned[frame]) return;
-      const key = moduleKey(app.model, frame);
-      sums.set(key, (sums.get(key) ?? 0) + own);
-    });
+    // From the table, which is exact however much of the tree was left out.
+    for (const run of tableSelf)
+      for (let r = 0; r < run.length; r++) {
+        if (run[r] === 0) continue;
+        const key = moduleKey(app.model, frame[r]);
+        sums.set(key, (sums.get(key) ?? 0) + run[r]);
+      }
     const sorted = [...sums].sort((a, b) => b[1] - a[1]);
     const rows = sorted.slice(0, 12).map(([key, own]) => {
       const swatch = h("i", { class: "swatch" });
       const tint = app.tints.modules.get(key);
       if (tint && !app.model.meta.diff) swatch.style.background = css(tintColour(app.palette, tint, 0.6));
-      return h("li", null, h("span", { title: key }, app.model.meta.diff ? null : swatch, key), h("span", { text: units.percent(tree.weight[0] > 0 ? own / tree.weight[0] : 0) }));
+      return h("li", null, h("span", { title: key }, app.model.meta.diff ? null : swatch, key), h("span", { text: units.percent(whole > 0 ? own / whole : 0) }));
     });
     if (sorted.length > 12) rows.push(h("li", { class: "faint" }, `and ${sorted.length - 12} more`));
     return h("ul", { class: "mini" }, ...rows);

@@ -173,7 +173,7 @@ export class Functions {
       cells.push(
         h("td", null, selfBar, digits(own)),
         h("td", null, totalBar, digits(whole)),
-        h("td", { class: "dim", text: units.amount((s.measure === "self" ? tableSelf : tableTotal)[0][row], type).replace(/ (samples|objects|contentions|count)$/, "") }),
+        h("td", { class: "dim", text: units.bare((s.measure === "self" ? tableSelf : tableTotal)[0][row], type) }),
       );
     }
     return h("tr", { class: func === selected ? "sel" : null, "aria-selected": func === selected ? "true" : null, onclick: () => app.selectFunction(func), ondblclick: () => app.sandwich(func) }, ...cells);

@@ -17,7 +17,7 @@ export class Stage {
   private readonly shown: Record<PaneName, Scene | null> = { main: null, callers: null };
   private readonly looks: Record<PaneName, string> = { main: "", callers: "" };
   // What the footer says about the last frame.
-  onDrawn: (boxes: number, merged: number, milliseconds: number) => void = () => undefined;
+  onDrawn: (boxes: number, merged: number, of: number, milliseconds: number) => void = () => undefined;
 
   constructor(private readonly app: App) {
     this.tooltip = new Tooltip(app);
@@ -36,7 +36,7 @@ export class Stage {
         if (pane === "main") app.zoom(node);
       },
       drawn: (drawn, ms) => {
-        if (pane === "main") this.onDrawn(drawn.boxes, drawn.merged, ms);
+        if (pane === "main") this.onDrawn(drawn.boxes, drawn.merged, this.shown.main?.tree.count ?? 0, ms);
       },
     });
   }
@@ -64,12 +64,15 @@ export class Stage {
     this.element.classList.toggle("sandwich", sandwich);
     this.nothing.hidden = app.tree().weight[0] > 0;
     this.nothing.textContent = `Nothing was recorded as ${app.model.meta.types[s.type].name}${app.model.meta.types.length > 1 ? ": choose another type above." : "."}`;
+    // A model that was loaded into this workbench, not its first.
+    const again = changed.before === null && this.shown.main !== null;
     if (sandwich) {
       this.middle.textContent = `callers above · ${app.model.name(app.model.funcFrame[s.func])} · callees below`;
-      this.show("callers", app.tree("callers"), true);
+      this.show("callers", app.tree("callers"), true, again);
     }
-    this.show("main", app.tree(), sandwich ? false : s.up);
+    this.show("main", app.tree(), sandwich ? false : s.up, again);
     const zoomChanged = changed.before === null || changed.before.zoom !== s.zoom || changed.before.view !== s.view;
+    if (again && s.zoom === 0) return;
     if (zoomChanged || changed.before?.order !== s.order || changed.before?.type !== s.type || this.valuesChanged(changed.before, s))
       this.views.main.zoomTo(s.zoom, changed.before !== null && changed.before.view === s.view);
   }
@@ -78,7 +81,7 @@ export class Stage {
     return a === null || a.normalise !== b.normalise || a.swap !== b.swap;
   }
 
-  private show(pane: PaneName, tree: Tree, up: boolean): void {
+  private show(pane: PaneName, tree: Tree, up: boolean, again: boolean): void {
     const view = this.views[pane];
     const { selection } = this.app;
     view.selected = selection && selection.pane === pane ? selection.node : -1;
@@ -88,7 +91,7 @@ export class Stage {
     const look = [palette.dark, s.query, s.regex, s.order, s.normalise, this.app.selectedFunc()].join("/");
     if (old === null || old.tree !== tree || look !== this.looks[pane]) this.shown[pane] = this.scene(tree, s);
     this.looks[pane] = look;
-    view.show(this.shown[pane] as Scene, up, old !== null && old.tree === tree);
+    view.show(this.shown[pane] as Scene, up, old !== null && old.tree === tree, again);
     view.redraw();
   }
 

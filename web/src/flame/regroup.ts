@@ -146,11 +146,19 @@ export function neighbours(tree: Tree, model: Model, func: number): { callers: N
   for (const node of outermost(tree, model, func)) if (node > 0) add(callers, model.funcOf[tree.frame[tree.parent[node]]], node);
   for (let i = 1; i < tree.count; i++) {
     const own = model.funcOf[tree.frame[i]];
-    if (model.funcOf[tree.frame[tree.parent[i]]] === func && own !== func) add(callees, own, i);
+    if (model.funcOf[tree.frame[tree.parent[i]]] === func && own !== func && !calledAbove(tree, model, i)) add(callees, own, i);
   }
   const sorted = (map: Map<number, number[]>): Neighbour[] =>
     [...map].map(([f, value]) => ({ func: f, value })).sort((a, b) => sum(b.value) - sum(a.value));
   return { callers: sorted(callers), callees: sorted(callees) };
+}
+
+// Whether the same function was called by the same one nearer to the root: a stack counts once for a call.
+function calledAbove(tree: Tree, model: Model, node: number): boolean {
+  const [own, by] = [model.funcOf[tree.frame[node]], model.funcOf[tree.frame[tree.parent[node]]]];
+  for (let i = tree.parent[node]; i !== 0; i = tree.parent[i])
+    if (model.funcOf[tree.frame[i]] === own && model.funcOf[tree.frame[tree.parent[i]]] === by) return true;
+  return false;
 }
 
 function sum(values: number[]): number {

@@ -50,6 +50,12 @@ export function amount(value: number, type: SampleType): string {
   return `${count(value)} ${nounOf(type)}`;
 }
 
+// Where the column says what is counted, the number is enough.
+export function bare(value: number, type: SampleType): string {
+  const unit = type.unit.toLowerCase();
+  return unit in TIME || unit in BYTES ? amount(value, type) : count(value);
+}
+
 // Value as nanoseconds, or 0 when the type is not a time.
 export function asNanoseconds(value: number, type: SampleType): number {
   return value * (TIME[type.unit.toLowerCase()] ?? 0);

@@ -59,10 +59,12 @@ export class FlameView {
     this.listen();
   }
 
-  // Shows a tree; the zoom goes back to all of it unless told otherwise.
-  show(scene: Scene, up: boolean, keepZoom = false): void {
+  // Shows a tree; the zoom goes back to all of it unless told otherwise. `again`: it answers the same
+  // question as the one before, and the reader stays at the row he is at.
+  show(scene: Scene, up: boolean, keepZoom = false, again = false): void {
     // Other values of the same boxes keep the place; another tree or direction starts at its root.
-    const turned = this.up !== up || this.scene === null || this.scene.tree.parent !== scene.tree.parent;
+    const turned = this.up !== up || this.scene === null || (!again && this.scene.tree.parent !== scene.tree.parent);
+    const fromRoot = up ? this.content - this.scroll : this.scroll;
     this.scene = scene;
     this.up = up;
     this.hovered = -1;
@@ -75,6 +77,7 @@ export class FlameView {
     }
     this.resize();
     if (turned) this.scrollBy(up ? this.content : 0);
+    else if (again) this.scrollBy(up ? this.content - fromRoot : fromRoot);
   }
 
   private scrolled(): void {

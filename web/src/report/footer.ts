@@ -18,7 +18,7 @@ export class Footer {
     footer.append(h("span", { text: meta.generator || "vestal" }));
     if (meta.notes.length > 0) footer.append(h("span", { class: "note", text: meta.notes.join(" · "), title: meta.notes.join("\n") }));
     footer.append(this.shown, this.time);
-    stage.onDrawn = (boxes, merged, ms) => {
+    stage.onDrawn = (boxes, merged, _of, ms) => {
       this.time.textContent = `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
       if (boxes !== this.drawn.boxes || merged !== this.drawn.merged) {
         this.drawn = { boxes, merged };

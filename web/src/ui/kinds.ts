@@ -12,7 +12,7 @@ export interface Kind {
 const WORDS: Record<string, string> = {
   cpu: "CPU", wall: "Wall", off_cpu: "Waiting", offcpu: "Waiting", alloc_space: "Allocations", alloc_objects: "Allocated objects",
   inuse_space: "Live heap", inuse_objects: "Live objects", contentions: "Locks", delay: "Lock delay", samples: "Samples",
-  goroutine: "Goroutines", lag: "Loop lag", exceptions: "Exceptions",
+  goroutine: "Goroutines", lag: "Loop lag", turns: "Loop turns", exceptions: "Exceptions", off_cpu_waits: "Waits", faults: "Memory growth", mapped: "Mapped memory",
 };
 
 export function kindLabel(kind: { type: string; unit: string }): string {
@@ -46,8 +46,8 @@ export function rate(value: number, seconds: number, kind: { type: string; unit:
   const ns = units.asNanoseconds(value, type);
   if (ns > 0 || units.asNanoseconds(1, type) > 0) {
     const share = ns / 1e9 / seconds;
-    if (kind.type === "cpu" && share > 0 && share < 0.01) return "< 0.01 cores";
-    if (kind.type === "cpu") return `${units.figure(share)} ${units.figure(share) === "1" ? "core" : "cores"}`;
+    // Below a hundredth of a core the first digits would be noughts.
+    if (kind.type === "cpu" && (share === 0 || share >= 0.01)) return `${units.figure(share)} ${units.figure(share) === "1" ? "core" : "cores"}`;
     return `${units.duration(share * 1e9)}/s`;
   }
   const perSecond = value / seconds;

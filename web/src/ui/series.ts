@@ -75,20 +75,19 @@ export function toGrid(reply: SeriesReply, by: string): Grid {
   return { times: Array.from({ length: points }, (_, i) => start + i * step), step, from, until, groups };
 }
 
-// Mean over the points where something was measured, of all groups together; null when there are none.
-export function meanBetween(grid: Grid, from: number, until: number): number | null {
+// Mean of all groups together; null when nothing was measured. Whoever was silent between its first
+// and its last point used nothing then; before and after nobody knows (the newest may be on its way).
+// A gauge has no value where nobody looked.
+export function meanBetween(grid: Grid, from: number, until: number, gauge = false): number | null {
+  const knownAt = (i: number): number[] => grid.groups.map((g) => g.values[i]).filter((v): v is number => v !== null && v !== undefined);
+  const any = grid.times.map((_, i) => knownAt(i).length > 0);
+  const [first, last] = [any.indexOf(true), any.lastIndexOf(true)];
   let sum = 0;
   let n = 0;
   grid.times.forEach((t, i) => {
     if (t + grid.step <= from || t >= until) return;
-    let any = false;
-    for (const g of grid.groups) {
-      const v = g.values[i];
-      if (v === null || v === undefined) continue;
-      sum += v;
-      any = true;
-    }
-    if (any) n++;
+    if (gauge ? any[i] : first >= 0 && i >= first && i <= last) n++;
+    for (const v of knownAt(i)) sum += v;
   });
   return n === 0 ? null : sum / n;
 }

@@ -70,9 +70,12 @@ export function filterParams(view: View): [string, string][] {
   return [...view.filters.map((f): [string, string] => [f.kind, f.text]), ...view.tags.map((t): [string, string] => ["tag", t])];
 }
 
-export const MAX_NODES = 16384;
+// A first picture has as many boxes as the page lays out in a moment; where it leaves out much, all of
+// them follow.
+export const FIRST_NODES = 65536;
+export const ALL_NODES = 1048576;
 
 // The question for the tree of a type.
-export function treeQuestion(view: View, type: string): [string, string][] {
-  return [...question({ ...view, type }), ...filterParams(view), ["max_nodes", view.rest.nodes ?? String(MAX_NODES)], ["format", "vft"]];
+export function treeQuestion(view: View, type: string, nodes = FIRST_NODES): [string, string][] {
+  return [...question({ ...view, type }), ...filterParams(view), ["max_nodes", view.rest.nodes ?? String(nodes)], ["format", "vft"]];
 }

@@ -5,8 +5,8 @@ import { withMatcher } from "../selector";
 import { Menu } from "../shell/Menu";
 import { SelectorBar } from "../shell/SelectorBar";
 import { TimeRange } from "../shell/TimeRange";
-import { fromInput, toInput } from "../time";
-import { sidesOf, versionPairs, whenLabel, whenOf, type Version, type When } from "./sides";
+import { fromInput, toInput, toMs } from "../time";
+import { rangeAround, sidesOf, versionPairs, whenLabel, whenOf, type Pair, type Version, type When } from "./sides";
 
 const CHOICES: [When, string][] = [["before", "The time before"], ["1d", "A day earlier"], ["7d", "A week earlier"], ["same", "The same time"]];
 
@@ -57,10 +57,12 @@ export function exchange(): void {
   go({ query: before.query, from: before.from, until: before.until, rest: { ...rest, ...(after.query !== before.query ? { base: after.query } : {}), bfrom: after.from, buntil: after.until } });
 }
 
-function compareVersions(pair: { label: string; before: string; after: string }): void {
-  const { query, rest } = view.peek();
+export function compareVersions(pair: Pair): void {
+  const { query, rest, from, until } = view.peek();
   const { bfrom: _, buntil: __, ...kept } = rest;
-  go({ query: withMatcher(query, pair.label, pair.after), rest: { ...kept, base: withMatcher(query, pair.label, pair.before), vs: "same" } });
+  const now = Date.now();
+  const range = rangeAround(pair.time, toMs(from, now), toMs(until, now), now);
+  go({ ...(range ? { from: String(range[0]), until: String(range[1]) } : {}), query: withMatcher(query, pair.label, pair.after), rest: { ...kept, base: withMatcher(query, pair.label, pair.before), vs: "same" } });
 }
 
 const short = (text: string): string => (text.length > 12 ? `${text.slice(0, 10)}…` : text);

@@ -1,32 +1,35 @@
 // The questions of the Diff page.
-import { decodeVft, Model } from "../../flame";
+import { useMemo } from "preact/hooks";
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get, getBytes } from "../api";
 import type { Kind } from "../kinds";
 import { view } from "../router";
 import { niceStep, toGrid, type SeriesReply } from "../series";
-import type { TreeAnswer } from "../tree";
-import { filterParams, MAX_NODES } from "../view";
-import { sideName, type Side, type Version } from "./sides";
+import { modelOf, type TreeAnswer } from "../tree";
+import { ALL_NODES, filterParams, FIRST_NODES } from "../view";
+import { useWhole, type Whole } from "../whole";
+import { finest, sideName, type Side, type Version } from "./sides";
 
-async function askDiff(before: Side, after: Side, kind: Kind, signal: AbortSignal): Promise<TreeAnswer> {
-  const more: [string, string][] = [["type", kind.id], ["max_nodes", String(MAX_NODES)], ...filterParams(view.peek())];
+async function askDiff(before: Side, after: Side, kind: Kind, nodes: number, signal: AbortSignal): Promise<TreeAnswer> {
+  const more: [string, string][] = [["type", kind.id], ["max_nodes", String(nodes)], ...filterParams(view.peek())];
   const params: [string, string][] = [
     ["format", "vft"], ["baseline", before.query || "{}"], ["baseline_from", before.from], ["baseline_until", before.until],
     ["comparison", after.query || "{}"], ["comparison_from", after.from], ["comparison_until", after.until], ...more,
   ];
   const buffer = await getBytes("diff", params, signal);
   const start = performance.now();
-  const model = new Model(decodeVft(buffer));
+  const { byteLength: bytes } = buffer;
+  const model = await modelOf(buffer, signal);
   // Two times of one service have the same name otherwise.
   const now = Date.now();
   model.meta.names = [sideName(before, now), sideName(after, now)];
-  return { model, bytes: buffer.byteLength, ms: performance.now() - start };
+  return { model, bytes, ms: performance.now() - start };
 }
 
-export function useDiff(before: Side, after: Side, kind: Kind | undefined): Answer<TreeAnswer> {
+export function useDiff(before: Side, after: Side, kind: Kind | undefined): Whole {
   const key = kind ? JSON.stringify([before, after, kind.id, view.value.filters, view.value.tags]) : null;
-  return useAnswer(key, (signal) => askDiff(before, after, kind as Kind, signal));
+  const ask = (nodes: number) => (signal: AbortSignal): Promise<TreeAnswer> => askDiff(before, after, kind as Kind, nodes, signal);
+  return useWhole(useAnswer(key, ask(FIRST_NODES)), ask(ALL_NODES));
 }
 
 export interface TwoLines {
@@ -63,9 +66,20 @@ interface ChangeReply {
   changes: { time_ms: number; label: string; value: string; service: string; first: boolean }[];
 }
 
-// Versions that appeared in the last month.
-// A time is as exact as the range is short: who asks about an hour gets seconds, about a month hours.
-export function useVersions(query: string, from = "-30d", until = ""): Version[] {
-  const answer = useAnswer(`changes/${query}/${from}/${until}`, (signal) => get<ChangeReply>("changes", { query: query || "{}", from, ...(until ? { until } : {}) }, signal));
-  return (answer.data?.changes ?? []).map((c) => ({ time: c.time_ms, label: c.label, value: c.value, service: c.service, first: c.first }));
+async function askVersions(query: string, from: string, until: string, signal: AbortSignal): Promise<Version[]> {
+  const reply = await get<ChangeReply>("changes", { query: query || "{}", from, ...(until ? { until } : {}) }, signal);
+  return reply.changes.map((c) => ({ time: c.time_ms, label: c.label, value: c.value, service: c.service, first: c.first }));
+}
+
+// Versions that appeared in a range.
+export function useVersions(query: string, from: string, until = ""): Version[] {
+  return useAnswer(`changes/${query}/${from}/${until}`, (signal) => askVersions(query, from, until, signal)).data ?? [];
+}
+
+const LOOK_BACK = ["-30d", "-1d", "-1h"];
+
+// Versions that appeared in the last month, in the order in which they came.
+export function useLatestVersions(query: string): Version[] {
+  const answer = useAnswer(`versions/${query}`, (signal) => Promise.all(LOOK_BACK.map((from) => askVersions(query, from, "", signal))));
+  return useMemo(() => (answer.data ? finest(answer.data) : []), [answer.data]);
 }

@@ -49,18 +49,51 @@ export interface Version {
   first: boolean;
 }
 
-// The last two values of each label, newest pair first: what one click compares.
-export function versionPairs(versions: Version[]): { label: string; before: string; after: string; time: number }[] {
+// A month's answer knows times to some hours, an hour's to seconds: each version gets the finest that
+// saw it begin. `answers` from the longest to the shortest.
+export function finest(answers: Version[][]): Version[] {
+  const [all, ...finer] = answers;
+  const key = (v: Version): string => JSON.stringify([v.service, v.label, v.value]);
+  const begun = new Map<string, number>();
+  for (const answer of finer) for (const v of answer) if (!v.first) begun.set(key(v), v.time);
+  const known = new Set(all.map(key));
+  // What came since the longest was answered is new, too.
+  const added = finer.flat().filter((v) => !v.first && !known.has(key(v)) && known.add(key(v)));
+  return [...all, ...added].map((v) => ({ ...v, time: begun.get(key(v)) ?? v.time }));
+}
+
+export interface Pair {
+  label: string;
+  before: string;
+  after: string;
+  // When the later one began.
+  time: number;
+}
+
+const PAIRS = 2;
+
+// The last values of each label, newest pair first: what one click compares.
+export function versionPairs(versions: Version[]): Pair[] {
   const byLabel = new Map<string, Version[]>();
   for (const v of [...versions].sort((a, b) => a.time - b.time)) {
     const list = (byLabel.get(v.label) ?? []).filter((x) => x.value !== v.value);
     byLabel.set(v.label, [...list, v]);
   }
   const pairs = [...byLabel].flatMap(([label, list]) => {
-    const [before, after] = list.slice(-2);
-    return after ? [{ label, before: before.value, after: after.value, time: after.time }] : [];
+    const last = list.slice(-1 - PAIRS);
+    return last.slice(1).map((after, i) => ({ label, before: last[i].value, after: after.value, time: after.time }));
   });
   return pairs.sort((a, b) => b.time - a.time);
+}
+
+const LEAST_SPAN = 6 * 3600e3;
+
+// A range that has some of both versions: the one that is shown if the change lies in it, else as much
+// before the change as after it. Times of long ago are known to some hours.
+export function rangeAround(time: number, from: number, until: number, now: number): [number, number] | null {
+  if (time > from && time < until) return null;
+  const span = Math.max(until - from, LEAST_SPAN);
+  return [Math.round(time - span), Math.round(Math.min(now, time + span))];
 }
 
 export function sideName(side: Side, now: number): string {

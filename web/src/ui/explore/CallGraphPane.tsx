@@ -6,6 +6,8 @@ import { callGraph, type GraphEdge, type GraphNode } from "./graph-layout";
 import { useBench } from "./useBench";
 
 const MOST = 40;
+// Names below nine pixels are no names.
+const LEAST_FIT = 0.85;
 const ZOOM = [0.25, 0.35, 0.5, 0.7, 0.85, 1, 1.25, 1.6, 2];
 
 function sizeOf(name: string, share: number): [number, number] {
@@ -44,11 +46,17 @@ export function CallGraphPane({ app }: { app: App }) {
   const selected = app.selectedFunc();
   const whole = tree.weight[0] || 1;
   const fit = Math.min(1, (room - 32) / Math.max(1, graph.width));
-  const scale = zoom || Math.max(0.62, fit);
+  const scale = zoom || Math.max(LEAST_FIT, fit);
   const step = (by: number): void => {
     const at = ZOOM.findIndex((z) => z >= scale - 0.001);
     setZoom(ZOOM[Math.max(0, Math.min(ZOOM.length - 1, at + by))]);
   };
+  // Where it begins is in the middle; a graph that is wider than its room would show an empty corner.
+  const top = graph.nodes.find((n) => n.layer === 0);
+  useEffect(() => {
+    const el = host.current;
+    if (el && top) el.scrollLeft = (top.x + top.width / 2) * scale + 16 - el.clientWidth / 2;
+  }, [graph, scale, room]);
   // The selected function is brought into sight.
   useEffect(() => host.current?.querySelector(".gnode.sel")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [selected, graph]);
   const near = (from: GraphNode, key: string): GraphNode | undefined => {

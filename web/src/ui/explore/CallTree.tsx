@@ -2,13 +2,36 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../../bench/app";
 import { changeOf, changeText } from "../../bench/facts";
-import { childLists, pathOf, units } from "../../flame";
+import { childLists, pathOf, units, type Children, type Tree } from "../../flame";
 import { hotPath, visibleRows } from "./rows";
 import { useBench } from "./useBench";
 
 const ROW = 24;
+// Where the way goes on without a fork there is nothing to tell apart: a small step is enough.
 const INDENT = 12;
-const MOST_INDENT = 20;
+const CHAIN_INDENT = 2;
+// Of the column's width; deeper rows say how deep they are.
+const MOST_INDENT = 0.4;
+
+// How far each box is moved in below the root.
+function indentsOf(tree: Tree, children: Children, root: number): (node: number) => number {
+  const known = new Map<number, number>([[root, 0]]);
+  return (node) => {
+    const way: number[] = [];
+    let at = node;
+    while (!known.has(at)) {
+      way.push(at);
+      at = tree.parent[at];
+    }
+    let indent = known.get(at) as number;
+    for (const n of way.reverse()) {
+      const above = tree.parent[n];
+      indent += children.first[above + 1] - children.first[above] > 1 ? INDENT : CHAIN_INDENT;
+      known.set(n, indent);
+    }
+    return indent;
+  };
+}
 
 export function CallTree({ app }: { app: App }) {
   useBench(app);
@@ -28,6 +51,7 @@ export function CallTree({ app }: { app: App }) {
     if (missing.length > 0) setOpen(new Set([...open, ...missing]));
   }, [selected, tree]);
 
+  const indents = useMemo(() => indentsOf(tree, children, root), [tree, children, root]);
   const rows = useMemo(() => visibleRows(children, root, open), [children, root, open]);
   const at = rows.indexOf(selected);
   useEffect(() => {
@@ -65,6 +89,7 @@ export function CallTree({ app }: { app: App }) {
   };
 
   const height = box.current?.clientHeight ?? 600;
+  const mostIndent = Math.round(((box.current?.clientWidth ?? 500) - 230) * MOST_INDENT);
   const first = Math.max(0, Math.floor(scroll / ROW) - 4);
   const last = Math.min(rows.length, first + Math.ceil(height / ROW) + 10);
   const depth0 = tree.depth[root];
@@ -81,13 +106,13 @@ export function CallTree({ app }: { app: App }) {
             return (
               <div key={node} id={`row-${node}`} class={`tree-row ${node === selected ? "sel" : ""}`} role="row" aria-level={deep + 1} aria-rowindex={first + i + 2} aria-selected={node === selected}
                 aria-expanded={hasChildren(node) ? open.has(node) : undefined} style={{ transform: `translateY(${(first + i) * ROW}px)` }} onClick={() => choose(node)} onDblClick={() => app.zoom(node)}>
-                <span role="gridcell" style={{ paddingLeft: `${Math.min(deep, MOST_INDENT) * INDENT}px` }} title={name}>
+                <span role="gridcell" style={{ paddingLeft: `${Math.min(indents(node), Math.max(24, mostIndent))}px` }} title={name}>
                   <button type="button" tabIndex={-1} class="twist" aria-label={open.has(node) ? "Fold" : "Unfold"} hidden={!hasChildren(node)} onClick={(e) => { e.stopPropagation(); fold(node, !open.has(node)); }}>{open.has(node) ? "▾" : "▸"}</button>
-                  {deep > MOST_INDENT && <i class="faint">{deep} </i>}{name}
+                  {indents(node) > Math.max(24, mostIndent) && <i class="faint">{deep} </i>}{name}
                 </span>
                 <span role="gridcell">{!diff && <i class="fill" style={{ width: `${tree.weight[root] > 0 ? (tree.weight[node] / tree.weight[root]) * 100 : 0}%` }} />}{share(tree.total[0][node], 0)}</span>
                 <span role="gridcell">{diff ? share(tree.total[1][node], 1) : share(tree.self[0][node], 0)}</span>
-                <span role="gridcell" class={change?.tone ?? "dim"}>{change?.text ?? units.amount(tree.total[0][node], type)}</span>
+                <span role="gridcell" class={change?.tone ?? "dim"}>{change?.text ?? units.bare(tree.total[0][node], type)}</span>
               </div>
             );
           })}

@@ -1,5 +1,5 @@
 // Above the picture: which type, the one number, the time line.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { css, DARK, LIGHT, ofLuminance, units, type Rgb } from "../../flame";
 import { useAnswer, type Answer } from "../answer";
 import { get } from "../api";
@@ -30,13 +30,19 @@ export function Types({ kinds, kind }: { kinds: Kind[]; kind: Kind }) {
     const next = kinds[(kinds.indexOf(kind) + by + kinds.length) % kinds.length];
     go({ type: kindParam(next, kinds) });
   };
+  // Where the row is longer than the page, the type that is shown is in sight.
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const on = row.current?.querySelector<HTMLElement>('[aria-pressed="true"]');
+    if (row.current && on) row.current.scrollLeft = on.offsetLeft - row.current.offsetLeft - 60;
+  }, [kind.id]);
   useCommands(() => (kinds.length > 1 ? [
     { id: "type/previous", group: "Question", title: "Previous type", keys: ["["], run: () => turn(-1) },
     { id: "type/next", group: "Question", title: "Next type", keys: ["]"], run: () => turn(1) },
     ...kinds.map((k) => ({ id: `type/${k.id}`, group: "Question", title: `Show ${kindLabel(k)} (${k.unit})`, run: () => go({ type: kindParam(k, kinds) }) })),
   ] : []), [kinds, kind]);
   return (
-    <div class="types" role="group" aria-label="Type">
+    <div class="types" role="group" aria-label="Type" ref={row}>
       {kinds.map((k) => <button type="button" title={k.id} aria-pressed={k === kind} onClick={() => go({ type: kindParam(k, kinds) })}>{kindLabel(k)}</button>)}
       {kinds.length > 1 && <kbd aria-hidden="true" title="Previous and next type">[ ]</kbd>}
     </div>
@@ -59,11 +65,11 @@ function LabelSelect({ name, word, value: by, nothing }: { name: "by" | "group";
 }
 
 // What the last deployment in the window did to the mean.
-function sinceMark(grid: Grid, marks: Mark[]): { text: string; tone: string; title: string } | null {
+function sinceMark(grid: Grid, marks: Mark[], gauge: boolean): { text: string; tone: string; title: string } | null {
   const last = marks.filter((m) => m.time > grid.from + grid.step && m.time < grid.until - grid.step).pop();
   if (!last) return null;
-  const before = meanBetween(grid, grid.from, last.time);
-  const after = meanBetween(grid, last.time, grid.until);
+  const before = meanBetween(grid, grid.from, last.time, gauge);
+  const after = meanBetween(grid, last.time, grid.until, gauge);
   if (!before || after === null) return null;
   const change = after / before - 1;
   const words = `since ${last.text.replace(/^deploy /, "")}, ${local(last.time, Date.now())}`;
@@ -79,8 +85,8 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
   const now = Date.now();
   const chosen = v.rest.span && data ? ([toMs(v.from, now), toMs(v.until, now)] as [number, number]) : null;
   const colours = useMemo(() => groupColours(data?.groups.length ?? 0, dark.value), [data, dark.value]);
-  const mean = data ? meanBetween(data, chosen?.[0] ?? data.from, chosen?.[1] ?? data.until) : null;
-  const change = data ? sinceMark(data, marks) : null;
+  const mean = data ? meanBetween(data, chosen?.[0] ?? data.from, chosen?.[1] ?? data.until, kind.gauge) : null;
+  const change = data ? sinceMark(data, marks, kind.gauge) : null;
   const select = (from: number, until: number): void => {
     const around = windowOf(v);
     go({ from: String(from), until: String(until), rest: { ...v.rest, span: `${around.from}~${around.until}` } });
@@ -98,11 +104,6 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
     <div class="strip" role="region" aria-label="Type, total and time line">
       <div class="row">
         <Types kinds={kinds} kind={kind} />
-        <div class="legend push">
-          {by && data?.groups.map((g, i) => <button type="button" class="key" title={`Only ${by}=${g.name}`} onClick={() => go({ query: withMatcher(v.query, by, g.name) })}><i style={{ background: colours[i] }} />{g.name || "(none)"}</button>)}
-          <LabelSelect name="by" word="by" value={by} nothing={labelOf({ ...v, rest: {} }, kind) && UNDIVIDED} />
-          <LabelSelect name="group" word="picture by" value={v.rest.group ?? ""} />
-        </div>
       </div>
       <div class="row">
         <div class="big">
@@ -112,6 +113,17 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
             {change && <> · <span class={change.tone} title={change.title}>{change.text}</span></>}
           </small>
         </div>
+        <div class="chooser push">
+          <LabelSelect name="by" word="by" value={by} nothing={labelOf({ ...v, rest: {} }, kind) && UNDIVIDED} />
+          <LabelSelect name="group" word="picture by" value={v.rest.group ?? ""} />
+        </div>
+      </div>
+      {((by && data) || chosen) && <div class="row">
+        {by && data && (
+          <div class="legend">
+            {data.groups.map((g, i) => <button type="button" class="key" title={`Only ${by}=${g.name}`} onClick={() => go({ query: withMatcher(v.query, by, g.name) })}><i style={{ background: colours[i] }} />{g.name || "(none)"}</button>)}
+          </div>
+        )}
         {chosen && (
           <div class="chosen push">
             <span class="dim" title={`${utc(chosen[0])} – ${utc(chosen[1])}`}>{local(chosen[0], now, true)} – {local(chosen[1], now, true)}</span>
@@ -119,7 +131,7 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
             <button type="button" class="quiet" onClick={clear}>Show all of it</button>
           </div>
         )}
-      </div>
+      </div>}
       <div class="line" aria-busy={grid.loading}>
         {data ? <Timeline grid={data} colours={colours} marks={marks} selected={chosen} dark={dark.value} say={(x) => rate(x, data.step / 1e3, kind)} onSelect={select} onClear={clear} />
           : grid.error ? <Failure error={grid.error} /> : null}

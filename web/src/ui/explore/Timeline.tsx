@@ -47,20 +47,20 @@ function drawMarks(u: uPlot, marks: Mark[], free: number): void {
   ctx.textBaseline = "alphabetic";
   ctx.lineWidth = ratio;
   ctx.setLineDash([3 * ratio, 3 * ratio]);
-  for (const m of marks) {
-    const x = Math.round(u.valToPos(m.time / 1e3, "x", true)) + 0.5;
-    if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
+  const right = u.bbox.left + u.bbox.width;
+  const places = marks.map((m) => ({ text: m.text, x: Math.round(u.valToPos(m.time / 1e3, "x", true)) + 0.5 })).filter(({ x }) => x >= u.bbox.left && x <= right);
+  places.forEach(({ text, x }, i) => {
     ctx.beginPath();
     ctx.moveTo(x, u.bbox.top - 12 * ratio);
     ctx.lineTo(x, u.bbox.top + u.bbox.height);
     ctx.stroke();
-    const width = ctx.measureText(m.text).width;
-    // Words only where they do not cover each other.
-    const left = x + 6 * ratio + width > u.bbox.left + u.bbox.width ? x - 6 * ratio - width : x + 6 * ratio;
-    if (left < free) continue;
-    ctx.fillText(m.text, left, u.bbox.top - 3 * ratio);
+    const width = ctx.measureText(text).width;
+    // Words only where they cover neither each other nor another line.
+    const left = x + 6 * ratio + width > right ? x - 6 * ratio - width : x + 6 * ratio;
+    if (left < free || places.some((other, k) => k !== i && other.x > left - 2 * ratio && other.x < left + width + 2 * ratio)) return;
+    ctx.fillText(text, left, u.bbox.top - 3 * ratio);
     free = left + width + 12 * ratio;
-  }
+  });
   ctx.restore();
 }
 
@@ -89,7 +89,7 @@ function options(width: number, props: () => Props): uPlot.Options {
     select: { show: true, left: 0, top: 0, width: 0, height: 0 },
     scales: { x: { time: true, range: () => [p.grid.from / 1e3, p.grid.until / 1e3] }, y: { range: (_u, _min, max) => [0, Math.max(max, 1e-9)] } },
     axes: [
-      { size: 20, gap: 3, font: `11px ${css("--font")}`, stroke: css("--faint"), grid: { show: false }, ticks: { show: false }, values: (u, ticks) => ticks.map((t) => tickText(u, t * 1e3, p.grid)) },
+      { size: 20, gap: 3, font: `11px ${css("--font")}`, stroke: css("--faint"), grid: { show: false }, ticks: { show: false }, values: (u, ticks, _axis, _space, apart) => ticks.map((t) => tickText(u, t * 1e3, p.grid, apart)) },
       { show: true, size: 0, gap: 0, grid: { stroke: grid, width: 1 }, ticks: { show: false }, values: () => [], splits: (_u, _i, _min, max) => [max] },
     ],
     // The last group is the whole stack: it is drawn first, the others over it.
@@ -106,16 +106,17 @@ function options(width: number, props: () => Props): uPlot.Options {
 }
 
 // Nothing where the edge would cut it.
-function tickText(u: uPlot, ms: number, grid: Grid): string {
-  const text = tick(ms, grid);
+function tickText(u: uPlot, ms: number, grid: Grid, apart: number): string {
+  const text = tick(ms, grid, apart);
   const half = text.length * 3.4;
   const at = u.valToPos(ms / 1e3, "x");
   return at < half || at > u.width - half ? "" : text;
 }
 
-function tick(ms: number, grid: Grid): string {
+// `apart`: seconds between two of them; below a minute they say theirs.
+function tick(ms: number, grid: Grid, apart: number): string {
   const wide = grid.until - grid.from > 2 * 86400e3;
-  return wide ? local(ms, Date.now()).slice(0, 10) : clock(ms, grid.until - grid.from < 300e3);
+  return wide ? local(ms, Date.now()).slice(0, 10) : clock(ms, apart < 60);
 }
 
 function showSelection(u: uPlot, selected: [number, number] | null): void {

@@ -126,8 +126,8 @@ export function Workbench({ model, stale, type, typeWord }: Props) {
           {stored && <Chips />}
           <div data-host="trail" />
           <div class={`panes ${main !== "flame" && beside === "flame" ? "turned" : ""}`}>
-            <div data-host="stage" class="pane-slot" hidden={!picture} />
-            {bench && others.map((name) => <div key={name} class="pane-slot"><Pane name={name} bench={bench} type={type} /></div>)}
+            <div data-host="stage" class={`pane-slot ${PICTURES.includes(main) ? "" : "extra"}`} hidden={!picture} />
+            {bench && others.map((name) => <div key={name} class={`pane-slot ${name === main ? "" : "extra"}`}><Pane name={name} bench={bench} type={type} /></div>)}
           </div>
         </section>
         <section data-host="detail" class="side" aria-label="Detail" tabIndex={0} />

@@ -8,7 +8,8 @@ import { withMatcher } from "../selector";
 import { askGrid, type Grid, type SeriesReply } from "../series";
 import { toMs } from "../time";
 import { askTree, type TreeAnswer } from "../tree";
-import { question, treeQuestion, type View } from "../view";
+import { ALL_NODES, FIRST_NODES, question, treeQuestion, type View } from "../view";
+import { useWhole, type Whole } from "../whole";
 import type { Mark } from "./Timeline";
 
 export const MOST_GROUPS = 8;
@@ -44,23 +45,24 @@ export function useGrid(kind: Kind | undefined): Answer<Grid> {
   return useAnswer(type ? JSON.stringify(params) : null, (signal) => askGrid(params, span, by, signal));
 }
 
-export function useTree(kind: Kind | undefined): Answer<TreeAnswer> {
+export function useTree(kind: Kind | undefined): Whole {
   const v = view.value;
   const group = v.rest.group ?? "";
   // A type in the address need not wait for the list of types.
   const type = v.type || kind?.id || "";
-  const params = treeQuestion(v, type);
-  const ask = (signal: AbortSignal): Promise<TreeAnswer> => (group ? askGroups(v, type, group, signal) : askTree(params, signal));
-  return useAnswer(type ? JSON.stringify([group, params]) : null, ask);
+  const ask = (nodes: number) => (signal: AbortSignal): Promise<TreeAnswer> =>
+    group ? askGroups(v, type, group, nodes, signal) : askTree(treeQuestion(v, type, nodes), signal);
+  const first = useAnswer(type ? JSON.stringify([group, treeQuestion(v, type)]) : null, ask(FIRST_NODES));
+  return useWhole(first, v.rest.nodes ? null : ask(group ? ALL_NODES / MOST_GROUPS : ALL_NODES));
 }
 
 // A tree per value of a label, the largest first, side by side in one.
-async function askGroups(v: View, type: string, label: string, signal: AbortSignal): Promise<TreeAnswer> {
+async function askGroups(v: View, type: string, label: string, nodes: number, signal: AbortSignal): Promise<TreeAnswer> {
   const start = performance.now();
   const reply = await get<SeriesReply>("series", [...question({ ...v, type }), ["by", label], ["limit", String(MOST_GROUPS + 1)], ["step", "1d"]], signal);
   const values = reply.series.map((s) => s.labels[label] ?? "");
   const parts = await Promise.all(values.slice(0, MOST_GROUPS).map(async (value) => {
-    const params = treeQuestion({ ...v, query: withMatcher(v.query, label, value) }, type);
+    const params = treeQuestion({ ...v, query: withMatcher(v.query, label, value) }, type, nodes);
     return { name: value || `no ${label}`, answer: await askTree(params, signal) };
   }));
   if (parts.length === 0) throw new ApiError(404, "not_found", "there is nothing to group");

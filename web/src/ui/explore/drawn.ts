@@ -5,6 +5,8 @@ import { signal } from "@preact/signals";
 export interface Drawn {
   boxes: number;
   merged: number;
+  // All boxes of the tree that is shown, which bottom-up is not the one that was asked for.
+  of: number;
 }
 
 export const drawn = signal<Drawn | null>(null);
@@ -16,11 +18,11 @@ let timer = 0;
 function tell(): void {
   timer = 0;
   const old = drawn.peek();
-  if (next && (next.boxes !== old?.boxes || next.merged !== old.merged)) drawn.value = next;
+  if (next && (next.boxes !== old?.boxes || next.merged !== old.merged || next.of !== old.of)) drawn.value = next;
 }
 
-export function sayDrawn(boxes: number, merged: number): void {
-  next = { boxes, merged };
+export function sayDrawn(boxes: number, merged: number, of: number): void {
+  next = { boxes, merged, of };
   if (drawn.peek() === null) tell();
   else if (timer === 0) timer = window.setTimeout(tell, EVERY_MS);
 }
@@ -32,7 +34,8 @@ export function nothingDrawn(): void {
 }
 
 // "shown: 120 of 4,000 boxes"
-export function shownOf(boxes: number): string {
+export function shown(): string {
   const say = (n: number): string => n.toLocaleString("en-US");
-  return `shown: ${say(drawn.value?.boxes ?? 0)} of ${say(boxes)} boxes`;
+  const { boxes, of } = drawn.value ?? { boxes: 0, of: 0 };
+  return `shown: ${say(boxes)} of ${say(of)} boxes`;
 }

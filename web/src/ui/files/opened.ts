@@ -1,7 +1,9 @@
 // Files somebody dropped on the page. They are kept in this tab, and on the server only when asked.
 import { signal } from "@preact/signals";
-import { decodeVft, Model } from "../../flame";
+import type { Model } from "../../flame";
 import { post, type Params } from "../api";
+import { modelOf } from "../tree";
+import { ALL_NODES } from "../view";
 
 export interface Opened {
   name: string;
@@ -17,8 +19,8 @@ export const opened = signal<Opened[]>([]);
 export const MAX_BYTES = 64 * 2 ** 20;
 
 export async function view(file: Blob, params: Params, signal?: AbortSignal): Promise<Model> {
-  const reply = await post("view", [["format", "vft"], ...(Array.isArray(params) ? params : Object.entries(params))], file, signal);
-  return new Model(decodeVft(await reply.arrayBuffer()));
+  const reply = await post("view", [["format", "vft"], ["max_nodes", String(ALL_NODES)], ...(Array.isArray(params) ? params : Object.entries(params))], file, signal);
+  return modelOf(await reply.arrayBuffer(), signal ?? new AbortController().signal);
 }
 
 // A name twice is the same file in a newer state.

@@ -37,12 +37,31 @@ interface Reply {
   }[];
 }
 
+// Of the range, the part from the first profile that came to the last: a server that is five minutes old
+// has not been idle for fifty-five.
+function covered(reply: Reply): number {
+  let points = 1;
+  let first = Infinity;
+  let last = -1;
+  for (const { types } of reply.services)
+    for (const { points: line } of types) {
+      points = Math.max(points, line.length);
+      line.forEach((v, i) => {
+        if (v === null) return;
+        first = Math.min(first, i);
+        last = Math.max(last, i);
+      });
+    }
+  return last >= 0 ? (last + 1 - first) / points : 1;
+}
+
 export function toOverview(reply: Reply): Overview {
+  const part = covered(reply);
   const services = reply.services.map((s): Service => ({
     name: s.service,
     lastSeen: s.last_seen ?? NaN,
     usages: s.types.map((t) => ({
-      kind: { id: t.type, name: t.name, type: t.sample_type, unit: t.unit, gauge: t.aggregate === "gauge" }, total: t.total, rate: t.rate, points: t.points,
+      kind: { id: t.type, name: t.name, type: t.sample_type, unit: t.unit, gauge: t.aggregate === "gauge" }, total: t.total, rate: t.aggregate === "gauge" ? t.rate : t.rate / part, points: t.points,
       change: { before: t.change?.before ?? NaN, after: t.change?.after ?? NaN, share: t.change?.share ?? NaN, verdict: t.change?.verdict ?? "unknown" },
     })),
   }));

@@ -4,12 +4,12 @@ import { units } from "../../flame";
 import { ApiError, revision } from "../api";
 import { Lines } from "../charts/Lines";
 import { useCommands } from "../commands";
-import { useDiff, useLines, useVersions } from "../diff/data";
-import { exchange, setWhen, SideBars } from "../diff/SideBars";
-import { sidesOf, type Side } from "../diff/sides";
+import { useDiff, useLatestVersions, useLines } from "../diff/data";
+import { compareVersions, exchange, setWhen, SideBars } from "../diff/SideBars";
+import { sidesOf, versionPairs, whenOf, type Side, type Version } from "../diff/sides";
 import { useKinds } from "../explore/data";
 import { Types } from "../explore/Strip";
-import { shownOf } from "../explore/drawn";
+import { shown } from "../explore/drawn";
 import { Workbench } from "../explore/Workbench";
 import { findKind, kindParam, rate, type Kind } from "../kinds";
 import { href, setRest, view } from "../router";
@@ -17,6 +17,7 @@ import { FirstData } from "../shell/FirstData";
 import { Foot } from "../shell/Foot";
 import { Failure, Loading, Sentence } from "../shell/states";
 import type { TreeAnswer } from "../tree";
+import { prunedText } from "../whole";
 
 // The one number: how much more or less, as a rate when the two sides are sums over time.
 function Sum({ tree, kind, before, after }: { tree: TreeAnswer; kind: Kind; before: Side; after: Side }) {
@@ -33,12 +34,16 @@ function Sum({ tree, kind, before, after }: { tree: TreeAnswer; kind: Kind; befo
   );
 }
 
-function Nothing({ title }: { title: string }) {
+function Nothing({ title, versions }: { title: string; versions: Version[] }) {
+  const when = whenOf(view.value);
+  const [pair] = versionPairs(versions);
+  const compared = pair !== undefined && view.value.query.includes(`"${pair.after}"`);
   return (
     <Sentence title={title} role="status">
       <div class="actions">
-        <button type="button" class="btn" onClick={() => setWhen("before")}>The time before</button>
-        <button type="button" class="btn" onClick={() => setRest({ base: undefined, vs: "1d" })}>A day earlier</button>
+        {pair && !compared && <button type="button" class="btn" onClick={() => compareVersions(pair)}>{pair.before} → {pair.after}</button>}
+        {when !== "before" && <button type="button" class="btn" onClick={() => setWhen("before")}>The time before</button>}
+        {when !== "1d" && <button type="button" class="btn" onClick={() => setRest({ base: undefined, vs: "1d" })}>A day earlier</button>}
         <a class="btn" href={href({ page: "explore", rest: {} })}>Explore one side</a>
       </div>
     </Sentence>
@@ -53,7 +58,8 @@ export function Diff() {
   const kind = kinds.data && findKind(kinds.data, v.type);
   const tree = useDiff(before, after, kind);
   const lines = useLines(before, after, kind);
-  const versions = useVersions(v.query);
+  // Of the service, whatever else the selector says: one that names a version would know no other.
+  const versions = useLatestVersions(v.query.split("{")[0] || v.query);
   useCommands(() => [
     { id: "diff/before", group: "Diff", title: "Compare with the time before", run: () => setWhen("before") },
     { id: "diff/day", group: "Diff", title: "Compare with the same time yesterday", run: () => setWhen("1d") },
@@ -78,11 +84,11 @@ export function Diff() {
         {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={Number(after.from)} step={lines.data.step} height={48} say={(x) => rate(x, lines.data ? lines.data.step / 1e3 : 1, kind)} label="Both sides over time" />}
       </div>
       {!kind ? <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>
-        : tree.error && !tree.data ? (empty ? <Nothing title="Nothing of this kind was recorded on one of the sides." /> : <Failure error={tree.error} />)
-          : missing ? <Nothing title={missing} />
+        : tree.error && !tree.data ? (empty ? <Nothing title="Nothing of this kind was recorded on one of the sides." versions={versions} /> : <Failure error={tree.error} />)
+          : missing ? <Nothing title={missing} versions={versions} />
           : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} />
             : <Loading what="difference" />}
-      <Foot parts={() => tree.data ? [shownOf(tree.data.model.vft.nodes), tree.data.model.meta.nodesPruned > 0 ? `pruned ${units.percent(tree.data.model.meta.prunedShare)} of value` : "nothing pruned"] : []} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
+      <Foot parts={() => tree.data ? [shown(), prunedText(tree.data.model.meta, tree.coming)] : []} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
     </div>
   );
 }

@@ -1,9 +1,8 @@
 // Explore: one question on top, its answer below.
-import { units } from "../../flame";
 import { ApiError } from "../api";
 import { useGrid, useKinds, useMarks, useTree } from "../explore/data";
 import { Strip } from "../explore/Strip";
-import { drawn, shownOf } from "../explore/drawn";
+import { drawn, shown } from "../explore/drawn";
 import { Workbench } from "../explore/Workbench";
 import { findKind, kindParam } from "../kinds";
 import { go, href, view } from "../router";
@@ -12,6 +11,7 @@ import { Foot } from "../shell/Foot";
 import { Failure, Loading, Sentence } from "../shell/states";
 import { setRange } from "../shell/TimeRange";
 import type { TreeAnswer } from "../tree";
+import { prunedText } from "../whole";
 
 function Nothing() {
   const v = view.value;
@@ -27,13 +27,13 @@ function Nothing() {
   );
 }
 
-function footParts(tree: TreeAnswer | undefined): string[] {
+function footParts(tree: TreeAnswer | undefined, coming: boolean): string[] {
   if (!tree) return [];
-  const { meta, vft } = tree.model;
+  const { meta } = tree.model;
   const say = (n: number): string => n.toLocaleString("en-US");
-  const parts = [shownOf(vft.nodes)];
+  const parts = [shown()];
   if (drawn.value && drawn.value.merged > 0) parts.push(`${say(drawn.value.merged)} too narrow, in grey`);
-  parts.push(meta.nodesPruned > 0 ? `pruned ${units.percent(meta.prunedShare)} of value` : "nothing pruned");
+  parts.push(prunedText(meta, coming));
   if (meta.tookMs > 0) parts.push(`answered in ${meta.tookMs < 10 ? meta.tookMs.toFixed(1) : Math.round(meta.tookMs)} ms`);
   return parts;
 }
@@ -57,7 +57,7 @@ export function Explore() {
       {empty ? <Nothing /> : tree.error && !tree.data ? <Failure error={tree.error} />
         : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} />
           : <Loading what="flame graph" />}
-      <Foot parts={() => footParts(tree.data)} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
+      <Foot parts={() => footParts(tree.data, tree.coming)} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
     </div>
   );
 }

@@ -1,10 +1,10 @@
 // Files: any profile somebody has, dropped on the page, drawn, compared; stored only when asked.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { diffOf, units, type Model } from "../../flame";
 import { useAnswer } from "../answer";
 import { ApiError, AwayError, post } from "../api";
 import { useCommands } from "../commands";
-import { shownOf } from "../explore/drawn";
+import { shown } from "../explore/drawn";
 import { Workbench } from "../explore/Workbench";
 import { add, close, markStored, MAX_BYTES, opened, serviceName, view as viewFile, type Opened } from "../files/opened";
 import { say } from "../notice";
@@ -15,6 +15,7 @@ import { SelectorBar } from "../shell/SelectorBar";
 import { Failure, Loading, Sentence } from "../shell/states";
 import { TimeRange } from "../shell/TimeRange";
 import { question } from "../view";
+import { prunedText } from "../whole";
 
 const size = (bytes: number): string => units.amount(bytes, { name: "", unit: "bytes" });
 
@@ -85,10 +86,10 @@ function useShown(item: Opened, against: string): Shown {
   const type = item.model.meta.types[item.model.meta.defaultType].name;
   const key = stored ? JSON.stringify([item.name, item.bytes, v.query, v.from, v.until, type]) : null;
   const answer = useAnswer(key, (signal) => viewFile(item.file, [["baseline", v.query || "{}"], ...question(v).filter(([n]) => n === "from" || n === "until"), ["name", item.name], ["type", type]], signal));
-  if (stored) return { model: answer.data, error: answer.error, loading: answer.loading };
   const other = against.startsWith("file:") ? opened.value.find((o) => o.name === against.slice(5)) : undefined;
+  const model = useMemo(() => other && diffOf(other.model, item.model, [other.name, item.name]), [other?.model, item.model]);
+  if (stored) return { model: answer.data, error: answer.error, loading: answer.loading };
   if (!other) return { model: item.model, loading: false };
-  const model = diffOf(other.model, item.model, [other.name, item.name]);
   return model ? { model, loading: false } : { error: new ApiError(400, "bad_argument", `${other.name} has no ${type} to compare with`), loading: false };
 }
 
@@ -191,7 +192,7 @@ export function Files() {
         </div>
       )}
       {over && <div class="drop-here" aria-hidden="true">Drop to open</div>}
-      <Foot parts={() => (item ? [shownOf(item.model.vft.nodes)] : [])} notes={item?.model.meta.notes ?? []} ms={item?.ms ?? 0} />
+      <Foot parts={() => (item ? [shown(), prunedText(item.model.meta)] : [])} notes={item?.model.meta.notes ?? []} ms={item?.ms ?? 0} />
     </div>
   );
 }

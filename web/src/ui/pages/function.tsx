@@ -18,6 +18,7 @@ import { Foot } from "../shell/Foot";
 import { Failure, Loading, Sentence } from "../shell/states";
 import { setRange } from "../shell/TimeRange";
 import { question } from "../view";
+import { prunedText } from "../whole";
 
 const FEW = 8;
 
@@ -163,7 +164,7 @@ export function FunctionPage() {
           {about.data && <Spans spans={about.data.spans} />}
         </div>
       </div>
-      <Foot parts={about.data ? [`${about.data.by.length} labels`] : []} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
+      <Foot parts={() => (tree.data ? [prunedText(tree.data.model.meta, tree.coming)] : [])} notes={tree.data?.model.meta.notes ?? []} ms={tree.ms} />
     </div>
   );
 }

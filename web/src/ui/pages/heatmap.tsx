@@ -1,12 +1,13 @@
 // Heat map: when within each second something ran; a block of cells shows its stacks, a second block
 // what differs between the two.
+import { useMemo } from "preact/hooks";
 import { diffOf, units } from "../../flame";
 import { useAnswer } from "../answer";
 import { ApiError, get } from "../api";
 import { useCommands } from "../commands";
 import { useKinds } from "../explore/data";
 import { Types } from "../explore/Strip";
-import { shownOf } from "../explore/drawn";
+import { shown } from "../explore/drawn";
 import { Workbench } from "../explore/Workbench";
 import { aligned, blockText, cellsParam, columnFor, readBlock, sumOf, toHeat, type Block, type HeatReply } from "../heatmap/grid";
 import { HeatCanvas } from "../heatmap/HeatCanvas";
@@ -19,7 +20,8 @@ import { setRange } from "../shell/TimeRange";
 import { dark } from "../theme";
 import { local, toMs, utc } from "../time";
 import { askTree, type TreeAnswer } from "../tree";
-import { question, treeQuestion } from "../view";
+import { ALL_NODES, question, treeQuestion } from "../view";
+import { prunedText } from "../whole";
 
 const ROW_MS = 20;
 const LEAST_WIDTH = 2;
@@ -46,7 +48,8 @@ function useBlock(kind: Kind | undefined, block: Block | null) {
     // A profile is found by when it began, which may be long before the block.
     const from = Math.min(b.from, Math.round(toMs(v.from, now)));
     const until = Math.max(b.until, Math.round(toMs(v.until, now)));
-    const params = treeQuestion({ ...v, from: String(from), until: String(until) }, (kind as Kind).id);
+    const params = treeQuestion({ ...v, from: String(from), until: String(until) }, (kind as Kind).id, ALL_NODES);
+    // All boxes at once: of two blocks each side must have what the other has.
     return askTree([...params, ["cells", cellsParam(b)]], signal);
   });
 }
@@ -70,6 +73,8 @@ export function HeatMap() {
   const second = readBlock(v.rest.cells2);
   const tree = useBlock(kind, first);
   const other = useBlock(kind, second);
+  const [one, two] = [first ? tree.data?.model : undefined, second ? other.data?.model : undefined];
+  const model = useMemo(() => (first && second ? one && two && diffOf(one, two, [words(first), words(second)]) : one), [one, two, v.rest.cells, v.rest.cells2]);
   useCommands(() => [
     { id: "heat/map", group: "Heat map", title: "Go into the map", keys: ["h"], run: () => document.querySelector<HTMLElement>(".heat")?.focus() },
     { id: "heat/clear", group: "Heat map", title: "Forget what is chosen", run: clear },
@@ -81,7 +86,6 @@ export function HeatMap() {
   const data = heat.data;
   const empty = heat.error instanceof ApiError && heat.error.empty;
   const select = (block: Block, more: boolean): void => setRest(more && first ? { cells2: blockText(block) } : { cells: blockText(block), cells2: undefined });
-  const model = first && second ? (tree.data && other.data ? diffOf(tree.data.model, other.data.model, [words(first), words(second)]) : null) : tree.data?.model;
   const failed = tree.error ?? (second ? other.error : undefined);
   const say = (value: number): string => units.amount(value, { name: kind.type, unit: kind.unit });
   return (
@@ -112,7 +116,7 @@ export function HeatMap() {
         : model ? <Workbench key={model.meta.diff ? "diff" : "one"} model={model} stale={tree.slow || other.slow} type="" typeWord="" />
           : first ? <Loading what="flame graph" />
             : data && data.total > 0 ? <Sentence title="Choose cells above: their stacks are drawn here."><p class="faint">By keyboard: <kbd>h</kbd> goes into the map, arrows move, <kbd>Shift</kbd> chooses, <kbd>Enter</kbd> takes it, <kbd>x</kbd> compares.</p></Sentence> : <span class="push" />}
-      <Foot parts={() => model ? [shownOf(model.vft.nodes)] : data ? [`${data.columns} × ${data.rows} cells`] : []} notes={model?.meta.notes ?? []} ms={model ? tree.ms : heat.ms} />
+      <Foot parts={() => model ? [shown(), prunedText(model.meta)] : data ? [`${data.columns} × ${data.rows} cells`] : []} notes={model?.meta.notes ?? []} ms={model ? tree.ms : heat.ms} />
     </div>
   );
 }

@@ -150,7 +150,7 @@ function Settings() {
         {hasToken()
           ? <span class="actions"><span class="dim">in use until this tab is closed</span><button type="button" class="btn" onClick={() => { forgetToken(); say("The token is forgotten"); }}>Forget it</button></span>
           : <form class="token" onSubmit={(e) => { e.preventDefault(); if (token.trim()) { setToken(token.trim()); set(""); say("The token is used from now on"); } }}>
-            <input type="password" aria-label="Token" placeholder="none; vst_… where the server wants one" autocomplete="off" value={token} onInput={(e) => set(e.currentTarget.value)} />
+            <input type="password" aria-label="Token" placeholder="none (vst_…)" autocomplete="off" value={token} onInput={(e) => set(e.currentTarget.value)} />
             <button class="btn" disabled={!token.trim()}>Use it</button>
           </form>}
       </div>
