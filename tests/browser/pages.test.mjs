@@ -116,6 +116,8 @@ async function diffTests(browser, url) {
     assert.match(await text(page, row("JSON::parse")), /50\.\d\s+70\.\d\s+\+20\.\d pp/);
     assert.match(await text(page, row("malloc")), /−10\.\d pp/);
     assert.match(await text(page, row("http::serve")), /noise/);
+    assert.match(await page.locator(".lines").getAttribute("aria-label"), /at most 0\.5\d* cores/);
+    assert.match(await text(page, "section.side"), /abc123[^]*def456/, "sides are called by what differs");
     const address = page.url();
     await page.reload();
     await page.waitForSelector(row("malloc"));
@@ -223,6 +225,9 @@ async function functionTests(browser, url) {
     assert.match(parts[0], /Called by[^]*cart::load[^]*pricing::apply/);
     await untilText(page, ".part", "def456");
     assert.match(await text(page, ".function-page .big"), /6\d\.\d % of all/);
+    // 60 % of half a core: profiles of a minute are no spikes of half a minute.
+    assert.match(await text(page, ".function-page .big"), /^0\.(29|3\d?) cores/);
+    assert.match(await page.locator(".lines").getAttribute("aria-label"), /at most 0\.3\d* cores/);
     await page.click('.part a >> text="cart::load"');
     await page.waitForFunction(() => document.querySelector("h2.name")?.textContent === "cart::load");
     await untilText(page, ".part", "JSON::parse");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { change, decodeVft, diffOf, judged, Model } from "../src/flame";
 import { areaPath, linePath, mostOf } from "../src/ui/charts/paths";
-import { finest, rangeAround, sidesOf, versionPairs, whenLabel, whenOf } from "../src/ui/diff/sides";
+import { finest, rangeAround, sideNames, sidesOf, versionPairs, whenLabel, whenOf } from "../src/ui/diff/sides";
 import { serviceName } from "../src/ui/files/opened";
 import { around, orderedBy } from "../src/ui/function/near";
 import { aligned, blockOf, blockText, cellsParam, columnFor, cornersOf, readBlock, strengthOf, sumOf, toHeat } from "../src/ui/heatmap/grid";
@@ -79,6 +79,18 @@ test("versions stand in the order in which they came, as exactly as any answer k
   const found = finest([month, day, hour]);
   assert.deepEqual(found.map((x) => [x.value, x.time]), [["1", 0], ["2", 345], ["9", 330], ["3", 350]]);
   assert.deepEqual(versionPairs(found).map((p) => [p.before, p.after]), [["2", "3"], ["9", "2"]]);
+});
+
+test("the sides of a diff are called by what differs", () => {
+  const now = Date.UTC(2026, 10, 16, 12);
+  const side = (query: string, from: number) => ({ query, from: String(now - from * 60e3), until: String(now - (from - 5) * 60e3) });
+  const names = (a: string, b: string): string[] => sideNames(side(a, 10), side(b, 10), now);
+  assert.ok(sideNames(side("shop", 10), side("shop", 5), now).every((n) => /^\d\d:\d\d – \d\d:\d\d$/.test(n)));
+  assert.deepEqual(names('shop{commit="abc",env="x"}', 'shop{commit="abd",env="x"}'), ["abc", "abd"]);
+  assert.deepEqual(names('shop{v="1"}', 'shop{v="10"}'), ["1", "10"]);
+  assert.deepEqual(names("shop", "cart"), ["shop", "cart"]);
+  assert.deepEqual(names('shop{a="1",b="2"}', 'shop{a="2",b="1"}'), ['shop{a="1",b="2"}', 'shop{a="2",b="1"}']);
+  assert.match(sideNames(side("a", 10), side("b", 5), now)[0], /^a, /);
 });
 
 test("two versions are compared over a range that has both", () => {

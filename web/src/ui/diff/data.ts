@@ -4,11 +4,11 @@ import { useAnswer, type Answer } from "../answer";
 import { ApiError, get, getBytes } from "../api";
 import type { Kind } from "../kinds";
 import { view } from "../router";
-import { niceStep, toGrid, type SeriesReply } from "../series";
+import { askGrid, toGrid, type Grid, type SeriesReply } from "../series";
 import { modelOf, type TreeAnswer } from "../tree";
 import { ALL_NODES, filterParams, FIRST_NODES } from "../view";
 import { useWhole, type Whole } from "../whole";
-import { finest, sideName, type Side, type Version } from "./sides";
+import { finest, sideNames, type Side, type Version } from "./sides";
 
 async function askDiff(before: Side, after: Side, kind: Kind, nodes: number, signal: AbortSignal): Promise<TreeAnswer> {
   const more: [string, string][] = [["type", kind.id], ["max_nodes", String(nodes)], ...filterParams(view.peek())];
@@ -20,9 +20,7 @@ async function askDiff(before: Side, after: Side, kind: Kind, nodes: number, sig
   const start = performance.now();
   const { byteLength: bytes } = buffer;
   const model = await modelOf(buffer, signal);
-  // Two times of one service have the same name otherwise.
-  const now = Date.now();
-  model.meta.names = [sideName(before, now), sideName(after, now)];
+  model.meta.names = sideNames(before, after, Date.now());
   return { model, bytes, ms: performance.now() - start };
 }
 
@@ -38,27 +36,27 @@ export interface TwoLines {
   step: number;
 }
 
-const POINTS = 60;
-// Agents send every ten seconds or so: narrower points would be gaps.
-const LEAST_STEP = 10e3;
-
 // Both sides over time, each from its own beginning.
 export function useLines(before: Side, after: Side, kind: Kind | undefined): Answer<TwoLines> {
   const span = Math.max(Number(before.until) - Number(before.from), Number(after.until) - Number(after.from));
-  const step = Math.max(LEAST_STEP, niceStep(span / POINTS));
-  const key = kind && isFinite(step) ? JSON.stringify([before, after, kind.id, step]) : null;
+  const key = kind && isFinite(span) ? JSON.stringify([before, after, kind.id]) : null;
   return useAnswer(key, async (signal) => {
-    const line = async (side: Side): Promise<(number | null)[]> => {
-      const params: [string, string][] = [["query", side.query || "{}"], ["type", (kind as Kind).id], ["from", side.from], ["until", side.until], ["step", `${step / 1e3}s`]];
+    const line = async (side: Side, step = 0): Promise<Grid | null> => {
+      const params: [string, string][] = [["query", side.query || "{}"], ["type", (kind as Kind).id], ["from", side.from], ["until", side.until]];
       try {
-        return toGrid(await get<SeriesReply>("series", params, signal), "").groups[0]?.values ?? [];
+        return await (step ? get<SeriesReply>("series", [...params, ["step", `${step / 1e3}s`]], signal).then((r) => toGrid(r, "")) : askGrid(params, span, "", signal));
       } catch (e) {
-        if (e instanceof ApiError && e.empty) return [];
+        if (e instanceof ApiError && e.empty) return null;
         throw e;
       }
     };
-    const [a, b] = await Promise.all([line(before), line(after)]);
-    return { before: a, after: b, step };
+    let [a, b] = await Promise.all([line(before), line(after)]);
+    // Both in points of the wider width, or their heights would not be comparable.
+    const step = Math.max(a?.step ?? 0, b?.step ?? 0);
+    if (a && a.step < step) a = await line(before, step);
+    if (b && b.step < step) b = await line(after, step);
+    const values = (g: Grid | null): (number | null)[] => g?.groups[0]?.values ?? [];
+    return { before: values(a), after: values(b), step: step || 1e3 };
   });
 }
 

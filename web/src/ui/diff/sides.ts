@@ -96,6 +96,22 @@ export function rangeAround(time: number, from: number, until: number, now: numb
   return [Math.round(time - span), Math.round(Math.min(now, time + span))];
 }
 
-export function sideName(side: Side, now: number): string {
-  return `${side.query || "everything"}, ${local(Number(side.from), now)} – ${local(Number(side.until), now)}`;
+// What the two sides are called: by what differs between them.
+export function sideNames(before: Side, after: Side, now: number): [string, string] {
+  const when = (s: Side): string => `${local(Number(s.from), now)} – ${local(Number(s.until), now)}`;
+  const what = (s: Side): string => s.query || "everything";
+  if (what(before) === what(after)) return [when(before), when(after)];
+  if (before.from === after.from && before.until === after.until) return versionNames(what(before), what(after));
+  return [`${what(before)}, ${when(before)}`, `${what(after)}, ${when(after)}`];
+}
+
+// Of two selectors that differ in one value, those values.
+function versionNames(before: string, after: string): [string, string] {
+  let same = 0;
+  while (same < before.length && before[same] === after[same]) same++;
+  const start = before.lastIndexOf('"', same - 1) + 1;
+  const value = (text: string): string => text.slice(start).match(/^([^"]+)"/)?.[1] ?? "";
+  const [a, b] = [value(before), value(after)];
+  const fits = start > 0 && a !== "" && b !== "" && before.slice(start + a.length) === after.slice(start + b.length);
+  return fits ? [a, b] : [before, after];
 }

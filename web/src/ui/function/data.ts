@@ -3,7 +3,7 @@ import { useAnswer, type Answer } from "../answer";
 import { get } from "../api";
 import type { Kind } from "../kinds";
 import { view } from "../router";
-import { niceStep } from "../series";
+import { meanGap, niceStep } from "../series";
 import { toMs } from "../time";
 import { filterParams, question } from "../view";
 import { orderedBy, type Part } from "./near";
@@ -41,7 +41,11 @@ export function useAbout(name: string, kind: Kind | undefined): Answer<About> {
   return useAnswer(kind && name ? JSON.stringify([params, name]) : null, async (signal) => {
     const now = Date.now();
     const step = Math.max(LEAST_STEP, niceStep((toMs(v.until, now) - toMs(v.from, now)) / POINTS));
-    const reply = await get<Reply>("function", [...params, ["name", name], ["step", `${step / 1e3}s`]], signal);
+    const ask = (ms: number): Promise<Reply> => get<Reply>("function", [...params, ["name", name], ["step", `${ms / 1e3}s`]], signal);
+    let reply = await ask(step);
+    // Of profiles that come less often than the points, every other point would be a spike.
+    const gap = meanGap([reply.series.total]);
+    if (gap >= 1.5 && gap * 8 < POINTS) reply = await ask(niceStep(gap * reply.series.step_ms));
     return { self: reply.series.self, total: reply.series.total, start: reply.series.start_ms, step: reply.series.step_ms, by: orderedBy(reply.by), spans: reply.spans ?? [] };
   });
 }

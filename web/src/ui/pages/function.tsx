@@ -13,6 +13,7 @@ import { around, type Part } from "../function/near";
 import { findKind, rate, type Kind } from "../kinds";
 import { go, href, setRest, view } from "../router";
 import { withMatcher } from "../selector";
+import { meanBetween } from "../series";
 import { FirstData } from "../shell/FirstData";
 import { Foot } from "../shell/Foot";
 import { Failure, Loading, Sentence } from "../shell/states";
@@ -89,7 +90,7 @@ function Choose({ kind }: { kind: Kind }) {
   return (
     <Sentence title="Which function?">
       <form class="token" onSubmit={(e) => { e.preventDefault(); if (text.trim()) setRest({ name: text.trim() }); }}>
-        <input type="text" class="field mono" aria-label="Name of the function" autocomplete="off" spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} />
+        <input type="text" class="field mono" aria-label="Name of the function" placeholder="its name" autocomplete="off" spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} />
         <button class="btn hot">Show it</button>
       </form>
       {names.length > 0 && <ul class="choose">{names.slice(0, 12).map((n) => <li><a href={href({ rest: { ...v.rest, name: n } })}>{n}</a></li>)}</ul>}
@@ -97,8 +98,11 @@ function Choose({ kind }: { kind: Kind }) {
   );
 }
 
-function sum(values: (number | null)[]): number {
-  return values.reduce<number>((a, v) => a + (v ?? 0), 0);
+// As Explore says it of all functions.
+function meanOf(about: About, gauge: boolean): number | null {
+  const times = about.total.map((_, i) => about.start + i * about.step);
+  const until = about.start + times.length * about.step;
+  return meanBetween({ times, step: about.step, from: about.start, until, groups: [{ name: "", values: about.total, sum: 0 }] }, about.start, until, gauge);
 }
 
 function Over({ about, kind }: { about: About; kind: Kind }) {
@@ -125,7 +129,7 @@ export function FunctionPage() {
   if (!kind) return <Sentence title="No profile fits this selector." role="status"><a class="btn" href={href({ query: "", type: "" })}>Everything</a></Sentence>;
   if (!name) return <Choose kind={kind} />;
   const empty = tree.error instanceof ApiError && tree.error.empty;
-  if ((empty || (tree.data && !near)) && !tree.loading) {
+  if ((empty || (tree.data && !near)) && !tree.loading && !tree.coming) {
     return (
       <Sentence title={`“${name}” did not run in this range.`} role="status">
         <div class="actions">
@@ -139,7 +143,7 @@ export function FunctionPage() {
   if (tree.error && !tree.data) return <Failure error={tree.error} />;
   if (!near) return <Loading what={name} />;
   const type = { name: kind.type, unit: kind.unit };
-  const seen = about.data ? about.data.total.filter((x) => x !== null).length : 0;
+  const mean = about.data ? meanOf(about.data, kind.gauge) : null;
   return (
     <div class="page function-page">
       <div class="strip">
@@ -147,7 +151,7 @@ export function FunctionPage() {
         <h2 class="name">{name}</h2>
         <p class="dim where">{[near.modules.slice(0, 3).join(", ") + (near.modules.length > 3 ? ` and ${near.modules.length - 3} more modules` : ""), near.modules.length < 2 && near.place].filter(Boolean).join(" · ") || "module not known"}</p>
         <div class="row">
-          <p class="big">{about.data && seen > 0 ? rate(sum(about.data.total) / seen, about.data.step / 1e3, kind) : units.amount(near.total, type)}
+          <p class="big">{about.data && mean !== null ? rate(mean, about.data.step / 1e3, kind) : units.amount(near.total, type)}
             <small> · {units.percent(near.whole > 0 ? near.total / near.whole : NaN)} of all · {units.percent(near.whole > 0 ? near.self / near.whole : NaN)} in itself · {units.amount(near.total, type)} in all</small></p>
           <span class="push actions">
             <button type="button" class="btn" onClick={sandwich}>Sandwich<kbd aria-hidden="true">s</kbd></button>
