@@ -69,6 +69,26 @@ async function overviewTests(browser, url, empty) {
     await done();
   });
 
+  await test("from the overview over a spike to the line of source in three clicks", async () => {
+    const { page, done } = await open(browser, url, { wait: ".services tbody tr" });
+    await page.click('.services a >> text="shop"');
+    await page.waitForSelector(".u-over");
+    await page.waitForSelector(PAINTED);
+    const line = await page.locator(".u-over").boundingBox();
+    await page.mouse.move(line.x + line.width * 0.8, line.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(line.x + line.width * 0.9, line.y + 30, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction(() => location.search.includes("span="));
+    await untilText(page, ".functions tbody tr", "70.");
+    // main, http::serve, cart::load, JSON::parse: cart::load is the widest and the first by name.
+    const picture = await page.locator(PAINTED).boundingBox();
+    await page.mouse.click(picture.x + picture.width * 0.3, picture.y + 8 + 4 * 21 + 8);
+    await untilText(page, "section.side h2", "JSON::parse");
+    assert.match(await text(page, "section.side"), /json\.cc:9[07]/);
+    await done();
+  });
+
   await test("while the sums are on their way the names of the services stand there, and lead on", async () => {
     // Held back until the test has looked.
     let answer;

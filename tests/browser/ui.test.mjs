@@ -169,6 +169,32 @@ async function exploreTests(browser, url) {
     await done();
   });
 
+  await test("a choice one walked to stays chosen when the list comes anew", async () => {
+    let held = 0;
+    let answer;
+    const pressed = new Promise((r) => (answer = r));
+    // The first list comes at once, the one for the next letter after the choice was made.
+    const hold = (p) => p.route("**/api/v1/services**", async (route) => {
+      if (held++ > 1) await pressed;
+      await route.continue().catch(() => undefined);
+    });
+    const { page, done } = await open(browser, `${url}/explore`, { before: hold });
+    await press(page, "e");
+    await page.keyboard.type("o");
+    await page.waitForSelector("#selector-list li >> text=odd");
+    await page.keyboard.type("d");
+    const at = await page.locator("#selector-list li").allInnerTexts();
+    for (let i = 0; i <= at.indexOf("odd"); i++) await press(page, "ArrowDown");
+    assert.equal(await text(page, '#selector-list li[aria-selected="true"]'), "odd");
+    const came = page.waitForResponse("**/api/v1/services**");
+    answer();
+    await came;
+    await settle(page);
+    await press(page, "Enter");
+    await until(page, () => new URLSearchParams(location.search).get("query") === "odd");
+    await done();
+  });
+
   await test("every view is there, driven by one selection, by keys", async () => {
     const { page, done } = await open(browser, shop);
     await page.click(row("JSON::parse"));

@@ -38,6 +38,8 @@ export function SelectorBar({ value, onChange, id = "selector", label = "Selecto
   const [choices, setChoices] = useState<string[]>([]);
   const [chosen, setChosen] = useState(-1);
   const [focused, setFocused] = useState(false);
+  const listed = useRef(choices);
+  listed.current = choices;
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => setText(value), [value]);
 
@@ -48,8 +50,10 @@ export function SelectorBar({ value, onChange, id = "selector", label = "Selecto
       .then((list) => {
         if (control.signal.aborted) return;
         const found = ranked(list, at.written);
-        setChoices(found.length === 1 && found[0] === at.written && at.kind !== "service" ? [] : found);
-        setChosen(-1);
+        const next = found.length === 1 && found[0] === at.written && at.kind !== "service" ? [] : found;
+        // Who walked to a choice before this answer came stays on it.
+        setChosen((c) => (c < 0 ? -1 : next.indexOf(listed.current[c])));
+        setChoices(next);
       })
       .catch(() => !control.signal.aborted && setChoices([]));
     return () => control.abort();
