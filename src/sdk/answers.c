@@ -29,8 +29,8 @@ static enum err write_profile(struct background *b, const struct tally *t, const
 		e = harvest_one(t, &b->windows.names, s, time, one);
 	}
 	if (!e) {
-		/* What is held, where that was asked for. */
-		one->default_type = (int)one->type_count - 1;
+		/* What is held, where that was asked for; of waits, those for locks come first. */
+		one->default_type = a->only == SAMPLE_LOCK ? 1 : (int)one->type_count - 1;
 		e = pprof_write(&w, ret);
 	}
 	place_names_end(&b->windows.names);
@@ -68,7 +68,14 @@ static enum err since_start(struct background *b, const struct ask *a, struct ta
 	struct live_copy live = {.from = &b->intake.tally, .to = t};
 
 	for (u8 kind = 0; kind < SAMPLE_KINDS; kind++)
-		TRY(tally_copy(t, &b->intake.totals, kind));
+		if (a->only < 0 || a->only == kind)
+			TRY(tally_copy(t, &b->intake.totals, kind));
+	if (a->types & SDK_THREADS) {
+		/* Where they are now, also while sampling pauses. */
+		b->wall.silent = false;
+		wall_count(&b->wall);
+		TRY(tally_copy(t, &b->intake.tally, SAMPLE_THREADS));
+	}
 	if (!(a->types & SDK_HEAP))
 		return ERR_OK;
 	TRY(tally_context(t, &none, &live.nobody));

@@ -24,6 +24,7 @@ struct ask {
 	atomic_int state;
 	enum ask_kind kind;
 	unsigned types; /* enum sdk_types: the profile's columns */
+	int only;	/* enum sample_kind: rows of no other kind; -1 = of all */
 	u32 seconds;
 	char text[ASK_TEXT_SIZE]; /* ASK_SYMBOLS: addresses "0x1234+0x5678" */
 	/* The answer: a pprof file or a text; or why there is none. */

@@ -19,6 +19,7 @@ struct profile_page {
 	enum ask_kind kind;
 	unsigned types; /* the columns */
 	unsigned needs; /* one of these must be on; 0 = nothing */
+	int only;	/* enum sample_kind; -1 = all of them */
 	bool spans;	/* ?seconds= is what happens from now on, else since the start */
 	const char *about, *missing;
 };
@@ -27,13 +28,25 @@ struct profile_page {
 	"allocations are not watched: start the program with " \
 	"LD_PRELOAD=libvestal-preload.so VESTAL_TYPES=cpu,alloc,heap"
 
+#define NEEDS_LOCK                                                 \
+	"waits for locks are not watched: start the program with " \
+	"LD_PRELOAD=libvestal-preload.so VESTAL_TYPES=cpu,lock"
+
 static const struct profile_page profile_pages[] = {
-	{STR("profile"), ASK_CAPTURE, SDK_CPU, 0, true, "CPU time of the next ?seconds=30", NULL},
-	{STR("heap"), ASK_SINCE_START, SDK_ALLOC | SDK_HEAP, SDK_HEAP, false,
+	{STR("profile"), ASK_CAPTURE, SDK_CPU, 0, -1, true, "CPU time of the next ?seconds=30",
+	 NULL},
+	{STR("heap"), ASK_SINCE_START, SDK_ALLOC | SDK_HEAP, SDK_HEAP, -1, false,
 	 "memory that is held now, and what was allocated since the start", NEEDS_ALLOC},
-	{STR("allocs"), ASK_SINCE_START, SDK_ALLOC, SDK_ALLOC | SDK_HEAP, true,
+	{STR("allocs"), ASK_SINCE_START, SDK_ALLOC, SDK_ALLOC | SDK_HEAP, -1, true,
 	 "what was allocated since the start, or in the next ?seconds=", NEEDS_ALLOC},
-	{STR("threadcreate"), ASK_THREADS_BORN, 0, 0, false,
+	{STR("mutex"), ASK_SINCE_START, SDK_LOCK, SDK_LOCK, SAMPLE_LOCK, false,
+	 "waits for mutexes and other locks since the start", NEEDS_LOCK},
+	{STR("block"), ASK_SINCE_START, SDK_LOCK, SDK_LOCK, SAMPLE_BLOCK, false,
+	 "waits for conditions and semaphores since the start", NEEDS_LOCK},
+	{STR("threads"), ASK_SINCE_START, SDK_THREADS, SDK_THREADS, SAMPLE_THREADS, false,
+	 "threads by what they do now",
+	 "threads are not counted: start the program with VESTAL_TYPES=cpu,threads"},
+	{STR("threadcreate"), ASK_THREADS_BORN, 0, 0, -1, false,
 	 "threads that run, by the function they began with", NULL},
 };
 #define PROFILE_PAGES (sizeof(profile_pages) / sizeof(profile_pages[0]))
@@ -105,6 +118,7 @@ static void profile_page(const struct profile_page *one, struct str query,
 	}
 	ask->kind = seconds ? ASK_CAPTURE : one->kind;
 	ask->types = one->types;
+	ask->only = one->only;
 	ask->seconds = seconds;
 	p->type = "application/octet-stream";
 	p->asks = true;

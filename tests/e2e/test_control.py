@@ -84,9 +84,21 @@ def the_small_pages_are_there():
 @test
 def what_is_off_says_how_to_turn_it_on():
     with Controlled(VESTAL_TYPES="cpu").ready() as program:
-        for page in ("heap", "allocs"):
+        for page in ("heap", "allocs", "mutex", "block", "threads"):
             status, _, body = program.ask(f"/debug/pprof/{page}")
             assert status == 404 and b"VESTAL_TYPES=" in body, (page, status, body)
+
+
+@test
+def waits_for_locks_and_threads_are_asked_for_by_pprof():
+    with Controlled([build("waiting")], VESTAL_TYPES="cpu,lock,threads").ready() as program:
+        for page, kind, function in (("mutex", "delay", "wait_for_lock"),
+                                     ("block", "block_delay", "wait_for_turn"),
+                                     ("threads", "threads", "wait_for_turn")):
+            url = program.url(f"/debug/pprof/{page}")
+            said = wait_for(lambda url=url, function=function:
+                            (lambda text: function in text and text)(pprof(url)), page)
+            assert f"Type: {kind}" in said, said
 
 
 @test
