@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
-#include "format/json.h"
 #include "format/format.h"
 
 /* The number under `key` of the outermost object; 0 when there is none. */

@@ -67,6 +67,8 @@ static inline void profile_add_plain(struct profile *p, uint32_t stack, uint32_t
 		to[t] = values[t];
 }
 struct row profile_row(const struct profile *p, size_t i);
+/* Writes row `from` over row `to`. */
+void profile_move_row(struct profile *p, size_t from, size_t to);
 static inline const int64_t *profile_values(const struct profile *p, size_t i)
 {
 	return p->values + i * p->type_count;

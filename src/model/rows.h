@@ -40,7 +40,5 @@ enum err row_index_fill(struct row_index *index, const struct profile *p,
 enum err profile_copy_head(const struct profile *src, struct profile *dst) MUST_CHECK;
 /* Adds a column of zeros to a profile that has rows. */
 enum err profile_add_column(struct profile *p, struct value_type type) MUST_CHECK;
-/* Writes row `from` over row `to`. */
-void profile_move_row(struct profile *p, size_t from, size_t to);
 /* Removes rows whose values are all zero. */
 void profile_drop_zero(struct profile *p);

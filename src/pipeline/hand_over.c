@@ -1,7 +1,5 @@
 #include "pipeline/hand_over.h"
 
-#include "model/rows.h"
-
 /* One profile on its way. */
 struct handing {
 	struct receive *r;

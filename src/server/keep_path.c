@@ -1,7 +1,6 @@
 #include "server/keep_path.h"
 
 #include "base/buf.h"
-#include "model/rows.h"
 
 static bool name_is(const struct dict *d, uint32_t frame, struct str name, struct buf *text)
 {
