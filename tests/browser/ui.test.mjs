@@ -573,12 +573,12 @@ async function sizeTests(browser, url, dir, large) {
     const { page, done } = await open(browser, `${url}/explore?query=huge`, { before: hold });
     await untilText(page, "#foot", "% of value pruned, more boxes are coming");
     const boxes = () => page.evaluate(() => Number(document.querySelector("#foot").textContent.match(/of ([\d,]+) boxes/)[1].replace(/,/g, "")));
-    assert.ok((await boxes()) <= 65536);
+    assert.ok((await boxes()) <= 16384);
     await clickBox(page, 0.5, 2);
     const zoomed = await text(page, ".trail [aria-current]");
     answer();
     await until(page, () => !document.querySelector("#foot").textContent.includes("more boxes are coming"));
-    await until(page, (n) => Number(document.querySelector("#foot").textContent.match(/of ([\d,]+) boxes/)?.[1].replace(/,/g, "")) > n, 65536);
+    await until(page, (n) => Number(document.querySelector("#foot").textContent.match(/of ([\d,]+) boxes/)?.[1].replace(/,/g, "")) > n, 16384);
     if (count < 1048576 / 2) await untilText(page, "#foot", "nothing pruned");
     assert.equal(await text(page, ".trail [aria-current]"), zoomed);
     // Bottom-up has boxes of its own: never more on the screen than there are.

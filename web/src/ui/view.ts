@@ -72,7 +72,7 @@ export function filterParams(view: View): [string, string][] {
 
 // A first picture has as many boxes as the page lays out in a moment; where it leaves out much, all of
 // them follow.
-export const FIRST_NODES = 65536;
+export const FIRST_NODES = 16384;
 export const ALL_NODES = 1048576;
 
 // The question for the tree of a type.
