@@ -29,7 +29,7 @@ static struct {
 	u32 free;	  /* none before this one is free */
 	u32 count;
 	struct mutex lock;
-	s64 period_ns; /* 0 = no timing now */
+	_Atomic(s64) period_ns; /* 0 = no timing now; handlers look at it without the lock */
 	int signal_number;
 	u64 random;
 	int excluded[EXCLUDED_MAX]; /* our own */
@@ -97,18 +97,19 @@ static void start_timer(struct own_thread *t)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = all.signal_number};
 	int tid = *tid_of(t);
+	s64 period = all.period_ns;
 	struct itimerspec when;
 	struct timespec now = {0};
 
-	if (!all.period_ns || t->has_timer || is_excluded(tid))
+	if (!period || t->has_timer || is_excluded(tid))
 		return;
 	event.sigev_notify_thread_id = tid;
 	event.sigev_value.sival_ptr = t;
 	if (syscall(SYS_timer_create, thread_cpu_clock(tid), &event, &t->timer) != 0)
 		return;
 	t->random = all.random = hash_mix(all.random, (u64)tid);
-	when.it_interval = timespec_of(all.period_ns);
-	when.it_value = timespec_of((s64)(all.random % (u64)all.period_ns) + 1);
+	when.it_interval = timespec_of(period);
+	when.it_value = timespec_of((s64)(all.random % (u64)period) + 1);
 	/* What it used before is nobody's question. */
 	clock_gettime(thread_cpu_clock(tid), &now);
 	t->accounted_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
