@@ -27,7 +27,7 @@ static struct {
 	atomic_int *tids; /* of the records; 0 = free. Apart from them, because it is searched */
 	u32 used;	  /* records from here on were never given */
 	u32 free;	  /* none before this one is free */
-	u32 count;
+	atomic_uint count;
 	struct mutex lock;
 	_Atomic(s64) period_ns; /* 0 = no timing now; handlers look at it without the lock */
 	int signal_number;
@@ -70,11 +70,13 @@ void threads_vary(struct own_thread *t)
 {
 	s64 period = all.period_ns;
 	struct itimerspec when = {.it_interval = timespec_of(period)};
+	u64 random;
 
 	if (!period)
 		return;
-	t->random = hash_mix(t->random, (u64)t->accounted_ns);
-	when.it_value = timespec_of(period / 2 + (s64)(t->random % (u64)period));
+	random = hash_mix(t->random, (u64)t->accounted_ns);
+	t->random = random;
+	when.it_value = timespec_of(period / 2 + (s64)(random % (u64)period));
 	syscall(SYS_timer_settime, t->timer, 0, &when, NULL);
 }
 
@@ -107,7 +109,8 @@ static void start_timer(struct own_thread *t)
 	event.sigev_value.sival_ptr = t;
 	if (syscall(SYS_timer_create, thread_cpu_clock(tid), &event, &t->timer) != 0)
 		return;
-	t->random = all.random = hash_mix(all.random, (u64)tid);
+	all.random = hash_mix(all.random, (u64)tid);
+	t->random = all.random;
 	when.it_interval = timespec_of(period);
 	when.it_value = timespec_of((s64)(all.random % (u64)period) + 1);
 	/* What it used before is nobody's question. */
@@ -120,14 +123,12 @@ static void start_timer(struct own_thread *t)
 	}
 }
 
-/* A signal that is under way finds no timer then. */
+/* A signal that is under way finds no timer then. The thread's own end and the end of all timing
+ * may meet here: its number is given back once. */
 static void end_timer(struct own_thread *t)
 {
-	if (!t->has_timer)
-		return;
-	t->has_timer = false;
-	atomic_signal_fence(memory_order_seq_cst);
-	syscall(SYS_timer_delete, t->timer);
+	if (atomic_exchange(&t->has_timer, false))
+		syscall(SYS_timer_delete, t->timer);
 }
 
 /* ------------------------------------------------------------------ records */

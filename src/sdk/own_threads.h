@@ -20,13 +20,15 @@
 
 struct own_thread {
 	int timer; /* the kernel's number */
-	bool has_timer, seen;
-	u64 random;
-	s64 accounted_ns;	  /* CPU time that samples stand for */
-	void *(*start)(void *);	  /* where it began, when that is known */
-	s64 born_ns, born_cpu_ns; /* when it was first known of, from itself; 0 = not */
-	_Atomic(s64) wall_ns;	  /* of its time that it did not run: what was told (wall.h) */
-	bool settled;		  /* all of it was */
+	bool seen;
+	/* Of the thread's handler, and of whoever starts and stops its timer. */
+	atomic_bool has_timer;
+	_Atomic(u64) random;
+	_Atomic(s64) accounted_ns; /* CPU time that samples stand for */
+	void *(*start)(void *);	   /* where it began, when that is known */
+	s64 born_ns, born_cpu_ns;  /* when it was first known of, from itself; 0 = not */
+	_Atomic(s64) wall_ns;	   /* of its time that it did not run: what was told (wall.h) */
+	bool settled;		   /* all of it was */
 	/* Of the thread itself; `context` is whole where `stable` is not 0. */
 	volatile sig_atomic_t stable;
 	struct span_context context;
