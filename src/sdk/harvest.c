@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "sdk/label_sets.h"
+#include "sdk/sampling.h"
 #include "sdk/wall.h"
 
 #define STACK_MAX  1024
@@ -169,10 +170,12 @@ static enum err add_types(const struct measure *m, struct profile *p)
 	return profile_add_type(p, str_of(m->value), str_of(m->unit));
 }
 
-/* The kernel's timers of CPU time fire at its clock tick, whatever is asked. */
-static int64_t true_period(u32 rate_hz)
+/* As the rate is now, which a budget may have lowered. The kernel's timers of CPU time fire at its
+ * clock tick, whatever is asked. */
+static int64_t true_period(u32 wanted_hz)
 {
-	int64_t asked = NS_PER_S / rate_hz;
+	u32 rate_hz = sampling_rate();
+	int64_t asked = NS_PER_S / (rate_hz && rate_hz < wanted_hz ? rate_hz : wanted_hz);
 	struct timespec tick;
 
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_sec)
