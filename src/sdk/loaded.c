@@ -18,8 +18,6 @@
 #define VDSO_SIZE   8192
 #define VDSO_NAME   "[vdso]"
 
-static _Atomic(struct loaded_view *) current;
-static atomic_uint readers;
 /* Held while the loader's lock is: a fork() in between would leave that locked in the child. */
 static struct mutex gate = MUTEX_INIT;
 
@@ -39,40 +37,9 @@ struct look {
 	enum err error;
 };
 
-const struct loaded_view *loaded_view_enter(void)
-{
-	atomic_fetch_add(&readers, 1);
-	return atomic_load(&current);
-}
-
-void loaded_view_leave(void)
-{
-	atomic_fetch_sub(&readers, 1);
-}
-
-const struct loaded_view *loaded_current(void)
-{
-	return atomic_load(&current);
-}
-
-const struct loaded_range *loaded_find(const struct loaded_view *view, u64 address)
-{
-	size_t low = 0, high = view->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (view->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < view->ranges[low - 1].end ? &view->ranges[low - 1] : NULL;
-}
-
 const struct loaded_range *loaded_place(const struct loaded *l, u64 address)
 {
-	const struct loaded_view *view = atomic_load(&current);
+	const struct loaded_view *view = loaded_current();
 	const struct loaded_range *now = view ? loaded_find(view, address) : NULL;
 
 	/* The last that was closed is the likeliest. */
@@ -296,75 +263,7 @@ static enum err see(struct loaded *l, struct found *f)
 	return add_module(l, f);
 }
 
-/* ------------------------------------------------------------------ the view */
-
-static int by_start(const void *a, const void *b)
-{
-	const struct loaded_range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-static void view_free(struct loaded_view *v)
-{
-	if (!v)
-		return;
-	mem_free(v->rules);
-	mem_free(v);
-}
-
-static enum err copy_rules(const struct loaded *l, struct loaded_view *v)
-{
-	const struct unwind_rule *rules = unwind_rules_all(l->rules, &v->rule_count);
-
-	v->rules = mem_alloc(v->rule_count * sizeof(*rules));
-	if (!v->rules)
-		return ERR_NO_MEMORY;
-	memcpy(v->rules, rules, v->rule_count * sizeof(*rules));
-	return ERR_OK;
-}
-
-static enum err make_view(const struct loaded *l, struct loaded_view **ret)
-{
-	struct loaded_view *v =
-		mem_zalloc(1, sizeof(*v) + l->modules.n * LOADED_RANGES_MAX * sizeof(*v->ranges));
-
-	if (!v)
-		return ERR_NO_MEMORY;
-	if (copy_rules(l, v)) {
-		view_free(v);
-		return ERR_NO_MEMORY;
-	}
-	vec_for_each (m, &l->modules)
-		for (u32 i = 0; (*m)->present && i < (*m)->range_count; i++)
-			v->ranges[v->count++] = (*m)->ranges[i];
-	qsort(v->ranges, v->count, sizeof(*v->ranges), by_start);
-	*ret = v;
-	return ERR_OK;
-}
-
-/* A reader counts itself before it takes the view: when none is there, none has an old one. */
-static void free_old(struct loaded_view *v)
-{
-	if (!v || atomic_load(&readers))
-		return;
-	for (struct loaded_view *old = v->previous, *next; old; old = next) {
-		next = old->previous;
-		view_free(old);
-	}
-	v->previous = NULL;
-}
-
-static enum err publish(const struct loaded *l)
-{
-	struct loaded_view *v = NULL;
-
-	TRY(make_view(l, &v));
-	v->previous = atomic_load(&current);
-	atomic_store(&current, v);
-	free_old(v);
-	return ERR_OK;
-}
+/* ------------------------------------------------------------------ all of it */
 
 static enum err take_over(struct loaded *l, struct look *look)
 {
@@ -380,7 +279,7 @@ static enum err take_over(struct loaded *l, struct look *look)
 		(*m)->present = false;
 	vec_for_each (f, &look->list)
 		l->modules.v[f->module]->present = true;
-	return publish(l);
+	return loaded_publish(l);
 }
 
 static enum err update(struct loaded *l)
@@ -389,7 +288,7 @@ static enum err update(struct loaded *l)
 	enum err e = l->rules ? ERR_OK : unwind_rules_new(&l->rules);
 
 	TRY(e);
-	free_old(atomic_load(&current));
+	loaded_free_old();
 	mutex_lock(&gate);
 	dl_iterate_phdr(on_first, &look);
 	if (!l->looked || look.adds != l->adds || look.subs != l->subs)
@@ -442,7 +341,7 @@ bool loaded_need(struct loaded *l, u32 module)
 		m->ranges[i].table = m->has_table ? &m->table : NULL;
 	}
 	if (m->present)
-		changed = publish(l) == ERR_OK;
+		changed = loaded_publish(l) == ERR_OK;
 	l->busy = false;
 	return changed;
 }
@@ -454,16 +353,10 @@ void loaded_before_fork(void)
 
 void loaded_after_fork(struct loaded *l, bool child)
 {
-	struct loaded_view *view = atomic_load(&current);
-
 	mutex_unlock(&gate);
 	if (!child)
 		return;
-	atomic_store(&readers, 0);
-	if (!l->busy)
-		return;
-	/* The published view is whole, whatever the thread that is gone was doing. */
-	memset(l, 0, sizeof(*l));
-	if (view)
-		view->previous = NULL;
+	loaded_view_in_child(l->busy);
+	if (l->busy)
+		memset(l, 0, sizeof(*l));
 }

@@ -78,6 +78,10 @@ const struct loaded_range *loaded_place(const struct loaded *l, u64 address);
 const struct loaded_module *loaded_holds(const struct loaded *l, u64 address, u32 *ret_number);
 /* The current view, for the thread that publishes. */
 const struct loaded_view *loaded_current(void);
+/* Publishes what is loaded now; frees what was published before, where nobody reads. */
+enum err loaded_publish(const struct loaded *l) MUST_CHECK;
+void loaded_free_old(void);
+void loaded_view_in_child(bool was_busy);
 /* Around fork(): nobody is inside the loader meanwhile. In the child no reader is left, and what
  * was being changed is begun anew. */
 void loaded_before_fork(void);
