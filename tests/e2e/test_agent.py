@@ -12,11 +12,12 @@ import subprocess
 import sys
 import time
 
-from support.agent import Agent, Collector, until
+from support.agent import Agent, Collector
 from support.otlp_judge import official, run
 from support.recording import allowed, build, close, cpu_seconds
 from support.server import Server
 from support.tap import VESTAL, main, scratch, test, vestal
+from support.wait import until
 
 PATH = "/v1development/profiles"
 # A thread whose name is no text, in a service whose name is none either.
@@ -234,7 +235,7 @@ def what_a_server_missed_arrives_when_it_is_there():
                                   stderr=subprocess.DEVNULL)
         try:
             env = {"VESTAL_SERVER": f"http://127.0.0.1:{port}"}
-            until(lambda: "early" in vestal("services", env=env, status=None)[0], 60)
+            until(lambda: "early" in vestal("services", env=env, status=None)[0])
         finally:
             server.terminate()
             server.wait(60)
@@ -248,7 +249,7 @@ def up_shows_services_soon_and_keeps_the_last_window():
     options = ["--otlp-grpc", "none", "--otlp-http", "none", "--data", folder, "--listen", address]
     with Agent(*options, command=("up",)):
         with Busy(shares(OTEL_SERVICE_NAME="shown")):
-            until(lambda: "shown" in vestal("services", env=env, status=None)[0], 60)
+            until(lambda: "shown" in vestal("services", env=env, status=None)[0])
         with Busy(shares(OTEL_SERVICE_NAME="stored")) as busy:
             busy.wait(1)
     with Server(folder=folder) as server:

@@ -10,11 +10,11 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 from support.recording import allowed
 from support.server import Server
 from support.tap import ROOT, VESTAL, Skip, main, scratch, test
+from support.wait import until
 
 with open(f"{ROOT}/docs/agent.md", encoding="utf-8") as page:
     PAGE = page.read()
@@ -71,15 +71,6 @@ def confined(folder, *command):
             *command]
 
 
-def wait_for(condition, seconds, why):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError(why())
-
-
 @test
 def the_rights_of_the_examples_are_enough_in_a_container_that_is_read_only():
     allowed()
@@ -106,14 +97,14 @@ def the_rights_of_the_examples_are_enough_in_a_container_that_is_read_only():
                 return file.read()
 
         try:
-            wait_for(lambda: "agent started" in said(), 60, said)
+            until(lambda: "agent started" in said(), said)
             with open(f"/proc/{agent.pid}/status", encoding="ascii", errors="replace") as file:
                 status = file.read()
             numbers = {"dac_read_search": 2, "sys_ptrace": 19, "syslog": 34, "perfmon": 38, "bpf": 39,
                        "checkpoint_restore": 40}
             kept = sum(1 << numbers[name] for name in capabilities())
             assert int(re.search(r"CapEff:\s+(\w+)", status)[1], 16) == kept, status
-            wait_for(lambda: "shell-of-another" in json.dumps(server.get("/api/v1/services")), 60, said)
+            until(lambda: "shell-of-another" in json.dumps(server.get("/api/v1/services")), said)
         finally:
             agent.send_signal(signal.SIGTERM)
             status = agent.wait(60)

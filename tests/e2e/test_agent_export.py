@@ -16,9 +16,10 @@ import subprocess
 import threading
 import time
 
-from support.agent import Agent, until
+from support.agent import Agent
 from support.server import Server
 from support.tap import ROOT, VESTAL, Skip, main, scratch, test, vestal
+from support.wait import until
 
 HEAD = 32  # of an entry of the queue
 

@@ -10,9 +10,10 @@ import re
 import signal
 import subprocess
 
-from support.agent import Agent, Collector, Program, until
+from support.agent import Agent, Collector, Program
 from support.recording import ROOT, allowed, build, cpu_seconds, top
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
+from support.wait import until
 
 ONLINE = "/sys/devices/system/cpu/cpu1/online"
 
@@ -149,7 +150,7 @@ def a_processor_that_went_and_came_back_is_sampled_again():
             windows = len(collector.requests)
             agent.wait(lambda: len(collector.requests) > windows + 2)
             switch("1")
-            until(lambda: processors() == before, 30)
+            until(lambda: processors() == before)
             with Program("taskset", "-c", "1", build("shares"), "120"):
                 agent.wait(lambda: sum(t["total"] for p in collector.profiles() for t in p["types"]
                                        if t["type"] == "cpu" and "shares" in json.dumps(p)) > 1.5e9)

@@ -17,10 +17,11 @@ import sys
 import termios
 import time
 
-from support.agent import Agent, until
+from support.agent import Agent
 from support.recording import cpu_seconds
 from support.server import Server
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
+from support.wait import until
 
 
 def need_root():
@@ -240,7 +241,7 @@ def the_running_agent_has_given_its_other_rights_away():
     kept = sum(1 << number for number in (39, 38, 19, 2, 34, 40))
     with Server() as server:
         with Busy(), Agent("--interval", "1", server="http://" + server.otlp_http) as agent:
-            until(lambda: server.get("/api/v1/status")["profiles"], 60, agent.said)
+            until(lambda: server.get("/api/v1/status")["profiles"], agent.said)
             pid = agent.process.pid
             tasks = os.listdir(f"/proc/{pid}/task")
             assert len(tasks) >= 3, tasks

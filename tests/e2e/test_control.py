@@ -13,10 +13,11 @@ import signal
 import socket
 import subprocess
 
-from support.controlled import Controlled, free_port, wait_for
+from support.controlled import Controlled, free_port
 from support.inside import build_inside, run
 from support.recording import build, top
 from support.tap import Skip, main, scratch, test, vestal
+from support.wait import until
 
 
 def pprof(url, *options):
@@ -33,7 +34,7 @@ def pprof(url, *options):
 @test
 def go_tool_pprof_reads_every_profile_from_a_running_program():
     with Controlled().ready() as program:
-        wait_for(lambda: program.state()["samples"] > 20, "samples")
+        until(lambda: program.state()["samples"] > 20, "samples")
         for path, kind, function in (("profile?seconds=2", "cpu", "work_steadily"),
                                      ("heap", "inuse_space", "hold_memory"),
                                      ("allocs", "alloc_space", "hold_memory"),
@@ -51,10 +52,10 @@ def vestal_reads_them_as_well_and_they_are_true():
         rows, names = top(program.url("/debug/pprof/profile?seconds=3"))
         # Two threads that never sleep, on a machine that others use too.
         assert names["work_steadily"]["cum"] > 0.9 * rows["total"] > 0, rows
-        wait_for(lambda: "hold_memory" in top(program.url("/debug/pprof/heap"))[1], "memory")
+        until(lambda: "hold_memory" in top(program.url("/debug/pprof/heap"))[1], "memory")
         rows, names = top(program.url("/debug/pprof/heap"))
         # 2 threads hold 1000 objects of 10,000 bytes each: 300 samples of 64 KiB.
-        held = wait_for(lambda: top(program.url("/debug/pprof/heap"))[1]["hold_memory"]["cum"]
+        held = until(lambda: top(program.url("/debug/pprof/heap"))[1]["hold_memory"]["cum"]
                         > 14e6 and top(program.url("/debug/pprof/heap")), "all of it")
         assert held[1]["hold_memory"]["cum"] < 26e6, held[1]["hold_memory"]
 
@@ -96,7 +97,7 @@ def waits_for_locks_and_threads_are_asked_for_by_pprof():
                                      ("block", "block_delay", "wait_for_turn"),
                                      ("threads", "threads", "wait_for_turn")):
             url = program.url(f"/debug/pprof/{page}")
-            said = wait_for(lambda url=url, function=function:
+            said = until(lambda url=url, function=function:
                             (lambda text: function in text and text)(pprof(url)), page)
             assert f"Type: {kind}" in said, said
 
@@ -104,7 +105,7 @@ def waits_for_locks_and_threads_are_asked_for_by_pprof():
 @test
 def sampling_is_switched_off_and_on_without_a_restart():
     with Controlled(VESTAL_INTERVAL_MS="200").ready() as program:
-        wait_for(lambda: program.state()["samples"] > 20, "samples")
+        until(lambda: program.state()["samples"] > 20, "samples")
         state = program.state("DELETE")
         assert state["enabled"] is False and state["paused_by"] == ["user"], state
         still = program.state()["samples"]
@@ -113,12 +114,12 @@ def sampling_is_switched_off_and_on_without_a_restart():
         assert gzip.decompress(body) and program.state()["enabled"] is False
         taken = program.state()["samples"]
         assert taken > still, (taken, still)
-        exports = wait_for(lambda: program.state()["exports"], "a file")
+        exports = until(lambda: program.state()["exports"], "a file")
         assert program.state()["samples"] == taken
         state = program.state("POST")
         assert state["enabled"] is True and state["paused_by"] == [], state
-        wait_for(lambda: program.state()["samples"] > taken, "samples again")
-        wait_for(lambda: program.state()["exports"] > exports, "files again")
+        until(lambda: program.state()["samples"] > taken, "samples again")
+        until(lambda: program.state()["exports"] > exports, "files again")
         program.end()
 
 
@@ -128,12 +129,12 @@ def allocations_go_on_after_a_pause():
         def allocated():
             rows, names = top(program.url("/debug/pprof/allocs"))
             return names.get("hold_memory", {"cum": 0})["cum"]
-        wait_for(lambda: allocated() > 1e6, "allocations")
+        until(lambda: allocated() > 1e6, "allocations")
         program.state("DELETE")
         # What was under way.
-        first = wait_for(lambda: (lambda a: a == allocated() and a)(allocated()), "a standstill")
+        first = until(lambda: (lambda a: a == allocated() and a)(allocated()), "a standstill")
         program.state("POST")
-        wait_for(lambda: allocated() > first, "allocations again")
+        until(lambda: allocated() > first, "allocations again")
 
 
 @test
@@ -280,12 +281,12 @@ def more_profiles_at_a_time_than_there_is_room_for_are_refused():
         for _ in range(4):
             waiting.append(socket.create_connection(("127.0.0.1", program.port)))
             waiting[-1].sendall(ask)
-        answer = wait_for(lambda: program.raw(ask.replace(b"30", b"1")), "an answer")
+        answer = until(lambda: program.raw(ask.replace(b"30", b"1")), "an answer")
         assert answer.startswith((b"HTTP/1.1 503 ", b"HTTP/1.1 200 ")), answer[:100]
         # Who goes away makes room.
         for connection in waiting:
             connection.close()
-        wait_for(lambda: program.raw(ask.replace(b"30", b"1")).startswith(b"HTTP/1.1 200"), "room")
+        until(lambda: program.raw(ask.replace(b"30", b"1")).startswith(b"HTTP/1.1 200"), "room")
 
 
 @test
@@ -293,7 +294,7 @@ def a_named_signal_switches_and_no_other():
     with Controlled(VESTAL_SIGNAL="USR2").ready() as program:
         for expected in (False, True, False):
             os.kill(program.pid, signal.SIGUSR2)
-            wait_for(lambda expected=expected: program.state()["enabled"] is expected, expected)
+            until(lambda expected=expected: program.state()["enabled"] is expected, expected)
         program.end()
     with Controlled().ready() as program:
         os.kill(program.pid, signal.SIGUSR2)
@@ -314,7 +315,7 @@ def off_from_the_start_is_switched_on_by_a_request():
     with Controlled(VESTAL_PROFILING="off").ready() as program:
         assert program.state()["enabled"] is False and program.state()["samples"] == 0
         program.state("POST")
-        wait_for(lambda: program.state()["samples"] > 5, "samples")
+        until(lambda: program.state()["samples"] > 5, "samples")
 
 
 @test
@@ -360,9 +361,9 @@ def a_wrong_file_is_said_with_its_line():
 @test
 def samples_are_taken_in_windows_only():
     with Controlled(VESTAL_WINDOW="500ms/3s").ready() as program:
-        wait_for(lambda: program.state()["paused_by"] == ["schedule"], "the end of a window")
+        until(lambda: program.state()["paused_by"] == ["schedule"], "the end of a window")
         assert program.state()["enabled"]
-        wait_for(lambda: not program.state()["paused_by"], "the next window")
+        until(lambda: not program.state()["paused_by"], "the next window")
 
 
 @test
@@ -372,7 +373,7 @@ def a_busy_machine_is_left_alone():
     busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count())]
     try:
         with Controlled(VESTAL_LOAD_LIMIT="80%").ready() as program:
-            wait_for(lambda: program.state()["paused_by"] == ["load"], "a pause")
+            until(lambda: program.state()["paused_by"] == ["load"], "a pause")
     finally:
         for one in busy:
             one.kill()
@@ -382,7 +383,7 @@ def a_busy_machine_is_left_alone():
 @test
 def the_rate_goes_down_to_what_may_be_spent():
     with Controlled(VESTAL_RATE="1000", VESTAL_BUDGET="0.1%", VESTAL_TYPES="cpu").ready() as program:
-        wait_for(lambda: program.state()["rate_hz_now"] < 100, "a lower rate")
+        until(lambda: program.state()["rate_hz_now"] < 100, "a lower rate")
         assert program.state()["rate_hz"] == 1000
         # Profiles say so: 10 ms or more from one sample to the next.
         about = vestal("show", program.url("/debug/pprof/profile?seconds=1"))[0]

@@ -12,10 +12,11 @@ import subprocess
 import tempfile
 import urllib.request
 
-from support.controlled import free_port, wait_for
+from support.controlled import free_port
 from support.inside import LIBRARIES, PRELOAD, files, output, run
 from support.recording import build, top
 from support.tap import Skip, main, scratch, test, vestal
+from support.wait import until
 
 BUSY = {"VESTAL_TYPES": "cpu,alloc,heap", "VESTAL_RATE": "1000", "VESTAL_ALLOC_INTERVAL": "16KB"}
 MODES = {
@@ -116,13 +117,13 @@ def redis_serves_saves_and_ends_as_before():
         raise Skip("no redis-server")
     port, folder = str(free_port()), tempfile.mkdtemp(dir=scratch())
     with Daemon(["redis-server", "--port", port, "--bind", "127.0.0.1"], folder) as server:
-        wait_for(lambda: answer("redis-cli", "-p", port, "ping") == "PONG\n", "redis")
+        until(lambda: answer("redis-cli", "-p", port, "ping") == "PONG\n", "redis")
         out = answer("redis-benchmark", "-p", port, "-n", "5000", "-q", "-t", "set,get,lpush,mset")
         assert out.count("requests per second") >= 4, out
         # Its snapshot is a child of fork().
         assert "started" in answer("redis-cli", "-p", port, "bgsave")
-        wait_for(lambda: "rdb_last_bgsave_status:ok" in answer("redis-cli", "-p", port, "info") and
-                 "rdb_bgsave_in_progress:0" in answer("redis-cli", "-p", port, "info"), "a snapshot")
+        until(lambda: "rdb_last_bgsave_status:ok" in answer("redis-cli", "-p", port, "info") and
+              "rdb_bgsave_in_progress:0" in answer("redis-cli", "-p", port, "info"), "a snapshot")
         assert answer("redis-cli", "-p", port, "dbsize").strip() != "0"
         server.end()
         assert "crashed" not in server.said() and os.path.exists(f"{folder}/dump.rdb")
@@ -152,7 +153,7 @@ def nginx_serves_reloads_and_ends_as_before():
             except OSError:
                 return False
         with Daemon([nginx, "-c", f"{folder}/conf"], folder, stop=signal.SIGQUIT) as server:
-            wait_for(get, "nginx")
+            until(get, "nginx")
             for i in range(600):
                 assert get(), i
                 if i == 300:
@@ -196,7 +197,7 @@ def postgres_answers_and_ends_as_before():
             def ask(text):
                 return answer(paths[2], "-h", "127.0.0.1", "-p", str(port), "-U", "me", "-d",
                               "postgres", "-Atc", text)
-            wait_for(lambda: ask("select 1") == "1\n", "postgres")
+            until(lambda: ask("select 1") == "1\n", "postgres")
             assert ask("create table t as select g x from generate_series(1, 200000) g;"
                        " select sum(x) from t") .endswith("20000100000\n")
             for _ in range(5):

@@ -6,26 +6,12 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 import urllib.request
 
 from support import tap
 from support.server import Server
 from support.tap import Skip, scratch, test, vestal
-
-PATIENCE = 120
-
-
-def wait_for(what, condition):
-    """Until it holds; the limit is only there to end a test that hangs."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"{what} did not happen")
-
+from support.wait import until
 
 _program = None
 
@@ -95,7 +81,7 @@ def tasks(server, **wanted):
 def scraped(server, profile, more=1):
     """Waits for that many more good scrapes of a profile."""
     goal = good(server, profile) + more
-    wait_for(f"a scrape of {profile}", lambda: good(server, profile) >= goal)
+    until(lambda: good(server, profile) >= goal, f"a scrape of {profile}")
 
 
 def good(server, profile):
@@ -161,15 +147,15 @@ def a_target_that_is_down_is_counted_and_logged_once():
         address = target.address
         config = scraping(address)
     with Server("--config", config) as server:
-        wait_for("failures", lambda: all(t["failures"] >= 2 for t in tasks(server)))
+        until(lambda: all(t["failures"] >= 2 for t in tasks(server)), "failures")
         down = tasks(server, state="down")
         assert len(down) == 5 and all(t["reason"] for t in down), down
         metrics = server.ask("/metrics")[1].decode()
         assert re.search(r'^vestal_scrape_failures_total\{job="goshop"\} [1-9]', metrics, re.M)
         assert f'vestal_scrape_up{{job="goshop",instance="{address}",profile="memory"}} 0' in metrics
         with Target(address):
-            wait_for("all up", lambda: len(tasks(server, state="up")) == 5)
-            wait_for("their lines", lambda: "".join(server.log).count('"scrape works again"') == 5)
+            until(lambda: len(tasks(server, state="up")) == 5, "all up")
+            until(lambda: "".join(server.log).count('"scrape works again"') == 5, "their lines")
             assert "".join(server.log).count('"scrape fails"') == 5, server.log
 
 
@@ -182,9 +168,9 @@ def a_program_that_was_started_again_is_noticed():
             scraped(server, "memory", 2)
             target.process.stdin.close()
             target.process.wait(60)
-            wait_for("down", lambda: tasks(server, profile="memory", state="down"))
+            until(lambda: tasks(server, profile="memory", state="down"), "down")
             with Target(target.address) as again:
-                wait_for("reset", lambda: tasks(server, profile="memory")[0]["resets"] >= 1)
+                until(lambda: tasks(server, profile="memory")[0]["resets"] >= 1, "reset")
                 again.step()
                 scraped(server, "memory", 2)
             found = total(server, "memory:alloc_objects:count:space:bytes", "main.keepBytes")
@@ -197,10 +183,10 @@ def a_wrong_token_is_told():
         config = scraping(target.address)
         write("token", "wrong\n")
         with Server("--config", config) as server:
-            wait_for("down", lambda: tasks(server, profile="memory", state="down"))
+            until(lambda: tasks(server, profile="memory", state="down"), "down")
             assert "401" in tasks(server, profile="memory")[0]["reason"]
             write("token", "secret\n")
-            wait_for("up", lambda: tasks(server, profile="memory", state="up"))
+            until(lambda: tasks(server, profile="memory", state="up"), "up")
 
 
 @test
@@ -220,8 +206,7 @@ def sighup_reads_the_targets_again_and_keeps_what_was_known():
             assert os.path.exists(text)
             first.step()
             server.process.send_signal(signal.SIGHUP)
-            wait_for("the second job", lambda: tasks(server, job="other", profile="goroutine",
-                                                     state="up"))
+            until(lambda: tasks(server, job="other", profile="goroutine", state="up"), "the second job")
             assert len(tasks(server, job="other")) == 3
             assert tasks(server, job="goshop", profile="memory")[0]["scrapes"] >= before
             scraped(server, "memory", 2)
@@ -230,7 +215,7 @@ def sighup_reads_the_targets_again_and_keeps_what_was_known():
                                  "main.keepBytes") < 1100
             write("vestal.yaml", "scrape_configs: [{job_nam: x}]\n")
             server.process.send_signal(signal.SIGHUP)
-            wait_for("the complaint", lambda: any("job_name" in line for line in server.log))
+            until(lambda: any("job_name" in line for line in server.log), "the complaint")
             scraped(server, "memory")
 
 

@@ -15,6 +15,7 @@ import time
 import urllib.request
 
 from support.tap import VESTAL, Skip, go_profiles, main, scratch, test, vestal
+from support.wait import until
 
 COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status", "delete",
             "backup", "check", "token", "symbols"]
@@ -293,10 +294,7 @@ def tokens_open_what_they_say():
         ask(everything, "delete", "checkout", "--yes")
         found = re.search(r"^(\w{16}) .* read +\d{4}-", vestal("token", "list", "--data", data)[0], re.M)
         vestal("token", "revoke", found[1], "--data", data)
-        deadline = time.monotonic() + 30
-        while "--token" not in ask(reader, "services", status=None)[1]:
-            assert time.monotonic() < deadline, "the revoked token still opens"
-            time.sleep(0.1)
+        until(lambda: "--token" in ask(reader, "services", status=None)[1], "the revoked token does not open")
     _, err = vestal("token", "revoke", "nosuch", "--data", data, status=66)
     assert "nosuch" in err, err
 
@@ -332,8 +330,8 @@ def a_folder_is_pushed_file_by_file_with_its_labels():
                                  env=dict(os.environ, VESTAL_SERVER=server.url), cwd=scratch(),
                                  stderr=subprocess.PIPE, text=True)
         try:
-            wait_for(lambda: os.path.exists(f"{work}/pushed/cpu-1.pb.gz") and
-                     os.path.exists(f"{work}/refused/notes.txt"))
+            until(lambda: os.path.exists(f"{work}/pushed/cpu-1.pb.gz") and
+                  os.path.exists(f"{work}/refused/notes.txt"))
             # A program writes a file in pieces, then its labels under the shorter name.
             with open(path_of("cpu2"), "rb") as source, open(f"{work}/cpu-2.pb.gz", "wb") as file:
                 content = source.read()
@@ -342,12 +340,12 @@ def a_folder_is_pushed_file_by_file_with_its_labels():
                 # What comes later and is whole overtakes it.
                 with open(f"{work}/later.txt", "w", encoding="utf-8") as later:
                     later.write("this is no profile either\n")
-                wait_for(lambda: os.path.exists(f"{work}/refused/later.txt"))
+                until(lambda: os.path.exists(f"{work}/refused/later.txt"))
                 assert os.path.exists(f"{work}/cpu-2.pb.gz"), "pushed while it was being written"
                 file.write(content[100:])
             with open(f"{work}/cpu-2.json", "w", encoding="utf-8") as file:
                 json.dump({"service": "shop", "commit": "c2", "version": 3}, file)
-            wait_for(lambda: os.path.exists(f"{work}/pushed/cpu-2.json"))
+            until(lambda: os.path.exists(f"{work}/pushed/cpu-2.json"))
             child.send_signal(signal.SIGINT)
             _, err = child.communicate(timeout=30)
         finally:
@@ -365,13 +363,6 @@ def a_folder_is_pushed_file_by_file_with_its_labels():
         assert server.total("shop{commit=c2}") == total_of("cpu2")
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen within a minute"
-        time.sleep(0.05)
-
-
 @test
 def a_folder_waits_while_the_server_is_away_and_loses_nothing():
     work, data = fresh("waiting"), fresh("waiting-data")
@@ -387,7 +378,7 @@ def a_folder_waits_while_the_server_is_away_and_loses_nothing():
             assert child.poll() is None
         assert os.path.exists(f"{work}/cpu-1.pb.gz")
         with Server("--data", data, "--listen", url.removeprefix("http://")) as server:
-            wait_for(lambda: not os.listdir(work))
+            until(lambda: not os.listdir(work))
             child.send_signal(signal.SIGTERM)
             assert child.wait(timeout=30) == 0
             assert server.total("shop") == total_of("cpu")

@@ -10,12 +10,13 @@ import shutil
 import subprocess
 import time
 
-from support.agent import Agent, Program as Busy, until
+from support.agent import Agent, Program as Busy
 from support.debuginfod import Debuginfod
 from support.nameless import Program, pprof
 from support.recording import allowed
 from support.server import Server
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
+from support.wait import until
 
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 _programs = {}

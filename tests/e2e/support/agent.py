@@ -8,22 +8,11 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 import urllib.request
 
 from support.recording import allowed
 from support.tap import VESTAL, scratch, vestal
-
-
-def until(condition, seconds=90, describe=lambda: ""):
-    """What the condition says when it holds; it must come to hold."""
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        assert time.monotonic() < end, f"it did not happen: {describe()}"
-        time.sleep(0.1)
+from support.wait import until
 
 
 class Agent:
@@ -70,7 +59,7 @@ class Agent:
             value = condition()
             assert value or self.process.poll() is None, f"the agent ended: {self.said()}"
             return value
-        return until(look, seconds, self.said)
+        return until(look, self.said, seconds)
 
     def wait_for(self, words, seconds=120):
         """The line that has these words."""

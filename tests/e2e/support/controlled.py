@@ -4,11 +4,11 @@ import json
 import os
 import socket
 import subprocess
-import time
 
 from support.inside import PRELOAD
 from support.recording import build
 from support.tap import Skip, scratch
+from support.wait import until
 
 WAIT = 60
 
@@ -16,17 +16,6 @@ WAIT = 60
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
-
-
-def wait_for(condition, what):
-    """Its first value that is true."""
-    end = time.monotonic() + WAIT
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError(f"not within {WAIT} s: {what}")
 
 
 class Controlled:
@@ -79,7 +68,7 @@ class Controlled:
             except OSError:
                 assert self.process.poll() is None, self.process.communicate()
                 return False
-        wait_for(answers, "an answer")
+        until(answers, "an answer")
         return self
 
     def state(self, method="GET"):

@@ -3,9 +3,10 @@ import json
 import os
 import time
 
-from support.agent import Program, until
+from support.agent import Program
 from support.recording import allowed, build, record, top, waiting_threads, whole
 from support.tap import scratch, vestal
+from support.wait import until
 
 FUTEX = 202
 
