@@ -97,11 +97,21 @@ static enum err answer_since_start(struct background *b, struct ask *a)
 	return e;
 }
 
+/* Samples of every kind were counted meanwhile. */
 static enum err answer_capture(struct background *b, struct ask *a)
 {
 	struct harvest_window time = {a->start_wall, clock_monotonic_ns() - a->start};
+	struct tally t;
+	enum err e;
 
-	return write_profile(b, &a->capture, a, &time, &a->answer);
+	if (a->only < 0)
+		return write_profile(b, &a->capture, a, &time, &a->answer);
+	tally_init(&t, UINT32_MAX);
+	e = tally_copy(&t, &a->capture, (u8)a->only);
+	if (!e)
+		e = write_profile(b, &t, a, &time, &a->answer);
+	tally_release(&t);
+	return e;
 }
 
 /* ------------------------------------------------------------------ names */

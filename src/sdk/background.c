@@ -230,6 +230,7 @@ static enum err begin(struct background *b, struct fault *fault)
 	state->settings = *s;
 	if (s->control.signal_number)
 		TRY(switch_signal_begin(s->control.signal_number, fault));
+	threads_use_events();
 	TRY(sampling_begin(&state->settings, fault));
 	(void)threads_self();
 	return thread_start(&b->thread, "vestal", background_run, b);

@@ -74,6 +74,7 @@ static void wake(void)
 		return;
 	}
 	state->it = b;
+	threads_use_events();
 }
 
 static void hurry(void)

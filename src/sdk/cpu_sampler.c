@@ -18,9 +18,10 @@ static struct {
 	atomic_uint_least64_t samples;
 	atomic_uint_least64_t cost_ns; /* of handlers, where that is measured */
 	atomic_bool measured;
-	int signal_number; /* 0 = none yet; then kept for good */
+	int timer_signal; /* 0 = none yet; then kept for good */
+	int event_signal; /* the same; 0 also when somebody else has it */
 	u32 depth;
-	s64 period_ns;
+	_Atomic(s64) period_ns; /* the true one; stays when sampling ends */
 	_Atomic(void (*)(void)) notify;
 } cpu;
 
@@ -44,21 +45,77 @@ void cpu_notify(void)
 		notify();
 }
 
-static void take_sample(struct own_thread *t, const siginfo_t *info, const void *context)
+/* ------------------------------------------------------------------ what a sample stands for */
+
+/* The system call's way back leaves the address in both. */
+static bool is_in_kernel(const u64 registers[17])
 {
-	s64 now = thread_cpu_ns();
+	enum { RCX = 2, RIP = 16 };
+
+	return registers[RCX] == registers[RIP];
+}
+
+/* Kernel time that no system call's sample came for goes to where the thread is: page faults. */
+#define KERNEL_PERIODS 32
+/* An event that is so many times too late comes no more. */
+#define EVENT_PERIODS  64
+
+/*
+ * The event fires at multiples of its time, but not in the kernel: all that it missed since the
+ * last sample was spent there. That waits for the timer to find the thread in a system call. Time
+ * that the signal was blocked is told where it is let in, which is a system call too.
+ */
+static s64 stands_for(struct own_thread *t, const u64 registers[17], bool event)
+{
+	s64 elapsed = thread_cpu_ns() - t->accounted_ns, set = t->clock.event_ns, missed;
+
+	if (elapsed < 0)
+		elapsed = 0;
+	if (!clock_has_event(&t->clock) || (event && is_in_kernel(registers))) {
+		t->accounted_ns += elapsed;
+		return elapsed + atomic_exchange(&t->kernel_ns, 0);
+	}
+	missed = elapsed / set * set;
+	if (event) {
+		missed = missed > set ? missed - set : 0;
+		t->accounted_ns += elapsed;
+		t->kernel_ns += missed;
+		return elapsed - missed;
+	}
+	if (elapsed > EVENT_PERIODS * clocks_period())
+		clock_revive_event(&t->clock);
+	if (is_in_kernel(registers)) {
+		t->accounted_ns += missed;
+		return missed + atomic_exchange(&t->kernel_ns, 0);
+	}
+	return t->kernel_ns > KERNEL_PERIODS * clocks_period() ? atomic_exchange(&t->kernel_ns, 0)
+							       : 0;
+}
+
+/* Whole periods, so that their number times the period is the time. */
+static s64 periods(struct own_thread *t, s64 ns)
+{
+	s64 period = cpu_period_ns(), sum = t->counted_ns + ns, n = period ? sum / period : 0;
+
+	t->counted_ns = sum - n * period;
+	return n;
+}
+
+/* ------------------------------------------------------------------ taking one */
+
+static void take_sample(struct own_thread *t, const u64 registers[17], s64 value)
+{
 	struct taken_sample *s = sample_claim(SAMPLE_CPU);
-	u64 registers[17];
 
 	if (!s) {
+		/* The next one stands for it as well. */
+		t->accounted_ns -= value;
 		sample_lost();
 		return;
 	}
-	read_registers(context, registers);
 	s->record = threads_number(t);
-	s->count = 1 + (info->si_overrun > 0 ? info->si_overrun : 0);
-	s->value = now > t->accounted_ns ? now - t->accounted_ns : 0;
-	t->accounted_ns = now;
+	s->count = periods(t, value);
+	s->value = value;
 	if (t->depth && atomic_load_explicit(&span_ends_wanted, memory_order_relaxed)) {
 		s->time_ns = t->sampled = clock_monotonic_ns();
 		s->thread = threads_number(t);
@@ -69,25 +126,39 @@ static void take_sample(struct own_thread *t, const siginfo_t *info, const void 
 	(void)stack_walk(s, registers, false, cpu.depth);
 	atomic_fetch_add_explicit(&cpu.samples, 1, memory_order_relaxed);
 	sample_publish(s);
-	if (atomic_load_explicit(&cpu.measured, memory_order_relaxed))
-		atomic_fetch_add_explicit(&cpu.cost_ns, (u64)(thread_cpu_ns() - now),
-					  memory_order_relaxed);
 	cpu_notify();
+}
+
+static void handle(struct own_thread *t, const void *context, bool event)
+{
+	bool measured = atomic_load_explicit(&cpu.measured, memory_order_relaxed);
+	s64 begin = measured ? thread_cpu_ns() : 0, value;
+	u64 registers[17];
+
+	read_registers(context, registers);
+	value = stands_for(t, registers, event);
+	if (value > 0)
+		take_sample(t, registers, value);
+	if (event)
+		clock_vary_event(&t->clock, (u64)t->accounted_ns);
+	else
+		clock_vary_timer(&t->clock, (u64)t->accounted_ns);
+	if (measured)
+		atomic_fetch_add_explicit(&cpu.cost_ns, (u64)(thread_cpu_ns() - begin),
+					  memory_order_relaxed);
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
-	(void)number;
 	atomic_fetch_add(&cpu.handlers, 1);
 	if (atomic_load(&cpu.open)) {
-		struct own_thread *t = threads_of_signal(info);
+		bool event = number == cpu.event_signal;
+		struct own_thread *t = event ? threads_of_event(info) : threads_of_signal(info);
 
-		if (t) {
-			take_sample(t, info, context);
-			threads_vary(t);
-		}
+		if (t)
+			handle(t, context, event);
 	}
 	atomic_fetch_sub(&cpu.handlers, 1);
 	errno = saved;
@@ -95,7 +166,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 void cpu_settle(struct own_thread *t)
 {
-	s64 rest = thread_cpu_ns() - t->accounted_ns;
+	s64 rest = thread_cpu_ns() - t->accounted_ns + t->kernel_ns;
 	struct taken_sample *s;
 
 	if (!atomic_load(&cpu.open) || rest < SETTLE_LEAST_NS)
@@ -105,8 +176,9 @@ void cpu_settle(struct own_thread *t)
 		sample_lost();
 		return;
 	}
-	t->accounted_ns += rest;
+	t->accounted_ns += rest - atomic_exchange(&t->kernel_ns, 0);
 	s->settled = SETTLED;
+	s->count = periods(t, rest);
 	s->value = rest;
 	if (t->start)
 		s->frames[s->frame_count++] = (u64)(uintptr_t)t->start;
@@ -124,35 +196,51 @@ static bool is_free(int number)
 /* From above: programs count from SIGRTMIN. The very last are used by some libraries. */
 static enum err choose_signal(struct fault *fault)
 {
-	for (int number = SIGRTMAX - 3; number > SIGRTMIN + 3 && !cpu.signal_number; number--)
+	for (int number = SIGRTMAX - 3; number > SIGRTMIN + 3 && !cpu.timer_signal; number--)
 		if (is_free(number))
-			cpu.signal_number = number;
-	return cpu.signal_number ? ERR_OK
-				 : fault_set(fault, ERR_EXISTS, "every real-time signal is in use");
+			cpu.timer_signal = number;
+	return cpu.timer_signal ? ERR_OK
+				: fault_set(fault, ERR_EXISTS, "every real-time signal is in use");
+}
+
+static bool is_taken_over(int number)
+{
+	struct sigaction now;
+
+	return number && sigaction(number, NULL, &now) == 0 && now.sa_sigaction != on_signal;
 }
 
 bool cpu_taken_over(void)
 {
-	struct sigaction now;
-
-	return atomic_load(&cpu.open) && sigaction(cpu.signal_number, NULL, &now) == 0 &&
-	       now.sa_sigaction != on_signal;
+	return atomic_load(&cpu.open) &&
+	       (is_taken_over(cpu.timer_signal) || is_taken_over(cpu.event_signal));
 }
 
-enum err cpu_start(u32 rate_hz, u32 depth, struct fault *fault)
+static enum err handle_signal(int number)
 {
 	struct sigaction own = {.sa_sigaction = on_signal,
 				.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
-	TRY(choose_signal(fault));
 	/* No other handler on top of ours: it may jump out. */
 	sigfillset(&own.sa_mask);
+	return sigaction(number, &own, NULL) == 0 ? ERR_OK : err_from_errno(errno);
+}
+
+enum err cpu_start(u32 rate_hz, u32 depth, struct fault *fault)
+{
+	s64 period = NS_PER_S / rate_hz;
+	bool events = clocks_want_events(period);
+
+	TRY(choose_signal(fault));
+	TRY(handle_signal(cpu.timer_signal));
+	/* Neither the kernel nor programs have a use for this one. */
+	if (events && (cpu.event_signal == SIGSTKFLT || is_free(SIGSTKFLT)) &&
+	    !handle_signal(SIGSTKFLT))
+		cpu.event_signal = SIGSTKFLT;
 	cpu.depth = depth;
-	cpu.period_ns = NS_PER_S / rate_hz;
-	if (sigaction(cpu.signal_number, &own, NULL) != 0)
-		return err_from_errno(errno);
 	atomic_store(&cpu.open, true);
-	threads_start(cpu.period_ns, cpu.signal_number);
+	threads_start(period, cpu.timer_signal, events ? cpu.event_signal : 0);
+	cpu.period_ns = clocks_period();
 	return ERR_OK;
 }
 
@@ -163,6 +251,11 @@ void cpu_stop(void)
 	atomic_store(&cpu.open, false);
 	while (atomic_load(&cpu.handlers))
 		sched_yield();
+}
+
+s64 cpu_period_ns(void)
+{
+	return atomic_load_explicit(&cpu.period_ns, memory_order_relaxed);
 }
 
 void cpu_measure(bool on)

@@ -1,9 +1,11 @@
 /*
- * CPU samples: a signal from the thread's own timer, a walk of its stack, a slot filled.
+ * CPU samples: a signal from the thread's own clock (thread_clock.h), a walk of its stack, a slot
+ * filled.
  *
  * A sample stands for all CPU time since the one before it: what the kernel's clock tick made late,
  * and signals that were blocked meanwhile, are in its value, and values add up to the time that was
- * used. What is left when a thread ends is told by its place of birth (cpu_settle).
+ * used; their number is that time in periods. What is left when a thread ends is told by its place
+ * of birth (cpu_settle).
  */
 #pragma once
 
@@ -18,6 +20,9 @@ bool cpu_taken_over(void);
 /* The rest of a thread that ends; in that thread. */
 void cpu_settle(struct own_thread *t);
 u64 cpu_samples(void);
+/* The period of samples, which may be longer than was asked (thread_clock.h); 0 = none was taken.
+ */
+s64 cpu_period_ns(void);
 /* CPU time that taking samples took, from when it is measured on. */
 void cpu_measure(bool on);
 u64 cpu_cost_ns(void);

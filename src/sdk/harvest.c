@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sdk/cpu_sampler.h"
 #include "sdk/label_sets.h"
-#include "sdk/sampling.h"
 #include "sdk/wall.h"
 
 #define STACK_MAX  1024
@@ -170,17 +170,12 @@ static enum err add_types(const struct measure *m, struct profile *p)
 	return profile_add_type(p, str_of(m->value), str_of(m->unit));
 }
 
-/* As the rate is now, which a budget may have lowered. The kernel's timers of CPU time fire at its
- * clock tick, whatever is asked. */
+/* As it is now: a budget may have made it longer, the system may not allow it so short. */
 static int64_t true_period(u32 wanted_hz)
 {
-	u32 rate_hz = sampling_rate();
-	int64_t asked = NS_PER_S / (rate_hz && rate_hz < wanted_hz ? rate_hz : wanted_hz);
-	struct timespec tick;
+	int64_t now = cpu_period_ns();
 
-	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_sec)
-		return asked;
-	return asked > tick.tv_nsec ? asked : tick.tv_nsec;
+	return now ? now : NS_PER_S / wanted_hz;
 }
 
 static enum err set_period(const struct sdk_settings *s, unsigned types, struct profile *p)

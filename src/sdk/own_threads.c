@@ -18,10 +18,6 @@
 #define THREADS_MAX  32768u
 #define EXCLUDED_MAX 2
 
-#ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id _sigev_un._tid
-#endif
-
 static struct {
 	struct own_thread *records;
 	atomic_int *tids; /* of the records; 0 = free. Apart from them, because it is searched */
@@ -29,16 +25,13 @@ static struct {
 	u32 free;	  /* none before this one is free */
 	atomic_uint count;
 	struct mutex lock;
-	_Atomic(s64) period_ns; /* 0 = no timing now; handlers look at it without the lock */
-	int signal_number;
-	u64 random;
 	int excluded[EXCLUDED_MAX]; /* our own */
 } all = {.lock = MUTEX_INIT};
 
 /* Found without a call, also in a signal handler. */
 static __thread struct own_thread *self __attribute__((tls_model("initial-exec")));
 
-/* ------------------------------------------------------------------ timers */
+/* ------------------------------------------------------------------ clocks */
 
 static atomic_int *tid_of(const struct own_thread *t)
 {
@@ -61,25 +54,6 @@ s64 thread_cpu_ns(void)
 							    : now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-static struct timespec timespec_of(s64 ns)
-{
-	return (struct timespec){ns / NS_PER_S, ns % NS_PER_S};
-}
-
-void threads_vary(struct own_thread *t)
-{
-	s64 period = all.period_ns;
-	struct itimerspec when = {.it_interval = timespec_of(period)};
-	u64 random;
-
-	if (!period)
-		return;
-	random = hash_mix(t->random, (u64)t->accounted_ns);
-	t->random = random;
-	when.it_value = timespec_of(period / 2 + (s64)(random % (u64)period));
-	syscall(SYS_timer_settime, t->timer, 0, &when, NULL);
-}
-
 u32 threads_number(const struct own_thread *t)
 {
 	return (u32)(t - all.records) + 1;
@@ -93,42 +67,20 @@ static bool is_excluded(int tid)
 	return false;
 }
 
-/* The kernel's own call: the library's takes memory on some systems. A first expiry at random, so
- * that threads shorter than the period are hit in proportion. */
-static void start_timer(struct own_thread *t)
+static void start_clock(struct own_thread *t)
 {
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = all.signal_number};
 	int tid = *tid_of(t);
-	s64 period = all.period_ns;
-	struct itimerspec when;
 	struct timespec now = {0};
 
-	if (!period || t->has_timer || is_excluded(tid))
+	if (!clocks_period() || t->clock.has_timer || is_excluded(tid))
 		return;
-	event.sigev_notify_thread_id = tid;
-	event.sigev_value.sival_ptr = t;
-	if (syscall(SYS_timer_create, thread_cpu_clock(tid), &event, &t->timer) != 0)
-		return;
-	all.random = hash_mix(all.random, (u64)tid);
-	t->random = all.random;
-	when.it_interval = timespec_of(period);
-	when.it_value = timespec_of((s64)(all.random % (u64)period) + 1);
 	/* What it used before is nobody's question. */
 	clock_gettime(thread_cpu_clock(tid), &now);
 	t->accounted_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
-	t->has_timer = true;
-	if (syscall(SYS_timer_settime, t->timer, 0, &when, NULL) != 0) {
-		syscall(SYS_timer_delete, t->timer);
-		t->has_timer = false;
-	}
-}
-
-/* A signal that is under way finds no timer then. The thread's own end and the end of all timing
- * may meet here: its number is given back once. */
-static void end_timer(struct own_thread *t)
-{
-	if (atomic_exchange(&t->has_timer, false))
-		syscall(SYS_timer_delete, t->timer);
+	t->kernel_ns = 0;
+	/* So that threads of less than a period are counted in proportion. */
+	t->counted_ns = (s64)(hash_mix((u64)tid, (u64)clock_monotonic_ns()) % (u64)clocks_period());
+	clock_start(&t->clock, tid, t);
 }
 
 /* ------------------------------------------------------------------ records */
@@ -138,10 +90,8 @@ bool threads_open(void)
 	mutex_lock(&all.lock);
 	if (!all.tids)
 		all.tids = own_pages(THREADS_MAX * sizeof(*all.tids));
-	if (!all.records) {
-		all.random = (u64)clock_monotonic_ns() ^ (u64)getpid() << 32;
+	if (!all.records)
 		all.records = own_pages(THREADS_MAX * sizeof(*all.records));
-	}
 	mutex_unlock(&all.lock);
 	return all.records && all.tids;
 }
@@ -175,7 +125,7 @@ static void take_record(struct own_thread *t)
 {
 	u32 at = (u32)(t - all.records);
 
-	end_timer(t);
+	clock_end(&t->clock);
 	all.tids[at] = 0;
 	all.count--;
 	if (at < all.free)
@@ -198,7 +148,7 @@ static struct own_thread *enter(void)
 		return NULL;
 	t->born_ns = clock_monotonic_ns();
 	t->born_cpu_ns = thread_cpu_ns();
-	start_timer(t);
+	start_clock(t);
 	return t;
 }
 
@@ -227,8 +177,8 @@ void threads_leave(void)
 	if (!t)
 		return;
 	wall_settle(t);
-	if (t->has_timer) {
-		end_timer(t);
+	if (t->clock.has_timer) {
+		clock_end(&t->clock);
 		cpu_settle(t);
 	}
 	self = NULL;
@@ -286,7 +236,15 @@ struct own_thread *threads_of_signal(const siginfo_t *info)
 		return NULL;
 	if (!self)
 		self = t;
-	return self == t && t->has_timer ? t : NULL;
+	return self == t && t->clock.has_timer ? t : NULL;
+}
+
+struct own_thread *threads_of_event(const siginfo_t *info)
+{
+	/* Who was found by others does not know its record yet. */
+	if (!self && all.tids)
+		self = find_record((int)syscall(SYS_gettid));
+	return self && clock_is_event(&self->clock, info) ? self : NULL;
 }
 
 /* ------------------------------------------------------------------ looking */
@@ -300,7 +258,7 @@ static void see(int tid)
 	if (!t)
 		return;
 	t->seen = true;
-	start_timer(t);
+	start_clock(t);
 }
 
 static bool is_gone(int tid)
@@ -340,24 +298,57 @@ enum err threads_look(void)
 	return ERR_OK;
 }
 
-void threads_start(s64 period_ns, int signal_number)
+void threads_start(s64 period_ns, int timer_signal, int event_signal)
 {
 	mutex_lock(&all.lock);
-	all.period_ns = period_ns;
-	all.signal_number = signal_number;
+	clocks_set(period_ns, timer_signal, event_signal);
 	for (u32 i = 0; i < all.used; i++)
 		if (all.tids[i])
-			start_timer(&all.records[i]);
+			start_clock(&all.records[i]);
 	mutex_unlock(&all.lock);
 }
 
 void threads_stop(void)
 {
 	mutex_lock(&all.lock);
-	all.period_ns = 0;
+	clocks_set(0, 0, 0);
 	for (u32 i = 0; i < all.used; i++)
-		end_timer(&all.records[i]);
+		clock_end(&all.records[i].clock);
 	mutex_unlock(&all.lock);
+}
+
+void threads_use_events(void)
+{
+	mutex_lock(&all.lock);
+	clocks_use_events(true);
+	for (u32 i = 0; i < all.used; i++)
+		if (all.tids[i])
+			clock_start_event(&all.records[i].clock, all.tids[i]);
+	mutex_unlock(&all.lock);
+}
+
+/* The child of vfork() has its parent's memory, and nothing of it to give up. */
+static struct own_thread *really_self(void)
+{
+	return self && *tid_of(self) == (int)syscall(SYS_gettid) ? self : NULL;
+}
+
+void threads_before_exec(void)
+{
+	struct own_thread *t = really_self();
+
+	if (t)
+		clock_end_event(&t->clock);
+}
+
+void threads_exec_failed(void)
+{
+	struct own_thread *t = really_self();
+	int saved = errno;
+
+	if (t)
+		clock_start_event(&t->clock, *tid_of(t));
+	errno = saved;
 }
 
 /* ------------------------------------------------------------------ fork */
@@ -372,13 +363,15 @@ void threads_after_fork(bool child)
 {
 	if (child) {
 		for (u32 i = 0; i < all.used; i++) {
-			all.records[i].has_timer = false;
+			clock_forget(&all.records[i].clock);
 			if (&all.records[i] != self)
 				all.tids[i] = 0;
 		}
 		all.free = 0;
 		all.count = self ? 1 : 0;
-		all.period_ns = 0;
+		/* Many children become another program at once: events are for those that stay. */
+		clocks_use_events(false);
+		clocks_set(0, 0, 0);
 		memset(all.excluded, 0, sizeof(all.excluded));
 		if (self)
 			*tid_of(self) = (int)syscall(SYS_gettid);

@@ -1,5 +1,5 @@
 /*
- * The threads of this process that are sampled: a record and a timer on its CPU time for each.
+ * The threads of this process that are sampled: a record and clocks on its CPU time for each.
  *
  * Records lie in one piece of memory that is never given back, so that a late signal finds one, be
  * it another thread's by now. A thread gets its record from itself (threads_enter, where something
@@ -15,16 +15,16 @@
 #include "base/err.h"
 #include "sdk/shared_context.h"
 #include "sdk/span_context.h"
+#include "sdk/thread_clock.h"
 
 #define SPAN_DEPTH 16
 
 struct own_thread {
-	int timer; /* the kernel's number */
+	struct thread_clock clock;
 	bool seen;
-	/* Of the thread's handler, and of whoever starts and stops its timer. */
-	atomic_bool has_timer;
-	_Atomic(u64) random;
-	_Atomic(s64) accounted_ns; /* CPU time that samples stand for */
+	_Atomic(s64) accounted_ns; /* CPU time that samples stand for, or kernel_ns */
+	_Atomic(s64) kernel_ns;	   /* CPU time in the kernel that waits for a sample there */
+	_Atomic(s64) counted_ns;   /* of what samples stand for, less than a period */
 	void *(*start)(void *);	   /* where it began, when that is known */
 	s64 born_ns, born_cpu_ns;  /* when it was first known of, from itself; 0 = not */
 	_Atomic(s64) wall_ns;	   /* of its time that it did not run: what was told (wall.h) */
@@ -41,15 +41,17 @@ struct own_thread {
 
 /* Takes memory from the system, once. */
 bool threads_open(void);
-/* Begins to time threads: period, and the signal (installed before). */
-void threads_start(s64 period_ns, int signal_number);
-/* Ends all timers. Records stay: spans go on. */
+/* Begins to time threads: period, and the signals (installed before; thread_clock.h). */
+void threads_start(s64 period_ns, int timer_signal, int event_signal);
+/* A child of fork() stays what it is: its threads get events where others have them. */
+void threads_use_events(void);
+/* Ends all clocks. Records stay: spans go on. */
 void threads_stop(void);
 /* The calling thread's record, made if need be; NULL when there is no more room. */
 struct own_thread *threads_self(void);
 /* The same without making one. Signal-safe. */
 struct own_thread *threads_known(void);
-/* The calling thread begins; its timer starts when timing is on. */
+/* The calling thread begins; its clock starts when timing is on. */
 void threads_enter(void *(*start)(void *));
 /* The calling thread ends: what no sample stands for is one more (cpu_sampler.h). */
 void threads_leave(void);
@@ -57,15 +59,18 @@ void threads_leave(void);
 enum err threads_look(void) MUST_CHECK;
 /* A timer's record from its signal; NULL when the signal is not ours. Signal-safe. */
 struct own_thread *threads_of_signal(const siginfo_t *info);
-/* The next sample of the calling thread comes after a period that is no multiple of the last: work
- * that repeats itself must not run in step with samples. Signal-safe. */
-void threads_vary(struct own_thread *t);
+/* The same for an event's signal. */
+struct own_thread *threads_of_event(const siginfo_t *info);
 /* A thread's number, from 1. */
 u32 threads_number(const struct own_thread *t);
 /* The clock of a thread's CPU time. */
 clockid_t thread_cpu_clock(int tid);
 /* CPU time of the calling thread. Signal-safe. */
 s64 thread_cpu_ns(void);
+/* The calling thread becomes another program, which must not meet a signal of ours; or that failed.
+ */
+void threads_before_exec(void);
+void threads_exec_failed(void);
 void threads_before_fork(void);
 void threads_after_fork(bool child);
 /* A thread of our own, which is not timed. */

@@ -103,6 +103,23 @@ def waits_for_locks_and_threads_are_asked_for_by_pprof():
 
 
 @test
+def waits_of_the_next_seconds_are_the_difference():
+    with Controlled([build("waiting")], VESTAL_TYPES="cpu,lock").ready() as program:
+        def asked(page, kind):
+            return top(program.url(f"/debug/pprof/{page}"), "--type", kind)
+        for page, kind, function in (("mutex", "delay", "wait_for_lock"),
+                                     ("block", "block_delay", "wait_for_turn")):
+            wait_for(lambda page=page, kind=kind, function=function: function in asked(page, kind)[1], page)
+            before = asked(page, kind)[0]["total"]
+            rows, names = asked(f"{page}?seconds=1", kind)
+            after = asked(page, kind)[0]["total"]
+            assert 1e9 <= rows["duration_ns"] and set(names) >= {function}, (rows["duration_ns"], names)
+            assert 0 < rows["total"] <= after - before, (page, before, rows["total"], after)
+            other = "block_delay" if page == "mutex" else "delay"
+            assert asked(f"{page}?seconds=1", other)[0]["total"] == 0, page
+
+
+@test
 def sampling_is_switched_off_and_on_without_a_restart():
     with Controlled(VESTAL_INTERVAL_MS="200").ready() as program:
         until(lambda: program.state()["samples"] > 20, "samples")

@@ -27,6 +27,7 @@ MODES = {
     "altstack": "work_on_a_small_signal_stack",
     "sigprof": "a_program_that_profiles_itself_by_SIGPROF",
     "blocked": "a_thread_that_blocks_all_signals",
+    "become": "a_program_that_becomes_another_with_all_signals_blocked",
     "setuid": "a_program_that_gives_up_its_rights",
     "strict": "a_program_that_locks_itself_in_strictly",
     "filter": "a_program_that_dies_of_system_calls_not_on_its_list",

@@ -52,7 +52,7 @@ int sigaction(int number, const struct sigaction *act, struct sigaction *old)
 	int failed;
 
 	memcpy(&real, &found, sizeof(real));
-	if (act && number >= SIGRTMIN && act->sa_flags & SA_SIGINFO) {
+	if (act && (number >= SIGRTMIN || number == SIGSTKFLT) && act->sa_flags & SA_SIGINFO) {
 		watched = act->sa_sigaction;
 		own = *act;
 		own.sa_sigaction = in_front;

@@ -1,6 +1,6 @@
 /*
  * Things that programs do and a profiler inside them must survive. Prints the same in every run:
- *	hosts vfork|daemon|jump|overflow|altstack|sigprof|blocked|setuid|strict|filter
+ *	hosts vfork|daemon|jump|overflow|altstack|sigprof|blocked|setuid|strict|filter|become
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -180,6 +180,26 @@ static void do_blocked(void)
 	printf("%d\n", sigismember(&pending, SIGPROF));
 }
 
+/* Becomes another program while signals wait that it lets in. */
+static void do_become(void)
+{
+	sigset_t all, none;
+
+	if (getenv("HOSTS_BECAME")) {
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		return;
+	}
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	work_ms(100);
+	/* One that fails changes nothing. */
+	execl("/no/such/program", "none", (char *)NULL);
+	work_ms(100);
+	setenv("HOSTS_BECAME", "1", 1);
+	execl("/proc/self/exe", "hosts", "become", (char *)NULL);
+}
+
 static void do_setuid(void)
 {
 	work_ms(100);
@@ -244,7 +264,7 @@ int main(int argc, char **argv)
 	} all[] = {{"vfork", do_vfork},	      {"daemon", do_daemon},	 {"jump", do_jump},
 		   {"overflow", do_overflow}, {"altstack", do_altstack}, {"sigprof", do_sigprof},
 		   {"blocked", do_blocked},   {"setuid", do_setuid},	 {"strict", do_strict},
-		   {"filter", do_filter}};
+		   {"filter", do_filter},     {"become", do_become}};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (argc > 1 && !strcmp(argv[1], all[i].name)) {
