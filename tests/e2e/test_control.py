@@ -109,7 +109,7 @@ def waits_of_the_next_seconds_are_the_difference():
             return top(program.url(f"/debug/pprof/{page}"), "--type", kind)
         for page, kind, function in (("mutex", "delay", "wait_for_lock"),
                                      ("block", "block_delay", "wait_for_turn")):
-            wait_for(lambda page=page, kind=kind, function=function: function in asked(page, kind)[1], page)
+            until(lambda page=page, kind=kind, function=function: function in asked(page, kind)[1], page)
             before = asked(page, kind)[0]["total"]
             rows, names = asked(f"{page}?seconds=1", kind)
             after = asked(page, kind)[0]["total"]

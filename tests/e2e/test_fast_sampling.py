@@ -76,9 +76,10 @@ def samples_and_time_are_right(way):
         raise Skip("perf events are not allowed here")
     assert period == (ASKED if way == "events" else max(TICK, ASKED)), (way, period)
     check_numbers(path, period, total, threads=2)
-    # Times from one to the next are between half a period and one and a half.
+    # Times from one to the next are between half a period and one and a half. Those that a busy machine
+    # is late with are in the next one.
     signals, wanted = counts(done)["samples"], total / period
-    assert abs(signals - wanted) <= 3 * math.sqrt(wanted / 12) + 0.05 * wanted, (signals, wanted)
+    assert 0.4 * wanted <= signals <= wanted + 3 * math.sqrt(wanted / 12) + 0.03 * wanted, (signals, wanted)
     names = top(path)[1]
     for name, spent in truth.items():
         assert close(names[name]["cum"] / total, spent / total, wanted), (name, names[name], truth)
