@@ -260,7 +260,9 @@ void processes_want(struct processes *p, struct process *process, u32 address_sp
 
 static struct unwind_mapping kernel_mapping(struct processes *p, struct process_mapping *m)
 {
-	struct unwind_mapping out = {.start = m->start, .end = m->end};
+	u64 length = (m->end - m->start) / UNWIND_LENGTH_UNIT;
+	struct unwind_mapping out = {.start = m->start,
+				     .length = length < UINT32_MAX ? (u32)length : UINT32_MAX};
 	const struct module *module =
 		m->module == MODULE_NONE ? NULL : modules_get(p->modules, m->module);
 
@@ -273,6 +275,7 @@ static struct unwind_mapping kernel_mapping(struct processes *p, struct process_
 		out.bias = m->bias;
 		out.pages = module->placed.pages.unit;
 		out.page_count = module->placed.page_count & 0xffffff;
+		out.table = module->placed.number;
 	}
 	return out;
 }
@@ -295,7 +298,7 @@ static enum err tell_kernel(struct processes *p, struct process *process)
 	list = table_space_at(p->space, fresh.unit);
 	for (size_t i = 0; i < process->mappings.n; i++)
 		list[i] = kernel_mapping(p, &process->mappings.v[i]);
-	entry = (struct process_entry){fresh.unit, (u32)process->mappings.n, ++p->generation, 0};
+	entry = (struct process_entry){fresh.unit, (u32)process->mappings.n};
 	e = kernel_set_process(p->kernel, &process->key, &entry);
 	if (e) {
 		table_space_give(p->space, fresh);

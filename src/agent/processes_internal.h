@@ -11,7 +11,6 @@ struct processes {
 	VEC(u32) unused; /* places in the list */
 	struct map by_pid;
 	u32 live;
-	u32 generation;
 };
 
 void process_drop_mappings(struct processes *p, struct process *process);

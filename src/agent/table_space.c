@@ -149,6 +149,7 @@ enum err table_space_place(struct table_space *s, const struct unwind_table *tab
 		table_space_remove(s, &out);
 		return e;
 	}
+	out.number = ++s->placed;
 	*ret = out;
 	return ERR_OK;
 }

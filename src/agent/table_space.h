@@ -17,6 +17,7 @@ struct table_space {
 	u32 segments;
 	VEC(struct space_range) free, retired, retiring;
 	u64 used_bytes;
+	u32 placed; /* tables, so far */
 };
 
 enum err table_space_init(struct table_space *s, u8 *memory, u32 segments) MUST_CHECK;
@@ -37,6 +38,7 @@ struct placed_table {
 	struct space_range pages;
 	VEC(struct space_range) runs;
 	u32 page_count;
+	u32 number; /* no other table ever had it */
 };
 
 /* ERR_NO_SPACE leaves nothing behind. */

@@ -28,6 +28,7 @@ struct scratch {
 	u64 registers[32]; /* of user space, by DWARF number; the rest is for masks */
 	struct unwind_frame frame;
 	struct process_entry process;
+	struct unwind_mapping mapping; /* the one that the walk is in */
 	u64 window_start;
 	u32 window_size;
 	u32 first_word; /* where user frames begin in `words` */

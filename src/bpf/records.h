@@ -89,8 +89,6 @@ struct process_key {
 struct process_entry {
 	u32 mappings; /* unit of the sorted struct unwind_mapping[] */
 	u32 count;
-	u32 generation; /* changes with every change of the mappings */
-	u32 unused;
 };
 
 /* Two numbers that exec draws anew: where the code and the stack begin. */

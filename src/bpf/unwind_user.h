@@ -23,7 +23,6 @@ __attribute__((noinline)) u32 find_rule(u32 pages, u32 page_count, u64 address)
 }
 
 #define MAPPINGS_STEPS 13
-#define NO_MAPPING     0xffffffffu
 
 static __always_inline const struct unwind_mapping *mapping_at(const void *segment, u64 unit, u64 n)
 {
@@ -36,30 +35,41 @@ static __always_inline const struct unwind_mapping *mapping_at(const void *segme
 	return segment + offset;
 }
 
-/* The number of the mapping that holds an address, among the sorted ones from a unit on. */
-__attribute__((noinline)) u32 find_mapping(u32 unit, u32 count, u64 address)
+/* Makes the mapping that holds an address the one that the walk is in; 0 when there is none. */
+__attribute__((noinline)) int enter_mapping(struct scratch *s, u64 address)
 {
-	const void *segment = unwind_segment(unit / UNWIND_UNITS);
 	const struct unwind_mapping *m;
-	u32 from = 0, to = count;
+	const void *segment;
+	u32 from = 0, to;
+	u64 unit;
 
+	if (!s)
+		return 0;
+	s->mapping.length = 0;
+	unit = s->process.mappings;
+	to = s->process.count;
+	segment = unwind_segment(unit / UNWIND_UNITS);
 	if (!segment)
-		return NO_MAPPING;
+		return 0;
+	/* The first that begins behind it; the one before it may hold it. */
 	for (int i = 0; i < MAPPINGS_STEPS && from < to; i++) {
 		u32 middle = (from + to) >> 1;
 
 		m = mapping_at(segment, unit, middle);
 		if (!m)
-			return NO_MAPPING;
-		if (m->end <= address)
+			return 0;
+		if (m->start <= address)
 			from = middle + 1;
 		else
 			to = middle;
 	}
-	m = mapping_at(segment, unit, from);
-	if (!m || from >= count || address < m->start || address >= m->end)
-		return NO_MAPPING;
-	return from;
+	if (!from)
+		return 0;
+	m = mapping_at(segment, unit, from - 1);
+	if (!m || !unwind_mapping_holds(m, address))
+		return 0;
+	s->mapping = *m;
+	return 1;
 }
 
 /* Memory of the process through a window, so that neighbouring words cost one call. */
@@ -145,58 +155,42 @@ static __always_inline int step_other(struct scratch *s, u32 number)
 	return UNWIND_NO_RULE;
 }
 
-/*
- * The rule for an address of a process whose mappings are these, or, from NO_RULE_FOUND on, how
- * the walk ends.
- */
-#define NO_RULE_FOUND 0x10000u
-
-__attribute__((noinline)) u32 look_up_rule(u32 mappings, u32 count, u64 address)
-{
-	u32 n = find_mapping(mappings, count, address);
-	const struct unwind_mapping *m;
-	const void *segment;
-
-	if (n == NO_MAPPING)
-		return NO_RULE_FOUND + UNWIND_UNMAPPED;
-	segment = unwind_segment(mappings / UNWIND_UNITS);
-	if (!segment)
-		return NO_RULE_FOUND + UNWIND_UNMAPPED;
-	m = mapping_at(segment, mappings, n);
-	if (!m)
-		return NO_RULE_FOUND + UNWIND_UNMAPPED;
-	if (m->unready)
-		return NO_RULE_FOUND + UNWIND_NO_TABLE;
-	if (m->unwinder)
-		return UNWIND_RULE_OTHER(m->unwinder);
-	return find_rule(m->pages, m->page_count, address - m->bias);
-}
-
 struct walk {
 	struct scratch *s;
 	struct pc_cache *cache;
 	s32 end;
 };
 
+/* From here on not a rule, but how the walk ends. */
+#define NO_RULE_FOUND 0x10000u
+
 /*
- * What was found is kept in a small table, by address and generation of the process's mappings:
- * one cache line instead of four.
+ * The rule for an address. Callers mostly are in the mapping of whom they call. What was found is
+ * kept in a small table by place in the module, for all processes that run it: one cache line
+ * instead of four.
  */
-static __always_inline u32 cached_rule(struct walk *w, u64 address)
+static __always_inline u32 rule_for(struct walk *w, u64 address)
 {
-	struct process_entry *p = &w->s->process;
-	u64 tag = (address + p->generation * 0x9e3779b97f4a7c15ull) & ((1ull << 48) - 1);
-	u64 slot = (tag * 0x9e3779b97f4a7c15ull) >> 40, entry;
+	struct unwind_mapping *m = &w->s->mapping;
+	u64 tag, slot, entry;
 	u32 rule;
 
+	if (!unwind_mapping_holds(m, address) && !enter_mapping(w->s, address))
+		return NO_RULE_FOUND + UNWIND_UNMAPPED;
+	if (m->unready)
+		return NO_RULE_FOUND + UNWIND_NO_TABLE;
+	if (m->unwinder)
+		return UNWIND_RULE_OTHER(m->unwinder);
+	address -= m->bias;
+	tag = (address + m->table * 0x9e3779b97f4a7c15ull) & ((1ull << 48) - 1);
+	slot = (tag * 0x9e3779b97f4a7c15ull) >> 40;
 	unwind_hide(slot);
 	slot &= PC_CACHE_SIZE - 1;
 	entry = w->cache->entries[slot];
 	if (entry >> 16 == tag)
 		return entry & 0xffff;
-	rule = look_up_rule(p->mappings, p->count, address);
-	if (rule < NO_RULE_FOUND)
-		w->cache->entries[slot] = tag << 16 | rule;
+	rule = find_rule(m->pages, m->page_count, address);
+	w->cache->entries[slot] = tag << 16 | (rule & 0xffff);
 	return rule;
 }
 
@@ -209,7 +203,7 @@ static long walk_step(u32 i, void *context)
 
 	if (!unwind_add(s, s->frame.pc & FRAME_ADDRESS_MASK))
 		return 1;
-	rule = cached_rule(w, unwind_lookup_address(&s->frame));
+	rule = rule_for(w, unwind_lookup_address(&s->frame));
 	if (rule >= NO_RULE_FOUND)
 		end = rule - NO_RULE_FOUND;
 	else if (!(rule & UNWIND_ESCAPE))
@@ -230,6 +224,7 @@ static __always_inline u32 walk_user(struct scratch *s, u32 first_word)
 
 	s->first_word = first_word;
 	s->user_frames = 0;
+	s->mapping.length = 0;
 	w.cache = bpf_map_lookup_elem(&cache, &zero);
 	if (!w.cache)
 		return UNWIND_NO_TABLE;

@@ -104,13 +104,22 @@ struct unwind_rule {
  * module's page table, which has `page_count` entries.
  */
 struct unwind_mapping {
-	u64 start, end; /* addresses in the process */
-	u64 bias;	/* address in the process - address in the module */
+	u64 start;  /* address in the process */
+	u64 bias;   /* address in the process - address in the module */
+	u32 length; /* in UNWIND_LENGTH_UNIT */
 	u32 pages;
 	u32 page_count : 24;
 	u32 unwinder : 7; /* enum unwinder (unwinders.h): who walks instead of a table */
 	u32 unready : 1;  /* the table is being made: send the stack raw */
+	u32 table;	  /* a number that no other table ever had */
 };
+
+#define UNWIND_LENGTH_UNIT 4096ull
+
+static inline int unwind_mapping_holds(const struct unwind_mapping *m, u64 address)
+{
+	return address - m->start < m->length * UNWIND_LENGTH_UNIT;
+}
 
 /* What a walk can end with. */
 enum unwind_end {

@@ -248,7 +248,7 @@ TEST(the_kernel_side_is_told_of_changes_and_of_the_end)
 	CLEANUP(world_close) struct world w;
 	struct unwind_mapping *list;
 	struct process *p;
-	u32 generation;
+	u32 place;
 
 	CHECK_OK(world_open(&w));
 	CHECK_OK(event(&w, SIDEBAND_EXEC, PARENT, 0, 1));
@@ -261,14 +261,14 @@ TEST(the_kernel_side_is_told_of_changes_and_of_the_end)
 	CHECK(told_count == 1 && told[0].key.pid == PARENT && told[0].key.address_space == 5);
 	CHECK_INT(told[0].entry.count, 1);
 	list = table_space_at(&w.space, told[0].entry.mappings);
-	CHECK(list[0].start == 0x1000 && list[0].end == 0x9000);
+	CHECK(list[0].start == 0x1000 && list[0].length == 8);
 	CHECK_INT(list[0].unwinder, UNWINDER_FRAME_POINTERS);
-	generation = told[0].entry.generation;
+	place = told[0].entry.mappings;
 	CHECK_OK(processes_settle(w.processes, false));
-	CHECK_INT(told[0].entry.generation, generation);
+	CHECK_INT(told[0].entry.mappings, place);
 	CHECK_OK(map_at(&w, PARENT, 0x8000, 0xb000, 0, ""));
 	CHECK_OK(processes_settle(w.processes, false));
-	CHECK(told[0].entry.generation != generation && told[0].entry.count == 2);
+	CHECK(told[0].entry.mappings != place && told[0].entry.count == 2);
 	/* Under another key: the old one must not lead to memory that is given back. */
 	processes_want(w.processes, p, 6);
 	CHECK_OK(processes_settle(w.processes, false));
@@ -279,7 +279,7 @@ TEST(the_kernel_side_is_told_of_changes_and_of_the_end)
 	CHECK_INT(processes_count(w.processes), 0);
 }
 
-/* Whoever is told begins with an empty cache of rules. */
+/* Whoever is told gets a new list of its mappings. */
 TEST(only_who_maps_a_file_is_told_when_its_table_has_come)
 {
 	CLEANUP(world_close) struct world w;
@@ -295,16 +295,16 @@ TEST(only_who_maps_a_file_is_told_when_its_table_has_come)
 	processes_want(w.processes, p, 1);
 	CHECK_OK(processes_settle(w.processes, false));
 	CHECK(told_count == 2 && told_at(&ours) < 2);
-	before = told[!told_at(&ours)].entry.generation;
-	before_ours = told[told_at(&ours)].entry.generation;
+	before = told[!told_at(&ours)].entry.mappings;
+	before_ours = told[told_at(&ours)].entry.mappings;
 	CHECK(settle_modules(&w));
 	CHECK_OK(processes_settle(w.processes, true));
-	CHECK_INT(told[!told_at(&ours)].entry.generation, before);
-	CHECK(told[told_at(&ours)].entry.generation != before_ours);
+	CHECK_INT(told[!told_at(&ours)].entry.mappings, before);
+	CHECK(told[told_at(&ours)].entry.mappings != before_ours);
 	/* And once. */
-	before_ours = told[told_at(&ours)].entry.generation;
+	before_ours = told[told_at(&ours)].entry.mappings;
 	CHECK_OK(processes_settle(w.processes, true));
-	CHECK_INT(told[told_at(&ours)].entry.generation, before_ours);
+	CHECK_INT(told[told_at(&ours)].entry.mappings, before_ours);
 }
 
 TEST(without_room_the_kernel_side_forgets_rather_than_keeps_what_is_old)

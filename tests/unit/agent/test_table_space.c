@@ -233,6 +233,30 @@ TEST(a_table_that_does_not_fit_leaves_nothing_behind)
 	close_space(&s);
 }
 
+/* What the kernel side keeps of the first must not be found for the second. */
+TEST(a_table_at_the_place_of_another_has_a_number_of_its_own)
+{
+	struct placed_table first, second;
+	struct unwind_table t;
+	struct table_space s;
+	u32 unit, number;
+
+	CHECK_OK(open_space(&s));
+	CHECK_OK(table_make(30, 2000, 1, &t));
+	CHECK_OK(table_space_place(&s, &t, &first));
+	unit = first.pages.unit;
+	number = first.number;
+	table_space_remove(&s, &first);
+	table_space_settle(&s);
+	table_space_settle(&s);
+	CHECK_OK(table_space_place(&s, &t, &second));
+	CHECK_INT(second.pages.unit, unit);
+	CHECK(number && second.number && second.number != number);
+	table_space_remove(&s, &second);
+	unwind_table_release(&t);
+	close_space(&s);
+}
+
 static enum err sweep(const struct unwind_table *t)
 {
 	struct placed_table placed;

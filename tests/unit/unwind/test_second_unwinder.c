@@ -199,13 +199,11 @@ static int open_clock(pid_t pid)
 static bool tell_kernel(struct second_bpf *b, const struct seen *s)
 {
 	struct unwind_mapping *list = mem_zalloc(1, UNWIND_SEGMENT_SIZE);
-	struct unwind_mapping loop = {
-		.start = s->loop, .end = s->loop + 4096, .unwinder = UNWINDER_TOY};
-	struct unwind_mapping rest = {.start = s->caller & ~0xfffull,
-				      .end = (s->caller & ~0xfffull) + 8192,
-				      .unwinder = UNWINDER_FRAME_POINTERS};
+	struct unwind_mapping loop = {.start = s->loop, .length = 1, .unwinder = UNWINDER_TOY};
+	struct unwind_mapping rest = {
+		.start = s->caller & ~0xfffull, .length = 2, .unwinder = UNWINDER_FRAME_POINTERS};
 	struct process_key key = {s->pid, own_address_space()};
-	struct process_entry entry = {.mappings = 1, .count = 2, .generation = 1};
+	struct process_entry entry = {.mappings = 1, .count = 2};
 	bool first = loop.start < rest.start;
 	u32 zero = 0;
 	int e = -1;
