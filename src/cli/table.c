@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "cli/term.h"
+#include "cli/text_fold.h"
 #include "cli/text_width.h"
 
 #define TABLE_CEILING ((size_t)1 << 30)
@@ -157,6 +158,17 @@ static struct layout measure(const struct table *t)
 	return l;
 }
 
+/* Arguments first, then what is in the middle. */
+static void put_short(struct buf *out, struct str text, unsigned width)
+{
+	CLEANUP(buf_release) struct buf folded = BUF_INIT(TABLE_CEILING);
+
+	text_fold(&folded, text);
+	if (folded.error && !out->error)
+		out->error = folded.error;
+	text_cut(out, buf_view(&folded), width);
+}
+
 static void put_cell(const struct table *t, struct buf *out, const struct layout *l, unsigned i,
 		     struct str text, const char *color)
 {
@@ -170,7 +182,7 @@ static void put_cell(const struct table *t, struct buf *out, const struct layout
 	if (t->color && color)
 		buf_text(out, color);
 	if (last && l->last && text_width(text) > l->last)
-		text_cut(out, text, l->last);
+		put_short(out, text, l->last);
 	else
 		put_padded(out, text, &t->columns[i], l->widths[i], last);
 	if (t->color && color)

@@ -1,5 +1,6 @@
 #include "cli/table.h"
 
+#include "cli/text_fold.h"
 #include "cli/units.h"
 #include "test.h"
 
@@ -46,6 +47,39 @@ TEST(a_long_name_keeps_its_end)
 	CHECK(text_width(buf_view(&b)) <= 7);
 	cut(&b, "abcdef", 1);
 	CHECK_STR(buf_view(&b), "a");
+}
+
+static bool folds(const char *name, const char *expected)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(1000);
+
+	text_fold(&b, str_of(name));
+	if (!str_eq(buf_view(&b), str_of(expected)))
+		printf("# %.*s\n", (int)b.n, b.data);
+	return str_eq(buf_view(&b), str_of(expected));
+}
+
+TEST(arguments_of_a_name_are_folded_and_names_in_brackets_are_not)
+{
+	CHECK(folds("std::map<int, std::string>::find(int const&) const",
+		    "std::map<…>::find(…) const"));
+	CHECK(folds("void sort<It, sorter()::{lambda(auto:1&)#1}>(It, It)", "void sort<…>(…)"));
+	CHECK(folds("std::ostream& operator<< <char>(std::ostream&, char)",
+		    "std::ostream& operator<< <char>(…)"));
+	CHECK(folds("Call::operator()(int, int) const", "Call::operator()(…) const"));
+	CHECK(folds("P::operator->() const", "P::operator->() const"));
+	CHECK(folds("operator_of<int, int>(int)", "operator_of<…>(int)"));
+	CHECK(folds("(anonymous namespace)::f(long, long)", "(anonymous namespace)::f(…)"));
+	CHECK(folds("github.com/acme/shop.(*Cart).Checkout",
+		    "github.com/acme/shop.(*Cart).Checkout"));
+	CHECK(folds("main.map[string]int", "main.map[string]int"));
+	CHECK(folds("<alloc::vec::Vec<T> as Drop>::drop", "<alloc::vec::Vec<T> as Drop>::drop"));
+	CHECK(folds("core::iter::map::<A, B>::next", "core::iter::map::<…>::next"));
+	CHECK(folds("core::<impl Fn for F>::call", "core::<impl Fn for F>::call"));
+	CHECK(folds("work (inline)", "work (inline)"));
+	CHECK(folds("f<unclosed, name(", "f<unclosed, name("));
+	CHECK(folds("f(a->b, c)", "f(…)"));
+	CHECK(folds("", ""));
 }
 
 TEST(columns_are_aligned_and_the_last_one_is_cut_to_the_terminal)
