@@ -87,7 +87,7 @@ static int check_program(const char *name)
 	if (!loader[0])
 		return complain(EXIT_NO_INPUT,
 				"%s is linked statically: --preload cannot get inside; record it "
-				"without --preload",
+				"without --preload, or link it with libvestal.a (docs/library.md)",
 				path);
 	if (strstr(loader, "/ld-musl"))
 		return complain(

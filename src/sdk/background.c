@@ -258,6 +258,9 @@ enum err background_start(const struct sdk_settings *s, struct fault *fault)
 
 	if (state->it || state->dormant)
 		return fault_set(fault, ERR_EXISTS, "this process is being profiled already");
+	if (s->tls && !s->output[0] && !post_tls_possible())
+		return fault_set(fault, ERR_UNSUPPORTED,
+				 "a program that is linked statically sends to http:// addresses");
 	TRY(background_new(s, &b));
 	e = begin(b, fault);
 	if (e) {

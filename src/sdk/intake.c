@@ -22,6 +22,17 @@ static bool is_own(const struct loaded *l, u64 place)
 	return module && module <= l->modules.n && l->modules.v[module - 1]->own;
 }
 
+/* What stands in front of libc in a program that is linked statically: there the linker gives it a
+ * section of its own. Elsewhere there is none. */
+extern const char __start_vestal_front[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_vestal_front[] __attribute__((weak, visibility("hidden")));
+
+static bool is_front(u64 address)
+{
+	return address - (u64)(uintptr_t)__start_vestal_front <
+	       (u64)(__stop_vestal_front - __start_vestal_front);
+}
+
 /* Addresses to places. A return address may be the first byte of the next function. */
 static u32 places_of(const struct loaded *l, const struct taken_sample *s, const u64 *frames, u32 n,
 		     u64 *places)
@@ -35,7 +46,8 @@ static u32 places_of(const struct loaded *l, const struct taken_sample *s, const
 		u64 place = place_of(l, frames[i] - (call ? 1 : 0));
 
 		/* The way from malloc to here is nobody's business, nor how threads begin. */
-		if ((count || s->kind != SAMPLE_CPU) && is_own(l, place))
+		if ((count || s->kind != SAMPLE_CPU) &&
+		    (is_own(l, place) || is_front(frames[i] - 1)))
 			continue;
 		places[count++] = place;
 	}

@@ -89,7 +89,7 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *context)
 	f->low = UINT64_MAX;
 	f->high = 0;
 	f->program = l->list.n == 0;
-	f->own = false;
+	f->own = false; /* the program never is, though we may be linked into it */
 	f->path[0] = 0;
 	if (info->dlpi_name)
 		memccpy(f->path, info->dlpi_name, 0, sizeof(f->path) - 1);
@@ -106,7 +106,7 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *context)
 			continue;
 		f->start[f->range_count] = start;
 		f->end[f->range_count++] = start + p->p_memsz;
-		f->own = f->own || (here >= start && here < start + p->p_memsz);
+		f->own = f->own || (!f->program && here >= start && here < start + p->p_memsz);
 	}
 	if (f->range_count)
 		l->list.n++;

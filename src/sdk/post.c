@@ -1,7 +1,6 @@
 #include "sdk/post.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "sdk/host_names.h"
 
 #define STEP_MS	     50
 #define HEAD_CEILING 8192
@@ -35,15 +35,15 @@ static enum err wait_for(const struct post *p, int fd, short events)
 	}
 }
 
-static enum err connect_to(const struct post *p, const struct addrinfo *a, int *ret)
+static enum err connect_to(const struct post *p, const struct host_address *a, int *ret)
 {
-	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = 0;
+	int fd = socket(a->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = 0;
 	socklen_t size = sizeof(error);
 	enum err e = ERR_OK;
 
 	if (fd < 0)
 		return err_from_errno(errno);
-	if (connect(fd, a->ai_addr, a->ai_addrlen) != 0) {
+	if (connect(fd, (const struct sockaddr *)&a->at, a->size) != 0) {
 		e = errno == EINPROGRESS ? wait_for(p, fd, POLLOUT) : err_from_errno(errno);
 		if (!e && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error)
 			e = err_from_errno(error);
@@ -55,29 +55,15 @@ static enum err connect_to(const struct post *p, const struct addrinfo *a, int *
 	return e;
 }
 
-/* Numbers first: a name makes libc open modules and read files. */
-static int resolve(const struct post *p, struct addrinfo **ret)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-				 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
-	const char *host = strcmp(p->host, "localhost") ? p->host : "127.0.0.1";
-
-	if (getaddrinfo(host, p->port, &hints, ret) == 0)
-		return 0;
-	hints.ai_flags = AI_NUMERICSERV;
-	return getaddrinfo(host, p->port, &hints, ret);
-}
-
 static enum err open_connection(const struct post *p, int *ret)
 {
-	struct addrinfo *list;
+	const char *host = strcmp(p->host, "localhost") ? p->host : "127.0.0.1";
+	struct host_address list[HOST_ADDRESSES_MOST];
+	u32 n = host_addresses(host, p->port, list);
 	enum err e = ERR_UNAVAILABLE;
 
-	if (resolve(p, &list) != 0)
-		return ERR_UNAVAILABLE;
-	for (const struct addrinfo *a = list; a && e; a = a->ai_next)
-		e = connect_to(p, a, ret);
-	freeaddrinfo(list);
+	for (u32 i = 0; i < n && e; i++)
+		e = connect_to(p, &list[i], ret);
 	return e;
 }
 

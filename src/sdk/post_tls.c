@@ -105,6 +105,11 @@ static void load(void)
 		ssl.loaded();
 }
 
+bool post_tls_possible(void)
+{
+	return true;
+}
+
 void post_tls_on_load(void (*loaded)(void))
 {
 	ssl.loaded = loaded;

@@ -18,6 +18,8 @@ struct post_tls_settings {
 	const char *certificate, *key; /* ours; empty = none */
 };
 
+/* Whether it can be had at all. */
+bool post_tls_possible(void);
 /* On a connected socket that does not block. */
 enum err post_tls_new(const struct post_tls_settings *s, int fd, struct post_tls **ret) MUST_CHECK;
 void post_tls_free(struct post_tls *t);

@@ -1,27 +1,27 @@
 /*
  * libvestal-preload.so: LD_PRELOAD it into any program. The environment says what to do
  * (sdk_settings.h); the program knows nothing of it. Children of fork() are profiled as well.
+ *
+ * In a program that is linked statically (interpose.h) VESTAL_START=on begins the same way; without
+ * it the program begins by vestal_start().
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "sdk/alloc_sampler.h"
 #include "sdk/background.h"
+#include "sdk/interpose.h"
 #include "sdk/own_threads.h"
 #include "sdk/preload.h"
 
-#define PUBLIC __attribute__((visibility("default")))
-
-typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
-static create_function *real_create;
+static __typeof__(pthread_create) *real_create;
 static pthread_key_t leaving;
-static bool timing;
+static bool has_key, timing;
 
 /* ------------------------------------------------------------------ threads */
 
@@ -49,15 +49,19 @@ static void *begin_thread(void *argument)
 	return b.start(b.argument);
 }
 
-static void find_create(void)
+/* Those that begin while nobody is profiled are found later, if it comes to that. */
+static bool is_timed(void)
 {
-	void *found = dlsym(RTLD_NEXT, "pthread_create");
-
-	memcpy(&real_create, &found, sizeof(found));
+	return timing || (has_key && background_running());
 }
 
-PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-			  void *(*start)(void *), void *argument)
+static void find_create(void)
+{
+	FIND_REAL(real_create, pthread_create, NULL);
+}
+
+PUBLIC int INTERPOSED(pthread_create)(pthread_t *thread, const pthread_attr_t *attributes,
+				      void *(*start)(void *), void *argument)
 {
 	struct beginning *b;
 	bool before = alloc_ignored;
@@ -67,7 +71,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 		find_create();
 	if (!real_create)
 		return EAGAIN;
-	if (!timing || before)
+	if (!is_timed() || before)
 		return real_create(thread, attributes, start, argument);
 	alloc_ignored = true;
 	b = mem_alloc(sizeof(*b));
@@ -92,36 +96,57 @@ static void complain(const char *text)
 		(void)!write_all(2, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
-__attribute__((constructor)) static void begin(void)
+static enum err begin_with(struct sdk_settings *settings, struct fault *fault)
+{
+	background_threads_announced();
+	background_follow_children();
+	/* Somebody may ask for them later. */
+	timing = settings->types & SDK_TIMERS || settings->control.listen[0];
+	return background_start(settings, fault);
+}
+
+static void begin_by_environment(void)
 {
 	static struct sdk_settings settings;
 	struct fault fault = {0};
-	enum err e;
+	enum err e = sdk_settings_read(NULL, &settings, &fault);
 
-	preload_find_malloc();
-	preload_find_locks();
-	find_create();
-	alloc_ignored = true;
-	e = sdk_settings_read(NULL, &settings, &fault);
 	/* Nobody can ever switch it on. */
 	if (!e && settings.control.start_off && !control_can_switch(&settings.control)) {
 		alloc_stop();
-		alloc_ignored = false;
 		return;
 	}
-	if (!e && pthread_key_create(&leaving, leave) != 0)
-		e = ERR_NO_MEMORY;
-	if (!e) {
-		background_threads_announced();
-		background_follow_children();
-		/* Somebody may ask for them later. */
-		timing = settings.types & SDK_TIMERS || settings.control.listen[0];
-		e = background_start(&settings, &fault);
-	}
-	alloc_ignored = false;
+	if (!e)
+		e = has_key ? begin_with(&settings, &fault) : ERR_NO_MEMORY;
 	if (e) {
 		timing = false;
 		alloc_stop();
 		complain(fault.text[0] ? fault.text : err_text(e));
 	}
+}
+
+static bool begins_by_itself(void)
+{
+#ifdef VESTAL_WRAPPED
+	const char *wanted = getenv("VESTAL_START");
+
+	return wanted && (!strcmp(wanted, "on") || !strcmp(wanted, "1"));
+#else
+	return true;
+#endif
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	preload_find_malloc();
+	preload_find_locks();
+	find_create();
+	alloc_ignored = true;
+	has_key = pthread_key_create(&leaving, leave) == 0;
+	sdk_front_types = SDK_ALLOC | SDK_HEAP | SDK_LOCK;
+	if (begins_by_itself())
+		begin_by_environment();
+	else
+		alloc_stop();
+	alloc_ignored = false;
 }

@@ -1,4 +1,4 @@
-/* The parts of libvestal-preload.so. */
+/* What stands in front of libc: libvestal-preload.so, and in libvestal.a (interpose.h). */
 #pragma once
 
 /* Looks for the allocator behind us; harmless when it was found before. */

@@ -3,60 +3,52 @@
  * other has no handler for ours: it would die when it lets them in. The kernel takes the timers'
  * signals away by itself, those of events are taken away here.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "sdk/interpose.h"
 #include "sdk/own_threads.h"
-
-#define PUBLIC __attribute__((visibility("default")))
 
 extern char **environ;
 
-/* ISO C has no cast from data to function. */
-#define REAL(name, ...)                                  \
-	do {                                             \
-		int (*real_)(__VA_ARGS__);               \
-		void *found_ = dlsym(RTLD_NEXT, #name);  \
-                                                         \
-		memcpy(&real_, &found_, sizeof(found_)); \
-		threads_before_exec();                   \
-		if (real_)                               \
-			CALL(real_);                     \
-		else                                     \
-			errno = ENOSYS;                  \
-		threads_exec_failed();                   \
-		return -1;                               \
+/* Calls the real one, which comes back only when it failed. */
+#define BECOME(name, ...)                       \
+	do {                                    \
+		__typeof__(name) *real_ = NULL; \
+                                                \
+		FIND_REAL(real_, name, NULL);   \
+		threads_before_exec();          \
+		if (real_)                      \
+			real_(__VA_ARGS__);     \
+		else                            \
+			errno = ENOSYS;         \
+		threads_exec_failed();          \
+		return -1;                      \
 	} while (0)
 
-#define CALL(real) real(path, argv, envp)
-PUBLIC int execve(const char *path, char *const argv[], char *const envp[])
+PUBLIC int INTERPOSED(execve)(const char *path, char *const argv[], char *const envp[])
 {
-	REAL(execve, const char *, char *const[], char *const[]);
+	BECOME(execve, path, argv, envp);
 }
 
-PUBLIC int execvpe(const char *path, char *const argv[], char *const envp[])
+PUBLIC int INTERPOSED(execvpe)(const char *path, char *const argv[], char *const envp[])
 {
-	REAL(execvpe, const char *, char *const[], char *const[]);
+	BECOME(execvpe, path, argv, envp);
 }
-#undef CALL
 
-#define CALL(real) real(fd, argv, envp)
-PUBLIC int fexecve(int fd, char *const argv[], char *const envp[])
+PUBLIC int INTERPOSED(fexecve)(int fd, char *const argv[], char *const envp[])
 {
-	REAL(fexecve, int, char *const[], char *const[]);
+	BECOME(fexecve, fd, argv, envp);
 }
-#undef CALL
 
-PUBLIC int execv(const char *path, char *const argv[])
+PUBLIC int INTERPOSED(execv)(const char *path, char *const argv[])
 {
 	return execve(path, argv, environ);
 }
 
-PUBLIC int execvp(const char *path, char *const argv[])
+PUBLIC int INTERPOSED(execvp)(const char *path, char *const argv[])
 {
 	return execvpe(path, argv, environ);
 }
@@ -98,17 +90,17 @@ static void copy_words(va_list *list, char *first, char **to)
 		return -1;                                           \
 	} while (0)
 
-PUBLIC int execl(const char *path, const char *word, ...)
+PUBLIC int INTERPOSED(execl)(const char *path, const char *word, ...)
 {
 	WITH_WORDS(execve(path, words, environ));
 }
 
-PUBLIC int execlp(const char *path, const char *word, ...)
+PUBLIC int INTERPOSED(execlp)(const char *path, const char *word, ...)
 {
 	WITH_WORDS(execvpe(path, words, environ));
 }
 
-PUBLIC int execle(const char *path, const char *word, ...)
+PUBLIC int INTERPOSED(execle)(const char *path, const char *word, ...)
 {
 	WITH_WORDS(execve(path, words, va_arg(list_, char **)));
 }

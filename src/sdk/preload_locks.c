@@ -10,7 +10,6 @@
  * As Go has it there are two profiles: waits for somebody who holds something (mutex, rwlock, spin
  * lock) are `lock`, waits for something to happen (condition, semaphore) are `block`.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -18,12 +17,12 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "sdk/interpose.h"
 #include "sdk/lock_sampler.h"
 #include "sdk/preload.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define NOINLINE  __attribute__((noinline))
-#define PUBLIC	  __attribute__((visibility("default")))
 
 typedef const struct timespec *deadline;
 
@@ -56,44 +55,29 @@ static struct {
 /* The condition of 2002 has another shape, under the same name: that must not be found. */
 #define CONDITION_VERSION "GLIBC_2.3.2"
 
-static void *find(const char *name, const char *version)
-{
-	void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
-
-	return found ? found : dlsym(RTLD_NEXT, name);
-}
-
-/* ISO C has no cast from data to function. */
-#define FIND(member, name, version)                                    \
-	do {                                                           \
-		void *found_ = find(name, version);                    \
-		if (found_)                                            \
-			memcpy(&real.member, &found_, sizeof(found_)); \
-	} while (0)
-
 void preload_find_locks(void)
 {
-	FIND(mutex_trylock, "pthread_mutex_trylock", NULL);
-	FIND(mutex_timedlock, "pthread_mutex_timedlock", NULL);
-	FIND(mutex_clocklock, "pthread_mutex_clocklock", NULL);
-	FIND(rwlock_tryrdlock, "pthread_rwlock_tryrdlock", NULL);
-	FIND(rwlock_rdlock, "pthread_rwlock_rdlock", NULL);
-	FIND(rwlock_timedrdlock, "pthread_rwlock_timedrdlock", NULL);
-	FIND(rwlock_clockrdlock, "pthread_rwlock_clockrdlock", NULL);
-	FIND(rwlock_trywrlock, "pthread_rwlock_trywrlock", NULL);
-	FIND(rwlock_wrlock, "pthread_rwlock_wrlock", NULL);
-	FIND(rwlock_timedwrlock, "pthread_rwlock_timedwrlock", NULL);
-	FIND(rwlock_clockwrlock, "pthread_rwlock_clockwrlock", NULL);
-	FIND(spin_trylock, "pthread_spin_trylock", NULL);
-	FIND(spin_lock, "pthread_spin_lock", NULL);
-	FIND(cond_wait, "pthread_cond_wait", CONDITION_VERSION);
-	FIND(cond_timedwait, "pthread_cond_timedwait", CONDITION_VERSION);
-	FIND(cond_clockwait, "pthread_cond_clockwait", NULL);
-	FIND(sem_trywait, "sem_trywait", NULL);
-	FIND(sem_wait, "sem_wait", NULL);
-	FIND(sem_timedwait, "sem_timedwait", NULL);
-	FIND(sem_clockwait, "sem_clockwait", NULL);
-	FIND(mutex_lock, "pthread_mutex_lock", NULL);
+	FIND_OTHER(real.mutex_trylock, pthread_mutex_trylock);
+	FIND_REAL(real.mutex_timedlock, pthread_mutex_timedlock, NULL);
+	FIND_REAL(real.mutex_clocklock, pthread_mutex_clocklock, NULL);
+	FIND_OTHER(real.rwlock_tryrdlock, pthread_rwlock_tryrdlock);
+	FIND_REAL(real.rwlock_rdlock, pthread_rwlock_rdlock, NULL);
+	FIND_REAL(real.rwlock_timedrdlock, pthread_rwlock_timedrdlock, NULL);
+	FIND_REAL(real.rwlock_clockrdlock, pthread_rwlock_clockrdlock, NULL);
+	FIND_OTHER(real.rwlock_trywrlock, pthread_rwlock_trywrlock);
+	FIND_REAL(real.rwlock_wrlock, pthread_rwlock_wrlock, NULL);
+	FIND_REAL(real.rwlock_timedwrlock, pthread_rwlock_timedwrlock, NULL);
+	FIND_REAL(real.rwlock_clockwrlock, pthread_rwlock_clockwrlock, NULL);
+	FIND_OTHER(real.spin_trylock, pthread_spin_trylock);
+	FIND_REAL(real.spin_lock, pthread_spin_lock, NULL);
+	FIND_REAL(real.cond_wait, pthread_cond_wait, CONDITION_VERSION);
+	FIND_REAL(real.cond_timedwait, pthread_cond_timedwait, CONDITION_VERSION);
+	FIND_REAL(real.cond_clockwait, pthread_cond_clockwait, NULL);
+	FIND_OTHER(real.sem_trywait, sem_trywait);
+	FIND_REAL(real.sem_wait, sem_wait, NULL);
+	FIND_REAL(real.sem_timedwait, sem_timedwait, NULL);
+	FIND_REAL(real.sem_clockwait, sem_clockwait, NULL);
+	FIND_REAL(real.mutex_lock, pthread_mutex_lock, NULL);
 }
 
 /* A library that begins before us may want a lock. What this libc does not have nobody calls. */
@@ -162,7 +146,7 @@ static NOINLINE int wait_mutex(pthread_mutex_t *m)
 	TIMED(SAMPLE_LOCK, m, real.mutex_lock(m));
 }
 
-PUBLIC int pthread_mutex_lock(pthread_mutex_t *m)
+PUBLIC int INTERPOSED(pthread_mutex_lock)(pthread_mutex_t *m)
 {
 	if (likely(timed())) {
 		if (likely(!is_special(m)))
@@ -178,7 +162,7 @@ static NOINLINE int wait_mutex_timed(pthread_mutex_t *m, deadline end)
 	TIMED(SAMPLE_LOCK, m, real.mutex_timedlock(m, end));
 }
 
-PUBLIC int pthread_mutex_timedlock(pthread_mutex_t *m, deadline end)
+PUBLIC int INTERPOSED(pthread_mutex_timedlock)(pthread_mutex_t *m, deadline end)
 {
 	if (timed() && !is_special(m))
 		TRIED(mutex_trylock, m, wait_mutex_timed(m, end));
@@ -192,7 +176,7 @@ static NOINLINE int wait_mutex_clock(pthread_mutex_t *m, clockid_t clock, deadli
 	TIMED(SAMPLE_LOCK, m, real.mutex_clocklock(m, clock, end));
 }
 
-PUBLIC int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, deadline end)
+PUBLIC int INTERPOSED(pthread_mutex_clocklock)(pthread_mutex_t *m, clockid_t clock, deadline end)
 {
 	if (timed() && !is_special(m) && is_clock(clock))
 		TRIED(mutex_trylock, m, wait_mutex_clock(m, clock, end));
@@ -208,7 +192,7 @@ static NOINLINE int wait_read(pthread_rwlock_t *l)
 	TIMED(SAMPLE_LOCK, l, real.rwlock_rdlock(l));
 }
 
-PUBLIC int pthread_rwlock_rdlock(pthread_rwlock_t *l)
+PUBLIC int INTERPOSED(pthread_rwlock_rdlock)(pthread_rwlock_t *l)
 {
 	if (likely(timed()))
 		TRIED(rwlock_tryrdlock, l, wait_read(l));
@@ -220,7 +204,7 @@ static NOINLINE int wait_read_timed(pthread_rwlock_t *l, deadline end)
 	TIMED(SAMPLE_LOCK, l, real.rwlock_timedrdlock(l, end));
 }
 
-PUBLIC int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, deadline end)
+PUBLIC int INTERPOSED(pthread_rwlock_timedrdlock)(pthread_rwlock_t *l, deadline end)
 {
 	if (timed())
 		TRIED(rwlock_tryrdlock, l, wait_read_timed(l, end));
@@ -232,7 +216,8 @@ static NOINLINE int wait_read_clock(pthread_rwlock_t *l, clockid_t clock, deadli
 	TIMED(SAMPLE_LOCK, l, real.rwlock_clockrdlock(l, clock, end));
 }
 
-PUBLIC int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, deadline end)
+PUBLIC int INTERPOSED(pthread_rwlock_clockrdlock)(pthread_rwlock_t *l, clockid_t clock,
+						  deadline end)
 {
 	if (timed() && is_clock(clock))
 		TRIED(rwlock_tryrdlock, l, wait_read_clock(l, clock, end));
@@ -244,7 +229,7 @@ static NOINLINE int wait_write(pthread_rwlock_t *l)
 	TIMED(SAMPLE_LOCK, l, real.rwlock_wrlock(l));
 }
 
-PUBLIC int pthread_rwlock_wrlock(pthread_rwlock_t *l)
+PUBLIC int INTERPOSED(pthread_rwlock_wrlock)(pthread_rwlock_t *l)
 {
 	if (likely(timed()))
 		TRIED(rwlock_trywrlock, l, wait_write(l));
@@ -256,7 +241,7 @@ static NOINLINE int wait_write_timed(pthread_rwlock_t *l, deadline end)
 	TIMED(SAMPLE_LOCK, l, real.rwlock_timedwrlock(l, end));
 }
 
-PUBLIC int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, deadline end)
+PUBLIC int INTERPOSED(pthread_rwlock_timedwrlock)(pthread_rwlock_t *l, deadline end)
 {
 	if (timed())
 		TRIED(rwlock_trywrlock, l, wait_write_timed(l, end));
@@ -268,7 +253,8 @@ static NOINLINE int wait_write_clock(pthread_rwlock_t *l, clockid_t clock, deadl
 	TIMED(SAMPLE_LOCK, l, real.rwlock_clockwrlock(l, clock, end));
 }
 
-PUBLIC int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, deadline end)
+PUBLIC int INTERPOSED(pthread_rwlock_clockwrlock)(pthread_rwlock_t *l, clockid_t clock,
+						  deadline end)
 {
 	if (timed() && is_clock(clock))
 		TRIED(rwlock_trywrlock, l, wait_write_clock(l, clock, end));
@@ -282,7 +268,7 @@ static NOINLINE int wait_spin(pthread_spinlock_t *l)
 	TIMED(SAMPLE_LOCK, l, real.spin_lock(l));
 }
 
-PUBLIC int pthread_spin_lock(pthread_spinlock_t *l)
+PUBLIC int INTERPOSED(pthread_spin_lock)(pthread_spinlock_t *l)
 {
 	if (likely(timed()))
 		TRIED(spin_trylock, l, wait_spin(l));
@@ -296,7 +282,7 @@ static NOINLINE int wait_condition(pthread_cond_t *c, pthread_mutex_t *m)
 	TIMED(SAMPLE_BLOCK, c, real.cond_wait(c, m));
 }
 
-PUBLIC int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+PUBLIC int INTERPOSED(pthread_cond_wait)(pthread_cond_t *c, pthread_mutex_t *m)
 {
 	if (likely(timed()))
 		return wait_condition(c, m);
@@ -308,7 +294,7 @@ static NOINLINE int wait_condition_timed(pthread_cond_t *c, pthread_mutex_t *m, 
 	TIMED(SAMPLE_BLOCK, c, real.cond_timedwait(c, m, end));
 }
 
-PUBLIC int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, deadline end)
+PUBLIC int INTERPOSED(pthread_cond_timedwait)(pthread_cond_t *c, pthread_mutex_t *m, deadline end)
 {
 	if (likely(timed()))
 		return wait_condition_timed(c, m, end);
@@ -321,8 +307,8 @@ static NOINLINE int wait_condition_clock(pthread_cond_t *c, pthread_mutex_t *m, 
 	TIMED(SAMPLE_BLOCK, c, real.cond_clockwait(c, m, clock, end));
 }
 
-PUBLIC int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
-				  deadline end)
+PUBLIC int INTERPOSED(pthread_cond_clockwait)(pthread_cond_t *c, pthread_mutex_t *m,
+					      clockid_t clock, deadline end)
 {
 	if (likely(timed()) && real.cond_clockwait)
 		return wait_condition_clock(c, m, clock, end);
@@ -349,7 +335,7 @@ static NOINLINE int wait_semaphore(sem_t *s)
 	TIMED(SAMPLE_BLOCK, s, real.sem_wait(s));
 }
 
-PUBLIC int sem_wait(sem_t *s)
+PUBLIC int INTERPOSED(sem_wait)(sem_t *s)
 {
 	if (likely(timed()))
 		return take_semaphore(s) ? 0 : wait_semaphore(s);
@@ -367,7 +353,7 @@ static NOINLINE int wait_semaphore_timed(sem_t *s, deadline end)
 	TIMED(SAMPLE_BLOCK, s, real.sem_timedwait(s, end));
 }
 
-PUBLIC int sem_timedwait(sem_t *s, deadline end)
+PUBLIC int INTERPOSED(sem_timedwait)(sem_t *s, deadline end)
 {
 	if (timed() && is_time(end))
 		return take_semaphore(s) ? 0 : wait_semaphore_timed(s, end);
@@ -379,7 +365,7 @@ static NOINLINE int wait_semaphore_clock(sem_t *s, clockid_t clock, deadline end
 	TIMED(SAMPLE_BLOCK, s, real.sem_clockwait(s, clock, end));
 }
 
-PUBLIC int sem_clockwait(sem_t *s, clockid_t clock, deadline end)
+PUBLIC int INTERPOSED(sem_clockwait)(sem_t *s, clockid_t clock, deadline end)
 {
 	if (timed() && is_clock(clock) && is_time(end) && real.sem_clockwait)
 		return take_semaphore(s) ? 0 : wait_semaphore_clock(s, clock, end);

@@ -2,7 +2,6 @@
  * malloc and its family, in front of whatever allocator the program has. The way that nearly every
  * call takes is a subtraction, and for free() one look into a table of 16 KiB.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -10,12 +9,12 @@
 #include <string.h>
 
 #include "sdk/alloc_sampler.h"
+#include "sdk/interpose.h"
 #include "sdk/live_objects.h"
 #include "sdk/preload.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define NOINLINE  __attribute__((noinline))
-#define PUBLIC	  __attribute__((visibility("default")))
 
 /* Looking for the real functions may itself want memory: this has to do. It is never freed. */
 #define FIRST_BYTES ((size_t)64 << 10)
@@ -62,28 +61,20 @@ static struct {
 
 static __thread bool finding __attribute__((tls_model("initial-exec")));
 
-/* ISO C has no cast from data to function. */
-#define FIND(name)                                                   \
-	do {                                                         \
-		void *found_ = dlsym(RTLD_NEXT, #name);              \
-		if (found_)                                          \
-			memcpy(&real.name, &found_, sizeof(found_)); \
-	} while (0)
-
 void preload_find_malloc(void)
 {
 	if (finding)
 		return;
 	finding = true;
-	FIND(memalign);
-	FIND(aligned_alloc);
-	FIND(posix_memalign);
-	FIND(valloc);
-	FIND(pvalloc);
-	FIND(free);
-	FIND(realloc);
-	FIND(calloc);
-	FIND(malloc);
+	FIND_REAL(real.memalign, memalign, NULL);
+	FIND_REAL(real.aligned_alloc, aligned_alloc, NULL);
+	FIND_REAL(real.posix_memalign, posix_memalign, NULL);
+	FIND_REAL(real.valloc, valloc, NULL);
+	FIND_REAL(real.pvalloc, pvalloc, NULL);
+	FIND_REAL(real.free, free, NULL);
+	FIND_REAL(real.realloc, realloc, NULL);
+	FIND_REAL(real.calloc, calloc, NULL);
+	FIND_REAL(real.malloc, malloc, NULL);
 	finding = false;
 }
 
@@ -145,7 +136,7 @@ static NOINLINE void *slow_malloc(size_t size)
 	return p;
 }
 
-PUBLIC void *malloc(size_t size)
+PUBLIC void *INTERPOSED(malloc)(size_t size)
 {
 	return passes(size) ? real.malloc(size) : slow_malloc(size);
 }
@@ -161,12 +152,12 @@ static NOINLINE void *slow_calloc(size_t count, size_t size)
 	return p;
 }
 
-PUBLIC void *calloc(size_t count, size_t size)
+PUBLIC void *INTERPOSED(calloc)(size_t count, size_t size)
 {
 	return passes(count * size) ? real.calloc(count, size) : slow_calloc(count, size);
 }
 
-PUBLIC void free(void *p)
+PUBLIC void INTERPOSED(free)(void *p)
 {
 	if (__builtin_expect(is_first(p), 0))
 		return;
@@ -197,7 +188,7 @@ static NOINLINE void *slow_realloc(void *p, size_t size)
 
 /* What is moved or resized is a new object; the old one is forgotten before somebody gets its
  * place. */
-PUBLIC void *realloc(void *p, size_t size)
+PUBLIC void *INTERPOSED(realloc)(void *p, size_t size)
 {
 	if (__builtin_expect(is_first(p), 0))
 		return move_first(p, size);
@@ -205,7 +196,7 @@ PUBLIC void *realloc(void *p, size_t size)
 	return passes(size) ? real.realloc(p, size) : slow_realloc(p, size);
 }
 
-PUBLIC void *reallocarray(void *p, size_t count, size_t size)
+PUBLIC void *INTERPOSED(reallocarray)(void *p, size_t count, size_t size)
 {
 	size_t bytes;
 
@@ -240,7 +231,7 @@ static bool found(bool there)
 	return true;
 }
 
-PUBLIC void *memalign(size_t alignment, size_t size)
+PUBLIC void *INTERPOSED(memalign)(size_t alignment, size_t size)
 {
 	void *p = found(real.memalign) && real.memalign ? real.memalign(alignment, size) : NULL;
 
@@ -248,7 +239,7 @@ PUBLIC void *memalign(size_t alignment, size_t size)
 	return p;
 }
 
-PUBLIC void *aligned_alloc(size_t alignment, size_t size)
+PUBLIC void *INTERPOSED(aligned_alloc)(size_t alignment, size_t size)
 {
 	void *p = found(real.aligned_alloc) && real.aligned_alloc
 			  ? real.aligned_alloc(alignment, size)
@@ -258,7 +249,7 @@ PUBLIC void *aligned_alloc(size_t alignment, size_t size)
 	return p;
 }
 
-PUBLIC int posix_memalign(void **ret, size_t alignment, size_t size)
+PUBLIC int INTERPOSED(posix_memalign)(void **ret, size_t alignment, size_t size)
 {
 	int failed = found(real.posix_memalign) && real.posix_memalign
 			     ? real.posix_memalign(ret, alignment, size)
@@ -268,7 +259,7 @@ PUBLIC int posix_memalign(void **ret, size_t alignment, size_t size)
 	return failed;
 }
 
-PUBLIC void *valloc(size_t size)
+PUBLIC void *INTERPOSED(valloc)(size_t size)
 {
 	void *p = found(real.valloc) && real.valloc ? real.valloc(size) : NULL;
 
@@ -276,7 +267,7 @@ PUBLIC void *valloc(size_t size)
 	return p;
 }
 
-PUBLIC void *pvalloc(size_t size)
+PUBLIC void *INTERPOSED(pvalloc)(size_t size)
 {
 	void *p = found(real.pvalloc) && real.pvalloc ? real.pvalloc(size) : NULL;
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "sdk/background.h"
+#include "sdk/interpose.h"
 
-#define PUBLIC	 __attribute__((visibility("default")))
 #define LIMIT_MS 1000
 
 /* Not by libc's function, which this one stands in front of: signal handlers call it. */
@@ -48,7 +48,7 @@ static long pass_on(long number, const long a[6])
 	return call_kernel(number, a);
 }
 
-PUBLIC long syscall(long number, ...)
+PUBLIC long INTERPOSED(syscall)(long number, ...)
 {
 	long a[6];
 	va_list list;
@@ -60,7 +60,7 @@ PUBLIC long syscall(long number, ...)
 	return pass_on(number, a);
 }
 
-PUBLIC int prctl(int option, ...)
+PUBLIC int INTERPOSED(prctl)(int option, ...)
 {
 	long a[6] = {option};
 	va_list list;

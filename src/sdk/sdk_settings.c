@@ -13,6 +13,8 @@
 /* Of waiting, between two samples. */
 #define LOCK_INTERVAL_NS 100000
 
+unsigned sdk_front_types;
+
 /* OpenTelemetry's variable for profiles, else the one for everything. */
 static const char *otel(const char *name, bool *ret_own)
 {

@@ -39,6 +39,10 @@ struct sdk_settings {
 };
 
 /* `o` may be NULL. Says what is wrong with whose word. */
+/* Types that the linked library does not have by itself: what stands in front of libc adds its own.
+ */
+extern unsigned sdk_front_types;
+
 enum err sdk_settings_read(const struct vestal_options *o, struct sdk_settings *ret,
 			   struct fault *fault) MUST_CHECK;
 /* "cpu" … */

@@ -40,12 +40,13 @@ int vestal_start(const struct vestal_options *options, struct vestal **ret)
 	enum err e = sdk_settings_read(options, &settings, &fault);
 
 	error_text[0] = 0;
-	/* Allocations and locks are seen by the library that is loaded before the program. */
-	settings.types &= SDK_TIMERS;
+	/* Allocations and locks are seen by what stands in front of libc. */
+	settings.types &= SDK_TIMERS | sdk_front_types;
 	if (!e && !settings.types)
 		e = fault_set(&fault, ERR_UNSUPPORTED,
 			      "VESTAL_TYPES leaves nothing to do: allocations and locks take "
-			      "LD_PRELOAD=libvestal-preload.so");
+			      "LD_PRELOAD=libvestal-preload.so, or the options of "
+			      "pkg-config --static --libs vestal");
 	if (!e)
 		e = background_start(&settings, &fault);
 	if (e)
