@@ -177,6 +177,7 @@ void intake_take(struct intake *in, bool last)
 	(void)!loaded_update(in->loaded);
 	if (loaded_current())
 		sample_slots_drain(true, on_raw, in);
+	loaded_searched(in->loaded);
 	kept_samples_end(&in->kept, clock_monotonic_ns(), last);
 }
 

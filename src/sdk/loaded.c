@@ -1,22 +1,12 @@
 #include "sdk/loaded.h"
 
-#include <fcntl.h>
 #include <link.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/thread.h"
 
 #define MODULES_MAX 4096u
 #define PATH_SIZE   4096
-#define FILE_MAX    ((size_t)2 << 30)
-/* The kernel's own module has no file; it lies on two pages at least. */
-#define VDSO_SIZE   8192
-#define VDSO_NAME   "[vdso]"
 
 /* Held while the loader's lock is: a fork() in between would leave that locked in the child. */
 static struct mutex gate = MUTEX_INIT;
@@ -123,54 +113,7 @@ static int on_first(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-/* ------------------------------------------------------------------ tables */
-
-static enum err build_table(struct loaded *l, struct loaded_module *m, struct str bytes)
-{
-	TRY(unwind_table_build(bytes, l->rules, &m->table, NULL));
-	m->has_table = m->table.page_count > 0;
-	return ERR_OK;
-}
-
-static enum err read_image(struct loaded *l, struct loaded_module *m, struct str bytes)
-{
-	(void)l;
-	return unwind_image_read(bytes, &m->image, NULL);
-}
-
-static enum err read_vdso(struct loaded *l, struct loaded_module *m, u64 bias)
-{
-	u64 at = getauxval(AT_SYSINFO_EHDR);
-	struct str bytes = str_n((const void *)(uintptr_t)at, VDSO_SIZE);
-
-	if (!at || at < bias)
-		return ERR_NOT_FOUND;
-	TRY(read_image(l, m, bytes));
-	return build_table(l, m, bytes);
-}
-
-/* Maps the file for as long as it is read. */
-static enum err read_file(struct loaded *l, struct loaded_module *m, const char *path,
-			  enum err (*with)(struct loaded *, struct loaded_module *, struct str))
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat facts;
-	enum err e = ERR_NOT_FOUND;
-	void *bytes;
-
-	if (fd < 0)
-		return ERR_NOT_FOUND;
-	if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0 &&
-	    (u64)facts.st_size < FILE_MAX) {
-		bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (bytes != MAP_FAILED) {
-			e = with(l, m, str_n(bytes, (size_t)facts.st_size));
-			munmap(bytes, (size_t)facts.st_size);
-		}
-	}
-	close(fd);
-	return e;
-}
+/* ------------------------------------------------------------------ modules */
 
 static void own_path(char path[PATH_SIZE])
 {
@@ -188,17 +131,6 @@ static void module_free(struct loaded_module *m)
 	mem_free(m);
 }
 
-static struct loaded_version version_of(const char *path)
-{
-	struct stat facts;
-
-	if (stat(path, &facts) != 0)
-		return (struct loaded_version){0};
-	return (struct loaded_version){(u64)facts.st_dev, (u64)facts.st_ino, (u64)facts.st_size,
-				       (u64)facts.st_mtim.tv_sec * 1000000000u +
-					       (u64)facts.st_mtim.tv_nsec};
-}
-
 static enum err add_module(struct loaded *l, struct found *f)
 {
 	struct loaded_module *m;
@@ -212,14 +144,10 @@ static enum err add_module(struct loaded *l, struct found *f)
 	m->own = f->own;
 	m->low = f->low;
 	m->high = f->high;
-	m->version = version_of(f->path);
-	m->path = mem_strdup(f->path);
-	e = m->path ? ERR_OK : ERR_NO_MEMORY;
-	if (!e)
-		e = !strcmp(f->path, VDSO_NAME)
-			    ? read_vdso(l, m, f->bias)
-			    : read_file(l, m, f->program ? "/proc/self/exe" : f->path, read_image);
+	m->version = loaded_version(f->path);
 	m->program = f->program;
+	m->path = mem_strdup(f->path);
+	e = m->path ? loaded_read(l, m) : ERR_NO_MEMORY;
 	for (u32 i = 0; i < f->range_count; i++)
 		m->ranges[m->range_count++] =
 			(struct loaded_range){f->start[i], f->end[i],
@@ -242,7 +170,7 @@ static bool is_same(const struct loaded_module *m, const struct found *f)
 		return false;
 	if (m->present)
 		return true;
-	now = version_of(f->path);
+	now = loaded_version(f->path);
 	return !memcmp(&m->version, &now, sizeof(now));
 }
 
@@ -272,7 +200,7 @@ static enum err take_over(struct loaded *l, struct look *look)
 		if (f->program)
 			own_path(f->path);
 		else if (!strncmp(f->path, "linux-vdso", 10))
-			memcpy(f->path, VDSO_NAME, sizeof(VDSO_NAME));
+			memcpy(f->path, LOADED_VDSO, sizeof(LOADED_VDSO));
 		TRY(see(l, f));
 	}
 	vec_for_each (m, &l->modules)
@@ -314,36 +242,6 @@ enum err loaded_update(struct loaded *l)
 	e = update(l);
 	l->busy = false;
 	return e;
-}
-
-/* What has changed since it was loaded tells nothing of what is in memory. */
-static enum err make_table(struct loaded *l, struct loaded_module *m)
-{
-	struct loaded_version now = version_of(m->path);
-
-	if (memcmp(&m->version, &now, sizeof(now)) != 0)
-		return ERR_NOT_FOUND;
-	return read_file(l, m, m->program ? "/proc/self/exe" : m->path, build_table);
-}
-
-bool loaded_need(struct loaded *l, u32 module)
-{
-	struct loaded_module *m = module < l->modules.n ? l->modules.v[module] : NULL;
-	bool changed = false;
-
-	if (!m || !m->range_count || !m->ranges[0].pending)
-		return false;
-	l->busy = true;
-	if (make_table(l, m))
-		m->has_table = false;
-	for (u32 i = 0; i < m->range_count; i++) {
-		m->ranges[i].pending = false;
-		m->ranges[i].table = m->has_table ? &m->table : NULL;
-	}
-	if (m->present)
-		changed = loaded_publish(l) == ERR_OK;
-	l->busy = false;
-	return changed;
 }
 
 void loaded_before_fork(void)

@@ -49,6 +49,7 @@ static void view_free(struct loaded_view *v)
 {
 	if (!v)
 		return;
+	mem_free(v->recent);
 	mem_free(v->rules);
 	mem_free(v);
 }
@@ -71,7 +72,8 @@ static enum err make_view(const struct loaded *l, struct loaded_view **ret)
 
 	if (!v)
 		return ERR_NO_MEMORY;
-	if (copy_rules(l, v)) {
+	v->recent = mem_zalloc(LOADED_RECENT, sizeof(*v->recent));
+	if (!v->recent || copy_rules(l, v)) {
 		view_free(v);
 		return ERR_NO_MEMORY;
 	}

@@ -19,6 +19,7 @@ struct memory {
 	const struct stack_copy *copy; /* NULL = the memory itself */
 	u64 low, high;		       /* the stack */
 	u64 page;		       /* this one can be read; NO_PAGE = none yet */
+	struct loaded *loaded;	       /* of a copy: where rules may be searched for */
 };
 
 static struct {
@@ -123,24 +124,45 @@ struct walked {
 	u64 sp;		/* of the last frame */
 };
 
+static bool search_rule(const struct loaded_view *view, struct memory *m,
+			const struct loaded_range *r, u64 address, u32 *ret)
+{
+	return m->loaded && loaded_search(m->loaded, r->module, address - r->bias, ret) &&
+	       /* A rule that is new is in the next view. */
+	       (!(*ret & UNWIND_ESCAPE) || (*ret & ~UNWIND_ESCAPE) < view->rule_count);
+}
+
 /* Code that no module holds was made at run time; its makers keep rbp. */
-static u32 rule_for(const struct loaded_view *view, u64 address, struct walked *w)
+static u32 find_rule(const struct loaded_view *view, struct memory *m, u64 address,
+		     struct walked *w)
 {
 	const struct loaded_range *r = loaded_find(view, address);
+	u32 rule = UNWIND_RULE_FRAME_POINTER;
 
-	if (!r || r->pending)
+	if (!r || (r->pending && !search_rule(view, m, r, address, &rule))) {
 		w->all_known = false;
-	if (r && r->pending && !w->missed)
-		w->missed = r->module + 1;
-	if (!r || !r->table)
+		if (r && !w->missed)
+			w->missed = r->module + 1;
 		return UNWIND_RULE_FRAME_POINTER;
-	return unwind_table_rule(r->table, address - r->bias);
+	}
+	if (r->table)
+		rule = unwind_table_rule(r->table, address - r->bias);
+	atomic_store_explicit(loaded_recent(view, address), address << 16 | rule,
+			      memory_order_relaxed);
+	return rule;
+}
+
+static u32 rule_for(const struct loaded_view *view, struct memory *m, u64 address, struct walked *w)
+{
+	u64 recent = atomic_load_explicit(loaded_recent(view, address), memory_order_relaxed);
+
+	return recent >> 16 == address ? recent & 0xffff : find_rule(view, m, address, w);
 }
 
 static int step(const struct loaded_view *view, struct memory *m, struct unwind_frame *f,
 		const u64 *registers, bool first, struct walked *w)
 {
-	u32 rule = rule_for(view, unwind_lookup_address(f), w);
+	u32 rule = rule_for(view, m, unwind_lookup_address(f), w);
 
 	if (!(rule & UNWIND_ESCAPE))
 		return unwind_step_short(m, f, rule);
@@ -255,12 +277,12 @@ u32 stack_copy_walk(const struct loaded_view *view, const struct stack_copy *cop
 u32 raw_stack_walk(struct loaded *l, const struct raw_stack *raw, u64 *frames, u32 depth)
 {
 	struct stack_copy copy = {raw->start, raw->size, raw->bytes};
-	struct stack_end end;
-	u32 n;
+	/* Of a stack that is larger than a copy the next must be walked where it stands. */
+	struct memory m = {.copy = &copy, .loaded = raw->size < RAW_STACK_BYTES ? l : NULL};
+	struct walked w;
 
 	do
-		n = stack_copy_walk(loaded_current(), &copy, raw->registers, raw->from_call, frames,
-				    depth, &end);
-	while (end.missed && loaded_need(l, end.missed - 1));
-	return n;
+		w = walk(loaded_current(), &m, raw->registers, raw->from_call, frames, depth);
+	while (w.missed && loaded_need(l, w.missed - 1));
+	return w.frames;
 }

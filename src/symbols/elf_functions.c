@@ -80,6 +80,50 @@ static int by_start(const void *pa, const void *pb)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
+#define DIGIT_BITS 11
+#define DIGITS	   (1u << DIGIT_BITS)
+
+/* By one digit of the start; those that are equal there stay in their order. */
+static void distribute(const struct elf_function *from, struct elf_function *to, size_t n,
+		       uint64_t lowest, unsigned shift)
+{
+	uint32_t places[DIGITS] = {0}, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		places[(from[i].start - lowest) >> shift & (DIGITS - 1)]++;
+	for (unsigned i = 0; i < DIGITS; i++) {
+		uint32_t count = places[i];
+
+		places[i] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[places[(from[i].start - lowest) >> shift & (DIGITS - 1)]++] = from[i];
+}
+
+/* Digit by digit, an even number of times; code that is spread over more than 8 GiB is compared.
+ * They come by index, so that equal ones stay so. */
+static void sort(struct elf_functions *f)
+{
+	uint64_t lowest = UINT64_MAX, highest = 0;
+	struct elf_function *other;
+
+	vec_for_each (one, &f->v) {
+		lowest = one->start < lowest ? one->start : lowest;
+		highest = one->start > highest ? one->start : highest;
+	}
+	other = (highest - lowest) >> 3 * DIGIT_BITS ? NULL : mem_alloc(f->v.n * sizeof(*other));
+	if (!other) {
+		qsort(f->v.v, f->v.n, sizeof(*f->v.v), by_start);
+		return;
+	}
+	for (unsigned shift = 0; (highest - lowest) >> shift; shift += 2 * DIGIT_BITS) {
+		distribute(f->v.v, other, f->v.n, lowest, shift);
+		distribute(other, f->v.v, f->v.n, lowest, shift + DIGIT_BITS);
+	}
+	mem_free(other);
+}
+
 static void keep_best(struct elf_functions *f)
 {
 	size_t n = 0;
@@ -125,7 +169,7 @@ enum err elf_functions_init(struct elf_functions *f, const struct elf_image *ima
 		}
 	}
 	if (!in_order) {
-		qsort(f->v.v, f->v.n, sizeof(*f->v.v), by_start);
+		sort(f);
 		keep_best(f);
 	}
 	return ERR_OK;

@@ -228,27 +228,36 @@ size_t elf_symbol_count(const struct elf_image *e, const struct elf_section *s)
 	return elf_section_raw(e, s).n / (e->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
 }
 
-struct elf_symbol elf_symbol_at(const struct elf_image *e, const struct elf_section *s, size_t i)
+static struct elf_symbol symbol_32(struct byte_cursor c)
 {
-	struct byte_cursor c = cursor_at(elf_section_raw(e, s),
-					 i * (e->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)));
 	struct elf_symbol symbol = {.name = cursor_u32(&c)};
 	uint8_t info;
 
-	if (!e->is64) {
-		symbol.value = cursor_u32(&c);
-		symbol.size = cursor_u32(&c);
-	}
+	symbol.value = cursor_u32(&c);
+	symbol.size = cursor_u32(&c);
 	info = cursor_u8(&c);
 	cursor_skip(&c, 1);
 	symbol.section = cursor_u16(&c);
-	if (e->is64) {
-		symbol.value = cursor_u64(&c);
-		symbol.size = cursor_u64(&c);
-	}
-	symbol.type = ELF64_ST_TYPE(info);
-	symbol.bind = ELF64_ST_BIND(info);
+	symbol.type = ELF32_ST_TYPE(info);
+	symbol.bind = ELF32_ST_BIND(info);
 	return symbol;
+}
+
+struct elf_symbol elf_symbol_at(const struct elf_image *e, const struct elf_section *s, size_t i)
+{
+	struct str table = elf_section_raw(e, s);
+	Elf64_Sym raw = {0};
+
+	if (!e->is64)
+		return symbol_32(cursor_at(table, i * sizeof(Elf32_Sym)));
+	if (i < table.n / sizeof(raw))
+		memcpy(&raw, table.p + i * sizeof(raw), sizeof(raw));
+	return (struct elf_symbol){.name = raw.st_name,
+				   .section = raw.st_shndx,
+				   .value = raw.st_value,
+				   .size = raw.st_size,
+				   .type = ELF64_ST_TYPE(raw.st_info),
+				   .bind = ELF64_ST_BIND(raw.st_info)};
 }
 
 struct str elf_symbol_strings(const struct elf_image *e, const struct elf_section *s)

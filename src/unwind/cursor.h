@@ -19,18 +19,45 @@ static inline struct cursor cursor_of(struct str bytes)
 	return (struct cursor){(const u8 *)bytes.p, (const u8 *)bytes.p + bytes.n, false};
 }
 
+/* 1, 2, 4 or 8 bytes. Each a move of its own: this is where the time goes. */
 static inline u64 cursor_fixed(struct cursor *c, size_t size)
 {
 	u64 value = 0;
+	u32 half;
+	u16 quarter;
 
 	if ((size_t)(c->end - c->at) < size) {
 		c->at = c->end;
 		c->bad = true;
 		return 0;
 	}
-	memcpy(&value, c->at, size);
+	switch (size) {
+	case 1:
+		value = *c->at;
+		break;
+	case 2:
+		memcpy(&quarter, c->at, sizeof(quarter));
+		value = quarter;
+		break;
+	case 4:
+		memcpy(&half, c->at, sizeof(half));
+		value = half;
+		break;
+	default:
+		memcpy(&value, c->at, sizeof(value));
+		break;
+	}
 	c->at += size;
 	return value;
+}
+
+static inline u8 cursor_byte(struct cursor *c)
+{
+	if (c->at == c->end) {
+		c->bad = true;
+		return 0;
+	}
+	return *c->at++;
 }
 
 static inline void cursor_skip(struct cursor *c, u64 size)
@@ -48,7 +75,7 @@ static inline u64 cursor_uleb(struct cursor *c)
 	u64 value = 0;
 
 	for (unsigned shift = 0; shift < 70; shift += 7) {
-		u8 byte = (u8)cursor_fixed(c, 1);
+		u8 byte = cursor_byte(c);
 
 		if (shift < 64)
 			value |= (u64)(byte & 0x7f) << shift;
@@ -64,7 +91,7 @@ static inline s64 cursor_sleb(struct cursor *c)
 	u64 value = 0;
 
 	for (unsigned shift = 0; shift < 70; shift += 7) {
-		u8 byte = (u8)cursor_fixed(c, 1);
+		u8 byte = cursor_byte(c);
 
 		if (shift < 64)
 			value |= (u64)(byte & 0x7f) << shift;

@@ -103,16 +103,16 @@ static void read_augmentation(const struct frame_section *s, struct cursor *c, c
 	for (text++; *text; text++) {
 		switch (*text) {
 		case 'R':
-			ret->pointer_encoding = (u8)cursor_fixed(&data, 1);
+			ret->pointer_encoding = cursor_byte(&data);
 			break;
 		case 'P': {
-			u8 encoding = (u8)cursor_fixed(&data, 1);
+			u8 encoding = cursor_byte(&data);
 
 			read_pointer(s, &data, encoding, false);
 			break;
 		}
 		case 'L':
-			cursor_fixed(&data, 1);
+			cursor_byte(&data);
 			break;
 		case 'S':
 			ret->signal = true;
@@ -139,11 +139,11 @@ static bool read_cie(const struct frame_section *s, u64 offset, struct frame_cie
 	id = cursor_fixed(&c, s->debug && wide ? 8 : 4);
 	if (id != (s->debug ? (wide ? UINT64_MAX : UINT32_MAX) : 0))
 		return false;
-	version = (u8)cursor_fixed(&c, 1);
+	version = cursor_byte(&c);
 	if (version != 1 && version != 3 && version != 4)
 		return false;
 	text = (const char *)c.at;
-	while (!c.bad && cursor_fixed(&c, 1))
+	while (!c.bad && cursor_byte(&c))
 		;
 	if (c.bad)
 		return false;
@@ -151,7 +151,7 @@ static bool read_cie(const struct frame_section *s, u64 offset, struct frame_cie
 		cursor_skip(&c, 2);
 	cie.code_align = cursor_uleb(&c);
 	cie.data_align = cursor_sleb(&c);
-	cie.ra_register = version == 1 ? cursor_fixed(&c, 1) : cursor_uleb(&c);
+	cie.ra_register = version == 1 ? cursor_byte(&c) : cursor_uleb(&c);
 	if (*text == 'z')
 		read_augmentation(s, &c, text, &cie);
 	else if (*text)
@@ -163,13 +163,25 @@ static bool read_cie(const struct frame_section *s, u64 offset, struct frame_cie
 	return true;
 }
 
-void frame_entry(const struct frame_section *s, u64 offset, struct frame_fde *ret, bool *ret_is_fde,
+/* Functions of one source follow each other and share theirs. */
+static const struct frame_cie *cie_of(struct frame_section *s, u64 offset)
+{
+	if (s->cie_at != offset + 1) {
+		s->cie_at = 0;
+		if (!read_cie(s, offset, &s->cie))
+			return NULL;
+		s->cie_at = offset + 1;
+	}
+	return &s->cie;
+}
+
+void frame_entry(struct frame_section *s, u64 offset, struct frame_fde *ret, bool *ret_is_fde,
 		 u64 *ret_next)
 {
-	struct frame_fde fde = {0};
+	const struct frame_cie *cie;
 	struct cursor c;
 	bool wide;
-	u64 id, id_at, cie_at;
+	u64 id, id_at;
 
 	*ret_is_fde = false;
 	if (!open_entry(s, offset, &c, &wide, ret_next))
@@ -180,16 +192,14 @@ void frame_entry(const struct frame_section *s, u64 offset, struct frame_fde *re
 		return;
 	if (!s->debug && id > id_at)
 		return;
-	cie_at = s->debug ? id : id_at - id;
-	if (!read_cie(s, cie_at, &fde.cie) || fde.cie.pointer_encoding == PE_OMIT)
+	cie = cie_of(s, s->debug ? id : id_at - id);
+	if (!cie || cie->pointer_encoding == PE_OMIT)
 		return;
-	fde.start = read_pointer(s, &c, fde.cie.pointer_encoding, true);
-	fde.size = read_pointer(s, &c, fde.cie.pointer_encoding, false);
-	if (fde.cie.augmented)
+	ret->cie = cie;
+	ret->start = read_pointer(s, &c, cie->pointer_encoding, true);
+	ret->size = read_pointer(s, &c, cie->pointer_encoding, false);
+	if (cie->augmented)
 		cursor_skip(&c, cursor_uleb(&c));
-	if (c.bad)
-		return;
-	fde.program = str_n(c.at, (size_t)(c.end - c.at));
-	*ret = fde;
-	*ret_is_fde = true;
+	ret->program = str_n(c.at, (size_t)(c.end - c.at));
+	*ret_is_fde = !c.bad;
 }

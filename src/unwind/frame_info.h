@@ -8,11 +8,6 @@
 #include "unwind/cursor.h"
 #include "unwind/elf_view.h"
 
-struct frame_section {
-	struct elf_part part;
-	bool debug; /* .debug_frame: other ids, plain addresses */
-};
-
 struct frame_cie {
 	u64 code_align;
 	s64 data_align;
@@ -23,9 +18,16 @@ struct frame_cie {
 	struct str program;
 };
 
+struct frame_section {
+	struct elf_part part;
+	bool debug;	      /* .debug_frame: other ids, plain addresses */
+	u64 cie_at;	      /* + 1: where the one was that was read last; 0 = none */
+	struct frame_cie cie; /* that one */
+};
+
 struct frame_fde {
 	u64 start, size;
-	struct frame_cie cie;
+	const struct frame_cie *cie; /* the section's: until another entry is read */
 	struct str program;
 };
 
@@ -33,7 +35,7 @@ struct frame_fde {
  * The entry at `offset`. `ret_next` is where the next one begins, 0 behind the last. `ret_is_fde`
  * is false for CIEs and for what cannot be read; a broken entry is passed over.
  */
-void frame_entry(const struct frame_section *s, u64 offset, struct frame_fde *ret, bool *ret_is_fde,
+void frame_entry(struct frame_section *s, u64 offset, struct frame_fde *ret, bool *ret_is_fde,
 		 u64 *ret_next);
 
 /* Runs an FDE's program; calls back with the rule that holds from an address on. */

@@ -179,7 +179,7 @@ static u32 state_rule(const struct machine *m)
 		return UNWIND_RULE_NONE;
 	if (s->ra.place == PLACE_UNDEFINED)
 		return UNWIND_RULE_END;
-	if (m->fde->cie.signal)
+	if (m->fde->cie->signal)
 		return UNWIND_RULE_SIGNAL;
 	if (short_rule(s, &rule))
 		return rule;
@@ -226,7 +226,7 @@ static void advance(struct machine *m, u64 delta)
 		return;
 	emit(m);
 	/* An address outside the function ends its program. */
-	if (__builtin_mul_overflow(delta, m->fde->cie.code_align, &delta) ||
+	if (__builtin_mul_overflow(delta, m->fde->cie->code_align, &delta) ||
 	    delta > end - m->address)
 		delta = end - m->address;
 	m->address += delta;
@@ -236,7 +236,7 @@ static struct saved *register_of(struct machine *m, struct state *s, u64 number)
 {
 	if (number == ARCH_DWARF_RBP)
 		return &s->rbp;
-	return number == m->fde->cie.ra_register ? &s->ra : NULL;
+	return number == m->fde->cie->ra_register ? &s->ra : NULL;
 }
 
 static void save(struct machine *m, u64 number, enum place place, s64 offset, struct str expression)
@@ -275,7 +275,7 @@ static s64 factored(const struct machine *m, s64 n)
 {
 	s64 product;
 
-	return __builtin_mul_overflow(n, m->fde->cie.data_align, &product) ? INT64_MAX : product;
+	return __builtin_mul_overflow(n, m->fde->cie->data_align, &product) ? INT64_MAX : product;
 }
 
 /* Instructions about where a register is; false when it is none of them. */
@@ -386,7 +386,7 @@ static void run(struct machine *m, struct str program)
 	struct cursor c = cursor_of(program);
 
 	while (c.at < c.end && !c.bad) {
-		u8 byte = (u8)cursor_fixed(&c, 1), low = byte & 0x3f;
+		u8 byte = cursor_byte(&c), low = byte & 0x3f;
 
 		switch (byte >> 6) {
 		case PRIMARY_ADVANCE:
@@ -419,7 +419,7 @@ void frame_rows(const struct frame_fde *fde, struct unwind_rules *rules, void *c
 
 	m.now.cfa_register = ARCH_DWARF_RSP;
 	m.now.cfa_offset = 8;
-	run(&m, fde->cie.program);
+	run(&m, fde->cie->program);
 	m.initial = m.now;
 	m.row = row;
 	if (!m.broken)

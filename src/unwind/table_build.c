@@ -47,7 +47,7 @@ static enum err add_entry(struct entries *out, u64 start, u64 end, u64 at, bool 
 	return vec_push(&out->list, ((struct entry){(u32)start, (u32)end, at, go}));
 }
 
-static enum err collect(const struct frame_section *s, struct entries *out)
+static enum err collect(struct frame_section *s, struct entries *out)
 {
 	for (u64 offset = 0, next; offset < s->part.bytes.n; offset = next) {
 		struct frame_fde fde;
@@ -72,7 +72,7 @@ static enum err collect_go(const struct go_table *go, struct entries *out)
 	return ERR_OK;
 }
 
-static void write_fde(const struct frame_section *s, u64 offset, struct unwind_rules *rules,
+static void write_fde(struct frame_section *s, u64 offset, struct unwind_rules *rules,
 		      struct table_writer *w)
 {
 	struct frame_fde fde;
@@ -84,17 +84,27 @@ static void write_fde(const struct frame_section *s, u64 offset, struct unwind_r
 		frame_rows(&fde, rules, w, table_writer_row);
 }
 
+/* Most linkers leave them in order. */
+static void sort(struct entries *e)
+{
+	size_t i = 1;
+
+	while (i < e->list.n && by_start(&e->list.v[i - 1], &e->list.v[i]) <= 0)
+		i++;
+	if (i < e->list.n)
+		qsort(e->list.v, e->list.n, sizeof(*e->list.v), by_start);
+}
+
 /*
  * `root` is where the program or the loader begins to run: nobody called that code, though some
  * files do not say so and others (the loader) say nothing about it at all.
  */
-static void write_entries(const struct frame_section *s, const struct go_table *go, u64 root,
+static void write_entries(struct frame_section *s, const struct go_table *go, u64 root,
 			  struct entries *e, struct unwind_rules *rules, struct table_writer *w)
 {
 	u64 end = 0;
 
-	if (e->list.n)
-		qsort(e->list.v, e->list.n, sizeof(*e->list.v), by_start);
+	sort(e);
 	vec_for_each (entry, &e->list) {
 		/* Two entries for one address: the first one counts. */
 		if (entry->start < end)

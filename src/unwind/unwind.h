@@ -59,6 +59,10 @@ struct unwind_load unwind_image_span(const struct unwind_image *image);
 /* Makes the table. A file without any unwinding information gives one without pages. */
 enum err unwind_table_build(struct str file, struct unwind_rules *rules, struct unwind_table *ret,
 			    struct fault *fault) MUST_CHECK;
+/* The rule that the table would have for an address of the module, without making it: for few
+ * addresses. ERR_NOT_FOUND where only the table can tell. */
+enum err unwind_rule_search(struct str file, u64 address, struct unwind_rules *rules,
+			    u32 *ret) MUST_CHECK;
 /*
  * Takes a table over that another process built, with `theirs` as its rules: it is looked through,
  * and its long rules get the numbers that they have in `rules`. After a failure it is of no use.

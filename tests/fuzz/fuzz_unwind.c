@@ -1,6 +1,6 @@
 /*
  * An ELF file: its headers, and the table made of .eh_frame, .debug_frame or Go's functions. Blocks
- * lie where they may, and every address has a rule that is there.
+ * lie where they may, and every address has a rule that is there. The same without a table.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define LOOKUPS 512
+#define LOOKUPS	 512
+#define SEARCHES 64
 
 static void look_up(const struct unwind_table *t, const struct unwind_rules *rules)
 {
@@ -27,6 +28,20 @@ static void look_up(const struct unwind_table *t, const struct unwind_rules *rul
 		u64 span = (u64)t->page_count << UNWIND_PAGE_SHIFT;
 		u32 rule = unwind_table_rule(t, i < 8 ? span + i - 4 : span / LOOKUPS * i + i * 37);
 
+		if (rule > 0xffff || (rule & UNWIND_ESCAPE && (rule & ~UNWIND_ESCAPE) >= count))
+			abort();
+	}
+}
+
+static void search(struct str file, struct unwind_rules *rules)
+{
+	size_t count;
+	u32 rule;
+
+	for (u64 i = 0; i < SEARCHES; i++) {
+		if (unwind_rule_search(file, i < 4 ? UINT64_MAX - i : i * i * 4099, rules, &rule))
+			continue;
+		unwind_rules_all(rules, &count);
 		if (rule > 0xffff || (rule & UNWIND_ESCAPE && (rule & ~UNWIND_ESCAPE) >= count))
 			abort();
 	}
@@ -51,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		look_up(&table, rules);
 		unwind_table_release(&table);
 	}
+	search(str_n(copy, size), rules);
 	unwind_rules_free(rules);
 	mem_free(copy);
 	return 0;

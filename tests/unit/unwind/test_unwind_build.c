@@ -378,6 +378,56 @@ TEST(a_table_of_another_process_is_searched_only_where_it_is_sound)
 	unwind_rules_free(ours);
 }
 
+/* Nearly all rules of a file are found without its table, and each is the table's. */
+static void search_all(const char *path)
+{
+	CLEANUP(buf_release) struct buf file = BUF_INIT(256 << 20);
+	struct unwind_image image;
+	struct unwind_rules *rules;
+	struct unwind_table table;
+	struct unwind_load span;
+	u32 asked = 0, found = 0, rule;
+
+	if (file_read(path, &file, NULL) != ERR_OK)
+		return;
+	CHECK_OK(unwind_image_read(buf_view(&file), &image, NULL));
+	CHECK_OK(unwind_rules_new(&rules));
+	CHECK_OK(unwind_table_build(buf_view(&file), rules, &table, NULL));
+	span = unwind_image_span(&image);
+	for (u64 at = span.address - 8; at < span.address + span.size + 1000; at += 61) {
+		asked++;
+		if (unwind_rule_search(buf_view(&file), at, rules, &rule))
+			continue;
+		found++;
+		CHECK_INT(rule, unwind_table_rule(&table, at));
+	}
+	CHECK(found > asked * 0.9);
+	unwind_table_release(&table);
+	unwind_rules_free(rules);
+}
+
+TEST(a_rule_is_found_without_a_table_and_is_the_same)
+{
+	static const char *const paths[] = {"/proc/self/exe", "/lib/x86_64-linux-gnu/libc.so.6",
+					    "/lib64/ld-linux-x86-64.so.2"};
+
+	for (u32 i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		search_all(paths[i]);
+}
+
+TEST(a_rule_is_not_searched_where_there_is_no_index)
+{
+	CLEANUP(buf_release) struct buf file = BUF_INIT(1 << 16);
+	struct unwind_rules *rules;
+	u32 rule;
+
+	file_make(".eh_frame", false, &file);
+	CHECK_OK(unwind_rules_new(&rules));
+	CHECK_ERR(unwind_rule_search(buf_view(&file), 0x1000, rules, &rule), ERR_NOT_FOUND);
+	CHECK_ERR(unwind_rule_search(STR("#!/bin/sh\n"), 0, rules, &rule), ERR_CORRUPT);
+	unwind_rules_free(rules);
+}
+
 TEST(code_lies_from_its_lowest_address_to_its_highest)
 {
 	struct unwind_image image = {.loads = {{0x3000, 0x5000, 0x800}, {0x1000, 0x2000, 0x500}},

@@ -1,0 +1,138 @@
+/*
+ * One rule without a table of all, through the index that linkers write for the exceptions of C++:
+ *
+ *	.eh_frame_hdr	version, three encodings; where .eh_frame is; count;
+ *			count * (start of a function, its entry), sorted, relative to here
+ */
+#include "unwind/frame_info.h"
+
+#define HEAD_SIZE    12
+#define ROW_SIZE     8
+/* Version 1, and the encodings that all linkers write. */
+#define HEAD_USUAL   0x3b031b01u
+/* No function is larger: what stands behind the last one is not read through. */
+#define FUNCTION_MAX (1u << 26)
+/* As for tables. */
+#define SMALL_GAP    16u
+
+struct frame_index {
+	struct elf_part part; /* .eh_frame_hdr */
+	struct frame_section frames;
+	u32 count;
+};
+
+static s32 word(const struct frame_index *x, u64 offset)
+{
+	s32 value;
+
+	memcpy(&value, x->part.bytes.p + offset, sizeof(value));
+	return value;
+}
+
+static bool read_index(const struct elf_view *e, struct frame_index *ret)
+{
+	struct elf_part *part = &ret->part;
+
+	if (part->bytes.n < HEAD_SIZE || (u32)word(ret, 0) != HEAD_USUAL ||
+	    !elf_view_bytes_at(e, part->address + 4 + (u64)(s64)word(ret, 4), &ret->frames.part))
+		return false;
+	ret->count = (u32)word(ret, 8);
+	return ret->count && ret->count <= (part->bytes.n - HEAD_SIZE) / ROW_SIZE;
+}
+
+static bool find_index(const struct elf_view *e, struct frame_index *ret)
+{
+	Elf64_Phdr p;
+
+	for (u32 i = 0; elf_view_program_header(e, i, &p); i++)
+		if (p.p_type == PT_GNU_EH_FRAME && elf_view_bytes_at(e, p.p_vaddr, &ret->part))
+			return read_index(e, ret);
+	return false;
+}
+
+static u64 start_of(const struct frame_index *x, u32 n)
+{
+	return x->part.address + (u64)(s64)word(x, HEAD_SIZE + (u64)n * ROW_SIZE);
+}
+
+/* How many begin at the address or before. */
+static u32 count_until(const struct frame_index *x, u64 address)
+{
+	u32 low = 0, high = x->count;
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (start_of(x, middle) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool read_entry(struct frame_index *x, u32 n, struct frame_fde *ret)
+{
+	u64 at = x->part.address + (u64)(s64)word(x, HEAD_SIZE + (u64)n * ROW_SIZE + 4) -
+		 x->frames.part.address;
+	bool is_fde;
+	u64 next;
+
+	if (at >= x->frames.part.bytes.n)
+		return false;
+	frame_entry(&x->frames, at, ret, &is_fde, &next);
+	return is_fde && ret->start && ret->size < FUNCTION_MAX;
+}
+
+struct wanted {
+	u64 address;
+	u32 rule;
+};
+
+static void on_row(void *context, u64 address, u32 rule)
+{
+	struct wanted *w = context;
+
+	if (address <= w->address)
+		w->rule = rule;
+}
+
+/* Behind a function: nothing is known, but where the program begins, and in gaps so small that the
+ * function may reach into them, which only the table tells. */
+static enum err search_gap(const struct frame_index *x, u32 next, u64 end, u64 root, u64 address,
+			   u32 *ret)
+{
+	bool last = next == x->count;
+
+	if (!last && start_of(x, next) - end < SMALL_GAP)
+		return ERR_NOT_FOUND;
+	*ret = !last && root >= end && root <= address ? UNWIND_RULE_END : UNWIND_RULE_NONE;
+	return ERR_OK;
+}
+
+enum err unwind_rule_search(struct str file, u64 address, struct unwind_rules *rules, u32 *ret)
+{
+	struct wanted w = {address, UNWIND_RULE_NONE};
+	struct frame_index x = {0};
+	struct elf_view view;
+	struct frame_fde fde;
+	u32 n;
+
+	TRY(elf_view_open(file, &view, NULL));
+	if (!find_index(&view, &x))
+		return ERR_NOT_FOUND;
+	n = count_until(&x, address);
+	if (!n)
+		return search_gap(&x, 0, 0, view.header.e_entry, address, ret);
+	if (!read_entry(&x, n - 1, &fde))
+		return ERR_NOT_FOUND;
+	if (address - fde.start >= fde.size)
+		return search_gap(&x, n, fde.start + fde.size, view.header.e_entry, address, ret);
+	/* Nobody called it, whatever it says. */
+	if (view.header.e_entry - fde.start < fde.size)
+		w.rule = UNWIND_RULE_END;
+	else
+		frame_rows(&fde, rules, &w, on_row);
+	*ret = w.rule;
+	return ERR_OK;
+}
