@@ -35,7 +35,7 @@ bench-agent: all deps-bench
 bench-web: all
 	@bench/web
 
-bench-library: all
+bench-library: all deps-bench
 	@bench/library
 
 fuzz: deps-test

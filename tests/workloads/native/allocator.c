@@ -40,6 +40,14 @@ NOINLINE void alloc_large(void)
 	}
 }
 
+NOINLINE void alloc_huge(void)
+{
+	for (long long done = 0; done < bytes_of_each; done += 4 << 20) {
+		touch(malloc(4 << 20));
+		free(last);
+	}
+}
+
 NOINLINE void alloc_aligned(void)
 {
 	for (long long done = 0; done < bytes_of_each; done += 4096) {
@@ -83,13 +91,16 @@ int main(int argc, char **argv)
 	alloc_tiny();
 	alloc_small();
 	deep(40, alloc_large);
+	deep(100, alloc_huge);
 	deep(90, alloc_aligned);
 	deep(40, keep_some);
 	keep_grown();
 	printf("{\"alloc\": {\"alloc_tiny\": %lld, \"alloc_small\": %lld, \"alloc_large\": %lld, "
-	       "\"alloc_aligned\": %lld, \"keep_some\": %lld, \"keep_grown\": %lld}, "
+	       "\"alloc_huge\": %lld, \"alloc_aligned\": %lld, \"keep_some\": %lld, "
+	       "\"keep_grown\": %lld}, "
 	       "\"heap\": {\"keep_some\": %lld, \"keep_grown\": %lld}}\n",
-	       bytes_of_each, bytes_of_each, bytes_of_each, bytes_of_each, bytes_of_each / 2,
+	       bytes_of_each, bytes_of_each, bytes_of_each,
+	       (bytes_of_each + (4 << 20) - 1) >> 22 << 22, bytes_of_each, bytes_of_each / 2,
 	       bytes_of_each + bytes_of_each / 2, bytes_of_each / 4, bytes_of_each);
 	return 0;
 }
