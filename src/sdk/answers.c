@@ -62,13 +62,19 @@ static void copy_live(void *context, u32 number, s64 count, s64 bytes)
 		tally_add(c->to, SAMPLE_LIVE, stack, c->nobody, count, bytes);
 }
 
+/* Who held locks belongs to who waited for them. */
+static bool is_wanted(const struct ask *a, u8 kind)
+{
+	return a->only < 0 || a->only == kind || (a->only == SAMPLE_LOCK && kind == SAMPLE_HELD);
+}
+
 static enum err since_start(struct background *b, const struct ask *a, struct tally *t)
 {
 	static const struct span_context none;
 	struct live_copy live = {.from = &b->intake.tally, .to = t};
 
 	for (u8 kind = 0; kind < SAMPLE_KINDS; kind++)
-		if (a->only < 0 || a->only == kind)
+		if (is_wanted(a, kind))
 			TRY(tally_copy(t, &b->intake.totals, kind));
 	if (a->types & SDK_THREADS) {
 		/* Where they are now, also while sampling pauses. */
@@ -107,7 +113,10 @@ static enum err answer_capture(struct background *b, struct ask *a)
 	if (a->only < 0)
 		return write_profile(b, &a->capture, a, &time, &a->answer);
 	tally_init(&t, UINT32_MAX);
-	e = tally_copy(&t, &a->capture, (u8)a->only);
+	e = ERR_OK;
+	for (u8 kind = 0; !e && kind < SAMPLE_KINDS; kind++)
+		if (is_wanted(a, kind))
+			e = tally_copy(&t, &a->capture, kind);
 	if (!e)
 		e = write_profile(b, &t, a, &time, &a->answer);
 	tally_release(&t);

@@ -14,6 +14,7 @@
 #include "sdk/cpu_sampler.h"
 #include "sdk/control_listener.h"
 #include "sdk/live_objects.h"
+#include "sdk/lock_holder.h"
 #include "sdk/lock_sampler.h"
 #include "sdk/own_threads.h"
 #include "sdk/post_tls.h"
@@ -97,7 +98,11 @@ static void turn(struct background *b)
 	take_samples(b);
 	look_for_threads(b, now);
 	look_at_threads(b, now, false);
-	lock_turn(TURN_NS);
+	holder_turn(&background_loaded);
+	if (now - b->locks_looked >= TURN_NS) {
+		lock_turn(now - b->locks_looked);
+		b->locks_looked = now;
+	}
 	if (cpu_taken_over())
 		cpu_stop();
 	if (windows_due(&b->windows, now))
@@ -231,6 +236,8 @@ static enum err begin(struct background *b, struct fault *fault)
 	if (s->control.signal_number)
 		TRY(switch_signal_begin(s->control.signal_number, fault));
 	threads_use_events();
+	if (s->types & SDK_LOCK)
+		holder_start(cpu_claim_signal(), s->depth, background_ring);
 	TRY(sampling_begin(&state->settings, fault));
 	(void)threads_self();
 	return thread_start(&b->thread, "vestal", background_run, b);

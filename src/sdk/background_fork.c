@@ -6,6 +6,7 @@
 #include "sdk/background_state.h"
 #include "sdk/cpu_sampler.h"
 #include "sdk/label_sets.h"
+#include "sdk/lock_holder.h"
 #include "sdk/control_listener.h"
 #include "sdk/own_threads.h"
 #include "sdk/post_tls.h"
@@ -49,6 +50,7 @@ static void in_child(void)
 	label_sets_after_fork();
 	listener_after_fork();
 	asks_after_fork();
+	holder_after_fork();
 	state->it = NULL;
 	state->stop = state->done = false;
 	/* Many children end, or become another program, before they are worth a thread. */

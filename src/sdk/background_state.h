@@ -20,7 +20,7 @@ struct background {
 	struct wall wall;
 	struct thread thread;
 	struct governor governor;
-	int64_t next_look;
+	int64_t next_look, locks_looked;
 	int64_t start_wall;
 };
 

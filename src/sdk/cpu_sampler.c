@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include "base/clock.h"
+#include "sdk/lock_holder.h"
 #include "sdk/span_ends.h"
 #include "sdk/stack_walk.h"
 
@@ -153,7 +154,12 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	int saved = errno;
 
 	atomic_fetch_add(&cpu.handlers, 1);
-	if (atomic_load(&cpu.open)) {
+	if (info->si_code == SI_QUEUE) {
+		u64 registers[17];
+
+		read_registers(context, registers);
+		holder_answer(info, registers);
+	} else if (atomic_load(&cpu.open)) {
 		bool event = number == cpu.event_signal;
 		struct own_thread *t = event ? threads_of_event(info) : threads_of_signal(info);
 
@@ -224,6 +230,11 @@ static enum err handle_signal(int number)
 	/* No other handler on top of ours: it may jump out. */
 	sigfillset(&own.sa_mask);
 	return sigaction(number, &own, NULL) == 0 ? ERR_OK : err_from_errno(errno);
+}
+
+int cpu_claim_signal(void)
+{
+	return choose_signal(NULL) || handle_signal(cpu.timer_signal) ? 0 : cpu.timer_signal;
 }
 
 enum err cpu_start(u32 rate_hz, u32 depth, struct fault *fault)

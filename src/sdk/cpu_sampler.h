@@ -12,7 +12,10 @@
 #include "base/err.h"
 #include "sdk/own_threads.h"
 
-/* Finds a real-time signal that nobody uses and begins. */
+/* The real-time signal that is used, which nobody else does, with our handler; 0 = there is none.
+ */
+int cpu_claim_signal(void);
+/* Begins. */
 enum err cpu_start(u32 rate_hz, u32 depth, struct fault *fault) MUST_CHECK;
 void cpu_stop(void);
 /* True when somebody else has taken our signal: sampling ends then. */

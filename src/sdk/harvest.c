@@ -25,6 +25,7 @@ static const struct measure measures[] = {
 	{SDK_ALLOC, SAMPLE_ALLOC, "alloc_objects", "alloc_space", "bytes"},
 	{SDK_HEAP, SAMPLE_LIVE, "inuse_objects", "inuse_space", "bytes"},
 	{SDK_LOCK, SAMPLE_LOCK, "contentions", "delay", "nanoseconds"},
+	{SDK_LOCK, SAMPLE_HELD, "held_contentions", "held_delay", "nanoseconds"},
 	{SDK_LOCK, SAMPLE_BLOCK, "block_contentions", "block_delay", "nanoseconds"},
 	{SDK_WALL, SAMPLE_WALL, NULL, "wall", "nanoseconds"},
 	{SDK_THREADS, SAMPLE_THREADS, NULL, "threads", "count"},
@@ -99,7 +100,8 @@ static enum err add_about(struct label_list *l, struct place_names *names,
 	if (r->about && (r->kind == SAMPLE_WALL || r->kind == SAMPLE_THREADS))
 		return add_label(l, STR("state"),
 				 str_of(thread_state_names[r->about % THREAD_STATES]));
-	if (!r->about || (r->kind != SAMPLE_LOCK && r->kind != SAMPLE_BLOCK))
+	if (!r->about ||
+	    (r->kind != SAMPLE_LOCK && r->kind != SAMPLE_HELD && r->kind != SAMPLE_BLOCK))
 		return ERR_OK;
 	if (place_variable(names, r->about, text, sizeof(text)) && utf8_valid(str_of(text)))
 		return add_label(l, STR("lock.name"), str_of(text));

@@ -60,7 +60,7 @@ static u64 about(const struct loaded *l, const struct taken_sample *s)
 	const struct loaded_module *m;
 	u32 number;
 
-	if (s->kind != SAMPLE_LOCK && s->kind != SAMPLE_BLOCK)
+	if (s->kind != SAMPLE_LOCK && s->kind != SAMPLE_HELD && s->kind != SAMPLE_BLOCK)
 		return s->thread_state;
 	m = loaded_holds(l, s->object, &number);
 	return m ? (u64)(number + 1) << PLACE_MODULE_SHIFT | (s->object - m->ranges[0].bias)

@@ -31,9 +31,53 @@ static double draw(void)
 	return poisson_distance(poisson_uniform(&random_state), 1);
 }
 
-static void take_sample(u8 kind, u64 lock, u64 ns, u64 interval, const struct alloc_caller *caller)
+struct wait {
+	u8 kind;
+	bool asks; /* whoever waits does something else once it is sure to be a sample */
+	const volatile void *lock;
+	s64 ns;
+	u32 question;
+	double crossed; /* nanoseconds after which that was */
+};
+
+/*
+ * A wait that goes its own way stands for as many as the chance says that its length has. One that
+ * asks does not: to ask makes it longer, and to try again in between shorter, so that its length is
+ * that of a sample. Its first part, up to the moment, stands for an interval on average, and what
+ * followed is what it is: that is true whatever followed.
+ */
+static void weigh(const struct wait *w, u64 interval, double *ret_count, double *ret_sum)
 {
-	struct taken_sample *s = sample_claim(kind);
+	if (!w->asks) {
+		poisson_weights((u64)w->ns, interval, ret_count, ret_sum);
+		return;
+	}
+	*ret_sum = (double)interval + (double)w->ns - w->crossed;
+	*ret_count = *ret_sum / (double)w->ns;
+}
+
+/* The same wait once more, by the stack of who held the lock. */
+static void take_holder(const struct taken_sample *wait, u32 question)
+{
+	struct taken_sample *s = sample_claim(SAMPLE_HELD);
+
+	if (!s)
+		sample_lost();
+	if (!holder_take(question, s)) {
+		if (s)
+			sample_abandon(s);
+		return;
+	}
+	s->count = wait->count;
+	s->value = wait->value;
+	s->object = wait->object;
+	s->context = wait->context;
+	sample_publish(s);
+}
+
+static void take_sample(const struct wait *w, u64 interval, const struct alloc_caller *caller)
+{
+	struct taken_sample *s = sample_claim(w->kind);
 	const struct own_thread *t = threads_known();
 	u64 registers[17] = {0};
 	double count, sum;
@@ -43,40 +87,77 @@ static void take_sample(u8 kind, u64 lock, u64 ns, u64 interval, const struct al
 		sample_lost();
 		return;
 	}
-	poisson_weights(ns, interval, &count, &sum);
+	weigh(w, interval, &count, &sum);
 	s->count = poisson_round(&random_state, count);
 	s->value = poisson_round(&random_state, sum);
-	s->object = lock;
+	s->object = (u64)(uintptr_t)w->lock;
 	if (t && t->stable)
 		s->context = t->context;
 	registers[ARCH_DWARF_RA] = caller->return_address;
 	registers[ARCH_DWARF_RSP] = caller->stack;
 	registers[ARCH_DWARF_RBP] = caller->frame;
 	(void)stack_walk(s, registers, true, all.depth);
+	if (w->question)
+		take_holder(s, w->question);
 	sample_publish(s);
 	/* A child that has no thread yet wants one now. */
 	cpu_notify();
 }
 
-void lock_waited(u8 kind, const volatile void *lock, s64 ns, const struct alloc_caller *caller)
+static void begin_thread(void)
+{
+	if (random_state)
+		return;
+	random_state = poisson_seed(&random_state);
+	left = draw();
+}
+
+s64 lock_sample_after(void)
+{
+	u64 interval = atomic_load_explicit(&all.interval, memory_order_relaxed);
+
+	if (!interval || alloc_ignored)
+		return 0;
+	begin_thread();
+	return (s64)(left * (double)interval) + 1;
+}
+
+static void waited(struct wait *w, const struct alloc_caller *caller)
 {
 	u64 interval = atomic_load_explicit(&all.interval, memory_order_relaxed);
 	int saved = errno;
 
-	if (!interval || alloc_ignored || ns <= 0)
+	if (!interval || alloc_ignored || w->ns <= 0)
 		return;
-	if (!random_state) {
-		random_state = poisson_seed(&random_state);
-		left = draw();
-	}
-	left -= (double)ns / (double)interval;
+	begin_thread();
+	w->crossed = left * (double)interval;
+	left -= (double)w->ns / (double)interval;
 	if (left > 0)
 		return;
 	left = draw();
 	alloc_ignored = true;
-	take_sample(kind, (u64)(uintptr_t)lock, (u64)ns, interval, caller);
+	take_sample(w, interval, caller);
 	alloc_ignored = false;
 	errno = saved;
+}
+
+void lock_waited(u8 kind, const volatile void *lock, s64 ns, const struct alloc_caller *caller)
+{
+	struct wait w = {.kind = kind, .lock = lock, .ns = ns};
+
+	waited(&w, caller);
+}
+
+void lock_waited_for(const volatile void *lock, s64 ns, const struct alloc_caller *caller,
+		     u32 question)
+{
+	struct wait w = {
+		.kind = SAMPLE_LOCK, .lock = lock, .ns = ns, .asks = true, .question = question};
+
+	waited(&w, caller);
+	/* Nobody took the answer: it is given up. */
+	if (question)
+		(void)holder_take(question, NULL);
 }
 
 void lock_turn(s64 turn_ns)

@@ -121,6 +121,11 @@ static struct own_thread *find_record(int tid)
 	return NULL;
 }
 
+struct own_thread *threads_find(int tid)
+{
+	return all.tids ? find_record(tid) : NULL;
+}
+
 static void take_record(struct own_thread *t)
 {
 	u32 at = (u32)(t - all.records);

@@ -22,6 +22,7 @@
 struct own_thread {
 	struct thread_clock clock;
 	bool seen;
+	atomic_bool asked;	   /* a question is under way (lock_holder.h) */
 	_Atomic(s64) accounted_ns; /* CPU time that samples stand for, or kernel_ns */
 	_Atomic(s64) kernel_ns;	   /* CPU time in the kernel that waits for a sample there */
 	_Atomic(s64) counted_ns;   /* of what samples stand for, less than a period */
@@ -47,6 +48,8 @@ void threads_start(s64 period_ns, int timer_signal, int event_signal);
 void threads_use_events(void);
 /* Ends all clocks. Records stay: spans go on. */
 void threads_stop(void);
+/* The record of a thread of this process, or NULL. Signal-safe. */
+struct own_thread *threads_find(int tid);
 /* The calling thread's record, made if need be; NULL when there is no more room. */
 struct own_thread *threads_self(void);
 /* The same without making one. Signal-safe. */

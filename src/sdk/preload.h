@@ -3,5 +3,6 @@
 
 /* Looks for the allocator behind us; harmless when it was found before. */
 void preload_find_malloc(void);
-/* The same for locks. */
+/* The same for locks, and with them for what else is waited for. */
 void preload_find_locks(void);
+void preload_find_blocks(void);

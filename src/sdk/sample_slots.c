@@ -76,7 +76,7 @@ void sample_publish(struct taken_sample *s)
 	atomic_store_explicit(&s->state, FILLED, memory_order_release);
 }
 
-static void raw_free(struct raw_stack *r)
+void raw_stack_free(struct raw_stack *r)
 {
 	if (r)
 		atomic_store_explicit(&r->state, FREE, memory_order_release);
@@ -84,7 +84,7 @@ static void raw_free(struct raw_stack *r)
 
 void sample_abandon(struct taken_sample *s)
 {
-	raw_free(s->raw);
+	raw_stack_free(s->raw);
 	atomic_store_explicit(&s->state, FREE, memory_order_release);
 }
 

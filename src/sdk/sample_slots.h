@@ -25,6 +25,7 @@ enum sample_kind {
 	SAMPLE_ALLOC,	/* value: bytes, already weighted */
 	SAMPLE_LIVE,	/* not taken but counted when a profile is made: what is still there */
 	SAMPLE_LOCK,	/* value: nanoseconds that were waited, already weighted */
+	SAMPLE_HELD,	/* the same, by who held the lock */
 	SAMPLE_BLOCK,	/* the same, for conditions and semaphores */
 	SAMPLE_WALL,	/* value: nanoseconds, in some state */
 	SAMPLE_THREADS, /* not taken but counted: threads */
@@ -73,6 +74,8 @@ void sample_publish(struct taken_sample *s);
 /* Gives a claimed slot back unfilled. */
 void sample_abandon(struct taken_sample *s);
 struct raw_stack *raw_stack_claim(void);
+/* Gives it back; NULL is fine. */
+void raw_stack_free(struct raw_stack *r);
 /* Calls back for all that are filled and came with a copy of their stack, or without, then frees
  * them. One thread at a time. */
 void sample_slots_drain(bool raw, void (*each)(void *context, const struct taken_sample *s),

@@ -96,6 +96,13 @@ static enum sleeper_state read_place(int tid, u64 *ret_sp, u64 *ret_pc)
 									: SLEEPER_HIDDEN;
 }
 
+enum sleeper_state sleeper_is(int tid)
+{
+	u64 sp, pc;
+
+	return read_place(tid, &sp, &pc);
+}
+
 /* Memory of this very process, by the kernel: what is not there is an error and no signal. */
 static u32 copy_memory(u64 from, u8 *to, u32 size)
 {

@@ -35,4 +35,6 @@ struct sleeper {
 s64 sleeper_cpu_ns(int tid);
 /* Nanoseconds it has waited for a processor so far; 0 where the system does not count. */
 s64 sleeper_delay_ns(int tid);
+/* What it does, without where. Any thread. */
+enum sleeper_state sleeper_is(int tid);
 enum sleeper_state sleeper_look(struct loaded *l, int tid, u32 depth, struct sleeper *ret);

@@ -153,7 +153,8 @@ enum err elf_functions_init(struct elf_functions *f, const struct elf_image *ima
 	/* Names are read where they lie, so the table must end with a NUL. */
 	if (!strings.n || strings.p[strings.n - 1])
 		return ERR_OK;
-	/* In one piece, of which only what is filled is real: growing would leave the pieces behind. */
+	/* In one piece, of which only what is filled is real: growing would leave the pieces
+	 * behind. */
 	TRY(vec_reserve(&f->v, count < FUNCTIONS_MAX ? count : FUNCTIONS_MAX));
 	for (size_t i = 1; i < count && f->v.n < FUNCTIONS_MAX; i++) {
 		struct elf_symbol s = elf_symbol_at(image, table, i);

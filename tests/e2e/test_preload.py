@@ -139,14 +139,14 @@ def watched(command):
         subprocess.run(["gcc", "-O2", "-Wall", "-shared", "-fPIC", "-o", shim,
                         f"{ROOT}/tests/shim/handler_shim.c", "-ldl"], check=True)
     return run(command, timeout=200, LD_PRELOAD=f"{PRELOAD} {shim}",
-               VESTAL_RATE="1000", VESTAL_TYPES="cpu,alloc,heap", VESTAL_ALLOC_INTERVAL="16KB",
+               VESTAL_RATE="1000", VESTAL_TYPES="cpu,alloc,heap,lock", VESTAL_ALLOC_INTERVAL="16KB",
                VESTAL_OUTPUT=output("watched"))
 
 
 @test
 def the_handler_neither_allocates_nor_takes_a_lock():
     for command in ([build("shares"), "0.5"], [build("thrower", suffix="cc"), "0.5"],
-                    [build("threads"), "20"], [build("allocator"), "64"]):
+                    [build("threads"), "20"], [build("allocator"), "64"], [build("holders"), "0.5"]):
         done = watched(command)
         assert int(re.search(r"handled (\d+)", done.stderr)[1]) > 10, done.stderr
 

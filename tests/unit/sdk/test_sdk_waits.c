@@ -45,6 +45,38 @@ TEST(waits_of_every_length_add_up)
 	CHECK_INT(told_count, 0);
 }
 
+/* To ask takes its time, and to try again afterwards may be luck. */
+static s64 changed_by_asking(s64 length, s64 after, bool lucky)
+{
+	if (length < after)
+		return length;
+	return lucky ? after + 3000 : length + 50000;
+}
+
+TEST(waits_that_asking_changes_add_up_as_well)
+{
+	static const s64 lengths[] = {5000, 100000, 1000000};
+	struct alloc_caller caller = ALLOC_CALLER;
+
+	for (int i = 0; i < 6; i++) {
+		double n = 50000, truth = 0;
+
+		lock_start(100000, 64);
+		told_count = told_sum = 0;
+		for (int k = 0; k < (int)n; k++) {
+			s64 ns = changed_by_asking(lengths[i / 2], lock_sample_after(), i % 2);
+
+			truth += (double)ns;
+			lock_waited_for((void *)0x1000, ns, &caller, 0);
+			sample_slots_drain(false, add_wait, NULL);
+			sample_slots_drain(true, add_wait, NULL);
+		}
+		/* Of a wait an interval squared at most: five standard errors. */
+		CHECK(fabs((double)told_sum - truth) <= 5 * sqrt(n) * 100000);
+		lock_stop();
+	}
+}
+
 TEST(many_waits_make_the_interval_longer_and_few_make_it_shorter)
 {
 	struct alloc_caller caller = ALLOC_CALLER;
