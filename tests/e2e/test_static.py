@@ -79,6 +79,7 @@ def bytes_by_site_are_true(way):
                           VESTAL_ALLOC_INTERVAL="64KB")
     truth = json.loads(done.stdout)
     sizes = {"alloc_tiny": {16: 1}, "alloc_small": {512: 1}, "alloc_large": {1 << 20: 1},
+             "alloc_huge": {4 << 20: 1},
              "alloc_aligned": {4096: 1}, "keep_some": {1024: 1},
              "keep_grown": {4096: 1 / 3, 8192: 2 / 3}}
     for kind, sites in (("alloc_space", truth["alloc"]), ("inuse_space", truth["heap"])):
