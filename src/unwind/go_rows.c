@@ -8,7 +8,7 @@
 
 /* Flags of a function. */
 #define GO_TOP_FRAME 1u /* the root of a goroutine or thread */
-#define GO_SP_WRITE  2u /* changes the stack: only rbp leads on */
+#define GO_SP_WRITE  2u /* goes on with another stack */
 
 /* Where struct moduledata keeps the address of the first function, since Go 1.18. */
 #define MODULE_TEXT 176
@@ -110,7 +110,7 @@ void go_function_rows(const struct go_table *t, u32 n, void *context,
 		return;
 	}
 	if (flags & GO_SP_WRITE || !pcsp) {
-		row(context, start, pcsp ? UNWIND_RULE_FRAME_POINTER : UNWIND_RULE_ENTRY);
+		row(context, start, pcsp ? UNWIND_RULE_SWITCH : UNWIND_RULE_ENTRY);
 		return;
 	}
 	cursor_skip(&c, t->pctab + pcsp);

@@ -21,8 +21,10 @@ static uint64_t rule_hash(const struct unwind_rule *r)
 
 enum err unwind_rules_new(struct unwind_rules **ret)
 {
-	static const struct unwind_rule fixed[] = {
-		{.kind = UNWIND_NONE}, {.kind = UNWIND_END}, {.kind = UNWIND_SIGNAL}};
+	static const struct unwind_rule fixed[] = {{.kind = UNWIND_NONE},
+						   {.kind = UNWIND_END},
+						   {.kind = UNWIND_SIGNAL},
+						   {.kind = UNWIND_SWITCH}};
 	struct unwind_rules *rules = mem_zalloc(1, sizeof(*rules));
 
 	if (!rules)

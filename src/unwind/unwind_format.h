@@ -67,6 +67,7 @@ typedef int64_t s64;
 #define UNWIND_RULE_NONE   (UNWIND_ESCAPE | 0u) /* nothing is known here */
 #define UNWIND_RULE_END	   (UNWIND_ESCAPE | 1u) /* nobody called this: the root */
 #define UNWIND_RULE_SIGNAL (UNWIND_ESCAPE | 2u) /* the kernel's signal frame */
+#define UNWIND_RULE_SWITCH (UNWIND_ESCAPE | 3u) /* the caller is on another stack */
 
 /* Walked by the n-th unwinder. */
 #define UNWIND_RULE_OTHER(n) (UNWIND_ESCAPE | UNWIND_OTHER | (n))
@@ -75,6 +76,7 @@ enum unwind_kind {
 	UNWIND_NONE,
 	UNWIND_END,
 	UNWIND_SIGNAL,
+	UNWIND_SWITCH,
 	UNWIND_REGISTER, /* CFA = register + cfa_offset */
 	UNWIND_DEREF,	 /* CFA = memory at (register + cfa_offset) + cfa_add */
 	UNWIND_PLT,	 /* CFA = rsp + 8, and 8 more behind byte `cfa_offset` of a 16-byte entry */

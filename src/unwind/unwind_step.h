@@ -65,6 +65,27 @@ static inline __attribute__((always_inline)) int unwind_step_signal(void *contex
 }
 
 /*
+ * A function that went on with another stack and left rbp on the one it came from, as those of Go's
+ * runtime do: on the stack of the thread they work for a goroutine, whose stack may lie anywhere. 0
+ * says that it works for nobody any more, like Go's scheduler.
+ */
+static inline __attribute__((always_inline)) int unwind_step_switch(void *context,
+								    struct unwind_frame *f)
+{
+	u64 ra = 0, bp = 0;
+
+	if (!f->bp)
+		return UNWIND_ROOT;
+	if (!unwind_read(context, f->bp, &bp) || !unwind_read(context, f->bp + 8, &ra))
+		return UNWIND_BAD_MEMORY;
+	f->sp = f->bp + 16;
+	f->pc = ra;
+	f->bp = bp;
+	f->leaf = 0;
+	return ra ? -1 : UNWIND_ROOT;
+}
+
+/*
  * A rule of the long kind. `registers` are those of the first frame by DWARF number; behind it only
  * rsp and rbp are known, so the others count only while `first`.
  */
@@ -80,6 +101,8 @@ static inline __attribute__((always_inline)) int unwind_step_long(void *context,
 		return UNWIND_ROOT;
 	if (r->kind == UNWIND_SIGNAL)
 		return unwind_step_signal(context, f);
+	if (r->kind == UNWIND_SWITCH)
+		return unwind_step_switch(context, f);
 	if (r->kind == UNWIND_NONE)
 		return UNWIND_NO_RULE;
 	if (r->kind == UNWIND_PLT)

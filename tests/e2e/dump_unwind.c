@@ -10,7 +10,8 @@
 
 static void print_long(const struct unwind_rule *r)
 {
-	static const char *const kinds[] = {"none", "end", "signal", "register", "deref", "plt"};
+	static const char *const kinds[] = {"none",	"end",	 "signal", "switch",
+					    "register", "deref", "plt"};
 
 	if (r->kind == UNWIND_REGISTER)
 		printf("r%u%+d", r->cfa_register, r->cfa_offset);

@@ -67,6 +67,36 @@ def shares_are_true_in_a_go_program():
 
 
 @test
+def what_gos_runtime_does_belongs_to_the_goroutine_that_asked():
+    program = build_other("go_crowd", "go", ["go", "build", "-ldflags=-s -w"])
+    done, path = record("-F", "997", "--type", "cpu,offcpu", program=[program, "4"])
+    assert whole(done)[1] >= 99, done.stderr
+    # The clock is read on the stack of a thread, and garbage is found room for there.
+    for function, asked_by in (("time.now", "main.(askForTime|one)"),
+                               ("runtime.(*mcache).refill", "main.(makeGarbage|one)")):
+        pattern = f"^{re.escape(function)}$"
+        seen = top(path, "--type", "cpu", "--focus", pattern)[1][function]["cum"]
+        others = top(path, "--type", "cpu", "--focus", pattern, "--ignore", asked_by)[1]
+        assert others.get(function, {"cum": 0})["cum"] < 0.1 * seen, (function, seen, others)
+    # Nobody asked for what the scheduler waits for.
+    _, names = top(path, "--type", "off_cpu", "--focus", "^runtime.mcall$")
+    assert names["runtime.mcall"]["cum"] > 1e9 and "[unwind_failed]" not in names, names.keys()
+
+
+@test
+def c_that_go_calls_is_below_its_caller():
+    program = build_other("go_calls_c", "go", ["go", "build"])
+    # Long enough for what comes before its table is there: of two stacks, one is copied.
+    done, path = record("-F", "997", program=[program, "6"])
+    assert whole(done)[1] >= 99, done.stderr
+    _, names = top(path)
+    in_c = names["burn_in_c"]["cum"]
+    assert in_c > 0.1e9, names["burn_in_c"]
+    for caller in ("runtime.asmcgocall", "main.callC", "main.main", "runtime.main"):
+        assert names[caller]["cum"] >= 0.99 * in_c, (caller, names.get(caller), in_c)
+
+
+@test
 def shares_are_true_in_a_rust_program():
     program = build_other("rust_shares", "rs", ["rustc", "-O", "-C", "force-frame-pointers=no"])
     check_others(program, lambda name, shown: re.search(rf"::{name} as .*::run", shown))

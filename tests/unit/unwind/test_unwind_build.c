@@ -95,7 +95,7 @@ TEST(gos_roots_and_stack_changers_are_known)
 	go_rows(&(struct go_maker){STR(FRAME_24), 1, 0xfffffff1});
 	CHECK(seen.n == 1 && seen.rule[0] == UNWIND_RULE_END);
 	go_rows(&(struct go_maker){STR(FRAME_24), 2, 0xfffffff1});
-	CHECK(seen.n == 1 && seen.rule[0] == UNWIND_RULE_FRAME_POINTER);
+	CHECK(seen.n == 1 && seen.rule[0] == UNWIND_RULE_SWITCH);
 	go_rows(&(struct go_maker){STR(FRAME_24), 0, 0xfffffffb});
 	CHECK_INT(seen.n, 0);
 }

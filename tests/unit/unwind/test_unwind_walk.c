@@ -231,6 +231,35 @@ TEST(a_stub_of_the_linkage_table_depends_on_the_place_in_it)
 	CHECK_INT(m.found[1], 0x300);
 }
 
+TEST(a_function_that_changed_the_stack_goes_back_to_it_or_is_the_root)
+{
+	struct made m = {.count = 64, .rules = {[3] = {.kind = UNWIND_SWITCH}}};
+
+	m.registers[ARCH_DWARF_RA] = 0x100;
+	m.registers[ARCH_DWARF_RSP] = STACK + 20 * 8;
+	m.registers[ARCH_DWARF_RBP] = STACK + 4 * 8;
+	code(&m, 0x100, RSP(8));
+	m.words[20] = 0x200;
+	code(&m, 0x1ff, UNWIND_RULE_SWITCH);
+	/* The stack it left, below: its own frame, then that of its caller. */
+	m.words[4] = STACK + 8 * 8;
+	m.words[5] = 0x300;
+	code(&m, 0x2ff, RSP(16));
+	CHECK_INT(walk(&m, 64), UNWIND_ROOT);
+	CHECK_INT(m.n, 3);
+	CHECK_INT(m.found[2], 0x300);
+	m.registers[ARCH_DWARF_RBP] = STACK - 8;
+	CHECK_INT(walk(&m, 64), UNWIND_BAD_MEMORY);
+	m.registers[ARCH_DWARF_RBP] = 0;
+	CHECK_INT(walk(&m, 64), UNWIND_ROOT);
+	CHECK_INT(m.n, 2);
+	/* A ring of stacks ends where there is no more room. */
+	m.registers[ARCH_DWARF_RBP] = STACK + 4 * 8;
+	m.words[4] = STACK + 4 * 8;
+	m.words[5] = 0x200;
+	CHECK_INT(walk(&m, 64), UNWIND_CUT);
+}
+
 TEST(a_signal_frame_goes_on_where_it_interrupted_even_on_a_lower_stack)
 {
 	struct made m = {.count = 64, .rules = {[2] = {.kind = UNWIND_SIGNAL}}};
