@@ -65,14 +65,18 @@ static void in_child(void)
 /* In a child, from an allocation of some thread. */
 static void wake(void)
 {
-	struct background *b = NULL;
+	struct background *b;
 
 	if (!atomic_exchange(&state->dormant, false))
 		return;
 	cpu_set_notify(NULL);
-	if (background_new(&state->settings, &b) ||
-	    thread_start(&b->thread, "vestal", background_run, b)) {
+	if (background_new(&state->settings, &b)) {
 		sampling_end();
+		return;
+	}
+	if (thread_start(&b->thread, "vestal", background_run, b)) {
+		sampling_end();
+		background_free(b);
 		return;
 	}
 	state->it = b;
