@@ -6,6 +6,7 @@
 #include "sdk/live_objects.h"
 #include "sdk/own_threads.h"
 #include "sdk/poisson.h"
+#include "sdk/quiet_calls.h"
 #include "sdk/stack_walk.h"
 #include "unwind/arch_x86_64.h"
 
@@ -45,7 +46,7 @@ static void wait_a_moment(void)
 	struct timespec moment = {0, 200000};
 
 	all.hurry();
-	nanosleep(&moment, NULL);
+	quiet_sleep(&moment);
 }
 
 /* Where every allocation is wanted they come faster than the background wakes: up to 20 ms are

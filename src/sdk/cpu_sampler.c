@@ -232,6 +232,13 @@ static enum err handle_signal(int number)
 	return sigaction(number, &own, NULL) == 0 ? ERR_OK : err_from_errno(errno);
 }
 
+bool cpu_signals(int ret[2])
+{
+	ret[0] = cpu.timer_signal;
+	ret[1] = cpu.event_signal;
+	return ret[0] || ret[1];
+}
+
 int cpu_claim_signal(void)
 {
 	return choose_signal(NULL) || handle_signal(cpu.timer_signal) ? 0 : cpu.timer_signal;

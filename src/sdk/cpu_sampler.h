@@ -15,6 +15,8 @@
 /* The real-time signal that is used, which nobody else does, with our handler; 0 = there is none.
  */
 int cpu_claim_signal(void);
+/* The signals that have our handler, 0 = none; false when there is none at all. */
+bool cpu_signals(int ret[2]);
 /* Begins. */
 enum err cpu_start(u32 rate_hz, u32 depth, struct fault *fault) MUST_CHECK;
 void cpu_stop(void);

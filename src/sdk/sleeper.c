@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "sdk/own_threads.h"
+#include "sdk/quiet_calls.h"
 #include "sdk/stack_walk.h"
 #include "unwind/arch_x86_64.h"
 
@@ -42,11 +43,11 @@ static bool read_text(int tid, const char *name, char *text, size_t size)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = quiet_open(path);
 	if (fd < 0)
 		return false;
-	n = read(fd, text, size - 1);
-	close(fd);
+	n = quiet_read(fd, text, size - 1);
+	quiet_close(fd);
 	text[n > 0 ? n : 0] = 0;
 	return n > 0;
 }

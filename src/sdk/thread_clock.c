@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "sdk/own_threads.h"
+#include "sdk/quiet_calls.h"
 
 /* Of the descriptors that the program may have, ours are one in so many, and not more than that. */
 #define DESCRIPTORS_SHARE 8
@@ -49,12 +50,12 @@ static struct timespec timespec_of(s64 ns)
 static bool is_filtered(void)
 {
 	char text[4096];
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	int fd = quiet_open("/proc/self/status");
+	ssize_t n = fd < 0 ? 0 : quiet_read(fd, text, sizeof(text) - 1);
 	const char *line;
 
 	if (fd >= 0)
-		close(fd);
+		quiet_close(fd);
 	text[n > 0 ? n : 0] = 0;
 	line = strstr(text, "\nSeccomp:\t");
 	return !line || line[10] != '0';
@@ -80,7 +81,7 @@ static void ask_for_events(void)
 
 	all.events = fd >= 0 ? ALLOWED : FORBIDDEN;
 	if (fd >= 0)
-		close(fd);
+		quiet_close(fd);
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		limit.rlim_cur = 0;
 	all.first_descriptor =
@@ -143,7 +144,7 @@ static void close_event(struct thread_clock *c)
 	atomic_fetch_sub(&all.open, 1);
 	/* A program that closes every descriptor may have another by this number. */
 	if (is_ours(fd, c->event_id))
-		close(fd);
+		quiet_close(fd);
 }
 
 /* Away from the numbers that the program uses. */
@@ -151,7 +152,7 @@ static int move_high(int fd)
 {
 	int moved = fcntl(fd, F_DUPFD_CLOEXEC, all.first_descriptor);
 
-	close(fd);
+	quiet_close(fd);
 	return moved;
 }
 
@@ -185,7 +186,7 @@ void clock_start_event(struct thread_clock *c, int tid)
 	if (fd < 0)
 		return;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) != 0 || !signal_to(fd, tid)) {
-		close(fd);
+		quiet_close(fd);
 		return;
 	}
 	atomic_fetch_add(&all.open, 1);
@@ -201,14 +202,14 @@ void clock_end_event(struct thread_clock *c)
 {
 	static const struct timespec at_once;
 	int saved = errno;
-	sigset_t own;
+	u64 own;
 
 	if (!clock_has_event(c))
 		return;
 	close_event(c);
-	sigemptyset(&own);
-	sigaddset(&own, all.event_signal);
-	while (sigtimedwait(&own, NULL, &at_once) > 0)
+	own = 1ull << (all.event_signal - 1);
+	/* The kernel's own call: libc's is for the program (preload_sigwait.c). */
+	while (syscall(SYS_rt_sigtimedwait, &own, NULL, &at_once, sizeof(own)) > 0)
 		;
 	errno = saved;
 }

@@ -15,10 +15,10 @@ import urllib.request
 from support.controlled import free_port
 from support.inside import LIBRARIES, PRELOAD, files, output, run
 from support.recording import build, top
-from support.tap import Skip, main, scratch, test, vestal
+from support.tap import VESTAL, Skip, main, scratch, test, vestal
 from support.wait import until
 
-BUSY = {"VESTAL_TYPES": "cpu,alloc,heap", "VESTAL_RATE": "1000", "VESTAL_ALLOC_INTERVAL": "16KB"}
+BUSY = {"VESTAL_TYPES": "cpu,alloc,heap,lock", "VESTAL_RATE": "1000", "VESTAL_ALLOC_INTERVAL": "16KB"}
 MODES = {
     "vfork": "a_program_that_vforks",
     "daemon": "a_daemon",
@@ -28,6 +28,8 @@ MODES = {
     "sigprof": "a_program_that_profiles_itself_by_SIGPROF",
     "blocked": "a_thread_that_blocks_all_signals",
     "become": "a_program_that_becomes_another_with_all_signals_blocked",
+    "exits": "a_program_whose_threads_end_at_every_moment",
+    "sigwait": "a_program_that_waits_for_whatever_signal_comes",
     "setuid": "a_program_that_gives_up_its_rights",
     "strict": "a_program_that_locks_itself_in_strictly",
     "filter": "a_program_that_dies_of_system_calls_not_on_its_list",
@@ -68,6 +70,34 @@ def closing_the_library_is_harmless_stopped_or_not():
     done = run([build("closer"), os.path.join(LIBRARIES, "libvestal.so")],
                VESTAL_OUTPUT=output("closer"), VESTAL_RATE="1000")
     assert done.stdout == "closed\n", done
+
+
+@test
+def a_program_with_an_allocator_of_its_own_runs_as_before():
+    need_preload()
+    plain = run([build("own_malloc")])
+    done = run([build("own_malloc")], preload=True, VESTAL_OUTPUT=output("host-own-malloc"), **BUSY)
+    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr), done
+
+
+@test
+def a_program_of_musl_is_refused_with_a_message():
+    need_preload()
+    if not shutil.which("musl-gcc"):
+        raise Skip("no musl-gcc")
+    program = os.path.join(scratch(), "of-musl")
+    source = os.path.join(scratch(), "of-musl.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write('#include <stdio.h>\nint main(void) { puts("ran"); return 0; }\n')
+    subprocess.run(["musl-gcc", "-o", program, source], check=True)
+    assert run([program]).stdout == "ran\n"
+    done = run([program], status=None, preload=True, VESTAL_OUTPUT=output("host-musl"), **BUSY)
+    # Its loader says it, and does not begin.
+    assert done.returncode == 127 and done.stdout == "", done
+    assert "libvestal-preload.so" in done.stderr and "Error" in done.stderr, done.stderr
+    done = subprocess.run([VESTAL, "record", "--preload", "-o", "m.pb.gz", "-f", "--", program],
+                          capture_output=True, text=True, cwd=scratch(), check=False)
+    assert done.returncode != 0 and "musl" in done.stderr and "glibc" in done.stderr, done
 
 
 class Daemon:

@@ -125,6 +125,17 @@ def exceptions_are_thrown_and_caught_while_samples_are_taken():
 
 
 @test
+def exceptions_by_the_hundred_thousand_are_caught_at_a_thousand_samples_a_second():
+    done, found = profiled([build("thrower", suffix="cc"), "1", "1", "150000"], "fast-throws",
+                           VESTAL_RATE="1000", VESTAL_TYPES="cpu,alloc,heap,lock",
+                           VESTAL_ALLOC_INTERVAL="16KB")
+    assert int(done.stdout) >= 300000, done.stdout
+    _, names = top(*found)
+    assert any("_Unwind" in name for name in names) and \
+        any("throw_below" in name for name in names), sorted(names)[:40]
+
+
+@test
 def a_host_with_signals_of_its_own_keeps_them():
     done, found = profiled([build("host_signals")], "signals", VESTAL_RATE="1000")
     assert json.loads(done.stdout)["jumps"] > 0, done.stdout

@@ -1,18 +1,22 @@
 /*
  * Things that programs do and a profiler inside them must survive. Prints the same in every run:
- *	hosts vfork|daemon|jump|overflow|altstack|sigprof|blocked|setuid|strict|filter|become
+ *	hosts vfork|daemon|jump|overflow|altstack|sigprof|blocked|setuid|strict|filter|become|exits|
+ *		sigwait
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -32,6 +36,15 @@ static void work_ms(int ms)
 		sink += churn(sink, 1000);
 		free(malloc(3000));
 	}
+}
+
+static void *work_for_ever(void *unused)
+{
+	for (;;) {
+		sink += churn(sink, 1000);
+		pthread_testcancel();
+	}
+	return unused;
 }
 
 /* Children that share the parent's memory until they become another program. */
@@ -200,6 +213,97 @@ static void do_become(void)
 	execl("/proc/self/exe", "hosts", "become", (char *)NULL);
 }
 
+static atomic_int ended;
+
+static void *end_soon(void *number)
+{
+	int64_t length = (int64_t)(uintptr_t)number % 1500 * 1000, end = cpu_ns() + length;
+
+	while (cpu_ns() < end)
+		sink += churn(sink, 100);
+	free(malloc(500));
+	ended++;
+	if ((uintptr_t)number % 3 == 0)
+		pthread_exit(NULL);
+	return NULL;
+}
+
+static void *never_joined(void *unused)
+{
+	for (uintptr_t i = 0; i < 400; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, end_soon, (void *)(i * 7919)))
+			abort();
+		pthread_detach(thread);
+	}
+	return unused;
+}
+
+/* Threads that end at every moment between two samples, some cancelled, while others begin. */
+static void do_exits(void)
+{
+	pthread_t makers[4], endless;
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&makers[i], NULL, never_joined, NULL);
+	for (int i = 0; i < 200; i++) {
+		pthread_create(&endless, NULL, work_for_ever, NULL);
+		work_ms(1);
+		pthread_cancel(endless);
+		pthread_join(endless, NULL);
+	}
+	for (int i = 0; i < 4; i++)
+		pthread_join(makers[i], NULL);
+	while (ended < 1600)
+		usleep(1000);
+	printf("%d\n", (int)ended);
+}
+
+/* One thread has all signals of the program, whichever they are, and does not expect others. */
+static void *wait_for_any(void *unused)
+{
+	sigset_t all;
+	int number, seen = 0;
+
+	sigfillset(&all);
+	while (seen < 200) {
+		work_ms(2);
+		if (seen % 2 ? sigwait(&all, &number) != 0 : (number = sigwaitinfo(&all, NULL)) < 0)
+			continue;
+		if (number != SIGUSR1)
+			abort();
+		seen++;
+	}
+	return unused;
+}
+
+static void do_sigwait(void)
+{
+	pthread_t thread;
+	struct signalfd_siginfo got;
+	sigset_t all;
+	int fd;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	pthread_create(&thread, NULL, wait_for_any, NULL);
+	for (int i = 0; i < 200; i++) {
+		pthread_kill(thread, SIGUSR1);
+		work_ms(1);
+		usleep(3000);
+	}
+	while (pthread_tryjoin_np(thread, NULL))
+		pthread_kill(thread, SIGUSR1);
+	/* The same of a descriptor. */
+	work_ms(50);
+	fd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
+	raise(SIGUSR2);
+	if (read(fd, &got, sizeof(got)) != sizeof(got) || got.ssi_signo != SIGUSR2 ||
+	    read(fd, &got, sizeof(got)) >= 0)
+		abort();
+}
+
 static void do_setuid(void)
 {
 	work_ms(100);
@@ -264,7 +368,8 @@ int main(int argc, char **argv)
 	} all[] = {{"vfork", do_vfork},	      {"daemon", do_daemon},	 {"jump", do_jump},
 		   {"overflow", do_overflow}, {"altstack", do_altstack}, {"sigprof", do_sigprof},
 		   {"blocked", do_blocked},   {"setuid", do_setuid},	 {"strict", do_strict},
-		   {"filter", do_filter},     {"become", do_become}};
+		   {"filter", do_filter},     {"become", do_become},	 {"exits", do_exits},
+		   {"sigwait", do_sigwait}};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (argc > 1 && !strcmp(argv[1], all[i].name)) {
