@@ -21,7 +21,7 @@
 static struct {
 	struct own_thread *records;
 	atomic_int *tids; /* of the records; 0 = free. Apart from them, because it is searched */
-	u32 used;	  /* records from here on were never given */
+	atomic_uint used; /* records from here on were never given */
 	u32 free;	  /* none before this one is free */
 	atomic_uint count;
 	struct mutex lock;
