@@ -82,7 +82,8 @@ def samples_and_time_are_right(way):
     assert 0.4 * wanted <= signals <= wanted + 3 * math.sqrt(wanted / 12) + 0.03 * wanted, (signals, wanted)
     names = top(path)[1]
     for name, spent in truth.items():
-        assert close(names[name]["cum"] / total, spent / total, wanted), (name, names[name], truth)
+        # Samples that are late stand for more than others: as good as half of them.
+        assert close(names[name]["cum"] / total, spent / total, signals / 2), (name, names[name], truth)
 
 
 @both
