@@ -112,8 +112,9 @@ static void tell(const struct jfr_reader *r)
 			  "whole in them was read",
 			  (unsigned long long)r->unfinished);
 	if (r->cut_stacks)
-		notes_add(notes, "%llu stacks were cut at depth %u by the recorder",
-			  (unsigned long long)r->cut_stacks, r->cut_depth);
+		notes_add(notes, "%llu %s cut at depth %u by the recorder",
+			  (unsigned long long)r->cut_stacks,
+			  r->cut_stacks == 1 ? "stack was" : "stacks were", r->cut_depth);
 	if (r->missing_stacks)
 		notes_add(notes, "%llu events refer to a stack the recording does not have",
 			  (unsigned long long)r->missing_stacks);

@@ -83,15 +83,36 @@ static enum err no_ui(struct fault *fault)
 }
 
 /* What to show is in the address, and the page's script reads it. */
-static void handle_view(struct request *r)
+static void reply_page(struct request *r, int status)
 {
 	const struct web_asset *page = web_asset_find(STR("/index.html"));
 	struct fault fault = {0};
 
 	if (page)
-		web_asset_reply(r, page, false);
+		web_asset_reply(r, status, page, false);
 	else
 		request_fail(r, no_ui(&fault), &fault);
+}
+
+static void handle_view(struct request *r)
+{
+	reply_page(r, 200);
+}
+
+static void handle_nowhere(struct request *r)
+{
+	reply_page(r, 404);
+}
+
+const struct route nowhere_route = {"GET", "", ROUTE_OPEN, "nowhere", handle_nowhere, NULL};
+
+bool route_is_for_nowhere(const struct http_exchange *x)
+{
+	bool page = str_eq(x->method, STR("GET")) && !str_starts(x->path, STR("/api/"));
+	struct str accept = http_find(x, STR("accept"));
+
+	return page && str_search(accept, STR("text/html")) < accept.n &&
+	       web_asset_find(STR("/index.html"));
 }
 
 static void handle_index(struct request *r)
@@ -109,7 +130,7 @@ static void handle_asset(struct request *r)
 	struct fault fault = {0};
 
 	if (asset)
-		web_asset_reply(r, asset, true);
+		web_asset_reply(r, 200, asset, true);
 	else
 		request_fail(r,
 			     fault_set(&fault, ERR_NOT_FOUND,

@@ -25,4 +25,7 @@ extern const struct route rpc_routes[];	   /* rpc_route.c: gRPC and Connect */
 extern const struct route api_routes[];	   /* api_*.c: /api/v1 */
 extern const struct route render_routes[]; /* render.c: Pyroscope's older API */
 extern const struct route page_routes[];   /* pages.c: / */
+/* Of an address that a person typed: the page says that there is nothing, pages.c. */
+extern const struct route nowhere_route;
+bool route_is_for_nowhere(const struct http_exchange *x);
 extern const struct route health_routes[]; /* health.c: /ready, /-/healthy, /metrics */

@@ -32,12 +32,12 @@ static enum err unpack(const struct web_asset *asset, struct buf *out)
 			  NULL);
 }
 
-void web_asset_reply(struct request *r, const struct web_asset *asset, bool immutable)
+void web_asset_reply(struct request *r, int status, const struct web_asset *asset, bool immutable)
 {
 	bool gzip = asset->packed &&
 		    encoding_accepted(http_find(r->x, STR("accept-encoding")), STR("gzip"));
 	struct http_header headers[HTTP_ASSET_HEADERS];
-	struct http_response response = {.status = 200, .headers = headers};
+	struct http_response response = {.status = status, .headers = headers};
 	char tag[64];
 	size_t n = 0;
 

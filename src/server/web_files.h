@@ -20,4 +20,4 @@ extern const size_t web_asset_count;
 /* NULL when there is none of that path. */
 const struct web_asset *web_asset_find(struct str path);
 /* A file whose name has a digest in it never changes and may be kept for ever. */
-void web_asset_reply(struct request *r, const struct web_asset *asset, bool immutable);
+void web_asset_reply(struct request *r, int status, const struct web_asset *asset, bool immutable);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/hash.h"
+#include "store/presence.h"
 #include "store/question.h"
 
 /* One sum: of a group, and for a gauge of one series. */
@@ -20,10 +21,12 @@ struct merging {
 	struct profile *dst;
 	struct grouping grouping;
 	struct series_numbers numbers;
+	struct presence presence; /* of a gauge's series */
 	VEC(struct bucket) buckets;
 	struct map bucket_index;
 	struct remap remap;
 	int64_t first_ns, last_ns;
+	double rest; /* that the rounding of means has left */
 	bool any;
 	/* How often was measured: what significance is judged by. */
 	bool timed;	     /* values are times, and the period too */
@@ -43,6 +46,7 @@ static void merging_release(struct merging *m)
 	map_release(&m->bucket_index);
 	grouping_release(&m->grouping);
 	series_numbers_release(&m->numbers);
+	presence_release(&m->presence);
 	remap_release(&m->remap);
 	question_release(&m->q);
 }
@@ -133,6 +137,8 @@ static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 
 	TRY(series_numbers_find(&m->numbers, q, q->gauge ? v->head.series : SERIES_MANY, &series));
 	m->numbers.profiles.v[series] += v->head.profiles;
+	if (q->gauge)
+		TRY(presence_mark(&m->presence, series, v->head.time_ns));
 	if (!m->any || v->head.time_ns < m->first_ns)
 		m->first_ns = v->head.time_ns;
 	if (!m->any || v->head.time_ns + v->head.duration_ns > m->last_ns)
@@ -141,12 +147,16 @@ static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 	observe(m, v, column);
 	if (question_takes_all(q, v) &&
 	    (!m->grouping.name_count || !(v->head.flags & CHUNK_GROUPS))) {
+		presence_measure(&m->presence, series, v->head.time_ns);
 		TRY(grouping_find(&m->grouping, q, v->head.series, 0, &group));
 		TRY(find_bucket(m, group, series, &bucket));
 		TRY(grow_sums(q, &bucket->local));
 		return chunk_sum(v, column, &bucket->local);
 	}
 	TRY(question_rows(q, v, column, &rows));
+	/* A profile without rows was measured all the same. */
+	if (rows.group_count || question_takes_all(q, v))
+		presence_measure(&m->presence, series, v->head.time_ns);
 	e = add_groups(m, v, &rows, series);
 	chunk_rows_release(&rows);
 	return e;
@@ -183,10 +193,20 @@ static void find_count_type(struct merging *m)
 	}
 }
 
+/* Any roll-up will do, unless series are to be told apart; of a gauge none that is longer than a
+ * point, or it could not be told when its series were there. */
+static int64_t longest_rollup(const struct merging *m)
+{
+	if (!grouping_fits_rollups(&m->grouping))
+		return 0;
+	return m->q.gauge ? m->presence.step_ns : NS_PER_DAY;
+}
+
 static enum err begin_partition(struct question *q)
 {
 	struct merging *m = (struct merging *)q;
 
+	q->rollup_ns = longest_rollup(m);
 	find_count_type(m);
 	grouping_begin(&m->grouping);
 	return ERR_OK;
@@ -286,6 +306,17 @@ static enum err group_labels(struct merging *m, uint32_t group, uint32_t *ret)
 	return dict_label_set(m->dst->dict, ids, (uint32_t)tuple->n, ret);
 }
 
+/* Means are rounded so that what is lost on one stack is made up for by the next: a hundred that
+ * were there for a hundredth of the time are one, and not none. */
+static int64_t round_on(struct merging *m, double mean)
+{
+	double wanted = mean + m->rest;
+	int64_t value = mean > 0 || mean < 0 ? llround(wanted) : 0;
+
+	m->rest = wanted - (double)value;
+	return value;
+}
+
 static enum err emit(struct merging *m, uint32_t group, const double *means, const int64_t *sums,
 		     size_t n)
 {
@@ -293,7 +324,7 @@ static enum err emit(struct merging *m, uint32_t group, const double *means, con
 
 	TRY(group_labels(m, group, &row.labels));
 	for (size_t i = 0; i < n; i++) {
-		int64_t value = sums ? sums[i] : llround(means[i]);
+		int64_t value = sums ? sums[i] : round_on(m, means[i]);
 
 		row.stack = (uint32_t)i;
 		if (value)
@@ -302,8 +333,9 @@ static enum err emit(struct merging *m, uint32_t group, const double *means, con
 	return ERR_OK;
 }
 
-/* A gauge: the mean of each series, then summed over the series of a group. */
-static enum err emit_means(struct merging *m, uint32_t group)
+/* A gauge: the mean of each series, counted for the time it was there, summed over the series of a
+ * group. */
+static enum err emit_means(struct merging *m, uint32_t group, const double *shares)
 {
 	CLEANUP(mem_free_ptr) double *means = NULL;
 	size_t n = m->dst->dict->stacks.entries.n;
@@ -311,10 +343,11 @@ static enum err emit_means(struct merging *m, uint32_t group)
 	TRY(question_array(&m->q, n, sizeof(*means), &means));
 	for (size_t b = 0; b < m->buckets.n; b++) {
 		const struct bucket *bucket = &m->buckets.v[b];
-		double profiles = (double)m->numbers.profiles.v[bucket->series];
+		double factor =
+			shares[bucket->series] / (double)m->numbers.profiles.v[bucket->series];
 
 		for (size_t i = 0; bucket->group == group && i < bucket->total_n && i < n; i++)
-			means[i] += (double)bucket->total[i] / profiles;
+			means[i] += (double)bucket->total[i] * factor;
 	}
 	return emit(m, group, means, NULL, n);
 }
@@ -335,14 +368,25 @@ static enum err describe(struct merging *m)
 	return ERR_OK;
 }
 
+static enum err finish_gauge(struct merging *m)
+{
+	CLEANUP(mem_free_ptr) double *shares = NULL;
+
+	TRY(question_array(&m->q, m->presence.series.n, sizeof(*shares), &shares));
+	presence_shares(&m->presence, shares);
+	for (uint32_t g = 0; g < m->grouping.groups.n; g++)
+		TRY(emit_means(m, g, shares));
+	return ERR_OK;
+}
+
 static enum err finish(struct merging *m)
 {
 	TRY(describe(m));
-	for (size_t b = 0; !m->q.gauge && b < m->buckets.n; b++)
+	if (m->q.gauge)
+		return finish_gauge(m);
+	for (size_t b = 0; b < m->buckets.n; b++)
 		TRY(emit(m, m->buckets.v[b].group, NULL, m->buckets.v[b].total,
 			 m->buckets.v[b].total_n));
-	for (uint32_t g = 0; m->q.gauge && g < m->grouping.groups.n; g++)
-		TRY(emit_means(m, g));
 	return ERR_OK;
 }
 
@@ -359,8 +403,7 @@ enum err answer_merge(const struct source *source, struct str tenant,
 	question_init(&m.q, source, tenant, selection, ask);
 	m.grouping.names = group_by;
 	m.grouping.name_count = group_count;
-	/* Any roll-up will do, unless series are to be told apart. */
-	m.q.rollup_ns = grouping_fits_rollups(&m.grouping) ? NS_PER_DAY : 0;
+	presence_init(&m.presence, selection->from_ns, selection->until_ns);
 	TRY(question_run(&m.q, &handler));
 	return finish(&m);
 }

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "store/call_site.h"
+#include "store/presence.h"
 #include "store/question.h"
 
 #define MAX_POINTS 11000
@@ -21,6 +22,7 @@ struct curve {
 struct chart_type {
 	struct str id;
 	bool means;		/* over the profiles of a series, before series are summed */
+	bool gauge;		/* a value holds until the next of its series */
 	VEC(uint32_t *) counts; /* profiles per series and point */
 };
 
@@ -180,7 +182,8 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 static enum err number_type(struct charting *c, const struct type_entry *type, uint32_t *ret)
 {
 	struct chart_type fresh = {.means = c->question->average ||
-					    (type->gauge && !c->question->force_sum)};
+					    (type->gauge && !c->question->force_sum),
+				   .gauge = type->gauge && !c->question->force_sum};
 
 	for (size_t i = 0; i < c->types.n; i++)
 		if (str_eq(c->types.v[i].id, type->id)) {
@@ -223,17 +226,31 @@ static enum err begin_partition(struct question *q)
 	return e;
 }
 
-static void add_curve(const struct charting *c, const struct curve *curve, struct point *points)
+/* The points whose values are those of a curve. */
+static void find_holders(const struct charting *c, const struct curve *curve, uint32_t *ret_from)
 {
 	const struct chart_type *type = &c->types.v[curve->type];
 
+	if (type->gauge)
+		presence_hold(type->counts.v[curve->series], c->n, ret_from);
+	for (size_t i = 0; !type->gauge && i < c->n; i++)
+		ret_from[i] = (uint32_t)i;
+}
+
+/* `from` has room for all points. */
+static void add_curve(const struct charting *c, const struct curve *curve, uint32_t *from,
+		      struct point *points)
+{
+	const struct chart_type *type = &c->types.v[curve->type];
+
+	find_holders(c, curve, from);
 	for (size_t i = 0; i < c->n; i++) {
-		double value = curve->sums[i];
+		double value = from[i] < c->n ? curve->sums[from[i]] : NAN;
 
 		if (isnan(value))
 			continue;
 		if (type->means)
-			value /= type->counts.v[curve->series][i];
+			value /= type->counts.v[curve->series][from[i]];
 		points[i].value = isnan(points[i].value) ? value : points[i].value + value;
 	}
 }
@@ -276,11 +293,12 @@ static enum err name_series(const struct label_tuple *tuple, struct series_answe
 static enum err make_points(struct charting *c, struct series_answer *ret)
 {
 	size_t types = c->types.n, most = c->grouping.groups.n * types;
+	uint32_t *from = arena_zalloc(&c->q.arena, c->n + 1, sizeof(*from));
 	struct series_points **made;
 
 	ret->series = arena_zalloc(&ret->arena, c->curves.n + 1, sizeof(*ret->series));
 	made = arena_zalloc(&c->q.arena, most + 1, sizeof(struct series_points *));
-	if (!ret->series || !made)
+	if (!ret->series || !made || !from)
 		return ERR_NO_MEMORY;
 	vec_for_each (curve, &c->curves) {
 		struct series_points **series = &made[curve->group * types + curve->type];
@@ -296,7 +314,7 @@ static enum err make_points(struct charting *c, struct series_answer *ret)
 					return ERR_NO_MEMORY;
 			}
 		}
-		add_curve(c, curve, (*series)->points);
+		add_curve(c, curve, from, (*series)->points);
 	}
 	return ERR_OK;
 }

@@ -158,11 +158,11 @@ static enum err scan_partition(struct question *q)
 
 	if (!q->choice.matching_series || !q->choice.matching_types)
 		return ERR_OK;
+	if (q->handler->begin)
+		TRY(q->handler->begin(q));
 	if (q->choice.all_series && !q->selection->link_count && !q->selection->profile_count &&
 	    !q->selection->time_count)
 		scan.rollup_ns = q->rollup_ns;
-	if (q->handler->begin)
-		TRY(q->handler->begin(q));
 	TRY(q->source->scan(q->source->engine, q->partition, &scan));
 	return q->handler->end ? q->handler->end(q) : ERR_OK;
 }

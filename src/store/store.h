@@ -159,7 +159,8 @@ struct ask {
 };
 
 /* Merges everything selected into `dst` (initialised over a dictionary of the store's seed): one
- * column, sums as sums, gauges as mean over time within a series, then summed over series. With
+ * column, sums as sums, gauges as the mean of their time line over the range: the mean within a
+ * series, for the share of the points of presence.h in which it was seen, summed over series. With
  * `group_by`, rows carry those labels as their label set. Times and links are dropped. */
 enum err store_merge(struct store *s, struct str tenant, const struct selection *selection,
 		     const struct str *group_by, size_t group_count, struct ask *ask,
@@ -180,7 +181,7 @@ struct series_question {
 	const struct str *group_by;
 	size_t group_count;
 	int64_t step_ns; /* buckets are aligned to it; at most 11,000 of them */
-	bool average;	 /* else the type's own habit: sums summed, gauges averaged */
+	bool average;	 /* else the type's own habit: sums summed, gauges averaged and held */
 	bool force_sum;
 	bool each_type; /* a series for every type that is selected, in one pass over the data */
 	/* Only stacks that contain these functions, root first as a path; empty = all. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { withoutParameters } from "../src/bench/functions";
+import { briefName, withoutParameters, withoutTemplates } from "../src/bench/functions";
 import { change, hitsByWeight, matched, matchFrames, noiseLimit, strength, units } from "../src/flame";
 import { DARK, LIGHT, frameColours, luminance, tints } from "../src/flame/colour";
 import { fromParams, initialState, toParams } from "../src/bench/state";
@@ -113,4 +113,15 @@ test("a longer text is looked for among what the shorter one found", () => {
 test("a name is shown without its parameters, whatever else it has", () => {
   const names = ["expand(node*, int (*)(int)) const", "(anonymous namespace)::f(int)", "operator()", "main", "net/http.(*conn).serve", "a::{lambda(int)#1}::b(x)", "(odd)"];
   assert.deepEqual(names.map(withoutParameters), ["expand()", "(anonymous namespace)::f()", "operator()", "main", "net/http.(*conn).serve", "a::{lambda(int)#1}::b()", "(odd)"]);
+});
+
+test("a long name is shown without what a template was made for and what it returns", () => {
+  const short = (name: string): string => withoutTemplates(withoutParameters(name));
+  assert.equal(short("v8::Handle<v8::String> v8::Table::find<v8::Key, a<b> >(v8::Isolate*)"), "v8::Table::find<…>()");
+  assert.equal(short("a::Parser<unsigned char>::skip() [clone .isra.0]"), "a::Parser<…>::skip() [clone .isra.0]");
+  for (const name of ["bool operator< <int>()", "a::operator<<()", "<T as core::Trait>::call", "a->b", "less < more", "main.(*T[go.shape.int]).f", "(anonymous namespace)::f()"])
+    assert.ok(!/…/.test(withoutTemplates(name)) || /operator/.test(name), name);
+  assert.equal(withoutTemplates("a::operator<<()"), "a::operator<<()");
+  assert.equal(withoutTemplates("(anonymous namespace)::f()"), "(anonymous namespace)::f()");
+  assert.equal(briefName("std::map<int, int>::at(int)"), "std::map<int, int>::at()");
 });

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { diffCommand, vestalCommand } from "../src/ui/cli";
 import { rate, findKind, kindParam, type Kind } from "../src/ui/kinds";
 import { completed, completingAt, isWhole, parts, withMatcher } from "../src/ui/selector";
-import { meanBetween, meanGap, niceStep, toGrid } from "../src/ui/series";
-import { rangeLabel, shifted, toMs, utc, widened } from "../src/ui/time";
+import { meanBetween, meanGap, niceStep, presentIn, toGrid } from "../src/ui/series";
+import { between, rangeLabel, shifted, toMs, utc, widened } from "../src/ui/time";
 import { fromUrl, question, START, toUrl, type View } from "../src/ui/view";
 import { score } from "../src/ui/shell/score";
 import { decodeVft, diffOf, groupOf, Model } from "../src/flame";
@@ -76,8 +76,10 @@ test("times of every kind, ranges in words", () => {
   for (const text of ["1794830400", "1794830400000", "1794830400000000", "1794830400000000000"]) assert.equal(toMs(text, now), 1794830400000);
   assert.ok(isNaN(toMs("soon", now)));
   assert.equal(rangeLabel("-1h", "now", now).text, "Last hour");
-  assert.equal(rangeLabel("-90m", "now", now).text, "Last 90m");
+  assert.equal(rangeLabel("-90m", "now", now).text, "Last 90 minutes");
   assert.equal(rangeLabel("x", "y", now).text, "x – y");
+  const yesterday = now - 36 * 3600e3;
+  assert.match(between(yesterday, yesterday + 1200e3, now), /^\d{4}-\d\d-\d\d \d\d:\d\d – (\d{4}-\d\d-\d\d )?\d\d:\d\d$/);
   assert.equal(utc(now), "2026-11-16 12:00:00 UTC");
   assert.deepEqual(shifted(100, 200, -1), [0, 100]);
   assert.deepEqual(widened(100, 200, 200), [0, 200]);
@@ -121,6 +123,10 @@ test("series come on one grid; steps fit how often profiles come", () => {
   assert.equal(meanBetween(silent, 10e3, 50e3, true), 9 / 2);
   assert.equal(meanBetween(silent, 20e3, 30e3), 0);
   assert.equal(meanBetween(silent, 40e3, 50e3), null);
+  // From the first point to the last, silence between them included.
+  assert.equal(presentIn(silent), 30e3);
+  assert.equal(presentIn({ ...silent, from: 15e3 }), 25e3);
+  assert.equal(presentIn({ ...silent, groups: [] }), 0);
   assert.equal(meanGap([[1, null, null, 1, null, null, 1]]), 3);
   assert.equal(meanGap([[null, 1, null]]), 1);
   assert.equal(niceStep(15e3), 30e3);

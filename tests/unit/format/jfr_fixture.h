@@ -131,7 +131,7 @@ static inline void check_chunk(const struct read *x)
 		  "a.B.one()V");
 	frames = stack_frames(&x->d, cpu->stack[2], &n);
 	CHECK_STR(frame_name(&x->d, frames[0]), "java.lang.String[].three");
-	CHECK(has_note(x, "1 stacks were cut at depth 1"));
+	CHECK(has_note(x, "1 stack was cut at depth 1"));
 	CHECK_INT(lock->row_count, 1);
 	CHECK_INT(profile_total(lock, 1), 3000000);
 	CHECK_STR(label_of(lock, 0, "class"), "int[][]");

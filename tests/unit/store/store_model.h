@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "store/presence.h"
 #include "store/store.h"
 
 #define DAY	   (86400 * NS_PER_S)
@@ -240,19 +241,164 @@ static inline bool model_takes_profile(const struct selection *s, const char *te
 	       p->time < s->until_ns;
 }
 
-/* Profiles of the same series in the selection: what a gauge is divided by. */
-static inline unsigned model_siblings(const struct model *m, const struct selection *s,
-				      const struct model_profile *p)
+static inline bool model_same_series(const struct model_profile *a, const struct model_profile *b)
 {
-	unsigned n = 0;
+	return !strcmp(a->service, b->service) &&
+	       (a->pod == b->pod || (a->pod && b->pod && !strcmp(a->pod, b->pod)));
+}
+
+/* Whether a profile without rows is selected: by what its series says, where rows could not say
+ * otherwise. */
+static inline bool model_takes_empty(const struct selection *s, const struct model_profile *p)
+{
+	struct model_row none = {0};
+
+	for (size_t i = 0; i < s->matcher_count; i++) {
+		struct str name = s->matchers[i].name;
+		bool of_rows = str_eq(name, STR("thread")) || str_eq(name, STR("endpoint")) ||
+			       (str_eq(name, STR("pod")) && !p->pod);
+
+		if (of_rows || !model_matcher(&s->matchers[i], model_value(p, &none, name)))
+			return false;
+	}
+	return !s->link_count;
+}
+
+static inline bool model_measures(const struct selection *s, const struct model_profile *p)
+{
+	for (unsigned r = 0; r < p->n; r++)
+		if (model_takes_row(s, p, &p->rows[r]))
+			return true;
+	return !p->n && model_takes_empty(s, p);
+}
+
+/* A gauge over time, the slow way: each series by itself, a value held until the next comes, where
+ * that is no more than twice as far as usual. */
+#define MODEL_POINTS 400
+struct model_line {
+	size_t n;
+	double values[MODEL_POINTS]; /* summed over series */
+	bool any[MODEL_POINTS];
+	unsigned held, profiles; /* of the series that was asked for */
+};
+
+static inline size_t model_usual_gap(const unsigned *counts, size_t n)
+{
+	unsigned gaps[MODEL_POINTS] = {0}, all = 0;
+	size_t last = n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (counts[i] && last < n)
+			gaps[all++] = (unsigned)(i - last);
+		last = counts[i] ? i : last;
+	}
+	/* The smallest that at least half are not longer than. */
+	for (unsigned gap = 1; gap < n && all; gap++) {
+		unsigned fit = 0;
+
+		for (unsigned i = 0; i < all; i++)
+			fit += gaps[i] <= gap;
+		if (2 * fit >= all)
+			return gap;
+	}
+	return 1;
+}
+
+static inline void model_add_series(const struct model *m, const struct selection *s,
+				    const struct model_profile *of, int64_t step,
+				    const char *function, bool asked, struct model_line *line)
+{
+	unsigned counts[MODEL_POINTS] = {0};
+	double sums[MODEL_POINTS] = {0};
+	bool measured[MODEL_POINTS] = {0};
+	size_t gap, holder = MODEL_POINTS;
 
 	for (size_t i = 0; i < m->n; i++) {
-		const struct model_profile *q = &m->v[i];
+		const struct model_profile *p = &m->v[i];
+		size_t at = (size_t)((p->time - (s->from_ns - s->from_ns % step)) / step);
 
-		n += model_takes_profile(s, p->tenant, q) && !strcmp(q->service, p->service) &&
-		     (q->pod == p->pod || (q->pod && p->pod && !strcmp(q->pod, p->pod)));
+		if (!model_takes_profile(s, of->tenant, p) || !model_same_series(p, of))
+			continue;
+		counts[at]++;
+		measured[at] |= model_measures(s, p);
+		for (unsigned r = 0; r < p->n; r++)
+			if (model_takes_row(s, p, &p->rows[r]) &&
+			    (!function || strstr(model_stacks[p->rows[r].stack], function)))
+				sums[at] += (double)p->rows[r].value;
+		line->profiles += asked;
 	}
-	return n;
+	gap = model_usual_gap(counts, line->n);
+	for (size_t i = 0; i < line->n; i++) {
+		size_t next = i;
+
+		while (next < line->n && !counts[next])
+			next++;
+		if (counts[i])
+			holder = i;
+		if (holder == MODEL_POINTS)
+			continue;
+		if (i >= holder + gap && (next >= line->n || next > holder + 2 * gap))
+			continue;
+		line->held += asked;
+		line->any[i] |= measured[holder];
+		line->values[i] += sums[holder] / counts[holder];
+	}
+}
+
+static inline struct model_line model_gauge_line(const struct model *m, const struct selection *s,
+						 const char *tenant, int64_t step,
+						 const char *function,
+						 const struct model_profile *asked)
+{
+	struct model_line line = {0};
+
+	line.n = (size_t)((s->until_ns - (s->from_ns - s->from_ns % step) - 1) / step + 1);
+	for (size_t i = 0; i < m->n; i++) {
+		bool first = model_takes_profile(s, tenant, &m->v[i]);
+
+		for (size_t k = 0; first && k < i; k++)
+			first = !model_takes_profile(s, tenant, &m->v[k]) ||
+				!model_same_series(&m->v[i], &m->v[k]);
+		if (first)
+			model_add_series(m, s, &m->v[i], step, function,
+					 asked && model_same_series(asked, &m->v[i]), &line);
+	}
+	return line;
+}
+
+/* What a value of a gauge is multiplied by: the mean of its series, for the points it was in. */
+static inline double model_gauge_factor(const struct model *m, const struct selection *s,
+					const struct model_profile *p)
+{
+	struct model_line line =
+		model_gauge_line(m, s, p->tenant, presence_step(s->until_ns - s->from_ns), NULL, p);
+	unsigned all = 0;
+
+	for (size_t i = 0; i < line.n; i++)
+		all += line.any[i];
+	return all ? (double)line.held / all / line.profiles : 0;
+}
+
+/* The factors of the series that were met. */
+struct gauge_factors {
+	const struct model_profile *of[64];
+	double factor[64];
+	size_t n;
+};
+
+static inline double factors_of(struct gauge_factors *f, const struct model *m,
+				const struct selection *s, const struct model_profile *p)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (model_same_series(f->of[i], p))
+			return f->factor[i];
+	double factor = model_gauge_factor(m, s, p);
+
+	if (f->n < 64) {
+		f->of[f->n] = p;
+		f->factor[f->n++] = factor;
+	}
+	return factor;
 }
 
 struct text_sum {
@@ -312,18 +458,19 @@ static inline void model_merge(const struct model *m, const char *tenant,
 			       const struct question_text *q, struct buf *out)
 {
 	struct text_sums *sums = calloc(1, sizeof(*sums));
+	struct gauge_factors factors = {0};
 
 	for (size_t i = 0; sums && i < m->n; i++) {
 		const struct model_profile *p = &m->v[i];
+		bool takes = model_takes_profile(&q->s, tenant, p);
+		double factor = takes && p->heap ? factors_of(&factors, m, &q->s, p) : 1;
 
-		for (unsigned r = 0; model_takes_profile(&q->s, tenant, p) && r < p->n; r++) {
-			double value = (double)p->rows[r].value;
+		for (unsigned r = 0; takes && r < p->n; r++) {
+			double value = (double)p->rows[r].value * factor;
 			char group[100], text[200];
 
 			if (!model_takes_row(&q->s, p, &p->rows[r]))
 				continue;
-			if (p->heap)
-				value /= model_siblings(m, &q->s, p);
 			if (str_eq(q->s.type, TYPE_CPU))
 				value *= 10000000;
 			model_group(q, p, &p->rows[r], group, sizeof(group));

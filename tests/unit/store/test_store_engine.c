@@ -40,6 +40,118 @@ ENGINE_TEST(averages_gauges_within_a_series_and_sums_over_series)
 		CHECK(merge_agrees(f, "acme", &q));
 }
 
+/* An hour of one pod, measured every ten seconds, beside thirty pods of two minutes each. */
+static void fill_comers_and_goers(struct model *m)
+{
+	static char names[30][4];
+	static const char *const stays = "a";
+
+	m->v = calloc(360 + 30 * 12, sizeof(*m->v));
+	for (size_t i = 0; m->v && i < 360 + 30 * 12; i++) {
+		size_t pod = (i - 360) / 12;
+		struct model_profile *p = &m->v[m->n++];
+
+		*p = (struct model_profile){
+			.tenant = "acme", .service = "api", .pod = stays, .heap = true};
+		p->time = MODEL_FROM + DAY / 2 + (int64_t)i * 10 * NS_PER_S;
+		p->n = 1;
+		p->rows[0] = (struct model_row){.value = 100};
+		if (i < 360)
+			continue;
+		snprintf(names[pod], sizeof(names[0]), "p%zu", pod);
+		p->pod = names[pod];
+		p->time = MODEL_FROM + DAY / 2 + (int64_t)(i - 360) * 10 * NS_PER_S;
+		p->rows[0] = (struct model_row){.stack = 1 + (unsigned)pod % 6, .value = 7};
+	}
+}
+
+static double mean_of_line(struct fixture *f, const struct selection *s)
+{
+	struct series_question q = {.step_ns = presence_step(s->until_ns - s->from_ns)};
+	struct series_answer answer;
+	double sum = 0, n = 0;
+
+	if (store_series(f->store, STR("acme"), s, &q, NULL, &answer))
+		return NAN;
+	for (size_t i = 0; answer.n == 1 && i < answer.series[0].n; i++) {
+		n += !isnan(answer.series[0].points[i].value);
+		sum += isnan(answer.series[0].points[i].value) ? 0
+							       : answer.series[0].points[i].value;
+	}
+	arena_release(&answer.arena);
+	return sum / n;
+}
+
+static double merged_total(struct fixture *f, const struct selection *s, const struct str *group_by)
+{
+	struct profile p;
+	struct dict d;
+	double total = NAN;
+
+	if (dict_init(&d, store_seed(f->store)))
+		return NAN;
+	profile_init(&p, &d);
+	if (!store_merge(f->store, STR("acme"), s, group_by, group_by != NULL, NULL, &p)) {
+		total = 0;
+		for (size_t i = 0; i < p.row_count; i++)
+			total += (double)p.values[i];
+	}
+	profile_release(&p);
+	dict_release(&d);
+	return total;
+}
+
+ENGINE_TEST(a_gauge_that_comes_and_goes_counts_for_the_time_it_was_there)
+{
+	static const struct str pod = STR("pod");
+	const int64_t ranges[] = {3600 * NS_PER_S, 1800 * NS_PER_S, DAY, 10 * DAY};
+	struct selection s = everything(TYPE_HEAP);
+
+	OPEN(f);
+	fill_comers_and_goers(&f->model);
+	CHECK_OK(send_model(f));
+	s.from_ns = MODEL_FROM + DAY / 2;
+	for (size_t i = 0; i < 4; i++) {
+		s.until_ns = s.from_ns + ranges[i];
+		double mean = mean_of_line(f, &s), total = merged_total(f, &s, NULL);
+
+		/* 107 at any moment; in wider points more are there in one. */
+		if (fabs(total - mean) > 1 || (i < 2 && fabs(total - 107) > 1))
+			test_fail(__FILE__, __LINE__, "range %zu: %f, the time line has %f", i,
+				  total, mean);
+	}
+	s.until_ns = s.from_ns + ranges[0];
+	CHECK(fabs(merged_total(f, &s, &pod) - 107) < 1.5);
+	for (size_t i = 0; i < 4; i++) {
+		struct question_text q = {.s = s};
+
+		q.s.until_ns = s.from_ns + ranges[i];
+		CHECK(merge_agrees(f, "acme", &q));
+	}
+}
+
+/* Two that are looked at once in a while, in turns, were both there all the time. */
+ENGINE_TEST(gauges_that_are_measured_in_turns_are_all_there)
+{
+	struct selection s = everything(TYPE_HEAP);
+
+	OPEN(f);
+	f->model.v = calloc(40, sizeof(*f->model.v));
+	for (size_t i = 0; f->model.v && i < 40; i++) {
+		struct model_profile *p = &f->model.v[f->model.n++];
+
+		*p = (struct model_profile){
+			.tenant = "acme", .service = "api", .pod = i % 2 ? "a" : "b", .heap = true};
+		p->time = MODEL_FROM + DAY / 2 + (int64_t)i * 60 * NS_PER_S;
+		p->n = 1;
+		p->rows[0] = (struct model_row){.stack = (unsigned)i % 2, .value = 1000};
+	}
+	CHECK_OK(send_model(f));
+	s.from_ns = MODEL_FROM + DAY / 2;
+	s.until_ns = s.from_ns + 2400 * NS_PER_S;
+	CHECK(fabs(merged_total(f, &s, NULL) - 2000) < 60);
+}
+
 ENGINE_TEST(groups_by_labels_of_series_and_of_samples)
 {
 	static const struct str groups[] = {STR("pod"), STR("thread"), STR("service_name"),

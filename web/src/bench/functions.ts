@@ -20,6 +20,34 @@ export function withoutParameters(name: string): string {
   return name;
 }
 
+const LONG = 32;
+
+// "a::Handle<b::String> a::Table::find<b::Key, b::Isolate>" is "a::Table::find<…>": what a template was made for, and
+// what it returns, tell little. An operator's "<" and Rust's "<T as Trait>" are not such.
+export function withoutTemplates(name: string): string {
+  let out = "";
+  let depth = 0;
+  for (let i = 0; i < name.length; i++) {
+    const c = name[i];
+    if (c === "<" && (depth > 0 || (/\w$/.test(out) && !/\boperator$/.test(out)))) {
+      if (depth++ === 0) out += "<…>";
+    } else if (c === ">" && depth > 0 && name[i - 1] !== "-") depth--;
+    else if (depth === 0) out += c;
+  }
+  // Brackets that do not close are something else.
+  if (depth > 0) return name;
+  const clone = out.match(/ \[[^\]]*\]$/)?.[0] ?? "";
+  const bare = out.slice(0, out.length - clone.length);
+  const space = bare.lastIndexOf(" ");
+  return /::/.test(bare.slice(space)) && space > 0 && !/operator$|\(anonymous$|[,*&]$/.test(bare.slice(0, space)) ? bare.slice(space + 1) + clone : out;
+}
+
+// What stands in a narrow column.
+export function briefName(name: string): string {
+  const bare = withoutParameters(name);
+  return bare.length > LONG ? withoutTemplates(bare) : bare;
+}
+
 export class Functions {
   private readonly count = h("span", { class: "faint" });
   private readonly body = h("tbody", null);
@@ -157,7 +185,7 @@ export class Functions {
     const share = (v: number, side: number): number => (totals[side] > 0 ? v / totals[side] : 0);
     const digits = (v: number): string => (v * 100).toFixed(1);
     const name = app.model.name(frame);
-    const cells: HTMLElement[] = [h("th", { scope: "row", title: `${name}\n${app.model.module(frame)}` }, h("button", { type: "button", tabindex: "-1" }, h("bdi", { text: withoutParameters(name) })))];
+    const cells: HTMLElement[] = [h("th", { scope: "row", title: `${name}\n${app.model.module(frame)}` }, h("button", { type: "button", tabindex: "-1" }, h("bdi", { text: briefName(name) })))];
     if (app.model.meta.diff) {
       const values = s.measure === "self" ? tableSelf : tableTotal;
       const { text, tone } = changeText(rowChange(app, row, s.measure));

@@ -38,6 +38,11 @@ export function findKind(all: Kind[], param: string): Kind | undefined {
   return all.find((k) => k.id === param) ?? all.find((k) => k.name === param) ?? all.find((k) => k.type === param);
 }
 
+function cores(share: number): string {
+  const text = share > 0 && share < 0.0995 ? String(Number(share.toFixed(3))) : units.figure(share);
+  return `${text} ${text === "1" ? "core" : "cores"}`;
+}
+
 // A value over some seconds as people say it: 3.42 cores, 340 MiB/min, 12 k/s.
 export function rate(value: number, seconds: number, kind: { type: string; unit: string; gauge?: boolean }): string {
   const type = { name: kind.type, unit: kind.unit };
@@ -47,7 +52,7 @@ export function rate(value: number, seconds: number, kind: { type: string; unit:
   if (ns > 0 || units.asNanoseconds(1, type) > 0) {
     const share = ns / 1e9 / seconds;
     // Below a hundredth of a core the first digits would be noughts.
-    if (kind.type === "cpu" && (share === 0 || share >= 0.01)) return `${units.figure(share)} ${units.figure(share) === "1" ? "core" : "cores"}`;
+    if (kind.type === "cpu" && (share === 0 || share >= 0.01)) return cores(share);
     return `${units.duration(share * 1e9)}/s`;
   }
   const perSecond = value / seconds;

@@ -24,7 +24,10 @@ export const PAGES: Page[] = [
   { path: "status", title: "Status", key: "s", question: false, load: () => import("./pages/status").then((m) => m.Status) },
 ];
 
-// An address nobody knows shows the first page.
+// Shown for an address that is none of these.
+const NOWHERE: Page = { path: "?", title: "Nothing here", key: "", hidden: true, question: false, load: () => import("./pages/nowhere").then((m) => m.Nowhere) };
+
+// "services" was the first page's name once.
 export function pageOf(path: string): Page {
-  return PAGES.find((p) => p.path === path) ?? PAGES[0];
+  return PAGES.find((p) => p.path === path) ?? (path === "services" ? PAGES[0] : NOWHERE);
 }

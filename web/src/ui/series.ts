@@ -91,3 +91,11 @@ export function meanBetween(grid: Grid, from: number, until: number, gauge = fal
   });
   return n === 0 ? null : sum / n;
 }
+
+// How long something was there, in milliseconds: from its first point to its last, as far as the range goes.
+export function presentIn(grid: Grid): number {
+  const has = grid.times.map((_, i) => grid.groups.some((g) => g.values[i] != null));
+  const [first, last] = [has.indexOf(true), has.lastIndexOf(true)];
+  if (first < 0) return 0;
+  return Math.min(grid.until, grid.times[last] + grid.step) - Math.max(grid.from, grid.times[first]);
+}

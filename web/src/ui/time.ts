@@ -5,6 +5,7 @@ export const PRESETS: [string, string][] = [
   ["-1d", "Last day"], ["-7d", "Last week"], ["-30d", "Last 30 days"],
 ];
 
+const UNIT_WORDS: Record<string, string> = { s: "seconds", m: "minutes", h: "hours", d: "days", w: "weeks" };
 const UNIT_MS: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3 };
 
 // Milliseconds since 1970 of "-1h", "now-15m", "2026-11-15", Unix seconds … nanoseconds; NaN when it is none.
@@ -51,13 +52,18 @@ export function rangeLabel(from: string, until: string, now: number): { text: st
     const preset = PRESETS.find(([value]) => value === from);
     if (preset) return { text: preset[1], title };
     const relative = from.match(/^(?:now)?-(.+)$/);
-    if (relative) return { text: `Last ${relative[1]}`, title };
+    if (relative) return { text: `Last ${relative[1].replace(/^([\d.]+)(\w)$/, (_, n: string, unit: string) => `${n} ${UNIT_WORDS[unit] ?? unit}`)}`, title };
   }
   if (!isFinite(a) || !isFinite(b)) return { text: `${from} – ${until}`, title: "" };
-  const short = b - a < 600e3;
-  const first = local(a, now, short);
-  const last = local(b, now, short);
-  return { text: first.slice(0, 10) === last.slice(0, 10) && first.length > 10 ? `${first} – ${clock(b, short)}` : `${first} – ${last}`, title };
+  return { text: between(a, b, now), title };
+}
+
+// "14:02 – 14:31"; a day that is not today is said once.
+export function between(from: number, until: number, now: number): string {
+  const short = until - from < 600e3;
+  const first = local(from, now, short);
+  const last = local(until, now, short);
+  return first.slice(0, 10) === last.slice(0, 10) && first.length > 10 ? `${first} – ${clock(until, short)}` : `${first} – ${last}`;
 }
 
 // "3 min ago"

@@ -1,6 +1,6 @@
 // The two sides of a comparison. "After" is the page's own question; "before" is written beside it:
 // another selector, another time, or the same time earlier.
-import { local, rangeLabel, toMs } from "../time";
+import { between, rangeLabel, toMs } from "../time";
 import type { View } from "../view";
 
 export interface Side {
@@ -98,7 +98,7 @@ export function rangeAround(time: number, from: number, until: number, now: numb
 
 // What the two sides are called: by what differs between them.
 export function sideNames(before: Side, after: Side, now: number): [string, string] {
-  const when = (s: Side): string => `${local(Number(s.from), now)} – ${local(Number(s.until), now)}`;
+  const when = (s: Side): string => between(Number(s.from), Number(s.until), now);
   const what = (s: Side): string => s.query || "everything";
   if (what(before) === what(after)) return [when(before), when(after)];
   if (before.from === after.from && before.until === after.until) return versionNames(what(before), what(after));

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { css, DARK, LIGHT, ofLuminance, units, type Rgb } from "../../flame";
 import { useAnswer, type Answer } from "../answer";
-import { get } from "../api";
+import { ApiError, get } from "../api";
 import { useCommands } from "../commands";
 import { kindLabel, kindParam, rate, type Kind } from "../kinds";
 import { go, setRest, view } from "../router";
@@ -85,8 +85,12 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
   const now = Date.now();
   const chosen = v.rest.span && data ? ([toMs(v.from, now), toMs(v.until, now)] as [number, number]) : null;
   const colours = useMemo(() => groupColours(data?.groups.length ?? 0, dark.value), [data, dark.value]);
-  const mean = data ? meanBetween(data, chosen?.[0] ?? data.from, chosen?.[1] ?? data.until, kind.gauge) : null;
+  // Of a gauge the picture's total is the mean over the range.
+  const whole = kind.gauge && v.filters.length === 0 ? total : null;
+  const mean = whole ?? (data ? meanBetween(data, chosen?.[0] ?? data.from, chosen?.[1] ?? data.until, kind.gauge) : null);
   const change = data ? sinceMark(data, marks, kind.gauge) : null;
+  // The page says below that nothing was recorded.
+  const nothing = !data && grid.error instanceof ApiError && grid.error.empty;
   const select = (from: number, until: number): void => {
     const around = windowOf(v);
     go({ from: String(from), until: String(until), rest: { ...v.rest, span: `${around.from}~${around.until}` } });
@@ -107,7 +111,7 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
       </div>
       <div class="row">
         <div class="big">
-          {mean === null ? "–" : rate(mean, data ? data.step / 1e3 : 0, kind)}
+          {mean === null ? nothing ? "" : "–" : rate(mean, data ? data.step / 1e3 : 0, kind)}
           <small>
             {total !== null && !kind.gauge && ` · ${units.amount(total, { name: kind.type, unit: kind.unit })} in all`}
             {change && <> · <span class={change.tone} title={change.title}>{change.text}</span></>}
@@ -132,10 +136,10 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
           </div>
         )}
       </div>}
-      <div class="line" aria-busy={grid.loading}>
+      {!nothing && <div class="line" aria-busy={grid.loading}>
         {data ? <Timeline grid={data} colours={colours} marks={marks} selected={chosen} dark={dark.value} say={(x) => rate(x, data.step / 1e3, kind)} onSelect={select} onClear={clear} />
-          : grid.error ? <Failure error={grid.error} /> : null}
-      </div>
+          : grid.error && !nothing ? <Failure error={grid.error} /> : null}
+      </div>}
     </div>
   );
 }

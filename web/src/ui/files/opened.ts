@@ -1,7 +1,7 @@
 // Files somebody dropped on the page. They are kept in this tab, and on the server only when asked.
 import { signal } from "@preact/signals";
 import type { Model } from "../../flame";
-import { post, type Params } from "../api";
+import { ApiError, post, type Params } from "../api";
 import { modelOf } from "../tree";
 import { ALL_NODES } from "../view";
 
@@ -18,8 +18,15 @@ export interface Opened {
 export const opened = signal<Opened[]>([]);
 export const MAX_BYTES = 64 * 2 ** 20;
 
+// What the program says of its own options is of no use here.
+function asked<T>(reply: Promise<T>): Promise<T> {
+  return reply.catch((e: unknown) => {
+    throw e instanceof ApiError ? new ApiError(e.status, e.code, e.message.replace(/ \(say it with --\w+\)/, "")) : e;
+  });
+}
+
 export async function view(file: Blob, params: Params, signal?: AbortSignal): Promise<Model> {
-  const reply = await post("view", [["format", "vft"], ["max_nodes", String(ALL_NODES)], ...(Array.isArray(params) ? params : Object.entries(params))], file, signal);
+  const reply = await asked(post("view", [["format", "vft"], ["max_nodes", String(ALL_NODES)], ...(Array.isArray(params) ? params : Object.entries(params))], file, signal));
   return modelOf(await reply.arrayBuffer(), signal ?? new AbortController().signal);
 }
 

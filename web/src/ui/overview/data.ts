@@ -75,7 +75,7 @@ export async function askOverview(params: Params, signal: AbortSignal): Promise<
 export type Column = "cpu" | "waiting" | "memory";
 
 // The first of these types that a service has stands in the column.
-const TYPES: Record<Column, string[]> = { cpu: ["cpu"], waiting: ["off_cpu", "offcpu", "delay"], memory: ["inuse_space", "alloc_space"] };
+const TYPES: Record<Column, string[]> = { cpu: ["cpu"], waiting: ["off_cpu", "offcpu", "delay"], memory: ["inuse_space", "alloc_space", "faults", "mapped"] };
 
 export function usageIn(service: Service, column: Column): Usage | undefined {
   for (const type of TYPES[column]) {
@@ -101,7 +101,8 @@ export interface Changed {
 export function changed(services: Service[], most: number): Changed[] {
   const found: Changed[] = [];
   for (const service of services) {
-    const real = service.usages.filter((u) => u.change.verdict === "more" || u.change.verdict === "less");
+    // How often was measured is no use of anything.
+    const real = service.usages.filter((u) => u.kind.type !== "samples" && (u.change.verdict === "more" || u.change.verdict === "less"));
     const usage = real.find((u) => u.kind.type === "cpu") ?? real[0];
     if (usage) found.push({ service, usage });
   }

@@ -19,17 +19,23 @@ import { Failure, Loading, Sentence } from "../shell/states";
 import type { TreeAnswer } from "../tree";
 import { prunedText } from "../whole";
 
-// The one number: how much more or less, as a rate when the two sides are sums over time.
-function Sum({ tree, kind, before, after }: { tree: TreeAnswer; kind: Kind; before: Side; after: Side }) {
-  const [a, b] = tree.model.totals;
-  const seconds = (s: Side): number => (Number(s.until) - Number(s.from)) / 1e3;
-  const [ra, rb] = kind.gauge ? [a, b] : [a / seconds(before), b / seconds(after)];
+const WHOLE = 0.9;
+
+// The one number: how much more or less, as a rate when the two sides are sums over time. A version that ran for
+// a part of the range has the rate of that part.
+function Sum({ tree, kind, sides, present }: { tree: TreeAnswer; kind: Kind; sides: Side[]; present: number[] }) {
+  const totals = tree.model.totals;
+  const ranges = sides.map((s) => Number(s.until) - Number(s.from));
+  const seconds = ranges.map((ms, i) => (present[i] > 0 ? Math.min(present[i], ms) : ms) / 1e3);
+  const [ra, rb] = kind.gauge ? totals : totals.map((t, i) => t / seconds[i]);
   const change = rb / ra - 1;
-  const say = (value: number, s: Side): string => rate(value, seconds(s), kind);
+  const rates = totals.map((t, i) => rate(t, seconds[i], kind));
+  const amounts = totals.map((t) => units.amount(t, { name: kind.type, unit: kind.unit }));
+  const partly = seconds.some((s, i) => s * 1e3 < WHOLE * ranges[i]);
   return (
     <p class="big">
       {isFinite(change) ? (Math.abs(change) < 0.005 ? "The same" : <span class={change > 0 ? "up" : "down"}>{change > 0 ? "▲" : "▼"} {(Math.abs(change) * 100).toFixed(Math.abs(change) < 0.1 ? 1 : 0)} %</span>) : "–"}
-      <small> · {say(a, before)} → {say(b, after)} · {units.amount(a, { name: kind.type, unit: kind.unit })} → {units.amount(b, { name: kind.type, unit: kind.unit })} in all</small>
+      <small> · {rates[0]} → {rates[1]}{!kind.gauge && <> · {amounts[0]} → {amounts[1]} in all{partly && `, in ${units.duration(seconds[0] * 1e9)} → ${units.duration(seconds[1] * 1e9)}`}</>}</small>
     </p>
   );
 }
@@ -79,7 +85,7 @@ export function Diff() {
         <SideBars versions={versions} />
         <div class="row compared">
           {kind && <Types kinds={kinds.data} kind={kind} />}
-          {kind && tree.data && !missing && <Sum tree={tree.data} kind={kind} before={before} after={after} />}
+          {kind && tree.data && !missing && (lines.data || lines.error) && <Sum tree={tree.data} kind={kind} sides={[before, after]} present={lines.data?.present ?? []} />}
         </div>
         {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={Number(after.from)} step={lines.data.step} height={48} say={(x) => rate(x, lines.data ? lines.data.step / 1e3 : 1, kind)} label="Both sides over time" />}
       </div>

@@ -45,7 +45,7 @@ export function Explore() {
   const grid = useGrid(kind);
   const tree = useTree(kind);
   const marks = useMarks();
-  if (kinds.error && !kinds.data) return <Failure error={kinds.error}><button type="button" class="btn" onClick={() => go({ query: "" })}>Without a selector</button></Failure>;
+  if (kinds.error && !kinds.data) return <Failure error={kinds.error}>{kinds.error instanceof ApiError && kinds.error.status === 400 && v.query ? <button type="button" class="btn" onClick={() => go({ query: "" })}>Without a selector</button> : undefined}</Failure>;
   if (!kinds.data) return <Loading what="Explore" />;
   if (kinds.data.length === 0 && v.query === "") return <FirstData />;
   if (!kind) return <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>;

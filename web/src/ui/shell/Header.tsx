@@ -3,6 +3,7 @@ import { commands } from "../commands";
 import type { Page } from "../pages";
 import { go, href, view } from "../router";
 import { dark } from "../theme";
+import { keyWord } from "./Keys";
 import { Menu } from "./Menu";
 import { SelectorBar } from "./SelectorBar";
 import { TimeRange } from "./TimeRange";
@@ -23,7 +24,7 @@ function CommandList({ ids, group, close }: { ids?: string[]; group?: string; cl
   const list = commands().filter((c) => (group ? c.group === group : ids?.includes(c.id)));
   return (
     <ul class="list">
-      {list.map((c) => <li><button type="button" onClick={() => { close(); c.run(); }}>{c.id === "theme" ? (dark.value ? "Light" : "Dark") : c.title}{c.keys?.[0] && <kbd aria-hidden="true">{c.keys[0].replace("Ctrl+k", "Ctrl K")}</kbd>}</button></li>)}
+      {list.map((c) => <li><button type="button" onClick={() => { close(); c.run(); }}>{c.id === "theme" ? (dark.value ? "Light" : "Dark") : c.title}{c.keys?.[0] && <kbd aria-hidden="true">{keyWord(c.keys[0])}</kbd>}</button></li>)}
     </ul>
   );
 }

@@ -1,6 +1,7 @@
 // The keys, from the table they come from.
 import { commands } from "../commands";
 import { Dialog } from "./Dialog";
+import { Keys } from "./Keys";
 
 const MOUSE: [string, string][] = [
   ["click a box", "zoom to it"], ["Ctrl + wheel", "zoom at the pointer"], ["drag", "move sideways when zoomed; on the time line: choose a range"],
@@ -8,18 +9,19 @@ const MOUSE: [string, string][] = [
 ];
 
 export function Help({ onClose }: { onClose: () => void }) {
-  const groups = new Map<string, { keys: string; title: string }[]>();
+  const groups = new Map<string, { keys: string[]; title: string }[]>();
   for (const c of commands()) {
     if (!c.keys?.length) continue;
-    groups.set(c.group, [...(groups.get(c.group) ?? []), { keys: c.keys.join("   "), title: c.title }]);
+    groups.set(c.group, [...(groups.get(c.group) ?? []), { keys: c.keys, title: c.title }]);
   }
   return (
     <Dialog title="Keys" className="help" onClose={onClose}>
+      <form method="dialog" class="help-head"><button class="btn">Close<kbd>Esc</kbd></button></form>
       <div class="columns">
         {[...groups].map(([name, list]) => (
           <section>
             <h2>{name}</h2>
-            <dl>{list.map((c) => <><dt><kbd>{c.keys}</kbd></dt><dd>{c.title}</dd></>)}</dl>
+            <dl>{list.map((c) => <><dt><Keys keys={c.keys} /></dt><dd>{c.title}</dd></>)}</dl>
           </section>
         ))}
         <section>
@@ -27,7 +29,6 @@ export function Help({ onClose }: { onClose: () => void }) {
           <dl>{MOUSE.map(([what, text]) => <><dt><kbd>{what}</kbd></dt><dd>{text}</dd></>)}</dl>
         </section>
       </div>
-      <form method="dialog"><button class="btn">Close<kbd>Esc</kbd></button></form>
     </Dialog>
   );
 }

@@ -5,6 +5,7 @@ import { get } from "../api";
 import { commands, type Command } from "../commands";
 import { go } from "../router";
 import { Dialog } from "./Dialog";
+import { keyWord } from "./Keys";
 import { score } from "./score";
 
 export function Palette({ onClose }: { onClose: () => void }) {
@@ -42,7 +43,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       <ul id="palette-list" role="listbox" aria-label="Commands" ref={list}>
         {found.map((c, i) => (
           <li id={`palette-${i}`} role="option" aria-selected={i === chosen} class={i === chosen ? "on" : ""} onPointerMove={() => setChosen(i)} onClick={() => run(c)}>
-            <span>{c.title}</span><span class="faint">{c.group}</span>{c.keys?.[0] && <kbd>{c.keys[0]}</kbd>}
+            <span>{c.title}</span><span class="faint">{c.group}</span>{c.keys?.[0] && <kbd>{keyWord(c.keys[0])}</kbd>}
           </li>
         ))}
       </ul>
