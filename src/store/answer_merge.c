@@ -5,10 +5,11 @@
 #include <math.h>
 
 #include "base/hash.h"
+#include "store/gauge_cells.h"
 #include "store/presence.h"
 #include "store/question.h"
 
-/* One sum: of a group, and for a gauge of one series. */
+/* One sum: of a group, and for a gauge of one series, which has its values in cells instead. */
 struct bucket {
 	uint32_t group, series;
 	struct sums local; /* by stack of the partition at hand */
@@ -21,7 +22,10 @@ struct merging {
 	struct profile *dst;
 	struct grouping grouping;
 	struct series_numbers numbers;
-	struct presence presence; /* of a gauge's series */
+	/* Of a gauge: when its series were there; sums by stack of the partition, and of the
+	 * answer. */
+	struct presence presence;
+	struct gauge_cells local, total;
 	VEC(struct bucket) buckets;
 	struct map bucket_index;
 	struct remap remap;
@@ -47,6 +51,8 @@ static void merging_release(struct merging *m)
 	grouping_release(&m->grouping);
 	series_numbers_release(&m->numbers);
 	presence_release(&m->presence);
+	gauge_cells_release(&m->local);
+	gauge_cells_release(&m->total);
 	remap_release(&m->remap);
 	question_release(&m->q);
 }
@@ -82,6 +88,14 @@ static enum err grow_sums(struct question *q, struct sums *s)
 	return ERR_OK;
 }
 
+static enum err add_cells(struct merging *m, uint32_t bucket, const struct chunk_rows_read *r,
+			  const struct chunk_group *group)
+{
+	for (uint32_t i = group->first; i < group->first + group->n; i++)
+		TRY(gauge_cells_add(&m->local, &m->q, bucket, r->stacks[i], r->values[i]));
+	return ERR_OK;
+}
+
 static enum err add_groups(struct merging *m, const struct chunk_view *v,
 			   const struct chunk_rows_read *r, uint32_t series)
 {
@@ -92,6 +106,10 @@ static enum err add_groups(struct merging *m, const struct chunk_view *v,
 
 		TRY(grouping_find(&m->grouping, &m->q, v->head.series, group->labels, &id));
 		TRY(find_bucket(m, id, series, &bucket));
+		if (m->q.gauge) {
+			TRY(add_cells(m, (uint32_t)(bucket - m->buckets.v), r, group));
+			continue;
+		}
 		TRY(grow_sums(&m->q, &bucket->local));
 		/* These were added one by one, saturating: the fast way must watch from now on. */
 		bucket->local.bound = INT64_MAX;
@@ -145,9 +163,8 @@ static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 		m->last_ns = v->head.time_ns + v->head.duration_ns;
 	m->any = true;
 	observe(m, v, column);
-	if (question_takes_all(q, v) &&
+	if (!q->gauge && question_takes_all(q, v) &&
 	    (!m->grouping.name_count || !(v->head.flags & CHUNK_GROUPS))) {
-		presence_measure(&m->presence, series, v->head.time_ns);
 		TRY(grouping_find(&m->grouping, q, v->head.series, 0, &group));
 		TRY(find_bucket(m, group, series, &bucket));
 		TRY(grow_sums(q, &bucket->local));
@@ -248,6 +265,19 @@ static enum err copy_whole(struct merging *m, struct dict *dst, const struct dic
 	return dict_copy_code(dst, src);
 }
 
+static enum err carry_cells_over(struct merging *m)
+{
+	TRY(remap_begin(&m->remap, &m->q.partition->dict, m->dst->dict));
+	vec_for_each (cell, &m->local.list) {
+		uint32_t stack;
+
+		TRY(remap_stack(&m->remap, cell->stack, &stack));
+		TRY(gauge_cells_add(&m->total, &m->q, cell->bucket, stack, cell->sum));
+	}
+	gauge_cells_clear(&m->local);
+	return ERR_OK;
+}
+
 /* The partition's sums into those of the answer; its dictionary is locked. */
 static enum err carry_over(struct merging *m)
 {
@@ -288,7 +318,7 @@ static enum err end_partition(struct question *q)
 	enum err e;
 
 	mutex_lock(&q->partition->lock);
-	e = carry_over(m);
+	e = q->gauge ? carry_cells_over(m) : carry_over(m);
 	mutex_unlock(&q->partition->lock);
 	return e;
 }
@@ -341,13 +371,12 @@ static enum err emit_means(struct merging *m, uint32_t group, const double *shar
 	size_t n = m->dst->dict->stacks.entries.n;
 
 	TRY(question_array(&m->q, n, sizeof(*means), &means));
-	for (size_t b = 0; b < m->buckets.n; b++) {
-		const struct bucket *bucket = &m->buckets.v[b];
-		double factor =
-			shares[bucket->series] / (double)m->numbers.profiles.v[bucket->series];
+	vec_for_each (cell, &m->total.list) {
+		const struct bucket *bucket = &m->buckets.v[cell->bucket];
+		double profiles = (double)m->numbers.profiles.v[bucket->series];
 
-		for (size_t i = 0; bucket->group == group && i < bucket->total_n && i < n; i++)
-			means[i] += (double)bucket->total[i] * factor;
+		if (bucket->group == group)
+			means[cell->stack] += (double)cell->sum * shares[bucket->series] / profiles;
 	}
 	return emit(m, group, means, NULL, n);
 }

@@ -1,0 +1,24 @@
+/*
+ * Private to src/store: sums by bucket and stack, for answers with many buckets that hold few
+ * stacks each: a gauge has a bucket for every series.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "store/question.h"
+
+struct gauge_cell {
+	uint32_t bucket, stack;
+	int64_t sum; /* stays at the ends of int64 */
+};
+
+/* All zero is valid and empty. */
+struct gauge_cells {
+	VEC(struct gauge_cell) list;
+	struct map index;
+};
+
+void gauge_cells_release(struct gauge_cells *c);
+void gauge_cells_clear(struct gauge_cells *c);
+enum err gauge_cells_add(struct gauge_cells *c, struct question *q, uint32_t bucket, uint32_t stack,
+			 int64_t value) MUST_CHECK;
