@@ -3,9 +3,11 @@
 #include "base/clock.h"
 #include "base/jsonout.h"
 
-#define MAX_NODES   250000
-#define REPORT_ROWS 5000 /* of the table in a file; an answer of a server may have more */
-#define ANSWER_ROWS 20000
+#define MAX_NODES	  250000
+#define REPORT_ROWS	  5000 /* of the table in a file; an answer of a server may have more */
+/* An answer of few boxes, which is to be quick, has few rows. */
+#define ANSWER_ROWS	  20000
+#define LEAST_ANSWER_ROWS 2000
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "VFT columns are copied as they are");
 
@@ -263,18 +265,23 @@ static void put_frames(struct vft_encoder *e, size_t start)
 	}
 }
 
-/* The largest by total, which those with the largest own values are among; then by own value. */
+/* The largest by total, which those with the largest own values are among; in order of their own.
+ */
 static void choose_rows(struct vft_encoder *e)
 {
 	struct top *t = &e->picture.top;
 	uint32_t column = picture_shown_column(e->in, &e->picture);
-	size_t most = e->in->max_nodes ? ANSWER_ROWS : REPORT_ROWS;
+	size_t few = e->in->max_nodes / 4;
+	size_t most = few < LEAST_ANSWER_ROWS ? LEAST_ANSWER_ROWS
+		      : few > ANSWER_ROWS     ? ANSWER_ROWS
+					      : few;
 
 	e->functions = t->n;
-	if (t->n > most) {
-		top_sort(t, e->d, column, TOP_BY_CUM);
-		t->n = most;
-	}
+	/* Of a diff those that were large on one side. */
+	if (e->in->baseline)
+		top_keep(t, column & ~1u, 2, e->in->max_nodes ? most : REPORT_ROWS);
+	else
+		top_keep(t, column, 1, e->in->max_nodes ? most : REPORT_ROWS);
 	top_sort(t, e->d, column, TOP_BY_FLAT);
 }
 

@@ -199,3 +199,37 @@ void top_sort(struct top *t, const struct dict *d, uint32_t column, enum top_ord
 	if (t->n)
 		qsort_r(t->rows, t->n, sizeof(*t->rows), compare_rows, &s);
 }
+
+struct top_keeping {
+	uint32_t column, count;
+};
+
+static uint64_t largest_value(const struct top_keeping *k, const struct top_row *row)
+{
+	uint64_t most = 0;
+
+	for (uint32_t c = k->column; c < k->column + k->count; c++) {
+		uint64_t value = value_magnitude(row->cum[c]);
+
+		most = value > most ? value : most;
+	}
+	return most;
+}
+
+static int compare_sizes(const void *left, const void *right, void *context)
+{
+	const struct top_row *a = left, *b = right;
+	uint64_t x = largest_value(context, a), y = largest_value(context, b);
+
+	return x != y ? (x < y) - (x > y) : (a->frame > b->frame) - (a->frame < b->frame);
+}
+
+void top_keep(struct top *t, uint32_t column, uint32_t count, size_t most)
+{
+	struct top_keeping k = {column, count};
+
+	if (t->n <= most)
+		return;
+	qsort_r(t->rows, t->n, sizeof(*t->rows), compare_sizes, &k);
+	t->n = most;
+}

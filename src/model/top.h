@@ -34,6 +34,9 @@ void top_release(struct top *t);
 enum top_order { TOP_BY_FLAT, TOP_BY_CUM };
 /* Largest magnitude first, ties by the name shown, then by the other value, as pprof orders. */
 void top_sort(struct top *t, const struct dict *d, uint32_t column, enum top_order order);
+/* Leaves at most `most` rows: those with the largest cumulative value in one of `count` columns.
+ * Names are not looked at, which is what sorting many rows spends its time with. */
+void top_keep(struct top *t, uint32_t column, uint32_t count, size_t most);
 
 /*
  * Which function or line a frame stands for: frames with equal keys are one row of the table and

@@ -243,6 +243,12 @@ static enum err add_to_total(struct question *q, struct bucket *b, uint32_t stac
 	return ERR_OK;
 }
 
+/* The array may have been grown for another partition, with more stacks. */
+static uint32_t local_stacks(const struct merging *m, const struct bucket *b)
+{
+	return b->local.n < m->q.stack_count ? b->local.n : m->q.stack_count;
+}
+
 /*
  * The first partition of an answer that takes most of its stacks comes over as it is, and its ids
  * stay. Not when it has a mapping at two addresses: those are one in an answer.
@@ -254,7 +260,7 @@ static enum err copy_whole(struct merging *m, struct dict *dst, const struct dic
 
 	*ret = false;
 	for (size_t b = 0; b < m->buckets.n; b++)
-		for (uint32_t i = 0; i < m->buckets.v[b].local.n; i++)
+		for (uint32_t i = 0; i < local_stacks(m, &m->buckets.v[b]); i++)
 			taken += m->buckets.v[b].local.v[i] != 0;
 	if (taken < src->stacks.entries.n / 2 || !dict_is_empty(dst))
 		return ERR_OK;
@@ -296,8 +302,9 @@ static enum err carry_over(struct merging *m)
 	}
 	for (size_t b = 0; b < m->buckets.n; b++) {
 		struct bucket *bucket = &m->buckets.v[b];
+		uint32_t n = local_stacks(m, bucket);
 
-		for (uint32_t i = 0; i < bucket->local.n; i++) {
+		for (uint32_t i = 0; i < n; i++) {
 			uint32_t stack = i;
 
 			if (!bucket->local.v[i])

@@ -102,9 +102,11 @@ test("two versions are compared over a range that has both", () => {
 
 test("the first picture is enough when it leaves out next to nothing; what it leaves out is always said", () => {
   const meta = (prunedShare: number, nodesPruned = prunedShare > 0 ? 3 : 0) => modelOf([["main", 1]], { meta: { pruned_share: prunedShare, nodes_pruned: nodesPruned } }).meta;
-  assert.equal(wantsMore(meta(0)), false);
-  assert.equal(wantsMore(meta(0.0005)), false);
-  assert.equal(wantsMore(meta(0.3)), true);
+  assert.equal(wantsMore(meta(0), 10), false);
+  assert.equal(wantsMore(meta(0.0005), 10), false);
+  assert.equal(wantsMore(meta(0.3), 10), true);
+  assert.equal(wantsMore({ ...meta(0), functionsTotal: 5000 }, 4096), true);
+  assert.equal(wantsMore({ ...meta(0), functionsTotal: 50_000 }, 20_000), false);
   assert.equal(prunedText(meta(0)), "nothing pruned");
   assert.equal(prunedText(meta(0.281)), "28.1 % of value pruned");
   assert.equal(prunedText(meta(0.281), true), "28.1 % of value pruned, more boxes are coming");

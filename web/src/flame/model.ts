@@ -42,11 +42,11 @@ export class Model {
     for (let f = 0; f < frames.count; f++) this.pruned[f] = strings.get(frames.kind[f]) === "pruned" ? 1 : 0;
 
     this.funcOf = new Uint32Array(frames.count);
-    const ids = new Map<string, number>();
+    const ids = new Map<number, number>();
     const representative: number[] = [];
     for (let f = 0; f < frames.count; f++) {
       // The root is a function of its own, whatever else is called "all".
-      const key = f === 0 ? "root" : this.pruned[f] ? "pruned" : `${frames.name[f]}/${frames.module[f]}`;
+      const key = f === 0 ? -1 : this.pruned[f] ? -2 : frames.name[f] * strings.count + frames.module[f];
       let id = ids.get(key);
       if (id === undefined) {
         id = representative.length;
@@ -64,14 +64,24 @@ export class Model {
   }
 
   private rankNames(): Uint32Array {
-    const { frames } = this.vft;
-    const order = Array.from({ length: frames.count }, (_, f) => f);
-    const names = order.map((f) => this.name(f));
-    order.sort((a, b) =>
-      this.pruned[a] !== this.pruned[b] ? this.pruned[a] - this.pruned[b] : names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : a - b,
-    );
+    const { frames, strings } = this.vft;
+    // A name is compared once, however many lines of its function there are.
+    const used = new Uint8Array(strings.count);
+    for (let f = 0; f < frames.count; f++) used[frames.name[f]] = 1;
+    const ids: number[] = [];
+    used.forEach((is, s) => is && ids.push(s));
+    const texts = new Map(ids.map((s) => [s, strings.get(s)]));
+    const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+    ids.sort((a, b) => compare(texts.get(a) as string, texts.get(b) as string));
+    const place = new Uint32Array(strings.count);
+    ids.forEach((s, i) => (place[s] = i));
+    // Frames by pruned or not, then by name, then as they come.
+    const start = new Uint32Array(2 * ids.length + 1);
+    const slot = (f: number): number => this.pruned[f] * ids.length + place[frames.name[f]];
+    for (let f = 0; f < frames.count; f++) start[slot(f) + 1]++;
+    for (let i = 0; i < start.length - 1; i++) start[i + 1] += start[i];
     const rank = new Uint32Array(frames.count);
-    order.forEach((f, i) => (rank[f] = i));
+    for (let f = 0; f < frames.count; f++) rank[f] = start[slot(f)]++;
     return rank;
   }
 

@@ -69,7 +69,8 @@ export class VftError extends Error {}
 // Strings are decoded when somebody looks at them: a label needs a few hundred of a million.
 export class StringTable {
   private readonly cache: (string | undefined)[];
-  private readonly decoder = new TextDecoder();
+  private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  private plain: string | undefined;
   constructor(
     private readonly offsets: Uint32Array,
     private readonly bytes: Uint8Array,
@@ -79,10 +80,20 @@ export class StringTable {
   get count(): number {
     return this.cache.length;
   }
+  // All of it in one text where every byte is a letter, as names mostly are: parts of that cost next to nothing.
+  private whole(): string {
+    if (this.plain === undefined) {
+      const text = this.decoder.decode(this.bytes);
+      this.plain = text.length === this.bytes.length ? text : "";
+    }
+    return this.plain;
+  }
   get(index: number): string {
     let text = this.cache[index];
     if (text === undefined) {
-      text = this.decoder.decode(this.bytes.subarray(this.offsets[index], this.offsets[index + 1]));
+      const [from, until] = [this.offsets[index], this.offsets[index + 1]];
+      const whole = this.whole();
+      text = whole !== "" ? whole.slice(from, until) : this.decoder.decode(this.bytes.subarray(from, until));
       this.cache[index] = text;
     }
     return text;

@@ -7,6 +7,8 @@ import type { TreeAnswer } from "./tree";
 
 // So little of the value is not worth a second question.
 const LEAST_SHARE = 0.001;
+// More functions are in no answer.
+const MOST_ROWS = 20_000;
 // Who drags a range on does not want all boxes of each stop.
 const PAUSE_MS = 150;
 
@@ -15,15 +17,16 @@ export interface Whole extends Answer<TreeAnswer> {
   coming: boolean;
 }
 
-export function wantsMore(meta: Meta): boolean {
-  return meta.prunedShare >= LEAST_SHARE;
+// `rows`: functions in the table, which a quick answer has the largest of.
+export function wantsMore(meta: Meta, rows: number): boolean {
+  return meta.prunedShare >= LEAST_SHARE || rows < Math.min(MOST_ROWS, meta.functionsTotal);
 }
 
 // `ask` is for all boxes; null when the reader said how many.
 export function useWhole(first: Answer<TreeAnswer>, ask: ((signal: AbortSignal) => Promise<TreeAnswer>) | null): Whole {
   const [whole, setWhole] = useState<{ of: TreeAnswer; answer: TreeAnswer | null } | null>(null);
   const of = first.data;
-  const wanted = of !== undefined && ask !== null && wantsMore(of.model.meta);
+  const wanted = of !== undefined && ask !== null && wantsMore(of.model.meta, of.model.vft.table.count);
   useEffect(() => {
     if (!of || !wanted || first.loading) return undefined;
     const control = new AbortController();
