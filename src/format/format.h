@@ -128,6 +128,7 @@ struct writing {
 	double min_share; /* HTML, SVG: boxes below this share are pruned */
 	/* For vft_encode alone. */
 	uint32_t max_nodes;	     /* nothing but this many is pruned; 0 = its own ceiling */
+	uint32_t max_rows;	     /* of the table of a VFT; 0 = its own ceiling */
 	const struct diff *verdicts; /* on the functions of a diff, over the same dictionary */
 	int64_t started_ns;	     /* monotonic, for how long it took; 0 = that is not said */
 	struct str answer;	     /* JSON about the answer, for its description; or empty */

@@ -3,11 +3,8 @@
 #include "base/clock.h"
 #include "base/jsonout.h"
 
-#define MAX_NODES	  250000
-#define REPORT_ROWS	  5000 /* of the table in a file; an answer of a server may have more */
-/* An answer of few boxes, which is to be quick, has few rows. */
-#define ANSWER_ROWS	  20000
-#define LEAST_ANSWER_ROWS 2000
+#define MAX_NODES   250000
+#define REPORT_ROWS 5000 /* of the table in a file, when nobody says */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "VFT columns are copied as they are");
 
@@ -271,17 +268,14 @@ static void choose_rows(struct vft_encoder *e)
 {
 	struct top *t = &e->picture.top;
 	uint32_t column = picture_shown_column(e->in, &e->picture);
-	size_t few = e->in->max_nodes / 4;
-	size_t most = few < LEAST_ANSWER_ROWS ? LEAST_ANSWER_ROWS
-		      : few > ANSWER_ROWS     ? ANSWER_ROWS
-					      : few;
+	size_t most = e->in->max_rows ? e->in->max_rows : REPORT_ROWS;
 
 	e->functions = t->n;
 	/* Of a diff those that were large on one side. */
 	if (e->in->baseline)
-		top_keep(t, column & ~1u, 2, e->in->max_nodes ? most : REPORT_ROWS);
+		top_keep(t, column & ~1u, 2, most);
 	else
-		top_keep(t, column, 1, e->in->max_nodes ? most : REPORT_ROWS);
+		top_keep(t, column, 1, most);
 	top_sort(t, e->d, column, TOP_BY_FLAT);
 }
 

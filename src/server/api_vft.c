@@ -1,5 +1,7 @@
 #include "server/api_vft.h"
 
+#define MAX_ROWS 20000
+
 enum err vft_wanted(struct request *r, bool *ret, struct fault *fault)
 {
 	struct str format = parameter(r, "format");
@@ -77,6 +79,9 @@ enum err vft_write(struct inquiry *q, struct vft_answer *a, struct buf *out)
 		error = parameter_int(q->request, "max_nodes", 0, &max_nodes, q->fault);
 	if (error == ERR_OK)
 		error = inquiry_nodes(q, max_nodes, &w.max_nodes);
+	if (error == ERR_OK)
+		error = parameter_count(q->request, "max_rows", MAX_ROWS, 1, MAX_ROWS, &w.max_rows,
+					q->fault);
 	if (error == ERR_OK)
 		error = note_broken(a->profile, &w.notes);
 	if (error == ERR_OK) {

@@ -89,6 +89,15 @@ async function overviewTests(browser, url, empty) {
     await done();
   });
 
+  await test("an address that is no page says so and leads on", async () => {
+    const { page, done } = await open(browser, `${url}/explroe?from=-5m`, { wait: ".sentence", expect: /404/ });
+    assert.match(await text(page, ".sentence"), /no page called “explroe”/);
+    await page.click('.sentence a >> text="Overview"');
+    await page.waitForSelector(".services tbody tr");
+    assert.equal(new URL(page.url()).pathname, "/");
+    await done();
+  });
+
   await test("while the sums are on their way the names of the services stand there, and lead on", async () => {
     // Held back until the test has looked.
     let answer;
@@ -138,6 +147,9 @@ async function diffTests(browser, url) {
     assert.match(await text(page, row("http::serve")), /noise/);
     assert.match(await page.locator(".lines").getAttribute("aria-label"), /at most 0\.5\d* cores/);
     assert.match(await text(page, "section.side"), /abc123[^]*def456/, "sides are called by what differs");
+    // Twenty minutes each, of the hour that is shown.
+    await page.waitForSelector(".compared .big");
+    assert.match(await text(page, ".compared .big"), /0\.(49|5)\d* cores → 0\.(49|5)\d* cores[^]*in 2\d(\.\d)? min/, "the rate of each while it ran");
     const address = page.url();
     await page.reload();
     await page.waitForSelector(row("malloc"));

@@ -121,6 +121,31 @@ TEST(rows_are_ordered_as_pprof_orders_them)
 		CHECK_STR(frame_name(&m.dict, t.rows[i].frame), cum_order[i]);
 }
 
+TEST(the_largest_rows_of_one_of_some_columns_are_kept)
+{
+	MADE(m);
+	CLEANUP(top_release) struct top t = {0};
+
+	CHECK_OK(made_init(&m, 1));
+	CHECK_OK(maker_row(&m.p, "a", 5));
+	CHECK_OK(maker_row(&m.p, "b", 1));
+	CHECK_OK(maker_row(&m.p, "c", 9));
+	CHECK_OK(maker_row(&m.p, "d", 1));
+	struct tree_column columns[] = {{&m.p, 0}, {&m.p, 0}};
+
+	CHECK_OK(top_build(columns, 2, 0, &t));
+	/* What is gone is as large as what came. */
+	find(&t, &m.dict, "b")->cum[0] = 7;
+	top_keep(&t, 0, 2, 9);
+	CHECK_INT(t.n, 4);
+	top_keep(&t, 0, 2, 3);
+	CHECK_INT(t.n, 3);
+	CHECK(find(&t, &m.dict, "a") && find(&t, &m.dict, "b") && find(&t, &m.dict, "c"));
+	top_keep(&t, 1, 1, 1);
+	CHECK_INT(t.n, 1);
+	CHECK_INT(t.rows[0].cum[1], 9);
+}
+
 TEST(rows_without_value_are_no_rows)
 {
 	MADE(m);

@@ -46,6 +46,24 @@ TEST(every_view_is_the_same_page)
 	}
 }
 
+TEST(an_address_that_a_person_typed_wrong_is_a_page_that_says_so)
+{
+	SERVER(s);
+	REPLY(person);
+	REPLY(program);
+	REPLY(api);
+
+	CHECK_OK(peer_ask(&s, &person, "GET", "/explroe", "accept: text/html, */*\n", STR("")));
+	CHECK_INT(person.x->reply.status, 404);
+	CHECK_STR(rpc_peer_header(&person, "content-type"), "text/html; charset=utf-8");
+	CHECK_INT(rpc_peer_body(&person).n, PAGE_SIZE);
+	CHECK_OK(peer_ask(&s, &program, "GET", "/explroe", "accept: */*\n", STR("")));
+	CHECK_INT(program.x->reply.status, 404);
+	CHECK_STR(rpc_peer_header(&program, "content-type"), "application/json");
+	CHECK_OK(peer_ask(&s, &api, "GET", "/api/v1/nothing", "accept: text/html\n", STR("")));
+	CHECK_STR(rpc_peer_header(&api, "content-type"), "application/json");
+}
+
 TEST(a_client_without_gzip_gets_plain_bytes)
 {
 	SERVER(s);

@@ -74,8 +74,17 @@ export function filterParams(view: View): [string, string][] {
 // them follow.
 export const FIRST_NODES = 16384;
 export const ALL_NODES = 1048576;
+// Its function table has the largest, which are all that is seen of it in that moment.
+const FIRST_ROWS = 4096;
+
+// How much of an answer is wanted.
+export function sizeParams(nodes: number): [string, string][] {
+  const all: [string, string][] = [["max_nodes", String(nodes)]];
+  return nodes === FIRST_NODES ? [...all, ["max_rows", String(FIRST_ROWS)]] : all;
+}
 
 // The question for the tree of a type.
 export function treeQuestion(view: View, type: string, nodes = FIRST_NODES): [string, string][] {
-  return [...question({ ...view, type }), ...filterParams(view), ["max_nodes", view.rest.nodes ?? String(nodes)], ["format", "vft"]];
+  const size: [string, string][] = view.rest.nodes ? [["max_nodes", view.rest.nodes]] : sizeParams(nodes);
+  return [...question({ ...view, type }), ...filterParams(view), ...size, ["format", "vft"]];
 }

@@ -6,12 +6,12 @@ import type { Kind } from "../kinds";
 import { view } from "../router";
 import { askGrid, presentIn, toGrid, type Grid, type SeriesReply } from "../series";
 import { modelOf, type TreeAnswer } from "../tree";
-import { ALL_NODES, filterParams, FIRST_NODES } from "../view";
+import { ALL_NODES, filterParams, FIRST_NODES, sizeParams } from "../view";
 import { useWhole, type Whole } from "../whole";
 import { finest, sideNames, type Side, type Version } from "./sides";
 
 async function askDiff(before: Side, after: Side, kind: Kind, nodes: number, signal: AbortSignal): Promise<TreeAnswer> {
-  const more: [string, string][] = [["type", kind.id], ["max_nodes", String(nodes)], ...filterParams(view.peek())];
+  const more: [string, string][] = [["type", kind.id], ...sizeParams(nodes), ...filterParams(view.peek())];
   const params: [string, string][] = [
     ["format", "vft"], ["baseline", before.query || "{}"], ["baseline_from", before.from], ["baseline_until", before.until],
     ["comparison", after.query || "{}"], ["comparison_from", after.from], ["comparison_until", after.until], ...more,
