@@ -15,6 +15,9 @@
 #define ADDRESS_MAX UINT32_MAX
 #define ENTRIES_MAX 4000000u
 #define SMALL_GAP   16u
+/* So much code that nothing is said about was made by a compiler that says nothing: V8's built-in
+ * functions in node are a megabyte. Such compilers keep rbp. */
+#define LARGE_GAP   (64u << 10)
 
 /* A function: an entry of .eh_frame at an offset, or the n-th of Go's table. */
 struct entry {
@@ -95,25 +98,50 @@ static void sort(struct entries *e)
 		qsort(e->list.v, e->list.n, sizeof(*e->list.v), by_start);
 }
 
+/* Between two entries. Only what can run counts: read-only data lies there too. */
+static void write_gap(const struct elf_view *e, u64 from, u64 to, struct table_writer *w)
+{
+	Elf64_Phdr p;
+
+	table_writer_row(w, from, UNWIND_RULE_NONE);
+	for (u32 i = 0; elf_view_program_header(e, i, &p); i++) {
+		u64 start = p.p_vaddr > from ? p.p_vaddr : from, end;
+		struct elf_part code;
+
+		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || start >= to ||
+		    !elf_view_bytes_at(e, start, &code))
+			continue;
+		end = start + code.bytes.n < to ? start + code.bytes.n : to;
+		if (end - start >= LARGE_GAP) {
+			table_writer_row(w, start, UNWIND_RULE_FRAME_POINTER);
+			table_writer_row(w, end, UNWIND_RULE_NONE);
+			return;
+		}
+	}
+}
+
 /*
  * `root` is where the program or the loader begins to run: nobody called that code, though some
  * files do not say so and others (the loader) say nothing about it at all.
  */
-static void write_entries(struct frame_section *s, const struct go_table *go, u64 root,
-			  struct entries *e, struct unwind_rules *rules, struct table_writer *w)
+static void write_entries(const struct elf_view *view, struct frame_section *s,
+			  const struct go_table *go, struct entries *e, struct unwind_rules *rules,
+			  struct table_writer *w)
 {
-	u64 end = 0;
+	u64 end = 0, root = view->header.e_entry;
 
 	sort(e);
 	vec_for_each (entry, &e->list) {
+		bool root_before = root >= end && root < entry->start;
+
 		/* Two entries for one address: the first one counts. */
 		if (entry->start < end)
 			continue;
 		if (w->error)
 			return;
 		if (entry->start - end >= SMALL_GAP)
-			table_writer_row(w, end, UNWIND_RULE_NONE);
-		if (root >= end && root < entry->start)
+			write_gap(view, end, root_before ? root : entry->start, w);
+		if (root_before)
 			table_writer_row(w, root, UNWIND_RULE_END);
 		if (root >= entry->start && root < entry->end)
 			table_writer_row(w, entry->start, UNWIND_RULE_END);
@@ -123,7 +151,7 @@ static void write_entries(struct frame_section *s, const struct go_table *go, u6
 			write_fde(s, entry->at, rules, w);
 		end = entry->end;
 	}
-	table_writer_row(w, end, UNWIND_RULE_NONE);
+	write_gap(view, end, ADDRESS_MAX, w);
 }
 
 /* .eh_frame by its section, or through the index that the loader uses when sections are gone. */
@@ -173,7 +201,7 @@ enum err unwind_table_build(struct str file, struct unwind_rules *rules, struct 
 		e = collect(&s, &entries);
 	}
 	if (!e)
-		write_entries(&s, &go, view.header.e_entry, &entries, rules, &w);
+		write_entries(&view, &s, &go, &entries, rules, &w);
 	vec_release(&entries.list);
 	return e ? fault_set(fault, e, "the unwinding information cannot be read")
 		 : table_writer_finish(&w, ret);

@@ -9,13 +9,14 @@ Shares must be within 3 standard errors and half a point of what the program mea
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 
 from support import wait_truth
 from support.recording import SOURCES, WAYS, allowed, build, build_other, close, record, top, whole
-from support.tap import VESTAL, main, scratch, test, vestal
+from support.tap import VESTAL, Skip, main, scratch, test, vestal
 
 
 def check_shares(way):
@@ -94,6 +95,21 @@ def c_that_go_calls_is_below_its_caller():
     assert in_c > 0.1e9, names["burn_in_c"]
     for caller in ("runtime.asmcgocall", "main.callC", "main.main", "runtime.main"):
         assert names[caller]["cum"] >= 0.99 * in_c, (caller, names.get(caller), in_c)
+
+
+@test
+def functions_that_a_file_says_nothing_about_lead_to_their_callers():
+    if not shutil.which("node"):
+        raise Skip("no node")
+    script = ("const m = new Map(), end = Date.now() + 4000;"
+              "for (let i = 0; Date.now() < end; i++) m.set(`k${i % 9999}`, i)")
+    done, path = record("-F", "499", program=["node", "-e", script])
+    assert whole(done)[1] >= 97, done.stderr
+    names = top(path)[1]
+    # V8's own, written in no language that has tables; all are called by main.
+    inside = max(row["cum"] for name, row in names.items() if name.startswith("Builtins_"))
+    start = max(row["cum"] for name, row in names.items() if name.startswith("node::Start("))
+    assert inside > 0.1e9 and start >= 0.99 * inside, (inside, start, done.stderr)
 
 
 @test
