@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <time.h>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static inline int64_t now_ns(clockid_t clock)
 {
