@@ -233,7 +233,7 @@ def waits_are_as_long_as_the_program_measured():
 
 @test
 def waits_for_locks_are_told_apart_and_wakers_named():
-    wait_truth.check_locks_and_wakers(0.9)
+    wait_truth.check_locks_and_wakers(0.8)
 
 
 @test
