@@ -29,6 +29,7 @@ MODES = {
     "blocked": "a_thread_that_blocks_all_signals",
     "become": "a_program_that_becomes_another_with_all_signals_blocked",
     "exits": "a_program_whose_threads_end_at_every_moment",
+    "reset": "a_program_that_sets_all_signals_to_their_default",
     "sigwait": "a_program_that_waits_for_whatever_signal_comes",
     "setuid": "a_program_that_gives_up_its_rights",
     "strict": "a_program_that_locks_itself_in_strictly",

@@ -1,7 +1,7 @@
 /*
  * Things that programs do and a profiler inside them must survive. Prints the same in every run:
  *	hosts vfork|daemon|jump|overflow|altstack|sigprof|blocked|setuid|strict|filter|become|exits|
- *		sigwait
+ *		sigwait|reset
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -193,6 +193,36 @@ static void do_blocked(void)
 	printf("%d\n", sigismember(&pending, SIGPROF));
 }
 
+/* All signals as they were in the beginning, and ignored, and in a child as well. */
+static void do_reset(void)
+{
+	int status = 1;
+	pid_t child;
+
+	work_ms(50);
+	for (int i = 1; i <= 64; i++)
+		signal(i, SIG_DFL);
+	work_ms(200);
+	for (int i = 1; i <= 64; i++) {
+		struct sigaction ignored = {.sa_handler = SIG_IGN}, old;
+
+		if (i != SIGCHLD)
+			sigaction(i, &ignored, &old);
+	}
+	work_ms(100);
+	for (int i = 1; i <= 64; i++)
+		signal(i, SIG_DFL);
+	child = fork();
+	if (!child) {
+		for (int i = 1; i <= 64; i++)
+			signal(i, SIG_DFL);
+		work_ms(200);
+		execl("/bin/true", "true", (char *)NULL);
+	}
+	waitpid(child, &status, 0);
+	printf("%d\n", status);
+}
+
 /* Becomes another program while signals wait that it lets in. */
 static void do_become(void)
 {
@@ -369,7 +399,7 @@ int main(int argc, char **argv)
 		   {"overflow", do_overflow}, {"altstack", do_altstack}, {"sigprof", do_sigprof},
 		   {"blocked", do_blocked},   {"setuid", do_setuid},	 {"strict", do_strict},
 		   {"filter", do_filter},     {"become", do_become},	 {"exits", do_exits},
-		   {"sigwait", do_sigwait}};
+		   {"sigwait", do_sigwait},   {"reset", do_reset}};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (argc > 1 && !strcmp(argv[1], all[i].name)) {
