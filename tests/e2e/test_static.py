@@ -103,7 +103,9 @@ def waits_for_locks_are_what_the_program_measured():
                         (("wait_condition", "wait_semaphore"), block)):
         for name in names:
             ns, _, variance = truth[name]
-            assert abs(rows[name]["cum"] - ns) <= 0.02 * ns + 4 * math.sqrt(variance), (name, rows[name])
+            # Who spins has used up its turn: whoever is woken next runs before it looks at its own clock.
+            slack = 0.1 if name == "wait_spin" else 0.02
+            assert abs(rows[name]["cum"] - ns) <= slack * ns + 4 * math.sqrt(variance), (name, rows[name], ns)
     assert "wait_mutex" in top(path, "--type", "delay", "--tag", "lock.name=ledger_lock")[1]
 
 
