@@ -496,7 +496,8 @@ TEST(after_a_loss_of_events_everybody_is_asked_again)
 	p->changed = false;
 	CHECK_INT(processes_reread_all(w.processes, 77), 2);
 	CHECK(!process_find(p, 0x1000) && p->changed && !p->ended);
-	CHECK_INT(p->mappings.n, mappings);
+	/* Code made at run time, as valgrind does, may have come meanwhile. */
+	CHECK(p->mappings.n >= mappings && p->mappings.n <= mappings + 2);
 	CHECK(process_find(p, (u64)(uintptr_t)&world_open));
 	CHECK_INT(gone->ended, 77);
 }
