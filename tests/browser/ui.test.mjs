@@ -476,6 +476,8 @@ async function stateTests(browser, url, dir) {
         const failed = await page.goto(address).then(() => null, (e) => e);
         if (!failed) break;
         if (tries === 20 || !/interrupted by another navigation/.test(failed.message)) throw failed;
+        await page.waitForLoadState("load").catch(() => undefined);
+        await page.waitForTimeout(100 * tries);
       }
       await page.waitForSelector(PAINTED);
       assert.equal(page.url(), address);
