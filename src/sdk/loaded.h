@@ -91,7 +91,7 @@ enum err loaded_update(struct loaded *l) MUST_CHECK;
 bool loaded_need(struct loaded *l, u32 module);
 /* The rule for an address of a module that has no table yet. False when it should have one. */
 bool loaded_search(struct loaded *l, u32 module, u64 address, u32 *ret_rule);
-/* That was all for now: gives files back. */
+/* Nobody asks until the next profile: gives files back. */
 void loaded_searched(struct loaded *l);
 /* The range that holds an address now, or held it before its module was closed; or NULL. */
 const struct loaded_range *loaded_place(const struct loaded *l, u64 address);

@@ -33,7 +33,7 @@ static struct {
 	int timer_signal, event_signal; /* 0 = no events */
 	int events;			/* whether the system lets us */
 	bool fast;			/* the period is the events' */
-	bool unused;			/* for now */
+	bool withheld;			/* threads that start get no event */
 	int first_descriptor;
 	atomic_uint open, open_most;
 	u64 random;
@@ -123,7 +123,7 @@ s64 clocks_period(void)
 
 void clocks_use_events(bool use)
 {
-	all.unused = !use;
+	all.withheld = !use;
 }
 
 /* ------------------------------------------------------------------ events */
@@ -175,7 +175,7 @@ void clock_start_event(struct thread_clock *c, int tid)
 	u64 id;
 	int fd;
 
-	if (!all.fast || all.unused || c->event || !c->has_timer ||
+	if (!all.fast || all.withheld || c->event || !c->has_timer ||
 	    atomic_load(&all.open) >= all.open_most)
 		return;
 	all.random = hash_mix(all.random, (u64)tid);
