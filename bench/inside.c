@@ -4,6 +4,7 @@
  *	inside deep FRAMES	the same, FRAMES calls below main
  *	inside span		nanoseconds per span entered and left (takes libvestal by dlsym)
  *	inside mutex		nanoseconds per mutex locked and unlocked that nobody else wants
+ *	inside mutex-alone	the same in a program that has but one thread
  *	inside signal FRAMES	nanoseconds per sample that the process asks its profiler for,
  *FRAMES calls below main: libvestal's timer signal, or SIGPROF; of nobody's, a handler that does
  *nothing inside spin SECONDS	loops done in so much CPU time, without a call Prints one number.
@@ -12,6 +13,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,11 +100,25 @@ static double span(void)
 	return (now(CLOCK_THREAD_CPUTIME_ID) - start) * 1e9 / PAIRS;
 }
 
-static double mutex(void)
+static void *end_at_once(void *nothing)
+{
+	return nothing;
+}
+
+/* While a program has had but one thread libc takes locks without atomic instructions; the
+ * library's own thread ends that, as any thread does. */
+static double mutex(bool alone)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	double start = now(CLOCK_THREAD_CPUTIME_ID);
+	pthread_t other;
+	double start;
 
+	if (!alone) {
+		if (pthread_create(&other, NULL, end_at_once, NULL))
+			exit(1);
+		pthread_join(other, NULL);
+	}
+	start = now(CLOCK_THREAD_CPUTIME_ID);
 	for (int i = 0; i < PAIRS; i++) {
 		pthread_mutex_lock(&lock);
 		pthread_mutex_unlock(&lock);
@@ -214,7 +230,9 @@ int main(int argc, char **argv)
 	else if (argc > 1 && !strcmp(argv[1], "span"))
 		value = span();
 	else if (argc > 1 && !strcmp(argv[1], "mutex"))
-		value = mutex();
+		value = mutex(false);
+	else if (argc > 1 && !strcmp(argv[1], "mutex-alone"))
+		value = mutex(true);
 	else if (argc > 2 && !strcmp(argv[1], "spin"))
 		value = spin(atof(argv[2]));
 	else

@@ -23,7 +23,7 @@
 #include "sdk/stack_walk.h"
 #include "sdk/switch_signal.h"
 
-#define TURN_NS	      (100 * NS_PER_MS)
+#define TURN_NS	      (200 * NS_PER_MS)
 /* From one count of all threads to the next. */
 #define COUNT_NS      NS_PER_S
 /* With many threads a look at all of them is dear. */
@@ -220,6 +220,7 @@ static enum err prepare(void)
 		return ERR_NO_MEMORY;
 	stack_walk_prepare();
 	stack_walk_set_missed(background_ring);
+	sample_slots_set_many(background_ring);
 	post_tls_on_load(end_before_openssl);
 	state->registered = true;
 	return ERR_OK;

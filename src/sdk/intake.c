@@ -6,20 +6,21 @@
 #include "sdk/stack_walk.h"
 #include "sdk/wall.h"
 
-static u64 place_of(const struct loaded *l, u64 address)
+static u64 place_in(const struct loaded_range *r, u64 address)
 {
-	const struct loaded_range *r = loaded_place(l, address);
-
 	if (!r)
 		return address & PLACE_ADDRESS;
 	return (u64)(r->module + 1) << PLACE_MODULE_SHIFT | ((address - r->bias) & PLACE_ADDRESS);
 }
 
-static bool is_own(const struct loaded *l, u64 place)
+/* Most callers are in their callee's module: that is looked at first, if it is loaded now. */
+static const struct loaded_range *range_of(const struct loaded *l, const struct loaded_range *last,
+					   u64 address)
 {
-	u64 module = place >> PLACE_MODULE_SHIFT;
-
-	return module && module <= l->modules.n && l->modules.v[module - 1]->own;
+	if (last && address - last->start < last->end - last->start &&
+	    l->modules.v[last->module]->present)
+		return last;
+	return loaded_place(l, address);
 }
 
 /* What stands in front of libc in a program that is linked statically: there the linker gives it a
@@ -37,19 +38,20 @@ static bool is_front(u64 address)
 static u32 places_of(const struct loaded *l, const struct taken_sample *s, const u64 *frames, u32 n,
 		     u64 *places)
 {
+	const struct loaded_range *r = NULL;
 	u32 count = 0;
 
 	if (s->settled)
 		places[count++] = s->settled == SETTLED ? PLACE_NOT_SAMPLED : PLACE_NO_PROCESSOR;
 	for (u32 i = 0; i < n; i++) {
 		bool call = i > 0 || s->from_call;
-		u64 place = place_of(l, frames[i] - (call ? 1 : 0));
+		u64 address = frames[i] - (call ? 1 : 0);
 
+		r = range_of(l, r, address);
 		/* The way from malloc to here is nobody's business, nor how threads begin. */
-		if ((count || s->kind != SAMPLE_CPU) &&
-		    (is_own(l, place) || is_front(frames[i] - 1)))
+		if ((count || s->kind != SAMPLE_CPU) && ((r && r->own) || is_front(frames[i] - 1)))
 			continue;
-		places[count++] = place;
+		places[count++] = place_in(r, address);
 	}
 	return count;
 }
@@ -199,5 +201,5 @@ void intake_count_live(struct intake *in)
 
 u64 intake_place(const struct intake *in, u64 address)
 {
-	return place_of(in->loaded, address);
+	return place_in(loaded_place(in->loaded, address), address);
 }

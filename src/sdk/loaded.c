@@ -150,9 +150,13 @@ static enum err add_module(struct loaded *l, struct found *f)
 	e = m->path ? loaded_read(l, m) : ERR_NO_MEMORY;
 	for (u32 i = 0; i < f->range_count; i++)
 		m->ranges[m->range_count++] =
-			(struct loaded_range){f->start[i], f->end[i],
-					      f->bias,	   m->has_table ? &m->table : NULL,
-					      f->module,   !e && !m->has_table};
+			(struct loaded_range){.start = f->start[i],
+					      .end = f->end[i],
+					      .bias = f->bias,
+					      .table = m->has_table ? &m->table : NULL,
+					      .module = f->module,
+					      .own = f->own,
+					      .pending = !e && !m->has_table};
 	/* Without a file there is no table; it is a module all the same. */
 	if (e != ERR_NO_MEMORY)
 		e = vec_push(&l->modules, m);

@@ -22,6 +22,7 @@ struct loaded_range {
 	u64 bias;			  /* address in the process - address in the module */
 	const struct unwind_table *table; /* NULL = none: frame pointers */
 	u32 module;
+	bool own;     /* this library's */
 	bool pending; /* nobody has needed the table yet */
 };
 

@@ -2,9 +2,13 @@
 
 #include "sdk/own_pages.h"
 
-#define SLOTS	  2048u
+#define SLOTS	   2048u
+/* So many are too many to wait for the next turn. */
+#define SLOTS_MANY (SLOTS / 2)
 /* Those of the first moments, while tables are made; on a busy machine that takes its time. */
-#define RAW_SLOTS 256u
+#define RAW_SLOTS  256u
+
+#define PREFETCH_FRAMES 24
 
 enum { FREE, BEING_FILLED, FILLED };
 
@@ -16,7 +20,13 @@ static struct {
 	atomic_uint next;
 	atomic_uint used; /* slots from here on were never claimed */
 	atomic_uint_least64_t lost;
+	void (*tell)(void); /* that there are many */
 } pool;
+
+void sample_slots_set_many(void (*tell)(void))
+{
+	pool.tell = tell;
+}
 
 bool sample_slots_open(void)
 {
@@ -48,6 +58,8 @@ struct taken_sample *sample_claim(u8 kind)
 		    atomic_compare_exchange_strong(&s->state, &expected, BEING_FILLED)) {
 			atomic_store_explicit(&pool.next, start + i + 1, memory_order_relaxed);
 			note_used((start + i) % SLOTS + 1);
+			if ((start + i) % SLOTS == SLOTS_MANY && pool.tell)
+				pool.tell();
 			s->kind = kind;
 			s->end = s->from_call = s->settled = 0;
 			s->thread_state = 0;
@@ -101,6 +113,16 @@ struct raw_stack *raw_stack_claim(void)
 	return NULL;
 }
 
+/* Another processor has written it: what most of them hold is on its way while the one before is
+ * counted. Behind the last is nothing to fetch, which does no harm. */
+static void prefetch(const struct taken_sample *s)
+{
+	const char *p = (const char *)s;
+
+	for (size_t i = 0; i < offsetof(struct taken_sample, frames[PREFETCH_FRAMES]); i += 64)
+		__builtin_prefetch(p + i);
+}
+
 void sample_slots_drain(bool raw, void (*each)(void *context, const struct taken_sample *s),
 			void *context)
 {
@@ -109,6 +131,7 @@ void sample_slots_drain(bool raw, void (*each)(void *context, const struct taken
 	for (unsigned i = 0; i < used; i++) {
 		struct taken_sample *s = &pool.slots[i];
 
+		prefetch(s + 1);
 		if (atomic_load_explicit(&s->state, memory_order_acquire) != FILLED ||
 		    (s->raw != NULL) != raw)
 			continue;

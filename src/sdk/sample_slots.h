@@ -66,6 +66,8 @@ struct taken_sample {
 	u64 frames[SAMPLE_FRAMES_MAX]; /* leaf first; addresses of the process */
 };
 
+/* Called from any context when many are waiting to be taken. */
+void sample_slots_set_many(void (*tell)(void));
 /* Takes memory from the system, once; false when there is none. */
 bool sample_slots_open(void);
 /* A slot to fill, or NULL. Any thread, any context. */

@@ -44,20 +44,30 @@ enum err tally_stack(struct tally *t, const u64 *places, u32 n, u32 *ret)
 	return ERR_OK;
 }
 
+static bool is_context(const struct tally *t, u32 id, const struct span_context *wanted)
+{
+	return id < t->contexts.n && memcmp(&t->contexts.v[id], wanted, sizeof(*wanted)) == 0;
+}
+
 enum err tally_context(struct tally *t, const struct span_context *context, u32 *ret)
 {
-	u64 hash = hash_bytes(context, sizeof(*context), 0);
+	u64 hash;
 
+	if (is_context(t, t->last_context, context)) {
+		*ret = t->last_context;
+		return ERR_OK;
+	}
+	hash = hash_bytes(context, sizeof(*context), 0);
 	MAP_PROBE(&t->context_index, hash, id)
 	{
-		if (memcmp(&t->contexts.v[id], context, sizeof(*context)) != 0)
+		if (!is_context(t, id, context))
 			continue;
-		*ret = id;
+		*ret = t->last_context = id;
 		return ERR_OK;
 	}
 	TRY(vec_push(&t->contexts, *context));
 	TRY(map_put(&t->context_index, hash, (u32)t->contexts.n - 1));
-	*ret = (u32)t->contexts.n - 1;
+	*ret = t->last_context = (u32)t->contexts.n - 1;
 	return ERR_OK;
 }
 

@@ -40,6 +40,7 @@ struct tally {
 	VEC(u64) places;
 	VEC(struct tally_stack) stacks;
 	VEC(struct span_context) contexts;
+	u32 last_context; /* asked for last: most often the next one too */
 	VEC(struct tally_row) rows;
 	struct map stack_index, context_index, row_index;
 	u64 lost; /* no room or no memory */

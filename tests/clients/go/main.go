@@ -72,14 +72,14 @@ func contend(done chan struct{}) {
 	}
 }
 
-// work takes slices of random length, so that they cannot keep step with the profiler's clock.
+// work takes slices of any length from none, so that they cannot keep step with the profiler's clock.
 func work(seconds float64) (heavyNs, lightNs int64) {
 	runtime.LockOSThread()
 	for end := time.Now().Add(time.Duration(seconds * 1e9)); time.Now().Before(end); {
 		begin := threadNs()
-		heavy(3_000_000 + rand.Intn(3_000_000))
+		heavy(1 + rand.Intn(9_000_000))
 		middle := threadNs()
-		light(1_000_000 + rand.Intn(1_000_000))
+		light(1 + rand.Intn(3_000_000))
 		heavyNs += middle - begin
 		lightNs += threadNs() - middle
 		if len(kept) < 64 {

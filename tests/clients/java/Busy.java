@@ -41,15 +41,15 @@ public class Busy {
 		return THREADS.getCurrentThreadCpuTime();
 	}
 
-	/** Slices of random length, so that they cannot keep step with the profiler's clock. */
+	/** Slices of any length from none, so that they cannot keep step with the profiler's clock. */
 	static long[] work(double seconds) {
 		long[] ns = new long[2];
 		ThreadLocalRandom random = ThreadLocalRandom.current();
 		for (long end = System.nanoTime() + (long) (seconds * 1e9); System.nanoTime() < end;) {
 			long begin = now();
-			Pyroscope.LabelsWrapper.run(new LabelsSet("endpoint", "/heavy"), () -> heavy(3_000_000 + random.nextInt(3_000_000)));
+			Pyroscope.LabelsWrapper.run(new LabelsSet("endpoint", "/heavy"), () -> heavy(1 + random.nextInt(9_000_000)));
 			long middle = now();
-			Pyroscope.LabelsWrapper.run(new LabelsSet("endpoint", "/light"), () -> light(1_000_000 + random.nextInt(1_000_000)));
+			Pyroscope.LabelsWrapper.run(new LabelsSet("endpoint", "/light"), () -> light(1 + random.nextInt(3_000_000)));
 			ns[0] += middle - begin;
 			ns[1] += now() - middle;
 			sink += allocate()[7];

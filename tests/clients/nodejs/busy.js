@@ -22,16 +22,16 @@ function hoard() {
 	kept.push(new Array(1 << 15).fill(kept.length));
 }
 
-// Slices of random length, so that they cannot keep step with the profiler's clock.
+// Slices of any length from none, so that they cannot keep step with the profiler's clock.
 async function work(seconds) {
 	const end = process.hrtime.bigint() + BigInt(Math.round(seconds * 1e9));
 	let heavyNs = 0n, lightNs = 0n;
 	while (process.hrtime.bigint() < end) {
 		for (let i = 0; i < 5; i++) {
 			const begin = process.hrtime.bigint();
-			heavy(6e6 + Math.floor(Math.random() * 6e6));
+			heavy(1 + Math.floor(Math.random() * 18e6));
 			const middle = process.hrtime.bigint();
-			light(2e6 + Math.floor(Math.random() * 2e6));
+			light(1 + Math.floor(Math.random() * 6e6));
 			heavyNs += middle - begin;
 			lightNs += process.hrtime.bigint() - middle;
 		}

@@ -47,16 +47,16 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Slices of random length, so that they cannot keep step with the profiler's clock.
+/// Slices of any length from none, so that they cannot keep step with the profiler's clock.
 pub fn work() {
     let seconds = env::var("CLIENT_SECONDS").expect("CLIENT_SECONDS").parse().expect("a number");
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     let (mut heavy, mut light) = (0, 0);
     while Instant::now() < end {
         let begin = thread_ns();
-        black_box(busy_heavy(3_000_000 + random() % 3_000_000));
+        black_box(busy_heavy(1 + random() % 9_000_000));
         let middle = thread_ns();
-        black_box(busy_light(1_000_000 + random() % 1_000_000));
+        black_box(busy_light(1 + random() % 3_000_000));
         heavy += middle - begin;
         light += thread_ns() - middle;
     }
