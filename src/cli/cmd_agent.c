@@ -29,7 +29,7 @@ static const struct option table[] = {
 	 AT(struct agent_options, config), NULL},
 	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (97)",
 	 AT(struct agent_options, rate), NULL},
-	{"interval", 0, OPT_REAL, "SECONDS", "length of a window (15)",
+	{"interval", 0, OPT_SECONDS, "SECONDS", "length of a window (15)",
 	 AT(struct agent_options, interval), NULL},
 	{"type", 0, OPT_TEXT, "TYPES", CAPTURE_TYPE_NAMES ", with commas (cpu)",
 	 AT(struct agent_options, types), NULL},

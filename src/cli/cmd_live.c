@@ -40,7 +40,7 @@ static const struct option table[] = {
 	 AT(struct live_options, types), NULL},
 	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (99)",
 	 AT(struct live_options, rate), NULL},
-	{"interval", 0, OPT_REAL, "SECONDS", "between two pictures (1)",
+	{"interval", 0, OPT_SECONDS, "SECONDS", "between two pictures (1)",
 	 AT(struct live_options, interval), NULL},
 	{"once", 0, OPT_FLAG, NULL, "one table after one interval, to standard output",
 	 AT(struct live_options, once), NULL},

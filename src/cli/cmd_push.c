@@ -27,7 +27,7 @@ static const struct option watch_table[] = {
 	 AT(struct push_options, watch), NULL},
 	{"delete", 0, OPT_FLAG, NULL, "delete what was pushed instead of moving it to DIR/pushed",
 	 AT(struct push_options, remove), NULL},
-	{"settle", 0, OPT_REAL, "SECONDS", "how long a file waits for its labels (2)",
+	{"settle", 0, OPT_SECONDS, "SECONDS", "how long a file waits for its labels (2)",
 	 AT(struct push_options, settle), NULL},
 	{0},
 };

@@ -23,7 +23,8 @@ static const struct option table[] = {
 	{"all", 'a', OPT_FLAG, NULL, "the whole machine", AT(struct record_options, all), NULL},
 	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (99)",
 	 AT(struct record_options, rate), NULL},
-	{"duration", 'd', OPT_REAL, "SECONDS", "how long (10; a program: until it ends)",
+	{"duration", 'd', OPT_SECONDS, "SECONDS",
+	 "how long, 2m for two minutes (10; a program: until it ends)",
 	 AT(struct record_options, seconds), NULL},
 	{"type", 0, OPT_TEXT, "TYPES",
 	 CAPTURE_TYPE_NAMES

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <strings.h>
 
+#include "base/clock.h"
+
 bool option_takes_argument(const struct option *o)
 {
 	return o->kind != OPT_FLAG && o->kind != OPT_OFF;
@@ -61,6 +63,11 @@ static enum err store(const struct option *o, char *group, const char *value, st
 	case OPT_REAL:
 		if (real_parse(str_of(value), slot))
 			return bad_value(o, value, "a number such as 0.01 or 1%", fault);
+		break;
+	case OPT_SECONDS:
+		if (duration_parse(str_of(value), &number, NULL))
+			return bad_value(o, value, "a time such as 30, 1.5, 500ms or 2m", fault);
+		*(double *)slot = (double)number / NS_PER_S;
 		break;
 	case OPT_SIZE:
 		if (size_parse(str_of(value), slot))

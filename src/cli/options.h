@@ -30,14 +30,15 @@ struct text_list {
 };
 
 enum option_kind {
-	OPT_FLAG,   /* bool: true */
-	OPT_OFF,    /* bool: false */
-	OPT_TEXT,   /* const char * */
-	OPT_LIST,   /* struct text_list: may be given several times */
-	OPT_NUMBER, /* int64_t, not negative */
-	OPT_REAL,   /* double, not negative; "0.5%" is 0.005 */
-	OPT_SIZE,   /* size_t: 4096, 64K, 512MiB, 2G */
-	OPT_CHOICE, /* const char *: one of `choices` */
+	OPT_FLAG,    /* bool: true */
+	OPT_OFF,     /* bool: false */
+	OPT_TEXT,    /* const char * */
+	OPT_LIST,    /* struct text_list: may be given several times */
+	OPT_NUMBER,  /* int64_t, not negative */
+	OPT_REAL,    /* double, not negative; "0.5%" is 0.005 */
+	OPT_SECONDS, /* double; "90", "90s", "1m30s", "500ms" */
+	OPT_SIZE,    /* size_t: 4096, 64K, 512MiB, 2G */
+	OPT_CHOICE,  /* const char *: one of `choices` */
 };
 
 struct option {

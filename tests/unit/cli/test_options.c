@@ -11,7 +11,7 @@ struct sample {
 	bool flag, normalise;
 	const char *text;
 	int64_t count;
-	double share;
+	double share, wait;
 	size_t size;
 	struct inner inner;
 };
@@ -21,6 +21,7 @@ static const struct option outer_table[] = {
 	{"focus", 0, OPT_TEXT, "RE", "a text", AT(struct sample, text), NULL},
 	{"count", 'n', OPT_NUMBER, "N", "a number", AT(struct sample, count), NULL},
 	{"min-share", 0, OPT_REAL, "SHARE", "a share", AT(struct sample, share), NULL},
+	{"wait", 'w', OPT_SECONDS, "SECONDS", "a time", AT(struct sample, wait), NULL},
 	{"max-bytes", 0, OPT_SIZE, "SIZE", "a size", AT(struct sample, size), NULL},
 	{"no-normalise", 0, OPT_OFF, NULL, "off", AT(struct sample, normalise), NULL},
 	{0},
@@ -78,6 +79,23 @@ TEST(every_kind_of_option_reaches_its_field)
 	CHECK(strcmp(p.values.inner.color, "never") == 0);
 	CHECK_INT(p.arguments.n, 2);
 	CHECK(strcmp(p.arguments.v[1], "-") == 0);
+}
+
+static double wait_of(const char *text)
+{
+	PARSE("--wait", text);
+
+	return p.e ? -1 : p.values.wait;
+}
+
+TEST(a_time_is_seconds_or_says_what_it_is)
+{
+	CHECK(wait_of("30") == 30);
+	CHECK(wait_of("0.25") == 0.25);
+	CHECK(wait_of("500ms") == 0.5);
+	CHECK(wait_of("1m30s") == 90);
+	CHECK(wait_of("-1") == -1);
+	CHECK(wait_of("soon") == -1);
 }
 
 TEST(letters_may_be_written_together_with_a_value_at_the_end)
