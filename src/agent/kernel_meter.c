@@ -52,6 +52,7 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
 	}
 	if (cpus <= 0 || vec_reserve(&all, (size_t)cpus) != ERR_OK)
 		return;
+	memset(all.v, 0, (size_t)cpus * sizeof(*all.v));
 	if (!bpf_map__lookup_elem(k->skeleton->maps.counters, &zero, sizeof(zero), all.v,
 				  (size_t)cpus * sizeof(*all.v), 0)) {
 		for (int cpu = 0; cpu < cpus; cpu++)

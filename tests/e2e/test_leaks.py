@@ -113,7 +113,7 @@ def complaints(command, name, types=ALL):
          # Words of a stack are looked at whether somebody has written them or not.
          "--undef-value-errors=no",
          # The library's own malloc stays in front of valgrind's.
-         "--soname-synonyms=somalloc=nouserintercepts", f"--suppressions={ROOT}/tests/valgrind/library.supp",
+         "--soname-synonyms=somalloc=nouserintercepts", f"--suppressions={ROOT}/tests/valgrind/known.supp",
          "--xml=yes", f"--xml-file={reports}", *command],
         env=env, cwd=scratch(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     _, err = process.communicate(timeout=1000)
