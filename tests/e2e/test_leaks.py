@@ -19,8 +19,6 @@ from support.tap import ROOT, Skip, main, scratch, test
 
 LIFE = os.environ.get("LIBRARY_LIFE", os.path.join(ROOT, "build-asan/tests/library_life"))
 ALL = "cpu,wall,alloc,heap,lock,threads"
-# valgrind cannot always let the first stack grow while another thread takes or looks at it.
-WITHOUT_SIGNALS = "alloc,heap,lock"
 # What stands in front of every allocation of the program itself.
 WRAPPERS = {"malloc", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign",
             "valloc", "pvalloc", "slow_malloc", "slow_calloc", "slow_realloc"}
@@ -101,12 +99,21 @@ def errors_in(path):
     return xml.etree.ElementTree.fromstring(text).findall("error") if text.endswith("</valgrindoutput>") else []
 
 
-def complaints(command, name, types=ALL):
+def deep_stack():
+    library = os.path.join(scratch(), "deep_stack.so")
+    if not os.path.exists(library):
+        subprocess.run(["gcc", "-O1", "-fPIC", "-shared", "-o", library,
+                        f"{ROOT}/tests/valgrind/deep_stack.c"], check=True)
+    return library
+
+
+def complaints(command, name):
     """What memcheck has to say of the library inside a program."""
     if not shutil.which("valgrind") or not shutil.which(command[0]) or not os.path.exists(PRELOAD):
         raise Skip(f"no valgrind, no {command[0]} or no libvestal-preload.so")
     reports = os.path.join(scratch(), f"{name}-%p.xml")
-    env = dict(os.environ, LD_PRELOAD=PRELOAD, VESTAL_TYPES=types, VESTAL_OUTPUT=output(name),
+    # The last begins first.
+    env = dict(os.environ, LD_PRELOAD=f"{PRELOAD} {deep_stack()}", VESTAL_TYPES=ALL, VESTAL_OUTPUT=output(name),
                VESTAL_ALLOC_INTERVAL="16KB", PYTHONMALLOC="malloc")
     process = subprocess.Popen(
         ["valgrind", "--quiet", "--leak-check=full", "--show-leak-kinds=definite", "--num-callers=40",
@@ -142,7 +149,7 @@ def add_program_tests():
     }
     for name, command in programs.items():
         def check(name=name, command=command):
-            found = complaints(command(), name, WITHOUT_SIGNALS if name in ("python3", "sqlite3") else ALL)
+            found = complaints(command(), name)
             assert not found, "\n".join(found)[:6000]
         check.__name__ = f"valgrind_finds_nothing_of_ours_in_{name}"
         test(check)
