@@ -85,6 +85,38 @@ bool elf_view_section(const struct elf_view *e, const char *name, struct elf_par
 	return false;
 }
 
+static bool code_section(const struct elf_view *e, u32 n, struct elf_part *ret)
+{
+	Elf64_Shdr s;
+
+	for (u32 i = 1; i < e->header.e_shnum && section_header(e, i, &s); i++) {
+		if (s.sh_type != SHT_PROGBITS || !(s.sh_flags & SHF_EXECINSTR) ||
+		    s.sh_flags & SHF_COMPRESSED ||
+		    !slice(e->file, s.sh_offset, s.sh_size, &ret->bytes) || n-- > 0)
+			continue;
+		ret->address = s.sh_addr;
+		return true;
+	}
+	return false;
+}
+
+bool elf_view_code(const struct elf_view *e, u32 n, struct elf_part *ret)
+{
+	Elf64_Phdr p;
+	Elf64_Shdr s;
+
+	if (section_header(e, 1, &s))
+		return code_section(e, n, ret);
+	for (u32 i = 0; elf_view_program_header(e, i, &p); i++) {
+		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) ||
+		    !slice(e->file, p.p_offset, p.p_filesz, &ret->bytes) || n-- > 0)
+			continue;
+		ret->address = p.p_vaddr;
+		return true;
+	}
+	return false;
+}
+
 bool elf_view_bytes_at(const struct elf_view *e, u64 address, struct elf_part *ret)
 {
 	Elf64_Phdr p;

@@ -24,5 +24,7 @@ enum err elf_view_open(struct str file, struct elf_view *ret, struct fault *faul
 bool elf_view_program_header(const struct elf_view *e, u32 n, Elf64_Phdr *ret);
 /* A section by name, its bytes inside the file and not compressed; false when there is none. */
 bool elf_view_section(const struct elf_view *e, const char *name, struct elf_part *ret);
+/* The n-th stretch of code: a section with instructions, or a segment where sections are gone. */
+bool elf_view_code(const struct elf_view *e, u32 n, struct elf_part *ret);
 /* The file's bytes from `address` to the end of the segment that holds it. */
 bool elf_view_bytes_at(const struct elf_view *e, u64 address, struct elf_part *ret);

@@ -12,8 +12,6 @@
 #define HEAD_USUAL   0x3b031b01u
 /* No function is larger: what stands behind the last one is not read through. */
 #define FUNCTION_MAX (1u << 26)
-/* As for tables. */
-#define SMALL_GAP    16u
 
 struct frame_index {
 	struct elf_part part; /* .eh_frame_hdr */
@@ -97,16 +95,13 @@ static void on_row(void *context, u64 address, u32 rule)
 		w->rule = rule;
 }
 
-/* Behind a function: nothing is known, but where the program begins, and in gaps so small that the
- * function may reach into them, which only the table tells. */
+/* Behind a function: what is there only the table tells, but where the program begins. */
 static enum err search_gap(const struct frame_index *x, u32 next, u64 end, u64 root, u64 address,
 			   u32 *ret)
 {
-	bool last = next == x->count;
-
-	if (!last && start_of(x, next) - end < SMALL_GAP)
+	if (address != root || next == x->count || root < end)
 		return ERR_NOT_FOUND;
-	*ret = !last && root >= end && root <= address ? UNWIND_RULE_END : UNWIND_RULE_NONE;
+	*ret = UNWIND_RULE_END;
 	return ERR_OK;
 }
 

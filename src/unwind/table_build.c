@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
+#include "unwind/code_rows.h"
 #include "unwind/frame_info.h"
 #include "unwind/go_rows.h"
 #include "unwind/table_writer.h"
@@ -15,9 +16,6 @@
 #define ADDRESS_MAX UINT32_MAX
 #define ENTRIES_MAX 4000000u
 #define SMALL_GAP   16u
-/* So much code that nothing is said about was made by a compiler that says nothing: V8's built-in
- * functions in node are a megabyte. Such compilers keep rbp. */
-#define LARGE_GAP   (64u << 10)
 
 /* A function: an entry of .eh_frame at an offset, or the n-th of Go's table. */
 struct entry {
@@ -98,39 +96,41 @@ static void sort(struct entries *e)
 		qsort(e->list.v, e->list.n, sizeof(*e->list.v), by_start);
 }
 
-/* Between two entries. Only what can run counts: read-only data lies there too. */
-static void write_gap(const struct elf_view *e, u64 from, u64 to, struct table_writer *w)
+/* Where nothing is said: who calls whom there must be known before any of it is followed. */
+static enum err read_gaps(struct code_map *code, const struct entries *e)
 {
-	Elf64_Phdr p;
+	u64 end = 0;
+
+	vec_for_each (entry, &e->list) {
+		if (entry->start < end)
+			continue;
+		if (entry->start - end >= SMALL_GAP)
+			TRY(code_calls(code, end, entry->start));
+		end = entry->end;
+	}
+	return code_calls(code, end, ADDRESS_MAX);
+}
+
+/* Between two entries: what the code itself tells. */
+static void write_gap(struct code_map *code, u64 from, u64 to, struct table_writer *w)
+{
+	enum err e;
 
 	table_writer_row(w, from, UNWIND_RULE_NONE);
-	for (u32 i = 0; elf_view_program_header(e, i, &p); i++) {
-		u64 start = p.p_vaddr > from ? p.p_vaddr : from, end;
-		struct elf_part code;
-
-		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || start >= to ||
-		    !elf_view_bytes_at(e, start, &code))
-			continue;
-		end = start + code.bytes.n < to ? start + code.bytes.n : to;
-		if (end - start >= LARGE_GAP) {
-			table_writer_row(w, start, UNWIND_RULE_FRAME_POINTER);
-			table_writer_row(w, end, UNWIND_RULE_NONE);
-			return;
-		}
-	}
+	e = code_rows(code, from, to, w, table_writer_row);
+	if (e && !w->error)
+		w->error = e;
 }
 
 /*
  * `root` is where the program or the loader begins to run: nobody called that code, though some
  * files do not say so and others (the loader) say nothing about it at all.
  */
-static void write_entries(const struct elf_view *view, struct frame_section *s,
-			  const struct go_table *go, struct entries *e, struct unwind_rules *rules,
-			  struct table_writer *w)
+static void write_entries(struct code_map *code, struct frame_section *s, const struct go_table *go,
+			  struct entries *e, struct table_writer *w)
 {
-	u64 end = 0, root = view->header.e_entry;
+	u64 end = 0, root = code->view->header.e_entry;
 
-	sort(e);
 	vec_for_each (entry, &e->list) {
 		bool root_before = root >= end && root < entry->start;
 
@@ -140,18 +140,18 @@ static void write_entries(const struct elf_view *view, struct frame_section *s,
 		if (w->error)
 			return;
 		if (entry->start - end >= SMALL_GAP)
-			write_gap(view, end, root_before ? root : entry->start, w);
-		if (root_before)
+			write_gap(code, end, entry->start, w);
+		else if (root_before)
 			table_writer_row(w, root, UNWIND_RULE_END);
 		if (root >= entry->start && root < entry->end)
 			table_writer_row(w, entry->start, UNWIND_RULE_END);
 		else if (entry->go)
 			go_function_rows(go, (u32)entry->at, w, table_writer_row);
 		else
-			write_fde(s, entry->at, rules, w);
+			write_fde(s, entry->at, code->rules, w);
 		end = entry->end;
 	}
-	write_gap(view, end, ADDRESS_MAX, w);
+	write_gap(code, end, ADDRESS_MAX, w);
 }
 
 /* .eh_frame by its section, or through the index that the loader uses when sections are gone. */
@@ -186,6 +186,7 @@ enum err unwind_table_build(struct str file, struct unwind_rules *rules, struct 
 	struct frame_section s = {0};
 	struct entries entries = {0};
 	struct go_table go = {0};
+	struct code_map code;
 	struct elf_view view;
 	enum err e = ERR_OK;
 
@@ -200,8 +201,14 @@ enum err unwind_table_build(struct str file, struct unwind_rules *rules, struct 
 		s.debug = true;
 		e = collect(&s, &entries);
 	}
+	code_map_open(&view, rules, &code);
+	if (!e) {
+		sort(&entries);
+		e = read_gaps(&code, &entries);
+	}
 	if (!e)
-		write_entries(&view, &s, &go, &entries, rules, &w);
+		write_entries(&code, &s, &go, &entries, &w);
+	code_map_release(&code);
 	vec_release(&entries.list);
 	return e ? fault_set(fault, e, "the unwinding information cannot be read")
 		 : table_writer_finish(&w, ret);

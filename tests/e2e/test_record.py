@@ -46,6 +46,34 @@ def add_shares_tests():
 add_shares_tests()
 
 
+def check_libc(way):
+    """Everything is below a thread's own function, be libc above it, between or at work itself."""
+    done, path = record("-F", "997", "--type", "cpu,offcpu", program=[build("libc_user", way), "3"])
+    _, complete = whole(done)
+    assert complete >= 99, done.stderr
+    for kind in ("cpu", "off_cpu"):
+        rows, names = top(path, "--type", kind)
+        assert names["work"]["cum"] > 0.97 * rows["total"], (kind, names["work"], rows["total"])
+    _, names = top(path, "--type", "cpu")
+    _, below = top(path, "--type", "cpu", "--focus", "^compare$")
+    # libc calls it, and its caller is found below libc.
+    assert names["compare"]["cum"] > 0
+    assert below["sorts"]["cum"] == below["compare"]["cum"], (below["sorts"], below["compare"])
+    _, names = top(path, "--type", "off_cpu", "--focus", "^naps$")
+    assert names["naps"]["cum"] > 1e9, names["naps"]
+
+
+def add_libc_tests():
+    for way in ("plain", "static", "musl", "musl_static"):
+        def run(way=way):
+            check_libc(way)
+        run.__name__ = f"stacks_go_through_libc_in_a_program_built_{way}"
+        test(run)
+
+
+add_libc_tests()
+
+
 def check_others(program, names_of):
     """The two functions of a program of another language, and that all stacks go to their root."""
     done, path = record("-F", "997", program=[program, "2"])

@@ -18,6 +18,11 @@ WAYS = {
     "static": ["gcc", "-O2", "-static"],
     "static_pie": ["gcc", "-O2", "-static-pie"],
     "clang": ["clang", "-O2", "-fomit-frame-pointer"],
+    # Nothing in the file says how its stacks are to be walked.
+    "silent": ["gcc", "-O2", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"],
+    # A libc that says nothing.
+    "musl": ["musl-gcc", "-O2", "-fomit-frame-pointer"],
+    "musl_static": ["musl-gcc", "-O2", "-fomit-frame-pointer", "-static"],
 }
 
 _refused = []

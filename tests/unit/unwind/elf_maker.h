@@ -54,6 +54,20 @@ static inline void elf_make(struct buf *out, const struct made_section *sections
 	buf_release(&names);
 }
 
+/* Its first section holds instructions. */
+static inline void elf_mark_code(struct buf *file)
+{
+	Elf64_Ehdr h;
+	Elf64_Shdr s;
+	char *at;
+
+	memcpy(&h, file->data, sizeof(h));
+	at = (char *)file->data + h.e_shoff + sizeof(s);
+	memcpy(&s, at, sizeof(s));
+	s.sh_flags |= SHF_EXECINSTR;
+	memcpy(at, &s, sizeof(s));
+}
+
 /* ---- entries of .eh_frame and .debug_frame ---- */
 
 static inline void put(struct buf *b, uint64_t value, size_t size)

@@ -236,28 +236,6 @@ TEST(functions_are_sorted_and_gaps_are_unknown)
 	unwind_table_release(&t);
 }
 
-/* As V8's own functions in node. */
-TEST(much_code_that_nothing_is_said_about_keeps_rbp)
-{
-	CLEANUP(buf_release) struct buf file = BUF_INIT(2 << 20);
-	static const char zeros[0x1000];
-	struct unwind_table t;
-
-	/* All that the program header promises is there. */
-	file_make(".eh_frame", false, &file);
-	while (file.n < 0x100000)
-		buf_append(&file, zeros, sizeof(zeros));
-	CHECK_OK(build_file(&file, &t));
-	CHECK_INT(unwind_table_rule(&t, 0xfff), UNWIND_RULE_NONE);
-	CHECK_INT(unwind_table_rule(&t, 0x1108), RSP_RULE(24, 0));
-	CHECK_INT(unwind_table_rule(&t, 0x20001), RSP_RULE(16, 16));
-	CHECK_INT(unwind_table_rule(&t, 0x20100), UNWIND_RULE_FRAME_POINTER);
-	CHECK_INT(unwind_table_rule(&t, 0xfffff), UNWIND_RULE_FRAME_POINTER);
-	CHECK_INT(unwind_table_rule(&t, 0x100000), UNWIND_RULE_NONE);
-	CHECK_INT(unwind_table_rule(&t, MADE_ENTRY), UNWIND_RULE_END);
-	unwind_table_release(&t);
-}
-
 TEST(debug_frame_serves_when_there_is_nothing_else)
 {
 	struct unwind_table t;
@@ -307,7 +285,7 @@ TEST(a_huge_cie_does_not_make_every_function_huge)
 	CHECK_OK(unwind_rules_new(&rules));
 	CHECK_OK(unwind_table_build(buf_view(&file), rules, &t, NULL));
 	/* As if there was nothing. */
-	CHECK_INT(unwind_table_rule(&t, 0x100), UNWIND_RULE_FRAME_POINTER);
+	CHECK_INT(unwind_table_rule(&t, 0x100), UNWIND_RULE_NONE);
 	unwind_table_release(&t);
 	unwind_rules_free(rules);
 	buf_release(&nops);
