@@ -10,11 +10,14 @@
 #include "unwind/instruction.h"
 
 /* What a call pushes. */
-#define WORD	   8
+#define WORD	    8
 /* Above what any function was seen to take; so nothing overflows. */
-#define HEIGHT_MAX (1 << 24)
+#define HEIGHT_MAX  (1 << 24)
 /* How soon the first function of a thread is called. */
-#define ROOT_CALLS 8
+#define ROOT_CALLS  8
+/* Branches of one function, and calls of all, that wait to be followed: above what any file has.
+ * The rest is followed all the same, with less known about it. */
+#define PENDING_MAX (1u << 18)
 
 /* What is known of the stack before an instruction, all measured from where it was before the call
  * (the CFA) down. */
@@ -83,7 +86,8 @@ static u32 rule_of(struct code *c, const struct stack *s)
 		return UNWIND_RULE_END;
 	if (!offset)
 		return UNWIND_RULE_NONE;
-	if (offset > (s32)UNWIND_CFA_MAX || s->saved > (s32)UNWIND_SAVED_MAX || offset % WORD)
+	if (offset > (s32)UNWIND_CFA_MAX || s->saved > (s32)UNWIND_SAVED_MAX ||
+	    (offset | s->saved) % WORD)
 		return long_rule(c, by_rsp ? ARCH_DWARF_RSP : ARCH_DWARF_RBP, offset, s->saved);
 	return (by_rsp ? 0 : UNWIND_CFA_RBP) | (u32)(offset / WORD) << 5 | (u32)(s->saved / WORD);
 }
@@ -168,7 +172,8 @@ static enum err branch_to(struct code *c, const struct branch *from, u64 target)
 	u32 to = (u32)(target - c->address);
 
 	/* Other functions are followed in their turn. */
-	if (!inside(c, target) || c->rules[to] || c->marks[to] & MARK_BEGIN)
+	if (!inside(c, target) || c->rules[to] || c->marks[to] & MARK_BEGIN ||
+	    c->branches.n == PENDING_MAX)
 		return ERR_OK;
 	return vec_push(&c->branches, ((struct branch){from->of, to, from->stack}));
 }
@@ -179,10 +184,9 @@ static bool is_root(const struct code *c, u32 at, const struct stack *s)
 {
 	struct instruction i;
 
-	if (s->saved || s->guessed || s->height != WORD || !read_at(c, at, &i) ||
-	    i.kind != INSTRUCTION_CLEAR_RBP)
+	if (s->saved || s->guessed || s->height != WORD)
 		return false;
-	for (u32 n = 0; n < ROOT_CALLS && read_at(c, at += i.length, &i); n++) {
+	for (u32 n = 0; n < ROOT_CALLS && read_at(c, at, &i); n++, at += i.length) {
 		if (i.kind == INSTRUCTION_CALL)
 			return !i.target;
 		if (i.kind >= INSTRUCTION_JUMP && i.kind <= INSTRUCTION_RETURN)
@@ -211,7 +215,8 @@ static enum err follow_one(struct code *c, struct branch b)
 		/* A call that never comes back may be the last of a function. */
 		if (at != first && c->marks[at] & MARK_BEGIN)
 			return ERR_OK;
-		b.stack.root |= is_root(c, at, &b.stack);
+		if (i.kind == INSTRUCTION_CLEAR_RBP && is_root(c, at, &b.stack))
+			b.stack.root = true;
 		c->rules[at] = (u16)rule_of(c, &b.stack);
 		apply(&i, &b.stack);
 		if (i.kind == INSTRUCTION_JUMP || i.kind == INSTRUCTION_BRANCH)
@@ -223,7 +228,8 @@ static enum err follow_one(struct code *c, struct branch b)
 		if (i.kind == INSTRUCTION_JUMP || i.kind == INSTRUCTION_JUMP_FAR ||
 		    i.kind == INSTRUCTION_RETURN)
 			return ERR_OK;
-		if (i.kind == INSTRUCTION_CALL && may_end_with(c, at + i.length))
+		if (i.kind == INSTRUCTION_CALL && c->returns.n < PENDING_MAX &&
+		    may_end_with(c, at + i.length))
 			return vec_push(&c->returns,
 					((struct branch){b.of, at + i.length, b.stack}));
 	}

@@ -6,8 +6,8 @@
 #include "unwind/instruction.h"
 
 /* Three bytes are kept for each of the code's. */
-#define CODE_MAX      ((size_t)32 << 20)
-#define FUNCTIONS_MAX (4u << 20)
+#define CODE_MAX      ((size_t)16 << 20)
+#define FUNCTIONS_MAX (1u << 20)
 /* So much code that nothing is said about, and which keeps rbp once in so many bytes, was made by a
  * compiler that does, and perhaps one that jumps from function to function with a frame: V8's
  * built-in functions in node are a megabyte. */
