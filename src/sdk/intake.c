@@ -17,8 +17,10 @@ static u64 place_in(const struct loaded_range *r, u64 address)
 static const struct loaded_range *range_of(const struct loaded *l, const struct loaded_range *last,
 					   u64 address)
 {
-	if (last && address - last->start < last->end - last->start &&
-	    l->modules.v[last->module]->present)
+	const struct loaded_view *view = loaded_current();
+
+	if (last && address - last->start < last->end - last->start && view &&
+	    last >= view->ranges && last < view->ranges + view->count)
 		return last;
 	return loaded_place(l, address);
 }

@@ -15,7 +15,7 @@ import subprocess
 import time
 
 from support import wait_truth
-from support.recording import SOURCES, WAYS, allowed, build, build_other, close, record, top, whole
+from support.recording import MUSL_WAYS, SOURCES, WAYS, allowed, build, build_other, close, record, top, whole
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
 
 
@@ -36,7 +36,7 @@ def check_shares(way):
 
 
 def add_shares_tests():
-    for way in WAYS:
+    for way in (*WAYS, *MUSL_WAYS):
         def run(way=way):
             check_shares(way)
         run.__name__ = f"shares_are_true_in_a_program_built_{way}"
@@ -64,7 +64,7 @@ def check_libc(way):
 
 
 def add_libc_tests():
-    for way in ("plain", "static", "musl", "musl_static"):
+    for way in ("plain", "static", *MUSL_WAYS):
         def run(way=way):
             check_libc(way)
         run.__name__ = f"stacks_go_through_libc_in_a_program_built_{way}"

@@ -20,7 +20,9 @@ WAYS = {
     "clang": ["clang", "-O2", "-fomit-frame-pointer"],
     # Nothing in the file says how its stacks are to be walked.
     "silent": ["gcc", "-O2", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"],
-    # A libc that says nothing.
+}
+# A libc that says nothing of its own stacks.
+MUSL_WAYS = {
     "musl": ["musl-gcc", "-O2", "-fomit-frame-pointer"],
     "musl_static": ["musl-gcc", "-O2", "-fomit-frame-pointer", "-static"],
 }
@@ -42,7 +44,7 @@ def allowed():
 
 def build(name, way="plain", suffix="c", extra=()):
     """A workload, compiled in some way."""
-    command = list(WAYS[way])
+    command = list({**WAYS, **MUSL_WAYS}[way])
     if suffix == "cc":
         command[0] = "g++"
     if not shutil.which(command[0]):
