@@ -178,7 +178,8 @@ static struct code_starts functions_from(const struct code_map *m, u64 from, u64
 	}
 	for (end = low; end < m->functions.n && m->functions.v[end] < to;)
 		end++;
-	return (struct code_starts){m->functions.v + low, end - low};
+	return end > low ? (struct code_starts){m->functions.v + low, end - low}
+			 : (struct code_starts){0};
 }
 
 /* ------------------------------------------------------------------ rows */
