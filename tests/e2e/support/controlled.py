@@ -1,7 +1,9 @@
 """A program with the control of libvestal, and requests to it."""
+import contextlib
 import http.client
 import json
 import os
+import signal
 import socket
 import subprocess
 
@@ -30,7 +32,7 @@ class Controlled:
         if listen:
             env.setdefault("VESTAL_LISTEN", f"127.0.0.1:{self.port}")
         self.process = subprocess.Popen(command or [build("steady")], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                                         env=dict(os.environ, **dict({"LD_PRELOAD": PRELOAD}, **env)))
         self.pid = self.process.pid
 
@@ -38,7 +40,9 @@ class Controlled:
         return self
 
     def __exit__(self, *unused):
-        self.process.kill()
+        # Its children too: one that lives would keep what it writes to open.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
         self.process.communicate()
 
     def end(self):
