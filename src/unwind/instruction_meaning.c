@@ -125,65 +125,71 @@ static void read_0f(const struct instruction_parts *r, struct instruction *ret)
 		ret->kind = written(reg_of(r));
 }
 
-static void read_plain(const struct instruction_parts *r, struct instruction *ret)
+/* What does the same whatever its operands are. */
+static const u8 simple[256] = {
+	[0x68] = INSTRUCTION_PUSH,    [0x6a] = INSTRUCTION_PUSH, /* a constant */
+	[0x9c] = INSTRUCTION_PUSH,    [0x9d] = INSTRUCTION_POP,	 /* flags */
+	[0x8f] = INSTRUCTION_POP,				 /* to memory */
+	[0x90] = INSTRUCTION_PADDING, [0xcc] = INSTRUCTION_PADDING,
+	[0xc2] = INSTRUCTION_RETURN,  [0xc3] = INSTRUCTION_RETURN,
+	[0xca] = INSTRUCTION_RETURN,  [0xcb] = INSTRUCTION_RETURN,
+	[0xcf] = INSTRUCTION_RETURN,  [0xf4] = INSTRUCTION_RETURN, /* iret, hlt */
+	[0xc9] = INSTRUCTION_LEAVE,   [0xe8] = INSTRUCTION_CALL,
+	[0xe9] = INSTRUCTION_JUMP,    [0xeb] = INSTRUCTION_JUMP,
+	[0xe0] = INSTRUCTION_BRANCH,  [0xe1] = INSTRUCTION_BRANCH, /* loops, */
+	[0xe2] = INSTRUCTION_BRANCH,  [0xe3] = INSTRUCTION_BRANCH, /* jrcxz */
+};
+
+/* Opcodes that hold the number of a register. */
+static u32 register_in(const struct instruction_parts *r)
 {
-	u8 op = r->op;
+	return (r->op & 7) | (r->extended_rm ? 8 : 0);
+}
 
-	if (op < 0x40 && !(op & 4)) {
-		read_arithmetic_registers(r, ret);
-		return;
-	}
-	if ((op & 0xf0) == 0x50) {
-		u32 which = (op & 7) | (r->extended_rm ? 8 : 0);
+static enum instruction_kind pushed(u32 number)
+{
+	return number == RBP ? INSTRUCTION_PUSH_RBP : INSTRUCTION_PUSH;
+}
 
-		if (op & 8)
-			ret->kind = which == RSP   ? INSTRUCTION_LOSE_RSP
-				    : which == RBP ? INSTRUCTION_POP_RBP
-						   : INSTRUCTION_POP;
-		else
-			ret->kind = which == RBP ? INSTRUCTION_PUSH_RBP : INSTRUCTION_PUSH;
-		return;
-	}
-	if ((op & 0xf0) == 0x70 || (op >= 0xe0 && op <= 0xe3)) {
-		ret->kind = INSTRUCTION_BRANCH;
-		return;
-	}
-	if ((op & 0xf8) == 0xb8) {
-		ret->kind = written((op & 7) | (r->extended_rm ? 8 : 0));
-		return;
-	}
-	switch (op) {
-	case 0x63:
-	case 0x69:
+static enum instruction_kind popped(u32 number)
+{
+	return number == RSP   ? INSTRUCTION_LOSE_RSP
+	       : number == RBP ? INSTRUCTION_POP_RBP
+			       : INSTRUCTION_POP;
+}
+
+static void read_exchange(const struct instruction_parts *r, struct instruction *ret)
+{
+	ret->kind = written(reg_of(r));
+	if (is_register(r) && ret->kind == INSTRUCTION_OTHER)
+		ret->kind = written(rm_of(r));
+}
+
+static void read_with_operands(const struct instruction_parts *r, struct instruction *ret)
+{
+	switch (r->op) {
+	case 0x63: /* made wider */
+	case 0x69: /* multiplied */
 	case 0x6b:
 		ret->kind = written(reg_of(r));
 		break;
-	case 0xc1:
-	case 0xc7:
+	case 0xc1: /* shifts */
 	case 0xd1:
 	case 0xd3:
-	case 0xf7:
-		/* Of the last the first two only test, the others write elsewhere. */
-		if (is_register(r) && (op != 0xf7 || (r->modrm & 0x30) == 0x10))
+	case 0xc7: /* a constant */
+		if (is_register(r))
 			ret->kind = written(rm_of(r));
 		break;
-	case 0x68:
-	case 0x6a:
-	case 0x9c:
-		ret->kind = INSTRUCTION_PUSH;
-		break;
-	case 0x8f:
-	case 0x9d:
-		ret->kind = INSTRUCTION_POP;
+	case 0xf7: /* not, neg; the others test, or write elsewhere */
+		if (is_register(r) && (r->modrm & 0x30) == 0x10)
+			ret->kind = written(rm_of(r));
 		break;
 	case 0x81:
 	case 0x83:
 		read_arithmetic(r, ret);
 		break;
 	case 0x87:
-		ret->kind = written(reg_of(r));
-		if (is_register(r) && ret->kind != INSTRUCTION_LOSE_RSP && rm_of(r) >= RSP)
-			ret->kind = rm_of(r) <= RBP ? written(rm_of(r)) : ret->kind;
+		read_exchange(r, ret);
 		break;
 	case 0x89:
 	case 0x8b:
@@ -192,34 +198,31 @@ static void read_plain(const struct instruction_parts *r, struct instruction *re
 	case 0x8d:
 		read_lea(r, ret);
 		break;
-	case 0x90:
-	case 0xcc:
-		ret->kind = INSTRUCTION_PADDING;
-		break;
-	case 0xc2:
-	case 0xc3:
-	case 0xca:
-	case 0xcb:
-	case 0xcf:
-	case 0xf4:
-		ret->kind = INSTRUCTION_RETURN;
-		break;
-	case 0xc9:
-		ret->kind = INSTRUCTION_LEAVE;
-		break;
-	case 0xe8:
-		ret->kind = INSTRUCTION_CALL;
-		break;
-	case 0xe9:
-	case 0xeb:
-		ret->kind = INSTRUCTION_JUMP;
-		break;
 	case 0xff:
 		read_ff(r, ret);
 		break;
 	default:
 		break;
 	}
+}
+
+static void read_plain(const struct instruction_parts *r, struct instruction *ret)
+{
+	u8 op = r->op;
+
+	ret->kind = simple[op];
+	if (op < 0x40 && !(op & 4))
+		read_arithmetic_registers(r, ret);
+	else if ((op & 0xf8) == 0x50)
+		ret->kind = pushed(register_in(r));
+	else if ((op & 0xf8) == 0x58)
+		ret->kind = popped(register_in(r));
+	else if ((op & 0xf0) == 0x70)
+		ret->kind = INSTRUCTION_BRANCH;
+	else if ((op & 0xf8) == 0xb8)
+		ret->kind = written(register_in(r));
+	else if (!ret->kind)
+		read_with_operands(r, ret);
 }
 
 void instruction_meaning(const struct instruction_parts *p, struct instruction *ret)
