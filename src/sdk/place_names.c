@@ -8,8 +8,6 @@
 
 /* Indexes and names of one file. */
 #define FILE_MEMORY  ((size_t)16 << 20)
-/* Of all files, from one profile to the next. */
-#define INDEXES_MAX  ((size_t)1 << 20)
 #define VARIABLE_MAX 256
 
 void place_names_init(struct place_names *p, const struct loaded *loaded)
@@ -19,8 +17,7 @@ void place_names_init(struct place_names *p, const struct loaded *loaded)
 
 void place_names_release(struct place_names *p)
 {
-	vec_for_each (file, &p->files)
-		symbol_file_free(*file);
+	place_names_end(p);
 	name_store_release(&p->kept);
 	vec_release(&p->files);
 	vec_release(&p->tried);
@@ -38,25 +35,11 @@ void place_names_begin(struct place_names *p, struct dict *d)
 	name_store_tidy(&p->kept);
 }
 
-/* The indexes of most files are small, and the next profile needs them again. */
 void place_names_end(struct place_names *p)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < p->files.n; i++) {
-		struct symbol_file *file = p->files.v[i];
-		size_t memory = file ? symbol_file_memory(file) : 0;
-
-		p->tried.v[i] = file && memory <= INDEXES_MAX - kept;
-		if (p->tried.v[i]) {
-			symbol_file_forget(file);
-			symbol_file_drop_pages(file);
-			kept += memory;
-		} else {
-			symbol_file_free(file);
-			p->files.v[i] = NULL;
-		}
-	}
+	vec_for_each (file, &p->files)
+		symbol_file_free(*file);
+	p->files.n = p->tried.n = 0;
 }
 
 /* ------------------------------------------------------------------ files */

@@ -33,7 +33,7 @@ void place_names_init(struct place_names *p, const struct loaded *loaded);
 void place_names_release(struct place_names *p);
 /* A new profile, over another dictionary. */
 void place_names_begin(struct place_names *p, struct dict *d);
-/* Closes the files, but for the indexes of some. */
+/* Closes the files. */
 void place_names_end(struct place_names *p);
 /* The variable at a place, or "file+0x10"; false outside of modules. */
 bool place_variable(struct place_names *p, u64 place, char *ret, size_t size);

@@ -34,13 +34,6 @@ void dwarf_trim(struct dwarf *d)
 	d->memory = 0;
 }
 
-size_t dwarf_memory(const struct dwarf *d)
-{
-	return d ? d->memory + d->units.cap * sizeof(*d->units.v) +
-			       d->ranges.cap * sizeof(*d->ranges.v)
-		 : 0;
-}
-
 uint64_t dwarf_touched(struct dwarf *d)
 {
 	uint64_t touched = d->touched;

@@ -32,7 +32,5 @@ void dwarf_free(struct dwarf *d);
 enum err dwarf_lookup(struct dwarf *d, uint64_t address, struct raw_frames *ret) MUST_CHECK;
 /* Forgets what can be read again. */
 void dwarf_trim(struct dwarf *d);
-/* What indexes take now. */
-size_t dwarf_memory(const struct dwarf *d);
 /* About how many bytes of the sections were read since the last time this was asked. */
 uint64_t dwarf_touched(struct dwarf *d);

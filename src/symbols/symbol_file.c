@@ -346,19 +346,6 @@ enum err symbol_file_save(struct symbol_file *f, struct fault *fault)
 				 f->fetched && f->debug.open ? f->fetched_key : f->key, fault);
 }
 
-static size_t functions_memory(const struct elf_functions *f)
-{
-	return f->v.cap * sizeof(*f->v.v);
-}
-
-size_t symbol_file_memory(const struct symbol_file *f)
-{
-	return dwarf_memory(f->program.dwarf) + dwarf_memory(f->debug.dwarf) +
-	       dwarf_memory(f->alternate.dwarf) + functions_memory(&f->symtab) +
-	       functions_memory(&f->mini_symtab) + functions_memory(&f->dynsym) +
-	       (f->mini.open ? f->mini.image.bytes.n : 0);
-}
-
 void symbol_file_forget(struct symbol_file *f)
 {
 	vec_release(&f->functions);

@@ -131,8 +131,6 @@ enum err symbol_file_save(struct symbol_file *f, struct fault *fault) MUST_CHECK
 /* Gives memory back: indexes, names and pages of the file. */
 void symbol_file_trim(struct symbol_file *f);
 
-/* What its indexes take now. */
-size_t symbol_file_memory(const struct symbol_file *f);
 /* Gives only the pages of the file back: they are read again when they are needed. */
 void symbol_file_drop_pages(struct symbol_file *f);
 /* Forgets what was answered, for callers who keep that themselves; the indexes stay. Strings that
