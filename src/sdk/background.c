@@ -24,6 +24,8 @@
 #include "sdk/switch_signal.h"
 
 #define TURN_NS	      (200 * NS_PER_MS)
+/* From one look for threads to the next, where they do not say that they begin. */
+#define LOOK_NS	      (100 * NS_PER_MS)
 /* From one count of all threads to the next. */
 #define COUNT_NS      NS_PER_S
 /* With many threads a look at all of them is dear. */
@@ -81,7 +83,9 @@ static void look_at_threads(struct background *b, int64_t now, bool last)
 /* Rounds that are told by time come at random moments. */
 static int64_t pause_of(struct background *b)
 {
-	return b->settings.types & SDK_WALL ? wall_pause(&b->wall) : TURN_NS;
+	if (b->settings.types & SDK_WALL)
+		return wall_pause(&b->wall);
+	return state->announced || threads_count() > LOOK_FEW ? TURN_NS : LOOK_NS;
 }
 
 static void publish_counts(struct background *b)
