@@ -186,9 +186,9 @@ enum err doctor_examine(struct findings *f)
 			   "use Linux 5.18 or newer; nothing else needs it"));
 	TRY(check_programs(f, "memory growth", CAPTURE_FAULTS | CAPTURE_MAPPED,
 			   "programs load and attach",
-			   "use Linux 6.2 or newer, with tracefs; nothing else needs it"));
+			   "use Linux 6.2 or newer; nothing else needs it"));
 	TRY(check_programs(f, "event loops", CAPTURE_LOOPS, "programs load and attach",
-			   "use Linux 5.18 or newer, with tracefs; nothing else needs it"));
+			   "use Linux 5.18 or newer; nothing else needs it"));
 	TRY(add(f, doctor_paranoid(read_begin("/proc/sys/kernel/perf_event_paranoid", room,
 					      sizeof(room)),
 				   perfmon)));

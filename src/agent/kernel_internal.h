@@ -42,6 +42,6 @@ struct need {
 	enum attach attach;
 };
 
-#define NEEDS_MAX 20
+#define NEEDS_MAX 14
 
 size_t kernel_needs(const struct kernel_side *k, struct need needs[NEEDS_MAX]);

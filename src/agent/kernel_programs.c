@@ -24,15 +24,9 @@ size_t kernel_needs(const struct kernel_side *k, struct need needs[NEEDS_MAX])
 		{s->progs.on_switch, waits && k->returns, FOR_WAITS},
 		{s->progs.on_switch_alone, waits && !k->returns, FOR_WAITS},
 		{s->progs.on_pages, types & CAPTURE_FAULTS, ATTACHED},
-		{s->progs.on_mmap, mapped, ATTACHED},
-		{s->progs.on_mremap, mapped, ATTACHED},
-		{s->progs.on_brk, mapped, ATTACHED},
-		{s->progs.on_epoll_wait, loops, ATTACHED},
-		{s->progs.on_epoll_pwait, loops, ATTACHED},
-		{s->progs.on_epoll_pwait2, loops, ATTACHED},
-		{s->progs.on_epoll_wait_end, loops, ATTACHED},
-		{s->progs.on_epoll_pwait_end, loops, ATTACHED},
-		{s->progs.on_epoll_pwait2_end, loops, ATTACHED},
+		{s->progs.on_address_space, mapped, ATTACHED},
+		{s->progs.on_loop_call, loops, ATTACHED},
+		{s->progs.on_loop_call_end, loops, ATTACHED},
 	};
 
 	memcpy(needs, all, sizeof(all));

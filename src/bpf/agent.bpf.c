@@ -6,6 +6,8 @@
  */
 #include "unwind_user.h"
 
+#include "calls.h"
+
 char licence[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline struct kernel_counters *count(void)
@@ -176,8 +178,6 @@ static __always_inline void kernel_stack(struct scratch *s, void *context, u64 s
 	s->head.kernel_frames = n > 0 ? (u64)n >> 3 : 0;
 }
 
-#define SYSCALL_FUTEX 202
-
 /* WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2, whatever the flags. */
 static __always_inline bool futex_waits(u64 operation)
 {
@@ -189,13 +189,16 @@ static __always_inline bool futex_waits(u64 operation)
 /* User registers of a thread that is inside the kernel, and the call it is in. */
 static __always_inline void entry_registers(struct scratch *s, struct task_struct *task)
 {
+	bool call32 = is_call32(task);
+	struct call_arguments a;
 	struct pt_regs r = {0};
 
 	bpf_probe_read_kernel(&r, sizeof(r), (void *)bpf_task_pt_regs(task));
 	take_registers(s, &r);
+	a = call_arguments(&r, call32);
 	s->head.syscall = (s64)r.orig_ax < 0 ? -1 : (s32)r.orig_ax;
-	if (s->head.syscall == SYSCALL_FUTEX && futex_waits(r.si))
-		s->head.lock = r.di;
+	if (s->head.syscall == (call32 ? CALL32_FUTEX : CALL_FUTEX) && futex_waits(a.second))
+		s->head.lock = a.first;
 }
 
 /*

@@ -65,7 +65,12 @@ struct cred {
 	struct kuid uid;
 };
 
+struct thread_info {
+	u32 status;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	int pid, tgid;
 	unsigned int flags, __state;
 	int on_cpu;

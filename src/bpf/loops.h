@@ -47,23 +47,31 @@ __attribute__((noinline)) int turn_ends(void)
 	return 0;
 }
 
-#define TURN_ENDS(call)                            \
-	SEC("tp/syscalls/sys_enter_" #call)        \
-	int on_##call(__maybe_unused u64 *context) \
-	{                                          \
-		return turn_ends();                \
+static __always_inline bool is_loop_call(u32 number)
+{
+	if (number < CALL_EPOLL_WAIT || number > CALL_EPOLL_PWAIT2)
+		return false;
+	switch (number) {
+	case CALL_EPOLL_WAIT:
+	case CALL_EPOLL_PWAIT:
+		return !is_call32(bpf_get_current_task_btf());
+	case CALL32_EPOLL_WAIT:
+	case CALL32_EPOLL_PWAIT:
+		return is_call32(bpf_get_current_task_btf());
+	default:
+		/* The same for both. */
+		return number == CALL_EPOLL_PWAIT2;
 	}
+}
 
-#define TURN_BEGINS(call)                                \
-	SEC("tp/syscalls/sys_exit_" #call)               \
-	int on_##call##_end(__maybe_unused u64 *context) \
-	{                                                \
-		return turn_begins();                    \
-	}
+SEC("tp_btf/sys_enter")
+int on_loop_call(u64 *context)
+{
+	return is_loop_call(context[1]) ? turn_ends() : 0;
+}
 
-TURN_ENDS(epoll_wait)
-TURN_ENDS(epoll_pwait)
-TURN_ENDS(epoll_pwait2)
-TURN_BEGINS(epoll_wait)
-TURN_BEGINS(epoll_pwait)
-TURN_BEGINS(epoll_pwait2)
+SEC("tp_btf/sys_exit")
+int on_loop_call_end(u64 *context)
+{
+	return is_loop_call(ended_call(context)) ? turn_begins() : 0;
+}

@@ -91,57 +91,76 @@ int on_pages(u64 *context)
 	return 0;
 }
 
-struct syscall_exit {
-	u64 common;
-	s64 number, result;
-};
-
-SEC("tp/syscalls/sys_exit_mmap")
-int on_mmap(struct syscall_exit *context)
+static __always_inline void on_mmap(struct task_struct *task, const struct call_arguments *a)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs r = {0};
-
-	if (context->result < 0 || !wanted(task->tgid))
-		return 0;
-	bpf_probe_read_kernel(&r, sizeof(r), (void *)bpf_task_pt_regs(task));
 	/* Without any right it is a reservation. */
-	if (r.dx)
-		send_growth(task, RECORD_MAP, r.si, 0);
-	return 0;
+	if (a->third)
+		send_growth(task, RECORD_MAP, a->second, 0);
 }
 
-SEC("tp/syscalls/sys_exit_mremap")
-int on_mremap(struct syscall_exit *context)
+static __always_inline void on_mremap(struct task_struct *task, const struct call_arguments *a)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs r = {0};
-
-	if (context->result < 0 || !wanted(task->tgid))
-		return 0;
-	bpf_probe_read_kernel(&r, sizeof(r), (void *)bpf_task_pt_regs(task));
-	if (r.dx > r.si)
-		send_growth(task, RECORD_MAP, r.dx - r.si, 0);
-	return 0;
+	if (a->third > a->second)
+		send_growth(task, RECORD_MAP, a->third - a->second, 0);
 }
 
-SEC("tp/syscalls/sys_exit_brk")
-int on_brk(struct syscall_exit *context)
+static __always_inline void on_brk(struct task_struct *task, u64 now)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct memory_state *state;
 	struct mm_struct *mm = task->mm;
-	u64 before, now;
+	u64 before;
 
-	if (!mm || !wanted(task->tgid))
-		return 0;
-	state = memory_of(mm, task->tgid);
+	state = mm ? memory_of(mm, task->tgid) : NULL;
 	if (!state)
-		return 0;
+		return;
 	/* It is moved while a program is loaded. */
 	before = state->brk > mm->start_brk ? state->brk : mm->start_brk;
-	now = state->brk = context->result;
+	state->brk = now;
 	if (now > before)
 		send_growth(task, RECORD_MAP, now - before, 0);
+}
+
+/* Errors are -4095 to -1; a 32-bit address is no negative number. */
+static __always_inline bool failed(s64 result)
+{
+	return result < 0 && result >= -4095;
+}
+
+/* The verifier follows it once. */
+__attribute__((noinline)) int address_space_call(u32 number, u64 result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool call32 = is_call32(task);
+	struct call_arguments a;
+	struct pt_regs r = {0};
+
+	if (failed(result) || !wanted(task->tgid))
+		return 0;
+	bpf_probe_read_kernel(&r, sizeof(r), (void *)bpf_task_pt_regs(task));
+	a = call_arguments(&r, call32);
+	if (number == (call32 ? CALL32_MMAP : CALL_MMAP))
+		on_mmap(task, &a);
+	else if (number == (call32 ? CALL32_MREMAP : CALL_MREMAP))
+		on_mremap(task, &a);
+	else if (number == (call32 ? CALL32_BRK : CALL_BRK))
+		on_brk(task, result);
 	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int on_address_space(u64 *context)
+{
+	u32 number = ended_call(context);
+
+	switch (number) {
+	case CALL_MMAP:
+	case CALL_BRK:
+	case CALL_MREMAP:
+	case CALL32_MMAP:
+	case CALL32_BRK:
+	case CALL32_MREMAP:
+		return address_space_call(number, context[1]);
+	default:
+		return 0;
+	}
 }

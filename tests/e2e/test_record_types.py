@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from support.recording import allowed, build, record, tagged, top
-from support.tap import main, scratch, test, vestal
+from support.tap import Skip, main, scratch, test, vestal
 
 
 @test
@@ -106,6 +106,20 @@ stuck()
     _, path = record("--type", "loop", "-d", "3", program=["python3", "-c", program])
     total = top(path)[0]["total"]
     assert 1.5e9 < total < 3.5e9, total
+
+
+@test
+def calls_of_32_bit_programs_are_known_by_their_own_numbers():
+    done, path = record("--type", "faults,loop", program=[build("calls32")])
+    truth = json.loads(done.stdout.splitlines()[0])
+    if not truth:
+        raise Skip("this kernel runs no 32-bit programs")
+    mapped, lag = (top(path, "--type", kind)[1] for kind in ("mapped", "lag"))
+    # Steps of 4 MiB are kept one and all, turns of 8 ms nearly so.
+    assert abs(mapped["map_by_32"]["cum"] / truth["map_by_32"] - 1) < 1e-6, mapped["map_by_32"]
+    assert "change_directory_by_32" not in mapped, mapped["change_directory_by_32"]
+    assert mapped.get("grow_a_little", {"cum": 0})["cum"] < 1 << 20, mapped["grow_a_little"]
+    assert abs(lag["turn_by_32"]["cum"] / truth["turn_by_32"] - 1) < 0.05, (lag["turn_by_32"], truth)
 
 
 @test
