@@ -14,9 +14,13 @@
  *	linear_regex.h  regular expressions of strangers
  *	broken_stacks.h  stacks that are not whole
  *	series.h   a profile with its address; spans
+ *	rate.h     rates and coverage: values over time
+ *	rate_change.h  whether a rate is more than an earlier one
+ *	amount_text.h  amounts and rates for people
  */
 #pragma once
 
+#include "model/amount_text.h"
 #include "model/broken_stacks.h"
 #include "model/diff.h"
 #include "model/dict.h"
@@ -24,6 +28,8 @@
 #include "model/ops.h"
 #include "model/pattern.h"
 #include "model/profile.h"
+#include "model/rate.h"
+#include "model/rate_change.h"
 #include "model/redact.h"
 #include "model/remap.h"
 #include "model/series.h"

@@ -55,6 +55,54 @@ double share_test(const double *seen, const double *of)
 	return normal_test(seen, of);
 }
 
+double rate_test(const double *seen, const double *over)
+{
+	double rate = (seen[0] + seen[1]) / (over[0] + over[1]);
+	double difference = seen[0] / over[0] - seen[1] / over[1];
+	double variance = rate * (1 / over[0] + 1 / over[1]);
+
+	if (!(over[0] > 0) || !(over[1] > 0) || !(seen[0] + seen[1] > 0))
+		return 1;
+	if (seen[0] + seen[1] <= NORMAL_FROM)
+		return exact_test(seen[0], seen[1], over[0] / (over[0] + over[1]));
+	return erfc(fabs(difference) / sqrt(2 * variance));
+}
+
+/* The continued fraction of the incomplete beta function, from its end: 200 terms are enough for
+ * all degrees of freedom that ten blocks can have. */
+static double beta_fraction(double a, double b, double x)
+{
+	double value = 0;
+
+	for (int m = 200; m > 0; m--) {
+		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+
+		value = even / (1 + odd / (1 + value));
+	}
+	return 1 / (1 + -(a + b) * x / (a + 1) / (1 + value));
+}
+
+static double incomplete_beta(double a, double b, double x)
+{
+	int sign;
+	double scale;
+
+	if (x <= 0 || x >= 1)
+		return x >= 1;
+	if (x > (a + 1) / (a + b + 2))
+		return 1 - incomplete_beta(b, a, 1 - x);
+	scale = lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign);
+	return exp(scale + a * log(x) + b * log1p(-x)) / a * beta_fraction(a, b, x);
+}
+
+double student_test(double t, double freedom)
+{
+	if (!(freedom > 0) || isnan(t))
+		return 1;
+	return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t));
+}
+
 double share_test_floor(const double *seen, const double *of)
 {
 	double first = of[0] / (of[0] + of[1]);

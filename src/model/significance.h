@@ -13,6 +13,15 @@
 double share_test(const double *seen, const double *of);
 
 /*
+ * The same of rates: seen[0] observations in a time of over[0] against seen[1] in over[1]. A normal
+ * test above 20 observations, the exact binomial one below.
+ */
+double rate_test(const double *seen, const double *over);
+
+/* The probability of a value of Student's t at least as far from 0 as `t`; two-sided. */
+double student_test(double t, double freedom);
+
+/*
  * The smallest p-value share_test() could give to as many observations, had all been on one side:
  * known before one looks where they were. 0 where they are many.
  */

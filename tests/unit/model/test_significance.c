@@ -82,3 +82,24 @@ TEST(tests_that_cannot_succeed_are_not_paid_for)
 	CHECK(near(worthwhile_floor(many, 4, 0.05), 0.05 / 4));
 	CHECK(near(worthwhile_floor(many, 0, 0.05), 0.05));
 }
+
+/* Quantiles of tables of Student's distribution. */
+TEST(student_is_as_in_tables)
+{
+	CHECK(fabs(student_test(12.706, 1) - 0.05) < 1e-5);
+	CHECK(fabs(student_test(2.228, 10) - 0.05) < 1e-4);
+	CHECK(fabs(student_test(0.700, 10) - 0.50) < 1e-3);
+	CHECK(fabs(student_test(3.169, 10) - 0.01) < 1e-4);
+	CHECK(student_test(0, 5) == 1);
+	CHECK(student_test(3, 0) == 1);
+	CHECK(student_test(1e9, 18) < 1e-100);
+}
+
+TEST(rates_are_tested_by_the_time_they_took)
+{
+	CHECK(near(rate_test((double[]){10, 0}, (double[]){60, 60}), 2.0 / 1024));
+	CHECK(rate_test((double[]){100, 600}, (double[]){10, 60}) == 1);
+	CHECK(rate_test((double[]){100, 100}, (double[]){10, 60}) < 1e-20);
+	CHECK(rate_test((double[]){0, 0}, (double[]){60, 60}) == 1);
+	CHECK(rate_test((double[]){5, 5}, (double[]){0, 60}) == 1);
+}

@@ -1,0 +1,52 @@
+/*
+ * Whether one amount is more or less than an earlier one (docs/numbers.md): the ratio of their
+ *rates, and whether that is more than they move anyway. All pages, answers and commands that
+ *compare two selections ask here.
+ *
+ * Two tests:
+ *	time line  where both sides have points over time: their covered points in ten blocks, and
+ *		   Welch's t-test on the rates of the blocks, each weighted by the time it covers.
+ *The mean is the rate of the side. samples    for two files: sample counts, as many as come in the
+ *time each side covers when the rate is the same; exact below 21 samples, normal above
+ */
+#pragma once
+
+#include "model/rate.h"
+
+enum change_verdict {
+	CHANGE_UNKNOWN,	   /* too little to tell */
+	CHANGE_NO_EARLIER, /* nothing to compare with */
+	CHANGE_NO_LATER,   /* it ran only before */
+	CHANGE_NOISE,
+	CHANGE_MORE,
+	CHANGE_LESS,
+};
+
+struct change_side {
+	struct amount amount;
+	/* Its time line: values (NAN = nothing measured) and the time each covers. */
+	const double *values;
+	const int64_t *covered;
+	size_t n;
+	double samples; /* behind the total; 0 = not known */
+};
+
+struct rate_change {
+	struct amount before, after;
+	double difference; /* of the rates */
+	double share;	   /* difference / rate before; NAN = cannot be told */
+	double p_value;	   /* NAN = not tested */
+	const char *test;  /* "time_line", "samples" or NULL */
+	enum change_verdict verdict;
+};
+
+struct rate_change change_over_time(const struct change_side *before,
+				    const struct change_side *after);
+struct rate_change change_by_samples(const struct change_side *before,
+				     const struct change_side *after);
+
+/* "unknown", "no_earlier_data", "no_later_data", "noise", "more", "less" */
+const char *change_word(enum change_verdict v);
+
+/* Members "before", "after", "change", "share", "verdict", "p_value", "test". */
+void change_put(struct jsonout *o, const struct rate_change *c);
