@@ -1,38 +1,43 @@
 /*
  * What the agent may cost, and what it does about it: a controller without clocks or files of its
- * own. It is given a measurement every few seconds and answers with the rate to sample at.
+ * own. It is given a measurement about once a second and answers with the rate to sample at, how
+ * many off-CPU samples to keep, and how fast files may be read (tables, symbols).
  *
- * The rate goes down by halves and comes back by doubling, and comes back only when what was
- * measured says that the doubled rate would fit too, several times in a row: so it does not swing.
+ * It judges averages. What was not used is saved for BUDGET_SAVED_S seconds, so one expensive
+ * second changes nothing; twice the budget or more is answered within BUDGET_REACTION_S seconds.
+ * What was given up comes back when the average says that it fits, at the latest (off-CPU samples,
+ * memory) after a back-off of at most BUDGET_BACKOFF_S seconds.
  *
- * Waits are no matter of the rate: when they are most of the cost, fewer of them are kept (R
- * doubles), and when that is not enough, because threads switch so often that noting it alone is
- * too much, they are left out for a while.
- *
- * The processor budget is an average. What was not used is saved for a while, and there is an
- * advance at the start, when the programs that run already are read for the first time: a new
- * program costs once, and a lower rate would not make it cheaper.
+ * Reading files is paced and not part of what lowers the rate: a new program costs once, and a
+ * lower rate would not make it cheaper. Readers get READER_MOST of a CPU while there is credit,
+ * which is budget that was not used in the last minute, and what is left of the budget afterwards.
  */
 #pragma once
 
 #include "base/err.h"
 #include "unwind/unwind.h"
 
+#define BUDGET_SAVED_S	  3.5
+#define BUDGET_REACTION_S 5
+#define BUDGET_BACKOFF_S  30
+
 struct budget_limits {
-	double cpu_share;  /* of all processors; 0 = no limit */
-	u64 memory_bytes;  /* resident and in the kernel's maps; 0 = no limit */
-	double host_share; /* of all processors, by everybody: above it sampling pauses; 0 = never
+	double cpu_share;  /* of all CPUs; 0 = no limit */
+	u64 memory_bytes;  /* of all processes of the agent, and in the kernel's maps; 0 = no limit
 			    */
+	double host_share; /* of all CPUs, by everybody: above it sampling pauses; 0 = never */
 };
 
 struct budget_measure {
-	double cpu_share;  /* that the agent used since the last measurement */
-	u64 memory_bytes;  /* now */
-	double host_share; /* that the whole machine used */
-	double wait_part;  /* of cpu_share: what waits cost */
+	double seconds;	     /* since the last measurement */
+	double cpu_share;    /* of all CPUs, that the agent used in them */
+	double reader_share; /* the part of cpu_share that readers of files used */
+	u64 memory_bytes;    /* now */
+	double host_share;   /* that the whole machine used */
+	double wait_part;    /* of cpu_share: the cost of off-CPU samples, a part of 1 */
 };
 
-/* Levels of waits: R doubled so often, and left out. */
+/* Levels of off-CPU samples: R doubled so often, and left out. */
 #define BUDGET_WAITS_LEAST 8u
 #define BUDGET_WAITS_OFF   (BUDGET_WAITS_LEAST + 1)
 
@@ -45,10 +50,16 @@ struct budget_state {
 	bool paused;
 	bool trim; /* give back memory that can be made again */
 	enum budget_reason reason;
-	double debt;	 /* processor time used and not allowed for, in budgets of a measurement */
-	unsigned calm;	 /* measurements in a row with room for more */
-	unsigned loaded; /* in a row that speak for a change of `paused` */
-	bool trimmed;	 /* memory was given back and it was not enough yet */
+	double debt;	       /* CPU time used and not allowed for, in seconds of budget */
+	double credit;	       /* for readers: budget not used, in seconds of it */
+	double mean;	       /* of what sampling costs, as a part of the budget */
+	double since;	       /* seconds since a level changed */
+	double loaded;	       /* seconds in a row that speak for a change of `paused` */
+	double backoff;	       /* seconds until off-CPU samples that are left out are tried again */
+	double memory_pause;   /* seconds until the rate comes back from lack of memory */
+	unsigned memory_level; /* of `level`: because of memory */
+	bool trimmed;	       /* memory was given back and it was not enough yet */
+	bool probing;	       /* off-CPU samples came back just now: nothing is saved for them */
 };
 
 struct budget_state budget_begin(u32 wanted_hz);
@@ -57,4 +68,9 @@ struct budget_state budget_step(struct budget_state s, const struct budget_limit
 				const struct budget_measure *m);
 /* At least 1. */
 u32 budget_rate(const struct budget_state *s);
+/* How fast readers may work: CPU time per time, 1 = a whole CPU; 0 = as fast as they can. */
+double budget_reader_pace(const struct budget_state *s, const struct budget_limits *limits,
+			  long processors);
+/* When to measure again, in seconds. */
+double budget_interval(const struct budget_state *s);
 const char *budget_reason_text(enum budget_reason reason);

@@ -6,7 +6,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define MEASURE_NS (2 * NS_PER_S)
+static int64_t interval(const struct self_control *s)
+{
+	return (int64_t)(budget_interval(&s->state) * (double)NS_PER_S);
+}
 
 enum err self_control_open(struct self_control *s, const struct self_options *o, struct capture *c,
 			   u32 rate_hz, struct fault *fault)
@@ -14,7 +17,7 @@ enum err self_control_open(struct self_control *s, const struct self_options *o,
 	*s = (struct self_control){.options = *o,
 				   .capture = c,
 				   .state = budget_begin(rate_hz),
-				   .next = clock_monotonic_ns() + MEASURE_NS};
+				   .next = clock_monotonic_ns() + NS_PER_S};
 	self_meter_open(&s->meter, c);
 	if (!o->metrics)
 		return ERR_OK;
@@ -35,7 +38,7 @@ bool self_control_due(struct self_control *s, struct exporter *x)
 
 	if (now < s->next)
 		return false;
-	s->next = now + MEASURE_NS;
+	s->next = now + interval(s);
 	self_meter_read(&s->meter, &s->measure);
 	exporter_stats(x, &sent);
 	self_control_tell(s, &sent, 0);

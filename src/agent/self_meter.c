@@ -111,15 +111,19 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 
 	capture_stats(m->capture, &stats);
 	worker_usage(&workers);
-	*ret = (struct budget_measure){.memory_bytes = own_bytes() + m->map_bytes + workers.memory};
+	*ret = (struct budget_measure){.memory_bytes = own_bytes() + m->map_bytes + workers.memory,
+				       .seconds = (double)(now - m->time_ns) / (double)NS_PER_S};
 	if (stat_line_read(read_begin("/proc/stat", room, sizeof(room)), &busy, &ticks) &&
 	    ticks > m->ticks)
 		ret->host_share = (double)(busy - m->busy) / (double)(ticks - m->ticks);
 	m->interrupt_ns += (stats.kernel.samples - m->samples) * INTERRUPT_NS;
 	spent = (double)(user - m->user_ns) + (double)(kernel - m->kernel_ns) +
 		(double)(stats.kernel.samples - m->samples) * INTERRUPT_NS;
-	if (length > 0)
+	if (length > 0) {
 		ret->cpu_share = spent / length;
+		ret->reader_share = (double)(workers.cpu_ns - m->worker_ns) / length;
+	}
+	m->worker_ns = workers.cpu_ns;
 	ret->wait_part = wait_part(m, &stats.kernel, (double)(user - m->user_ns), spent);
 	m->time_ns = now;
 	m->user_ns = user;

@@ -1,222 +1,304 @@
-#include "agent/budget.h"
-#include "agent/self_metrics.h"
+#include "budget_simulation.h"
 
+#include <math.h>
+
+#include "agent/self_metrics.h"
 #include "test.h"
 
-static const struct budget_limits limits = {
-	.cpu_share = 0.01, .memory_bytes = 64 << 20, .host_share = 0.9};
+#define HOUR 3600.0
+#define DAY  (24 * HOUR)
+#define MIB  ((u64)1 << 20)
 
-/* What a machine measures on which a sample a second costs this share. */
-static struct budget_measure cost(const struct budget_state *s, double per_hz)
+static const struct budget_limits limits = {
+	.cpu_share = 0.01, .memory_bytes = 64 * MIB, .host_share = 0.9};
+
+static struct simulation begin(void)
 {
-	return (struct budget_measure){
-		.cpu_share = per_hz * budget_rate(s), .memory_bytes = 20 << 20, .host_share = 0.5};
+	return simulation_begin(97, limits);
 }
 
-TEST(within_the_budget_nothing_changes)
+/* What most machines cost, and something more now and then. */
+struct peaks {
+	struct simulated_load usual;
+	double every, length; /* seconds */
+	double more;	      /* share of all CPUs */
+};
+
+static void peaks(const void *context, double now, struct simulated_load *ret)
 {
-	struct budget_state s = budget_begin(97);
+	const struct peaks *p = context;
 
-	for (int i = 0; i < 20; i++) {
-		struct budget_measure m = cost(&s, 0.01 / 100);
+	*ret = p->usual;
+	if (fmod(now, p->every) < p->length)
+		ret->fixed += p->more;
+}
 
-		s = budget_step(s, &limits, &m);
-		CHECK_INT(budget_rate(&s), 97);
-		CHECK(!s.paused && !s.trim && s.reason == BUDGET_NONE);
+static const struct simulated_load usual = {.fixed = 0.0003,
+					    .per_hz = 0.00002,
+					    .noting = 0.0004,
+					    .keeping = 0.0008,
+					    .memory_bytes = 20 * MIB,
+					    .host = 0.5};
+
+/* Four times an hour, long after the last one, and once in every window. */
+TEST(single_peaks_change_nothing_in_a_day)
+{
+	static const struct peaks all[] = {{usual, 60, 1, 0.0085},
+					   {usual, 15, 1, 0.018},
+					   {usual, 900, 2, 0.018},
+					   {usual, 60, 0.5, 0.03}};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct simulation s = begin();
+
+		simulate(&s, DAY, peaks, &all[i]);
+		CHECK_INT(s.changes, 0);
+	}
+}
+
+/* A storm of switches at noon; then a peak of 0.85 % a minute, all day. */
+static void storm(const void *context, double now, struct simulated_load *ret)
+{
+	(void)context;
+	*ret = usual;
+	if (now >= 100 && now < 200)
+		ret->noting = 0.18;
+	if (fmod(now, 60) < 1)
+		ret->fixed += 0.0085;
+}
+
+TEST(off_cpu_samples_come_back_after_a_storm_although_there_are_peaks)
+{
+	struct simulation s = begin();
+
+	simulate(&s, 100, storm, NULL);
+	CHECK_INT(s.changes, 0);
+	simulate(&s, 5, storm, NULL);
+	CHECK_INT(s.state.wait_level, BUDGET_WAITS_OFF);
+	simulate(&s, 95 + BUDGET_BACKOFF_S + 2, storm, NULL);
+	CHECK(s.state.wait_level < BUDGET_WAITS_OFF);
+	/* Level by level, each after some calm seconds. */
+	simulate(&s, 60, storm, NULL);
+	CHECK_INT(s.state.wait_level, 0);
+	simulate(&s, DAY, storm, NULL);
+	CHECK_INT(s.state.wait_level, 0);
+	CHECK(s.off < 140);
+	CHECK_INT(budget_rate(&s.state), 97);
+}
+
+/* From an hour in which nothing happened, when most is saved. */
+TEST(a_step_to_twice_or_five_times_the_budget_is_answered_within_five_seconds)
+{
+	static const double times[] = {2, 3, 5, 20};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		struct simulated_load calm = {.per_hz = 0.0000001}, step = {.memory_bytes = MIB};
+		struct simulation s = begin();
+
+		step.per_hz = times[i] * limits.cpu_share / 97;
+		simulate(&s, HOUR, simulated_constant, &calm);
+		CHECK(s.first_change < 0);
+		simulate(&s, 2 * HOUR, simulated_constant, &step);
+		CHECK(s.first_change > HOUR && s.first_change <= HOUR + BUDGET_REACTION_S);
+		CHECK(s.last.cpu_share <= limits.cpu_share);
+		/* The same of off-CPU samples. */
+		s = begin();
+		step = (struct simulated_load){.keeping = times[i] * limits.cpu_share};
+		simulate(&s, HOUR, simulated_constant, &calm);
+		simulate(&s, HOUR, simulated_constant, &step);
+		CHECK(s.first_change > HOUR && s.first_change <= HOUR + BUDGET_REACTION_S);
+		CHECK(s.last.cpu_share <= limits.cpu_share);
+		CHECK_INT(budget_rate(&s.state), 97);
 	}
 }
 
 TEST(the_rate_comes_to_rest_below_the_budget_and_does_not_swing)
 {
-	for (double per_hz = 0.0001; per_hz < 0.02; per_hz *= 1.3) {
-		struct budget_state s = budget_begin(97);
-		u32 rest = 0;
+	for (double per_hz = 0.00001; per_hz < 0.02; per_hz *= 1.3) {
+		struct simulated_load load = {.per_hz = per_hz};
+		struct simulation s = begin();
+		u64 changes;
+		u32 rest;
 
-		for (int i = 0; i < 2000; i++) {
-			struct budget_measure m = cost(&s, per_hz);
-
-			s = budget_step(s, &limits, &m);
-			if (i == 1000)
-				rest = budget_rate(&s);
-			if (i > 1000)
-				CHECK_INT(budget_rate(&s), rest);
-		}
+		simulate(&s, 600, simulated_constant, &load);
+		rest = budget_rate(&s.state);
+		changes = s.changes;
+		simulate(&s, DAY, simulated_constant, &load);
+		CHECK_INT(s.changes, changes);
 		CHECK(rest == 1 || per_hz * rest <= limits.cpu_share);
-		CHECK_INT(s.reason, rest < 97 ? BUDGET_CPU : BUDGET_NONE);
+		CHECK_INT(s.state.reason, rest < 97 ? BUDGET_CPU : BUDGET_NONE);
+	}
+}
+
+/* Noting alone may be too much: they are tried every BUDGET_BACKOFF_S, and not more often. */
+TEST(whatever_off_cpu_samples_cost_the_budget_holds_and_they_are_tried_twice_a_minute_at_most)
+{
+	for (double noting = 0.001; noting < 0.3; noting *= 1.7) {
+		for (double keeping = 0.0001; keeping < 0.3; keeping *= 5) {
+			struct simulated_load load = {.fixed = 0.001,
+						      .per_hz = 0.00002,
+						      .noting = noting,
+						      .keeping = keeping};
+			struct simulation s = begin();
+			double used;
+			u64 changes;
+
+			simulate(&s, 600, simulated_constant, &load);
+			used = s.used;
+			changes = s.changes;
+			simulate(&s, DAY, simulated_constant, &load);
+			CHECK((s.used - used) / DAY <= 1.1 * limits.cpu_share);
+			CHECK((double)(s.changes - changes) <= 2 * DAY / BUDGET_BACKOFF_S + 2);
+			CHECK_INT(budget_rate(&s.state), 97);
+		}
 	}
 }
 
 TEST(the_rate_comes_back_when_there_is_room)
 {
-	struct budget_state s = budget_begin(100);
-	struct budget_measure m = {.cpu_share = 0.05, .host_share = 0.2};
-	int steps = 0;
+	struct simulated_load much = {.per_hz = 0.0005}, little = {.per_hz = 0.000025};
+	struct simulation s = begin();
 
-	s.debt = 0;
-	s = budget_step(s, &limits, &m);
-	CHECK_INT(budget_rate(&s), 12);
-	while (budget_rate(&s) < 100 && steps++ < 100) {
-		m = cost(&s, 0.0001 / 4);
-		s = budget_step(s, &limits, &m);
-	}
-	CHECK_INT(steps, 9);
-	CHECK_INT(s.reason, BUDGET_NONE);
-}
-
-TEST(what_costs_once_is_paid_from_what_was_saved)
-{
-	struct budget_state s = budget_begin(97);
-	struct budget_measure calm = {.cpu_share = 0.002}, reading = {.cpu_share = 0.05};
-
-	/* At the start: all programs are new. */
-	for (int i = 0; i < 20; i++)
-		s = budget_step(s, &limits, &reading);
-	CHECK_INT(budget_rate(&s), 97);
-	for (int i = 0; i < 100; i++)
-		s = budget_step(s, &limits, &calm);
-	/* One that is new later. */
-	for (int i = 0; i < 5; i++)
-		s = budget_step(s, &limits, &reading);
-	CHECK_INT(budget_rate(&s), 97);
-	/* What goes on for long is not once. */
-	for (int i = 0; i < 20; i++)
-		s = budget_step(s, &limits, &reading);
-	CHECK(budget_rate(&s) < 97 && s.reason == BUDGET_CPU);
+	simulate(&s, 60, simulated_constant, &much);
+	CHECK(budget_rate(&s.state) <= 20 && s.state.reason == BUDGET_CPU);
+	simulate(&s, 3 * BUDGET_BACKOFF_S, simulated_constant, &little);
+	CHECK_INT(budget_rate(&s.state), 97);
+	CHECK_INT(s.state.reason, BUDGET_NONE);
 }
 
 TEST(the_rate_never_falls_below_one)
 {
-	struct budget_state s = budget_begin(5);
-	struct budget_measure m = {.cpu_share = 1};
+	struct simulated_load load = {.fixed = 1};
+	struct simulation s = simulation_begin(5, limits);
 
-	for (int i = 0; i < 50; i++)
-		s = budget_step(s, &limits, &m);
-	CHECK_INT(budget_rate(&s), 1);
-	CHECK(s.level <= 3);
-	s = budget_begin(0);
-	CHECK_INT(budget_rate(&s), 1);
+	simulate(&s, HOUR, simulated_constant, &load);
+	CHECK_INT(budget_rate(&s.state), 1);
+	CHECK(s.state.level <= 3);
+	s.state = budget_begin(0);
+	CHECK_INT(budget_rate(&s.state), 1);
 }
 
 TEST(memory_is_given_back_before_the_rate_is_lowered)
 {
-	struct budget_state s = budget_begin(100);
-	struct budget_measure m = {.memory_bytes = 65 << 20};
+	struct simulated_load load = {.per_hz = 0.00001, .memory_bytes = 65 * MIB};
+	struct simulation s = begin();
+	unsigned trims = 0;
 
-	s = budget_step(s, &limits, &m);
-	CHECK(s.trim && budget_rate(&s) == 100);
-	s = budget_step(s, &limits, &m);
-	CHECK(!s.trim && budget_rate(&s) == 50 && s.reason == BUDGET_MEMORY);
-	m.memory_bytes = 60 << 20;
-	for (int i = 0; i < 10; i++)
-		s = budget_step(s, &limits, &m);
-	CHECK(!s.trim && budget_rate(&s) == 50);
-	m.memory_bytes = 40 << 20;
-	for (int i = 0; i < 3; i++)
-		s = budget_step(s, &limits, &m);
-	CHECK_INT(budget_rate(&s), 100);
+	simulate_step(&s, simulated_constant, &load);
+	CHECK(s.state.trim && budget_rate(&s.state) == 97);
+	for (int i = 0; i < BUDGET_REACTION_S; i++) {
+		simulate_step(&s, simulated_constant, &load);
+		trims += s.state.trim;
+	}
+	CHECK_INT(trims, 0);
+	CHECK(budget_rate(&s.state) == 48 && s.state.reason == BUDGET_MEMORY);
+	/* A lower rate saves little: not for ever lower. */
+	simulate(&s, DAY, simulated_constant, &load);
+	CHECK_INT(budget_rate(&s.state), 12);
+}
+
+static void memory_once(const void *context, double now, struct simulated_load *ret)
+{
+	(void)context;
+	*ret = usual;
+	ret->memory_bytes = now >= 100 && now < 110 ? 66 * MIB : 52 * MIB;
+}
+
+TEST(memory_at_its_limit_once_does_not_lower_the_rate_for_ever)
+{
+	struct simulation s = begin();
+
+	simulate(&s, 110, memory_once, NULL);
+	CHECK(budget_rate(&s.state) < 97);
+	simulate(&s, 2 * BUDGET_BACKOFF_S, memory_once, NULL);
+	CHECK_INT(budget_rate(&s.state), 97);
+	CHECK_INT(s.state.reason, BUDGET_NONE);
+	simulate(&s, DAY, memory_once, NULL);
+	CHECK_INT(budget_rate(&s.state), 97);
+}
+
+/* More than allowed at the full rate, less at half of it. */
+TEST(memory_that_follows_the_rate_does_not_make_it_swing_faster_than_the_back_off)
+{
+	struct simulation s = begin();
+	struct simulated_load load = {.per_hz = 0.00001};
+	u64 changes;
+
+	for (double end = s.now + HOUR; s.now < end;) {
+		load.memory_bytes = 30 * MIB + budget_rate(&s.state) * MIB / 2;
+		simulate_step(&s, simulated_constant, &load);
+	}
+	changes = s.changes;
+	for (double end = s.now + DAY; s.now < end;) {
+		load.memory_bytes = 30 * MIB + budget_rate(&s.state) * MIB / 2;
+		simulate_step(&s, simulated_constant, &load);
+	}
+	CHECK((double)(s.changes - changes) <= 2 * DAY / BUDGET_BACKOFF_S + 2);
+}
+
+TEST(readers_are_slowed_down_and_sampling_is_not)
+{
+	struct simulated_load calm = {.per_hz = 0.00002}, reading = {.per_hz = 0.00002};
+	struct simulation s = begin();
+	double slow;
+
+	/* What nobody paced would be five times the budget. */
+	reading.readers = 0.05;
+	CHECK(budget_reader_pace(&s.state, &limits, 2) > 0.02);
+	simulate(&s, HOUR, simulated_constant, &reading);
+	CHECK_INT(s.changes, 0);
+	slow = budget_reader_pace(&s.state, &limits, 2);
+	/* What is left of two hundredths of a CPU. */
+	CHECK(slow > 0.001 && slow < 0.02);
+	simulate(&s, 60, simulated_constant, &calm);
+	CHECK(budget_reader_pace(&s.state, &limits, 2) > slow);
+	/* Without a budget nobody waits. */
+	s.limits.cpu_share = 0;
+	CHECK(budget_reader_pace(&s.state, &s.limits, 2) == 0);
+}
+
+static struct simulated_load of_host(double host)
+{
+	return (struct simulated_load){.host = host};
 }
 
 TEST(a_busy_machine_pauses_it_and_a_calm_one_lets_it_go_on)
 {
-	struct budget_state s = budget_begin(97);
-	struct budget_measure busy = {.host_share = 0.95}, nearly = {.host_share = 0.88},
-			      calm = {.host_share = 0.5};
+	struct simulated_load busy = of_host(0.95), nearly = of_host(0.88), calm = of_host(0.5);
+	struct simulation s = begin();
 
-	s = budget_step(s, &limits, &busy);
-	CHECK(!s.paused);
-	s = budget_step(s, &limits, &calm);
-	s = budget_step(s, &limits, &busy);
-	CHECK(!s.paused);
-	s = budget_step(s, &limits, &busy);
-	CHECK(s.paused && s.reason == BUDGET_LOAD);
-	for (int i = 0; i < 5; i++)
-		s = budget_step(s, &limits, &nearly);
-	CHECK(s.paused);
-	s = budget_step(s, &limits, &calm);
-	CHECK(s.paused);
-	s = budget_step(s, &limits, &calm);
-	CHECK(!s.paused && s.reason == BUDGET_NONE);
+	simulate(&s, 2, simulated_constant, &busy);
+	CHECK(!s.state.paused);
+	simulate(&s, 1, simulated_constant, &calm);
+	simulate(&s, 3, simulated_constant, &busy);
+	CHECK(!s.state.paused);
+	simulate(&s, 2, simulated_constant, &busy);
+	CHECK(s.state.paused && s.state.reason == BUDGET_LOAD);
+	simulate(&s, 20, simulated_constant, &nearly);
+	CHECK(s.state.paused);
+	simulate(&s, 2, simulated_constant, &calm);
+	CHECK(s.state.paused);
+	simulate(&s, 2, simulated_constant, &calm);
+	CHECK(!s.state.paused && s.state.reason == BUDGET_NONE);
 }
 
 TEST(without_limits_nothing_is_limited)
 {
-	static const struct budget_limits none;
-	struct budget_state s = budget_begin(97);
-	struct budget_measure m = {.cpu_share = 1, .memory_bytes = 1ull << 40, .host_share = 1};
+	struct simulated_load load = {.fixed = 1, .memory_bytes = 1ull << 40, .host = 1};
+	struct simulation s = simulation_begin(97, (struct budget_limits){0});
 
-	for (int i = 0; i < 5; i++)
-		s = budget_step(s, &none, &m);
-	CHECK(budget_rate(&s) == 97 && !s.paused && !s.trim);
+	simulate(&s, HOUR, simulated_constant, &load);
+	CHECK(budget_rate(&s.state) == 97 && !s.state.paused && !s.state.trim);
 }
 
-/* Waits cost `noting` whatever R is, and `keeping` as it was asked for. */
-static struct budget_measure wait_cost(const struct budget_state *s, double per_hz, double noting,
-				       double keeping)
+TEST(when_samples_cost_too_much_off_cpu_samples_are_kept_as_before)
 {
-	double waits = s->wait_level == BUDGET_WAITS_OFF
-			       ? 0
-			       : noting + keeping / (double)(1u << s->wait_level);
-	struct budget_measure m = {.cpu_share = per_hz * budget_rate(s) + waits};
+	struct simulated_load load = {.per_hz = 0.001, .noting = 0.0005, .keeping = 0.0005};
+	struct simulation s = begin();
 
-	m.wait_part = waits / m.cpu_share;
-	return m;
-}
-
-static struct budget_state settle(struct budget_state s, double per_hz, double noting,
-				  double keeping, int steps)
-{
-	for (int i = 0; i < steps; i++) {
-		struct budget_measure m = wait_cost(&s, per_hz, noting, keeping);
-
-		s = budget_step(s, &limits, &m);
-	}
-	return s;
-}
-
-TEST(when_waits_cost_too_much_fewer_are_kept_and_the_rate_stays)
-{
-	struct budget_state s = settle(budget_begin(97), 0.00002, 0.001, 0.04, 500);
-	unsigned rest = s.wait_level;
-
-	CHECK(rest > 0 && rest <= BUDGET_WAITS_LEAST);
-	CHECK_INT(budget_rate(&s), 97);
-	CHECK(wait_cost(&s, 0.00002, 0.001, 0.04).cpu_share <= limits.cpu_share);
-	/* And rests there. */
-	for (int i = 0; i < 500; i++) {
-		s = settle(s, 0.00002, 0.001, 0.04, 1);
-		CHECK_INT(s.wait_level, rest);
-	}
-	/* The machine is calm again. */
-	s = settle(s, 0.00002, 0.0001, 0.0001, 100);
-	CHECK_INT(s.wait_level, 0);
-}
-
-TEST(when_noting_waits_is_too_much_they_are_left_out_and_tried_again)
-{
-	struct budget_state s = budget_begin(97);
-	int off = 0, changes = 0;
-
-	s.debt = 0;
-	for (int i = 0; i < 1000; i++) {
-		unsigned before = s.wait_level;
-
-		s = settle(s, 0.00002, 0.03, 0.01, 1);
-		off += s.wait_level == BUDGET_WAITS_OFF;
-		changes += s.wait_level != before;
-		CHECK_INT(budget_rate(&s), 97);
-	}
-	CHECK(off > 500 && changes < 80);
-	/* When threads switch less they come back. */
-	s = settle(s, 0.00002, 0.0001, 0.0001, 300);
-	CHECK_INT(s.wait_level, 0);
-}
-
-TEST(when_samples_cost_too_much_waits_are_kept_as_before)
-{
-	struct budget_state s = settle(budget_begin(97), 0.001, 0.0005, 0.0005, 500);
-
-	CHECK_INT(s.wait_level, 0);
-	CHECK(budget_rate(&s) < 97);
+	simulate(&s, HOUR, simulated_constant, &load);
+	CHECK_INT(s.state.wait_level, 0);
+	CHECK(budget_rate(&s.state) < 97);
 }
 
 TEST(the_load_of_the_machine_is_read)
