@@ -111,8 +111,8 @@ static const char *scope_unit_name(struct str unit, int64_t *ret_factor)
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		if (str_eq(unit, str_of(times[i])))
 			return times[i];
-	if (kind == UNIT_BYTES) {
-		*ret_factor = factor >= 1 && factor < 1e15 ? (int64_t)factor : 1;
+	if (kind == UNIT_BYTES && factor >= 1) {
+		*ret_factor = factor < 1e15 ? (int64_t)factor : 1;
 		return "bytes";
 	}
 	return "none";

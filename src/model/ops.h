@@ -45,6 +45,10 @@ enum err profile_scale(struct profile *p, const double *factor) MUST_CHECK;
 /* dst += -src: what `diff_base` means. Both over one dictionary; rows of only zeros go. */
 enum err profile_subtract(struct profile *dst, const struct profile *src) MUST_CHECK;
 
+/* Columns and period that are times or sizes in nanoseconds and bytes, whatever unit they came in.
+ * Values that do not fit stay at the ends of int64 and are counted. */
+enum err profile_usual_units(struct profile *p, uint64_t *ret_clamped) MUST_CHECK;
+
 struct pattern; /* pattern.h */
 
 /* pprof's words: focus keeps stacks with a match, ignore drops them, hide removes frames,

@@ -19,17 +19,30 @@ struct unit {
 	double factor;
 };
 
+/* Without regard to case. Both signs that are read as "micro" occur. */
 static const struct unit units[] = {
-	{"ns nanosecond nanoseconds", UNIT_TIME, 1},
-	{"us µs microsecond microseconds", UNIT_TIME, 1e3},
-	{"ms millisecond milliseconds", UNIT_TIME, 1e6},
-	{"s sec second seconds", UNIT_TIME, 1e9},
+	{"ns nsec nsecs nanosecond nanoseconds", UNIT_TIME, 1},
+	{"us µs μs usec usecs microsecond microseconds", UNIT_TIME, 1e3},
+	{"ms msec msecs millisecond milliseconds", UNIT_TIME, 1e6},
+	{"s sec secs second seconds", UNIT_TIME, 1e9},
 	{"min mins minute minutes", UNIT_TIME, 60e9},
 	{"h hr hrs hour hours", UNIT_TIME, 3600e9},
+	{"day days", UNIT_TIME, 86400e9},
+	{"ps psec picosecond picoseconds", UNIT_TIME, 1.0 / 1000},
 	{"b byte bytes by", UNIT_BYTES, 1},
-	{"kb kbyte kilobyte kilobytes kbytes kib kibyte", UNIT_BYTES, 1024},
-	{"mb mbyte megabyte megabytes mbytes mib", UNIT_BYTES, 1024.0 * 1024},
-	{"gb gbyte gigabyte gigabytes gbytes gib", UNIT_BYTES, 1024.0 * 1024 * 1024},
+	{"kb kbyte kilobyte kilobytes kbytes kib kibyte kibytes kiby kibibyte kibibytes",
+	 UNIT_BYTES, 1024},
+	{"mb mbyte megabyte megabytes mbytes mib mibyte mibytes miby mebibyte mebibytes",
+	 UNIT_BYTES, 1024.0 * 1024},
+	{"gb gbyte gigabyte gigabytes gbytes gib gibyte gibytes giby gibibyte gibibytes",
+	 UNIT_BYTES, 1024.0 * 1024 * 1024},
+	{"tb tbyte terabyte terabytes tbytes tib tibyte tibytes tiby tebibyte tebibytes",
+	 UNIT_BYTES, 1024.0 * 1024 * 1024 * 1024},
+	/* UCUM, which OpenTelemetry writes units in, has these in thousands. */
+	{"kby", UNIT_BYTES, 1e3},
+	{"mby", UNIT_BYTES, 1e6},
+	{"gby", UNIT_BYTES, 1e9},
+	{"bit bits", UNIT_BYTES, 1.0 / 8},
 	{"count counts object objects sample samples 1 events event threads goroutine goroutines",
 	 UNIT_COUNT, 1},
 };

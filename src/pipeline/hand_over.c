@@ -225,12 +225,26 @@ static enum err split(struct handing *h, struct fault *fault)
 	return e;
 }
 
-enum err hand_over(struct receive *r, const struct address *to, struct profile *p,
-		   struct fault *fault)
+/* A profile that holds the same in two units would count twice. */
+static void drop_repeated_types(struct handing *h, struct address *to)
+{
+	for (uint32_t i = 1; i < h->p->type_count; i++)
+		for (uint32_t k = 0; to->types[i].n && k < i; k++)
+			if (str_eq(to->types[k], to->types[i])) {
+				notes_add(&h->r->result.notes,
+					  "a second column of %.*s was left out",
+					  (int)(to->types[i].n < 100 ? to->types[i].n : 100),
+					  to->types[i].p);
+				to->types[i] = (struct str){NULL, 0};
+			}
+}
+
+enum err hand_over(struct receive *r, struct address *to, struct profile *p, struct fault *fault)
 {
 	struct handing h = {.r = r, .to = to, .p = p};
 	bool any = false;
 
+	drop_repeated_types(&h, to);
 	for (uint32_t i = 0; i < p->type_count; i++)
 		any |= to->types[i].n != 0;
 	if (any)
@@ -291,8 +305,25 @@ void decoding_release(struct decoding *d)
 		dict_release(&d->own);
 }
 
+/* Types are known by their usual unit, so every profile comes in that. */
+static enum err settle_units(struct decoding *d)
+{
+	for (size_t i = 0; i < d->list.n; i++) {
+		uint64_t clamped = 0;
+
+		TRY(profile_usual_units(d->list.v[i], &clamped));
+		if (clamped)
+			notes_add(&d->out.notes,
+				  "%llu values were too large for 64 bits in the usual unit",
+				  (unsigned long long)clamped);
+	}
+	return ERR_OK;
+}
+
 static enum err tell(struct decoding *d, enum err e, struct fault *fault)
 {
+	if (!e)
+		e = settle_units(d);
 	give_back_notes(d);
 	if (!e)
 		return ERR_OK;

@@ -17,10 +17,11 @@ struct address {
 };
 
 /*
- * Rows that say nothing (all zero in what is kept) and rows with a negative value go; a profile
- * without rows is accepted and nothing kept. The profile is used up.
+ * Rows that say nothing (all zero in what is kept) and rows with a negative value go; so does a
+ * column of a type that an earlier one has. A profile without rows is accepted and nothing kept.
+ * The profile is used up.
  */
-enum err hand_over(struct receive *r, const struct address *to, struct profile *p,
+enum err hand_over(struct receive *r, struct address *to, struct profile *p,
 		   struct fault *fault) MUST_CHECK;
 
 /* Whether it is the fault of what was sent, so that sending it again is no use. */
@@ -44,7 +45,8 @@ enum err decoding_unpack(const struct receive *r, struct str *bytes, struct buf 
 enum err decoding_init(struct decoding *d, struct receive *r, const struct str *service,
 		       struct fault *fault) MUST_CHECK;
 void decoding_release(struct decoding *d);
-/* A format of the table, compressed or not; NULL recognises it. */
+/* A format of the table, compressed or not; NULL recognises it. Times come in nanoseconds and sizes
+ * in bytes. */
 enum err decoding_read(struct decoding *d, struct str bytes, const struct format *format,
 		       const struct format **ret_format, struct fault *fault) MUST_CHECK;
 /* A reader that is not in the table. */

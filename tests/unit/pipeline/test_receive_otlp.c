@@ -124,7 +124,7 @@ TEST(other_types_are_named_by_what_they_were_sampled_by)
 	CHECK_OK(recorder_init(&rec));
 	CHECK_OK(receive_json(&rec, "", ITIMER));
 	CHECK(recorded(&rec, "{lib=x,service_name=unknown_service}"));
-	CHECK(recorded(&rec, "  itimer:itimer:ns:itimer:ns\n    main: 7\n"));
+	CHECK(recorded(&rec, "  itimer:itimer:nanoseconds:itimer:nanoseconds\n    main: 7\n"));
 	recorder_clear(&rec);
 	CHECK_OK(receive_json(&rec, "",
 			      "{\"sampleType\":{\"typeStrindex\":6,\"unitStrindex\":7},"
