@@ -259,6 +259,9 @@ static enum err read_stack(struct otlp_decoder *d, const struct pb *at)
 	struct pb c = pb_sub(at);
 
 	PUSH(d, &d->t->packed_stacks, packed, "stack_table");
+	/* Whether a sample refers to it or not: what is cut here is cut elsewhere as well. */
+	if (packed.n && !pb_run_whole(packed))
+		return otlp_malformed(d, at, "Stack.location_indices");
 	if (packed.n)
 		return vec_push(&d->t->stacks, locations);
 	while (pb_next(&c))

@@ -79,6 +79,42 @@ static bool skip_group(struct pb *c)
 	return true;
 }
 
+static bool numbers_whole(const uint8_t *p, const uint8_t *end)
+{
+	uint64_t value;
+
+	while (p < end)
+		if (!pb_varint(&p, end, &value))
+			return false;
+	return true;
+}
+
+/* Whether five bytes in a row go on. */
+static bool may_be_too_long(const uint8_t *p)
+{
+	uint64_t more;
+
+	memcpy(&more, p, 8);
+	more &= 0x8080808080808080u;
+	return (more & more >> 8 & more >> 16 & more >> 24 & more >> 32) != 0;
+}
+
+bool pb_run_whole(struct str run)
+{
+	const uint8_t *p = (const uint8_t *)run.p, *end = p + run.n;
+	bool suspect = false;
+
+	if (run.n && end[-1] & 0x80)
+		return false;
+	/* A number of ten bytes or more has five that go on inside one of these words; fewer than
+	 * eight bytes have no room for it. */
+	for (const uint8_t *at = p; end - at >= 8; at += 8)
+		suspect |= may_be_too_long(at);
+	if (run.n >= 8)
+		suspect |= may_be_too_long(end - 8);
+	return !suspect || numbers_whole(p, end);
+}
+
 bool pb_next(struct pb *c)
 {
 	uint64_t tag;

@@ -154,6 +154,10 @@ size_t pb_small_varints(const uint8_t **p, const uint8_t *end, const uint8_t *re
 /* Set by a test that compares the ways of different processors with each other. */
 extern bool pb_run_narrow;
 
+/* Whether a packed run consists of whole numbers, each of at most ten bytes and 64 bits: for runs
+ * that are decoded later, or never. */
+bool pb_run_whole(struct str run);
+
 /* Steps to the next field; false at the end and on malformed input (then `failed`). */
 bool pb_next(struct pb *c);
 

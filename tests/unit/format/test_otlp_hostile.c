@@ -191,6 +191,67 @@ TEST(stacks_deeper_than_the_limit_are_refused)
 	CHECK(strstr(w.out.fault.text, "more than 100 frames"));
 }
 
+static void put_raw_stack(struct buf *b, struct str run)
+{
+	size_t d = pb_begin(b, DATA_DICTIONARY), s = pb_begin(b, DICTIONARY_STACKS);
+
+	pb_put_bytes(b, STACK_LOCATIONS, run);
+	pb_end(b, s);
+	pb_end(b, d);
+}
+
+TEST(a_stack_cut_inside_a_number_is_refused_though_no_sample_has_it)
+{
+	static const struct {
+		struct str run;
+		enum err expected;
+	} cases[] = {
+		{STR("\x01\x02"), ERR_OK},
+		{STR("\x01\x81\x81\x81\x01\x81\x81\x81\x01\x02"), ERR_OK},
+		/* -1: whole, and outside of the table for whoever refers to it */
+		{STR("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), ERR_OK},
+		{STR("\x81"), ERR_CORRUPT},
+		{STR("\x01\x02\x01\x02\x01\x02\x01\x02\x01\x80"), ERR_CORRUPT},
+		{STR("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), ERR_CORRUPT},
+		{STR("\x01\x01\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01\x01\x01"),
+		 ERR_CORRUPT},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(world_release) struct world w;
+		CLEANUP(message_release) struct message m;
+
+		CHECK_OK(world_init(&w));
+		message_begin(&m, S_CPU, S_NANOSECONDS);
+		put_value(&m.b, 1, 1);
+		message_end(&m, true);
+		put_raw_stack(&m.b, cases[i].run);
+		CHECK_ERR(world_read(&w, &m.b), cases[i].expected);
+		if (cases[i].expected)
+			CHECK(strstr(w.out.fault.text, "Stack.location_indices is cut or"));
+	}
+}
+
+/* A number of any length at any place of a run of any length, against the plain way. */
+TEST(a_run_of_numbers_is_whole_exactly_when_each_of_them_is)
+{
+	char run[64];
+
+	for (unsigned n = 1; n <= 40; n++)
+		for (unsigned length = 1; length <= 12; length++)
+			for (unsigned at = 0; at + length <= n; at++) {
+				const uint8_t *p = (const uint8_t *)run, *end = p + n;
+				bool whole = true;
+				uint64_t value;
+
+				memset(run, 1, sizeof(run));
+				memset(run + at, 0x81, length);
+				while (whole && p < end)
+					whole = pb_varint(&p, end, &value);
+				CHECK(pb_run_whole(str_n(run, n)) == whole);
+			}
+}
+
 /* One location of many lines, many stacks that name it: a megabyte that wants to be gigabytes. */
 TEST(stacks_that_multiply_are_refused)
 {

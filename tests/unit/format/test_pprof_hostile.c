@@ -41,6 +41,36 @@ TEST(reader_rejects_string_index_out_of_table)
 	CHECK(said(&o, "Function.name is 1000"));
 }
 
+/* Also in lists that nothing refers to. */
+TEST(reader_rejects_runs_cut_inside_a_number)
+{
+	static const struct {
+		uint32_t sample, field;
+		const char *said;
+	} cases[] = {
+		{0, PPROF_COMMENT, "Profile.comment ends inside a number"},
+		{PPROF_SAMPLE, PPROF_SAMPLE_LOCATION, "location_id ends inside number"},
+		{PPROF_SAMPLE, PPROF_SAMPLE_VALUE, "value ends inside number"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		MAKER(m);
+		size_t sample = 0;
+
+		make_tables(&m);
+		if (cases[i].sample)
+			sample = pb_begin(&m.b, cases[i].sample);
+		pb_put_bytes(&m.b, cases[i].field, STR("\x01\x81"));
+		if (cases[i].field == PPROF_SAMPLE_LOCATION && sample)
+			pb_put_bytes(&m.b, PPROF_SAMPLE_VALUE, STR("\x01\x01"));
+		if (cases[i].sample)
+			pb_end(&m.b, sample);
+		OPEN(o, buf_view(&m.b));
+		CHECK_ERR(o.e, ERR_TRUNCATED);
+		CHECK(said(&o, cases[i].said));
+	}
+}
+
 TEST(reader_rejects_negative_string_index)
 {
 	MAKER(m);
