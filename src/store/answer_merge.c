@@ -18,6 +18,7 @@ static void merging_release(struct merging *m)
 	grouping_release(&m->grouping);
 	series_numbers_release(&m->numbers);
 	presence_release(&m->presence);
+	coverage_release(&m->coverage);
 	gauge_cells_release(&m->local);
 	gauge_cells_release(&m->total);
 	remap_release(&m->remap);
@@ -111,6 +112,15 @@ static void observe(struct merging *m, const struct chunk_view *v,
 	}
 }
 
+static enum err cover(struct merging *m, const struct chunk_view *v, uint32_t series)
+{
+	struct coverage_run run = coverage_of_chunk(&v->head);
+	uint32_t line;
+
+	TRY(coverage_line(&m->coverage, series, 0, m->q.gauge, &line));
+	return coverage_add(&m->coverage, &m->q, line, &run);
+}
+
 static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 			    const struct chunk_column *column)
 {
@@ -120,10 +130,13 @@ static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 	uint32_t series, group;
 	enum err e;
 
-	TRY(series_numbers_find(&m->numbers, q, q->gauge ? v->head.series : SERIES_MANY, &series));
+	TRY(series_numbers_find(&m->numbers, q, v->head.series, &series));
+	TRY(cover(m, v, series));
 	m->numbers.profiles.v[series] += v->head.profiles;
 	if (q->gauge)
 		TRY(presence_mark(&m->presence, series, v->head.time_ns));
+	else
+		series = 0; /* sums need not tell them apart */
 	if (!m->any || v->head.time_ns < m->first_ns)
 		m->first_ns = v->head.time_ns;
 	if (!m->any || v->head.time_ns + v->head.duration_ns > m->last_ns)
@@ -178,6 +191,7 @@ static enum err begin_partition(struct question *q)
 	q->rollup_ns = longest_rollup(m);
 	find_count_type(m);
 	grouping_begin(&m->grouping);
+	series_numbers_begin(&m->numbers);
 	return ERR_OK;
 }
 
@@ -296,6 +310,9 @@ enum err answer_merge(const struct source *source, struct str tenant,
 	m.grouping.names = group_by;
 	m.grouping.name_count = group_count;
 	presence_init(&m.presence, selection->from_ns, selection->until_ns);
+	coverage_init(&m.coverage, selection->from_ns, selection->until_ns);
 	TRY(question_run(&m.q, &handler));
+	TRY(coverage_finish(&m.coverage, &m.q));
+	TRY(coverage_total(&m.coverage, &m.q.ask->covered_ns));
 	return merging_finish(&m);
 }

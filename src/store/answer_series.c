@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "store/call_site.h"
+#include "store/coverage.h"
 #include "store/presence.h"
 #include "store/question.h"
 
@@ -16,6 +17,11 @@
 struct curve {
 	uint32_t group, series, type;
 	double *sums; /* per point; NAN = nothing */
+};
+
+/* A series is in a group: its line of the coverage. */
+struct member {
+	uint32_t group, line;
 };
 
 /* A type that was met; without each_type there is one. */
@@ -36,6 +42,9 @@ struct charting {
 	VEC(struct chart_type) types;
 	VEC(struct curve) curves;
 	struct map curve_index;
+	struct coverage coverage;
+	VEC(struct member) members;
+	struct map member_index;
 	struct call_site site;
 	/* Of the partition at hand: the number of each of its types. */
 	VEC(uint32_t) local;
@@ -54,6 +63,9 @@ static void charting_release(struct charting *c)
 	vec_release(&c->local);
 	vec_release(&c->curves);
 	map_release(&c->curve_index);
+	map_release(&c->member_index);
+	vec_release(&c->members);
+	coverage_release(&c->coverage);
 	grouping_release(&c->grouping);
 	series_numbers_release(&c->numbers);
 	call_site_release(&c->site);
@@ -83,9 +95,22 @@ static enum err find_curve(struct charting *c, uint32_t group, uint32_t series, 
 
 /* Where a value belongs: type, series and point of the chunk at hand. */
 struct place {
-	uint32_t type, series;
+	uint32_t type, series, line;
 	size_t point;
 };
+
+static enum err join_group(struct charting *c, uint32_t group, uint32_t line)
+{
+	uint64_t hash = hash_mix((uint64_t)group << 32 | line, 1);
+
+	MAP_PROBE(&c->member_index, hash, id)
+	{
+		if (c->members.v[id].group == group && c->members.v[id].line == line)
+			return ERR_OK;
+	}
+	TRY(map_put(&c->member_index, hash, (uint32_t)c->members.n));
+	return vec_push(&c->members, ((struct member){group, line}));
+}
 
 static enum err count_profiles(struct charting *c, struct place at, uint32_t profiles)
 {
@@ -107,6 +132,7 @@ static enum err add_value(struct charting *c, uint32_t group, struct place at, d
 	struct curve *curve;
 	double *sum;
 
+	TRY(join_group(c, group, at.line));
 	TRY(find_curve(c, group, at.series, at.type, &curve));
 	sum = &curve->sums[at.point];
 	*sum = isnan(*sum) ? value : *sum + value;
@@ -159,6 +185,15 @@ static enum err add_rows(struct charting *c, const struct chunk_view *v,
 	return e;
 }
 
+static enum err cover(struct charting *c, const struct chunk_view *v, struct place *at)
+{
+	struct coverage_run run = coverage_of_chunk(&v->head);
+
+	TRY(coverage_line(&c->coverage, at->series, at->type, c->types.v[at->type].gauge,
+			  &at->line));
+	return coverage_add(&c->coverage, &c->q, at->line, &run);
+}
+
 static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 			    const struct chunk_column *column)
 {
@@ -170,9 +205,12 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 
 	if (v->head.time_ns < c->first_ns || at.point >= c->n)
 		return ERR_OK;
-	TRY(series_numbers_find(&c->numbers, q, means ? v->head.series : SERIES_MANY, &at.series));
+	TRY(series_numbers_find(&c->numbers, q, v->head.series, &at.series));
+	TRY(cover(c, v, &at));
 	if (means)
 		TRY(count_profiles(c, at, v->head.profiles));
+	else
+		at.series = 0; /* sums need not tell them apart */
 	if (!call_site_is_all(&c->site) || !question_takes_all(q, v) ||
 	    (c->grouping.name_count && v->head.flags & CHUNK_GROUPS))
 		return add_rows(c, v, column, at);
@@ -219,6 +257,7 @@ static enum err begin_partition(struct question *q)
 	enum err e;
 
 	grouping_begin(&c->grouping);
+	series_numbers_begin(&c->numbers);
 	call_site_begin(&c->site);
 	mutex_lock(&q->partition->lock);
 	e = number_types(c);
@@ -289,37 +328,77 @@ static enum err name_series(const struct label_tuple *tuple, struct series_answe
 	return ERR_OK;
 }
 
-/* A series for every group and type that has a curve. */
-static enum err make_points(struct charting *c, struct series_answer *ret)
-{
-	size_t types = c->types.n, most = c->grouping.groups.n * types;
-	uint32_t *from = arena_zalloc(&c->q.arena, c->n + 1, sizeof(*from));
-	struct series_points **made;
+/* A series of the answer while it is made. */
+struct made_series {
+	struct series_points points;
+	double total;
+	uint32_t group, type;
+	uint32_t *lines; /* of the coverage, in order */
+	size_t line_count;
+};
 
-	ret->series = arena_zalloc(&ret->arena, c->curves.n + 1, sizeof(*ret->series));
-	made = arena_zalloc(&c->q.arena, most + 1, sizeof(struct series_points *));
-	if (!ret->series || !made || !from)
+struct made_list {
+	struct made_series *v;
+	size_t n;
+};
+
+static enum err begin_series(struct charting *c, struct series_answer *ret, uint32_t group,
+			     uint32_t type, struct made_series *made)
+{
+	made->group = group;
+	made->type = type;
+	TRY(new_points(c, ret, &made->points));
+	if (!c->question->each_type)
+		return ERR_OK;
+	made->points.type = arena_str(&ret->arena, c->types.v[type].id);
+	return made->points.type.p ? ERR_OK : ERR_NO_MEMORY;
+}
+
+/* A series for every group and type that has a curve; `of` tells which. */
+static enum err make_series(struct charting *c, struct series_answer *ret, struct made_series **of,
+			    struct made_list *list)
+{
+	uint32_t *from = arena_zalloc(&c->q.arena, c->n + 1, sizeof(*from));
+
+	if (!from)
 		return ERR_NO_MEMORY;
 	vec_for_each (curve, &c->curves) {
-		struct series_points **series = &made[curve->group * types + curve->type];
+		struct made_series **made = &of[curve->group * c->types.n + curve->type];
 
-		if (!*series) {
-			*series = &ret->series[ret->n++];
-			TRY(new_points(c, ret, *series));
-			TRY(name_series(&c->grouping.groups.v[curve->group], ret, *series));
-			if (c->question->each_type) {
-				(*series)->type =
-					arena_str(&ret->arena, c->types.v[curve->type].id);
-				if (!(*series)->type.p)
-					return ERR_NO_MEMORY;
-			}
+		if (!*made) {
+			*made = &list->v[list->n++];
+			TRY(begin_series(c, ret, curve->group, curve->type, *made));
+			TRY(name_series(&c->grouping.groups.v[curve->group], ret,
+					&(*made)->points));
 		}
-		add_curve(c, curve, from, (*series)->points);
+		add_curve(c, curve, from, (*made)->points.points);
 	}
 	return ERR_OK;
 }
 
-static double curve_total(const struct series_points *s)
+/* Which lines of the coverage each has. */
+static enum err give_lines(struct charting *c, struct made_series **of)
+{
+	vec_for_each (member, &c->members)
+		of[member->group * c->types.n + c->coverage.lines.v[member->line].type]
+			->line_count++;
+	vec_for_each (member, &c->members) {
+		struct made_series *made =
+			of[member->group * c->types.n + c->coverage.lines.v[member->line].type];
+
+		if (!made->lines) {
+			made->lines =
+				arena_alloc(&c->q.arena, made->line_count * sizeof(*made->lines));
+			if (!made->lines)
+				return ERR_NO_MEMORY;
+			made->line_count = 0;
+		}
+		made->lines[made->line_count++] = member->line;
+	}
+	return ERR_OK;
+}
+
+static double points_total(const struct series_points *s)
 {
 	double total = 0;
 
@@ -331,11 +410,11 @@ static double curve_total(const struct series_points *s)
 /* The largest first; then by labels, so that the order does not depend on chance. */
 static int compare_series(const void *left, const void *right)
 {
-	const struct series_points *a = left, *b = right;
-	double x = curve_total(a), y = curve_total(b);
+	const struct made_series *x = left, *y = right;
+	const struct series_points *a = &x->points, *b = &y->points;
 
-	if (x != y)
-		return x > y ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
 	for (size_t i = 0; i < a->label_count && i < b->label_count; i++) {
 		int order = str_cmp(a->labels[i].value, b->labels[i].value);
 
@@ -345,6 +424,85 @@ static int compare_series(const void *left, const void *right)
 	if (!str_eq(a->type, b->type))
 		return str_cmp(a->type, b->type);
 	return (a->label_count > b->label_count) - (a->label_count < b->label_count);
+}
+
+/* ------------------------------------------------------------------ beyond the limit */
+
+static void add_points(struct series_points *to, const struct series_points *from)
+{
+	for (size_t i = 0; i < to->n; i++) {
+		double value = from->points[i].value;
+
+		if (!isnan(value))
+			to->points[i].value =
+				isnan(to->points[i].value) ? value : to->points[i].value + value;
+	}
+}
+
+static int by_number(const void *left, const void *right)
+{
+	const uint32_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* The lines of the rest of a type, each once. */
+static enum err unite_lines(struct charting *c, const struct made_list *list, size_t from,
+			    struct made_series *other)
+{
+	size_t n = 0, kept = 0;
+
+	for (size_t i = from; i < list->n; i++)
+		n += list->v[i].type == other->type ? list->v[i].line_count : 0;
+	other->lines = arena_alloc(&c->q.arena, (n + 1) * sizeof(*other->lines));
+	if (!other->lines)
+		return ERR_NO_MEMORY;
+	n = 0;
+	for (size_t i = from; i < list->n; i++) {
+		const struct made_series *made = &list->v[i];
+
+		if (made->type == other->type && made->line_count) {
+			memcpy(other->lines + n, made->lines,
+			       made->line_count * sizeof(*made->lines));
+			n += made->line_count;
+		}
+	}
+	qsort(other->lines, n, sizeof(*other->lines), by_number);
+	for (size_t i = 0; i < n; i++)
+		if (!i || other->lines[i] != other->lines[i - 1])
+			other->lines[kept++] = other->lines[i];
+	other->line_count = kept;
+	return ERR_OK;
+}
+
+/* What is beyond the limit is one more series for each type: a total stays what it is. */
+static enum err sum_rest(struct charting *c, struct series_answer *ret, struct made_list *list)
+{
+	size_t limit = c->question->limit, n = 0;
+	struct made_series *others;
+
+	if (!limit || list->n <= limit)
+		return ERR_OK;
+	others = arena_zalloc(&c->q.arena, c->types.n, sizeof(*others));
+	if (!others)
+		return ERR_NO_MEMORY;
+	for (size_t i = limit; i < list->n; i++) {
+		struct made_series *other = NULL;
+
+		for (size_t k = 0; k < n; k++)
+			if (others[k].type == list->v[i].type)
+				other = &others[k];
+		if (!other) {
+			other = &others[n++];
+			TRY(begin_series(c, ret, 0, list->v[i].type, other));
+			other->points.other = true;
+			TRY(unite_lines(c, list, limit, other));
+		}
+		add_points(&other->points, &list->v[i].points);
+	}
+	memcpy(list->v + limit, others, n * sizeof(*others));
+	list->n = limit + n;
+	return ERR_OK;
 }
 
 static enum err begin(struct charting *c)
@@ -365,6 +523,8 @@ static enum err begin(struct charting *c)
 		return fault_set(c->q.ask->fault, ERR_BAD_ARGUMENT,
 				 "the step is too small: more than %d points", MAX_POINTS);
 	c->n = (size_t)points;
+	coverage_init(&c->coverage, s->from_ns, s->until_ns);
+	coverage_buckets(&c->coverage, c->first_ns, step, c->n);
 	c->grouping.names = question->group_by;
 	c->grouping.name_count = question->group_count;
 	c->site.path = question->call_site;
@@ -377,14 +537,64 @@ static enum err begin(struct charting *c)
 	return ERR_OK;
 }
 
+static enum err measure(struct charting *c, struct series_answer *ret, struct made_series *made)
+{
+	int64_t *covered = arena_zalloc(&ret->arena, c->n + 1, sizeof(*covered));
+
+	if (!covered)
+		return ERR_NO_MEMORY;
+	made->points.covered = covered;
+	return coverage_sum(&c->coverage, made->lines, made->line_count, covered,
+			    &made->points.covered_ns);
+}
+
+/* The selection's own, whatever the groups are. */
+static enum err measure_all(struct charting *c)
+{
+	uint32_t *lines = arena_alloc(&c->q.arena, (c->coverage.lines.n + 1) * sizeof(*lines));
+
+	c->q.ask->covered_ns = 0;
+	if (!lines)
+		return ERR_NO_MEMORY;
+	for (uint32_t t = 0; t < c->types.n; t++) {
+		int64_t covered;
+		size_t n = 0;
+
+		for (uint32_t i = 0; i < c->coverage.lines.n; i++)
+			if (c->coverage.lines.v[i].type == t)
+				lines[n++] = i;
+		TRY(coverage_sum(&c->coverage, lines, n, NULL, &covered));
+		if (covered > c->q.ask->covered_ns)
+			c->q.ask->covered_ns = covered;
+	}
+	return ERR_OK;
+}
+
 static enum err finish(struct charting *c, struct series_answer *ret)
 {
-	TRY(make_points(c, ret));
-	if (ret->n)
-		qsort(ret->series, ret->n, sizeof(*ret->series), compare_series);
-	if (c->question->limit && ret->n > c->question->limit)
-		ret->n = c->question->limit;
-	return ERR_OK;
+	struct made_list list = {0};
+	struct made_series **of = arena_zalloc(&c->q.arena, c->grouping.groups.n * c->types.n + 1,
+					       sizeof(struct made_series *));
+
+	list.v = arena_zalloc(&c->q.arena, c->curves.n + c->types.n + 1, sizeof(*list.v));
+	if (!of || !list.v)
+		return ERR_NO_MEMORY;
+	TRY(coverage_finish(&c->coverage, &c->q));
+	TRY(make_series(c, ret, of, &list));
+	TRY(give_lines(c, of));
+	for (size_t i = 0; i < list.n; i++)
+		list.v[i].total = points_total(&list.v[i].points);
+	if (list.n)
+		qsort(list.v, list.n, sizeof(*list.v), compare_series);
+	TRY(sum_rest(c, ret, &list));
+	ret->series = arena_zalloc(&ret->arena, list.n + 1, sizeof(*ret->series));
+	if (!ret->series)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < list.n; i++) {
+		TRY(measure(c, ret, &list.v[i]));
+		ret->series[ret->n++] = list.v[i].points;
+	}
+	return measure_all(c);
 }
 
 enum err answer_series(const struct source *source, struct str tenant,

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "store/coverage.h"
 #include "store/gauge_cells.h"
 #include "store/presence.h"
 #include "store/question.h"
@@ -19,7 +20,8 @@ struct merging {
 	struct question q; /* first: handlers get it */
 	struct profile *dst;
 	struct grouping grouping;
-	struct series_numbers numbers;
+	struct series_numbers numbers; /* a gauge's are those of its buckets */
+	struct coverage coverage;
 	/* Of a gauge: when its series were there; sums by stack of the partition, and of the
 	 * answer. */
 	struct presence presence;

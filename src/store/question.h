@@ -102,8 +102,11 @@ struct series_numbers {
 	struct map index;
 	VEC(uint64_t) hashes;
 	VEC(uint64_t) profiles;
+	VEC(uint32_t) local; /* by series of the partition at hand: number + 1, 0 = not yet */
 };
 void series_numbers_release(struct series_numbers *s);
+/* Forgets what belongs to a partition. */
+void series_numbers_begin(struct series_numbers *s);
 enum err series_numbers_find(struct series_numbers *s, struct question *q, uint32_t series,
 			     uint32_t *ret) MUST_CHECK;
 

@@ -145,18 +145,16 @@ void series_numbers_release(struct series_numbers *s)
 	map_release(&s->index);
 	vec_release(&s->hashes);
 	vec_release(&s->profiles);
+	vec_release(&s->local);
 }
 
-enum err series_numbers_find(struct series_numbers *s, struct question *q, uint32_t series,
-			     uint32_t *ret)
+void series_numbers_begin(struct series_numbers *s)
 {
-	uint64_t hash = 0;
+	s->local.n = 0;
+}
 
-	if (series != SERIES_MANY) {
-		mutex_lock(&q->partition->lock);
-		hash = q->partition->series.v[series].hash;
-		mutex_unlock(&q->partition->lock);
-	}
+static enum err find_number(struct series_numbers *s, uint64_t hash, uint32_t *ret)
+{
 	*ret = map_get(&s->index, hash);
 	if (*ret != MAP_NONE)
 		return ERR_OK;
@@ -164,4 +162,25 @@ enum err series_numbers_find(struct series_numbers *s, struct question *q, uint3
 	TRY(vec_push(&s->profiles, 0));
 	*ret = (uint32_t)s->hashes.n - 1;
 	return map_put(&s->index, hash, *ret);
+}
+
+enum err series_numbers_find(struct series_numbers *s, struct question *q, uint32_t series,
+			     uint32_t *ret)
+{
+	uint64_t hash;
+
+	if (series == SERIES_MANY)
+		return find_number(s, 0, ret);
+	if (series < s->local.n && s->local.v[series]) {
+		*ret = s->local.v[series] - 1;
+		return ERR_OK;
+	}
+	mutex_lock(&q->partition->lock);
+	hash = q->partition->series.v[series].hash;
+	mutex_unlock(&q->partition->lock);
+	while (s->local.n <= series)
+		TRY(vec_push(&s->local, 0));
+	TRY(find_number(s, hash, ret));
+	s->local.v[series] = *ret + 1;
+	return ERR_OK;
 }

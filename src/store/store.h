@@ -156,6 +156,10 @@ struct ask {
 	struct fault *fault;	/* or NULL */
 	/* Filled: what was read. */
 	uint64_t chunks, blocks, rollups, rows, bytes;
+	/* Filled by store_merge and store_series: how much of the range was profiled. Divide by it
+	 * to get what there was while it ran. Of several types, where a series was asked for each,
+	 * that of the one that was profiled longest. */
+	int64_t covered_ns;
 };
 
 /* Merges everything selected into `dst` (initialised over a dictionary of the store's seed): one
@@ -173,9 +177,13 @@ struct point {
 struct series_points {
 	const struct label_pair *labels; /* the group */
 	size_t label_count;
+	bool other;	      /* the sum of the groups beyond the limit; it has no labels */
 	struct str type;      /* when every type was asked for */
 	struct point *points; /* one per bucket from..until, NAN where nothing was measured */
 	size_t n;
+	/* As in struct ask, of the series that are in this group, and of each bucket. */
+	int64_t covered_ns;
+	int64_t *covered;
 };
 struct series_question {
 	const struct str *group_by;
@@ -191,7 +199,9 @@ struct series_question {
 	bool function_self;	       /* its own, not with what it calls */
 	const struct late_frame *late; /* in order of build id and offset */
 	size_t late_count;
-	uint32_t limit; /* series in the answer, largest first; 0 = all */
+	/* Series in the answer, largest first; 0 = all. The rest is one more, `other`, at the end
+	 * (one for each type). */
+	uint32_t limit;
 };
 struct series_answer {
 	struct arena arena; /* holds all of it */

@@ -417,3 +417,35 @@ ENGINE_TEST(needs_one_type_to_merge)
 	}
 	CHECK(strstr(fault.text, "more than one profile type") != NULL);
 }
+
+/* ------------------------------------------------------------------ how long was profiled */
+
+ENGINE_TEST(coverage_and_groups_beyond_the_limit)
+{
+	static const struct str group = STR("pod");
+	struct selection s = everything(TYPE_SAMPLES);
+	struct series_question q = {.step_ns = DAY / 8, .group_by = &group, .group_count = 1};
+	struct ask ask = {0};
+	struct series_answer all, few;
+
+	SEND_MODEL(f, 11, 200);
+	CHECK_OK(store_series(f->store, STR("acme"), &s, &q, &ask, &all));
+	CHECK(ask.covered_ns > 0 && ask.covered_ns < 2 * DAY);
+	q.limit = 1;
+	CHECK_OK(store_series(f->store, STR("acme"), &s, &q, &ask, &few));
+	CHECK_INT(few.n, 2);
+	CHECK(!few.series[0].other && few.series[1].other);
+	CHECK_INT(few.series[1].label_count, 0);
+	CHECK(few.series[1].covered_ns > 0);
+	for (size_t i = 0; i < few.series[0].n; i++) {
+		double sum = 0, rest = few.series[1].points[i].value;
+
+		for (size_t k = 1; k < all.n; k++)
+			sum += isnan(all.series[k].points[i].value) ? 0
+								    : all.series[k].points[i].value;
+		CHECK((isnan(rest) ? 0 : rest) == sum);
+		CHECK(few.series[0].covered[i] <= q.step_ns);
+	}
+	arena_release(&all.arena);
+	arena_release(&few.arena);
+}

@@ -1,0 +1,406 @@
+#include "store/coverage.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+/* From here on profiles of a line become runs also where they do not come regularly. */
+#define MOST_RUNS 65536
+
+int64_t profile_length(int64_t duration_ns)
+{
+	if (duration_ns < 0)
+		return 0;
+	return duration_ns < PROFILE_LONGEST_NS ? duration_ns : PROFILE_LONGEST_NS;
+}
+
+struct coverage_run coverage_of_chunk(const struct chunk_head *head)
+{
+	int64_t length = profile_length(head->duration_ns);
+	int64_t end = add_saturating(head->time_ns, length);
+
+	return (struct coverage_run){head->time_ns, head->time_ns, end, length, 1};
+}
+
+void coverage_init(struct coverage *c, int64_t from_ns, int64_t until_ns)
+{
+	*c = (struct coverage){.from_ns = from_ns, .until_ns = until_ns, .buckets = 1};
+	c->first_ns = from_ns;
+}
+
+void coverage_buckets(struct coverage *c, int64_t first_ns, int64_t step_ns, size_t n)
+{
+	c->first_ns = first_ns;
+	c->step_ns = step_ns;
+	c->buckets = n;
+}
+
+void coverage_release(struct coverage *c)
+{
+	vec_for_each (line, &c->lines) {
+		vec_release(&line->runs);
+		vec_release(&line->present);
+		mem_free(line->covered);
+		mem_free(line->presence);
+	}
+	vec_release(&c->lines);
+	map_release(&c->index);
+}
+
+/* ------------------------------------------------------------------ gathering */
+
+enum err coverage_line(struct coverage *c, uint32_t series, uint32_t type, bool gauge,
+		       uint32_t *ret)
+{
+	struct coverage_line fresh = {
+		.series = series, .type = type, .gauge = gauge, .reach_ns = INT64_MIN};
+	uint64_t hash = hash_mix((uint64_t)type << 32 | series, 1);
+
+	MAP_PROBE(&c->index, hash, id)
+	{
+		*ret = id;
+		if (c->lines.v[id].series == series && c->lines.v[id].type == type)
+			return ERR_OK;
+	}
+	*ret = (uint32_t)c->lines.n;
+	TRY(vec_push(&c->lines, fresh));
+	return map_put(&c->index, hash, *ret);
+}
+
+static size_t bucket_of(const struct coverage *c, int64_t time_ns)
+{
+	int64_t bucket =
+		!c->step_ns || time_ns < c->first_ns ? 0 : (time_ns - c->first_ns) / c->step_ns;
+
+	return (size_t)bucket < c->buckets ? (size_t)bucket : c->buckets - 1;
+}
+
+/* Where a bucket ends, or the range. */
+static int64_t bucket_end(const struct coverage *c, size_t bucket)
+{
+	int64_t end;
+
+	if (bucket + 1 >= c->buckets ||
+	    __builtin_mul_overflow((int64_t)bucket + 1, c->step_ns, &end) ||
+	    __builtin_add_overflow(end, c->first_ns, &end))
+		return c->until_ns;
+	return end < c->until_ns ? end : c->until_ns;
+}
+
+static int64_t usual_gap_of(const struct coverage_run *r)
+{
+	return r->n > 1 ? (r->last_ns - r->start_ns) / (int64_t)(r->n - 1) : 0;
+}
+
+/* Whether a run that follows may become part of one: nothing that is cut is hidden in it. */
+static bool follows(const struct coverage *c, const struct coverage_line *line,
+		    const struct coverage_run *r, const struct coverage_run *next)
+{
+	int64_t gap = next->start_ns - r->last_ns;
+	size_t bucket = bucket_of(c, r->start_ns);
+
+	if (gap < 0 || r->start_ns < c->from_ns || r->start_ns < line->reach_ns ||
+	    next->end_ns > bucket_end(c, bucket) || next->start_ns < r->start_ns ||
+	    bucket_of(c, next->start_ns) != bucket)
+		return false;
+	if (r->n == 1 || line->runs.n >= MOST_RUNS)
+		return true;
+	/* Half as far again, or half as far. */
+	return gap >= usual_gap_of(r) / 2 && gap <= usual_gap_of(r) + usual_gap_of(r) / 2;
+}
+
+static void append(struct coverage_run *r, const struct coverage_run *next)
+{
+	int64_t apart = next->start_ns > r->end_ns ? next->start_ns : r->end_ns;
+
+	if (next->end_ns > apart)
+		r->covered_ns += next->n > 1 ? next->covered_ns : next->end_ns - apart;
+	if (next->end_ns > r->end_ns)
+		r->end_ns = next->end_ns;
+	r->last_ns = next->last_ns;
+	r->n += next->n;
+}
+
+enum err coverage_add(struct coverage *c, struct question *q, uint32_t line,
+		      const struct coverage_run *run)
+{
+	struct coverage_line *l = &c->lines.v[line];
+
+	if (l->runs.n && follows(c, l, &l->runs.v[l->runs.n - 1], run)) {
+		append(&l->runs.v[l->runs.n - 1], run);
+		return ERR_OK;
+	}
+	if (l->runs.n && l->runs.v[l->runs.n - 1].end_ns > l->reach_ns)
+		l->reach_ns = l->runs.v[l->runs.n - 1].end_ns;
+	if (l->runs.n == l->runs.cap)
+		TRY(question_take(q, (l->runs.cap ? l->runs.cap : 4) * sizeof(*run)));
+	return vec_push(&l->runs, *run);
+}
+
+/* ------------------------------------------------------------------ one line */
+
+static int by_start(const void *left, const void *right)
+{
+	const struct coverage_run *a = left, *b = right;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+struct gap {
+	int64_t length;
+	uint64_t n;
+};
+
+static int by_length(const void *left, const void *right)
+{
+	const struct gap *a = left, *b = right;
+
+	return (a->length > b->length) - (a->length < b->length);
+}
+
+/* The median, 0 where there is no gap. */
+static enum err find_usual_gap(const struct coverage_line *l, int64_t *ret)
+{
+	CLEANUP(mem_free_ptr) struct gap *gaps = mem_zalloc(2 * l->runs.n + 1, sizeof(*gaps));
+	uint64_t all = 0, shorter = 0;
+	size_t n = 0;
+
+	*ret = 0;
+	if (!gaps)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < l->runs.n; i++) {
+		const struct coverage_run *r = &l->runs.v[i];
+
+		if (i)
+			gaps[n++] = (struct gap){r->start_ns - r[-1].last_ns, 1};
+		if (r->n > 1)
+			gaps[n++] = (struct gap){usual_gap_of(r), r->n - 1};
+	}
+	if (n)
+		qsort(gaps, n, sizeof(*gaps), by_length);
+	for (size_t i = 0; i < n; i++)
+		all += gaps[i].n;
+	for (size_t i = 0; i < n && 2 * shorter < all; i++) {
+		shorter += gaps[i].n;
+		*ret = gaps[i].length > 0 ? gaps[i].length : 0;
+	}
+	return ERR_OK;
+}
+
+/* Adds the part of [start, end) that lies in each bucket; all of it counts for `length`. */
+static void spread(const struct coverage *c, int64_t start, int64_t end, int64_t length,
+		   int64_t *buckets)
+{
+	__int128 before = 0, whole = (__int128)end - start;
+	int64_t from = start > c->from_ns ? start : c->from_ns;
+	int64_t until = end < c->until_ns ? end : c->until_ns;
+
+	if (from >= until)
+		return;
+	before = (__int128)length * (from - start) / whole;
+	for (size_t b = bucket_of(c, from); from < until; b++) {
+		int64_t cut = bucket_end(c, b) < until ? bucket_end(c, b) : until;
+		__int128 after = (__int128)length * ((__int128)cut - start) / whole;
+
+		buckets[b] += (int64_t)(after - before);
+		before = after;
+		from = cut;
+	}
+}
+
+static void cover(const struct coverage *c, struct coverage_line *l)
+{
+	int64_t reach = INT64_MIN;
+
+	vec_for_each (r, &l->runs) {
+		int64_t start = r->start_ns > reach ? r->start_ns : reach;
+
+		if (r->n > 1 && start == r->start_ns) {
+			/* The last by itself: it alone may be cut. */
+			int64_t last = r->end_ns - r->last_ns;
+
+			if (last > r->covered_ns)
+				last = r->covered_ns;
+			if (r->last_ns > r->start_ns)
+				spread(c, r->start_ns, r->last_ns, r->covered_ns - last,
+				       l->covered);
+			spread(c, r->end_ns - last, r->end_ns, last, l->covered);
+		} else if (start < r->end_ns) {
+			int64_t length = r->end_ns - start;
+
+			spread(c, start, r->end_ns, r->covered_ns < length ? r->covered_ns : length,
+			       l->covered);
+		}
+		if (r->end_ns > reach)
+			reach = r->end_ns;
+	}
+}
+
+static enum err be_there(const struct coverage *c, struct coverage_line *l, int64_t from,
+			 int64_t until)
+{
+	struct coverage_time *last = l->present.n ? &l->present.v[l->present.n - 1] : NULL;
+
+	from = from > c->from_ns ? from : c->from_ns;
+	until = until < c->until_ns ? until : c->until_ns;
+	if (from >= until)
+		return ERR_OK;
+	if (!last || last->end_ns < from)
+		return vec_push(&l->present, ((struct coverage_time){from, until}));
+	if (until > last->end_ns)
+		last->end_ns = until;
+	return ERR_OK;
+}
+
+/* A run that is sparse itself: each of its profiles for as long as usual. */
+static enum err be_there_now_and_then(const struct coverage *c, struct coverage_line *l,
+				      const struct coverage_run *r, int64_t usual)
+{
+	int64_t gap = usual_gap_of(r), hold = r->covered_ns / (int64_t)r->n;
+
+	if (hold < usual)
+		hold = usual;
+	for (uint64_t i = 0; i + 1 < r->n; i++) {
+		int64_t start = r->start_ns + (int64_t)i * gap;
+
+		TRY(be_there(c, l, start, start + hold));
+	}
+	return ERR_OK;
+}
+
+static enum err appear(const struct coverage *c, struct coverage_line *l, int64_t usual)
+{
+	int64_t reach = INT64_MIN, first = l->runs.v[0].start_ns;
+
+	/* One that comes as soon as it would if it had been there before was there. */
+	if (usual && first > c->from_ns && first - c->from_ns <= usual)
+		TRY(be_there(c, l, c->from_ns, first));
+	vec_for_each (r, &l->runs) {
+		bool more = r + 1 < l->runs.v + l->runs.n;
+		int64_t until;
+
+		if (usual_gap_of(r) <= 2 * usual)
+			TRY(be_there(c, l, r->start_ns, r->last_ns));
+		else
+			TRY(be_there_now_and_then(c, l, r, usual));
+		reach = r->end_ns > reach ? r->end_ns : reach;
+		until = add_saturating(r->last_ns, usual);
+		until = until > reach ? until : reach;
+		if (more && (r[1].start_ns - r->last_ns <= 2 * usual || until > r[1].start_ns))
+			until = r[1].start_ns;
+		TRY(be_there(c, l, r->last_ns, until));
+	}
+	return ERR_OK;
+}
+
+static enum err finish_line(struct coverage *c, struct question *q, struct coverage_line *l)
+{
+	int64_t usual;
+
+	if (l->runs.n)
+		qsort(l->runs.v, l->runs.n, sizeof(*l->runs.v), by_start);
+	TRY(find_usual_gap(l, &usual));
+	if (l->runs.n)
+		TRY(appear(c, l, usual));
+	TRY(question_array(q, c->buckets, sizeof(*l->covered), &l->covered));
+	TRY(question_array(q, c->buckets, sizeof(*l->presence), &l->presence));
+	vec_for_each (t, &l->present)
+		spread(c, t->start_ns, t->end_ns, t->end_ns - t->start_ns, l->presence);
+	if (l->gauge)
+		memcpy(l->covered, l->presence, c->buckets * sizeof(*l->covered));
+	else
+		cover(c, l);
+	return ERR_OK;
+}
+
+enum err coverage_finish(struct coverage *c, struct question *q)
+{
+	vec_for_each (line, &c->lines)
+		TRY(finish_line(c, q, line));
+	return ERR_OK;
+}
+
+/* ------------------------------------------------------------------ many lines */
+
+static int by_time(const void *left, const void *right)
+{
+	const struct coverage_time *a = left, *b = right;
+
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Adds to every bucket how long any of the lines was there. */
+static enum err unite(const struct coverage *c, const uint32_t *lines, size_t n, int64_t *buckets)
+{
+	CLEANUP(mem_free_ptr) struct coverage_time *times = NULL;
+	int64_t reach = INT64_MIN;
+	size_t all = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += c->lines.v[lines[i]].present.n;
+	times = mem_zalloc(all + 1, sizeof(*times));
+	if (!times)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < n; i++)
+		vec_for_each (t, &c->lines.v[lines[i]].present)
+			times[at++] = *t;
+	if (n > 1 && all)
+		qsort(times, all, sizeof(*times), by_time);
+	for (size_t i = 0; i < all; i++) {
+		int64_t start = times[i].start_ns > reach ? times[i].start_ns : reach;
+
+		spread(c, start, times[i].end_ns, times[i].end_ns - start, buckets);
+		reach = times[i].end_ns > reach ? times[i].end_ns : reach;
+	}
+	return ERR_OK;
+}
+
+static int64_t part_of(int64_t any, __int128 covered, __int128 present)
+{
+	/* So that the product fits. */
+	while (covered > INT64_MAX || present > INT64_MAX) {
+		covered /= 2;
+		present /= 2;
+	}
+	return present ? (int64_t)((any * covered + present / 2) / present) : 0;
+}
+
+enum err coverage_sum(const struct coverage *c, const uint32_t *lines, size_t n,
+		      int64_t *ret_points, int64_t *ret_total)
+{
+	CLEANUP(mem_free_ptr) int64_t *any = mem_zalloc(c->buckets, sizeof(*any));
+	__int128 all_covered = 0, all_present = 0;
+	int64_t all_any = 0;
+
+	if (!any)
+		return ERR_NO_MEMORY;
+	TRY(unite(c, lines, n, any));
+	for (size_t b = 0; b < c->buckets; b++) {
+		__int128 covered = 0, present = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			covered += c->lines.v[lines[i]].covered[b];
+			present += c->lines.v[lines[i]].presence[b];
+		}
+		if (ret_points)
+			ret_points[b] = part_of(any[b], covered, present);
+		all_covered += covered;
+		all_present += present;
+		all_any += any[b];
+	}
+	*ret_total = part_of(all_any, all_covered, all_present);
+	return ERR_OK;
+}
+
+enum err coverage_total(const struct coverage *c, int64_t *ret)
+{
+	CLEANUP(mem_free_ptr) uint32_t *lines = mem_zalloc(c->lines.n + 1, sizeof(*lines));
+
+	if (!lines)
+		return ERR_NO_MEMORY;
+	for (uint32_t i = 0; i < c->lines.n; i++)
+		lines[i] = i;
+	return coverage_sum(c, lines, c->lines.n, NULL, ret);
+}

@@ -1,0 +1,79 @@
+/*
+ * Private to src/store: how long was profiled. Values are divided by it ("while it ran"), so that a
+ * service that is profiled ten seconds a minute has the rate of one that is profiled all the time.
+ *
+ * Per series and type: *covered* is the length of the union of its profiles' intervals, *present*
+ * that of the time in which it ran: from one profile to the next, where that is at most twice as
+ * far as usual (the median), else for one usual gap or as long as the profile. Over several series,
+ * with P the length of the union of their presence:
+ *
+ *	covered = P * (sum of covered) / (sum of present)
+ *
+ * which for one series is the union of its profiles, and for many that are profiled all the time
+ * the time in which any ran. A gauge is measured while it is present.
+ *
+ * Profiles that follow each other regularly inside one bucket are kept as one *run*.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "store/question.h"
+
+/* A profile, or a run of them. */
+struct coverage_run {
+	int64_t start_ns;   /* of the first */
+	int64_t last_ns;    /* start of the last */
+	int64_t end_ns;	    /* of the one that ends last */
+	int64_t covered_ns; /* length of the union */
+	uint64_t n;
+};
+
+/* [start, end) */
+struct coverage_time {
+	int64_t start_ns, end_ns;
+};
+
+/* One series and type. */
+struct coverage_line {
+	uint32_t series, type;
+	bool gauge;
+	VEC(struct coverage_run) runs;
+	int64_t reach_ns; /* where all but the last of them ended */
+	/* When it ends: in order and apart. */
+	VEC(struct coverage_time) present;
+	int64_t *covered, *presence; /* per bucket */
+};
+
+/* All zero is valid to release. */
+struct coverage {
+	int64_t from_ns, until_ns; /* of the range */
+	int64_t first_ns, step_ns; /* of the buckets; one that holds the whole range by itself */
+	size_t buckets;
+	VEC(struct coverage_line) lines;
+	struct map index;
+};
+
+void coverage_init(struct coverage *c, int64_t from_ns, int64_t until_ns);
+/* Buckets of their own numbers. */
+void coverage_buckets(struct coverage *c, int64_t first_ns, int64_t step_ns, size_t n);
+void coverage_release(struct coverage *c);
+
+/* The line of a series and type. */
+enum err coverage_line(struct coverage *c, uint32_t series, uint32_t type, bool gauge,
+		       uint32_t *ret) MUST_CHECK;
+enum err coverage_add(struct coverage *c, struct question *q, uint32_t line,
+		      const struct coverage_run *run) MUST_CHECK;
+/* The run that a chunk is. */
+struct coverage_run coverage_of_chunk(const struct chunk_head *head);
+
+/* After the last run: works out every line. */
+enum err coverage_finish(struct coverage *c, struct question *q) MUST_CHECK;
+/* Of some lines together. `ret_points`, per bucket, may be NULL. */
+enum err coverage_sum(const struct coverage *c, const uint32_t *lines, size_t n,
+		      int64_t *ret_points, int64_t *ret_total) MUST_CHECK;
+/* Of all lines. */
+enum err coverage_total(const struct coverage *c, int64_t *ret) MUST_CHECK;
+
+/* How long a profile lasts as far as anybody cares: from nothing to a day. */
+#define PROFILE_LONGEST_NS INT64_C(86400000000000)
+int64_t profile_length(int64_t duration_ns);

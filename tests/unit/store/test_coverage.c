@@ -1,0 +1,201 @@
+/*
+ * How long was profiled: against the definition worked out second by second.
+ */
+#include <stdlib.h>
+
+#include "test.h"
+
+#include "base/clock.h"
+#include "store/coverage.h"
+
+#define SECONDS 4000
+#define MOST	2000
+
+struct interval {
+	int64_t start, end; /* seconds */
+};
+
+struct truth {
+	struct interval v[8][MOST];
+	size_t n[8];
+	bool covered[8][SECONDS], present[8][SECONDS];
+};
+
+static unsigned next_random(uint64_t *state, unsigned below)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(*state >> 33) % below;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int64_t median_gap(const struct interval *v, size_t n)
+{
+	static int64_t gaps[MOST];
+
+	if (n < 2)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		gaps[i - 1] = v[i].start - v[i - 1].start;
+	qsort(gaps, n - 1, sizeof(*gaps), by_value);
+	return gaps[(n - 2) / 2];
+}
+
+static void mark(bool *seconds, int64_t from, int64_t until)
+{
+	for (int64_t t = from > 0 ? from : 0; t < until && t < SECONDS; t++)
+		seconds[t] = true;
+}
+
+static void work_out(struct truth *t, size_t s)
+{
+	int64_t gap = median_gap(t->v[s], t->n[s]), reach = 0;
+
+	if (t->n[s] > 1 && t->v[s][0].start <= gap)
+		mark(t->present[s], 0, t->v[s][0].start);
+	for (size_t i = 0; i < t->n[s]; i++) {
+		const struct interval *p = &t->v[s][i];
+		int64_t until = p->start + gap;
+
+		mark(t->covered[s], p->start, p->end);
+		reach = p->end > reach ? p->end : reach;
+		until = until > reach ? until : reach;
+		if (i + 1 < t->n[s] && (p[1].start - p->start <= 2 * gap || until > p[1].start))
+			until = p[1].start;
+		mark(t->present[s], p->start, until);
+	}
+}
+
+static int64_t expected(const struct truth *t, size_t series, int64_t from, int64_t until)
+{
+	int64_t covered = 0, present = 0, any = 0;
+
+	for (int64_t k = from; k < until; k++) {
+		bool one = false;
+
+		for (size_t s = 0; s < series; s++) {
+			covered += t->covered[s][k];
+			present += t->present[s][k];
+			one |= t->present[s][k];
+		}
+		any += one;
+	}
+	return present ? (int64_t)((__int128)any * NS_PER_S * covered / present) : 0;
+}
+
+static void fill(struct truth *t, uint64_t *state, size_t s)
+{
+	int64_t at = next_random(state, 300), gap = 5 + next_random(state, 100);
+	int64_t length = next_random(state, (unsigned)(2 * gap));
+	bool regular = next_random(state, 2);
+
+	t->n[s] = 0;
+	while (at < SECONDS && t->n[s] < MOST) {
+		t->v[s][t->n[s]++] = (struct interval){at, at + length};
+		at += gap;
+		if (!regular)
+			at += next_random(state, 3);
+		if (!next_random(state, 20))
+			at += next_random(state, 600);
+	}
+	memset(t->covered[s], 0, sizeof(t->covered[s]));
+	memset(t->present[s], 0, sizeof(t->present[s]));
+	work_out(t, s);
+}
+
+static bool nearly(int64_t a, int64_t b, int64_t within)
+{
+	return a - b <= within && b - a <= within;
+}
+
+static enum err add_all(struct coverage *c, struct question *q, const struct truth *t, size_t s)
+{
+	for (size_t i = 0; i < t->n[s]; i++) {
+		struct chunk_head head = {.time_ns = t->v[s][i].start * NS_PER_S,
+					  .duration_ns =
+						  (t->v[s][i].end - t->v[s][i].start) * NS_PER_S};
+		struct coverage_run run = coverage_of_chunk(&head);
+		uint32_t line;
+
+		TRY(coverage_line(c, (uint32_t)s, 0, false, &line));
+		TRY(coverage_add(c, q, line, &run));
+	}
+	return ERR_OK;
+}
+
+TEST(coverage_is_what_the_seconds_say)
+{
+	static struct truth t;
+	uint64_t state = 7;
+
+	for (unsigned round = 0; round < 300; round++) {
+		size_t series = 1 + next_random(&state, 8);
+		int64_t step = 50 + next_random(&state, 1000), total;
+		size_t buckets = (size_t)((SECONDS + step - 1) / step);
+		static const struct selection none;
+		struct ask ask = {0};
+		struct question q;
+		struct coverage c;
+		uint32_t lines[8];
+		int64_t points[SECONDS / 50 + 1];
+
+		question_init(&q, NULL, (struct str){0}, &none, &ask);
+		coverage_init(&c, 0, SECONDS * NS_PER_S);
+		coverage_buckets(&c, 0, step * NS_PER_S, buckets);
+		for (size_t s = 0; s < series; s++) {
+			fill(&t, &state, s);
+			CHECK_OK(add_all(&c, &q, &t, s));
+			lines[s] = (uint32_t)s;
+		}
+		CHECK_OK(coverage_finish(&c, &q));
+		CHECK_OK(coverage_sum(&c, lines, series, points, &total));
+		/* Runs of profiles that come nearly regularly may hide one gap that is too long. */
+		CHECK(nearly(total, expected(&t, series, 0, SECONDS), SECONDS * NS_PER_S / 50));
+		for (size_t b = 0; series == 1 && b < buckets; b++) {
+			int64_t end = ((int64_t)b + 1) * step;
+
+			CHECK_INT(points[b], expected(&t, 1, (int64_t)b * step,
+						      end < SECONDS ? end : SECONDS));
+		}
+		coverage_release(&c);
+		question_release(&q);
+	}
+}
+
+TEST(pods_that_are_scraped_in_turn_count_as_one_time)
+{
+	static const struct selection none;
+	struct ask ask = {0};
+	struct question q;
+	struct coverage c;
+	int64_t total;
+
+	question_init(&q, NULL, (struct str){0}, &none, &ask);
+	coverage_init(&c, 0, 3600 * NS_PER_S);
+	for (uint32_t pod = 0; pod < 3; pod++)
+		for (int64_t i = 0; i < 60; i++) {
+			struct chunk_head head = {.time_ns = (i * 60 + pod * 20) * NS_PER_S,
+						  .duration_ns = 10 * NS_PER_S};
+			struct coverage_run run = coverage_of_chunk(&head);
+			uint32_t line;
+
+			CHECK_OK(coverage_line(&c, pod, 0, false, &line));
+			CHECK_OK(coverage_add(&c, &q, line, &run));
+		}
+	CHECK_OK(coverage_finish(&c, &q));
+	CHECK_OK(coverage_total(&c, &total));
+	CHECK_INT(total, 600 * NS_PER_S);
+	coverage_release(&c);
+	question_release(&q);
+}
+
+TEST(lengths_from_outside_stay_within_a_day)
+{
+	CHECK_INT(profile_length(-5), 0);
+	CHECK_INT(profile_length(INT64_MAX), PROFILE_LONGEST_NS);
+}
