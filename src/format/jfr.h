@@ -244,8 +244,13 @@ struct jfr_chunk {
 /* What the settings of a chunk say about its samples. */
 struct jfr_settings {
 	int64_t execution_ns, native_ns, wall_ns; /* between samples; 0 = not said */
+	/* Amounts between samples that are taken by amount (jfr_events.c); 0 or 1 = all are taken.
+	 */
+	int64_t alloc_step, malloc_step, lock_step;
 	bool async_profiler;
+	unsigned major;	  /* its version, 0 = not said */
 	bool wall_only;	  /* async-profiler 1 to 3 with event=wall: samples are of wall time */
+	bool wall_beside; /* wall= of it: samples with a state are of wall time (jfr_events.c) */
 	char counter[64]; /* async-profiler counted this hardware event instead of time */
 	int64_t counter_interval; /* and took a sample at each so many of them */
 };
@@ -388,6 +393,9 @@ enum err jfr_text(struct jfr_reader *r, const struct jfr_value *v, struct str *r
 enum err jfr_thread_labels(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret_name,
 			   uint32_t *ret_id) MUST_CHECK;
 enum err jfr_state_label(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret) MUST_CHECK;
+/* What a label of jfr_state_label says of the thread. */
+enum jfr_state { JFR_STATE_UNKNOWN, JFR_STATE_RUNNING, JFR_STATE_BLOCKED };
+enum jfr_state jfr_state_of(const struct jfr_reader *r, uint32_t label);
 enum err jfr_class_label(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret) MUST_CHECK;
 
 /* jfr_wanted.c: fills `settings`, `events` and what belongs to them. */

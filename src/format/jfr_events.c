@@ -6,6 +6,15 @@
  *   that is allocated in it; of others the size, or the weight the JDK's throttle gave the sample;
  * - of waiting, how long it took.
  *
+ * async-profiler takes one sample each N bytes of malloc, or ns of waiting; one that is smaller
+ * than N stands for as many of its size as make N, one that is larger for itself. The same holds
+ * for live objects, which it picks as they are allocated.
+ *
+ * jdk.ExecutionSample is CPU time of a thread that ran. async-profiler 3 with wall=, and 4 with
+ * nobatch, write samples of both clocks as this event: those of the CPU have no state
+ * (STATE_DEFAULT), those of the wall clock have one. Version 2 writes STATE_RUNNABLE for both, but
+ * has only one clock at a time.
+ *
  * jdk.NativeMethodSample is kept apart from cpu: the JDK samples threads in native code whether
  * they run or wait in a system call.
  */
@@ -76,7 +85,7 @@ static int64_t interval_of(struct jfr_reader *r, enum jfr_family family)
 	if (family == JFR_FAMILY_NATIVE)
 		ns = s->native_ns;
 	if (family == JFR_FAMILY_WALL)
-		ns = s->wall_ns;
+		ns = s->wall_ns ? s->wall_ns : s->execution_ns;
 	if (ns > 0)
 		return ns;
 	r->assumed_interval = true;
@@ -88,6 +97,32 @@ static int64_t amount_of(const struct jfr_value *slots)
 	int64_t amount = (int64_t)slots[JFR_EVENT_AMOUNT].number;
 
 	return slots[JFR_EVENT_AMOUNT].kind == JFR_NUMBER && amount > 0 ? amount : 0;
+}
+
+/* A sample that was taken by its amount stands for at least a step. */
+static void weigh(int64_t step, int64_t *values)
+{
+	int64_t amount = values[1];
+
+	if (amount <= 0 || amount >= step)
+		return;
+	values[0] = (step + amount / 2) / amount;
+	values[1] = step;
+}
+
+static int64_t step_of(const struct jfr_settings *s, enum jfr_family family)
+{
+	switch (family) {
+	case JFR_FAMILY_MALLOC:
+		return s->malloc_step;
+	case JFR_FAMILY_LIVE:
+		return s->alloc_step;
+	case JFR_FAMILY_LOCK:
+	case JFR_FAMILY_BLOCK:
+		return s->lock_step;
+	default:
+		return 0;
+	}
 }
 
 static void measure(struct jfr_reader *r, const struct jfr_rule *rule, enum jfr_family family,
@@ -116,6 +151,7 @@ static void measure(struct jfr_reader *r, const struct jfr_rule *rule, enum jfr_
 	default:
 		break;
 	}
+	weigh(step_of(&r->settings, family), values);
 }
 
 static void put_be64(uint8_t *out, uint64_t v)
@@ -167,12 +203,12 @@ static enum err span_context(struct jfr_reader *r, const struct jfr_value *slots
 	return dict_label_text(r->out->dict, STR("span_id"), str_n(hex, 16), &labels[(*n)++]);
 }
 
-static enum err row_context(struct jfr_reader *r, const struct jfr_value *slots, struct row *row)
+static enum err row_context(struct jfr_reader *r, const struct jfr_value *slots, uint32_t state,
+			    struct row *row)
 {
-	uint32_t labels[MAX_LABELS], n = 0, name, id, state, class;
+	uint32_t labels[MAX_LABELS], n = 0, name, id, class;
 
 	TRY(jfr_thread_labels(r, &slots[JFR_EVENT_THREAD], &name, &id));
-	TRY(jfr_state_label(r, &slots[JFR_EVENT_STATE], &state));
 	TRY(jfr_class_label(r, &slots[JFR_EVENT_CLASS], &class));
 	if (name)
 		labels[n++] = name;
@@ -186,11 +222,26 @@ static enum err row_context(struct jfr_reader *r, const struct jfr_value *slots,
 	return dict_label_set(r->out->dict, labels, n, &row->labels);
 }
 
-static enum jfr_family family_of(const struct jfr_reader *r, const struct jfr_rule *rule)
+/* The family of all events of a rule, as far as that is known without their states. */
+static enum jfr_family family_of_rule(const struct jfr_reader *r, const struct jfr_rule *rule)
 {
 	bool wall = rule->family == JFR_FAMILY_EXECUTION && r->settings.wall_only;
 
 	return wall ? JFR_FAMILY_WALL : rule->family;
+}
+
+static enum jfr_family family_of(const struct jfr_reader *r, const struct jfr_rule *rule,
+				 uint32_t state_label)
+{
+	enum jfr_family family = family_of_rule(r, rule);
+	enum jfr_state state;
+
+	if (family != JFR_FAMILY_EXECUTION)
+		return family;
+	state = jfr_state_of(r, state_label);
+	if (state == JFR_STATE_BLOCKED || (state == JFR_STATE_RUNNING && r->settings.wall_beside))
+		return JFR_FAMILY_WALL;
+	return family;
 }
 
 /* Rows of which there are none, losses, are wanted in any case. */
@@ -202,26 +253,33 @@ static bool family_is_wanted(const struct jfr_reader *r, enum jfr_family family)
 static enum err add_row(struct jfr_reader *r, const struct jfr_rule *rule,
 			const struct jfr_value *slots)
 {
-	enum jfr_family family = family_of(r, rule);
+	enum jfr_family family;
 	struct row row = {0};
 	struct profile *p;
 	int64_t values[2];
+	uint32_t state;
 
 	if (rule->measure == JFR_MEASURE_LOST) {
 		r->lost_samples += (uint64_t)amount_of(slots);
 		return ERR_OK;
 	}
+	TRY(jfr_state_label(r, &slots[JFR_EVENT_STATE], &state));
+	family = family_of(r, rule, state);
+	if (!family_is_wanted(r, family))
+		return ERR_OK;
 	if (++r->rows > r->out->limits.max_samples)
 		return fault_set(&r->out->fault, ERR_TOO_LARGE,
 				 "the recording has more than %llu samples",
 				 (unsigned long long)r->out->limits.max_samples);
 	TRY(family_profile(r, family, &p));
 	TRY(jfr_stack_id(r, &slots[JFR_EVENT_STACK], &row.stack));
-	TRY(row_context(r, slots, &row));
+	TRY(row_context(r, slots, state, &row));
 	row.time = (uint64_t)jfr_time_ns(r->chunk, &slots[JFR_EVENT_START]);
 	measure(r, rule, family, slots, values);
-	if (rule->measure <= JFR_MEASURE_PERIOD)
-		p->period = rule->measure == JFR_MEASURE_WALL ? interval_of(r, family) : values[1];
+	if (rule->measure == JFR_MEASURE_PERIOD)
+		p->period = values[1];
+	else if (rule->measure <= JFR_MEASURE_WALL)
+		p->period = interval_of(r, family);
 	return profile_add(p, &row, values);
 }
 
@@ -241,7 +299,7 @@ static void choose_families(struct jfr_reader *r)
 	if (!r->out->first_type_only || !r->present)
 		return;
 	r->only = (enum jfr_family)__builtin_ctz(r->present);
-	if (r->only > JFR_FAMILY_NATIVE)
+	if (r->only > JFR_FAMILY_NATIVE || (r->settings.wall_beside && r->present & execution))
 		r->only = JFR_FAMILY_COUNT_;
 }
 
@@ -271,7 +329,7 @@ enum err jfr_events_read(struct jfr_reader *r)
 	vec_for_each (event, &k->events) {
 		const struct jfr_rule *rule = &jfr_rules[*event & 0xff];
 
-		if (family_is_wanted(r, family_of(r, rule)))
+		if (family_is_wanted(r, family_of_rule(r, rule)))
 			TRY(read_event(r, *event >> 8, rule, &k->event_plans[*event & 0xff]));
 	}
 	if (k->walked < k->size)
@@ -288,7 +346,7 @@ static enum err rename_execution(struct jfr_reader *r)
 	const uint32_t both = 1u << JFR_FAMILY_CPU_TIME | 1u << JFR_FAMILY_EXECUTION;
 	struct profile *p = &r->families[JFR_FAMILY_EXECUTION];
 
-	if ((r->present & both) != both)
+	if ((r->present & both) != both || !p->type_count)
 		return ERR_OK;
 	notes_add(&r->out->notes, "jdk.CPUTimeSample is shown as cpu; jdk.ExecutionSample, which "
 				  "covers the same time, as execution");

@@ -80,6 +80,19 @@ enum err jfr_state_label(struct jfr_reader *r, const struct jfr_value *v, uint32
 	return ERR_OK;
 }
 
+enum jfr_state jfr_state_of(const struct jfr_reader *r, uint32_t label)
+{
+	const struct dict *d = r->out->dict;
+	struct str name = label ? dict_str(d, (uint32_t)d->labels.v[label].value) : STR("");
+
+	if (str_eq(name, STR("STATE_RUNNABLE")))
+		return JFR_STATE_RUNNING;
+	if (str_eq(name, STR("STATE_SLEEPING")) || str_starts(name, STR("STATE_PARKED")) ||
+	    str_starts(name, STR("STATE_IN_OBJECT_WAIT")) || str_starts(name, STR("STATE_BLOCKED")))
+		return JFR_STATE_BLOCKED;
+	return JFR_STATE_UNKNOWN;
+}
+
 enum err jfr_class_label(struct jfr_reader *r, const struct jfr_value *v, uint32_t *ret)
 {
 	struct jfr_value slots[JFR_MAX_SLOTS] = {0};

@@ -4,13 +4,16 @@
  * The JDK says "period" = "20 ms" of jdk.ExecutionSample and jdk.NativeMethodSample.
  * async-profiler says "interval" and "wall" in nanoseconds of jdk.ExecutionSample, 0 for its
  * defaults (10 ms, 50 ms), and "event", "engine" of jdk.ActiveRecording. When its event is neither
- * a clock nor a timer, a sample stands for `interval` of these events instead of for time.
+ * a clock nor a timer, a sample stands for `interval` of these events instead of for time. What it
+ * takes by amount is told by "alloc" of jdk.ObjectAllocationInNewTLAB, "nativemem" of
+ * profiler.Malloc and "lock" of jdk.JavaMonitorEnter.
  */
 #include "format/jfr.h"
 
 #define MAX_TEXT      256
 #define ASYNC_CPU_NS  10000000
 #define ASYNC_WALL_NS 50000000
+#define MAX_STEP      (INT64_C(1) << 60)
 
 /* Settings are short; what is longer is none we know. */
 static enum err short_text(struct jfr_reader *r, const struct jfr_value *v, struct str *ret)
@@ -79,8 +82,29 @@ static void execution_setting(struct jfr_settings *s, struct str name, struct st
 		s->async_profiler = true;
 		s->counter_interval = s->execution_ns = ns;
 	}
-	if (str_eq(name, STR("wall")))
+	if (str_eq(name, STR("wall"))) {
+		s->async_profiler = s->wall_beside = true;
 		s->wall_ns = ns ? ns : ASYNC_WALL_NS;
+	}
+}
+
+static void amount_setting(struct jfr_settings *s, struct str name, struct str value)
+{
+	static const char *const names[] = {"alloc", "nativemem", "lock"};
+	int64_t *const steps[] = {&s->alloc_step, &s->malloc_step, &s->lock_step};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str_eq(name, str_of(names[i])) &&
+		    (str_to_i64(value, steps[i]) || *steps[i] < 0 || *steps[i] > MAX_STEP))
+			*steps[i] = 0;
+}
+
+static unsigned major_version(struct str version)
+{
+	uint64_t major;
+
+	version.n = str_find(version, '.');
+	return str_to_u64(version, 10, &major) || major > 1000 ? 0 : (unsigned)major;
 }
 
 /* Of the JDK this event has "enabled" and the like; of async-profiler, by its version, these. */
@@ -88,9 +112,23 @@ static void recording_setting(struct jfr_settings *s, struct str name, struct st
 {
 	if (str_eq(name, STR("event")))
 		async_event(s, value);
-	else if (!str_eq(name, STR("engine")) && !str_eq(name, STR("version")))
+	else if (str_eq(name, STR("version")))
+		s->major = major_version(value);
+	else if (!str_eq(name, STR("engine")))
 		return;
 	s->async_profiler = true;
+}
+
+static bool is_told_of(struct str event)
+{
+	static const char *const events[] = {
+		"jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.ActiveRecording",
+		"profiler.Malloc",     "jdk.JavaMonitorEnter",	 "jdk.ObjectAllocationInNewTLAB"};
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		if (str_eq(event, str_of(events[i])))
+			return true;
+	return false;
 }
 
 static enum err apply(struct jfr_reader *r, const struct jfr_value *slots)
@@ -103,9 +141,7 @@ static enum err apply(struct jfr_reader *r, const struct jfr_value *slots)
 	if (slots[JFR_SETTING_EVENT].kind != JFR_NUMBER || class == JFR_NO_CLASS)
 		return ERR_OK;
 	event = r->chunk->classes.v[class].name;
-	if (!str_eq(event, STR("jdk.ExecutionSample")) &&
-	    !str_eq(event, STR("jdk.NativeMethodSample")) &&
-	    !str_eq(event, STR("jdk.ActiveRecording")))
+	if (!is_told_of(event))
 		return ERR_OK;
 	TRY(short_text(r, &slots[JFR_SETTING_NAME], &name));
 	buf_str(&name_copy, name);
@@ -118,6 +154,8 @@ static enum err apply(struct jfr_reader *r, const struct jfr_value *slots)
 		s->native_ns = period_ns(value);
 	else if (str_eq(event, STR("jdk.ActiveRecording")))
 		recording_setting(s, name, value);
+	else
+		amount_setting(s, name, value);
 	if (str_eq(event, STR("jdk.ActiveRecording")) && str_eq(name, STR("event")) &&
 	    value.n < sizeof(r->out->event)) {
 		memcpy(r->out->event, value.p, value.n);
@@ -138,6 +176,9 @@ static void apply_defaults(struct jfr_settings *s)
 		s->execution_ns = ASYNC_CPU_NS;
 	if (s->counter_interval <= 0)
 		s->counter_interval = 1;
+	/* Before, "lock" was the shortest wait that is recorded. */
+	if (s->major < 4)
+		s->lock_step = 0;
 }
 
 enum err jfr_settings_read(struct jfr_reader *r)

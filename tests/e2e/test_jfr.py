@@ -45,6 +45,13 @@ EVENTS = {
 }
 # Events that share their profile with one of those.
 COMPANIONS = {"jdk.JavaExceptionThrow": ["jdk.JavaErrorThrow"]}
+# What async-profiler takes by its amount: one event each so many bytes or ns, of those below the step.
+STEPS = {
+    "alloc": {"profiler.LiveObject": 100 << 10},
+    "lock": {"jdk.JavaMonitorEnter": 100_000, "jdk.ThreadPark": 100_000},
+    "nativemem": {"profiler.Malloc": 16 << 10},
+    "all": {"jdk.JavaMonitorEnter": 1_000_000, "jdk.ThreadPark": 1_000_000},
+}
 CLASS_FIELDS = ("objectClass", "monitorClass", "parkedClass", "thrownClass")
 PRIMITIVES = dict(B="byte", C="char", D="double", F="float", I="int", J="long", S="short",
                   Z="boolean")
@@ -104,7 +111,7 @@ def time_of(text):
     return int(at.timestamp()) * 10**9 + int((rest or "").ljust(9, "0"))
 
 
-def judge_row(event, values, amount_field):
+def judge_row(event, values, amount_field, step):
     stack = tuple(frame_of(f) for f in (values["stackTrace"] or {}).get("frames", []))
     thread = values.get("sampledThread") or values.get("eventThread") or {}
     name = thread.get("javaName") or thread.get("osName") or ""
@@ -123,11 +130,13 @@ def judge_row(event, values, amount_field):
         if isinstance(amount, str):
             amount = nanoseconds(amount)
     count = values.get("samples", 1) if event == "profiler.WallClockSample" else 1
+    if step and amount and amount < step:
+        count, amount = (step + amount // 2) // amount, step
     state = values.get("state") or ""
     return (stack, name, str(thread_id) if thread_id > 0 else "", state, cls, count, amount)
 
 
-def judge_rows(jfr, path, event, amount_field):
+def judge_rows(jfr, path, event, amount_field, step):
     out = subprocess.run([jfr, "print", "--json", "--stack-depth", "10000", "--events", event, path],
                          stdout=subprocess.PIPE, check=True).stdout
     rows = collections.Counter()
@@ -135,7 +144,7 @@ def judge_rows(jfr, path, event, amount_field):
     for item in json.loads(out.decode("utf-8", "replace"))["recording"]["events"]:
         if item["type"] != event:
             continue
-        rows[judge_row(event, item["values"], amount_field)] += 1
+        rows[judge_row(event, item["values"], amount_field, step)] += 1
         times.append(time_of(item["values"]["startTime"]))
     return rows, sorted(times)
 
@@ -191,7 +200,7 @@ def event_counts(jfr, path):
     return counts
 
 
-def compare(jfr, path, title):
+def compare(jfr, path, title, steps=None):
     try:
         profiles = our_profiles(path)
     except RuntimeError as e:
@@ -214,7 +223,7 @@ def compare(jfr, path, title):
         events = [event] + [e for e in COMPANIONS.get(event, []) if counts.get(e)]
         total = sum(counts[e] for e in events)
         try:
-            judged = [judge_rows(jfr, path, e, field) for e in events]
+            judged = [judge_rows(jfr, path, e, field, (steps or {}).get(e)) for e in events]
             theirs = sum((r for r, _ in judged), collections.Counter())
             their_times = sorted(t for _, times in judged for t in times)
         except (subprocess.CalledProcessError, ValueError):
@@ -404,7 +413,7 @@ def test_async_profiler(home, classes, work):
         if not os.path.exists(path):
             skip(title, "no recording: " + done.stdout.decode().strip().replace("\n", " ")[:100])
             continue
-        profiles = compare(os.path.join(home, "jfr"), path, title)
+        profiles = compare(os.path.join(home, "jfr"), path, title, STEPS.get(mode))
         report(all(find_profile(profiles, c)[1] for c in columns),
                "%s: has rows of %s" % (title, ", ".join(columns)))
         if mode == "cpu":

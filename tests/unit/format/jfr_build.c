@@ -350,9 +350,13 @@ static void put_threads(struct jfr_build *b)
 	put_long(b, 78);
 	put_string(b, NULL);
 	put_long(b, 0);
-	pool_begin(b, T_STATE, 1);
-	put_long(b, 1);
+	pool_begin(b, T_STATE, 3);
+	put_long(b, JFR_RUNNABLE);
 	put_string(b, "STATE_RUNNABLE");
+	put_long(b, JFR_SLEEPING);
+	put_string(b, "STATE_SLEEPING");
+	put_long(b, JFR_DEFAULT);
+	put_string(b, "STATE_DEFAULT");
 	pool_begin(b, T_FRAME_TYPE, 1);
 	put_long(b, 1);
 	put_string(b, "Interpreted");
@@ -377,12 +381,33 @@ void put_setting(struct jfr_build *b, int type, const char *name, const char *va
 	event_end(b);
 }
 
+void put_sample_of(struct jfr_build *b, uint64_t thread, uint64_t stack, uint64_t state)
+{
+	event_begin(b, T_EXECUTION);
+	put_long(b, 2000);
+	put_long(b, thread);
+	put_long(b, stack);
+	put_long(b, state);
+	event_end(b);
+}
+
 void put_sample(struct jfr_build *b, uint64_t ticks, uint64_t thread, uint64_t stack)
 {
 	event_begin(b, T_EXECUTION);
 	put_long(b, ticks);
 	put_long(b, thread);
 	put_long(b, stack);
+	put_long(b, JFR_RUNNABLE);
+	event_end(b);
+}
+
+void put_wait(struct jfr_build *b, uint64_t milliseconds)
+{
+	event_begin(b, T_MONITOR);
+	put_long(b, 4000);
+	put_long(b, milliseconds);
+	put_long(b, 5);
 	put_long(b, 1);
+	put_long(b, 3);
 	event_end(b);
 }

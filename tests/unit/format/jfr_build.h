@@ -79,4 +79,8 @@ void pool_begin(struct jfr_build *b, int type, int entries);
 /* A method per pool entry: keys 1 … 3, "a/B.one", "a/B.two", "[Ljava/lang/String;.three". */
 void put_test_pools(struct jfr_build *b);
 void put_setting(struct jfr_build *b, int type, const char *name, const char *value);
+/* Keys of the pool of states. */
+enum { JFR_RUNNABLE = 1, JFR_SLEEPING, JFR_DEFAULT };
+void put_sample_of(struct jfr_build *b, uint64_t thread, uint64_t stack, uint64_t state);
+void put_wait(struct jfr_build *b, uint64_t milliseconds);
 void put_sample(struct jfr_build *b, uint64_t ticks, uint64_t thread, uint64_t stack);

@@ -85,13 +85,7 @@ static inline void put_events(struct jfr_build *b)
 	put_odd(b);
 	put_sample(b, 2500, 6, 1);
 	put_sample(b, 3000, 5, 2);
-	event_begin(b, T_MONITOR);
-	put_long(b, 4000);
-	put_long(b, 3);
-	put_long(b, 5);
-	put_long(b, 1);
-	put_long(b, 3);
-	event_end(b);
+	put_wait(b, 3);
 }
 
 static inline void put_chunk(struct jfr_build *b)

@@ -32,17 +32,6 @@ static enum err read_recording(struct read *x, const struct jfr_build *b, bool f
 	return format_read(buf_view(&b->out), &formats[FORMAT_JFR], &x->r, NULL);
 }
 
-static void put_wait(struct jfr_build *b)
-{
-	event_begin(b, T_MONITOR);
-	put_long(b, 4000);
-	put_long(b, 3);
-	put_long(b, 5);
-	put_long(b, 1);
-	put_long(b, 3);
-	event_end(b);
-}
-
 /* Stack 1 has `frames`, with the keys of the methods in turn. */
 static void put_long_stack(struct jfr_build *b, const uint64_t *methods, unsigned n, int frames)
 {
@@ -153,7 +142,7 @@ static void put_chunk(struct jfr_build *b, unsigned samples, unsigned waits)
 	while (samples--)
 		put_sample(b, 1500, 5, 1 + samples % 2);
 	while (waits--)
-		put_wait(b);
+		put_wait(b, 3);
 	put_test_pools(b);
 	put_metadata(b, TYPES, TYPE_COUNT);
 	chunk_end(b);
