@@ -113,7 +113,12 @@ const char capture_own_note[] =
 
 unsigned capture_types(const struct capture *c)
 {
-	return c->options.kernel.types;
+	return kernel_types(c->kernel);
+}
+
+const struct capture_lack *capture_lacks(const struct capture *c, size_t *ret_count)
+{
+	return kernel_lacks(c->kernel, ret_count);
 }
 
 bool capture_is_own(const struct capture *c)

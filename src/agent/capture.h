@@ -32,6 +32,8 @@ bool capture_is_own(const struct capture *c);
 extern const char capture_own_note[];
 /* enum capture_types that are captured. */
 unsigned capture_types(const struct capture *c);
+/* What was asked for besides and cannot be captured; more may come until capture_start. */
+const struct capture_lack *capture_lacks(const struct capture *c, size_t *ret_count);
 /* R as it was asked for: see kernel_options. */
 u64 capture_wait_mean(const struct capture *c);
 void capture_close(struct capture *c);

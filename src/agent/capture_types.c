@@ -1,5 +1,7 @@
 #include "agent/capture_types.h"
 
+#include <stdio.h>
+
 static const struct {
 	const char *name;
 	unsigned type;
@@ -35,4 +37,17 @@ enum err capture_types_parse(struct str text, unsigned *ret, struct fault *fault
 		return fault_set(fault, ERR_BAD_ARGUMENT, "at least one type is needed");
 	*ret = found;
 	return ERR_OK;
+}
+
+void capture_types_write(unsigned which, char room[CAPTURE_NAMES_ROOM])
+{
+	static const char *const names[] = {"cpu",     "offcpu", "lock",   "wall",
+					    "threads", "faults", "mapped", "loop"};
+	size_t n = 0;
+
+	room[0] = 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (which >> i & 1)
+			n += (size_t)snprintf(room + n, CAPTURE_NAMES_ROOM - n, "%s%s",
+					      n ? ", " : "", names[i]);
 }

@@ -41,6 +41,7 @@ struct daemon {
 	struct daemon_control control;
 	struct window window;
 	struct buf request;
+	size_t lacks_told;
 	u64 lost;	      /* records, in all windows so far */
 	int64_t suspended_ns; /* clock_suspended_ns when it was looked at last */
 	char host[256];
@@ -51,6 +52,23 @@ static enum err open_names(struct daemon *d)
 	/* A debug file is used as soon as it has come; no window waits for it. */
 	return names_new(capture_modules(d->capture), &(struct names_options){.debug = d->debug},
 			 &d->names);
+}
+
+/* What the kernel refuses is said once; the rest goes on. */
+static void note_lacks(struct daemon *d)
+{
+	const struct capture_lack *lacks;
+	size_t n;
+
+	for (lacks = capture_lacks(d->capture, &n); d->lacks_told < n; d->lacks_told++) {
+		char names[CAPTURE_NAMES_ROOM];
+
+		capture_types_write(lacks[d->lacks_told].types, names);
+		log_warn("left out, the rest goes on; vestal doctor says what helps",
+			 log_text("types", names),
+			 log_text("reason", lacks[d->lacks_told].why.text));
+	}
+	d->window.types &= capture_types(d->capture);
 }
 
 static enum err open_all(struct daemon *d, struct fault *fault)
@@ -82,7 +100,9 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 					     .exporter = d->exporter,
 					     .targets = o->capture.targets};
 	TRY(daemon_control_open(&d->control, o->control, fault));
-	return capture_start(d->capture, fault);
+	TRY(capture_start(d->capture, fault));
+	note_lacks(d);
+	return ERR_OK;
 }
 
 static void close_all(struct daemon *d)
@@ -222,6 +242,7 @@ static enum err change_rate(struct daemon *d)
 {
 	TRY(end_window(d));
 	TRY(self_control_apply(&d->self, &d->window));
+	note_lacks(d);
 	if (!d->self.state.trim)
 		return ERR_OK;
 	/* Names are most of what can be made again. */

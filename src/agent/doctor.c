@@ -95,6 +95,27 @@ static enum err check_ring(struct findings *f)
 	return finding_add(f, "ring buffer", FINDING_OK, "can be made", NULL);
 }
 
+/* What stands between this process and the kernel when its own rights do not. */
+static const char *refusal_fix(void)
+{
+	return doctor_may_load() ? "a container's seccomp profile or a security module refuses it: "
+				   "docker run "
+				   "--privileged …, or sudo journalctl -k | grep -i denied"
+				 : "sudo vestal …, or give the program CAP_BPF and CAP_PERFMON";
+}
+
+/* A part of a type (mapped without faults) is not all of it. */
+static enum err first_lack(const struct kernel_side *k, struct fault *ret)
+{
+	size_t n;
+	const struct capture_lack *lacks = kernel_lacks(k, &n);
+
+	if (!n)
+		return ERR_OK;
+	*ret = lacks[0].why;
+	return ret->code;
+}
+
 /* Loads and attaches the programs for one kind of measurement, and takes them off again. */
 static enum err check_programs(struct findings *f, const char *name, unsigned types,
 			       const char *good, const char *hint)
@@ -111,15 +132,15 @@ static enum err check_programs(struct findings *f, const char *name, unsigned ty
 	e = kernel_open(&o, &k, &fault);
 	if (!e)
 		e = kernel_attach(k, &fault);
+	if (!e)
+		e = first_lack(k, &fault);
 	kernel_close(k);
 	if (e == ERR_NO_MEMORY)
 		return e;
 	if (!e)
 		return finding_add(f, name, FINDING_OK, good, NULL);
 	return finding_add(f, name, FINDING_MISSING, fault.text[0] ? fault.text : err_text(e),
-			   e == ERR_NO_PERMISSION
-				   ? "sudo vestal …, or give the program CAP_BPF and CAP_PERFMON"
-				   : hint);
+			   e == ERR_NO_PERMISSION ? refusal_fix() : hint);
 }
 
 static enum err check_memlock(struct findings *f)

@@ -24,6 +24,8 @@ struct kernel_side {
 	struct unwind_rule *rules;
 	struct cpu_clocks clocks;
 	VEC(struct kernel_link) links;
+	struct capture_lack lacks[CAPTURE_LACKS_MAX];
+	size_t lack_count;
 	bool waits_off;		  /* see kernel_switch_waits */
 	struct bpf_link *threads; /* over which threads are looked at; NULL = not */
 	/* While draining. */
@@ -38,10 +40,13 @@ enum attach { ELSEWHERE, ATTACHED, FOR_WAITS };
 /* Who needs which program. Those FOR_WAITS alone run with every switch of threads. */
 struct need {
 	struct bpf_program *program;
-	bool load;
+	unsigned types; /* those that are asked for and nothing without it; 0 = it is not needed */
 	enum attach attach;
 };
 
 #define NEEDS_MAX 14
 
 size_t kernel_needs(const struct kernel_side *k, struct need needs[NEEDS_MAX]);
+/* Goes on without these types; `why` becomes the reason when there are no others. */
+enum err kernel_leave_out(struct kernel_side *k, unsigned types, enum err e,
+			  struct fault *why) MUST_CHECK;

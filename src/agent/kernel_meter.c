@@ -101,7 +101,7 @@ u64 kernel_wait_time_ns(const struct kernel_side *k)
 		return 0;
 	n = kernel_needs(k, needs);
 	for (size_t i = 0; i < n; i++)
-		if (needs[i].load && needs[i].attach == FOR_WAITS)
+		if (needs[i].types && needs[i].attach == FOR_WAITS)
 			sum += run_time_of(needs[i].program);
 	return sum;
 }

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
+#include "agent/doctor.h"
 #include "agent/own_events.h"
 #include "base/clock.h"
 
@@ -31,7 +32,8 @@ static size_t segment_bytes(const struct kernel_side *k)
 
 static enum err load_fault(int error, struct fault *fault)
 {
-	if (error == EPERM || error == EACCES)
+	/* The verifier refuses a program by the same number: not for the lack of a right then. */
+	if (error == EPERM || (error == EACCES && !doctor_may_load()))
 		return fault_set(fault, ERR_NO_PERMISSION,
 				 "the kernel does not let this user load programs: run as root, or "
 				 "with CAP_BPF and CAP_PERFMON");
@@ -72,7 +74,7 @@ static void choose_programs(struct kernel_side *k)
 	size_t n = kernel_needs(k, needs);
 
 	for (size_t i = 0; i < n; i++)
-		bpf_program__set_autoload(needs[i].program, needs[i].load);
+		bpf_program__set_autoload(needs[i].program, needs[i].types);
 }
 
 static enum err load(struct kernel_side *k, struct fault *fault)
@@ -106,6 +108,33 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	s->data->settings.loops = loops;
 	status = agent_bpf__load(s);
 	return status ? load_fault(-status, fault) : ERR_OK;
+}
+
+static enum err load_alone(struct kernel_side *k, unsigned types, struct fault *fault)
+{
+	agent_bpf__destroy(k->skeleton);
+	k->skeleton = NULL;
+	k->options.types = types;
+	return load(k, fault);
+}
+
+/* All are loaded or none: when the kernel refuses one, those that it takes are found one by one. */
+static enum err load_possible(struct kernel_side *k, struct fault *fault)
+{
+	unsigned wanted = k->options.types, refused = 0;
+	enum err e = load(k, fault);
+
+	if (e != ERR_UNSUPPORTED || !(wanted & (wanted - 1)))
+		return e;
+	for (unsigned type = 1; type & CAPTURE_ALL; type <<= 1) {
+		struct capture_lack lack = {.types = type};
+
+		if (!(wanted & type) || load_alone(k, type, &lack.why) == ERR_OK)
+			continue;
+		refused |= type;
+		k->lacks[k->lack_count++] = lack;
+	}
+	return load_alone(k, refused == wanted ? wanted : wanted & ~refused, fault);
 }
 
 static enum err map_memory(struct kernel_side *k, struct fault *fault)
@@ -156,7 +185,7 @@ static enum err open_programs(struct kernel_side *k, struct fault *fault)
 	/* All types of the kernel are read to know it: not when nobody asks. */
 	k->returns = capture_needs_waits(k->options.types) && kernel_sees_returns();
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
-	TRY(load(k, fault));
+	TRY(load_possible(k, fault));
 	return map_memory(k, fault);
 }
 

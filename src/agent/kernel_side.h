@@ -31,10 +31,17 @@ struct kernel_side;
  * leave, and long waits of threads that usually wait briefly are seen less often.
  */
 bool kernel_sees_returns(void);
-/* Loads the programs. The fault says what the kernel lacks or who may. */
+/*
+ * Loads the programs. The fault says what the kernel lacks or who may. Types that the kernel
+ * refuses here or in kernel_attach are left out, and kernel_lacks says which; it fails when none is
+ * left.
+ */
 enum err kernel_open(const struct kernel_options *o, struct kernel_side **ret,
 		     struct fault *fault) MUST_CHECK;
 void kernel_close(struct kernel_side *k);
+/* What is captured, and what was asked for besides. Valid as long as the kernel side. */
+unsigned kernel_types(const struct kernel_side *k);
+const struct capture_lack *kernel_lacks(const struct kernel_side *k, size_t *ret_count);
 /* From here on records are written. */
 enum err kernel_attach(struct kernel_side *k, struct fault *fault) MUST_CHECK;
 /* Ends the sources; what is in the ring buffer stays to be drained. */

@@ -86,7 +86,7 @@ enum err capture_look_at_threads(struct capture *c)
 {
 	struct look look = {c, (u64)clock_monotonic_ns()};
 
-	if (!(c->options.kernel.types & CAPTURE_THREADS) || look.begun < c->look_next)
+	if (!(capture_types(c) & CAPTURE_THREADS) || look.begun < c->look_next)
 		return ERR_OK;
 	c->look_gap = c->look_gap ? 2 * c->look_gap : FIRST_LOOK_NS;
 	if (c->look_gap > c->options.look_ns)

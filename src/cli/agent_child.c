@@ -29,6 +29,20 @@ int capture_types_read(const struct invocation *in, const char *text, unsigned *
 		       : complain_usage(in, "--type %s", fault.text);
 }
 
+void capture_lacks_say(const struct common_options *common, const struct capture *c)
+{
+	size_t n;
+	const struct capture_lack *lacks = capture_lacks(c, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		char names[CAPTURE_NAMES_ROOM];
+
+		capture_types_write(lacks[i].types, names);
+		say(common, "without %s: %s (vestal doctor says what helps)", names,
+		    lacks[i].why.text);
+	}
+}
+
 static void listen_to_signals(bool reload)
 {
 	struct sigaction act = {.sa_handler = on_end};

@@ -8,6 +8,8 @@
 
 /* Reads "cpu,offcpu"; says what is wrong with it. Returns an exit status. */
 int capture_types_read(const struct invocation *in, const char *text, unsigned *ret);
+/* Says which types cannot be captured, and why. */
+void capture_lacks_say(const struct common_options *common, const struct capture *c);
 /* Runs until SIGINT or SIGTERM. Returns an exit status. */
 int agent_serve(const struct common_options *common, const struct daemon_options *o);
 /*

@@ -93,7 +93,7 @@ static enum err open_names(struct live *l)
 	return names_new(capture_modules(l->capture), &options, &l->names);
 }
 
-/* Both kinds unless told: without the kernel's help for waits, processor time alone. */
+/* Both kinds unless told. */
 static int open_capture(struct invocation *in, struct live *l)
 {
 	const struct live_options *o = l->options;
@@ -109,13 +109,8 @@ static int open_capture(struct invocation *in, struct live *l)
 	c.kernel.rate_hz = (u32)o->rate;
 	c.kernel.chosen = o->pids.n > 0;
 	e = capture_open_allowed(&c, &l->capture, &fault);
-	if (e == ERR_UNSUPPORTED && !o->types) {
-		c.kernel.types = CAPTURE_CPU;
-		e = capture_open(&c, &l->capture, &fault);
-	}
 	if (e)
 		return complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e));
-	l->types = capture_types(l->capture);
 	for (size_t i = 0; !status && i < o->pids.n; i++)
 		status = record_choose_pid(l->capture, o->pids.v[i]);
 	if (status)
@@ -123,7 +118,11 @@ static int open_capture(struct invocation *in, struct live *l)
 	e = open_names(l);
 	if (!e)
 		e = capture_start(l->capture, &fault);
-	return e ? complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e)) : EXIT_OK;
+	if (e)
+		return complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e));
+	l->types = capture_types(l->capture);
+	capture_lacks_say(&o->common, l->capture);
+	return EXIT_OK;
 }
 
 /* What came since the last picture becomes the newest second. */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "cli/agent_child.h"
 #include "cli/term.h"
 
 /* Short turns at first: what runs becomes known to the kernel side soon. */
@@ -234,6 +235,8 @@ int record_run(const struct record_plan *plan, const struct common_options *comm
 		e = capture_start(c, &fault);
 		if (e)
 			status = complain(status_of(e), "%s", fault.text);
+		else
+			capture_lacks_say(common, c);
 	}
 	if (child.go)
 		close(child.go);
