@@ -105,3 +105,15 @@ enum err otlp_profile_header(struct otlp_builder *b, const struct otlp_profile *
 /* The profile's own content when it only carries another format's bytes. */
 enum err otlp_payload(struct otlp_builder *b, const struct otlp_profile *src, uint32_t resource,
 		      bool *ret_taken) MUST_CHECK;
+
+/* otlp_build_rows.c */
+/* The Profiles that become one: their place in the file and their column. Those of one group, which
+ * have the same rows, follow each other; a group ends before ends[i]. */
+struct otlp_columns {
+	uint32_t n, groups;
+	uint32_t members[PROFILE_MAX_TYPES], column[PROFILE_MAX_TYPES];
+	uint32_t ends[PROFILE_MAX_TYPES];
+	int counts; /* the column that CPU time is derived from, as one more; -1 = it is not */
+};
+enum err otlp_build_rows(struct otlp_builder *b, const struct otlp_scope *scope,
+			 struct otlp_columns *g, uint32_t resource) MUST_CHECK;

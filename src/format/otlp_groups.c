@@ -22,13 +22,19 @@ static bool same_type(struct otlp_value_type a, struct otlp_value_type b)
 	return a.type == b.type && a.unit == b.unit;
 }
 
+static bool heads_equal(const struct otlp_tables *t, const struct otlp_profile *a,
+			const struct otlp_profile *b)
+{
+	return a->time == b->time && a->duration == b->duration && a->period == b->period &&
+	       same_type(a->period_type, b->period_type) && !a->payload.n && !b->payload.n &&
+	       range_equal(t, a->attributes, b->attributes) &&
+	       range_equal(t, a->comments, b->comments);
+}
+
 static bool profiles_join(const struct otlp_tables *t, const struct otlp_profile *a,
 			  const struct otlp_profile *b)
 {
-	if (a->time != b->time || a->duration != b->duration || a->period != b->period ||
-	    !same_type(a->period_type, b->period_type) || a->samples.n != b->samples.n ||
-	    a->payload.n || b->payload.n || !range_equal(t, a->attributes, b->attributes) ||
-	    !range_equal(t, a->comments, b->comments))
+	if (a->samples.n != b->samples.n || !heads_equal(t, a, b))
 		return false;
 	for (uint32_t i = 0; i < a->samples.n; i++)
 		if (!sample_keys_equal(t, &t->samples.v[a->samples.at + i],
@@ -57,20 +63,24 @@ uint32_t otlp_next_member(const struct otlp_grouping *all, uint32_t index)
 	return all->next[index - all->profiles.at];
 }
 
+static bool has_type(const struct otlp_grouping *all, const struct otlp_group *g,
+		     struct otlp_value_type type)
+{
+	for (uint32_t i = g->first;; i = otlp_next_member(all, i)) {
+		if (same_type(all->t->profiles.v[i].sample_type, type))
+			return true;
+		if (i == g->last)
+			return false;
+	}
+}
+
 static bool group_accepts(const struct otlp_grouping *all, const struct otlp_group *g,
 			  uint32_t index)
 {
 	const struct otlp_profile *list = all->t->profiles.v;
 
-	if (g->n == PROFILE_MAX_TYPES)
-		return false;
-	for (uint32_t i = g->first;; i = otlp_next_member(all, i)) {
-		if (same_type(list[i].sample_type, list[index].sample_type))
-			return false;
-		if (i == g->last)
-			break;
-	}
-	return profiles_join(all->t, &list[g->first], &list[index]);
+	return g->n < PROFILE_MAX_TYPES && !has_type(all, g, list[index].sample_type) &&
+	       profiles_join(all->t, &list[g->first], &list[index]);
 }
 
 /* Only the newest group under a key may grow, so that the cost stays linear in the file. */
@@ -95,6 +105,72 @@ enum err otlp_group_add(struct otlp_grouping *all, uint32_t index)
 		TRY(map_put(&all->keys, key, (uint32_t)all->newest.n - 1));
 	}
 	return vec_push(&all->groups, fresh);
+}
+
+/* Whether the types of `b` are none of those joined to `a`, and all have room in one profile. */
+static bool types_fit(const struct otlp_grouping *all, const struct otlp_group *a,
+		      const struct otlp_group *b)
+{
+	uint32_t n = b->n;
+
+	for (;; a = &all->groups.v[a->joined - 1]) {
+		n += a->n;
+		for (uint32_t i = b->first;; i = otlp_next_member(all, i)) {
+			if (has_type(all, a, all->t->profiles.v[i].sample_type))
+				return false;
+			if (i == b->last)
+				break;
+		}
+		if (!a->joined)
+			return n < PROFILE_MAX_TYPES;
+	}
+}
+
+static void join_behind(struct otlp_grouping *all, uint32_t first, uint32_t group)
+{
+	struct otlp_group *last = &all->groups.v[first];
+
+	while (last->joined)
+		last = &all->groups.v[last->joined - 1];
+	last->joined = group + 1;
+	all->groups.v[group].follows = true;
+}
+
+/* What two samplers took with a period in common: counts of samples and their time. Only the newest
+ * under a key may grow, here too. */
+enum err otlp_groups_join(struct otlp_grouping *all)
+{
+	CLEANUP(map_release) struct map keys = {0};
+	const struct otlp_profile *list = all->t->profiles.v;
+	CLEANUP(mem_free_ptr)
+	uint32_t *newest = NULL;
+	uint32_t n = 0;
+
+	if (all->groups.n < 2)
+		return ERR_OK;
+	newest = mem_zalloc(all->groups.n, sizeof(*newest));
+	if (!newest)
+		return ERR_NO_MEMORY;
+	for (uint32_t i = 0; i < all->groups.n; i++) {
+		const struct otlp_group *g = &all->groups.v[i];
+		const struct otlp_profile *p = &list[g->first];
+		uint64_t key = hash_mix(p->time ^ all->seed, p->duration ^ all->seed) ^
+			       hash_mix((uint64_t)p->period, all->seed);
+		uint32_t place = map_get(&keys, key);
+
+		if (p->period <= 0 || !p->samples.n)
+			continue;
+		if (place == MAP_NONE) {
+			TRY(map_put(&keys, key, n));
+			newest[n++] = i;
+		} else if (heads_equal(all->t, &list[all->groups.v[newest[place]].first], p) &&
+			   types_fit(all, &all->groups.v[newest[place]], g)) {
+			join_behind(all, newest[place], i);
+		} else {
+			newest[place] = i;
+		}
+	}
+	return ERR_OK;
 }
 
 void otlp_grouping_release(struct otlp_grouping *all)

@@ -331,6 +331,8 @@ enum err otlp_json_read(struct str bytes, struct reading *out)
 	tables.locate = locate;
 	json_init(&r.j, bytes, "OTLP JSON", out->limits.max_nesting, out);
 	e = read_messages(&r);
+	if (!e)
+		e = profile_list_settle(out->list);
 	json_release(&r.j);
 	vec_release(&r.items);
 	vec_release(&r.pairs);

@@ -143,8 +143,10 @@ enum err otlp_read(struct str bytes, struct reading *out)
 
 	otlp_tables_init(&t, &out->limits);
 	if (!is_message(bytes) && is_sequence(bytes))
-		return read_sequence(&t, out, bytes);
-	return read_message(&t, out, bytes, bytes.p);
+		TRY(read_sequence(&t, out, bytes));
+	else
+		TRY(read_message(&t, out, bytes, bytes.p));
+	return profile_list_settle(out->list);
 }
 
 /* ResourceProfiles begins with a resource or a scope, both messages; pprof's field 1 does not. */

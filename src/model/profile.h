@@ -19,6 +19,9 @@ struct profile {
 	struct dict *dict;
 	struct value_type types[PROFILE_MAX_TYPES];
 	uint32_t type_count;
+	/* A bit per column that a reader computed: from counts beside it and their period. It
+	 * stands in for a measured one, and must not be added to it. */
+	uint64_t derived;
 	int default_type; /* index the file asks to be shown first, -1 = it does not say */
 	struct value_type period_type;
 	int64_t period;
@@ -85,6 +88,8 @@ struct profile_list {
 
 enum err profile_list_add(struct profile_list *list, struct dict *d,
 			  struct profile **ret) MUST_CHECK;
+/* Of columns that readers computed, those go whose resource has the same measured in this list. */
+enum err profile_list_settle(struct profile_list *list) MUST_CHECK;
 /* Takes away all but the first n. */
 void profile_list_cut(struct profile_list *list, size_t n);
 void profile_list_release(struct profile_list *list);

@@ -155,6 +155,7 @@ static enum err redact_head(struct remap *r, const struct profile *src, struct p
 		TRY(remap_string(r, src->types[t].unit, &dst->types[t].unit));
 	}
 	dst->type_count = src->type_count;
+	dst->derived = src->derived;
 	dst->default_type = src->default_type;
 	TRY(remap_string(r, src->period_type.type, &dst->period_type.type));
 	TRY(remap_string(r, src->period_type.unit, &dst->period_type.unit));

@@ -117,6 +117,7 @@ enum err profile_copy_head(const struct profile *src, struct profile *dst)
 {
 	memcpy(dst->types, src->types, sizeof(dst->types));
 	dst->type_count = src->type_count;
+	dst->derived = src->derived;
 	dst->default_type = src->default_type;
 	dst->period_type = src->period_type;
 	dst->period = src->period;

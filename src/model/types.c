@@ -98,6 +98,15 @@ const struct profile_type *type_by_name(struct str name)
 	return type_by_value(name, STR(""));
 }
 
+struct str type_shown(struct str id)
+{
+	const struct str mark = STR(TYPE_DERIVED);
+
+	if (id.n >= mark.n && str_eq(str_skip(id, id.n - mark.n), mark))
+		id.n -= mark.n;
+	return id;
+}
+
 bool type_is_gauge(struct str type, struct str unit)
 {
 	const struct profile_type *t = type_by_value(type, unit);

@@ -36,6 +36,18 @@ bool type_is_gauge(struct str type, struct str unit);
 enum unit_kind { UNIT_OTHER, UNIT_TIME, UNIT_BYTES, UNIT_COUNT };
 enum unit_kind unit_kind(struct str unit, double *ret_factor);
 
+/*
+ * Behind the id of a column that was computed from counts and their period, where it is stored: it
+ * stands in for the measured one of that id as long as there is none. Nobody is shown it.
+ */
+#define TYPE_DERIVED ":derived"
+/* The id without it. */
+struct str type_shown(struct str id);
+static inline bool type_is_derived(struct str id)
+{
+	return type_shown(id).n != id.n;
+}
+
 struct buf;
 /* A value as people read it: "1.25s", "340.50MB", "1234". `unit` as files carry it. */
 void unit_format(struct buf *out, double value, struct str unit);

@@ -36,12 +36,8 @@ static enum err take_profile(struct exporting *x, struct profile *p, struct faul
 
 	TRY(make_labels(x, p, fault));
 	to.labels = &x->labels;
-	for (uint32_t i = 0; i < p->type_count; i++) {
-		struct type_words words = type_words_of(p, i);
-
-		words.name = type_name_of_column(p, i);
-		TRY(type_id_make(&x->arena, &words, &to.types[i]));
-	}
+	for (uint32_t i = 0; i < p->type_count; i++)
+		TRY(type_id_of_column(&x->arena, p, i, &to.types[i]));
 	to.time_ns = p->time_ns > 0 ? p->time_ns : x->r->now_ns;
 	to.duration_ns = p->duration_ns > 0 ? p->duration_ns : DEFAULT_DURATION;
 	return hand_over(x->r, &to, p, fault);

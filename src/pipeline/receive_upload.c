@@ -32,10 +32,12 @@ static enum err make_types(struct uploading *u, const struct profile *p, struct 
 			TRY(jfr_type_id(p, i, &u->arena, &to->types[i]));
 			continue;
 		}
-		words.name = is_pprof(u->format) ? type_name_of_pprof(p, NULL)
-						 : type_name_of_column(p, i);
-		TRY(is_pprof(u->format) ? type_id_make_pyroscope(&u->arena, &words, &to->types[i])
-					: type_id_make(&u->arena, &words, &to->types[i]));
+		if (!is_pprof(u->format)) {
+			TRY(type_id_of_column(&u->arena, p, i, &to->types[i]));
+			continue;
+		}
+		words.name = type_name_of_pprof(p, NULL);
+		TRY(type_id_make_pyroscope(&u->arena, &words, &to->types[i]));
 	}
 	return ERR_OK;
 }

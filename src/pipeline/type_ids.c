@@ -134,12 +134,48 @@ struct str type_name_of_column(const struct profile *p, uint32_t column)
 {
 	struct type_words w = type_words_of(p, column);
 	const struct profile_type *known = type_by_value(w.type, w.unit);
-	struct str id = known ? str_of(known->pyroscope) : STR("");
+	struct str id = known ? str_of(known->pyroscope) : STR(""), name;
 
 	/* Counts of samples are of whatever took them. */
 	if (str_eq(w.type, STR("samples")) && w.period_type.n)
 		return str_eq(w.period_type, STR("cpu")) ? STR("process_cpu") : w.period_type;
 	if (known)
 		return str_n(id.p, str_find(id, ':'));
-	return w.period_type.n ? w.period_type : STR("process_cpu");
+	if (w.period_type.n)
+		return w.period_type;
+	name = family(w.type);
+	return name.n ? name : STR("process_cpu");
+}
+
+/* What samples count is for their period to say. */
+static const struct profile_type *usual_type(const struct type_words *w)
+{
+	const struct profile_type *known = type_by_value(w->type, w->unit);
+
+	return known && !w->period_type.n && !w->period_unit.n &&
+			       !str_eq(w->type, STR("samples")) &&
+			       str_eq(w->unit, str_of(known->unit))
+		       ? known
+		       : NULL;
+}
+
+enum err type_id_of_column(struct arena *a, const struct profile *p, uint32_t column,
+			   struct str *ret)
+{
+	struct type_words words = type_words_of(p, column);
+	const struct profile_type *usual = usual_type(&words);
+	const char *marked;
+
+	words.name = type_name_of_column(p, column);
+	if (usual)
+		*ret = str_of(usual->pyroscope);
+	else
+		TRY(type_id_make(a, &words, ret));
+	if (!(p->derived >> column & 1))
+		return ERR_OK;
+	marked = arena_printf(a, "%.*s" TYPE_DERIVED, (int)ret->n, ret->p);
+	if (!marked)
+		return ERR_NO_MEMORY;
+	*ret = str_of(marked);
+	return ERR_OK;
 }

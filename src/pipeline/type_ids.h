@@ -36,3 +36,7 @@ struct str type_name_of_pprof(const struct profile *p, const struct display_name
 /* The name of a profile that came without one: the table's when it knows the type, else what it
  * was sampled by. */
 struct str type_name_of_column(const struct profile *p, uint32_t column);
+/* The id of a column of such a profile. One that does not say what it was sampled by and has a type
+ * of the table has the table's id; one that was computed is marked (TYPE_DERIVED). */
+enum err type_id_of_column(struct arena *a, const struct profile *p, uint32_t column,
+			   struct str *ret) MUST_CHECK;
