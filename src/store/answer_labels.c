@@ -215,7 +215,7 @@ static enum err types_of_series(struct listing *l, const struct partition *p, ui
 {
 	for (uint32_t t = 0; t < l->choice->type_count; t++)
 		if (choice_has_type(l->choice, t) && partition_has_pair(p, series, t))
-			TRY(add_text(l, p->types.v[t].id));
+			TRY(add_text(l, type_shown(p->types.v[t].id)));
 	return ERR_OK;
 }
 
@@ -365,7 +365,8 @@ static enum err add_series_sets(struct listing *l, const struct partition *p, ui
 	for (uint32_t t = 0; t < l->choice->type_count; t++) {
 		if (!choice_has_type(l->choice, t) || !partition_has_pair(p, series, t))
 			continue;
-		labels[0] = (struct label_pair){STR("__profile_type__"), p->types.v[t].id};
+		labels[0] =
+			(struct label_pair){STR("__profile_type__"), type_shown(p->types.v[t].id)};
 		TRY(add_set(l, &set));
 	}
 	return ERR_OK;

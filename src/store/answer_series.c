@@ -224,11 +224,11 @@ static enum err number_type(struct charting *c, const struct type_entry *type, u
 				   .gauge = type->gauge && !c->question->force_sum};
 
 	for (size_t i = 0; i < c->types.n; i++)
-		if (str_eq(c->types.v[i].id, type->id)) {
+		if (str_eq(c->types.v[i].id, type_shown(type->id))) {
 			*ret = (uint32_t)i;
 			return ERR_OK;
 		}
-	fresh.id = arena_str(&c->q.arena, type->id);
+	fresh.id = arena_str(&c->q.arena, type_shown(type->id));
 	if (!fresh.id.p)
 		return ERR_NO_MEMORY;
 	*ret = (uint32_t)c->types.n;

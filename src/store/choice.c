@@ -58,7 +58,7 @@ static enum err choose_types(struct choice *c, const struct partition *p)
 	const struct selection *s = c->selection;
 
 	for (uint32_t t = 0; t < c->type_count; t++) {
-		struct str id = p->types.v[t].id, part;
+		struct str id = type_shown(p->types.v[t].id), part;
 		bool takes = !s->type.n || str_eq(s->type, id);
 
 		for (size_t i = 0; takes && i < s->matcher_count; i++)

@@ -15,6 +15,7 @@ void question_init(struct question *q, const struct source *source, struct str t
 void question_release(struct question *q)
 {
 	choice_release(&q->choice);
+	stand_in_release(&q->stand_in);
 	arena_release(&q->arena);
 }
 
@@ -67,18 +68,19 @@ static enum err settle_type(struct question *q)
 {
 	for (uint32_t t = 0; !q->each_type && t < q->choice.type_count; t++) {
 		const struct type_entry *type = &q->partition->types.v[t];
+		struct str id = type_shown(type->id);
 
 		if (!choice_has_type(&q->choice, t))
 			continue;
-		if (q->type.n && !str_eq(q->type, type->id))
+		if (q->type.n && !str_eq(q->type, id))
 			return fault_set(q->ask->fault, ERR_BAD_ARGUMENT,
 					 "the selector means more than one profile type, among "
 					 "them %.*s and %.*s: name one",
-					 (int)q->type.n, q->type.p, (int)type->id.n, type->id.p);
+					 (int)q->type.n, q->type.p, (int)id.n, id.p);
 		q->gauge = type->gauge;
 		if (q->type.n)
 			continue;
-		q->type = arena_str(&q->arena, type->id);
+		q->type = arena_str(&q->arena, id);
 		if (!q->type.p)
 			return ERR_NO_MEMORY;
 	}
@@ -129,7 +131,8 @@ static enum err each_chunk(void *context, const struct chunk_view *v)
 	if (!takes_profile(q, v))
 		return ERR_OK;
 	for (uint32_t i = 0; i < v->head.column_count; i++) {
-		if (!choice_has_type(&q->choice, v->head.columns[i].type))
+		if (!choice_has_type(&q->choice, v->head.columns[i].type) ||
+		    stand_in_yields(&q->stand_in, &v->head, v->head.columns[i].type))
 			continue;
 		q->ask->rows += v->head.rows;
 		TRY(question_stacks(q, v));
@@ -158,10 +161,11 @@ static enum err scan_partition(struct question *q)
 
 	if (!q->choice.matching_series || !q->choice.matching_types)
 		return ERR_OK;
+	TRY(stand_in_read(&q->stand_in, q));
 	if (q->handler->begin)
 		TRY(q->handler->begin(q));
 	if (q->choice.all_series && !q->selection->link_count && !q->selection->profile_count &&
-	    !q->selection->time_count)
+	    !q->selection->time_count && !q->stand_in.any)
 		scan.rollup_ns = q->rollup_ns;
 	TRY(q->source->scan(q->source->engine, q->partition, &scan));
 	return q->handler->end ? q->handler->end(q) : ERR_OK;
@@ -180,10 +184,13 @@ static enum err each_partition(void *context, struct partition *p)
 	e = choice_init(&q->choice, p, q->selection);
 	if (!e)
 		e = settle_type(q);
+	if (!e)
+		e = stand_in_begin(&q->stand_in, q);
 	mutex_unlock(&p->lock);
 	if (!e)
 		e = scan_partition(q);
 	choice_release(&q->choice);
+	stand_in_release(&q->stand_in);
 	return e;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "store/answer.h"
+#include "store/stand_in.h"
 
 struct question;
 
@@ -31,6 +32,7 @@ struct question {
 	/* Of the partition at hand. */
 	struct partition *partition;
 	struct choice choice;
+	struct stand_in stand_in;
 	uint32_t stack_count;
 };
 

@@ -36,7 +36,7 @@ TEST(counted_samples_with_a_period_of_cpu_time_are_process_cpu)
 	CHECK_STR(buf_view(&rec.text),
 		  "{service.name=shop,service_name=shop} 1700000000000000000+5000000000\n"
 		  "  process_cpu:samples:count:cpu:nanoseconds\n"
-		  "  process_cpu:cpu:nanoseconds:cpu:nanoseconds\n"
+		  "  process_cpu:cpu:nanoseconds:cpu:nanoseconds" TYPE_DERIVED "\n"
 		  "    main;main;work {thread.name=worker} "
 		  "7370616e2d696421/30313233343536373839616263646566: 2 100000000\n");
 }

@@ -49,7 +49,7 @@ TEST(the_files_own_service_is_used_unless_one_is_given)
 	CHECK_OK(recorder_init(&rec));
 	CHECK_OK(upload(&rec, STR("otlp-json"), str_of(file), NULL, 0));
 	CHECK(recorded(&rec, "{commit=file,service.name=own,service_name=own}"));
-	CHECK(recorded(&rec, "  memory:inuse_space:bytes::\n"));
+	CHECK(recorded(&rec, "  memory:inuse_space:bytes:space:bytes\n"));
 	recorder_clear(&rec);
 	CHECK_OK(upload(&rec, STR("otlp-json"), str_of(file), shop, 2));
 	CHECK(recorded(&rec, "{commit=abc,service.name=own,service_name=shop}"));
