@@ -150,6 +150,7 @@ static const unsigned reading[] = {
 	SYS_rt_sigreturn,  SYS_rt_sigprocmask, SYS_alarm,
 	SYS_clock_gettime, SYS_getrandom,      SYS_sched_yield,
 	SYS_getpid,	   SYS_gettid,	       SYS_restart_syscall,
+	SYS_clock_nanosleep,
 #ifdef __SANITIZE_ADDRESS__ /* tells what it found, and looks where */
 	SYS_write,	   SYS_sigaltstack,    SYS_prctl,
 	SYS_readlink,	   SYS_mprotect,       SYS_rt_sigaction,

@@ -302,6 +302,7 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 		}
 	}
 	capture_stop(d->capture);
+	self_control_hurry();
 	TRY(capture_finish(d->capture, NS_PER_S));
 	return end_window(d);
 }

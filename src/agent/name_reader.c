@@ -24,10 +24,9 @@ void name_reader_init(struct name_reader *r, struct debug_source *debug)
 
 static void send_away(struct name_reader *r)
 {
-	if (r->worker >= 0)
-		close(r->worker);
+	worker_close(r->worker);
 	r->worker = -1;
-	r->memory = r->worker_cpu_ns = 0;
+	r->memory = 0;
 	worker_set_memory(0);
 }
 
@@ -55,10 +54,12 @@ static enum err send_question(struct name_reader *r, u32 kind, const struct modu
 static enum err receive_answer(struct name_reader *r, struct buf *ret, enum err *ret_error,
 			       bool *ret_wants_debug)
 {
-	int64_t deadline = clock_monotonic_ns() + PATIENCE_NS;
 	struct wire_names head;
+	int64_t deadline;
 	char *to;
 
+	TRY(worker_wait(r->worker, PATIENCE_NS));
+	deadline = clock_monotonic_ns() + PATIENCE_NS;
 	TRY(wire_recv(r->worker, &head, sizeof(head), deadline));
 	if (head.error >= ERR_COUNT_ || head.size > WIRE_NAMES_MAX)
 		return ERR_CORRUPT;
@@ -69,9 +70,6 @@ static enum err receive_answer(struct name_reader *r, struct buf *ret, enum err 
 	ret->n = head.size;
 	r->memory = head.memory;
 	worker_set_memory(head.memory);
-	if (head.cpu_ns > r->worker_cpu_ns)
-		worker_count_cpu(head.cpu_ns - r->worker_cpu_ns);
-	r->worker_cpu_ns = head.cpu_ns;
 	*ret_wants_debug = head.wants_debug;
 	*ret_error = (enum err)head.error;
 	return ERR_OK;

@@ -22,7 +22,6 @@ struct name_reader {
 	VEC(u64) refused;   /* serial numbers of modules that ended a worker */
 	u32 unused_windows; /* since it was asked last */
 	u64 memory;	    /* of the worker, when it answered last */
-	u64 worker_cpu_ns;  /* told by this worker so far */
 };
 
 struct wanted_name {

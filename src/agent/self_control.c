@@ -3,12 +3,33 @@
 #include <stdio.h>
 
 #include "agent/worker_host.h"
+#include "agent/worker_pace.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 static int64_t interval(const struct self_control *s)
 {
 	return (int64_t)(budget_interval(&s->state) * (double)NS_PER_S);
+}
+
+/* Of what readers may take, while tables are missing; stacks wait for those, and are large. */
+#define TABLES_PART 0.7
+#define NAMES_PART  0.8
+
+static void set_pace(const struct self_control *s)
+{
+	double pace = budget_reader_pace(&s->state, &s->options.limits, s->meter.processors) *
+		      (double)NS_PER_S;
+	bool tables = modules_pending(capture_modules(s->capture));
+
+	worker_pace_set(WORKER_TABLES, (u64)(TABLES_PART * pace));
+	worker_pace_set(WORKER_NAMES, (u64)((tables ? 1 - TABLES_PART : NAMES_PART) * pace));
+}
+
+void self_control_hurry(void)
+{
+	worker_pace_set(WORKER_TABLES, 0);
+	worker_pace_set(WORKER_NAMES, 0);
 }
 
 enum err self_control_open(struct self_control *s, const struct self_options *o, struct capture *c,
@@ -19,6 +40,7 @@ enum err self_control_open(struct self_control *s, const struct self_options *o,
 				   .state = budget_begin(rate_hz),
 				   .next = clock_monotonic_ns() + NS_PER_S};
 	self_meter_open(&s->meter, c);
+	set_pace(s);
 	if (!o->metrics)
 		return ERR_OK;
 	TRY(self_metrics_new(o->metrics, &s->metrics, fault));
@@ -43,6 +65,7 @@ bool self_control_due(struct self_control *s, struct exporter *x)
 	exporter_stats(x, &sent);
 	self_control_tell(s, &sent, 0);
 	s->decided = budget_step(s->state, &s->options.limits, &s->measure);
+	set_pace(s);
 	if (s->decided.paused == s->state.paused && s->decided.level == s->state.level &&
 	    s->decided.wait_level == s->state.wait_level && !s->decided.trim) {
 		s->state = s->decided;

@@ -31,6 +31,8 @@ void self_control_close(struct self_control *s);
  */
 bool self_control_due(struct self_control *s, struct exporter *x);
 enum err self_control_apply(struct self_control *s, struct window *w) MUST_CHECK;
+/* Nothing is slowed down any more: the agent ends. */
+void self_control_hurry(void);
 /* Another rate is wanted from now on; the window has ended. */
 enum err self_control_set_rate(struct self_control *s, u32 rate_hz, struct window *w) MUST_CHECK;
 /* A window ended. */

@@ -34,7 +34,6 @@ struct table_reader {
 	int ready;	   /* an eventfd: results */
 	int worker;	   /* its socket; -1 = none. Changed by the thread, under the lock */
 	/* The thread's own. */
-	u64 worker_cpu_ns; /* told by this worker so far */
 	struct unwind_rules *rules;
 	struct unwind_rule *shared;
 	size_t shared_count;
@@ -66,11 +65,9 @@ static void set_worker(struct table_reader *r, int socket, bool lost)
 	old = r->worker;
 	r->worker = socket;
 	mutex_unlock(&r->lock);
-	r->worker_cpu_ns = 0;
 	if (lost)
 		worker_count_lost();
-	if (old >= 0)
-		close(old);
+	worker_close(old);
 }
 
 static enum err receive_parts(struct table_reader *r, const struct wire_table *head,
@@ -100,26 +97,20 @@ static enum err receive_parts(struct table_reader *r, const struct wire_table *h
 				  r->rules);
 }
 
-static void count_cpu(struct table_reader *r, u64 so_far)
-{
-	if (so_far > r->worker_cpu_ns)
-		worker_count_cpu(so_far - r->worker_cpu_ns);
-	r->worker_cpu_ns = so_far;
-}
-
 static enum err receive(struct table_reader *r, struct table_result *ret)
 {
-	int64_t deadline = clock_monotonic_ns() + PATIENCE_NS;
 	struct wire_table head;
+	int64_t deadline;
 	enum err e;
 
+	TRY(worker_wait(r->worker, PATIENCE_NS));
+	deadline = clock_monotonic_ns() + PATIENCE_NS;
 	TRY(wire_recv(r->worker, &head, sizeof(head), deadline));
 	if (head.error >= ERR_COUNT_ || head.page_count > WIRE_PAGES_MAX ||
 	    head.rule_count > UNWIND_RULES_MAX || head.block_bytes > WIRE_BLOCKS_MAX ||
 	    head.image.load_count > UNWIND_LOADS_MAX ||
 	    head.image.build_id_size > UNWIND_BUILD_ID_SIZE)
 		return ERR_CORRUPT;
-	count_cpu(r, head.cpu_ns);
 	ret->image = head.image;
 	ret->table.blocks = BUF_INIT(WIRE_BLOCKS_MAX + 1);
 	e = receive_parts(r, &head, &ret->table, deadline);
@@ -187,7 +178,7 @@ static bool wait_for_job(struct table_reader *r, struct job *ret)
 			cond_wait(&r->changed, &r->lock);
 		} else if (!cond_wait_until(&r->changed, &r->lock,
 					    clock_monotonic_ns() + IDLE_NS)) {
-			close(r->worker);
+			worker_close(r->worker);
 			r->worker = -1;
 		}
 	}
@@ -246,8 +237,7 @@ void table_reader_free(struct table_reader *r)
 	cond_broadcast(&r->changed);
 	mutex_unlock(&r->lock);
 	thread_join(&r->thread);
-	if (r->worker >= 0)
-		close(r->worker);
+	worker_close(r->worker);
 	if (r->ready >= 0)
 		close(r->ready);
 	vec_for_each (result, &r->results)

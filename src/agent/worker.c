@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/worker_pace.h"
 #include "agent/worker_wire.h"
 #include "base/clock.h"
 #include "base/vec.h"
@@ -12,8 +13,9 @@
 
 /* Larger files are left alone: nothing is known that has as much code. */
 #define FILE_MAX_BYTES ((u64)8 << 30)
-/* A job that takes so many seconds is a trap: the alarm ends the process. */
-#define JOB_SECONDS    300
+/* A job that takes so many seconds is a trap: the alarm ends the process. It may sleep most of
+ * them (worker_pace.h). */
+#define JOB_SECONDS    1800
 /* Files whose symbols stay open between questions. */
 #define FILES_MAX      32u
 
@@ -58,7 +60,6 @@ static enum err send_table(struct worker *w, struct wire_table *head,
 	head->rule_count = (u32)count;
 	head->block_bytes = table->blocks.n;
 	head->rows = table->rows;
-	head->cpu_ns = (u64)clock_process_cpu_ns();
 	TRY(wire_send(w->socket, head, sizeof(*head)));
 	TRY(wire_send(w->socket, table->pages, (size_t)table->page_count * sizeof(u32)));
 	TRY(wire_send(w->socket, list, count * sizeof(*list)));
@@ -79,7 +80,9 @@ static enum err answer_table(struct worker *w, int fd)
 
 		/* Somebody may shorten it meanwhile: SIGBUS ends this process and nothing else. */
 		if (bytes != MAP_FAILED) {
+			worker_pace_map(bytes, (size_t)info.st_size);
 			build(str_n(bytes, (size_t)info.st_size), rules, &head, &table);
+			worker_pace_map(NULL, 0);
 			munmap(bytes, (size_t)info.st_size);
 		}
 	}
@@ -303,7 +306,6 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 	forget_idle(w);
 	mem_trim();
 	head.memory = memory_taken();
-	head.cpu_ns = (u64)clock_process_cpu_ns();
 	TRY(wire_send(w->socket, &head, sizeof(head)));
 	return wire_send(w->socket, w->out.data, head.size);
 }
@@ -338,6 +340,7 @@ void worker_serve(int socket, int64_t idle_ns)
 		if (fd >= 0 && q.kind != WIRE_DEBUG)
 			close(fd);
 		alarm(0);
+		worker_pace_pay();
 	}
 	for (u32 i = 0; i < FILES_MAX; i++)
 		forget_file(&w.files[i]);

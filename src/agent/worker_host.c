@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -11,11 +12,14 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/confine.h"
 #include "agent/worker.h"
+#include "agent/worker_pace.h"
 #include "agent/worker_wire.h"
+#include "base/clock.h"
 
 /* Nobody's number, on every Linux. */
 #define NOBODY		65534
@@ -88,6 +92,7 @@ _Noreturn static void be_worker(int socket, u32 kind)
 	limit(RLIMIT_DATA, WORKER_DATA_MAX);
 #endif
 	limit(RLIMIT_CORE, 0);
+	worker_pace_begin(kind);
 	if (confine_reader() != ERR_OK)
 		_exit(1);
 	worker_serve(3, WORKER_IDLE_NS);
@@ -107,10 +112,15 @@ _Noreturn static void be_host(int socket)
 	if (!geteuid() && !setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY))
 		(void)!setresuid(NOBODY, NOBODY, NOBODY);
 	while (wire_recv_head(3, &request, &fd, WIRE_FOREVER) == ERR_OK) {
-		if (fd >= 0 && !fork())
+		pid_t pid = fd >= 0 ? fork() : -1;
+		struct wire_head reply = {.serial = pid > 0 ? (u64)pid : 0};
+
+		if (!pid)
 			be_worker(fd, request.kind);
 		if (fd >= 0)
 			close(fd);
+		if (wire_send(3, &reply, sizeof(reply)) != ERR_OK)
+			break;
 	}
 	_exit(0);
 }
@@ -134,6 +144,7 @@ enum err worker_host_start(void)
 		return ERR_OK;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return err_from_errno(errno);
+	worker_pace_share();
 	pid = fork();
 	if (!pid)
 		be_host(pair[1]);
@@ -150,17 +161,79 @@ enum err worker_host_start(void)
 	return ERR_OK;
 }
 
+/* A debug build of a gigabyte takes less. */
+#define WORKER_CPU_MOST_NS ((u64)60 * NS_PER_S)
+/* More than one of a kind only for a moment. */
+#define LIVE_MAX 8u
+
+struct live_worker {
+	int socket; /* -1 = the place is free */
+	pid_t pid;
+	u64 cpu_ns; /* when it was looked at last */
+};
+
+/* Guards the host's socket and what follows. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct live_worker live[LIVE_MAX];
+static u32 live_count;
+static u64 ended_ns;
+static _Atomic u64 memory, lost;
+
+/* 0 when it has ended: what it used since it was looked at last is not known. */
+static u64 cpu_of(pid_t pid)
+{
+	struct timespec t;
+	clockid_t id;
+
+	if (pid <= 0 || clock_getcpuclockid(pid, &id) || clock_gettime(id, &t))
+		return 0;
+	return (u64)t.tv_sec * NS_PER_S + (u64)t.tv_nsec;
+}
+
+static u64 look_at(struct live_worker *w)
+{
+	u64 now = cpu_of(w->pid);
+
+	if (now > w->cpu_ns)
+		w->cpu_ns = now;
+	return w->cpu_ns;
+}
+
+/* Called with the lock. */
+static void retire(u32 at)
+{
+	ended_ns += look_at(&live[at]);
+	live[at] = live[--live_count];
+}
+
+static enum err ask_host(enum worker_kind kind, int theirs, pid_t *ret_pid)
+{
+	struct wire_head request = {.kind = kind}, reply;
+
+	TRY(wire_send_head(host, &request, theirs));
+	/* It forks and nothing else, and reads no file. */
+	TRY(wire_recv(host, &reply, sizeof(reply), WIRE_FOREVER));
+	*ret_pid = (pid_t)reply.serial;
+	return *ret_pid > 0 ? ERR_OK : ERR_UNAVAILABLE;
+}
+
 enum err worker_open(enum worker_kind kind, int *ret_socket)
 {
-	struct wire_head request = {.kind = kind};
 	int pair[2];
 	enum err e;
+	pid_t pid;
 
 	if (host < 0)
 		return ERR_UNAVAILABLE;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return err_from_errno(errno);
-	e = wire_send_head(host, &request, pair[1]);
+	pthread_mutex_lock(&lock);
+	e = ask_host(kind, pair[1], &pid);
+	if (!e && live_count == LIVE_MAX)
+		retire(0);
+	if (!e)
+		live[live_count++] = (struct live_worker){pair[0], pid, 0};
+	pthread_mutex_unlock(&lock);
 	close(pair[1]);
 	if (e) {
 		close(pair[0]);
@@ -170,17 +243,52 @@ enum err worker_open(enum worker_kind kind, int *ret_socket)
 	return ERR_OK;
 }
 
-static _Atomic u64 cpu_ns, memory, lost;
+void worker_close(int socket)
+{
+	if (socket < 0)
+		return;
+	pthread_mutex_lock(&lock);
+	for (u32 i = live_count; i-- > 0;)
+		if (live[i].socket == socket)
+			retire(i);
+	pthread_mutex_unlock(&lock);
+	close(socket);
+}
+
+u64 worker_cpu_ns(int socket)
+{
+	u64 ns = 0;
+
+	pthread_mutex_lock(&lock);
+	for (u32 i = 0; i < live_count; i++)
+		if (live[i].socket == socket)
+			ns = look_at(&live[i]);
+	pthread_mutex_unlock(&lock);
+	return ns;
+}
+
+enum err worker_wait(int socket, int64_t patience_ns)
+{
+	u64 begun = worker_cpu_ns(socket), before = begun, now;
+	enum err e;
+
+	while ((e = wire_wait(socket, clock_monotonic_ns() + patience_ns)) == ERR_TIMEOUT) {
+		now = worker_cpu_ns(socket);
+		if (now <= before || now - begun > WORKER_CPU_MOST_NS)
+			return e;
+		before = now;
+	}
+	return e;
+}
 
 void worker_usage(struct worker_usage *ret)
 {
-	*ret = (struct worker_usage){atomic_load(&cpu_ns), atomic_load(&memory),
-				     atomic_load(&lost)};
-}
-
-void worker_count_cpu(u64 ns)
-{
-	atomic_fetch_add(&cpu_ns, ns);
+	*ret = (struct worker_usage){.memory = atomic_load(&memory), .lost = atomic_load(&lost)};
+	pthread_mutex_lock(&lock);
+	ret->cpu_ns = ended_ns + (host >= 0 ? cpu_of(host_pid) : 0);
+	for (u32 i = 0; i < live_count; i++)
+		ret->cpu_ns += look_at(&live[i]);
+	pthread_mutex_unlock(&lock);
 }
 
 void worker_count_lost(void)

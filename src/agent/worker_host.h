@@ -23,8 +23,18 @@ enum worker_kind {
 enum err worker_host_start(void) MUST_CHECK;
 /* A new worker; its socket is the caller's. Closing it ends the worker. */
 enum err worker_open(enum worker_kind kind, int *ret_socket) MUST_CHECK;
+/* Its last CPU time is counted, and the socket is closed. -1 = there is none. */
+void worker_close(int socket);
+/* CPU time of the worker at the other end so far. */
+u64 worker_cpu_ns(int socket);
+/*
+ * Until it answers. A worker that is slowed down may take long: ERR_TIMEOUT when it used no CPU
+ * time for `patience_ns`, or a minute of it since the question.
+ */
+enum err worker_wait(int socket, int64_t patience_ns) MUST_CHECK;
 
-/* What all workers of this process have cost, as far as they told. Any thread. */
+/* What the host and all its workers have cost, by the clocks that the kernel keeps of them. Any
+ * thread. */
 struct worker_usage {
 	u64 cpu_ns;
 	u64 memory; /* of the one that looks for names, when it answered last */
@@ -32,6 +42,5 @@ struct worker_usage {
 };
 
 void worker_usage(struct worker_usage *ret);
-void worker_count_cpu(u64 ns);
 void worker_count_lost(void);
 void worker_set_memory(u64 bytes);

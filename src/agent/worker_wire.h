@@ -32,7 +32,6 @@ struct wire_table {
 	u32 rule_count;
 	u32 unused;
 	u64 block_bytes, rows;
-	u64 cpu_ns; /* that the worker has used so far */
 	struct unwind_image image;
 };
 
@@ -40,7 +39,6 @@ struct wire_names {
 	u32 error;	 /* enum err */
 	u32 size;	 /* bytes that follow */
 	u64 memory;	 /* bytes that the worker has taken */
-	u64 cpu_ns;	 /* that it has used so far */
 	u32 wants_debug; /* a debug file would help, and the worker found none */
 	u32 unused;
 };

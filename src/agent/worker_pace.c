@@ -1,0 +1,119 @@
+#include "agent/worker_pace.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+/* Of CPU time; the kernel looks at such clocks at every tick, which is every 4 ms or so. */
+#define SLICE_NS    (2 * NS_PER_MS)
+/* Saved while there is nothing to do, so that a short question is answered at once. */
+#define SAVED_NS    (4 * NS_PER_MS)
+/* At a time: the agent may have changed the pace meanwhile. */
+#define SLEEP_NS    (50 * NS_PER_MS)
+/* A sleep that is worth giving pages back for. */
+#define LONG_NS	    (20 * NS_PER_MS)
+#define KINDS	    (WORKER_NAMES + 1)
+
+/* Shared by the agent, which writes, the host and the workers. */
+static _Atomic u64 *page;
+
+/* A worker's own. */
+static enum worker_kind own_kind;
+static int64_t credit, paid_at, paid_cpu;
+static void *mapped;
+static size_t mapped_size;
+
+void worker_pace_share(void)
+{
+	void *shared = mmap(NULL, KINDS * sizeof(*page), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (!page && shared != MAP_FAILED)
+		page = shared;
+}
+
+void worker_pace_set(enum worker_kind kind, u64 ns)
+{
+	if (page)
+		atomic_store(&page[kind], ns);
+}
+
+u64 worker_pace(enum worker_kind kind)
+{
+	return page ? atomic_load(&page[kind]) : 0;
+}
+
+void worker_pace_map(void *bytes, size_t size)
+{
+	mapped_size = bytes ? size : 0;
+	mapped = bytes;
+}
+
+/* What was used and what time has brought since the last call. */
+static void count(u64 pace)
+{
+	int64_t now = clock_monotonic_ns(), cpu = clock_process_cpu_ns();
+
+	credit += (int64_t)((double)(now - paid_at) * (double)pace / (double)NS_PER_S);
+	if (credit > SAVED_NS)
+		credit = SAVED_NS;
+	credit -= cpu - paid_cpu;
+	paid_at = now;
+	paid_cpu = cpu;
+}
+
+void worker_pace_pay(void)
+{
+	bool given = false;
+	u64 pace;
+
+	if (!page)
+		return;
+	while ((pace = worker_pace(own_kind))) {
+		double wanted;
+
+		count(pace);
+		if (credit >= 0)
+			return;
+		wanted = (double)-credit / (double)pace * (double)NS_PER_S;
+		if (wanted > LONG_NS && mapped_size && !given) {
+			/* They are the file's, and come back when they are touched. */
+			madvise(mapped, mapped_size, MADV_DONTNEED);
+			given = true;
+		}
+		clock_sleep_ns(wanted < SLEEP_NS ? (int64_t)wanted : SLEEP_NS);
+	}
+	credit = 0;
+	paid_at = clock_monotonic_ns();
+	paid_cpu = clock_process_cpu_ns();
+}
+
+static void on_clock(int signal)
+{
+	int before = errno;
+
+	(void)signal;
+	worker_pace_pay();
+	errno = before;
+}
+
+void worker_pace_begin(enum worker_kind kind)
+{
+	struct sigaction action = {.sa_handler = on_clock, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+	struct itimerspec every = {{0, SLICE_NS}, {0, SLICE_NS}};
+	timer_t timer;
+
+	own_kind = kind;
+	credit = SAVED_NS;
+	paid_at = clock_monotonic_ns();
+	paid_cpu = clock_process_cpu_ns();
+	/* Without a clock it pays between questions alone. */
+	if (!sigaction(SIGPROF, &action, NULL) &&
+	    !timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer))
+		(void)timer_settime(timer, 0, &every, NULL);
+}
