@@ -232,9 +232,10 @@ enum err capture_turn(struct capture *c)
 	bool changed;
 
 	c->now = (u64)clock_monotonic_ns();
-	/* A window has just ended: no stack refers to a module that its process does not map. */
+	/* A window has just ended: stacks of older ones alone refer to modules that their processes
+	 * do not map. */
 	if (!c->collector.list.n)
-		modules_tidy(c->modules, c->now);
+		modules_tidy(c->modules, c->now, c->kept_since ? c->kept_since : c->now);
 	buf_clear(&c->pending);
 	c->order.n = 0;
 	/* Records first, side band second: all that led to a record is then known. */
@@ -281,6 +282,16 @@ enum err capture_finish(struct capture *c, u64 limit_ns)
 struct collector *capture_collector(struct capture *c)
 {
 	return &c->collector;
+}
+
+int capture_wake(const struct capture *c)
+{
+	return c->wake;
+}
+
+void capture_keep_since(struct capture *c, u64 time)
+{
+	c->kept_since = time;
 }
 
 struct modules *capture_modules(struct capture *c)

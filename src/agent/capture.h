@@ -52,6 +52,10 @@ enum err capture_open_waits(struct capture *c) MUST_CHECK;
 /* Waits (up to a limit) until all files are read, then walks what waited; after capture_stop. */
 enum err capture_finish(struct capture *c, u64 limit_ns) MUST_CHECK;
 
+/* The epoll instance that ends capture_wait. */
+int capture_wake(const struct capture *c);
+/* The owner took what the collector had and keeps stacks since then (CLOCK_MONOTONIC); 0 = none. */
+void capture_keep_since(struct capture *c, u64 time);
 struct collector *capture_collector(struct capture *c);
 struct modules *capture_modules(struct capture *c);
 struct kernel_side *capture_kernel(struct capture *c);

@@ -22,7 +22,7 @@ struct capture {
 	struct wait_stacks left;	  /* of threads that have not come back */
 	struct open_waits open, reopened; /* told before; told this time */
 	struct buf open_record;
-	u64 window_start;
+	u64 window_start, kept_since;
 	/* When threads were counted last, and when next. */
 	u64 threads_time, look_next, look_gap;
 	/* Records of this turn, in order of time; and those that wait for tables. */

@@ -7,6 +7,12 @@ void collector_release(struct collector *c)
 	collector_clear(c);
 }
 
+void collector_take(struct collector *from, struct collector *to)
+{
+	*to = *from;
+	*from = (struct collector){0};
+}
+
 static void refer(struct process *process, int change)
 {
 	if (process)

@@ -56,6 +56,8 @@ struct collector {
 };
 
 void collector_release(struct collector *c);
+/* Moves all that was collected; `to` is not released before. */
+void collector_take(struct collector *from, struct collector *to);
 /* For a new window; drops the references to processes. */
 void collector_clear(struct collector *c);
 /* Takes back all that was measured of a kind; its rows stay, with nothing in them. */

@@ -18,7 +18,9 @@
 #define LARGE_BUFFER	   (256 << 10)
 #define SUSPENDED_LEAST_NS NS_PER_S
 /* Who starts an agent wants to see something soon. */
-#define FIRST_WINDOW_NS	   (5 * NS_PER_S)
+#define FIRST_WINDOW_NS	   (4 * NS_PER_S)
+/* A window waits so long for names that are still looked for. */
+#define NAMES_PATIENCE_NS  (5 * NS_PER_S)
 
 const struct daemon_options daemon_options_default = {
 	.exporter = {.waiting_bytes = (size_t)16 << 20,
@@ -31,6 +33,15 @@ const struct daemon_options daemon_options_default = {
 	.self.limits = {.cpu_share = 0.01, .memory_bytes = (u64)64 << 20},
 };
 
+/* A window that has ended and waits for names. */
+struct ended_window {
+	bool waits;
+	struct collector collector;
+	struct window window;
+	int64_t deadline;
+	char about[EXPORTER_ABOUT];
+};
+
 struct daemon {
 	const struct daemon_options *options;
 	struct capture *capture;
@@ -40,6 +51,8 @@ struct daemon {
 	struct self_control self;
 	struct daemon_control control;
 	struct window window;
+	struct ended_window ended;
+	size_t gathered; /* of the collector's frames: names are asked for */
 	struct buf request;
 	size_t lacks_told;
 	u64 lost;	      /* records, in all windows so far */
@@ -50,8 +63,11 @@ struct daemon {
 static enum err open_names(struct daemon *d)
 {
 	/* A debug file is used as soon as it has come; no window waits for it. */
-	return names_new(capture_modules(d->capture), &(struct names_options){.debug = d->debug},
-			 &d->names);
+	struct names_options o = {
+		.debug = d->debug, .background = true, .wake = capture_wake(d->capture)};
+
+	d->gathered = 0;
+	return names_new(capture_modules(d->capture), &o, &d->names);
 }
 
 /* What the kernel refuses is said once; the rest goes on. */
@@ -109,6 +125,7 @@ static void close_all(struct daemon *d)
 {
 	daemon_control_close(&d->control);
 	self_control_close(&d->self);
+	collector_clear(&d->ended.collector);
 	names_free(d->names);
 	debug_source_free(d->debug);
 	capture_close(d->capture);
@@ -168,20 +185,78 @@ static enum err send_redacted(struct daemon *d, const struct profile_list *list)
 	return e;
 }
 
-static enum err send_window(struct daemon *d)
+static enum err make_window(struct daemon *d)
 {
+	struct ended_window *w = &d->ended;
 	struct profile_list list = {0};
 	struct dict dict;
 	enum err e = dict_init(&dict, 0);
 
 	if (e)
 		return e;
-	e = window_profiles(capture_collector(d->capture), d->names, &d->window, &dict, &list);
+	e = window_profiles(&w->collector, d->names, &w->window, &dict, &list);
 	if (!e)
 		e = send_redacted(d, &list);
 	profile_list_release(&list);
 	dict_release(&dict);
 	return e;
+}
+
+/* Places in frames are of names_begin to names_end. */
+static void gather_again(struct daemon *d)
+{
+	struct collector *c = capture_collector(d->capture);
+
+	vec_for_each (frame, &c->frames)
+		frame->place = 0;
+	d->gathered = 0;
+}
+
+/* What ended goes to the exporter, with the names that are known. */
+static enum err send_ended(struct daemon *d)
+{
+	struct ended_window *w = &d->ended;
+	struct exporter_stats stats;
+	u64 samples = w->collector.samples;
+	enum err e;
+
+	if (!w->waits)
+		return ERR_OK;
+	w->waits = false;
+	exporter_describe(d->exporter, w->about);
+	e = make_window(d);
+	collector_clear(&w->collector);
+	capture_keep_since(d->capture, 0);
+	names_end(d->names);
+	gather_again(d);
+	buf_release(&d->request);
+	/* A window is made in one go: what it took would lie around until the next one. */
+	mem_trim();
+	TRY(e);
+	exporter_stats(d->exporter, &stats);
+	self_control_tell(&d->self, &stats, samples);
+	log_debug("window sent", log_u64("samples", samples), log_u64("dropped", stats.dropped),
+		  log_u64("queued", stats.queue.entries + stats.queue.memory_entries));
+	return ERR_OK;
+}
+
+/*
+ * Names are asked for while a window goes on, and what is missing at its end for some seconds more:
+ * so that workers may take their time.
+ */
+static enum err turn_names(struct daemon *d)
+{
+	struct collector *c = capture_collector(d->capture);
+	struct ended_window *w = &d->ended;
+	bool complete;
+
+	if (!w->waits) {
+		TRY(names_gather(d->names, c->frames.v + d->gathered, c->frames.n - d->gathered));
+		d->gathered = c->frames.n;
+	}
+	complete = names_turn(d->names, w->waits);
+	return w->waits && (complete || clock_monotonic_ns() >= w->deadline) ? send_ended(d)
+									     : ERR_OK;
 }
 
 static void begin_window(struct window *w)
@@ -205,35 +280,27 @@ static void count_lost(struct daemon *d)
 			 log_u64("lost", d->window.lost));
 }
 
-/* Ends the window: what came in it is sent, the next one begins. */
+/* Ends the window: what came in it is sent when it has names; the next one begins. */
 static enum err end_window(struct daemon *d)
 {
 	struct collector *c = capture_collector(d->capture);
 	struct window *w = &d->window, next = *w;
-	struct exporter_stats stats;
-	u64 samples = c->samples;
-	char about[EXPORTER_ABOUT];
-	enum err e;
+	struct ended_window *ended = &d->ended;
 
+	TRY(send_ended(d));
 	TRY(capture_open_waits(d->capture));
 	begin_window(&next);
 	w->duration_ns = window_length(next.start_ns - w->start_ns,
 				       next.start_monotonic_ns - w->start_monotonic_ns);
 	count_lost(d);
-	self_control_describe(&d->self, &d->window, samples, about);
-	exporter_describe(d->exporter, about);
-	e = send_window(d);
-	collector_clear(c);
-	names_end(d->names);
-	buf_release(&d->request);
-	/* A window is made in one go: what it took would lie around until the next one. */
-	mem_trim();
+	self_control_describe(&d->self, w, c->samples, ended->about);
+	TRY(names_gather(d->names, c->frames.v + d->gathered, c->frames.n - d->gathered));
+	collector_take(c, &ended->collector);
+	capture_keep_since(d->capture, (u64)w->start_monotonic_ns);
+	ended->window = *w;
+	ended->waits = true;
+	ended->deadline = next.start_monotonic_ns + NAMES_PATIENCE_NS;
 	*w = next;
-	TRY(e);
-	exporter_stats(d->exporter, &stats);
-	self_control_tell(&d->self, &stats, samples);
-	log_debug("window sent", log_u64("samples", samples), log_u64("dropped", stats.dropped),
-		  log_u64("queued", stats.queue.entries + stats.queue.memory_entries));
 	return ERR_OK;
 }
 
@@ -245,9 +312,11 @@ static enum err change_rate(struct daemon *d)
 	note_lacks(d);
 	if (!d->self.state.trim)
 		return ERR_OK;
+	TRY(send_ended(d));
 	/* Names are most of what can be made again. */
 	names_free(d->names);
 	d->names = NULL;
+	gather_again(d);
 	return open_names(d);
 }
 
@@ -284,6 +353,7 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 	while (!atomic_load(stop)) {
 		capture_wait(d->capture, TURN_NS);
 		TRY(capture_turn(d->capture));
+		TRY(turn_names(d));
 		if (was_suspended(d) || clock_monotonic_ns() >= end) {
 			TRY(end_window(d));
 			end += interval;
@@ -304,7 +374,9 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 	capture_stop(d->capture);
 	self_control_hurry();
 	TRY(capture_finish(d->capture, NS_PER_S));
-	return end_window(d);
+	names_hurry(d->names);
+	TRY(end_window(d));
+	return send_ended(d);
 }
 
 enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fault *fault)

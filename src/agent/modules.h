@@ -70,10 +70,11 @@ u64 modules_turn(const struct modules *m);
 /* Becomes readable (EPOLLET) when modules_settle has something to take. */
 int modules_wake_fd(const struct modules *m);
 /*
- * Gives away what nobody has used for a while, or sooner when there is much of it. Only while no
- * stack that was collected is kept; wakers may be, if they are younger than MODULE_IDLE_MIN_NS.
+ * Gives away what nobody has used for a while, or sooner when there is much of it. Stacks that were
+ * collected before `kept_since` are not kept any more; wakers may be, if they are younger than
+ * MODULE_IDLE_MIN_NS.
  */
-void modules_tidy(struct modules *m, u64 now);
+void modules_tidy(struct modules *m, u64 now, u64 kept_since);
 /* Files that are still being read. */
 u32 modules_pending(const struct modules *m);
 

@@ -102,7 +102,7 @@ static void place_kept(struct modules *m)
 	}
 }
 
-void modules_tidy(struct modules *m, u64 now)
+void modules_tidy(struct modules *m, u64 now, u64 kept_since)
 {
 	VEC(struct idle) idle = {0};
 
@@ -114,6 +114,7 @@ void modules_tidy(struct modules *m, u64 now)
 		if (!module->idle_since)
 			module->idle_since = now;
 		if (now - module->idle_since >= MODULE_IDLE_MIN_NS &&
+		    module->idle_since < kept_since &&
 		    vec_push(&idle, ((struct idle){module->idle_since, i})) != ERR_OK)
 			break;
 	}

@@ -1,6 +1,9 @@
 #include "agent/name_reader.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/worker_host.h"
@@ -13,12 +16,13 @@
 /* A worker that has taken more is replaced; one that nobody needs is sent away. */
 #define WORKER_MEMORY  ((u64)16 << 20)
 #define WINDOWS_UNUSED 2u
+#define CPU_MOST_NS    ((u64)60 * NS_PER_S)
 #define REFUSED_MAX    4096u
 #define AWAITED_MAX    256u
 
-void name_reader_init(struct name_reader *r, struct debug_source *debug)
+void name_reader_init(struct name_reader *r, enum worker_kind kind, struct debug_source *debug)
 {
-	*r = (struct name_reader){.worker = -1, .debug = debug};
+	*r = (struct name_reader){.worker = -1, .wake = -1, .kind = kind, .debug = debug};
 	name_cache_init(&r->cache, CACHE_CEILING);
 }
 
@@ -27,13 +31,15 @@ static void send_away(struct name_reader *r)
 	worker_close(r->worker);
 	r->worker = -1;
 	r->memory = 0;
-	worker_set_memory(0);
+	r->question.active = false;
+	buf_release(&r->question.answer);
 }
 
 void name_reader_release(struct name_reader *r)
 {
 	send_away(r);
 	name_cache_release(&r->cache);
+	vec_release(&r->question.addresses);
 	vec_release(&r->refused);
 	vec_release(&r->awaited);
 }
@@ -69,7 +75,6 @@ static enum err receive_answer(struct name_reader *r, struct buf *ret, enum err 
 	TRY(wire_recv(r->worker, to, head.size, deadline));
 	ret->n = head.size;
 	r->memory = head.memory;
-	worker_set_memory(head.memory);
 	*ret_wants_debug = head.wants_debug;
 	*ret_error = (enum err)head.error;
 	return ERR_OK;
@@ -82,7 +87,7 @@ static enum err begin_question(struct name_reader *r, u32 kind, const struct mod
 	if (r->worker >= 0 && send_question(r, kind, module, addresses, count) == ERR_OK)
 		return ERR_OK;
 	send_away(r);
-	TRY(worker_open(WORKER_NAMES, &r->worker));
+	TRY(worker_open(r->kind, &r->worker));
 	return send_question(r, kind, module, addresses, count);
 }
 
@@ -181,6 +186,206 @@ static enum err learn_some(struct name_reader *r, const struct module *module, c
 	return name_cache_add_nameless(&r->cache, module->serial);
 }
 
+/* ---- questions that nobody waits for ---- */
+
+static bool module_is(struct modules *m, const struct wanted_name *w)
+{
+	const struct module *module = modules_get(m, w->module);
+
+	return module && (!w->serial || module->serial == w->serial);
+}
+
+static bool is_known(const struct name_reader *r, const struct module *module, u64 address)
+{
+	return name_cache_find(&r->cache, module->serial, address);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Those of one module, out of the list; what is known by now is dropped. */
+static enum err gather_addresses(struct name_reader *r, struct modules *m,
+				 struct wanted_name *wanted, size_t *count)
+{
+	struct name_question *q = &r->question;
+	const struct module *module = modules_get(m, wanted[0].module);
+	size_t kept = 0, n = 0;
+
+	q->first = wanted[0];
+	q->addresses.n = 0;
+	for (size_t i = 0; i < *count; i++) {
+		if (wanted[i].module != q->first.module || wanted[i].serial != q->first.serial ||
+		    q->addresses.n == WIRE_ADDRESSES_MAX)
+			wanted[kept++] = wanted[i];
+		else if (module_is(m, &wanted[i]) && !is_known(r, module, wanted[i].address))
+			TRY(vec_push(&q->addresses, wanted[i].address));
+	}
+	*count = kept;
+	if (q->addresses.n)
+		qsort(q->addresses.v, q->addresses.n, sizeof(*q->addresses.v), by_address);
+	for (size_t i = 0; i < q->addresses.n; i++)
+		if (!n || q->addresses.v[n - 1] != q->addresses.v[i])
+			q->addresses.v[n++] = q->addresses.v[i];
+	q->addresses.n = n;
+	return ERR_OK;
+}
+
+static enum err send_addresses(struct name_reader *r, const struct module *module)
+{
+	struct name_question *q = &r->question;
+	enum err e = begin_question(r, WIRE_NAMES, module, q->addresses.v, (u32)q->addresses.n);
+
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+	if (e)
+		return e;
+	/* It may be there already; without it the answer is found with the next turn. */
+	if (r->wake >= 0)
+		(void)!epoll_ctl(r->wake, EPOLL_CTL_ADD, r->worker, &event);
+	q->active = true;
+	q->head_got = 0;
+	buf_release(&q->answer);
+	q->answer = BUF_INIT(WIRE_NAMES_MAX + 1);
+	q->cpu_begun = q->cpu_seen = worker_cpu_ns(r->worker);
+	q->seen = clock_monotonic_ns();
+	return ERR_OK;
+}
+
+enum err name_reader_ask(struct name_reader *r, struct modules *m, struct wanted_name *wanted,
+			 size_t *count)
+{
+	const struct module *module;
+
+	if (r->question.active || !*count)
+		return ERR_OK;
+	TRY(gather_addresses(r, m, wanted, count));
+	if (!r->question.addresses.n)
+		return ERR_OK;
+	r->unused_windows = 0;
+	module = modules_get(m, r->question.first.module);
+	if (module->fd >= 0 && !is_refused(r, module->serial) &&
+	    send_addresses(r, module) == ERR_OK)
+		return ERR_OK;
+	TRY(name_cache_add_nameless(&r->cache, module->serial));
+	return name_cache_settle(&r->cache);
+}
+
+/* ERR_TIMEOUT: not all of it is there yet. */
+static enum err take_bytes(int socket, void *to, size_t size, size_t *got)
+{
+	while (*got < size) {
+		ssize_t n = recv(socket, (char *)to + *got, size - *got, MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? ERR_TIMEOUT : err_from_errno(errno);
+		if (!n)
+			return ERR_TRUNCATED;
+		*got += (size_t)n;
+	}
+	return ERR_OK;
+}
+
+static enum err take_answer(struct name_reader *r)
+{
+	struct name_question *q = &r->question;
+	char *to;
+
+	TRY(take_bytes(r->worker, &q->head, sizeof(q->head), &q->head_got));
+	if (q->head.error >= ERR_COUNT_ || q->head.size > WIRE_NAMES_MAX)
+		return ERR_CORRUPT;
+	to = buf_reserve(&q->answer, q->head.size + 1 - q->answer.n);
+	if (!to)
+		return ERR_NO_MEMORY;
+	TRY(take_bytes(r->worker, q->answer.data, q->head.size, &q->answer.n));
+	r->memory = q->head.memory;
+	return ERR_OK;
+}
+
+/* A worker that is slowed down may take long, but it goes on. */
+static bool is_stuck(struct name_reader *r)
+{
+	struct name_question *q = &r->question;
+	int64_t now = clock_monotonic_ns();
+	u64 cpu;
+
+	if (now - q->seen < PATIENCE_NS)
+		return false;
+	cpu = worker_cpu_ns(r->worker);
+	if (cpu <= q->cpu_seen || cpu - q->cpu_begun > CPU_MOST_NS)
+		return true;
+	q->cpu_seen = cpu;
+	q->seen = now;
+	return false;
+}
+
+static enum err add_answer(struct name_reader *r, const struct module *module)
+{
+	struct name_question *q = &r->question;
+	enum err e;
+
+	if (q->head.error)
+		return name_cache_add_nameless(&r->cache, module->serial);
+	e = name_cache_add(&r->cache, module->serial, q->addresses.v, (u32)q->addresses.n,
+			   buf_view(&q->answer));
+	if (!e || e == ERR_NO_MEMORY)
+		return e;
+	refuse(r, module->serial);
+	return name_cache_add_nameless(&r->cache, module->serial);
+}
+
+static enum err end_question(struct name_reader *r, struct modules *m, enum err e)
+{
+	struct name_question *q = &r->question;
+	const struct module *module =
+		module_is(m, &q->first) ? modules_get(m, q->first.module) : NULL;
+	bool again = !e && module && q->head.wants_debug && send_debug(r, module);
+
+	q->active = false;
+	if (again && send_addresses(r, module) == ERR_OK)
+		return ERR_OK;
+	if (e) {
+		refuse(r, q->first.serial);
+		if (module)
+			TRY(name_cache_add_nameless(&r->cache, q->first.serial));
+	} else if (module) {
+		TRY(add_answer(r, module));
+	}
+	buf_release(&q->answer);
+	return name_cache_settle(&r->cache);
+}
+
+enum err name_reader_poll(struct name_reader *r, struct modules *m, bool *ret_busy)
+{
+	enum err e;
+
+	*ret_busy = false;
+	if (!r->question.active)
+		return ERR_OK;
+	e = take_answer(r);
+	if (e != ERR_TIMEOUT || is_stuck(r)) {
+		if (e == ERR_NO_MEMORY)
+			return e;
+		TRY(end_question(r, m, e));
+	}
+	*ret_busy = r->question.active;
+	return ERR_OK;
+}
+
+static enum err wait_a_little(struct name_reader *r)
+{
+	enum err e = wire_wait(r->worker, clock_monotonic_ns() + NS_PER_S);
+
+	return e == ERR_TIMEOUT ? ERR_OK : e;
+}
+
+/* ---- questions that somebody waits for ---- */
+
 static int by_module(const void *a, const void *b)
 {
 	const struct wanted_name *x = a, *y = b;
@@ -195,7 +400,12 @@ enum err name_reader_learn(struct name_reader *r, struct modules *m, struct want
 {
 	u64 addresses[WIRE_ADDRESSES_MAX];
 	u32 n = 0;
+	bool busy = r->question.active;
 
+	while (busy) {
+		TRY(wait_a_little(r));
+		TRY(name_reader_poll(r, m, &busy));
+	}
 	if (count)
 		qsort(wanted, count, sizeof(*wanted), by_module);
 	for (size_t i = 0; i < count; i++) {
@@ -206,7 +416,8 @@ enum err name_reader_learn(struct name_reader *r, struct modules *m, struct want
 		TRY(learn_some(r, modules_get(m, wanted[i].module), addresses, n));
 		n = 0;
 	}
-	r->unused_windows = count ? 0 : r->unused_windows + 1;
+	if (count)
+		r->unused_windows = 0;
 	return name_cache_settle(&r->cache);
 }
 
@@ -237,9 +448,16 @@ enum err name_reader_variable(struct name_reader *r, const struct module *module
 	return ERR_OK;
 }
 
+void name_reader_rest(struct name_reader *r)
+{
+	send_away(r);
+}
+
 void name_reader_tidy(struct name_reader *r)
 {
 	name_cache_tidy(&r->cache);
-	if (r->memory > WORKER_MEMORY || r->unused_windows >= WINDOWS_UNUSED)
+	if (r->question.active)
+		return;
+	if (r->memory > WORKER_MEMORY || r->unused_windows++ >= WINDOWS_UNUSED)
 		send_away(r);
 }

@@ -16,6 +16,13 @@ struct named {
 
 #define NOT_YET UINT32_MAX
 
+/* In the background: a file is not asked about for every address that comes, nor late at first. */
+#define FIRST_ASK_NS (500 * NS_PER_MS)
+#define NEXT_ASK_NS  (4 * NS_PER_S)
+/* Of the kernel's symbols at a time, which is 1 to 2 ms of CPU time, and how often. */
+#define KERNEL_STEP  ((size_t)160 << 10)
+#define KERNEL_PAUSE (200 * NS_PER_MS)
+
 /* Variables are few and asked for again and again. */
 #define VARIABLES_MAX 256
 
@@ -29,9 +36,12 @@ struct names {
 	struct modules *modules;
 	struct names_options options;
 	struct name_reader reader;
+	struct name_reader variable_reader; /* asked while a window is made, one at a time */
 	struct dict *dict;
 	struct kernel_symbols *kernel;
-	bool kernel_tried;
+	bool kernel_tried, kernel_complete;
+	bool kernel_wanted; /* gathered */
+	int64_t next_ask, next_kernel;
 	VEC(uint32_t) mappings; /* in the dictionary, by number of module; 0 = not yet */
 	VEC(struct named) named;
 	VEC(uint32_t) pool;
@@ -50,7 +60,10 @@ enum err names_new(struct modules *m, const struct names_options *o, struct name
 		return ERR_NO_MEMORY;
 	n->modules = m;
 	n->options = *o;
-	name_reader_init(&n->reader, o->debug);
+	name_reader_init(&n->reader, WORKER_NAMES, o->debug);
+	name_reader_init(&n->variable_reader, WORKER_VARIABLES, NULL);
+	n->reader.wake = o->background ? o->wake : -1;
+	n->next_ask = clock_monotonic_ns() + FIRST_ASK_NS;
 	*ret = n;
 	return ERR_OK;
 }
@@ -67,6 +80,7 @@ void names_end(struct names *n)
 	vec_release(&n->wanted);
 	map_release(&n->by_place);
 	name_reader_tidy(&n->reader);
+	name_reader_rest(&n->variable_reader);
 }
 
 void names_free(struct names *n)
@@ -75,6 +89,7 @@ void names_free(struct names *n)
 		return;
 	names_end(n);
 	name_reader_release(&n->reader);
+	name_reader_release(&n->variable_reader);
 	kernel_symbols_free(n->kernel);
 	vec_release(&n->variables);
 	mem_free(n);
@@ -106,50 +121,127 @@ static enum err add_place(struct names *n, struct sample_frame where, u32 owner,
 	return ERR_OK;
 }
 
+/* A place that nobody asked for: who has to be asked about it. */
+static enum err want(struct names *n, struct sample_frame where)
+{
+	const struct module *module;
+
+	if (where.module == MODULE_KERNEL)
+		n->kernel_wanted = true;
+	if (where.module <= MODULE_VDSO)
+		return ERR_OK;
+	module = modules_get(n->modules, where.module);
+	if (name_cache_find(&n->reader.cache, module->serial, where.address))
+		return ERR_OK;
+	return vec_push(&n->wanted,
+			((struct wanted_name){where.module, module->serial, where.address}));
+}
+
 /* Every place once. */
-static enum err gather(struct names *n, struct sample_frame *frames, size_t count)
+enum err names_gather(struct names *n, struct sample_frame *frames, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct sample_frame where = frames[i];
 		struct named *place;
 
-		if (where.module == MODULE_NONE)
+		if (where.module == MODULE_NONE || where.place)
 			continue;
 		place = find_place(n, where, 0);
-		if (!place)
+		if (!place) {
 			TRY(add_place(n, where, 0, &place));
+			TRY(want(n, where));
+		}
 		frames[i].place = (u32)(place - n->named.v) + 1;
 	}
 	return ERR_OK;
 }
 
-/* Workers are asked about those that are not known yet. */
 static enum err learn(struct names *n)
 {
-	n->wanted.n = 0;
-	vec_for_each (one, &n->named) {
-		struct sample_frame where = one->where;
+	enum err e = name_reader_learn(&n->reader, n->modules, n->wanted.v, n->wanted.n);
 
-		if (where.module > MODULE_VDSO &&
-		    !name_cache_find(&n->reader.cache,
-				     modules_get(n->modules, where.module)->serial, where.address))
-			TRY(vec_push(&n->wanted,
-				     ((struct wanted_name){where.module, where.address})));
+	n->wanted.n = 0;
+	return e;
+}
+
+/* Files whose debug files have come since; without memory they are named when they are forgotten.
+ */
+static void want_again(struct names *n)
+{
+	vec_for_each (one, &n->named)
+		if (want(n, one->where) != ERR_OK)
+			return;
+}
+
+/* Reads the kernel's symbols, about so many bytes; true when there is no more. */
+static bool read_kernel(struct names *n, size_t bytes)
+{
+	if (n->kernel_complete)
+		return true;
+	/* Without it, addresses: `vestal doctor` says what to do. */
+	if (!n->kernel_tried && kernel_symbols_begin("/proc/kallsyms", &n->kernel, NULL) != ERR_OK)
+		n->kernel = NULL;
+	n->kernel_tried = true;
+	if (n->kernel &&
+	    kernel_symbols_continue(n->kernel, bytes, &n->kernel_complete, NULL) != ERR_OK) {
+		kernel_symbols_free(n->kernel);
+		n->kernel = NULL;
 	}
-	return name_reader_learn(&n->reader, n->modules, n->wanted.v, n->wanted.n);
+	n->kernel_complete |= !n->kernel;
+	return n->kernel_complete;
+}
+
+bool names_turn(struct names *n, bool now)
+{
+	bool kernel = !n->kernel_wanted || n->kernel_complete, busy;
+
+	if (!kernel && clock_monotonic_ns() >= n->next_kernel) {
+		kernel = read_kernel(n, KERNEL_STEP);
+		n->next_kernel = clock_monotonic_ns() + KERNEL_PAUSE;
+	}
+	if (name_reader_settle(&n->reader))
+		want_again(n);
+	if (name_reader_poll(&n->reader, n->modules, &busy) != ERR_OK || busy)
+		return false;
+	if (!n->wanted.n)
+		return kernel;
+	if (!now && clock_monotonic_ns() < n->next_ask)
+		return false;
+	/* Without memory it is asked again the next time. */
+	if (name_reader_ask(&n->reader, n->modules, n->wanted.v, &n->wanted.n) == ERR_OK &&
+	    !n->wanted.n)
+		n->next_ask = clock_monotonic_ns() + NEXT_ASK_NS;
+	return false;
+}
+
+void names_hurry(struct names *n)
+{
+	n->options.background = false;
 }
 
 enum err names_begin(struct names *n, struct dict *d, struct sample_frame *frames, size_t count)
 {
-	names_end(n);
+	if (!n->options.background) {
+		names_end(n);
+		for (size_t i = 0; i < count; i++)
+			frames[i].place = 0;
+	}
 	n->dict = d;
-	name_reader_settle(&n->reader);
-	TRY(gather(n, frames, count));
+	TRY(names_gather(n, frames, count));
+	if (n->options.background)
+		return ERR_OK;
+	if (name_reader_settle(&n->reader))
+		want_again(n);
 	TRY(learn(n));
+	if (n->kernel_wanted)
+		read_kernel(n, SIZE_MAX);
 	if (!n->options.patience_ns || !n->reader.awaited.n)
 		return ERR_OK;
 	debug_source_wait(n->options.debug, clock_monotonic_ns() + n->options.patience_ns);
-	return name_reader_settle(&n->reader) ? learn(n) : ERR_OK;
+	if (!name_reader_settle(&n->reader))
+		return ERR_OK;
+	want_again(n);
+	return learn(n);
 }
 
 /* The dictionary's mapping of a module: all processes share it, so it lies where the file says. */
@@ -189,12 +281,8 @@ static enum err name_kernel(struct names *n, u64 address)
 	char text[300];
 
 	TRY(mapping_of(n, MODULE_KERNEL, &f.mapping));
-	if (!n->kernel_tried) {
-		n->kernel_tried = true;
-		/* Without it, addresses: `vestal doctor` says what to do. */
-		if (kernel_symbols_new("/proc/kallsyms", &n->kernel, NULL) != ERR_OK)
-			n->kernel = NULL;
-	}
+	if (!n->options.background && !n->kernel_complete)
+		read_kernel(n, SIZE_MAX);
 	if (!n->kernel || !kernel_symbols_find(n->kernel, address, &symbol))
 		return add_frame(n, f, NULL);
 	snprintf(text, sizeof(text), symbol.module[0] ? "%s [%s]" : "%s", symbol.name,
@@ -304,8 +392,8 @@ static void name_variable(struct names *n, const struct module *module, struct n
 	size_t slash = str_rfind(path, '/');
 	char name[VARIABLE_NAME_MAX - 20];
 	u64 offset;
-	enum err e =
-		name_reader_variable(&n->reader, module, v->address, name, sizeof(name), &offset);
+	enum err e = name_reader_variable(&n->variable_reader, module, v->address, name,
+					  sizeof(name), &offset);
 
 	if (slash < path.n)
 		path = str_skip(path, slash + 1);

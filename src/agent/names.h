@@ -20,6 +20,12 @@ struct names_options {
 	/* How long names_begin waits for debug files that are fetched; 0 = they are used when they
 	 * have come. */
 	int64_t patience_ns;
+	/*
+	 * Nobody waits for workers: names_gather and names_turn are called a few times a second,
+	 * and names_begin takes what is known by then; until names_hurry.
+	 */
+	bool background;
+	int wake; /* with it: an epoll instance that is told when there is an answer */
 };
 
 enum err names_new(struct modules *m, const struct names_options *o, struct names **ret) MUST_CHECK;
@@ -31,6 +37,18 @@ void names_free(struct names *n);
  */
 enum err names_begin(struct names *n, struct dict *d, struct sample_frame *frames,
 		     size_t count) MUST_CHECK;
+/*
+ * In the background: names of these frames will be wanted. They are told their places, and
+ * names_end takes these back. Frames that have one are passed over.
+ */
+enum err names_gather(struct names *n, struct sample_frame *frames, size_t count) MUST_CHECK;
+/*
+ * Takes answers and asks on: at once with `now`, else when enough may have come together. True when
+ * nothing is missing that was gathered.
+ */
+bool names_turn(struct names *n, bool now);
+/* No background any more: names_begin waits. */
+void names_hurry(struct names *n);
 /* Gives back what only the dictionary needed; what was learnt stays. */
 void names_end(struct names *n);
 #define VARIABLE_NAME_MAX 200

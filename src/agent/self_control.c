@@ -58,6 +58,7 @@ bool self_control_due(struct self_control *s, struct exporter *x)
 	int64_t now = clock_monotonic_ns();
 	struct exporter_stats sent;
 
+	set_pace(s);
 	if (now < s->next)
 		return false;
 	s->next = now + interval(s);
@@ -65,7 +66,6 @@ bool self_control_due(struct self_control *s, struct exporter *x)
 	exporter_stats(x, &sent);
 	self_control_tell(s, &sent, 0);
 	s->decided = budget_step(s->state, &s->options.limits, &s->measure);
-	set_pace(s);
 	if (s->decided.paused == s->state.paused && s->decided.level == s->state.level &&
 	    s->decided.wait_level == s->state.wait_level && !s->decided.trim) {
 		s->state = s->decided;

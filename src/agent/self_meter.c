@@ -46,23 +46,6 @@ bool stat_line_read(struct str text, u64 *ret_busy, u64 *ret_all)
 	return n > STAT_IDLE;
 }
 
-/*
- * Memory that only this process has. The second number of statm is what is resident, the third
- * how much of that are files, among them the kernel's maps, which are counted elsewhere.
- */
-static u64 own_bytes(void)
-{
-	char room[200];
-	struct str text = read_begin("/proc/self/statm", room, sizeof(room)), field;
-	u64 resident, files;
-
-	if (!str_split(&text, ' ', &field) || !str_split(&text, ' ', &field) ||
-	    str_to_u64(field, 10, &resident) != ERR_OK || !str_split(&text, ' ', &field) ||
-	    str_to_u64(field, 10, &files) != ERR_OK || files > resident)
-		return 0;
-	return (resident - files) * (u64)sysconf(_SC_PAGESIZE);
-}
-
 u64 self_meter_user_ns(void)
 {
 	struct worker_usage workers;
@@ -111,7 +94,8 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 
 	capture_stats(m->capture, &stats);
 	worker_usage(&workers);
-	*ret = (struct budget_measure){.memory_bytes = own_bytes() + m->map_bytes + workers.memory,
+	*ret = (struct budget_measure){.memory_bytes = process_own_bytes(getpid()) + m->map_bytes +
+						       workers.memory,
 				       .seconds = (double)(now - m->time_ns) / (double)NS_PER_S};
 	if (stat_line_read(read_begin("/proc/stat", room, sizeof(room)), &busy, &ticks) &&
 	    ticks > m->ticks)

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -164,7 +165,7 @@ enum err worker_host_start(void)
 /* A debug build of a gigabyte takes less. */
 #define WORKER_CPU_MOST_NS ((u64)60 * NS_PER_S)
 /* More than one of a kind only for a moment. */
-#define LIVE_MAX 8u
+#define LIVE_MAX	   8u
 
 struct live_worker {
 	int socket; /* -1 = the place is free */
@@ -177,7 +178,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct live_worker live[LIVE_MAX];
 static u32 live_count;
 static u64 ended_ns;
-static _Atomic u64 memory, lost;
+static _Atomic u64 lost;
 
 /* 0 when it has ended: what it used since it was looked at last is not known. */
 static u64 cpu_of(pid_t pid)
@@ -281,22 +282,42 @@ enum err worker_wait(int socket, int64_t patience_ns)
 	return e;
 }
 
+/* Memory of its own: what is resident (the second number of statm) but for files (the third). */
+u64 process_own_bytes(pid_t pid)
+{
+	char path[40], text[200];
+	struct str rest, field;
+	u64 resident, files;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	rest = str_n(text, n > 0 ? (size_t)n : 0);
+	if (!str_split(&rest, ' ', &field) || !str_split(&rest, ' ', &field) ||
+	    str_to_u64(field, 10, &resident) != ERR_OK || !str_split(&rest, ' ', &field) ||
+	    str_to_u64(field, 10, &files) != ERR_OK || files > resident)
+		return 0;
+	return (resident - files) * (u64)sysconf(_SC_PAGESIZE);
+}
+
 void worker_usage(struct worker_usage *ret)
 {
-	*ret = (struct worker_usage){.memory = atomic_load(&memory), .lost = atomic_load(&lost)};
+	*ret = (struct worker_usage){.lost = atomic_load(&lost)};
 	pthread_mutex_lock(&lock);
 	ret->cpu_ns = ended_ns + (host >= 0 ? cpu_of(host_pid) : 0);
-	for (u32 i = 0; i < live_count; i++)
+	ret->memory = host >= 0 ? process_own_bytes(host_pid) : 0;
+	for (u32 i = 0; i < live_count; i++) {
 		ret->cpu_ns += look_at(&live[i]);
+		ret->memory += process_own_bytes(live[i].pid);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
 void worker_count_lost(void)
 {
 	atomic_fetch_add(&lost, 1);
-}
-
-void worker_set_memory(u64 bytes)
-{
-	atomic_store(&memory, bytes);
 }

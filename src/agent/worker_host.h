@@ -8,12 +8,15 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/err.h"
 #include "unwind/unwind_format.h"
 
 enum worker_kind {
 	WORKER_TABLES = 1, /* interrupts nobody */
-	WORKER_NAMES = 2,  /* somebody waits for it */
+	WORKER_NAMES = 2,
+	WORKER_VARIABLES = 3, /* somebody waits for it */
 };
 
 /*
@@ -37,10 +40,11 @@ enum err worker_wait(int socket, int64_t patience_ns) MUST_CHECK;
  * thread. */
 struct worker_usage {
 	u64 cpu_ns;
-	u64 memory; /* of the one that looks for names, when it answered last */
+	u64 memory; /* of their own, all that run now */
 	u64 lost;   /* that ended before they had answered */
 };
 
 void worker_usage(struct worker_usage *ret);
+/* Memory that only this process has; its text, and files it maps, are left out. 0 = it is gone. */
+u64 process_own_bytes(pid_t pid);
 void worker_count_lost(void);
-void worker_set_memory(u64 bytes);

@@ -32,16 +32,22 @@ struct table {
 	VEC(uint32_t) modules; /* names of modules; 0 is the kernel */
 };
 
-struct kernel_symbols {
-	char *path;
-	struct table t;
-};
+#define LINES_ROOM 16384
 
 struct reading {
 	struct table t;
 	VEC(struct entry) entries;
 	bool hidden; /* addresses are all zero */
 	bool any;
+	int fd;
+	size_t have; /* of a line that goes on */
+	char lines[LINES_ROOM];
+};
+
+struct kernel_symbols {
+	char *path;
+	struct table t;
+	struct reading *reading; /* NULL = it is complete */
 };
 
 static void table_release(struct table *t)
@@ -116,30 +122,32 @@ static enum err read_line(struct reading *r, struct str line)
 	return vec_push(&r->entries, e);
 }
 
-/* Lines as they come; a line longer than the buffer is left out. */
-static enum err read_lines(struct reading *r, int fd)
+/* Lines as they come, about so many bytes; a line longer than the buffer is left out. */
+static enum err read_lines(struct reading *r, size_t bytes, bool *ret_end)
 {
-	char buffer[16384];
-	size_t have = 0;
-	ssize_t got;
+	ssize_t got = 1;
 
-	while ((got = read(fd, buffer + have, sizeof(buffer) - have)) != 0) {
-		char *start = buffer, *newline;
+	for (size_t sum = 0; got && sum < bytes; sum += (size_t)got) {
+		char *start = r->lines, *newline;
 
-		if (got < 0 && errno == EINTR)
+		got = read(r->fd, r->lines + r->have, sizeof(r->lines) - r->have);
+		if (got < 0 && errno == EINTR) {
+			got = 1;
 			continue;
+		}
 		if (got < 0)
 			return err_from_errno(errno);
-		have += (size_t)got;
-		while ((newline = memchr(start, '\n', have - (size_t)(start - buffer)))) {
+		r->have += (size_t)got;
+		while ((newline = memchr(start, '\n', r->have - (size_t)(start - r->lines)))) {
 			TRY(read_line(r, str_n(start, (size_t)(newline - start))));
 			start = newline + 1;
 		}
-		have -= (size_t)(start - buffer);
-		memmove(buffer, start, have);
-		if (have == sizeof(buffer))
-			have = 0;
+		r->have -= (size_t)(start - r->lines);
+		memmove(r->lines, start, r->have);
+		if (r->have == sizeof(r->lines))
+			r->have = 0;
 	}
+	*ret_end = !got;
 	return ERR_OK;
 }
 
@@ -167,6 +175,14 @@ static int by_address(const void *pa, const void *pb, void *names)
 	return strcmp(na, nb);
 }
 
+static bool is_sorted(const struct reading *r)
+{
+	for (size_t i = 1; i < r->entries.n; i++)
+		if (by_address(&r->entries.v[i - 1], &r->entries.v[i], r->t.names.v) > 0)
+			return false;
+	return true;
+}
+
 /* The names that were chosen, in order of addresses and without room to spare. */
 static enum err pack(struct reading *r)
 {
@@ -174,7 +190,8 @@ static enum err pack(struct reading *r)
 	uint64_t last = 0;
 	enum err error = ERR_OK;
 
-	if (r->entries.n)
+	/* The kernel gives them in order, all but those of a few modules. */
+	if (!is_sorted(r))
 		qsort_r(r->entries.v, r->entries.n, sizeof(*r->entries.v), by_address,
 			r->t.names.v);
 	packed.base = r->entries.n ? r->entries.v[0].address : 0;
@@ -201,47 +218,85 @@ static enum err pack(struct reading *r)
 	return error;
 }
 
-static enum err read_all(struct reading *r, int fd)
+static void reading_free(struct reading *r)
 {
-	uint16_t kernel;
+	if (!r)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	vec_release(&r->entries);
+	table_release(&r->t);
+	mem_free(r);
+}
 
-	TRY(find_module(&r->t, STR(""), &kernel));
-	TRY(read_lines(r, fd));
+static enum err finish(struct kernel_symbols *k, struct reading *r)
+{
 	if (r->any && r->hidden)
 		return ERR_NO_PERMISSION;
 	if (!r->any)
 		return ERR_UNKNOWN_FORMAT;
-	return pack(r);
+	TRY(pack(r));
+	table_release(&k->t);
+	k->t = r->t;
+	r->t = (struct table){0};
+	return ERR_OK;
+}
+
+static enum err begin(struct kernel_symbols *k, struct fault *fault)
+{
+	struct reading *r = mem_zalloc(1, sizeof(*r));
+	uint16_t kernel;
+
+	if (!r)
+		return ERR_NO_MEMORY;
+	reading_free(k->reading);
+	k->reading = r;
+	r->hidden = true;
+	r->fd = open(k->path, O_RDONLY | O_CLOEXEC);
+	if (r->fd < 0)
+		return fault_set(fault, err_from_errno(errno), "%s: %s", k->path,
+				 err_text(err_from_errno(errno)));
+	return find_module(&r->t, STR(""), &kernel);
+}
+
+enum err kernel_symbols_continue(struct kernel_symbols *k, size_t bytes, bool *ret_complete,
+				 struct fault *fault)
+{
+	bool end = true;
+	enum err error = ERR_OK;
+
+	if (k->reading)
+		error = read_lines(k->reading, bytes, &end);
+	if (!error && end && k->reading)
+		error = finish(k, k->reading);
+	if (error || end) {
+		reading_free(k->reading);
+		k->reading = NULL;
+	}
+	if (error == ERR_NO_PERMISSION)
+		return fault_set(fault, error,
+				 "%s shows no addresses: run as root or with CAP_SYSLOG, or "
+				 "set kernel.kptr_restrict to 0",
+				 k->path);
+	if (error)
+		return fault_set(fault, error, "%s: %s", k->path, err_text(error));
+	*ret_complete = end;
+	return ERR_OK;
 }
 
 enum err kernel_symbols_refresh(struct kernel_symbols *k, struct fault *fault)
 {
-	struct reading r = {.hidden = true};
-	int fd = open(k->path, O_RDONLY | O_CLOEXEC);
-	enum err error;
+	enum err error = begin(k, fault);
+	bool complete;
 
-	if (fd < 0)
-		return fault_set(fault, err_from_errno(errno), "%s: %s", k->path,
-				 err_text(err_from_errno(errno)));
-	error = read_all(&r, fd);
-	close(fd);
-	vec_release(&r.entries);
-	if (error) {
-		table_release(&r.t);
-		if (error == ERR_NO_PERMISSION)
-			return fault_set(
-				fault, error,
-				"%s shows no addresses: run as root or with CAP_SYSLOG, or "
-				"set kernel.kptr_restrict to 0",
-				k->path);
-		return fault_set(fault, error, "%s: %s", k->path, err_text(error));
-	}
-	table_release(&k->t);
-	k->t = r.t;
-	return ERR_OK;
+	if (!error)
+		error = kernel_symbols_continue(k, SIZE_MAX, &complete, fault);
+	reading_free(k->reading);
+	k->reading = NULL;
+	return error;
 }
 
-enum err kernel_symbols_new(const char *path, struct kernel_symbols **ret, struct fault *fault)
+enum err kernel_symbols_begin(const char *path, struct kernel_symbols **ret, struct fault *fault)
 {
 	struct kernel_symbols *k = mem_zalloc(1, sizeof(*k));
 	enum err error = ERR_NO_MEMORY;
@@ -250,7 +305,23 @@ enum err kernel_symbols_new(const char *path, struct kernel_symbols **ret, struc
 		return ERR_NO_MEMORY;
 	k->path = mem_strdup(path);
 	if (k->path)
-		error = kernel_symbols_refresh(k, fault);
+		error = begin(k, fault);
+	if (error) {
+		kernel_symbols_free(k);
+		return error;
+	}
+	*ret = k;
+	return ERR_OK;
+}
+
+enum err kernel_symbols_new(const char *path, struct kernel_symbols **ret, struct fault *fault)
+{
+	struct kernel_symbols *k;
+	bool complete;
+	enum err error;
+
+	TRY(kernel_symbols_begin(path, &k, fault));
+	error = kernel_symbols_continue(k, SIZE_MAX, &complete, fault);
 	if (error) {
 		kernel_symbols_free(k);
 		return error;
@@ -263,6 +334,7 @@ void kernel_symbols_free(struct kernel_symbols *k)
 {
 	if (!k)
 		return;
+	reading_free(k->reading);
 	table_release(&k->t);
 	mem_free(k->path);
 	mem_free(k);

@@ -159,6 +159,13 @@ struct kernel_symbols;
  * process, `fault` says what to do. */
 enum err kernel_symbols_new(const char *path, struct kernel_symbols **ret,
 			    struct fault *fault) MUST_CHECK;
+/* The same in steps, for a process that must not take long: nothing is found until it is complete.
+ */
+enum err kernel_symbols_begin(const char *path, struct kernel_symbols **ret,
+			      struct fault *fault) MUST_CHECK;
+/* Reads about so many bytes more. */
+enum err kernel_symbols_continue(struct kernel_symbols *k, size_t bytes, bool *ret_complete,
+				 struct fault *fault) MUST_CHECK;
 void kernel_symbols_free(struct kernel_symbols *k);
 /* Reads again: modules and BPF programs come and go. On failure nothing changes. */
 enum err kernel_symbols_refresh(struct kernel_symbols *k, struct fault *fault) MUST_CHECK;

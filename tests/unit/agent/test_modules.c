@@ -81,9 +81,9 @@ static void settle(struct world *w)
 
 static void tidy(struct world *w, u64 seconds)
 {
-	modules_tidy(w->modules, w->now);
+	modules_tidy(w->modules, w->now, w->now);
 	w->now += seconds * SECOND;
-	modules_tidy(w->modules, w->now);
+	modules_tidy(w->modules, w->now, w->now);
 	table_space_settle(&w->space);
 	table_space_settle(&w->space);
 }
@@ -242,7 +242,7 @@ TEST(a_table_without_room_waits_in_memory_until_there_is_some)
 	for (u32 i = 0; i < n; i++)
 		table_space_give(&w.space, taken[i]);
 	tidy(&w, 0);
-	modules_tidy(w.modules, w.now);
+	modules_tidy(w.modules, w.now, w.now);
 	CHECK(!modules_get(w.modules, module)->in_heap && !stats(&w).heap_bytes);
 	/* Whoever maps it is told. */
 	CHECK(modules_settle(w.modules));

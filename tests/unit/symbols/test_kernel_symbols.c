@@ -66,6 +66,31 @@ TEST(functions_of_kernel_modules_and_bpf_are_found)
 	CHECK(good);
 }
 
+TEST(a_table_read_in_steps_is_the_same)
+{
+	struct kernel_symbols *k = NULL;
+	bool complete = false, good = true;
+	unsigned steps = 0;
+
+	CHECK_OK(put(some));
+	CHECK_OK(kernel_symbols_begin(path, &k, NULL));
+	while (!complete && good) {
+		good = is(k, 0xffffffff81000350, NULL, "");
+		good &= kernel_symbols_continue(k, 100, &complete, NULL) == ERR_OK;
+		steps++;
+	}
+	good &= steps > 1 && is(k, 0xffffffff81000350, "next", "") &&
+		is(k, 0xffffffffc0000041, "mod_work", "ext4");
+	/* Complete stays complete. */
+	good &= kernel_symbols_continue(k, 100, &complete, NULL) == ERR_OK && complete;
+	kernel_symbols_free(k);
+	/* Ended before it is complete. */
+	good &= kernel_symbols_begin(path, &k, NULL) == ERR_OK;
+	kernel_symbols_free(k);
+	unlink(path);
+	CHECK(good);
+}
+
 TEST(hidden_addresses_are_said_and_not_used)
 {
 	struct kernel_symbols *k = NULL;
