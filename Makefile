@@ -16,9 +16,10 @@ run: deps-run all
 test: deps-test all
 	@tools/run-tests
 
-test-long: deps-test all
+test-long: deps-test deps-fresh all
 	@tools/run-tests --long
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
+	@tools/test-fresh --if-possible
 
 bench: all
 	@bench/run
@@ -44,6 +45,14 @@ fuzz: deps-test
 install: all
 	@tools/install-files "$(DESTDIR)" "$(PREFIX)"
 
+# New pictures of all pages, for tests/browser/shots: look at each before it is committed.
+shots: deps-test all
+	@tools/renew-shots
+
+# README's commands on a bare Debian: a root of its own; LOAD=6 adds six busy loops.
+test-fresh: deps-fresh
+	@tools/test-fresh
+
 format check-format:
 	@tools/format $@
 
@@ -59,11 +68,14 @@ deps-run:
 deps-test:
 	@tools/install-deps build test
 
+deps-fresh:
+	@tools/install-deps fresh
+
 deps-bench:
 	@tools/install-deps bench
 
 clean:
 	rm -rf build build-* web/dist
 
-.PHONY: all build/vestal run test test-long bench bench-server bench-symbols bench-agent bench-library bench-web fuzz install format check-format web deps \
-	deps-run deps-test deps-bench clean
+.PHONY: all build/vestal run test test-long test-fresh shots bench bench-server bench-symbols bench-agent bench-library bench-web fuzz install format check-format web deps \
+	deps-run deps-test deps-fresh deps-bench clean

@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
+// The same letters everywhere, whatever fonts are installed besides.
+const FONTS = fileURLToPath(new URL("./fonts.conf", import.meta.url));
 export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const FLAGS = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -22,7 +24,7 @@ export async function launch() {
   } catch {
     return { skip: "playwright-core is not installed (npm ci in tests/browser)" };
   }
-  return { browser: await playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS }) };
+  return { browser: await playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS, env: { ...process.env, FONTCONFIG_FILE: FONTS } }) };
 }
 
 /** Opens a file or what a server has at an address; `done()` closes it and asserts that it was silent. */

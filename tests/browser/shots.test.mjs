@@ -1,7 +1,6 @@
 // Every page as a picture, in both themes, compared with the one that somebody looked at and kept in
-// shots/. Data and clock are the same in every run. `node run.mjs --shots --renew` keeps new pictures:
-// look at them before they are committed. Letters are this platform's: where the fonts are others, the
-// comparison would say nothing and is skipped.
+// shots/. Data and clock are the same in every run, and the letters are those of fonts.conf. `make shots`
+// keeps new pictures: look at them before they are committed.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +10,7 @@ import { Skip, test } from "./tap.mjs";
 import { fillService, pushTimed, startServer, stopServer, VESTAL } from "./ui-server.mjs";
 
 const FOLDER = fileURLToPath(new URL("./shots", import.meta.url));
+const NEEDS = "fonts-dejavu-core is missing (tools/install-deps test), or the browser draws it anew (make shots)";
 const row = (name) => `.functions tbody tr:has(bdi:text-is("${name}"))`;
 // A pixel differs when a channel is this far off; a picture when more than this share of its pixels are.
 const CHANNEL = 28;
@@ -97,8 +97,8 @@ async function checkShot(tab, name, png, { renew, fonts, out }) {
     writeFileSync(file, png);
     return "kept";
   }
-  if (!existsSync(file)) throw new Skip("there is no picture yet: node run.mjs --shots --renew");
-  if (!fonts) throw new Skip("other fonts than those of the pictures");
+  if (!existsSync(file)) throw new Skip("there is no picture yet: make shots");
+  assert.ok(fonts, `letters have other widths than when the pictures were made: ${NEEDS}`);
   const { share, marked, sizes } = await compare(tab, readFileSync(file), png);
   if (share > SHARE && marked) writeFileSync(join(out, `${name}.png`), Buffer.from(marked, "base64"));
   assert.ok(share <= SHARE, sizes ?? `${(share * 100).toFixed(2)} % of the pixels differ, red in ${out}/${name}.png`);
