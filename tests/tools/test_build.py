@@ -258,17 +258,29 @@ def run_twice(name, first, second):
 
 
 @test
-def the_runner_runs_again_by_itself_what_failed_beside_others():
+def the_runner_runs_nothing_again():
     good, bad = "echo ok 1 - a; echo 1..1", "echo not ok 1 - a; echo 1..1; exit 1"
-    counts = run_twice("tests/e2e/x.py", bad, good)
-    assert (counts.passed, counts.failed, counts.alone) == (1, [], [("tests/e2e/x.py", "a")])
-    counts = run_twice("tests/e2e/x.py", bad, bad)
-    assert counts.passed == 0 and len(counts.failed) == 1 and counts.alone == []
-    counts = run_twice("tests/e2e/x.py", good, bad)
-    assert counts.passed == 1 and counts.failed == [] and counts.alone == []
-    # A unit test has no excuse.
-    counts = run_twice("test_x", bad, good)
-    assert counts.passed == 0 and len(counts.failed) == 1
+    for name in ("tests/e2e/x.py", "tests/browser/run.mjs", "test_x"):
+        counts = run_twice(name, bad, good)
+        assert counts.passed == 0 and len(counts.failed) == 1, name
+        counts = run_twice(name, good, bad)
+        assert counts.passed == 1 and counts.failed == [], name
+
+
+@test
+def a_fresh_machine_has_this_machines_way_to_the_network_and_nothing_else_of_it():
+    with open(f"{ROOT}/tools/test-fresh", encoding="utf-8") as file:
+        script = file.read()
+    # The functions alone, without what the last lines begin.
+    functions = script[:script.rindex("\ncase ")].replace('cd "$(dirname "$0")/.."', "")
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/root", "https_proxy": "http://proxy:1", "SSL_CERT_FILE": "/x",
+           "GOROOT": "/go", "SECRET_TOKEN": "s", "LD_PRELOAD": "", "PIP_CERT": "/y"}
+    done = subprocess.run(["bash", "-c", f"{functions}\nnetwork_environment"], env=env, capture_output=True,
+                          text=True, check=False)
+    names = {line.partition("=")[0] for line in done.stdout.splitlines()}
+    assert {"https_proxy", "SSL_CERT_FILE", "PIP_CERT"} <= names, done
+    assert names <= {"https_proxy", "SSL_CERT_FILE", "PIP_CERT", "NPM_CONFIG_REGISTRY"}, names
+    assert "://" not in script.replace("http://[0-9.:]*", "").replace("'server on http://", ""), "a host's name"
 
 
 @test
