@@ -44,7 +44,7 @@ static struct sample_frame user_frame(struct capture *c, struct process *process
 
 double capture_kept(const struct record_head *head)
 {
-	return -expm1(-(double)head->keep / KEEP_ONE);
+	return ldexp(-expm1(-(double)head->keep / KEEP_ONE), -(int)head->thin);
 }
 
 enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
@@ -81,6 +81,8 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 	} else if (head->kind == RECORD_OPEN) {
 		s.kind = RECORD_WAIT;
 		s.lock = head->lock;
+		/* Stands for the ones that were not followed, too. */
+		value = ldexp(value, head->thin);
 		count = 0;
 	} else if (head->kind == RECORD_WAIT) {
 		/* Kept with probability p: stands for 1/p waits like it. */

@@ -70,7 +70,7 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	const struct exporter_stats *x = &f->exporter;
 
 	count(out, "samples_total", "Samples of the timer.", c->kernel.samples);
-	count(out, "waits_total", "Waits seen.", c->kernel.waits);
+	count(out, "switches_total", "Switches of threads seen.", c->kernel.switches);
 	count(out, "waits_kept_total", "Waits whose stack was taken.", c->kernel.waits_kept);
 	count(out, "collected_total", "Samples in windows that ended.", f->collected);
 	count(out, "dropped_total", "Samples lost because the ring buffer was full.",

@@ -270,8 +270,10 @@ int on_exec(u64 *context)
 	if (!settings.targets)
 		return 0;
 	decided = bpf_map_lookup_elem(&targets, &pid);
-	if (decided && *decided == TARGET_REFUSED)
+	if (decided && *decided == TARGET_REFUSED) {
 		bpf_map_delete_elem(&targets, &pid);
+		__sync_fetch_and_add(&settings.targets_turn, 1);
+	}
 	return 0;
 }
 

@@ -58,17 +58,11 @@ struct segment {
 	u8 bytes[UNWIND_SEGMENT_SIZE];
 };
 
-struct wait_start {
-	u64 time;	/* 0 = it runs */
-	u64 kept_until; /* a wait that lasts until here or longer is kept */
-	u32 tid;	/* 0 = nobody's */
-	u8 state;	/* enum wait_state */
-	u8 level;	/* settings.wait_level when it began */
-	u8 taken;	/* there is a stack for it, or will be */
-	u8 unused;
-	/* Of threads whose stacks are taken when they leave, in microseconds. */
-	u32 usual;  /* how long its waits were lately */
-	u32 bounds; /* longer ones are kept no more often than one of this length */
+/* What happens to come back on a CPU: between the switch and the thread itself. */
+struct arrival {
+	u64 start, length;
+	u32 tid; /* 0 = nobody whose wait is kept */
+	u8 level, thin, state, unused;
 };
 
 /* What a process had when it was looked at last. */
@@ -145,9 +139,25 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, u32);
 	__type(value, struct wait_start);
 } wait_places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct arrival);
+} arrivals SEC(".maps");
+
+/* Levels of the processes that switch too often. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WAIT_LEVELS);
+	__type(key, u32);
+	__type(value, u32);
+} wait_levels SEC(".maps");
 
 /* By process; those that ended are pushed out by others. */
 struct {

@@ -61,6 +61,7 @@ static __always_inline bool open_wait(struct record_head *head, struct task_stru
 		return false;
 	head->value = w ? w->time : 0;
 	head->wait_id = w ? wait_draw(tid, w->time) : 0;
+	head->thin = w ? w->thin : 0;
 	return true;
 }
 

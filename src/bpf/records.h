@@ -56,7 +56,7 @@ enum wait_state {
 #define RECORD_RAW_STACK	 16384
 #define RECORD_REGISTERS	 17
 
-#define KEEP_ONE (1u << 20)
+#define KEEP_ONE (1u << 26)
 
 struct record_head {
 	u8 kind;       /* enum record_kind */
@@ -66,7 +66,9 @@ struct record_head {
 	u16 kernel_frames;
 	u16 user_frames; /* or, raw, 0 */
 	u32 pid, tid;
-	u32 cpu;
+	u16 cpu;
+	u8 thin; /* of a wait: only one of 2^thin was looked at */
+	u8 unused;
 	u32 stack_size; /* raw: bytes of stack behind the registers */
 	u64 time;	/* CLOCK_MONOTONIC */
 	u64 value;
@@ -101,11 +103,37 @@ static inline u32 address_space_of(u64 start_code, u64 start_stack)
 
 /*
  * A thread's place is where its number says: that costs a quarter of a look into a hash map, three
- * times for each switch. Those whose place another one has are in the map `waits`.
+ * times for each switch. Those whose place another one has are in the map `waits`. The agent maps
+ * the places: it reads who switches how often, and writes `process_level`.
  */
 #define WAIT_PLACES 16384u
 
+struct wait_start {
+	u64 time;     /* it left its CPU; 0 = it runs, or this wait is not followed */
+	u32 tid;      /* 0 = nobody's */
+	u32 pid;      /* its process */
+	u32 switches; /* how often it left its CPU */
+	u32 judged;   /* settings.targets_turn when `unwanted` was decided */
+	/* How long its waits were lately, in units of 1,024 ns. */
+	u32 usual;
+	/* Of stacks that are taken when threads leave: a longer wait is kept as one of this length.
+	 */
+	u32 bounds;
+	u8 state;	  /* enum wait_state */
+	u8 level, thin;	  /* of this wait */
+	u8 process_level; /* of its process, for the next waits */
+	u8 taken;	  /* there is a stack for it, or will be */
+	u8 unwanted;
+	u16 unused;
+};
+
+/* Waits are short when the last ones were, and there were so many. */
+#define WAIT_USUAL_SHORT 128u
+#define WAITS_KNOWN	 64u
+
 #define WAIT_LEVEL_MAX 8u
+/* Processes that have a level of their own. */
+#define WAIT_LEVELS    1024u
 
 /* What the agent may change at any time. */
 struct kernel_settings {
@@ -122,7 +150,9 @@ struct kernel_settings {
 	u32 loops;	       /* turns of event loops are followed */
 	u32 undecided;	       /* those it does not know are wanted until the agent decides */
 	u32 count_threads;     /* the pass over all threads counts them: waits are not looked at */
-	u32 wait_level;
+	u32 wait_level;	       /* of all waits, at least */
+	u32 storms;	       /* the map `wait_levels` has entries */
+	u32 targets_turn;      /* changes with each decision about a process, or its level */
 };
 
 enum target_decision {
@@ -133,6 +163,6 @@ enum target_decision {
 /* Counted by the kernel side, one row per processor. */
 struct kernel_counters {
 	u64 samples, unwound, raw, dropped; /* dropped: the ring buffer was full */
-	u64 waits, waits_kept, wakers;
+	u64 switches, waits_kept, wakers;
 	u64 ends[UNWIND_END_COUNT];
 };

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * Waits. A thread that leaves its processor is noted with the time; when it comes back the length
- * d of its absence is known, and it is kept with probability 1 - exp(-d/R): a threshold is drawn
- * from the exponential distribution of mean R and d must reach it. The draw depends only on the
- * thread and the time it left, so that whoever wakes it comes to the same decision.
+ * Off-CPU time. When a thread leaves its CPU the time is noted; when it comes back the length d of
+ * its absence is known, and it is kept with probability 1 - exp(-d/R): a threshold is drawn from
+ * the exponential distribution of mean R and d must reach it. The draw depends only on the thread
+ * and the time it left, so that on_waking and on_switch come to the same decision, and nothing is
+ * stored for it. Most thresholds are ruled out by a multiplication (draw_rules_out), without a
+ * logarithm.
  *
- * Only what is kept is unwound; everything else costs two looks into a table.
+ * A level L (of a process that switches too often, wait_levels, or of all) makes it cheaper.
+ * Threads whose recent waits were short are followed in one of 2^L waits, drawn when they leave;
+ * the others do not even read the clock. For the rest R is 2^L times as long. Each record carries
+ * both.
  *
- * That needs a place that runs in the thread that came back (sched_exit_tp). Kernels without it
- * have on_switch_alone: see there.
+ * The stack is taken in the thread that came back (sched_exit_tp), whose memory can be read there.
+ * Kernels without that tracepoint have on_switch_alone: see there.
  */
 #pragma once
 
@@ -37,8 +42,14 @@ static __always_inline u64 wait_draw(u32 tid, u64 time)
 /* -mean ln(u), u uniform in (0, 1]. */
 static __always_inline u64 exponential(u32 draw, u64 mean)
 {
-	u32 u = draw | 1, bits = 31, log2, i, part;
+	u32 u = draw | 1, bits = 31, log2, i, part, rest = ~draw;
 
+	/* Close to 1 the table is too coarse for short waits: -ln(1 - e) = e + e * e / 2 + ... */
+	if (rest < 1u << 26) {
+		u64 first = (u64)rest * (mean >> 8) >> 24;
+
+		return first + (first * rest >> 33);
+	}
 	/* Position of the highest bit, without a loop for the verifier to unroll. */
 	bits = u >> 16 ? 16 : 0;
 	bits += u >> (bits + 8) ? 8 : 0;
@@ -56,6 +67,12 @@ static __always_inline u64 exponential(u32 draw, u64 mean)
 	return (((32ull << 16) - log2) * LN2_16 >> 16) * (mean >> 4) >> 12;
 }
 
+/* Whether the threshold is above this length for certain: -ln(u) >= 1 - u. */
+static __always_inline bool draw_rules_out(u32 draw, u64 mean, u64 length)
+{
+	return ((u64)(~draw) * (mean >> 8) >> 24) > length;
+}
+
 static __always_inline u64 wait_mean(u32 level)
 {
 	return settings.wait_mean_ns << (level & 15);
@@ -67,8 +84,12 @@ static __always_inline u32 keep_of(u64 length, u64 mean)
 	u64 keep;
 
 	/* As good as certain; also, it must not overflow. */
-	if (length >> 11 >= mean)
+	if (length >> 5 >= mean)
 		return ~0u;
+	if (mean >> 30) {
+		length >>= 10;
+		mean >>= 10;
+	}
 	keep = length * KEEP_ONE / mean;
 	return keep ? keep : 1;
 }
@@ -87,15 +108,49 @@ static __always_inline struct wait_start *wait_find(u32 tid)
 	return w && w->tid == tid ? w : bpf_map_lookup_elem(&waits, &tid);
 }
 
-/* The place of a thread that has none yet; NULL when there is no room. */
-static __always_inline struct wait_start *wait_settle(u32 tid)
+/* The level of a process as the agent set it. */
+static __always_inline u32 process_level(u32 pid)
 {
-	struct wait_start *w = wait_place(tid), fresh = {.tid = tid};
+	u32 *level = settings.storms ? bpf_map_lookup_elem(&wait_levels, &pid) : NULL;
 
-	if (w && !w->tid && !__sync_val_compare_and_swap(&w->tid, 0, tid))
-		return w;
-	bpf_map_update_elem(&waits, &tid, &fresh, BPF_ANY);
-	return bpf_map_lookup_elem(&waits, &tid);
+	return level ? *level : 0;
+}
+
+/*
+ * The place of a thread that has none yet; NULL when there is no room. A function of its own: it
+ * runs once for each thread.
+ */
+__attribute__((noinline)) int wait_settle(u32 tid, u32 pid)
+{
+	struct wait_start *w = wait_place(tid);
+	struct wait_start fresh = {.tid = tid,
+				   .pid = pid,
+				   .judged = settings.targets_turn,
+				   .unwanted = !wanted(pid),
+				   .process_level = process_level(pid)};
+
+	if (w && !w->tid && !__sync_val_compare_and_swap(&w->tid, 0, tid)) {
+		w->time = 0;
+		w->pid = pid;
+		w->judged = fresh.judged;
+		w->unwanted = fresh.unwanted;
+		w->process_level = fresh.process_level;
+		w->usual = 0;
+		w->switches = 0;
+		return 0;
+	}
+	return bpf_map_update_elem(&waits, &tid, &fresh, BPF_ANY);
+}
+
+/* Decisions about processes, or levels, have changed since. */
+__attribute__((noinline)) int wait_judge_again(struct wait_start *w)
+{
+	if (!w)
+		return 0;
+	w->judged = settings.targets_turn;
+	w->unwanted = !wanted(w->pid);
+	w->process_level = process_level(w->pid);
+	return 0;
 }
 
 static __always_inline struct wait_start *place_of_leaver(struct task_struct *task)
@@ -103,38 +158,60 @@ static __always_inline struct wait_start *place_of_leaver(struct task_struct *ta
 	u32 tid = task->pid;
 	struct wait_start *w;
 
-	if (!tid || (!task->mm && !settings.kernel_threads) || !wanted(task->tgid))
+	if (!tid || (!task->mm && !settings.kernel_threads))
 		return NULL;
 	w = wait_find(tid);
-	return w ? w : wait_settle(tid);
+	if (!w) {
+		wait_settle(tid, task->tgid);
+		w = wait_find(tid);
+		if (!w)
+			return NULL;
+	}
+	if (w->judged != settings.targets_turn)
+		wait_judge_again(w);
+	return w->unwanted ? NULL : w;
 }
 
-/* Returns the length from which on this wait is kept. */
-static __always_inline u64 note_leave(struct wait_start *w, u32 tid, bool preempted, u32 state)
+/* Whether this wait is followed, and how. The draw does not depend on what the thread does. */
+static __always_inline bool wait_is_followed(struct wait_start *w, u32 tid)
 {
-	u64 now = bpf_ktime_get_ns(), threshold;
-	u32 level = settings.wait_level;
+	u32 level = settings.wait_level, turn = ++w->switches;
 
-	threshold = exponential(wait_draw(tid, now), wait_mean(level));
-	w->state = preempted || !state		  ? WAIT_PREEMPTED
-		   : state & TASK_UNINTERRUPTIBLE ? WAIT_DISK
-						  : WAIT_SLEEP;
+	if (level < w->process_level)
+		level = w->process_level;
 	w->level = level;
-	w->taken = 1;
-	w->kept_until = now + threshold;
-	w->time = now;
-	return threshold;
+	w->thin = 0;
+	if (!level || w->usual > WAIT_USUAL_SHORT || turn < WAITS_KNOWN)
+		return true;
+	w->level = 0;
+	w->thin = level & 15;
+	return !(wait_draw(tid, turn) & ((1u << w->thin) - 1));
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(u64 *context)
+static __always_inline u8 wait_state_of(bool preempted, u32 state)
 {
-	struct task_struct *task = (void *)context[1];
-	struct wait_start *w = place_of_leaver(task);
+	return preempted || !state	      ? WAIT_PREEMPTED
+	       : state & TASK_UNINTERRUPTIBLE ? WAIT_DISK
+					      : WAIT_SLEEP;
+}
 
-	if (w)
-		note_leave(w, task->pid, context[0], context[3]);
-	return 0;
+/* Long ones are remembered at once, and for some twenty waits; in microseconds. */
+static __always_inline u32 usual_after(u32 usual, u64 length_ns)
+{
+	u64 length = length_ns >> 10;
+
+	if (length > ~0u)
+		length = ~0u;
+	return length > usual ? length : usual - (usual - length) / 16;
+}
+
+/* Whether a wait that has lasted so long is kept. */
+static __always_inline bool wait_is_kept(const struct wait_start *w, u64 start, u64 length)
+{
+	u64 mean = wait_mean(w->level);
+	u32 draw = wait_draw(w->tid, start);
+
+	return !draw_rules_out(draw, mean, length) && length >= exponential(draw, mean);
 }
 
 /* When the wait of a thread that comes back began, which is then forgotten; 0 = nobody saw. */
@@ -147,41 +224,83 @@ static __always_inline u64 wait_began(struct wait_start *w)
 	return start < settings.waits_since ? 0 : start;
 }
 
+/* A thread comes back; its record is made when it runs. */
+static __always_inline void note_return(struct wait_start *w, u32 tid, u64 now)
+{
+	u64 start = wait_began(w), length;
+	struct arrival *a;
+	u32 zero = 0;
+
+	if (!start)
+		return;
+	/* Clocks of two CPUs may differ by a little. */
+	length = now > start ? now - start : 0;
+	w->usual = usual_after(w->usual, length);
+	if (!wait_is_kept(w, start, length))
+		return;
+	a = bpf_map_lookup_elem(&arrivals, &zero);
+	if (!a)
+		return;
+	a->start = start;
+	a->length = length;
+	a->level = w->level;
+	a->thin = w->thin;
+	a->state = w->state;
+	a->tid = tid;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *context)
+{
+	struct task_struct *leaver = (void *)context[1], *comer = (void *)context[2];
+	u32 tid = comer->pid;
+	struct wait_start *w = tid ? wait_find(tid) : NULL;
+	struct kernel_counters *c = count();
+	u64 now = 0;
+
+	if (c)
+		c->switches++;
+	if (w && w->time) {
+		now = bpf_ktime_get_ns();
+		note_return(w, tid, now);
+	}
+	w = place_of_leaver(leaver);
+	if (!w || !wait_is_followed(w, leaver->pid))
+		return 0;
+	w->state = wait_state_of(context[0], context[3]);
+	w->taken = 1;
+	w->time = now ? now : bpf_ktime_get_ns();
+	return 0;
+}
+
 /* In the thread that came back: its memory can be read, which at the switch it could not. */
 SEC("tp_btf/sched_exit_tp")
 int on_return(u64 *context)
 {
-	u32 tid = bpf_get_current_pid_tgid();
+	u32 tid, zero = 0;
+	struct arrival *a = bpf_map_lookup_elem(&arrivals, &zero);
 	struct kernel_counters *c;
 	struct task_struct *task;
-	struct wait_start *w;
 	struct scratch *s;
-	u64 start, now;
 
-	if (!tid)
+	if (!a || !a->tid)
 		return 0;
-	w = wait_find(tid);
-	if (!w || !w->time)
+	tid = a->tid;
+	a->tid = 0;
+	if (tid != (u32)bpf_get_current_pid_tgid())
 		return 0;
-	start = wait_began(w);
-	if (!start)
-		return 0;
-	now = bpf_ktime_get_ns();
 	c = count();
-	if (c)
-		c->waits++;
-	if (now < w->kept_until)
-		return 0;
 	if (c)
 		c->waits_kept++;
 	s = begin(SCRATCH_TRACE, RECORD_WAIT);
 	if (!s)
 		return 0;
 	task = bpf_get_current_task_btf();
-	s->head.value = now - start;
-	s->head.keep = keep_of(now - start, wait_mean(w->level));
-	s->head.wait_id = wait_draw(tid, start);
-	s->head.wait_state = w->state;
+	s->head.value = a->length;
+	s->head.keep = keep_of(a->length, wait_mean(a->level));
+	s->head.thin = a->thin;
+	s->head.wait_id = wait_draw(tid, a->start);
+	s->head.wait_state = a->state;
 	s->head.turn = turn_of(tid);
 	kernel_stack(s, context, TRACE_SKIP);
 	entry_registers(s, task);
@@ -203,16 +322,19 @@ int on_return(u64 *context)
  * longer than expected is kept as if it had lasted that long: seldom, and counting for more.
  */
 static __always_inline void take_leaver(struct wait_start *w, u64 *context,
-					struct task_struct *task, u64 threshold)
+					struct task_struct *task)
 {
-	u64 least = wait_mean(w->level) / LEAST_PART / 1000, bounds = (u64)w->usual * FORESIGHT;
+	u64 mean = wait_mean(w->level), least = mean / LEAST_PART >> 10;
+	u64 bounds = (u64)w->usual * FORESIGHT;
+	u32 draw = wait_draw(task->pid, w->time);
 	struct scratch *s;
 
 	if (bounds < least)
 		bounds = least;
 	w->bounds = bounds < ~0u ? bounds : ~0u;
 	w->taken = 0;
-	if (threshold >= w->bounds * 1000ull)
+	bounds = (u64)w->bounds << 10;
+	if (draw_rules_out(draw, mean, bounds) || exponential(draw, mean) >= bounds)
 		return;
 	s = begin(SCRATCH_TRACE, RECORD_LEFT);
 	if (!s)
@@ -225,28 +347,18 @@ static __always_inline void take_leaver(struct wait_start *w, u64 *context,
 	finish(s, task);
 }
 
-/* Long ones are remembered at once, and for some twenty waits. */
-static __always_inline u32 usual_after(u32 usual, u64 length_ns)
+static __always_inline void tell_return(struct wait_start *w, struct task_struct *task, u64 start,
+					u64 now)
 {
-	u64 length = length_ns / 1000;
-
-	if (length > ~0u)
-		length = ~0u;
-	return length > usual ? length : usual - (usual - length) / 16;
-}
-
-static __always_inline void tell_return(struct wait_start *w, struct task_struct *task, u64 start)
-{
-	u64 now = bpf_ktime_get_ns(), length = now - start, bounds = w->bounds * 1000ull;
+	u64 length = now > start ? now - start : 0, bounds = (u64)w->bounds << 10;
 	struct kernel_counters *c = count();
-	bool kept = now >= w->kept_until;
 	struct scratch *s;
+	bool kept;
 
 	w->usual = usual_after(w->usual, length);
-	if (c)
-		c->waits++;
 	if (!w->taken)
 		return;
+	kept = wait_is_kept(w, start, length);
 	if (c && kept)
 		c->waits_kept++;
 	s = begin(SCRATCH_TRACE, RECORD_WAIT);
@@ -258,6 +370,7 @@ static __always_inline void tell_return(struct wait_start *w, struct task_struct
 	bpf_probe_read_kernel(s->head.comm, sizeof(s->head.comm), task->comm);
 	s->head.value = kept ? length : 0;
 	s->head.keep = keep_of(length < bounds ? length : bounds, wait_mean(w->level));
+	s->head.thin = w->thin;
 	s->head.wait_id = wait_draw(task->pid, start);
 	s->head.wait_state = w->state;
 	s->head.turn = turn_of(task->pid);
@@ -271,19 +384,24 @@ int on_switch_alone(u64 *context)
 	struct task_struct *leaver = (void *)context[1], *comer = (void *)context[2];
 	u32 tid = comer->pid;
 	struct wait_start *w = tid ? wait_find(tid) : NULL;
-	u64 threshold, start;
+	struct kernel_counters *c = count();
+	u64 start, now = 0;
 
+	if (c)
+		c->switches++;
 	if (w && w->time) {
+		now = bpf_ktime_get_ns();
 		start = wait_began(w);
 		if (start)
-			tell_return(w, comer, start);
+			tell_return(w, comer, start, now);
 	}
 	w = place_of_leaver(leaver);
-	if (!w)
+	if (!w || !wait_is_followed(w, leaver->pid))
 		return 0;
 	/* Kernels before 5.18 do not hand out its state. */
-	threshold = note_leave(w, leaver->pid, context[0], leaver->__state);
-	take_leaver(w, context, leaver, threshold);
+	w->state = wait_state_of(context[0], leaver->__state);
+	w->time = now ? now : bpf_ktime_get_ns();
+	take_leaver(w, context, leaver);
 	return 0;
 }
 
@@ -296,9 +414,15 @@ int on_waking(u64 *context)
 	struct kernel_counters *c;
 	struct task_struct *task;
 	struct scratch *s;
+	u64 start, now;
 
-	if (!w || !w->time || !w->taken || w->time < settings.waits_since ||
-	    bpf_ktime_get_ns() < w->kept_until)
+	if (!w)
+		return 0;
+	start = w->time;
+	if (!start || !w->taken || start < settings.waits_since)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now < start || !wait_is_kept(w, start, now - start))
 		return 0;
 	s = begin(SCRATCH_WAKER, RECORD_WAKER);
 	if (!s)
@@ -307,7 +431,7 @@ int on_waking(u64 *context)
 	if (c)
 		c->wakers++;
 	task = bpf_get_current_task_btf();
-	s->head.wait_id = wait_draw(tid, w->time);
+	s->head.wait_id = wait_draw(tid, start);
 	kernel_stack(s, context, TRACE_SKIP);
 	entry_registers(s, task);
 	finish(s, task);
