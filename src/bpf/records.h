@@ -124,7 +124,7 @@ struct wait_start {
 	u8 process_level; /* of its process, for the next waits */
 	u8 taken;	  /* there is a stack for it, or will be */
 	u8 unwanted;
-	u16 unused;
+	u16 taking; /* how long its stack took when it left, in units of 64 ns */
 };
 
 /* Waits are short when the last ones were, and there were so many. */

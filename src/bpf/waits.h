@@ -350,7 +350,9 @@ static __always_inline void take_leaver(struct wait_start *w, u64 *context,
 static __always_inline void tell_return(struct wait_start *w, struct task_struct *task, u64 start,
 					u64 now)
 {
-	u64 length = now > start ? now - start : 0, bounds = (u64)w->bounds << 10;
+	/* Taking the stack is no part of the wait, and only some have one. */
+	u64 left = start + ((u64)w->taking << 6), length = now > left ? now - left : 0;
+	u64 bounds = (u64)w->bounds << 10;
 	struct kernel_counters *c = count();
 	struct scratch *s;
 	bool kept;
@@ -401,7 +403,10 @@ int on_switch_alone(u64 *context)
 	/* Kernels before 5.18 do not hand out its state. */
 	w->state = wait_state_of(context[0], leaver->__state);
 	w->time = now ? now : bpf_ktime_get_ns();
+	w->taking = 0;
 	take_leaver(w, context, leaver);
+	if (w->taken)
+		w->taking = (bpf_ktime_get_ns() - w->time) >> 6;
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /*
- * Two threads that hand a byte to and fro as fast as they can, and one that waits a long time for
- *each of some others: many switches that are worth little. Prints how long the long ones were.
- *	pingpong SECONDS
+ * Pairs of threads that hand a byte to and fro as fast as they can, and one thread that waits a long
+ * time, again and again: many switches that are worth little. Prints how long the long waits were, and
+ * how long the other threads were off their CPUs, by their own clocks.
+ *	pingpong SECONDS PAIRS
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,7 +10,12 @@
 
 #include "truth.h"
 
-static int there[2], back[2];
+#define PAIRS_MAX 64
+
+static struct pair {
+	int there[2], back[2];
+	pthread_t threads[2];
+} pairs[PAIRS_MAX];
 static int64_t waited, end;
 
 NOINLINE void pass_on(int from, int to)
@@ -20,20 +26,40 @@ NOINLINE void pass_on(int from, int to)
 		abort();
 }
 
-static void *return_it(void *unused)
+static void *return_it(void *one)
 {
+	const struct pair *p = one;
+
 	for (;;)
-		pass_on(there[0], back[1]);
-	return unused;
+		pass_on(p->there[0], p->back[1]);
+	return NULL;
 }
 
-static void *hand_out(void *unused)
+static void *hand_out(void *one)
 {
-	if (write(there[1], "x", 1) != 1)
+	const struct pair *p = one;
+
+	if (write(p->there[1], "x", 1) != 1)
 		abort();
 	for (;;)
-		pass_on(back[0], there[1]);
-	return unused;
+		pass_on(p->back[0], p->there[1]);
+	return NULL;
+}
+
+static void start_pair(struct pair *p)
+{
+	if (pipe(p->there) || pipe(p->back) ||
+	    pthread_create(&p->threads[0], NULL, return_it, p) ||
+	    pthread_create(&p->threads[1], NULL, hand_out, p))
+		abort();
+}
+
+/* Time that a thread has used its CPU. */
+static int64_t used_by(pthread_t thread)
+{
+	clockid_t clock;
+
+	return pthread_getcpuclockid(thread, &clock) ? 0 : now_ns(clock);
 }
 
 NOINLINE void wait_long(void)
@@ -47,16 +73,18 @@ NOINLINE void wait_long(void)
 
 int main(int argc, char **argv)
 {
-	pthread_t one, other;
+	int count = argc > 2 ? atoi(argv[2]) : 1;
+	int64_t start = wall_ns(), off = 0;
 
-	end = wall_ns() + (int64_t)(atof(argc > 1 ? argv[1] : "3") * 1e9);
-	if (pipe(there) || pipe(back))
-		return 1;
-	pthread_create(&one, NULL, return_it, NULL);
-	pthread_create(&other, NULL, hand_out, NULL);
+	end = start + (int64_t)(atof(argc > 1 ? argv[1] : "3") * 1e9);
+	for (int i = 0; i < count && i < PAIRS_MAX; i++)
+		start_pair(&pairs[i]);
 	while (wall_ns() < end)
 		wait_long();
-	printf("{\"wait_long\": %lld}\n", (long long)waited);
+	for (int i = 0; i < count && i < PAIRS_MAX; i++)
+		for (int k = 0; k < 2; k++)
+			off += wall_ns() - start - used_by(pairs[i].threads[k]);
+	printf("{\"wait_long\": %lld, \"pass_on\": %lld}\n", (long long)waited, (long long)off);
 	fflush(stdout);
 	_exit(0);
 }
