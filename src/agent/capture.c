@@ -143,6 +143,7 @@ void capture_close(struct capture *c)
 	open_waits_release(&c->open);
 	open_waits_release(&c->reopened);
 	wait_stacks_release(&c->left);
+	wait_levels_release(&c->wait_levels);
 	processes_free(c->processes);
 	modules_free(c->modules);
 	table_space_release(&c->space);
@@ -277,6 +278,30 @@ enum err capture_finish(struct capture *c, u64 limit_ns)
 		modules_settle(c->modules);
 	}
 	return capture_retry_waiting(c, true);
+}
+
+void capture_want_wait_level(struct capture *c, unsigned level)
+{
+	if (level == c->wait_levels.wanted)
+		return;
+	c->wait_levels.wanted = level;
+	c->wait_levels.next = 0;
+}
+
+bool capture_levels_due(struct capture *c)
+{
+	return capture_needs_waits(c->options.kernel.types) && !c->options.kernel.own &&
+	       wait_levels_due(&c->wait_levels, c->kernel, (u64)clock_monotonic_ns());
+}
+
+enum err capture_apply_levels(struct capture *c)
+{
+	return wait_levels_apply(&c->wait_levels, c->kernel);
+}
+
+const struct wait_levels *capture_wait_levels(const struct capture *c)
+{
+	return &c->wait_levels;
 }
 
 struct collector *capture_collector(struct capture *c)

@@ -6,6 +6,7 @@
 
 #include "agent/collector.h"
 #include "agent/judge.h"
+#include "agent/wait_levels.h"
 
 struct capture;
 
@@ -56,6 +57,15 @@ enum err capture_finish(struct capture *c, u64 limit_ns) MUST_CHECK;
 int capture_wake(const struct capture *c);
 /* The owner took what the collector had and keeps stacks since then (CLOCK_MONOTONIC); 0 = none. */
 void capture_keep_since(struct capture *c, u64 time);
+/*
+ * Off-CPU time is to be followed less closely: 0 to WAIT_LEVEL_ALL. It holds from capture_apply_levels
+ * on, which is due when capture_levels_due says so; a window should end before.
+ */
+void capture_want_wait_level(struct capture *c, unsigned level);
+bool capture_levels_due(struct capture *c);
+enum err capture_apply_levels(struct capture *c) MUST_CHECK;
+const struct wait_levels *capture_wait_levels(const struct capture *c);
+
 struct collector *capture_collector(struct capture *c);
 struct modules *capture_modules(struct capture *c);
 struct kernel_side *capture_kernel(struct capture *c);

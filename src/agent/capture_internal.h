@@ -19,6 +19,7 @@ struct capture {
 	struct collector collector;
 	struct wakers wakers;
 	struct turns turns;
+	struct wait_levels wait_levels;
 	struct wait_stacks left;	  /* of threads that have not come back */
 	struct open_waits open, reopened; /* told before; told this time */
 	struct buf open_record;

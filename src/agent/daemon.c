@@ -108,6 +108,8 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 	d->window.host = d->host;
 	d->window.types = capture_types(d->capture);
 	d->window.times = true;
+	d->window.wait_levels = capture_wait_levels(d->capture);
+	d->window.wait_mean_ns = capture_wait_mean(d->capture);
 	d->window.period_ns = (u64)NS_PER_S / o->capture.kernel.rate_hz;
 	d->request = BUF_INIT(REQUEST_CEILING);
 	TRY(self_control_open(&d->self, &o->self, d->capture, o->capture.kernel.rate_hz, fault));
@@ -305,10 +307,12 @@ static enum err end_window(struct daemon *d)
 }
 
 /* The period is true for all of a window: a change of the rate ends it. */
-static enum err change_rate(struct daemon *d)
+static enum err change_rate(struct daemon *d, bool levels)
 {
 	TRY(end_window(d));
 	TRY(self_control_apply(&d->self, &d->window));
+	if (levels)
+		TRY(capture_apply_levels(d->capture));
 	note_lacks(d);
 	if (!d->self.state.trim)
 		return ERR_OK;
@@ -348,6 +352,8 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 		end = clock_monotonic_ns() +
 		      (interval < FIRST_WINDOW_NS ? interval : FIRST_WINDOW_NS);
 
+	bool levels;
+
 	begin_window(&d->window);
 	d->suspended_ns = clock_suspended_ns();
 	while (!atomic_load(stop)) {
@@ -366,8 +372,9 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 			TRY(take_rate(d));
 			end = clock_monotonic_ns() + d->options->interval_ns;
 		}
-		if (self_control_due(&d->self, d->exporter)) {
-			TRY(change_rate(d));
+		levels = capture_levels_due(d->capture);
+		if (self_control_due(&d->self, d->exporter) || levels) {
+			TRY(change_rate(d, levels));
 			end = clock_monotonic_ns() + d->options->interval_ns;
 		}
 	}

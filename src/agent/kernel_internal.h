@@ -22,6 +22,7 @@ struct kernel_side {
 	struct ring_buffer *ring;
 	u8 *segments;
 	struct unwind_rule *rules;
+	void *places; /* of kernel_wait_places */
 	struct cpu_clocks clocks;
 	VEC(struct kernel_link) links;
 	struct capture_lack lacks[CAPTURE_LACKS_MAX];
@@ -43,6 +44,9 @@ struct need {
 	unsigned types; /* those that are asked for and nothing without it; 0 = it is not needed */
 	enum attach attach;
 };
+
+/* Threads keep what was decided about their process until then. */
+void kernel_judge_again(struct kernel_side *k);
 
 #define NEEDS_MAX 14
 

@@ -216,6 +216,7 @@ void kernel_close(struct kernel_side *k)
 	vec_release(&k->links);
 	bpf_link__destroy(k->threads);
 	ring_buffer__free(k->ring);
+	kernel_drop_wait_places(k);
 	if (k->segments)
 		munmap(k->segments, segment_bytes(k));
 	if (k->rules)
@@ -296,11 +297,4 @@ enum err kernel_set_period(struct kernel_side *k, u64 period_ns)
 		return own_events_set_period(k->own, period_ns);
 	k->skeleton->data->settings.period_ns = period_ns;
 	return cpu_clocks_set_period(&k->clocks, period_ns);
-}
-
-void kernel_set_wait_level(struct kernel_side *k, u32 level)
-{
-	if (!k->own)
-		k->skeleton->data->settings.wait_level =
-			level < WAIT_LEVEL_MAX ? level : WAIT_LEVEL_MAX;
 }

@@ -85,10 +85,16 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
 /* Nanoseconds between samples of one processor, on average (cpu_clocks.h). */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;
 /*
- * Waits are kept as if they were shorter: R of the options, doubled so many times (WAIT_LEVEL_MAX
- * at most). Each record says how likely it was.
+ * Off-CPU time is followed less closely, by a factor of two for each level (WAIT_LEVEL_MAX at most):
+ * fewer of the short waits of busy threads are followed, and R is doubled for the others. Each record
+ * says how likely it was. Of all processes at least; and of some.
  */
 void kernel_set_wait_level(struct kernel_side *k, u32 level);
+enum err kernel_set_process_levels(struct kernel_side *k, const u32 *pids, size_t n,
+				   u32 level) MUST_CHECK;
+/* WAIT_PLACES of them, which change all the time; NULL without off-CPU time. */
+const struct wait_start *kernel_wait_places(struct kernel_side *k);
+void kernel_drop_wait_places(struct kernel_side *k);
 /* A few times a second: clocks get other periods, processors that came get clocks. */
 enum err kernel_turn_clocks(struct kernel_side *k, u64 now) MUST_CHECK;
 /*

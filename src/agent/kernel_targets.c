@@ -5,8 +5,7 @@
 
 #include "agent/own_events.h"
 
-/* Threads keep what was decided about them until then. */
-static void judge_again(struct kernel_side *k)
+void kernel_judge_again(struct kernel_side *k)
 {
 	__atomic_fetch_add(&k->skeleton->data->settings.targets_turn, 1, __ATOMIC_RELEASE);
 }
@@ -16,7 +15,7 @@ static enum err decide(struct kernel_side *k, u32 pid, u32 decision)
 	int status = bpf_map__update_elem(k->skeleton->maps.targets, &pid, sizeof(pid), &decision,
 					  sizeof(decision), BPF_ANY);
 
-	judge_again(k);
+	kernel_judge_again(k);
 	return status ? err_from_errno(-status) : ERR_OK;
 }
 
@@ -37,7 +36,7 @@ void kernel_undecide(struct kernel_side *k, u32 pid)
 	if (k->own)
 		return;
 	bpf_map__delete_elem(k->skeleton->maps.targets, &pid, sizeof(pid), 0);
-	judge_again(k);
+	kernel_judge_again(k);
 }
 
 bool kernel_is_chosen(const struct kernel_side *k, u32 pid)
@@ -66,6 +65,6 @@ enum err kernel_choose_anew(struct kernel_side *k, bool chosen, bool undecided)
 			break;
 	k->skeleton->data->settings.targets = chosen;
 	k->skeleton->data->settings.undecided = undecided;
-	judge_again(k);
+	kernel_judge_again(k);
 	return ERR_OK;
 }

@@ -78,17 +78,10 @@ static void say_waits(const struct self_control *s)
 {
 	unsigned now = s->decided.wait_level, before = s->state.wait_level;
 
-	if (now == BUDGET_WAITS_OFF)
-		log_warn("waits are left out", log_text("reason", budget_reason_text(BUDGET_CPU)),
-			 log_f64("cpu_share", s->measure.cpu_share),
-			 log_f64("wait_part", s->measure.wait_part));
-	else
-		log_warn(now > before ? "fewer waits are kept" : "more waits are kept",
-			 log_u64("mean_ns", capture_wait_mean(s->capture) << now),
-			 log_u64("wanted_ns", capture_wait_mean(s->capture)),
-			 log_text("reason", budget_reason_text(BUDGET_CPU)),
-			 log_f64("cpu_share", s->measure.cpu_share),
-			 log_f64("wait_part", s->measure.wait_part));
+	log_warn(now > before ? "off-CPU time costs too much" : "off-CPU time may cost more again",
+		 log_u64("level", now), log_text("reason", budget_reason_text(BUDGET_CPU)),
+		 log_f64("cpu_share", s->measure.cpu_share),
+		 log_f64("wait_part", s->measure.wait_part));
 }
 
 static void say_change(const struct self_control *s)
@@ -110,22 +103,6 @@ static void say_change(const struct self_control *s)
 		log_info("memory is given back", log_u64("memory_bytes", s->measure.memory_bytes));
 }
 
-/* Without waits there is no wall time either: what is left would look like it. */
-static enum err apply_waits(struct self_control *s, struct window *w)
-{
-	struct kernel_side *k = capture_kernel(s->capture);
-	unsigned now = s->decided.wait_level, all = capture_types(s->capture);
-	bool off = now == BUDGET_WAITS_OFF;
-
-	kernel_set_wait_level(k, off ? BUDGET_WAITS_LEAST : now);
-	if (off != (s->state.wait_level == BUDGET_WAITS_OFF) && !s->decided.paused)
-		TRY(kernel_switch_waits(k, !off, NULL));
-	w->types = off ? all & ~(unsigned)(CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL) : all;
-	w->wait_mean_ns = now && !off ? capture_wait_mean(s->capture) << now : 0;
-	w->waits_off = off;
-	return ERR_OK;
-}
-
 enum err self_control_apply(struct self_control *s, struct window *w)
 {
 	struct kernel_side *k = capture_kernel(s->capture);
@@ -139,7 +116,7 @@ enum err self_control_apply(struct self_control *s, struct window *w)
 	if (s->decided.level != s->state.level)
 		TRY(kernel_set_period(k, period));
 	if (s->decided.wait_level != s->state.wait_level)
-		TRY(apply_waits(s, w));
+		capture_want_wait_level(s->capture, s->decided.wait_level);
 	w->period_ns = period;
 	w->wanted_hz = s->decided.level ? s->decided.wanted_hz : 0;
 	w->limited_by = budget_reason_text(s->decided.reason);

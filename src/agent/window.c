@@ -29,6 +29,8 @@ static const struct measure measures[] = {
 	{CAPTURE_MAPPED, NULL, "mapped", "bytes"},
 	{CAPTURE_LOOPS, "turns", "lag", "nanoseconds"},
 };
+/* Those whose values depend on how closely off-CPU time is followed. */
+#define WAIT_TYPES (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL)
 #define MEASURES (sizeof(measures) / sizeof(measures[0]))
 
 static bool belongs(const struct collected *one, unsigned type)
@@ -273,7 +275,8 @@ static enum err begin_profile(const struct collected *one, const struct measure 
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
 	TRY(labels_of_process(one->sample.process, w->host, d, &p->resource));
-	TRY(labels_of_limit(w, d, &p->attributes));
+	TRY(labels_of_limit(w, m->type & WAIT_TYPES ? one->sample.process : NULL, d,
+			    &p->attributes));
 	TRY(dict_text(d, "vestal", &p->scope_name));
 	TRY(dict_text(d, VESTAL_VERSION, &p->scope_version));
 	*ret = p;

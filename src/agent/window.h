@@ -12,9 +12,9 @@ struct window {
 	const char *host;	/* name of this machine */
 	uint32_t wanted_hz;	/* the rate asked for when this one is lower, else 0 */
 	const char *limited_by; /* why it is lower */
-	/* Waits: R when it is not the one asked for, else 0; or they are left out. */
+	/* How closely off-CPU time is followed, and R as it was asked for; NULL = as asked for. */
+	const struct wait_levels *wait_levels;
 	uint64_t wait_mean_ns;
-	bool waits_off;
 	uint64_t lost; /* records that the kernel side had no room for */
 	bool times;    /* samples of processor time say when they were taken */
 };

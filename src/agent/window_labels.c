@@ -190,20 +190,22 @@ enum err labels_of_process(const struct process *process, const char *host, stru
 	return dict_label_set(d, l.ids, l.n, ret);
 }
 
-enum err labels_of_limit(const struct window *w, struct dict *d, uint32_t *ret)
+enum err labels_of_limit(const struct window *w, const struct process *process, struct dict *d,
+			 uint32_t *ret)
 {
 	struct label_list l = {.dict = d};
+	unsigned level = process && w->wait_levels ? wait_levels_of(w->wait_levels, process->pid)
+						   : 0;
 
 	*ret = 0;
 	if (w->wanted_hz) {
 		TRY(labels_add_number(&l, "vestal.rate.wanted", w->wanted_hz));
 		TRY(labels_add_text(&l, "vestal.rate.limited_by", str_of(w->limited_by)));
 	}
-	if (w->wait_mean_ns)
-		TRY(labels_add_number(&l, "vestal.waits.mean", (int64_t)w->wait_mean_ns));
+	if (level)
+		TRY(labels_add_number(&l, "vestal.waits.mean",
+				      (int64_t)(w->wait_mean_ns << level)));
 	if (w->lost)
 		TRY(labels_add_number(&l, "vestal.samples.lost", (int64_t)w->lost));
-	if (w->waits_off)
-		TRY(labels_add_text(&l, "vestal.waits", STR("left out")));
 	return l.n ? dict_label_set(d, l.ids, l.n, ret) : ERR_OK;
 }

@@ -1,0 +1,127 @@
+#include "agent/wait_levels.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define LOOK_NS	      ((u64)2 * NS_PER_S)
+/* From the first count to the second. */
+#define FIRST_LOOK_NS ((u64)250 * NS_PER_MS)
+/* Below so many switches a second nobody is counted: it takes memory. */
+#define COUNT_RATE    20000.0
+/* Of all switches: those of the processes that get a level, and what they must keep to have it. */
+#define SHARE_CHOSEN  0.8
+#define SHARE_KEPT    0.5
+
+void wait_levels_release(struct wait_levels *l)
+{
+	storms_release(&l->storms);
+	vec_release(&l->chosen);
+}
+
+static bool is_chosen(const struct wait_levels *l, u32 pid)
+{
+	vec_for_each (one, &l->chosen)
+		if (*one == pid)
+			return true;
+	return false;
+}
+
+unsigned wait_levels_of(const struct wait_levels *l, u32 pid)
+{
+	return is_chosen(l, pid) ? l->level : l->level_of_all;
+}
+
+static unsigned level_wanted(const struct wait_levels *l)
+{
+	unsigned budget = l->wanted < WAIT_LEVEL_MAX ? l->wanted : WAIT_LEVEL_MAX;
+
+	return budget > l->floor.level ? budget : l->floor.level;
+}
+
+static void measure_rate(struct wait_levels *l, const struct kernel_side *k, u64 now)
+{
+	struct kernel_counters counters;
+	u64 length = now - l->time;
+
+	kernel_count(k, &counters);
+	l->rate = l->time && length ? (double)(counters.switches - l->switches) * NS_PER_S /
+					      (double)length
+				    : 0;
+	l->switches = counters.switches;
+	l->time = now;
+}
+
+/* Who switches how often; false while that is not known. */
+static bool count(struct wait_levels *l, struct kernel_side *k, u64 now)
+{
+	const struct wait_start *places = NULL;
+	bool before = l->counted;
+
+	if (l->rate >= COUNT_RATE || l->level)
+		places = kernel_wait_places(k);
+	/* Without memory for it all processes are alike. */
+	l->counted = places && storms_count(&l->storms, places, WAIT_PLACES) == ERR_OK;
+	if (!l->counted) {
+		storms_release(&l->storms);
+		kernel_drop_wait_places(k);
+	} else if (!before) {
+		l->next = now + FIRST_LOOK_NS;
+		return false;
+	}
+	return true;
+}
+
+static bool chosen_calmed_down(const struct wait_levels *l)
+{
+	u64 sum = 0;
+
+	vec_for_each (one, &l->storms.list)
+		if (is_chosen(l, one->pid))
+			sum += one->switches;
+	return (double)sum < SHARE_KEPT * (double)l->storms.all;
+}
+
+bool wait_levels_due(struct wait_levels *l, struct kernel_side *k, u64 now)
+{
+	unsigned level, all = l->wanted >= WAIT_LEVEL_ALL ? WAIT_LEVEL_MAX : 0;
+
+	if (now < l->next)
+		return false;
+	l->next = now + LOOK_NS;
+	measure_rate(l, k, now);
+	if (!count(l, k, now))
+		return false;
+	l->floor = storm_floor_step(l->floor, l->rate);
+	level = level_wanted(l);
+	if (level != l->level || (l->counted && all != l->level_of_all))
+		return true;
+	return level && l->counted && chosen_calmed_down(l);
+}
+
+static void say(const struct wait_levels *l)
+{
+	log_warn(l->level ? "off-CPU time of busy processes is followed less closely"
+			  : "off-CPU time is followed closely again",
+		 log_u64("level", l->level), log_u64("processes", l->chosen.n),
+		 log_u64("pid", l->chosen.n ? l->chosen.v[0] : 0),
+		 log_u64("switches_per_second", (u64)l->rate));
+}
+
+enum err wait_levels_apply(struct wait_levels *l, struct kernel_side *k)
+{
+	unsigned level = level_wanted(l);
+	size_t n = l->counted && level ? storms_share(&l->storms, SHARE_CHOSEN) : 0;
+
+	if (n > WAIT_LEVELS)
+		n = WAIT_LEVELS;
+	l->chosen.n = 0;
+	for (size_t i = 0; i < n; i++)
+		TRY(vec_push(&l->chosen, l->storms.list.v[i].pid));
+	l->level = level;
+	/* As long as nobody knows who switches often it is all of them. */
+	l->level_of_all = l->wanted >= WAIT_LEVEL_ALL || !n ? level : 0;
+	kernel_set_wait_level(k, l->level_of_all);
+	TRY(kernel_set_process_levels(k, l->chosen.v, l->chosen.n, level));
+	say(l);
+	return ERR_OK;
+}
