@@ -37,7 +37,7 @@ struct budget_measure {
 	double wait_part;    /* of cpu_share: the cost of off-CPU samples, a part of 1 */
 };
 
-/* Levels of off-CPU samples: R doubled so often, and left out. */
+/* Levels of off-CPU samples of the busiest processes (wait_levels.h), and of all of them. */
 #define BUDGET_WAITS_LEAST 8u
 #define BUDGET_WAITS_OFF   (BUDGET_WAITS_LEAST + 1)
 

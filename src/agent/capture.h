@@ -58,8 +58,9 @@ int capture_wake(const struct capture *c);
 /* The owner took what the collector had and keeps stacks since then (CLOCK_MONOTONIC); 0 = none. */
 void capture_keep_since(struct capture *c, u64 time);
 /*
- * Off-CPU time is to be followed less closely: 0 to WAIT_LEVEL_ALL. It holds from capture_apply_levels
- * on, which is due when capture_levels_due says so; a window should end before.
+ * Off-CPU time is to be followed less closely: 0 to WAIT_LEVEL_ALL. It holds from
+ * capture_apply_levels on, which is due when capture_levels_due says so; a window should end
+ * before.
  */
 void capture_want_wait_level(struct capture *c, unsigned level);
 bool capture_levels_due(struct capture *c);

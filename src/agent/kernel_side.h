@@ -85,9 +85,9 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
 /* Nanoseconds between samples of one processor, on average (cpu_clocks.h). */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;
 /*
- * Off-CPU time is followed less closely, by a factor of two for each level (WAIT_LEVEL_MAX at most):
- * fewer of the short waits of busy threads are followed, and R is doubled for the others. Each record
- * says how likely it was. Of all processes at least; and of some.
+ * Off-CPU time is followed less closely, by a factor of two for each level (WAIT_LEVEL_MAX at
+ * most): fewer of the short waits of busy threads are followed, and R is doubled for the others.
+ * Each record says how likely it was. Of all processes at least; and of some.
  */
 void kernel_set_wait_level(struct kernel_side *k, u32 level);
 enum err kernel_set_process_levels(struct kernel_side *k, const u32 *pids, size_t n,

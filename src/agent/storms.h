@@ -13,15 +13,16 @@ struct storm {
 	u64 switches; /* since the last count */
 };
 
+/* Of a place: whose it was, and how often that thread had switched. */
+struct storm_place {
+	u32 tid, switches;
+};
+
 struct storms {
 	VEC(struct storm) list; /* the one that switches most comes first */
 	u64 all;		/* sum of the list */
 	struct map by_pid;
-	/* Of each place: whose it was, and how often that thread had switched. */
-	VEC(struct storm_place {
-		u32 tid, switches;
-	})
-	before;
+	VEC(struct storm_place) before;
 };
 
 void storms_release(struct storms *s);

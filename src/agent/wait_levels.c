@@ -44,9 +44,9 @@ static void measure_rate(struct wait_levels *l, const struct kernel_side *k, u64
 	u64 length = now - l->time;
 
 	kernel_count(k, &counters);
-	l->rate = l->time && length ? (double)(counters.switches - l->switches) * NS_PER_S /
-					      (double)length
-				    : 0;
+	l->rate = l->time && length
+			  ? (double)(counters.switches - l->switches) * NS_PER_S / (double)length
+			  : 0;
 	l->switches = counters.switches;
 	l->time = now;
 }

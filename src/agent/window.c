@@ -31,7 +31,7 @@ static const struct measure measures[] = {
 };
 /* Those whose values depend on how closely off-CPU time is followed. */
 #define WAIT_TYPES (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL)
-#define MEASURES (sizeof(measures) / sizeof(measures[0]))
+#define MEASURES   (sizeof(measures) / sizeof(measures[0]))
 
 static bool belongs(const struct collected *one, unsigned type)
 {

@@ -194,8 +194,8 @@ enum err labels_of_limit(const struct window *w, const struct process *process, 
 			 uint32_t *ret)
 {
 	struct label_list l = {.dict = d};
-	unsigned level = process && w->wait_levels ? wait_levels_of(w->wait_levels, process->pid)
-						   : 0;
+	unsigned level =
+		process && w->wait_levels ? wait_levels_of(w->wait_levels, process->pid) : 0;
 
 	*ret = 0;
 	if (w->wanted_hz) {

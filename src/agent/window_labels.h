@@ -20,8 +20,9 @@ enum err labels_add_name(struct label_list *l, const char *key, const char name[
 enum err labels_of_sample(const struct collector *c, struct names *n, const struct collected *one,
 			  struct label_list *l) MUST_CHECK;
 /*
- * What the profile says of itself when the agent's budget lowered the rate, or samples were lost; or,
- * of a profile of this process's off-CPU time (else NULL), how much less closely it was followed.
+ * What the profile says of itself when the agent's budget lowered the rate, or samples were lost;
+ * or, of a profile of this process's off-CPU time (else NULL), how much less closely it was
+ * followed.
  */
 enum err labels_of_limit(const struct window *w, const struct process *process, struct dict *d,
 			 uint32_t *ret) MUST_CHECK;

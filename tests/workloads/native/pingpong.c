@@ -1,8 +1,8 @@
 /*
- * Pairs of threads that hand a byte to and fro as fast as they can, and one thread that waits a long
- * time, again and again: many switches that are worth little. Prints how long the long waits were, and
- * how long the other threads were off their CPUs, by their own clocks.
- *	pingpong SECONDS PAIRS
+ * Pairs of threads that hand a byte to and fro as fast as they can, and one thread that waits a
+ *long time, again and again: many switches that are worth little. Prints how long the long waits
+ *were, and how long the other threads were off their CPUs, by their own clocks. pingpong SECONDS
+ *PAIRS
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -48,8 +48,7 @@ static void *hand_out(void *one)
 
 static void start_pair(struct pair *p)
 {
-	if (pipe(p->there) || pipe(p->back) ||
-	    pthread_create(&p->threads[0], NULL, return_it, p) ||
+	if (pipe(p->there) || pipe(p->back) || pthread_create(&p->threads[0], NULL, return_it, p) ||
 	    pthread_create(&p->threads[1], NULL, hand_out, p))
 		abort();
 }
