@@ -299,9 +299,9 @@ enum err capture_apply_levels(struct capture *c)
 	return wait_levels_apply(&c->wait_levels, c->kernel);
 }
 
-const struct wait_levels *capture_wait_levels(const struct capture *c)
+const struct wait_level_set *capture_wait_levels(const struct capture *c)
 {
-	return &c->wait_levels;
+	return wait_levels_now(&c->wait_levels);
 }
 
 struct collector *capture_collector(struct capture *c)

@@ -65,7 +65,8 @@ void capture_keep_since(struct capture *c, u64 time);
 void capture_want_wait_level(struct capture *c, unsigned level);
 bool capture_levels_due(struct capture *c);
 enum err capture_apply_levels(struct capture *c) MUST_CHECK;
-const struct wait_levels *capture_wait_levels(const struct capture *c);
+/* Valid until levels were applied twice. */
+const struct wait_level_set *capture_wait_levels(const struct capture *c);
 
 struct collector *capture_collector(struct capture *c);
 struct modules *capture_modules(struct capture *c);

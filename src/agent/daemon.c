@@ -313,6 +313,7 @@ static enum err change_rate(struct daemon *d, bool levels)
 	TRY(self_control_apply(&d->self, &d->window));
 	if (levels)
 		TRY(capture_apply_levels(d->capture));
+	d->window.wait_levels = capture_wait_levels(d->capture);
 	note_lacks(d);
 	if (!d->self.state.trim)
 		return ERR_OK;

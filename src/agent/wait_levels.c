@@ -15,20 +15,26 @@
 void wait_levels_release(struct wait_levels *l)
 {
 	storms_release(&l->storms);
-	vec_release(&l->chosen);
+	for (int i = 0; i < 2; i++)
+		vec_release(&l->sets[i].chosen);
 }
 
-static bool is_chosen(const struct wait_levels *l, u32 pid)
+const struct wait_level_set *wait_levels_now(const struct wait_levels *l)
 {
-	vec_for_each (one, &l->chosen)
+	return &l->sets[l->current];
+}
+
+static bool is_chosen(const struct wait_level_set *s, u32 pid)
+{
+	vec_for_each (one, &s->chosen)
 		if (*one == pid)
 			return true;
 	return false;
 }
 
-unsigned wait_levels_of(const struct wait_levels *l, u32 pid)
+unsigned wait_level_of(const struct wait_level_set *s, u32 pid)
 {
-	return is_chosen(l, pid) ? l->level : l->level_of_all;
+	return is_chosen(s, pid) ? s->level : s->level_of_all;
 }
 
 static unsigned level_wanted(const struct wait_levels *l)
@@ -57,7 +63,7 @@ static bool count(struct wait_levels *l, struct kernel_side *k, u64 now)
 	const struct wait_start *places = NULL;
 	bool before = l->counted;
 
-	if (l->rate >= COUNT_RATE || l->level)
+	if (l->rate >= COUNT_RATE || wait_levels_now(l)->level)
 		places = kernel_wait_places(k);
 	/* Without memory for it all processes are alike. */
 	l->counted = places && storms_count(&l->storms, places, WAIT_PLACES) == ERR_OK;
@@ -76,13 +82,14 @@ static bool chosen_calmed_down(const struct wait_levels *l)
 	u64 sum = 0;
 
 	vec_for_each (one, &l->storms.list)
-		if (is_chosen(l, one->pid))
+		if (is_chosen(wait_levels_now(l), one->pid))
 			sum += one->switches;
 	return (double)sum < SHARE_KEPT * (double)l->storms.all;
 }
 
 bool wait_levels_due(struct wait_levels *l, struct kernel_side *k, u64 now)
 {
+	const struct wait_level_set *now_set = wait_levels_now(l);
 	unsigned level, all = l->wanted >= WAIT_LEVEL_ALL ? WAIT_LEVEL_MAX : 0;
 
 	if (now < l->next)
@@ -93,35 +100,39 @@ bool wait_levels_due(struct wait_levels *l, struct kernel_side *k, u64 now)
 		return false;
 	l->floor = storm_floor_step(l->floor, l->rate);
 	level = level_wanted(l);
-	if (level != l->level || (l->counted && all != l->level_of_all))
+	if (level != now_set->level || (l->counted && all != now_set->level_of_all))
 		return true;
 	return level && l->counted && chosen_calmed_down(l);
 }
 
 static void say(const struct wait_levels *l)
 {
-	log_warn(l->level ? "off-CPU time of busy processes is followed less closely"
+	const struct wait_level_set *s = wait_levels_now(l);
+
+	log_warn(s->level ? "off-CPU time of busy processes is followed less closely"
 			  : "off-CPU time is followed closely again",
-		 log_u64("level", l->level), log_u64("processes", l->chosen.n),
-		 log_u64("pid", l->chosen.n ? l->chosen.v[0] : 0),
+		 log_u64("level", s->level), log_u64("processes", s->chosen.n),
+		 log_u64("pid", s->chosen.n ? s->chosen.v[0] : 0),
 		 log_u64("switches_per_second", (u64)l->rate));
 }
 
 enum err wait_levels_apply(struct wait_levels *l, struct kernel_side *k)
 {
+	struct wait_level_set *next = &l->sets[!l->current];
 	unsigned level = level_wanted(l);
 	size_t n = l->counted && level ? storms_share(&l->storms, SHARE_CHOSEN) : 0;
 
 	if (n > WAIT_LEVELS)
 		n = WAIT_LEVELS;
-	l->chosen.n = 0;
+	next->chosen.n = 0;
 	for (size_t i = 0; i < n; i++)
-		TRY(vec_push(&l->chosen, l->storms.list.v[i].pid));
-	l->level = level;
+		TRY(vec_push(&next->chosen, l->storms.list.v[i].pid));
+	next->level = level;
 	/* As long as nobody knows who switches often it is all of them. */
-	l->level_of_all = l->wanted >= WAIT_LEVEL_ALL || !n ? level : 0;
-	kernel_set_wait_level(k, l->level_of_all);
-	TRY(kernel_set_process_levels(k, l->chosen.v, l->chosen.n, level));
+	next->level_of_all = l->wanted >= WAIT_LEVEL_ALL || !n ? level : 0;
+	l->current = !l->current;
+	kernel_set_wait_level(k, next->level_of_all);
+	TRY(kernel_set_process_levels(k, next->chosen.v, next->chosen.n, level));
 	say(l);
 	return ERR_OK;
 }

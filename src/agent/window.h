@@ -13,7 +13,7 @@ struct window {
 	uint32_t wanted_hz;	/* the rate asked for when this one is lower, else 0 */
 	const char *limited_by; /* why it is lower */
 	/* How closely off-CPU time is followed, and R as it was asked for; NULL = as asked for. */
-	const struct wait_levels *wait_levels;
+	const struct wait_level_set *wait_levels;
 	uint64_t wait_mean_ns;
 	uint64_t lost; /* records that the kernel side had no room for */
 	bool times;    /* samples of processor time say when they were taken */

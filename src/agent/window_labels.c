@@ -195,7 +195,7 @@ enum err labels_of_limit(const struct window *w, const struct process *process, 
 {
 	struct label_list l = {.dict = d};
 	unsigned level =
-		process && w->wait_levels ? wait_levels_of(w->wait_levels, process->pid) : 0;
+		process && w->wait_levels ? wait_level_of(w->wait_levels, process->pid) : 0;
 
 	*ret = 0;
 	if (w->wanted_hz) {
