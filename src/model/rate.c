@@ -22,14 +22,18 @@ double amount_average(const struct amount *a)
 
 double amount_coverage(const struct amount *a)
 {
-	return a->range_ns > 0 ? (double)a->covered_ns / (double)a->range_ns : NAN;
+	return a->range_ns > 0 && a->covered_ns >= 0 ? (double)a->covered_ns / (double)a->range_ns
+						     : NAN;
 }
 
 void amount_put_rates(struct jsonout *o, const struct amount *a)
 {
 	jsonout_put_double(o, "rate", amount_rate(a));
 	jsonout_put_double(o, "average", amount_average(a));
-	jsonout_put_i64(o, "covered_ns", a->covered_ns);
+	if (a->covered_ns >= 0)
+		jsonout_put_i64(o, "covered_ns", a->covered_ns);
+	else
+		jsonout_put_text(o, "covered_ns", NULL);
 	jsonout_put_double(o, "coverage", amount_coverage(a));
 }
 

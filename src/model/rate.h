@@ -21,6 +21,8 @@ struct amount {
 	int64_t covered_ns, range_ns;
 	bool gauge;
 };
+/* covered_ns of something that does not tell. */
+#define AMOUNT_UNKNOWN INT64_C(-1)
 
 double amount_rate(const struct amount *a);
 double amount_average(const struct amount *a);

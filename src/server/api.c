@@ -33,6 +33,16 @@ enum err api_select(struct inquiry *q)
 				    "until");
 }
 
+enum err api_select_side(struct inquiry *q, const char *query, const char *from, const char *until,
+			 struct str type)
+{
+	struct request *r = q->request;
+	bool own = parameter(r, from).n > 0;
+
+	return inquiry_select_asked(q, parameter(r, query), type, own ? from : "from",
+				    own ? until : "until");
+}
+
 enum err api_merge(struct inquiry *q)
 {
 	struct filters filters;
@@ -75,6 +85,22 @@ void api_cost(const struct inquiry *q, struct jsonout *o)
 	jsonout_end_object(o);
 }
 
+void api_points(struct jsonout *o, const char *key, const struct series_points *s, size_t first)
+{
+	jsonout_put_array(o, key);
+	for (size_t i = first; i < s->n; i++)
+		jsonout_double(o, s->points[i].value);
+	jsonout_end_array(o);
+}
+
+void api_covered(struct jsonout *o, const struct series_points *s, size_t first)
+{
+	jsonout_put_array(o, "covered");
+	if (s->n > first)
+		jsonout_i64s(o, s->covered + first, s->n - first);
+	jsonout_end_array(o);
+}
+
 int64_t api_step(int64_t ns)
 {
 	return ns < NS_PER_S ? NS_PER_S : ns / NS_PER_S * NS_PER_S;
@@ -100,6 +126,7 @@ const struct route api_routes[] = {
 	{"GET", "/api/v1/series", ASK, "api_series", api_series, NULL},
 	{"GET", "/api/v1/heatmap", ASK, "api_heatmap", api_heatmap, NULL},
 	{"GET", "/api/v1/diff", ASK, "api_diff", api_diff, NULL},
+	{"GET", "/api/v1/change", ASK, "api_change", api_rate_change, NULL},
 	{"GET", "/api/v1/export", ASK, "api_export", api_export, NULL},
 	{"GET", "/api/v1/services", ASK, "api_services", api_services, NULL},
 	{"GET", "/api/v1/types", ASK, "api_types", api_types, NULL},

@@ -13,6 +13,9 @@
 void api_answer(struct request *r, enum err (*answer)(struct inquiry *q, struct jsonout *o));
 /* query, type, from, until of the request. */
 enum err api_select(struct inquiry *q) MUST_CHECK;
+/* A side of a comparison: the parameters of its own, or from and until of both. */
+enum err api_select_side(struct inquiry *q, const char *query, const char *from, const char *until,
+			 struct str type) MUST_CHECK;
 /* The selected profiles as one, in q->profile, as the filters and the cells of the request leave
  * them. */
 enum err api_merge(struct inquiry *q) MUST_CHECK;
@@ -20,6 +23,10 @@ enum err api_merge(struct inquiry *q) MUST_CHECK;
 void api_head(const struct inquiry *q, struct jsonout *o, const char *schema);
 /* What the answer was read from, as "read": {…}. */
 void api_cost(const struct inquiry *q, struct jsonout *o);
+/* Values of points from the `first` on, null where nothing was measured; and as "covered" the time
+ * in nanoseconds that each covers. */
+void api_points(struct jsonout *o, const char *key, const struct series_points *s, size_t first);
+void api_covered(struct jsonout *o, const struct series_points *s, size_t first);
 /* A width of points near this one: whole seconds. */
 int64_t api_step(int64_t ns);
 /* What a token may do, as "rights": ["read", …]. */
@@ -40,6 +47,7 @@ void api_tokens(struct request *r);
 void api_series(struct request *r);
 void api_heatmap(struct request *r);
 void api_diff(struct request *r);
+void api_rate_change(struct request *r);
 void api_export(struct request *r);
 void api_services(struct request *r);
 void api_types(struct request *r);

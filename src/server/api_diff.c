@@ -2,6 +2,7 @@
  * /api/v1/diff: what changed between two selections, by function, and whether that is more than
  * sampling noise.
  */
+#include "server/amounts.h"
 #include "server/api_vft.h"
 
 #define DEFAULT_ROWS 50
@@ -9,25 +10,33 @@
 
 static const char *const verdicts[] = {"noise", "more", "less", "added", "removed", "unknown"};
 
-static void put_pair(struct jsonout *o, const char *key, const int64_t values[2], double change)
+/* Values as measured, and over the time that was covered. */
+static void put_pair(struct jsonout *o, const char *key, const int64_t values[2], double change,
+		     const struct rate_change *whole)
 {
+	struct amount sides[2] = {whole->before, whole->after};
+
 	jsonout_put_object(o, key);
 	jsonout_put_i64(o, "before", values[0]);
 	jsonout_put_i64(o, "after", values[1]);
 	jsonout_put_double(o, "change", change);
+	for (int i = 0; i < 2; i++) {
+		sides[i].total = (double)values[i];
+		jsonout_put_double(o, i ? "rate_after" : "rate_before", amount_rate(&sides[i]));
+	}
 	jsonout_end_object(o);
 }
 
 static void put_row(struct jsonout *o, const struct dict *d, const struct diff_row *row,
-		    struct buf *name)
+		    const struct rate_change *whole, struct buf *name)
 {
 	buf_clear(name);
 	frame_label(d, row->frame, name);
 	jsonout_object(o);
 	jsonout_put_str(o, "name", buf_view(name));
 	jsonout_put_str(o, "file", frame_file(d, row->frame));
-	put_pair(o, "flat", row->flat, row->flat_change);
-	put_pair(o, "cum", row->cum, row->cum_change);
+	put_pair(o, "flat", row->flat, row->flat_change, whole);
+	put_pair(o, "cum", row->cum, row->cum_change, whole);
 	jsonout_put_double(o, "share_change", row->share_change / 100);
 	jsonout_put_double(o, "share_error", row->error / 100);
 	jsonout_put_double(o, "p_value", row->p_value);
@@ -49,8 +58,10 @@ static void put_note(const struct inquiry *q, const struct diff *diff, struct js
 		jsonout_null(o);
 }
 
-static void put_numbers(const struct inquiry *q, const struct diff *diff, struct jsonout *o)
+static void put_numbers(const struct inquiry *q, const struct diff *diff,
+			const struct rate_change *change, struct jsonout *o)
 {
+	change_put(o, change);
 	jsonout_put_array(o, "totals");
 	jsonout_i64(o, diff->totals[0]);
 	jsonout_i64(o, diff->totals[1]);
@@ -64,18 +75,18 @@ static void put_numbers(const struct inquiry *q, const struct diff *diff, struct
 	jsonout_put_double(o, "scale", diff->scale);
 }
 
-static enum err put_diff(const struct inquiry *q, const struct diff *diff, uint32_t rows,
-			 struct jsonout *o)
+static enum err put_diff(const struct inquiry *q, const struct diff *diff,
+			 const struct rate_change *change, uint32_t rows, struct jsonout *o)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
 
 	jsonout_object(o);
 	api_head(q, o, "vestal.diff/1");
-	put_numbers(q, diff, o);
+	put_numbers(q, diff, change, o);
 	jsonout_put_u64(o, "row_count", diff->n);
 	jsonout_put_array(o, "rows");
 	for (size_t i = 0; i < diff->n && i < rows; i++)
-		put_row(o, q->profile.dict, &diff->rows[i], &name);
+		put_row(o, q->profile.dict, &diff->rows[i], change, &name);
 	jsonout_end_array(o);
 	jsonout_end_object(o);
 	return buf_error(&name);
@@ -89,11 +100,13 @@ static struct diff_options options_of(struct request *r)
 }
 
 /* `moved` is the comparison over the baseline's dictionary. */
-static enum err write_json(struct inquiry *before, const struct profile *moved, struct buf *out)
+static enum err write_json(struct inquiry *before, struct inquiry *after,
+			   const struct profile *moved, struct buf *out)
 {
 	struct request *r = before->request;
 	struct jsonout o = jsonout_of(out, parameter_flag(r, "pretty"));
 	struct diff_options options = options_of(r);
+	struct rate_change change;
 	struct diff diff;
 	uint32_t rows;
 	enum err error;
@@ -101,7 +114,9 @@ static enum err write_json(struct inquiry *before, const struct profile *moved, 
 	TRY(parameter_count(r, "limit", DEFAULT_ROWS, 1, MAX_ROWS, &rows, before->fault));
 	TRY(diff_build(&before->profile, moved, &options, &diff));
 	diff_sort(&diff, &before->dict, false);
-	error = put_diff(before, &diff, rows, &o);
+	error = api_change(before, after, &diff, &change);
+	if (error == ERR_OK)
+		error = put_diff(before, &diff, &change, rows, &o);
 	diff_release(&diff);
 	return error;
 }
@@ -112,29 +127,53 @@ struct about {
 	const struct inquiry *before;
 	const struct vft_answer *answer;
 	const struct diff *diff;
+	struct rate_change change;
 };
 
 static void describe(const void *context, struct jsonout *o)
 {
 	const struct about *a = context;
 
-	put_numbers(a->before, a->diff, o);
+	put_numbers(a->before, a->diff, &a->change, o);
 	if (a->answer->describe)
 		a->answer->describe(a->answer->context, o);
 }
 
-enum err diff_write(struct inquiry *before, struct vft_answer *a, struct buf *out)
+/* Of a file, which has no time line, the samples tell. */
+static enum err find_change(struct inquiry *before, struct inquiry *after,
+			    const struct vft_answer *a, const struct diff *diff,
+			    struct rate_change *ret)
+{
+	struct change_side was = {.amount = api_amount(before, (double)diff->totals[0]),
+				  .samples = diff->samples[0]};
+	struct change_side is = {.samples = diff->samples[1]};
+
+	if (after)
+		return api_change(before, after, diff, ret);
+	is.amount = profile_amount(a->profile, (uint32_t)a->type);
+	*ret = change_by_samples(&was, &is);
+	return ERR_OK;
+}
+
+enum err diff_write(struct inquiry *before, struct inquiry *after, struct vft_answer *a,
+		    struct buf *out)
 {
 	struct diff_options options = options_of(before->request);
 	struct vft_answer with = *a;
 	struct diff diff;
-	struct about about = {before, a, &diff};
+	struct about about = {.before = before, .answer = a, .diff = &diff};
 	enum err error;
 
 	options.type[1] = a->type;
 	error = diff_build(&before->profile, a->profile, &options, &diff);
 	if (error != ERR_OK) {
 		notes_release(&a->notes);
+		return error;
+	}
+	error = find_change(before, after, a, &diff, &about.change);
+	if (error != ERR_OK) {
+		notes_release(&a->notes);
+		diff_release(&diff);
 		return error;
 	}
 	with.diff = &diff;
@@ -157,7 +196,7 @@ static void describe_comparison(const void *context, struct jsonout *o)
 	jsonout_end_object(o);
 }
 
-static enum err write_vft(struct inquiry *before, const struct inquiry *after,
+static enum err write_vft(struct inquiry *before, struct inquiry *after,
 			  const struct profile *moved, struct buf *out)
 {
 	struct request *r = before->request;
@@ -168,7 +207,7 @@ static enum err write_vft(struct inquiry *before, const struct inquiry *after,
 			       .describe = describe_comparison,
 			       .context = after};
 
-	return diff_write(before, &a, out);
+	return diff_write(before, after, &a, out);
 }
 
 /* ------------------------------------------------------------------ both sides */
@@ -181,19 +220,10 @@ static enum err compare(struct inquiry *before, struct inquiry *after, bool vft,
 	TRY(api_merge(before));
 	TRY(api_merge(after));
 	TRY(profile_move(&after->profile, &before->dict, &moved));
-	error = vft ? write_vft(before, after, &moved, out) : write_json(before, &moved, out);
+	error = vft ? write_vft(before, after, &moved, out)
+		    : write_json(before, after, &moved, out);
 	profile_release(&moved);
 	return error;
-}
-
-static enum err select_side(struct inquiry *q, const char *query, const char *from,
-			    const char *until, struct str type)
-{
-	struct request *r = q->request;
-	bool own = parameter(r, from).n > 0;
-
-	return inquiry_select_asked(q, parameter(r, query), type, own ? from : "from",
-				    own ? until : "until");
 }
 
 static enum err ask_both(struct inquiry *before, bool vft, struct buf *out)
@@ -201,12 +231,12 @@ static enum err ask_both(struct inquiry *before, bool vft, struct buf *out)
 	struct inquiry after;
 	enum err error;
 
-	TRY(select_side(before, "baseline", "baseline_from", "baseline_until",
-			parameter(before->request, "type")));
+	TRY(api_select_side(before, "baseline", "baseline_from", "baseline_until",
+			    parameter(before->request, "type")));
 	TRY(inquiry_need_type(before));
 	inquiry_init(&after, before->request, before->fault);
-	error = select_side(&after, "comparison", "comparison_from", "comparison_until",
-			    before->selection.type);
+	error = api_select_side(&after, "comparison", "comparison_from", "comparison_until",
+				before->selection.type);
 	if (error == ERR_OK)
 		error = compare(before, &after, vft, out);
 	inquiry_release(&after);

@@ -2,12 +2,12 @@
  * /api/v1/function: one function over time, and by whom it is run: services, versions, threads,
  * whatever label has few values, and spans of traces.
  */
-#include <math.h>
+
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "server/api.h"
+#include "server/amounts.h"
 #include "server/filters.h"
 
 #define POINTS	   120
@@ -29,14 +29,16 @@ static enum err put_series(struct inquiry *q, struct str name, int64_t step_ns, 
 				       .late = q->late.frames.v,
 				       .late_count = q->late.frames.n};
 	struct series_answer answer = {0};
+	struct series_points nothing = {0};
 
 	TRY(store_series(r->server->store, r->tenant, &q->selection, &what, &q->ask, &answer));
-	jsonout_put_array(o, self ? "self" : "total");
-	for (size_t i = 0; answer.n && i < answer.series[0].n; i++)
-		jsonout_double(o, answer.series[0].points[i].value);
-	jsonout_end_array(o);
-	if (answer.n && answer.series[0].n)
-		*ret_start = answer.series[0].points[0].time_ns;
+	if (!answer.n)
+		answer.series = &nothing;
+	api_points(o, self ? "self" : "total", answer.series, 0);
+	if (!self)
+		api_covered(o, answer.series, 0);
+	if (answer.series->n)
+		*ret_start = answer.series->points[0].time_ns;
 	arena_release(&answer.arena);
 	return ERR_OK;
 }
@@ -199,6 +201,20 @@ static enum err put_label(struct looking *f, struct str name, struct jsonout *o)
 	return error;
 }
 
+static void put_totals(const struct looking *f, struct jsonout *o)
+{
+	struct amount all = api_amount(f->q, (double)f->all);
+	struct amount self = api_amount(f->q, (double)f->self);
+	struct amount total = api_amount(f->q, (double)f->total);
+
+	jsonout_put_i64(o, "all", f->all);
+	jsonout_put_double(o, "all_rate", amount_rate(&all));
+	jsonout_put_i64(o, "self", f->self);
+	jsonout_put_double(o, "self_rate", amount_rate(&self));
+	jsonout_put_i64(o, "total", f->total);
+	amount_put_rates(o, &total);
+}
+
 static enum err put_labels(struct looking *f, struct jsonout *o)
 {
 	const struct profile *p = &f->q->profile;
@@ -213,9 +229,7 @@ static enum err put_labels(struct looking *f, struct jsonout *o)
 		f->total += seen >= 2 ? value : 0;
 		f->self += seen == 3 ? value : 0;
 	}
-	jsonout_put_i64(o, "all", f->all);
-	jsonout_put_i64(o, "self", f->self);
-	jsonout_put_i64(o, "total", f->total);
+	put_totals(f, o);
 	jsonout_put_object(o, "by");
 	for (size_t i = 0; i < f->label_count; i++)
 		TRY(put_label(f, f->labels[i], o));

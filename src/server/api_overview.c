@@ -4,20 +4,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
-#include "server/api.h"
-#include "server/trend.h"
+#include "server/amounts.h"
 
 #define MAX_SERVICES 10000
 
 /* ------------------------------------------------------------------ collecting */
 
-/* One service and type; its points are of the time asked for and of as long before. */
+/* One service and type, now and as long before. */
 struct curve {
 	struct str service, type;
-	const struct point *points;
-	size_t before, n; /* points before `from`, and all */
+	const struct series_points *points, *before; /* before: or NULL */
 	double total;
 };
 
@@ -30,14 +27,16 @@ struct ranked {
 struct overview {
 	struct inquiry *q;
 	int64_t from_ns, until_ns, step_ns;
-	struct series_answer answer;
+	struct series_answer now, before;
+	struct series_points nothing; /* as long as the others, with nothing in it */
 	VEC(struct curve) curves;
 	VEC(struct ranked) services;
 };
 
 static void overview_release(struct overview *o)
 {
-	arena_release(&o->answer.arena);
+	arena_release(&o->now.arena);
+	arena_release(&o->before.arena);
 	vec_release(&o->curves);
 	vec_release(&o->services);
 }
@@ -47,44 +46,36 @@ static bool is_cpu(struct str type)
 	return str_eq(type_split(type).sample_type, STR("cpu"));
 }
 
-static bool is_gauge(struct str type)
+static struct str service_of(const struct series_points *s)
 {
-	struct type_parts parts = type_split(type);
-
-	return type_is_gauge(parts.sample_type, parts.sample_unit);
+	return s->label_count ? s->labels[0].value : (struct str){0};
 }
 
 static enum err add_curves(struct overview *o)
 {
-	for (size_t i = 0; i < o->answer.n; i++) {
-		const struct series_points *s = &o->answer.series[i];
-		struct curve c = {.type = s->type, .points = s->points, .n = s->n};
+	for (size_t i = 0; i < o->now.n; i++) {
+		const struct series_points *s = &o->now.series[i];
+		struct curve c = {.service = service_of(s), .type = s->type, .points = s};
 
-		if (s->label_count)
-			c.service = s->labels[0].value;
-		while (c.before < c.n && s->points[c.before].time_ns < o->from_ns)
-			c.before++;
-		for (size_t k = c.before; k < c.n; k++)
-			c.total += isnan(s->points[k].value) ? 0 : s->points[k].value;
+		c.total = points_total(s, type_id_is_gauge(s->type));
+		c.total = isnan(c.total) ? 0 : c.total;
 		TRY(vec_push(&o->curves, c));
 	}
 	return ERR_OK;
 }
 
-/* As much before as is asked for, to compare with; steps begin at multiples of theirs. */
-static enum err ask(struct overview *o)
+static enum err ask_range(struct overview *o, int64_t from_ns, int64_t until_ns,
+			  struct series_answer *ret)
 {
 	static const struct str by_service[] = {STR("service_name")};
 	struct request *r = o->q->request;
-	struct selection *s = &o->q->selection;
-	int64_t length = o->until_ns - o->from_ns;
+	struct selection s = o->q->selection;
 	struct series_question what = {
 		.group_by = by_service, .group_count = 1, .step_ns = o->step_ns, .each_type = true};
 
-	s->from_ns = o->from_ns > length ? o->from_ns - length : 0;
-	TRY(store_series(r->server->store, r->tenant, s, &what, &o->q->ask, &o->answer));
-	s->from_ns = o->from_ns;
-	return add_curves(o);
+	s.from_ns = from_ns;
+	s.until_ns = until_ns;
+	return store_series(r->server->store, r->tenant, &s, &what, &o->q->ask, ret);
 }
 
 static int compare_curves(const void *left, const void *right)
@@ -95,6 +86,81 @@ static int compare_curves(const void *left, const void *right)
 	if (!order && is_cpu(a->type) != is_cpu(b->type))
 		order = is_cpu(a->type) ? -1 : 1;
 	return order ? order : str_cmp(a->type, b->type);
+}
+
+static enum err make_nothing(struct overview *o)
+{
+	int64_t first = o->from_ns - o->from_ns % o->step_ns;
+	size_t n = (size_t)((o->until_ns - first + o->step_ns - 1) / o->step_ns);
+	struct point *points = arena_zalloc(&o->now.arena, n, sizeof(*points));
+	int64_t *covered = arena_zalloc(&o->now.arena, n, sizeof(*covered));
+
+	if (!points || !covered)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < n; i++)
+		points[i] = (struct point){first + (int64_t)i * o->step_ns, NAN};
+	o->nothing = (struct series_points){.points = points, .covered = covered, .n = n};
+	return ERR_OK;
+}
+
+static int compare_curve(const struct curve *a, const struct series_points *s)
+{
+	struct curve b = {.service = service_of(s), .type = s->type};
+
+	return compare_curves(a, &b);
+}
+
+/* Finds for each curve what was before; a service that ended is one without points now. */
+static enum err join_before(struct overview *o)
+{
+	size_t n = o->curves.n;
+
+	for (size_t i = 0; i < o->before.n; i++) {
+		const struct series_points *s = &o->before.series[i];
+		size_t low = 0, high = n;
+
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (compare_curve(&o->curves.v[middle], s) < 0)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low < n && compare_curve(&o->curves.v[low], s) == 0)
+			o->curves.v[low].before = s;
+		else
+			TRY(vec_push(&o->curves, ((struct curve){.service = service_of(s),
+								 .type = s->type,
+								 .points = &o->nothing,
+								 .before = s})));
+	}
+	return ERR_OK;
+}
+
+static void sort_curves(struct overview *o)
+{
+	if (o->curves.n)
+		qsort(o->curves.v, o->curves.n, sizeof(*o->curves.v), compare_curves);
+}
+
+/* Points are of the width asked for, the ranges as they are: what is compared is what other answers
+ * say of the same ranges. */
+static enum err collect(struct overview *o)
+{
+	int64_t length = o->until_ns - o->from_ns;
+	int64_t earlier = o->from_ns > length ? o->from_ns - length : 0;
+
+	TRY(ask_range(o, o->from_ns, o->until_ns, &o->now));
+	TRY(make_nothing(o));
+	TRY(add_curves(o));
+	sort_curves(o);
+	if (earlier < o->from_ns) {
+		TRY(ask_range(o, earlier, o->from_ns, &o->before));
+		TRY(join_before(o));
+		sort_curves(o);
+	}
+	return ERR_OK;
 }
 
 static int compare_ranked(const void *left, const void *right)
@@ -110,8 +176,6 @@ static int compare_ranked(const void *left, const void *right)
 
 static enum err rank(struct overview *o)
 {
-	if (o->curves.n)
-		qsort(o->curves.v, o->curves.n, sizeof(*o->curves.v), compare_curves);
 	for (size_t i = 0; i < o->curves.n; i++) {
 		const struct curve *c = &o->curves.v[i];
 		struct ranked *last = o->services.n ? &o->services.v[o->services.n - 1] : NULL;
@@ -132,72 +196,67 @@ static enum err rank(struct overview *o)
 
 /* ------------------------------------------------------------------ writing */
 
-/* Of sums what a second brought, of gauges as they are; what is not known is null. */
-static enum err put_change(const struct overview *v, const struct curve *c, struct jsonout *o)
+static enum err put_change(struct overview *v, const struct curve *c, struct jsonout *o)
 {
-	CLEANUP(mem_free_ptr) double *values = mem_alloc((c->n + 1) * sizeof(*values));
-	double per = is_gauge(c->type) ? 1 : (double)v->step_ns / NS_PER_S;
-	struct trend t;
+	bool gauge = type_id_is_gauge(c->type);
+	struct change_side before, after;
+	struct rate_change change;
 
-	if (!values)
-		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < c->n; i++)
-		values[i] = c->points[i].value / per;
-	t = trend_of(values, c->before, values + c->before, c->n - c->before);
+	TRY(points_side(c->before ? c->before : &v->nothing, gauge, v->until_ns - v->from_ns,
+			&v->now.arena, &before));
+	TRY(points_side(c->points, gauge, v->until_ns - v->from_ns, &v->now.arena, &after));
+	change = change_over_time(&before, &after);
+	amount_put(o, &change.after);
+	api_points(o, "points", c->points, 0);
+	api_covered(o, c->points, 0);
 	jsonout_put_object(o, "change");
-	jsonout_put_double(o, "before", t.before);
-	jsonout_put_double(o, "after", t.after);
-	jsonout_put_double(o, "share", t.share);
-	jsonout_put_text(o, "verdict", trend_word(t.verdict));
+	change_put(o, &change);
 	jsonout_end_object(o);
 	return ERR_OK;
 }
 
-static enum err put_curve(const struct overview *v, const struct curve *c, struct jsonout *o)
+static enum err put_curve(struct overview *v, const struct curve *c, struct jsonout *o)
 {
 	struct type_parts parts = type_split(c->type);
 	const struct profile_type *known = type_by_name(c->type);
-	double seconds = (double)(v->until_ns - v->from_ns) / NS_PER_S, known_points = 0;
-	bool gauge = is_gauge(c->type);
-
-	for (size_t i = c->before; i < c->n; i++)
-		known_points += !isnan(c->points[i].value);
-	double mean = known_points > 0 ? c->total / known_points : NAN;
 
 	jsonout_object(o);
 	jsonout_put_str(o, "type", c->type);
 	jsonout_put_text(o, "name", known ? known->name : NULL);
 	jsonout_put_str(o, "sample_type", parts.sample_type);
 	jsonout_put_str(o, "unit", parts.sample_unit);
-	jsonout_put_text(o, "aggregate", gauge ? "gauge" : "sum");
-	jsonout_put_double(o, "total", gauge ? mean : c->total);
-	jsonout_put_double(o, "rate", gauge ? mean : c->total / seconds);
-	jsonout_put_array(o, "points");
-	for (size_t i = c->before; i < c->n; i++)
-		jsonout_double(o, c->points[i].value);
-	jsonout_end_array(o);
+	jsonout_put_text(o, "aggregate", type_id_is_gauge(c->type) ? "gauge" : "sum");
 	TRY(put_change(v, c, o));
 	jsonout_end_object(o);
 	return ERR_OK;
 }
 
-/* The end of the last point of any type that holds something. */
+static int64_t last_of(const struct overview *v, const struct series_points *s)
+{
+	for (size_t i = s->n; i-- > 0;)
+		if (!isnan(s->points[i].value))
+			return s->points[i].time_ns + v->step_ns;
+	return 0;
+}
+
+/* The end of the last point of any type that holds something; of what ended, in the time before. */
 static int64_t last_seen(const struct overview *v, const struct ranked *s)
 {
 	int64_t last = 0;
 
-	for (size_t i = s->first; i < s->first + s->n; i++)
-		for (size_t k = v->curves.v[i].n; k-- > 0;)
-			if (!isnan(v->curves.v[i].points[k].value)) {
-				int64_t end = v->curves.v[i].points[k].time_ns + v->step_ns;
+	for (size_t i = s->first; i < s->first + s->n; i++) {
+		const struct curve *c = &v->curves.v[i];
+		int64_t now = last_of(v, c->points);
+		int64_t before = c->before ? last_of(v, c->before) : 0;
 
-				last = end > last ? end : last;
-				break;
-			}
+		before = before < v->from_ns ? before : v->from_ns;
+		now = now ? now : before;
+		last = now > last ? now : last;
+	}
 	return last < v->until_ns ? last : v->until_ns;
 }
 
-static enum err put_service(const struct overview *v, const struct ranked *s, struct jsonout *o)
+static enum err put_service(struct overview *v, const struct ranked *s, struct jsonout *o)
 {
 	jsonout_object(o);
 	jsonout_put_str(o, "service", s->service);
@@ -210,13 +269,10 @@ static enum err put_service(const struct overview *v, const struct ranked *s, st
 	return ERR_OK;
 }
 
-static enum err put_overview(const struct overview *v, uint32_t limit, struct jsonout *o)
+static enum err put_overview(struct overview *v, uint32_t limit, struct jsonout *o)
 {
-	int64_t start = v->from_ns - v->from_ns % v->step_ns;
+	int64_t start = v->nothing.points[0].time_ns;
 
-	for (size_t i = 0; i < v->curves.n; i++)
-		if (v->curves.v[i].before < v->curves.v[i].n)
-			start = v->curves.v[i].points[v->curves.v[i].before].time_ns;
 	jsonout_object(o);
 	api_head(v->q, o, "vestal.overview/1");
 	jsonout_put_i64(o, "step_ms", v->step_ns / NS_PER_MS);
@@ -242,9 +298,7 @@ static enum err answer_overview(struct inquiry *q, struct jsonout *o)
 	v.from_ns = q->selection.from_ns;
 	v.until_ns = q->selection.until_ns;
 	v.step_ns = api_step((v.until_ns - v.from_ns) / points);
-	/* Points begin at multiples of their width, and so does what is asked for. */
-	v.from_ns -= v.from_ns % v.step_ns;
-	TRY(ask(&v));
+	TRY(collect(&v));
 	TRY(rank(&v));
 	return put_overview(&v, limit, o);
 }

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "format/format.h"
+#include "server/amounts.h"
 #include "server/api_vft.h"
 
 #define DEFAULT_ROWS 100
@@ -39,12 +40,14 @@ static enum err put_top(struct inquiry *q, struct jsonout *o, struct top *top, u
 			bool lines)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
+	struct amount amount = api_amount(q, (double)top->totals[0]);
 	double total = top->totals[0] ? (double)top->totals[0] : 1, broken;
 
 	TRY(profile_broken_share(&q->profile, 0, &broken));
 	jsonout_object(o);
 	api_head(q, o, "vestal.top/1");
 	jsonout_put_i64(o, "total", top->totals[0]);
+	amount_put_rates(o, &amount);
 	jsonout_put_double(o, "broken_share", broken);
 	jsonout_put_u64(o, "row_count", top->n);
 	jsonout_put_array(o, "rows");
@@ -113,6 +116,7 @@ static enum err put_names(struct jsonout *o, const struct tree *t)
 
 static enum err answer_tree(struct inquiry *q, struct jsonout *o)
 {
+	struct amount amount;
 	int64_t max_nodes;
 	double broken;
 
@@ -123,6 +127,9 @@ static enum err answer_tree(struct inquiry *q, struct jsonout *o)
 	TRY(inquiry_tree(q, max_nodes));
 	jsonout_object(o);
 	api_head(q, o, "vestal.tree/1");
+	/* The total is that of node 0. */
+	amount = api_amount(q, q->tree.total[0]);
+	amount_put_rates(o, &amount);
 	jsonout_put_double(o, "broken_share", broken);
 	jsonout_put_u64(o, "pruned_nodes", q->tree.pruned_nodes);
 	jsonout_put_double(o, "pruned_share", q->tree.pruned_share);
@@ -171,6 +178,32 @@ static enum err read_series(struct inquiry *q, struct series_question *what)
 	return ERR_OK;
 }
 
+/* Sums that were asked for as means, or the other way round, are what was asked for. */
+static bool is_mean(const struct inquiry *q, const struct series_question *what)
+{
+	return what->average || (type_id_is_gauge(q->selection.type) && !what->force_sum);
+}
+
+static void put_one_series(const struct inquiry *q, const struct series_question *what,
+			   const struct series_points *s, struct jsonout *o)
+{
+	bool mean = is_mean(q, what);
+	struct amount amount = {.total = points_total(s, mean),
+				.covered_ns = s->covered_ns,
+				.range_ns = q->selection.until_ns - q->selection.from_ns,
+				.gauge = mean};
+
+	jsonout_object(o);
+	api_labels(o, s->labels, s->label_count);
+	if (s->other)
+		jsonout_put_bool(o, "other", true);
+	amount_put(o, &amount);
+	jsonout_put_i64(o, "start_ns", s->n ? s->points[0].time_ns : 0);
+	api_points(o, "values", s, 0);
+	api_covered(o, s, 0);
+	jsonout_end_object(o);
+}
+
 static enum err answer_series(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
@@ -188,19 +221,10 @@ static enum err answer_series(struct inquiry *q, struct jsonout *o)
 	jsonout_object(o);
 	api_head(q, o, "vestal.series/1");
 	jsonout_put_i64(o, "step_ns", what.step_ns);
+	jsonout_put_text(o, "aggregate", is_mean(q, &what) ? "gauge" : "sum");
 	jsonout_put_array(o, "series");
-	for (size_t i = 0; i < answer.n; i++) {
-		const struct series_points *s = &answer.series[i];
-
-		jsonout_object(o);
-		api_labels(o, s->labels, s->label_count);
-		jsonout_put_i64(o, "start_ns", s->n ? s->points[0].time_ns : 0);
-		jsonout_put_array(o, "values");
-		for (size_t k = 0; k < s->n; k++)
-			jsonout_double(o, s->points[k].value);
-		jsonout_end_array(o);
-		jsonout_end_object(o);
-	}
+	for (size_t i = 0; i < answer.n; i++)
+		put_one_series(q, &what, &answer.series[i], o);
 	jsonout_end_array(o);
 	api_cost(q, o);
 	jsonout_end_object(o);

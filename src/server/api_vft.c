@@ -1,5 +1,7 @@
 #include "server/api_vft.h"
 
+#include "server/amounts.h"
+
 #define MAX_ROWS 20000
 
 enum err vft_wanted(struct request *r, bool *ret, struct fault *fault)
@@ -99,9 +101,18 @@ enum err vft_write(struct inquiry *q, struct vft_answer *a, struct buf *out)
 
 /* ------------------------------------------------------------------ the tree */
 
+static void describe_amount(const void *context, struct jsonout *o)
+{
+	const struct inquiry *q = context;
+	struct amount amount = api_amount(q, (double)profile_total(&q->profile, 0));
+
+	amount_put(o, &amount);
+}
+
 static enum err answer_tree_vft(struct inquiry *q, struct buf *out)
 {
-	struct vft_answer a = {.profile = &q->profile, .type = 0};
+	struct vft_answer a = {
+		.profile = &q->profile, .type = 0, .describe = describe_amount, .context = q};
 
 	TRY(api_select(q));
 	TRY(api_merge(q));

@@ -27,5 +27,7 @@ enum err vft_wanted(struct request *r, bool *ret, struct fault *fault) MUST_CHEC
 void vft_reply(struct request *r, enum err (*answer)(struct inquiry *q, struct buf *out));
 /* With max_nodes of the request. */
 enum err vft_write(struct inquiry *q, struct vft_answer *a, struct buf *out) MUST_CHECK;
-/* api_diff.c: the same with the verdicts on a comparison, which is what `a` holds. */
-enum err diff_write(struct inquiry *before, struct vft_answer *a, struct buf *out) MUST_CHECK;
+/* api_diff.c: the same with the verdicts on a comparison, which is what `a` holds: of what was
+ * selected, or of a file where `after` is NULL. */
+enum err diff_write(struct inquiry *before, struct inquiry *after, struct vft_answer *a,
+		    struct buf *out) MUST_CHECK;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "format/format.h"
+#include "server/amounts.h"
 #include "server/api_vft.h"
 #include "server/filters.h"
 
@@ -136,6 +137,15 @@ static void describe(const void *context, struct jsonout *o)
 	const struct opened *f = context;
 
 	jsonout_put_text(o, "format", f->format->name);
+	jsonout_put_array(o, "amounts");
+	for (uint32_t i = 0; i < f->profile.type_count; i++) {
+		struct amount amount = profile_amount(&f->profile, i);
+
+		jsonout_object(o);
+		amount_put(o, &amount);
+		jsonout_end_object(o);
+	}
+	jsonout_end_array(o);
 }
 
 static struct str file_title(struct request *r)
@@ -163,7 +173,7 @@ static enum err compare(struct inquiry *q, struct opened *f, int type, struct bu
 	TRY(profile_move(&f->profile, &q->dict, &moved));
 	a.notes = f->reading.notes;
 	f->reading.notes = (struct notes){0};
-	error = diff_write(q, &a, out);
+	error = diff_write(q, NULL, &a, out);
 	profile_release(&moved);
 	return error;
 }

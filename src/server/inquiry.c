@@ -191,6 +191,7 @@ enum err inquiry_merge(struct inquiry *q, const struct str *group_by, size_t gro
 	q->merged = true;
 	TRY(store_merge(s->store, q->request->tenant, &q->selection, group_by, group_count, &q->ask,
 			&q->profile));
+	q->covered_ns = q->ask.covered_ns;
 	TRY(late_names_apply(s->symbols, q->request->tenant, &q->profile, q->ask.cancelled,
 			     &q->late));
 	/* Nothing found is a profile of that type without rows. */

@@ -26,6 +26,7 @@ struct inquiry {
 	struct text_answer types; /* holds the type's text when it was found there */
 	struct dict dict;
 	struct profile profile; /* one column */
+	int64_t covered_ns;	/* how much of the range was profiled, once it is merged */
 	struct late_names late; /* what was named in it after it was stored */
 	struct tree tree;
 	bool selected, merged, built;

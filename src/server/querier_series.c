@@ -44,8 +44,11 @@ static enum err fill_series(const struct series_answer *answer, struct arena *sc
 
 	if (!out)
 		return ERR_NO_MEMORY;
+	reply->series.n = 0;
+	/* Clients of Pyroscope that ask for the largest expect no sum of the rest. */
 	for (size_t i = 0; i < answer->n; i++)
-		TRY(fill_points(&answer->series[i], scope, &out[i]));
+		if (!answer->series[i].other)
+			TRY(fill_points(&answer->series[i], scope, &out[reply->series.n++]));
 	return ERR_OK;
 }
 

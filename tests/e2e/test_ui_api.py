@@ -194,13 +194,29 @@ def services_are_ranked_and_changes_told():
         answer = get(server, "/api/v1/overview", **{"from": now - 3600, "until": now, "points": 60})
         assert [s["service"] for s in answer["services"]] == ["busy", "calm"], answer
         busy, calm = (s["types"][0] for s in answer["services"])
-        assert busy["total"] == 1800 and busy["rate"] == 0.5 and busy["points"] == [30] * 60, busy
+        # A second in each minute was profiled.
+        assert busy["total"] == 1800 and busy["rate"] == 30 and busy["average"] == 0.5, busy
+        assert busy["coverage"] == 1 / 60 and busy["covered"] == [10**9] * 60 and busy["points"] == [30] * 60, busy
         assert busy["change"]["verdict"] == "more" and abs(busy["change"]["share"] - 2) < 1e-6, busy
+        assert busy["change"]["before"]["rate"] == 10 and busy["change"]["after"]["rate"] == 30, busy
         assert calm["change"]["verdict"] == "noise", calm
         assert answer["step_ms"] == 60000 and answer["start_ms"] == (now - 3600) * 1000, answer
         changes = get(server, "/api/v1/changes", **{"from": now - 3600, "until": now})["changes"]
         assert [(c["value"], c["service"], c["first"]) for c in changes] == [("def", "busy", False)], changes
         assert abs(changes[0]["time_ms"] - (now - 1800) * 1000) <= 60000, changes
+
+
+@test
+def what_is_new_has_nothing_to_compare_with():
+    now = int(time.time()) // 60 * 60
+    with Server() as server:
+        for minute in range(60):
+            send(server, b"main;work 10\n", "new", now - 3600 + minute * 60)
+            send(server, b"main;work 10\n", "gone", now - 7200 + minute * 60)
+        services = {s["service"]: s["types"][0] for s in get(server, "/api/v1/overview", **{"from": now - 3600, "until": now})["services"]}
+        change = services["new"]["change"]
+        assert change["verdict"] == "no_earlier_data" and change["share"] is None and change["p_value"] is None, change
+        assert services["gone"]["change"]["verdict"] == "no_later_data" and services["gone"]["rate"] is None, services
 
 
 @test
@@ -211,6 +227,7 @@ def a_function_is_told_by_time_and_label():
         send(server, FOLDED["def"], "checkout", now - 300, commit="def")
         answer = get(server, "/api/v1/function", name="work", query="checkout", step="5m")
         assert (answer["self"], answer["total"], answer["all"]) == (40, 140, 200), answer
+        assert (answer["rate"], answer["self_rate"], answer["all_rate"]) == (70, 20, 100), answer
         assert sum(v or 0 for v in answer["series"]["total"]) == 140, answer
         assert sum(v or 0 for v in answer["series"]["self"]) == 40, answer
         assert answer["by"]["commit"] == [{"value": "abc", "self": 20, "total": 90},

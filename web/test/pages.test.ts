@@ -13,7 +13,11 @@ import { prunedText, wantsMore } from "../src/ui/whole";
 import { writeVft } from "../../tests/browser/vft-writer.mjs";
 import { baseTree, lines, modelOf } from "./helpers";
 
-const usage = (id: string, rate: number, verdict = "noise", before = 1, after = 1) => ({ type: id, name: null, sample_type: id.split(":")[1], unit: "nanoseconds", aggregate: "sum", total: rate * 60, rate, points: [1, null, 2], change: { before, after, share: after / before - 1, verdict: verdict as "noise" } });
+const amount = (rate: number | null) => ({ total: 1, rate, average: rate, covered_ns: 60e9, coverage: 1 });
+const usage = (id: string, rate: number, verdict = "noise", before = 1, after = 1) => ({
+  type: id, name: null, sample_type: id.split(":")[1], unit: "nanoseconds", aggregate: "sum", ...amount(rate), points: [1, null, 2], covered: [1e9, 0, 2e9],
+  change: { before: amount(before), after: amount(after), change: after - before, share: after / before - 1, verdict: verdict as "noise", p_value: 0.5, test: "time_line" },
+});
 
 test("services are ranked by what they use, and what changed is said once for each", () => {
   const { services } = toOverview({ step_ms: 60e3, services: [
@@ -24,20 +28,19 @@ test("services are ranked by what they use, and what changed is said once for ea
   assert.deepEqual(ordered(services, "cpu").map((s) => s.name), ["b", "a", "c"]);
   assert.deepEqual(ordered(services, "waiting").map((s) => s.name), ["a", "b", "c"]);
   assert.deepEqual(ordered(services, "name").map((s) => s.name), ["a", "b", "c"]);
-  assert.equal(usageIn(services[0], "waiting")?.rate, 9);
+  assert.equal(usageIn(services[0], "waiting")?.amount.rate, 9);
   assert.equal(usageIn(services[0], "memory"), undefined);
   assert.ok(isNaN(services[2].lastSeen));
   assert.deepEqual(changed(services, 9).map((c) => [c.service.name, c.usage.kind.type]), [["b", "cpu"], ["a", "off_cpu"]]);
   assert.equal(changed(services, 1).length, 1);
 });
 
-test("a server that is minutes old has not been idle for an hour", () => {
-  const late = { ...usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 1), points: [null, null, null, 4] };
-  const gauge = { ...usage("memory:inuse_space:bytes::", 8), aggregate: "gauge", points: [null, null, null, 8] };
-  const { services } = toOverview({ step_ms: 60e3, services: [{ service: "a", types: [late, gauge] }, { service: "b", types: [{ ...late, points: [null, null, 1, null] }] }] });
-  assert.equal(services[0].usages[0].rate, 2);
-  assert.equal(services[0].usages[1].rate, 8);
-  assert.equal(services[1].usages[0].rate, 2);
+test("the numbers of a service are the server's, and its points are rates", () => {
+  const gauge = { ...usage("memory:inuse_space:bytes::", 8), aggregate: "gauge" };
+  const { services } = toOverview({ step_ms: 60e3, services: [{ service: "a", types: [usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 3), gauge] }] });
+  assert.equal(services[0].usages[0].amount.rate, 3);
+  assert.deepEqual(services[0].usages[0].points, [1, null, 1]);
+  assert.deepEqual(services[0].usages[1].points, [1, null, 2]);
 });
 
 const at = (rest: Record<string, string>, more: Partial<View> = {}): View => ({ ...START, page: "diff", query: "shop", from: "-1h", rest, ...more });

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { diffCommand, vestalCommand } from "../src/ui/cli";
-import { rate, findKind, kindParam, type Kind } from "../src/ui/kinds";
-import { completed, completingAt, isWhole, parts, withMatcher } from "../src/ui/selector";
-import { meanBetween, meanGap, niceStep, presentIn, toGrid } from "../src/ui/series";
+import { coverageText, findKind, kindParam, pointRate, rate, shareText, verdictText, type Amount, type Kind, type RateChange } from "../src/ui/kinds";
+import { completed, completingAt, isWhole, parts, withMatcher, withoutValues } from "../src/ui/selector";
+import { meanGap, niceStep, toGrid, type SeriesReply } from "../src/ui/series";
 import { between, rangeLabel, shifted, toMs, utc, widened } from "../src/ui/time";
 import { fromUrl, question, START, toUrl, type View } from "../src/ui/view";
 import { score } from "../src/ui/shell/score";
-import { decodeVft, diffOf, groupOf, Model } from "../src/flame";
+import { decodeVft, diffOf, groupOf, Model, units } from "../src/flame";
 import { writeVft } from "../../tests/browser/vft-writer.mjs";
 import { baseTree, lines, modelOf } from "./helpers";
 
@@ -87,14 +88,54 @@ test("times of every kind, ranges in words", () => {
 
 test("rates are said in the words of their unit", () => {
   const cpu = { type: "cpu", unit: "nanoseconds" };
-  assert.equal(rate(3.42e9, 1, cpu), "3.42 cores");
-  assert.equal(rate(60e9, 60, cpu), "1 core");
-  assert.equal(rate(4.2e6, 1, cpu), "4.2 ms/s");
-  assert.equal(rate(0, 1, cpu), "0 cores");
-  assert.equal(rate(1.2e9, 1, { type: "off_cpu", unit: "nanoseconds" }), "1.2 s/s");
-  assert.equal(rate(340 * 2 ** 20, 600, { type: "alloc_space", unit: "bytes" }), "34 MiB/min");
-  assert.equal(rate(340 * 2 ** 20, 60, { type: "alloc_space", unit: "bytes" }), "5.67 MiB/s");
-  assert.equal(rate(2 ** 30, 60, { type: "inuse_space", unit: "bytes", gauge: true }), "1 GiB");
+  assert.equal(rate(3.42e9, cpu), "3.42 cores");
+  assert.equal(rate(1e9, cpu), "1 core");
+  assert.equal(rate(4.2e6, cpu), "4.2 ms/s");
+  assert.equal(rate(0, cpu), "0 cores");
+  assert.equal(rate(null, cpu), "–");
+  assert.equal(rate(1.2e9, { type: "off_cpu", unit: "nanoseconds" }), "1.2 s/s");
+  assert.equal(rate((340 * 2 ** 20) / 600, { type: "alloc_space", unit: "bytes" }), "34 MiB/min");
+  assert.equal(rate((340 * 2 ** 20) / 60, { type: "alloc_space", unit: "bytes" }), "5.67 MiB/s");
+  assert.equal(rate(2 ** 30, { type: "inuse_space", unit: "bytes", gauge: true }), "1 GiB");
+});
+
+test("the examples of docs/numbers.md are what the pages say", () => {
+  const page = readFileSync("../docs/numbers.md", "utf8");
+  let said = 0;
+  for (const [, name, words, result] of page.matchAll(/^(rate_text|amount_text|share_text) (.*?) =(?: (.*))?$/gm)) {
+    const [type, unit, number] = words.split(" ");
+    const value = Number(number ?? type);
+    const text = name === "rate_text" ? rate(value, { type, unit }) : name === "amount_text" ? units.amount(value, { name: type, unit }) : shareText(value);
+    assert.equal(text, result ?? "", `${name} ${words}`);
+    said++;
+  }
+  assert.ok(said > 20);
+});
+
+test("a point is divided by the time it covers, and by nothing else", () => {
+  assert.equal(pointRate(27e9, 60e9, false), 0.45e9);
+  assert.equal(pointRate(27e9, 0, false), null);
+  assert.equal(pointRate(null, 60e9, false), null);
+  assert.equal(pointRate(12, 60e9, true), 12);
+});
+
+const amount = (rate: number | null, coverage: number | null = 1): Amount => ({ total: 1, rate, average: rate, covered_ns: 1, coverage });
+
+test("a change is said with its verdict, and what has nothing before it says so", () => {
+  const change = (verdict: RateChange["verdict"], share: number | null): RateChange => ({ before: amount(1), after: amount(2), change: 1, share, verdict, p_value: 0, test: "time_line" });
+  assert.equal(verdictText(change("more", 3.2222)), "▲ 322 %");
+  assert.equal(verdictText(change("less", -0.042)), "▼ 4.2 %");
+  assert.equal(verdictText(change("noise", 0.01)), "No significant change");
+  assert.equal(verdictText(change("no_earlier_data", null)), "No earlier data");
+  assert.equal(verdictText(change("more", null)), "▲ from nothing");
+  assert.equal(coverageText(amount(1, 1 / 6)), "while running · data for 16.7 % of the range");
+  assert.equal(coverageText(amount(1, 0.97)), "");
+  assert.equal(coverageText(amount(null, null)), "");
+});
+
+test("what is in no group of its own is asked for by what it is not", () => {
+  assert.equal(withoutValues("shop", "pod", ["a", 'b"']), 'shop{pod!="a",pod!="b\\""}');
+  assert.equal(withoutValues('{env="x"}', "pod", [""]), '{env="x",pod!=""}');
 });
 
 test("types are named by the shortest word that is theirs alone", () => {
@@ -109,24 +150,17 @@ test("types are named by the shortest word that is theirs alone", () => {
 test("series come on one grid; steps fit how often profiles come", () => {
   const reply = {
     type: "t", unit: "count", from_ns: 10e9, until_ns: 50e9, step_ns: 10e9,
-    series: [{ labels: { c: "a" }, start_ns: 10e9, values: [1, null, 3] }, { labels: { c: "b" }, start_ns: 20e9, values: [5, 6, 7] }],
+    aggregate: "sum",
+    series: [
+      { ...amount(1), total: 4, labels: { c: "a" }, start_ns: 10e9, values: [1, null, 3], covered: [1e9, 0, 1e9] },
+      { ...amount(1), total: 30, labels: {}, other: true, start_ns: 10e9, values: [30], covered: [10e9] },
+      { ...amount(1), total: 18, labels: { c: "b" }, start_ns: 20e9, values: [5, 6, 7], covered: [1e9, 2e9, 1e9] },
+    ] as SeriesReply["series"],
   };
   const grid = toGrid(reply, "c");
   assert.deepEqual(grid.times, [10e3, 20e3, 30e3, 40e3]);
-  assert.deepEqual(grid.groups.map((g) => [g.name, ...g.values]), [["b", null, 5, 6, 7], ["a", 1, null, 3, null]]);
-  assert.equal(meanBetween(grid, 10e3, 50e3), 22 / 4);
-  assert.equal(meanBetween(grid, 20e3, 40e3), 14 / 2);
-  assert.equal(meanBetween(grid, 60e3, 70e3), null);
-  // Silence in between counts, except for what is measured by looking.
-  const silent = { ...grid, groups: [{ name: "a", values: [6, null, 3, null], sum: 9 }] };
-  assert.equal(meanBetween(silent, 10e3, 50e3), 9 / 3);
-  assert.equal(meanBetween(silent, 10e3, 50e3, true), 9 / 2);
-  assert.equal(meanBetween(silent, 20e3, 30e3), 0);
-  assert.equal(meanBetween(silent, 40e3, 50e3), null);
-  // From the first point to the last, silence between them included.
-  assert.equal(presentIn(silent), 30e3);
-  assert.equal(presentIn({ ...silent, from: 15e3 }), 25e3);
-  assert.equal(presentIn({ ...silent, groups: [] }), 0);
+  assert.deepEqual(grid.groups.map((g) => [g.name, ...g.values]), [["b", null, 5, 3, 7], ["a", 1, null, 3, null], ["other", 3, null, null, null]]);
+  assert.deepEqual(toGrid({ ...reply, aggregate: "gauge" }, "c").groups[0].values, [null, 5, 6, 7]);
   assert.equal(meanGap([[1, null, null, 1, null, null, 1]]), 3);
   assert.equal(meanGap([[null, 1, null]]), 1);
   assert.equal(niceStep(15e3), 30e3);

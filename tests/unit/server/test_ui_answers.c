@@ -6,7 +6,6 @@
 #include "server/cells.h"
 #include "server/filters.h"
 #include "server/server_peer.h"
-#include "server/trend.h"
 
 #include "base/clock.h"
 #include "test.h"
@@ -249,45 +248,6 @@ TEST(files_that_are_none_are_refused)
 	CHECK_INT(peer_status(&s, "POST", "/api/v1/view?format=vft",
 			      "origin: http://elsewhere.example\n", STR(PEER_PROFILE)),
 		  403);
-}
-
-/* ------------------------------------------------------------------ trends */
-
-static enum trend_verdict trend(double before, double after, double wobble, size_t n)
-{
-	double a[200], b[200];
-
-	for (size_t i = 0; i < n; i++) {
-		a[i] = before + wobble * (double)(i * 7919 % 13) / 12;
-		b[i] = after + wobble * (double)(i * 104729 % 11) / 10;
-	}
-	return trend_of(a, n, b, n).verdict;
-}
-
-TEST(trends_are_more_than_what_moves_anyway)
-{
-	CHECK_INT(trend(10, 20, 2, 60), TREND_MORE);
-	CHECK_INT(trend(20, 10, 2, 60), TREND_LESS);
-	CHECK_INT(trend(10, 10, 2, 60), TREND_NOISE);
-	/* Small, though certain. */
-	CHECK_INT(trend(1000, 1010, 1, 60), TREND_NOISE);
-	/* Large, but nothing beside how it moves. */
-	CHECK_INT(trend(1, 1.1, 100, 60), TREND_NOISE);
-	CHECK_INT(trend(10, 10.0, 0, 10), TREND_NOISE);
-	CHECK_INT(trend(10, 12, 0, 10), TREND_MORE);
-	CHECK_INT(trend(10, 20, 2, 4), TREND_UNKNOWN);
-}
-
-TEST(trends_of_nothing_are_not_known)
-{
-	const double values[] = {1, 2, 3, 4, 5, 6, 7, 8}, none[] = {NAN, NAN, NAN, NAN, NAN, NAN};
-	struct trend t = trend_of(none, 6, values, 8);
-
-	CHECK_INT(t.verdict, TREND_UNKNOWN);
-	CHECK(isnan(t.before) && isnan(t.share) && t.after == 4.5);
-	CHECK_INT(trend_of(values, 8, none, 6).verdict, TREND_UNKNOWN);
-	CHECK_INT(trend_of(NULL, 0, NULL, 0).verdict, TREND_UNKNOWN);
-	CHECK_STR(str_of(trend_word(TREND_LESS)), "less");
 }
 
 /* ------------------------------------------------------------------ agents */

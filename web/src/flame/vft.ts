@@ -26,6 +26,8 @@ export interface Meta {
   notes: string[];
   // How long a server took, in milliseconds; 0 when none did.
   tookMs: number;
+  // What a server says of its answer: numbers of the whole, what it was read from.
+  answer: Record<string, unknown>;
 }
 
 export interface FrameTable {
@@ -231,5 +233,6 @@ function readMeta(bytes: Uint8Array): Meta {
     functionsTotal: num(raw.functions_total),
     notes: list(raw.notes).map(str).filter(Boolean),
     tookMs: num(raw.took_ms),
+    answer: typeof raw.answer === "object" && raw.answer !== null ? (raw.answer as Record<string, unknown>) : {},
   };
 }

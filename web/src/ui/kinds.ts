@@ -43,20 +43,76 @@ function cores(share: number): string {
   return `${text} ${text === "1" ? "core" : "cores"}`;
 }
 
-// A value over some seconds as people say it: 3.42 cores, 340 MiB/min, 12 k/s.
-export function rate(value: number, seconds: number, kind: { type: string; unit: string; gauge?: boolean }): string {
+// What a server says of a total (docs/numbers.md); null where it cannot be told.
+export interface Amount {
+  total: number | null;
+  rate: number | null;
+  average: number | null;
+  covered_ns: number | null;
+  coverage: number | null;
+}
+
+export type Verdict = "more" | "less" | "noise" | "unknown" | "no_earlier_data" | "no_later_data";
+
+export interface RateChange {
+  before: Amount;
+  after: Amount;
+  change: number | null;
+  share: number | null;
+  verdict: Verdict;
+  p_value: number | null;
+  test: string | null;
+}
+
+// The value of a point per second of the time it covers: the one division, all others are the server's.
+export function pointRate(value: number | null, coveredNs: number | undefined, gauge: boolean): number | null {
+  if (value === null || gauge) return value;
+  return coveredNs !== undefined && coveredNs > 0 ? value / (coveredNs / 1e9) : null;
+}
+
+// A rate as people say it: 3.42 cores, 340 MiB/min, 12 k/s. src/model/amount_text.c says the same.
+export function rate(perSecond: number | null, kind: { type: string; unit: string; gauge?: boolean }): string {
   const type = { name: kind.type, unit: kind.unit };
-  if (kind.gauge) return units.amount(value, type);
-  if (!(seconds > 0)) return units.amount(value, type);
-  const ns = units.asNanoseconds(value, type);
-  if (ns > 0 || units.asNanoseconds(1, type) > 0) {
-    const share = ns / 1e9 / seconds;
+  if (perSecond === null || isNaN(perSecond)) return "–";
+  if (kind.gauge) return units.amount(perSecond, type);
+  if (units.asNanoseconds(1, type) > 0) {
+    const ns = units.asNanoseconds(perSecond, type);
     // Below a hundredth of a core the first digits would be noughts.
-    if (kind.type === "cpu" && (share === 0 || share >= 0.01)) return cores(share);
-    return `${units.duration(share * 1e9)}/s`;
+    if (kind.type === "cpu" && (ns === 0 || ns >= 1e7)) return cores(ns / 1e9);
+    return `${units.duration(ns)}/s`;
   }
-  const perSecond = value / seconds;
   const isBytes = /^(kilo|mega)?bytes?$|^[km]b$/i.test(kind.unit);
   const slow = perSecond > 0 && perSecond < (isBytes ? 2 ** 20 : 1);
   return `${units.amount(slow ? perSecond * 60 : perSecond, type)}${slow ? "/min" : "/s"}`;
+}
+
+// A change as a share: +322 %, −4.2 %; nothing when it cannot be told.
+export function shareText(share: number | null, signs: [string, string] = ["+", "−"]): string {
+  if (share === null || !isFinite(share)) return "";
+  const percent = Math.abs(share) * 100;
+  if (percent < 0.05) return "0 %";
+  return `${share > 0 ? signs[0] : signs[1]}${percent >= 9.95 ? Math.round(percent).toLocaleString("en-US") : percent.toFixed(1)} %`;
+}
+
+export const changeText = (share: number | null): string => shareText(share, ["▲ ", "▼ "]);
+
+const VERDICTS: Record<Verdict, string> = {
+  more: "", less: "", noise: "No significant change", unknown: "Too little data to tell", no_earlier_data: "No earlier data", no_later_data: "No data now",
+};
+
+// What a change amounts to: ▲ 322 %, or why nothing is said.
+export function verdictText(c: RateChange): string {
+  return VERDICTS[c.verdict] || changeText(c.share) || (c.verdict === "more" ? "▲ from nothing" : "▼");
+}
+
+export function verdictTone(verdict: Verdict): string {
+  return verdict === "more" ? "up" : verdict === "less" ? "down" : "";
+}
+
+// Most of the range is covered as a rule; only where it is not, it is said.
+const COVERED = 0.95;
+
+export function coverageText(amount: { coverage: number | null }): string {
+  if (amount.coverage === null || amount.coverage >= COVERED || amount.coverage <= 0) return "";
+  return `while running · data for ${units.figure(amount.coverage * 100)} % of the range`;
 }

@@ -97,6 +97,14 @@ export function withMatcher(text: string, name: string, value: string): string {
   return `${text.slice(0, brace)}{${[...kept, matcher].join(",")}}`;
 }
 
+// Everything but these values of a label.
+export function withoutValues(text: string, name: string, values: string[]): string {
+  const brace = text.indexOf("{");
+  const inside = brace < 0 ? "" : text.slice(brace + 1, text.lastIndexOf("}"));
+  const all = [...matchers(inside), ...values.map((v) => `${name}!=${quoted(v)}`)];
+  return `${brace < 0 ? text : text.slice(0, brace)}{${all.join(",")}}`;
+}
+
 function matchers(inside: string): string[] {
   return inside.match(/[A-Za-z_][\w.]*\s*(=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"/g) ?? [];
 }

@@ -1,5 +1,6 @@
 // Values over time, made ready to be drawn: one grid for all groups, in points that fit the data.
 import { get } from "./api";
+import { pointRate, type Amount } from "./kinds";
 
 export interface SeriesReply {
   type: string;
@@ -7,14 +8,17 @@ export interface SeriesReply {
   from_ns: number;
   until_ns: number;
   step_ns: number;
-  series: { labels: Record<string, string>; start_ns: number; values: (number | null)[] }[];
+  aggregate: string;
+  series: (Amount & { labels: Record<string, string>; other?: boolean; start_ns: number; values: (number | null)[]; covered: number[] })[];
 }
 
 export interface Group {
   name: string;
-  // One value per point of the grid; null where nothing was measured.
+  // The groups beyond the limit, together.
+  other: boolean;
+  // One rate per point of the grid; null where nothing was measured.
   values: (number | null)[];
-  sum: number;
+  total: number;
 }
 
 export interface Grid {
@@ -59,6 +63,7 @@ export async function askGrid(params: [string, string][], span: number, by: stri
 }
 
 export function toGrid(reply: SeriesReply, by: string): Grid {
+  const gauge = reply.aggregate === "gauge";
   const step = reply.step_ns / 1e6;
   const from = reply.from_ns / 1e6;
   const until = reply.until_ns / 1e6;
@@ -67,35 +72,10 @@ export function toGrid(reply: SeriesReply, by: string): Grid {
   const aligned = reply.series.map((s) => {
     const shift = Math.round((s.start_ns / 1e6 - start) / step);
     const values = new Array<number | null>(points).fill(null);
-    s.values.forEach((v, i) => (values[i + shift] = v));
+    s.values.forEach((v, i) => (values[i + shift] = pointRate(v, s.covered[i], gauge)));
     return values.slice(0, points);
   });
-  const groups = reply.series.map((s, i): Group => ({ name: by ? s.labels[by] ?? "" : "", values: aligned[i], sum: aligned[i].reduce<number>((a, v) => a + (v ?? 0), 0) }));
-  groups.sort((a, b) => b.sum - a.sum || (a.name < b.name ? -1 : 1));
+  const groups = reply.series.map((s, i): Group => ({ name: s.other ? "other" : by ? s.labels[by] ?? "" : "", other: s.other === true, values: aligned[i], total: s.total ?? 0 }));
+  groups.sort((a, b) => Number(a.other) - Number(b.other) || b.total - a.total || (a.name < b.name ? -1 : 1));
   return { times: Array.from({ length: points }, (_, i) => start + i * step), step, from, until, groups };
-}
-
-// Mean of all groups together; null when nothing was measured. Whoever was silent between its first
-// and its last point used nothing then; before and after nobody knows (the newest may be on its way).
-// A gauge has no value where nobody looked.
-export function meanBetween(grid: Grid, from: number, until: number, gauge = false): number | null {
-  const knownAt = (i: number): number[] => grid.groups.map((g) => g.values[i]).filter((v): v is number => v !== null && v !== undefined);
-  const any = grid.times.map((_, i) => knownAt(i).length > 0);
-  const [first, last] = [any.indexOf(true), any.lastIndexOf(true)];
-  let sum = 0;
-  let n = 0;
-  grid.times.forEach((t, i) => {
-    if (t + grid.step <= from || t >= until) return;
-    if (gauge ? any[i] : first >= 0 && i >= first && i <= last) n++;
-    for (const v of knownAt(i)) sum += v;
-  });
-  return n === 0 ? null : sum / n;
-}
-
-// How long something was there, in milliseconds: from its first point to its last, as far as the range goes.
-export function presentIn(grid: Grid): number {
-  const has = grid.times.map((_, i) => grid.groups.some((g) => g.values[i] != null));
-  const [first, last] = [has.indexOf(true), has.lastIndexOf(true)];
-  if (first < 0) return 0;
-  return Math.min(grid.until, grid.times[last] + grid.step) - Math.max(grid.from, grid.times[first]);
 }

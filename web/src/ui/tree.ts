@@ -1,11 +1,15 @@
 // The tree of a selection: bytes from the server, decoded into a model; a large one by a worker.
 import { decodeVft, Model, VftError } from "../flame";
 import { getBytes } from "./api";
+import type { Amount, RateChange } from "./kinds";
 import type { Done } from "./tree-worker";
 import { filterParams, question, type View } from "./view";
 
 export interface TreeAnswer {
   model: Model;
+  // What the whole amounts to, as the server says; of a comparison also the change.
+  amount?: Amount;
+  change?: RateChange;
   // Bytes of the answer and milliseconds to decode it.
   bytes: number;
   ms: number;
@@ -23,7 +27,15 @@ export async function askTree(params: [string, string][], signal: AbortSignal): 
   const start = performance.now();
   const bytes = buffer.byteLength;
   const model = await modelOf(buffer, signal);
-  return { model, bytes, ms: performance.now() - start };
+  return { model, amount: amountOf(model), bytes, ms: performance.now() - start };
+}
+
+export function amountOf(model: Model): Amount {
+  return model.meta.answer as unknown as Amount;
+}
+
+export function changeOf(model: Model): RateChange {
+  return model.meta.answer as unknown as RateChange;
 }
 
 export async function modelOf(buffer: ArrayBuffer, signal: AbortSignal): Promise<Model> {

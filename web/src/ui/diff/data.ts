@@ -4,8 +4,8 @@ import { useAnswer, type Answer } from "../answer";
 import { ApiError, get, getBytes } from "../api";
 import type { Kind } from "../kinds";
 import { view } from "../router";
-import { askGrid, presentIn, toGrid, type Grid, type SeriesReply } from "../series";
-import { modelOf, type TreeAnswer } from "../tree";
+import { askGrid, toGrid, type Grid, type SeriesReply } from "../series";
+import { changeOf, modelOf, type TreeAnswer } from "../tree";
 import { ALL_NODES, filterParams, FIRST_NODES, sizeParams } from "../view";
 import { useWhole, type Whole } from "../whole";
 import { finest, sideNames, type Side, type Version } from "./sides";
@@ -21,7 +21,7 @@ async function askDiff(before: Side, after: Side, kind: Kind, nodes: number, sig
   const { byteLength: bytes } = buffer;
   const model = await modelOf(buffer, signal);
   model.meta.names = sideNames(before, after, Date.now());
-  return { model, bytes, ms: performance.now() - start };
+  return { model, change: changeOf(model), bytes, ms: performance.now() - start };
 }
 
 export function useDiff(before: Side, after: Side, kind: Kind | undefined): Whole {
@@ -34,8 +34,6 @@ export interface TwoLines {
   before: (number | null)[];
   after: (number | null)[];
   step: number;
-  // How long each side was there, in milliseconds; 0 when it was not.
-  present: [number, number];
 }
 
 // Both sides over time, each from its own beginning.
@@ -58,7 +56,7 @@ export function useLines(before: Side, after: Side, kind: Kind | undefined): Ans
     if (a && a.step < step) a = await line(before, step);
     if (b && b.step < step) b = await line(after, step);
     const values = (g: Grid | null): (number | null)[] => g?.groups[0]?.values ?? [];
-    return { before: values(a), after: values(b), step: step || 1e3, present: [a ? presentIn(a) : 0, b ? presentIn(b) : 0] };
+    return { before: values(a), after: values(b), step: step || 1e3 };
   });
 }
 

@@ -4,10 +4,10 @@ import { css, DARK, LIGHT, ofLuminance, units, type Rgb } from "../../flame";
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get } from "../api";
 import { useCommands } from "../commands";
-import { kindLabel, kindParam, rate, type Kind } from "../kinds";
+import { coverageText, kindLabel, kindParam, rate, verdictText, verdictTone, type Amount, type Kind, type RateChange } from "../kinds";
 import { go, setRest, view } from "../router";
 import { withMatcher } from "../selector";
-import { meanBetween, type Grid } from "../series";
+import type { Grid } from "../series";
 import { Failure } from "../shell/states";
 import { dark } from "../theme";
 import { local, toMs, utc } from "../time";
@@ -64,31 +64,30 @@ function LabelSelect({ name, word, value: by, nothing }: { name: "by" | "group";
   );
 }
 
-// What the last deployment in the window did to the mean.
-function sinceMark(grid: Grid, marks: Mark[], gauge: boolean): { text: string; tone: string; title: string } | null {
-  const last = marks.filter((m) => m.time > grid.from + grid.step && m.time < grid.until - grid.step).pop();
-  if (!last) return null;
-  const before = meanBetween(grid, grid.from, last.time, gauge);
-  const after = meanBetween(grid, last.time, grid.until, gauge);
-  if (!before || after === null) return null;
-  const change = after / before - 1;
+// What the last deployment in the window did to the rate, and whether that is more than noise.
+function useSince(grid: Grid | undefined, marks: Mark[], kind: Kind): { text: string; tone: string; title: string } | null {
+  const { query } = view.value;
+  const last = grid && marks.filter((m) => m.time > grid.from + grid.step && m.time < grid.until - grid.step).pop();
+  const params: Record<string, string> | null = grid && last ? {
+    type: kind.id, baseline: query || "{}", comparison: query || "{}", baseline_from: String(Math.round(grid.from)), baseline_until: String(last.time),
+    comparison_from: String(last.time), comparison_until: String(Math.round(grid.until)),
+  } : null;
+  const { data } = useAnswer(params && JSON.stringify(params), (signal) => get<RateChange>("change", params as Record<string, string>, signal));
+  if (!data || !last || data.verdict === "unknown" || data.verdict === "no_earlier_data" || data.verdict === "no_later_data") return null;
   const words = `since ${last.text.replace(/^deploy /, "")}, ${local(last.time, Date.now())}`;
-  const title = utc(last.time);
-  if (Math.abs(change) < 0.02) return { text: `the same ${words}`, tone: "", title };
-  return { title, text: `${change > 0 ? "▲" : "▼"} ${(Math.abs(change) * 100).toFixed(0)} % ${words}`, tone: change > 0 ? "up" : "down" };
+  const title = `${utc(last.time)}: ${rate(data.before.rate, kind)} → ${rate(data.after.rate, kind)}`;
+  return { title, text: `${verdictText(data).toLowerCase()} ${words}`, tone: verdictTone(data.verdict) };
 }
 
-export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind: Kind; grid: Answer<Grid>; marks: Mark[]; total: number | null }) {
+export function Strip({ kinds, kind, grid, marks, amount }: { kinds: Kind[]; kind: Kind; grid: Answer<Grid>; marks: Mark[]; amount: Amount | null }) {
   const v = view.value;
   const data = grid.data;
   const by = labelOf(v, kind);
   const now = Date.now();
   const chosen = v.rest.span && data ? ([toMs(v.from, now), toMs(v.until, now)] as [number, number]) : null;
   const colours = useMemo(() => groupColours(data?.groups.length ?? 0, dark.value), [data, dark.value]);
-  // Of a gauge the picture's total is the mean over the range.
-  const whole = kind.gauge && v.filters.length === 0 ? total : null;
-  const mean = whole ?? (data ? meanBetween(data, chosen?.[0] ?? data.from, chosen?.[1] ?? data.until, kind.gauge) : null);
-  const change = data ? sinceMark(data, marks, kind.gauge) : null;
+  const change = useSince(data, marks, kind);
+  const coverage = amount && !kind.gauge ? coverageText(amount) : "";
   // The page says below that nothing was recorded.
   const nothing = !data && grid.error instanceof ApiError && grid.error.empty;
   const select = (from: number, until: number): void => {
@@ -111,9 +110,10 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
       </div>
       <div class="row">
         <div class="big">
-          {mean === null ? nothing ? "" : "–" : rate(mean, data ? data.step / 1e3 : 0, kind)}
+          {amount === null && nothing ? "" : rate(amount?.rate ?? null, kind)}
           <small>
-            {total !== null && !kind.gauge && ` · ${units.amount(total, { name: kind.type, unit: kind.unit })} in all`}
+            {coverage && ` ${coverage}`}
+            {amount !== null && amount.total !== null && !kind.gauge && ` · ${units.amount(amount.total, { name: kind.type, unit: kind.unit })} in all`}
             {change && <> · <span class={change.tone} title={change.title}>{change.text}</span></>}
           </small>
         </div>
@@ -125,7 +125,9 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
       {((by && data) || chosen) && <div class="row">
         {by && data && (
           <div class="legend">
-            {data.groups.map((g, i) => <button type="button" class="key" title={`Only ${by}=${g.name}`} onClick={() => go({ query: withMatcher(v.query, by, g.name) })}><i style={{ background: colours[i] }} />{g.name || "(none)"}</button>)}
+            {data.groups.map((g, i) => (g.other
+              ? <span class="key" title="The smaller groups together"><i style={{ background: colours[i] }} />{g.name}</span>
+              : <button type="button" class="key" title={`Only ${by}=${g.name}`} onClick={() => go({ query: withMatcher(v.query, by, g.name) })}><i style={{ background: colours[i] }} />{g.name || "(none)"}</button>))}
           </div>
         )}
         {chosen && (
@@ -137,7 +139,7 @@ export function Strip({ kinds, kind, grid, marks, total }: { kinds: Kind[]; kind
         )}
       </div>}
       {!nothing && <div class="line" aria-busy={grid.loading}>
-        {data ? <Timeline grid={data} colours={colours} marks={marks} selected={chosen} dark={dark.value} say={(x) => rate(x, data.step / 1e3, kind)} onSelect={select} onClear={clear} />
+        {data ? <Timeline grid={data} colours={colours} marks={marks} selected={chosen} dark={dark.value} say={(x) => rate(x, kind)} onSelect={select} onClear={clear} />
           : grid.error && !nothing ? <Failure error={grid.error} /> : null}
       </div>}
     </div>

@@ -1,14 +1,14 @@
 // The questions of the Explore page.
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get } from "../api";
-import { sorted, type Kind } from "../kinds";
+import { sorted, type Amount, type Kind } from "../kinds";
 import { view } from "../router";
 import { groupOf } from "../../flame";
-import { withMatcher } from "../selector";
+import { withMatcher, withoutValues } from "../selector";
 import { askGrid, type Grid, type SeriesReply } from "../series";
 import { toMs } from "../time";
 import { askTree, type TreeAnswer } from "../tree";
-import { ALL_NODES, FIRST_NODES, question, treeQuestion, type View } from "../view";
+import { ALL_NODES, filterParams, FIRST_NODES, question, treeQuestion, type View } from "../view";
 import { useWhole, type Whole } from "../whole";
 import type { Mark } from "./Timeline";
 
@@ -59,16 +59,16 @@ export function useTree(kind: Kind | undefined): Whole {
 // A tree per value of a label, the largest first, side by side in one.
 async function askGroups(v: View, type: string, label: string, nodes: number, signal: AbortSignal): Promise<TreeAnswer> {
   const start = performance.now();
-  const reply = await get<SeriesReply>("series", [...question({ ...v, type }), ["by", label], ["limit", String(MOST_GROUPS + 1)], ["step", "1d"]], signal);
-  const values = reply.series.map((s) => s.labels[label] ?? "");
-  const parts = await Promise.all(values.slice(0, MOST_GROUPS).map(async (value) => {
-    const params = treeQuestion({ ...v, query: withMatcher(v.query, label, value) }, type, nodes);
-    return { name: value || `no ${label}`, answer: await askTree(params, signal) };
-  }));
+  const reply = await get<SeriesReply>("series", [...question({ ...v, type }), ["by", label], ["limit", String(MOST_GROUPS)], ["step", "1d"]], signal);
+  const values = reply.series.filter((s) => !s.other).map((s) => s.labels[label] ?? "");
+  const asked = values.map((value) => ({ name: value || `no ${label}`, query: withMatcher(v.query, label, value) }));
+  // So that the picture holds all of the value, the rest is a group of its own.
+  if (reply.series.some((s) => s.other)) asked.push({ name: "other", query: withoutValues(v.query, label, values) });
+  const whole = get<Amount>("top", [...question({ ...v, type }), ...filterParams(v), ["limit", "1"]], signal);
+  const parts = await Promise.all(asked.map(async ({ name, query }) => ({ name, answer: await askTree(treeQuestion({ ...v, query }, type, nodes), signal) })));
   if (parts.length === 0) throw new ApiError(404, "not_found", "there is nothing to group");
   const model = groupOf(parts.map(({ name, answer }) => ({ name, model: answer.model })));
-  if (values.length > MOST_GROUPS) model.meta.notes.unshift(`only the ${MOST_GROUPS} largest groups are shown`);
-  return { model, bytes: parts.reduce((n, p) => n + p.answer.bytes, 0), ms: performance.now() - start };
+  return { model, amount: await whole, bytes: parts.reduce((n, p) => n + p.answer.bytes, 0), ms: performance.now() - start };
 }
 
 interface Change {

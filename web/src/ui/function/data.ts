@@ -1,7 +1,7 @@
 // Everything about one function: over time, by label, and the tree it stands in.
 import { useAnswer, type Answer } from "../answer";
 import { get } from "../api";
-import type { Kind } from "../kinds";
+import { pointRate, type Amount, type Kind } from "../kinds";
 import { view } from "../router";
 import { meanGap, niceStep } from "../series";
 import { toMs } from "../time";
@@ -18,6 +18,8 @@ export interface SpanRow {
 }
 
 export interface About {
+  // Of the function with what it calls, and rates over time.
+  amount: Amount;
   self: (number | null)[];
   total: (number | null)[];
   start: number;
@@ -26,8 +28,8 @@ export interface About {
   spans: SpanRow[];
 }
 
-interface Reply {
-  series: { self: (number | null)[]; total: (number | null)[]; step_ms: number; start_ms: number };
+interface Reply extends Amount {
+  series: { self: (number | null)[]; total: (number | null)[]; covered: number[]; step_ms: number; start_ms: number };
   by: Record<string, Part[]>;
   spans?: SpanRow[];
 }
@@ -46,6 +48,7 @@ export function useAbout(name: string, kind: Kind | undefined): Answer<About> {
     // Of profiles that come less often than the points, every other point would be a spike.
     const gap = meanGap([reply.series.total]);
     if (gap >= 1.5 && gap * 8 < POINTS) reply = await ask(niceStep(gap * reply.series.step_ms));
-    return { self: reply.series.self, total: reply.series.total, start: reply.series.start_ms, step: reply.series.step_ms, by: orderedBy(reply.by), spans: reply.spans ?? [] };
+    const rates = (values: (number | null)[]): (number | null)[] => values.map((v, i) => pointRate(v, reply.series.covered[i], kind?.gauge ?? false));
+    return { amount: reply, self: rates(reply.series.self), total: rates(reply.series.total), start: reply.series.start_ms, step: reply.series.step_ms, by: orderedBy(reply.by), spans: reply.spans ?? [] };
   });
 }

@@ -1,17 +1,14 @@
 // Every service with what it uses, from the server's overview.
 import { get } from "../api";
 import type { Params } from "../api";
-import type { Kind } from "../kinds";
-
-export type Verdict = "more" | "less" | "noise" | "unknown";
+import { pointRate, type Amount, type Kind, type RateChange } from "../kinds";
 
 export interface Usage {
   kind: Kind;
-  total: number;
-  // Per second for sums; the mean for gauges. In the type's own unit.
-  rate: number;
+  amount: Amount;
+  // Rates over time.
   points: (number | null)[];
-  change: { before: number; after: number; share: number; verdict: Verdict };
+  change: RateChange;
 }
 
 export interface Service {
@@ -33,37 +30,18 @@ interface Reply {
   services: {
     service: string;
     last_seen?: number;
-    types: { type: string; name: string | null; sample_type: string; unit: string; aggregate: string; total: number; rate: number; points: (number | null)[]; change?: { before: number | null; after: number | null; share: number | null; verdict: Verdict } }[];
+    types: ({ type: string; name: string | null; sample_type: string; unit: string; aggregate: string; points: (number | null)[]; covered: number[]; change: RateChange } & Amount)[];
   }[];
 }
 
-// Of the range, the part from the first profile that came to the last: a server that is five minutes old
-// has not been idle for fifty-five.
-function covered(reply: Reply): number {
-  let points = 1;
-  let first = Infinity;
-  let last = -1;
-  for (const { types } of reply.services)
-    for (const { points: line } of types) {
-      points = Math.max(points, line.length);
-      line.forEach((v, i) => {
-        if (v === null) return;
-        first = Math.min(first, i);
-        last = Math.max(last, i);
-      });
-    }
-  return last >= 0 ? (last + 1 - first) / points : 1;
-}
-
 export function toOverview(reply: Reply): Overview {
-  const part = covered(reply);
   const services = reply.services.map((s): Service => ({
     name: s.service,
     lastSeen: s.last_seen ?? NaN,
-    usages: s.types.map((t) => ({
-      kind: { id: t.type, name: t.name, type: t.sample_type, unit: t.unit, gauge: t.aggregate === "gauge" }, total: t.total, rate: t.aggregate === "gauge" ? t.rate : t.rate / part, points: t.points,
-      change: { before: t.change?.before ?? NaN, after: t.change?.after ?? NaN, share: t.change?.share ?? NaN, verdict: t.change?.verdict ?? "unknown" },
-    })),
+    usages: s.types.map((t) => {
+      const kind = { id: t.type, name: t.name, type: t.sample_type, unit: t.unit, gauge: t.aggregate === "gauge" };
+      return { kind, amount: t, points: t.points.map((v, i) => pointRate(v, t.covered[i], kind.gauge)), change: t.change };
+    }),
   }));
   return { services, step: reply.step_ms, more: reply.more === true };
 }
@@ -88,7 +66,7 @@ export function usageIn(service: Service, column: Column): Usage | undefined {
 export type Order = Column | "name";
 
 export function ordered(services: Service[], order: Order): Service[] {
-  const value = (s: Service): number => (order === "name" ? 0 : usageIn(s, order)?.rate ?? -1);
+  const value = (s: Service): number => (order === "name" ? 0 : usageIn(s, order)?.amount.rate ?? -1);
   return [...services].sort((a, b) => value(b) - value(a) || (a.name < b.name ? -1 : 1));
 }
 
@@ -106,7 +84,7 @@ export function changed(services: Service[], most: number): Changed[] {
     const usage = real.find((u) => u.kind.type === "cpu") ?? real[0];
     if (usage) found.push({ service, usage });
   }
-  const size = ({ usage: { change: c } }: Changed): number => Math.abs(c.after - c.before);
+  const size = ({ usage: { change: c } }: Changed): number => Math.abs(c.change ?? c.after.rate ?? 0);
   const cpuFirst = (c: Changed): number => (c.usage.kind.type === "cpu" ? 0 : 1);
   return found.sort((a, b) => cpuFirst(a) - cpuFirst(b) || size(b) - size(a)).slice(0, most);
 }

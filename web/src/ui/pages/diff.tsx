@@ -6,36 +6,29 @@ import { Lines } from "../charts/Lines";
 import { useCommands } from "../commands";
 import { useDiff, useLatestVersions, useLines } from "../diff/data";
 import { compareVersions, exchange, setWhen, SideBars } from "../diff/SideBars";
-import { sidesOf, versionPairs, whenOf, type Side, type Version } from "../diff/sides";
+import { sidesOf, versionPairs, whenOf, type Version } from "../diff/sides";
 import { useKinds } from "../explore/data";
 import { Types } from "../explore/Strip";
 import { shown } from "../explore/drawn";
 import { Workbench } from "../explore/Workbench";
-import { findKind, kindParam, rate, type Kind } from "../kinds";
+import { changeText, coverageText, findKind, kindParam, rate, verdictText, verdictTone, type Kind, type RateChange } from "../kinds";
 import { href, setRest, view } from "../router";
 import { FirstData } from "../shell/FirstData";
 import { Foot } from "../shell/Foot";
 import { Failure, Loading, Sentence } from "../shell/states";
-import type { TreeAnswer } from "../tree";
 import { prunedText } from "../whole";
 
-const WHOLE = 0.9;
-
-// The one number: how much more or less, as a rate when the two sides are sums over time. A version that ran for
-// a part of the range has the rate of that part.
-function Sum({ tree, kind, sides, present }: { tree: TreeAnswer; kind: Kind; sides: Side[]; present: number[] }) {
-  const totals = tree.model.totals;
-  const ranges = sides.map((s) => Number(s.until) - Number(s.from));
-  const seconds = ranges.map((ms, i) => (present[i] > 0 ? Math.min(present[i], ms) : ms) / 1e3);
-  const [ra, rb] = kind.gauge ? totals : totals.map((t, i) => t / seconds[i]);
-  const change = rb / ra - 1;
-  const rates = totals.map((t, i) => rate(t, seconds[i], kind));
-  const amounts = totals.map((t) => units.amount(t, { name: kind.type, unit: kind.unit }));
-  const partly = seconds.some((s, i) => s * 1e3 < WHOLE * ranges[i]);
+// The one number: how much more or less, by the rates of both sides, and whether that is more than noise.
+function Sum({ change, kind }: { change: RateChange; kind: Kind }) {
+  const type = { name: kind.type, unit: kind.unit };
+  const both = [change.before, change.after];
+  const amounts = both.map((a) => units.amount(a.total ?? 0, type));
+  const partly = !kind.gauge && both.some((a) => coverageText(a) !== "");
+  const share = change.verdict === "noise" ? changeText(change.share) : "";
   return (
     <p class="big">
-      {isFinite(change) ? (Math.abs(change) < 0.005 ? "The same" : <span class={change > 0 ? "up" : "down"}>{change > 0 ? "▲" : "▼"} {(Math.abs(change) * 100).toFixed(Math.abs(change) < 0.1 ? 1 : 0)} %</span>) : "–"}
-      <small> · {rates[0]} → {rates[1]}{!kind.gauge && <> · {amounts[0]} → {amounts[1]} in all{partly && `, in ${units.duration(seconds[0] * 1e9)} → ${units.duration(seconds[1] * 1e9)}`}</>}</small>
+      <span class={verdictTone(change.verdict)} title={change.p_value === null ? "" : `p = ${change.p_value.toPrecision(2)}, ${change.test === "samples" ? "by samples" : "by blocks of time"}`}>{verdictText(change)}</span>
+      <small>{share && ` · ${share}`} · {rate(change.before.rate, kind)} → {rate(change.after.rate, kind)}{!kind.gauge && <> · {amounts[0]} → {amounts[1]} in all{partly && `, data for ${both.map((a) => (a.coverage === null ? "–" : `${units.figure(a.coverage * 100)} %`)).join(" → ")} of the ranges`}</>}</small>
     </p>
   );
 }
@@ -85,9 +78,9 @@ export function Diff() {
         <SideBars versions={versions} />
         <div class="row compared">
           {kind && <Types kinds={kinds.data} kind={kind} />}
-          {kind && tree.data && !missing && (lines.data || lines.error) && <Sum tree={tree.data} kind={kind} sides={[before, after]} present={lines.data?.present ?? []} />}
+          {kind && tree.data?.change && !missing && <Sum change={tree.data.change} kind={kind} />}
         </div>
-        {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={Number(after.from)} step={lines.data.step} height={48} say={(x) => rate(x, lines.data ? lines.data.step / 1e3 : 1, kind)} label="Both sides over time" />}
+        {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={Number(after.from)} step={lines.data.step} height={48} say={(x) => rate(x, kind)} label="Both sides over time" />}
       </div>
       {!kind ? <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>
         : tree.error && !tree.data ? (empty ? <Nothing title="Nothing of this kind was recorded on one of the sides." versions={versions} /> : <Failure error={tree.error} />)

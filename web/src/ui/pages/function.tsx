@@ -10,10 +10,9 @@ import { exactly } from "../explore/Filters";
 import { Types } from "../explore/Strip";
 import { useAbout, type About, type SpanRow } from "../function/data";
 import { around, type Part } from "../function/near";
-import { findKind, rate, type Kind } from "../kinds";
+import { coverageText, findKind, rate, type Kind } from "../kinds";
 import { go, href, setRest, view } from "../router";
 import { withMatcher } from "../selector";
-import { meanBetween } from "../series";
 import { FirstData } from "../shell/FirstData";
 import { Foot } from "../shell/Foot";
 import { Failure, Loading, Sentence } from "../shell/states";
@@ -98,17 +97,10 @@ function Choose({ kind }: { kind: Kind }) {
   );
 }
 
-// As Explore says it of all functions.
-function meanOf(about: About, gauge: boolean): number | null {
-  const times = about.total.map((_, i) => about.start + i * about.step);
-  const until = about.start + times.length * about.step;
-  return meanBetween({ times, step: about.step, from: about.start, until, groups: [{ name: "", values: about.total, sum: 0 }] }, about.start, until, gauge);
-}
-
 function Over({ about, kind }: { about: About; kind: Kind }) {
   if (about.total.length === 0) return null;
   return (
-    <Lines from={about.start} step={about.step} say={(x) => rate(x, about.step / 1e3, kind)} label="Total and self over time"
+    <Lines from={about.start} step={about.step} say={(x) => rate(x, kind)} label="Total and self over time"
       lines={[{ name: "total", values: about.total, tone: "warm" }, { name: "self", values: about.self, tone: "calm" }]} />
   );
 }
@@ -143,7 +135,6 @@ export function FunctionPage() {
   if (tree.error && !tree.data) return <Failure error={tree.error} />;
   if (!near) return <Loading what={name} />;
   const type = { name: kind.type, unit: kind.unit };
-  const mean = about.data ? meanOf(about.data, kind.gauge) : null;
   return (
     <div class="page function-page">
       <div class="strip">
@@ -151,8 +142,8 @@ export function FunctionPage() {
         <h2 class="name">{name}</h2>
         <p class="dim where">{[near.modules.slice(0, 3).join(", ") + (near.modules.length > 3 ? ` and ${near.modules.length - 3} more modules` : ""), near.modules.length < 2 && near.place].filter(Boolean).join(" · ") || "module not known"}</p>
         <div class="row">
-          <p class="big">{about.data && mean !== null ? rate(mean, about.data.step / 1e3, kind) : units.amount(near.total, type)}
-            <small> · {units.percent(near.whole > 0 ? near.total / near.whole : NaN)} of all · {units.percent(near.whole > 0 ? near.self / near.whole : NaN)} in itself · {units.amount(near.total, type)} in all</small></p>
+          <p class="big">{about.data && about.data.amount.rate !== null ? rate(about.data.amount.rate, kind) : units.amount(near.total, type)}
+            <small> · {units.percent(near.whole > 0 ? near.total / near.whole : NaN)} of all · {units.percent(near.whole > 0 ? near.self / near.whole : NaN)} in itself · {units.amount(about.data?.amount.total ?? near.total, type)} in all{about.data && coverageText(about.data.amount) && ` · ${coverageText(about.data.amount)}`}</small></p>
           <span class="push actions">
             <button type="button" class="btn" onClick={sandwich}>Sandwich<kbd aria-hidden="true">s</kbd></button>
             <a class="btn" href={href({ page: "explore", filters: [...v.filters, { kind: "focus", text: exactly(name) }], rest: {} })}>Focus on it</a>

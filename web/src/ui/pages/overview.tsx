@@ -5,7 +5,7 @@ import { get } from "../api";
 import { Spark } from "../charts/Spark";
 import { useCommands } from "../commands";
 import { useVersions } from "../diff/data";
-import { kindLabel, rate } from "../kinds";
+import { changeText, coverageText, kindLabel, rate, verdictText, verdictTone } from "../kinds";
 import { askOverview, changed, ordered, usageIn, type Changed, type Column, type Order, type Overview as Data, type Service, type Usage } from "../overview/data";
 import { href, setRest, view } from "../router";
 import { withMatcher } from "../selector";
@@ -28,43 +28,41 @@ function useOverview() {
   return useAnswer(JSON.stringify(params), (signal): Promise<Data> => askOverview(params, signal));
 }
 
-const say = (u: Usage, value: number): string => rate(value, 1, u.kind);
+const say = (u: Usage, value: number | null): string => rate(value, u.kind);
 const inExplore = (service: Service, usage?: Usage): string => href({ page: "explore", query: withMatcher("", "service_name", service.name), type: usage?.kind.id ?? "", rest: {} });
 
 function Cell({ usage }: { usage: Usage | undefined }) {
   if (!usage) return <td class="usage none"><span class="faint">–</span></td>;
-  return <td class="usage"><Spark values={usage.points} /><span>{say(usage, usage.rate)}</span></td>;
+  return <td class="usage"><Spark values={usage.points} /><span title={coverageText(usage.amount)}>{say(usage, usage.amount.rate)}</span></td>;
 }
 
 function ChangeCell({ usage }: { usage: Usage | undefined }) {
   const c = usage?.change;
-  if (!usage || !c || c.verdict === "unknown") return <td class="faint">–</td>;
-  if (c.verdict === "noise") return <td class="noise">noise</td>;
-  return <td class={c.verdict === "more" ? "up" : "down"} title={`${say(usage, c.before)} before, ${say(usage, c.after)} now`}>{percentText(c.share)}</td>;
-}
-
-export function percentText(share: number): string {
-  if (!isFinite(share)) return "new";
-  return `${share > 0 ? "▲" : "▼"} ${Math.abs(share) < 10 ? `${(Math.abs(share) * 100).toFixed(0)} %` : `${(share + 1).toFixed(0)} ×`}`;
+  if (!usage || !c) return <td class="faint">–</td>;
+  const title = `${say(usage, c.before.rate)} before, ${say(usage, c.after.rate)} now`;
+  if (c.verdict === "noise") return <td class="noise" title={`${verdictText(c)}: ${title}`}>noise</td>;
+  if (c.verdict === "no_earlier_data") return <td class="faint" title={verdictText(c)}>new</td>;
+  if (c.verdict !== "more" && c.verdict !== "less") return <td class="faint" title={verdictText(c)}>–</td>;
+  return <td class={verdictTone(c.verdict)} title={title}>{verdictText(c)}</td>;
 }
 
 const short = (text: string): string => (text.length > 14 ? `${text.slice(0, 12)}…` : text);
 
-function Changes({ list, from, now }: { list: Changed[]; from: number; now: number }) {
+function Changes({ list, compared, from, now }: { list: Changed[]; compared: boolean; from: number; now: number }) {
   const v = view.value;
   const versions = useVersions(v.query, v.from, v.until).filter((x) => !x.first && x.time >= from).slice(-MOST_VERSIONS).reverse();
   const range = rangeLabel(v.from, v.until, now).text.toLowerCase();
   return (
     <section class="changes" aria-labelledby="changes-title">
       <h2 id="changes-title">What changed: {range} against the time before</h2>
-      {list.length === 0 && versions.length === 0 && <p class="dim">Nothing beyond noise.</p>}
+      {list.length === 0 && versions.length === 0 && <p class="dim">{compared ? "No significant change." : "No earlier data to compare with."}</p>}
       <ul>
         {list.map(({ service, usage }) => (
           <li>
             <a href={href({ page: "diff", query: withMatcher("", "service_name", service.name), type: usage.kind.id, rest: {} })} title={`Compare ${service.name} with the time before`}>
-              <span class={usage.change.verdict === "more" ? "up" : "down"}>{percentText(usage.change.share)}</span>
+              <span class={verdictTone(usage.change.verdict)}>{changeText(usage.change.share) || verdictText(usage.change)}</span>
               <b>{service.name}</b>
-              <span class="dim">{kindLabel(usage.kind)} {say(usage, usage.change.before || 0)} → {say(usage, usage.change.after || 0)}</span>
+              <span class="dim">{kindLabel(usage.kind)} {say(usage, usage.change.before.rate)} → {say(usage, usage.change.after.rate)}</span>
             </a>
           </li>
         ))}
@@ -157,14 +155,14 @@ export function Overview() {
   const order = (["name", "waiting", "memory"] as Order[]).find((o) => o === v.rest.sort) ?? "cpu";
   const services = ordered(answer.data.services, order);
   const cpu = services.map((s) => usageIn(s, "cpu")).filter((u): u is Usage => u !== undefined);
-  const total = cpu.reduce((sum, u) => sum + u.rate, 0);
+  const total = cpu.reduce((sum, u) => sum + (u.amount.rate ?? 0), 0);
   return (
     <div class="page overview">
       <div class="scroll">
         <div class="head">
-          <p class="big">{cpu.length ? rate(total, 1, cpu[0].kind) : `${services.length} services`}<small>{cpu.length > 0 && ` · ${answer.data.more ? `the ${services.length} largest of ${stored.data.services.length}` : services.length} ${services.length === 1 ? "service" : "services"}`}{v.query && <> that fit <code>{v.query}</code> · <a href={href({ query: "" })}>all</a></>}</small></p>
+          <p class="big">{cpu.length ? rate(total, cpu[0].kind) : `${services.length} services`}<small>{cpu.length > 0 && ` · ${answer.data.more ? `the ${services.length} largest of ${stored.data.services.length}` : services.length} ${services.length === 1 ? "service" : "services"}`}{v.query && <> that fit <code>{v.query}</code> · <a href={href({ query: "" })}>all</a></>}</small></p>
         </div>
-        <Changes list={changed(services, MOST_CHANGES)} from={toMs(v.from, now)} now={now} />
+        <Changes list={changed(services, MOST_CHANGES)} compared={services.some((s) => s.usages.some((u) => u.change.p_value !== null))} from={toMs(v.from, now)} now={now} />
         <Services services={services} order={order} now={now} />
         {answer.data.more && <p class="more"><span class="dim">These {services.length} use most.</span> <a href={href({ rest: { ...v.rest, all: "1" } })}>Show every service</a></p>}
       </div>

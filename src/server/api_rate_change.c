@@ -1,0 +1,42 @@
+/*
+ * /api/v1/change: whether a selection uses more than another, or than itself at another time.
+ * Nothing is merged for it, so that it is cheap enough to be asked by a script or an alert.
+ */
+#include "server/amounts.h"
+
+static enum err put_answer(struct inquiry *before, struct inquiry *after, struct jsonout *o)
+{
+	struct rate_change change;
+
+	TRY(api_change_over_time(before, after, NULL, &change));
+	jsonout_object(o);
+	api_head(after, o, "vestal.change/1");
+	change_put(o, &change);
+	api_cost(after, o);
+	jsonout_end_object(o);
+	return ERR_OK;
+}
+
+/* The comparison is the main question: its type is that of both. */
+static enum err answer_change(struct inquiry *after, struct jsonout *o)
+{
+	struct request *r = after->request;
+	struct inquiry before;
+	enum err error;
+
+	TRY(api_select_side(after, "comparison", "comparison_from", "comparison_until",
+			    parameter(r, "type")));
+	TRY(inquiry_need_type(after));
+	inquiry_init(&before, r, after->fault);
+	error = api_select_side(&before, "baseline", "baseline_from", "baseline_until",
+				after->selection.type);
+	if (error == ERR_OK)
+		error = put_answer(&before, after, o);
+	inquiry_release(&before);
+	return error;
+}
+
+void api_rate_change(struct request *r)
+{
+	api_answer(r, answer_change);
+}
