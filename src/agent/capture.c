@@ -21,13 +21,13 @@ const struct capture_options capture_options_default = {
 	.kernel = {.types = CAPTURE_CPU,
 		   .rate_hz = 99,
 		   .table_mib = 12,
-		   .ring_kib = 2048,
+		   .ring_kib = 0,
 		   .max_threads = 16384,
-		   .raw_stacks = 128,
+		   .raw_stacks = 0,
 		   .wait_mean_ns = NS_PER_MS,
 		   .memory_mean_bytes = 256 << 10},
 	.look_ns = NS_PER_S,
-	.waiting_bytes = (size_t)8 << 20,
+	.waiting_bytes = (size_t)4 << 20,
 };
 
 static enum err watch(struct capture *c)
@@ -50,6 +50,35 @@ void capture_wait(struct capture *c, int64_t ns)
 	epoll_wait(c->wake, &event, 1, (int)((ns + NS_PER_MS - 1) / NS_PER_MS));
 }
 
+/* Room for a quarter second of all CPUs, also when all that comes is raw stacks. */
+#define RING_LEAST_KIB 2048u
+#define RING_MOST_KIB  4096u
+#define RING_CPU_KIB   128u
+/* The ring's room for a raw stack: more of them than fit would push out whole ones. */
+#define RING_RAW_KIB   16u
+
+static void size_ring(struct kernel_options *o)
+{
+	u32 wanted = RING_CPU_KIB * (u32)sysconf(_SC_NPROCESSORS_ONLN), kib = RING_LEAST_KIB;
+
+	while (kib < wanted && kib < RING_MOST_KIB)
+		kib *= 2;
+	if (!o->ring_kib)
+		o->ring_kib = kib;
+	if (!o->raw_stacks)
+		o->raw_stacks = o->ring_kib / RING_RAW_KIB;
+}
+
+static enum err add_segment(void *context, u32 segment)
+{
+	return kernel_add_segment(context, segment);
+}
+
+static void remove_segment(void *context, u32 segment)
+{
+	kernel_remove_segment(context, segment);
+}
+
 enum err capture_open(const struct capture_options *o, struct capture **ret, struct fault *fault)
 {
 	struct capture *c = mem_zalloc(1, sizeof(*c));
@@ -62,6 +91,7 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 	c->pending = BUF_INIT(PENDING_CEILING);
 	c->open_record = BUF_INIT(OPEN_CEILING);
 	c->waiting = BUF_INIT(o->waiting_bytes);
+	size_ring(&c->options.kernel);
 	c->judge = (struct judge){o->targets, o->rules, 1};
 	c->options.kernel.chosen |= judge_chooses(&c->judge);
 	c->options.kernel.undecided |= judge_undecided(&c->judge);
@@ -74,6 +104,8 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 		u8 *memory = kernel_segments(c->kernel, &count);
 
 		e = table_space_init(&c->space, memory, count);
+		if (!e && kernel_segments_grow(c->kernel))
+			table_space_grows(&c->space, c->kernel, add_segment, remove_segment);
 	}
 	if (!e)
 		e = modules_new(&c->space, kernel_rules(c->kernel), &c->modules);
@@ -153,7 +185,7 @@ void capture_close(struct capture *c)
 	buf_release(&c->open_record);
 	buf_release(&c->waiting);
 	vec_release(&c->order);
-	vec_release(&c->waiting_processes);
+	vec_release(&c->waiting_list);
 	mem_free(c);
 }
 
@@ -247,7 +279,7 @@ enum err capture_turn(struct capture *c)
 	if (c->order.n)
 		qsort_r(c->order.v, c->order.n, sizeof(*c->order.v), by_time, &c->pending);
 	changed = modules_settle(c->modules);
-	if (changed && c->waiting_processes.n)
+	if (changed && c->waiting_list.n)
 		TRY(capture_retry_waiting(c, false));
 	vec_for_each (at, &c->order) {
 		u64 size;

@@ -7,6 +7,12 @@
 #include "agent/wait_stacks.h"
 #include "agent/wakers.h"
 
+/* A raw stack that waits for a table; its record is in `waiting`, in the same order. */
+struct waiting_stack {
+	struct process *process;
+	u32 module;
+};
+
 struct capture {
 	struct capture_options options;
 	struct judge judge;
@@ -29,7 +35,7 @@ struct capture {
 	/* Records of this turn, in order of time; and those that wait for tables. */
 	struct buf pending, waiting;
 	VEC(size_t) order;
-	VEC(struct process *) waiting_processes;
+	VEC(struct waiting_stack) waiting_list;
 	u64 raw_walked, raw_dropped;
 	u64 lost_before, reread; /* of the side band; processes read again for it */
 	u64 now;

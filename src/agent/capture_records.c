@@ -106,7 +106,7 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 	return collector_add(&c->collector, &s, value, count);
 }
 
-static enum err wait_for_tables(struct capture *c, struct process *process,
+static enum err wait_for_tables(struct capture *c, struct process *process, u32 module,
 				const struct record_head *head, u64 size)
 {
 	size_t at = c->waiting.n;
@@ -119,31 +119,42 @@ static enum err wait_for_tables(struct capture *c, struct process *process,
 				   (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
 				   UNWIND_NO_TABLE);
 	}
-	TRY(vec_push(&c->waiting_processes, process));
+	TRY(vec_push(&c->waiting_list, ((struct waiting_stack){process, module})));
 	process->references++;
 	return ERR_OK;
 }
 
-enum err capture_walk_raw(struct capture *c, struct process *process,
-			  const struct record_head *head, u64 size, bool may_wait)
+/* `*ret_missing`: the module whose table it has to wait for; MODULE_NONE = it was added. */
+static enum err walk_raw(struct capture *c, struct process *process, const struct record_head *head,
+			 bool may_wait, u32 *ret_missing)
 {
 	u64 addresses[RECORD_FRAMES_MAX];
 	size_t n;
 	enum unwind_end end = raw_stack_walk(c->processes, c->modules, process, head, addresses,
-					     RECORD_FRAMES_MAX, &n);
+					     RECORD_FRAMES_MAX, &n, ret_missing);
 
 	if (end == UNWIND_UNMAPPED && may_wait) {
 		processes_reread(c->processes, process, c->now);
 		end = raw_stack_walk(c->processes, c->modules, process, head, addresses,
-				     RECORD_FRAMES_MAX, &n);
+				     RECORD_FRAMES_MAX, &n, ret_missing);
 	}
-	if (end == UNWIND_NO_TABLE && may_wait)
-		return wait_for_tables(c, process, head, size);
+	if (end == UNWIND_NO_TABLE && may_wait && *ret_missing != MODULE_NONE)
+		return ERR_OK;
+	*ret_missing = MODULE_NONE;
 	c->raw_walked++;
 	/* Only as much of the stack was copied: what is missing is cut, not wrong. */
 	if (end == UNWIND_BAD_MEMORY && head->stack_size == RECORD_RAW_STACK)
 		end = UNWIND_CUT;
 	return capture_add(c, process, head, addresses, n, end);
+}
+
+enum err capture_walk_raw(struct capture *c, struct process *process,
+			  const struct record_head *head, u64 size, bool may_wait)
+{
+	u32 missing;
+
+	TRY(walk_raw(c, process, head, may_wait, &missing));
+	return missing == MODULE_NONE ? ERR_OK : wait_for_tables(c, process, missing, head, size);
 }
 
 /* A thread came back whose stack was sent when it left. */
@@ -203,26 +214,46 @@ enum err capture_handle(struct capture *c, const struct record_head *head, u64 s
 	return capture_walk_raw(c, process, head, size, true);
 }
 
-/* What waited, as far as its tables have come; `last` = now or never. */
+static bool is_read(const struct capture *c, u32 module)
+{
+	const struct module *m = modules_get(c->modules, module);
+
+	return !m || (m->state != MODULE_READING && m->state != MODULE_UNREAD);
+}
+
+/*
+ * What waited, as far as its tables have come; `last` = now or never. The others stay where they
+ * are: there may be megabytes of them, and many tables to come.
+ */
 enum err capture_retry_waiting(struct capture *c, bool last)
 {
-	CLEANUP(buf_release) struct buf old = c->waiting;
-	size_t at = 0, i = 0, n = c->waiting_processes.n;
+	struct buf *b = &c->waiting;
+	size_t at = 0, to = 0, kept = 0;
 	enum err e = ERR_OK;
 
-	c->waiting = BUF_INIT(c->options.waiting_bytes);
-	for (; i < n && !e; i++) {
+	vec_for_each (w, &c->waiting_list) {
 		u64 size;
-		const struct record_head *head = capture_record_in(&old, at, &size);
-		struct process *process = c->waiting_processes.v[i];
+		const struct record_head *head = capture_record_in(b, at, &size);
+		size_t whole = sizeof(size) + (size + 7) / 8 * 8;
 
-		at += sizeof(size) + (size + 7) / 8 * 8;
-		process->references--;
-		e = capture_walk_raw(c, process, head, size, !last);
+		if (!e && (last || is_read(c, w->module))) {
+			struct process *process = w->process;
+
+			e = walk_raw(c, process, head, !last, &w->module);
+			process->references -= w->module == MODULE_NONE;
+		}
+		if (w->module != MODULE_NONE) {
+			memmove(b->data + to, b->data + at, whole);
+			to += whole;
+			c->waiting_list.v[kept++] = *w;
+		}
+		at += whole;
 	}
-	if (i)
-		memmove(c->waiting_processes.v, c->waiting_processes.v + i,
-			(c->waiting_processes.n - i) * sizeof(*c->waiting_processes.v));
-	c->waiting_processes.n -= i;
+	c->waiting_list.n = kept;
+	b->n = to;
+	if (!kept) {
+		buf_release(b);
+		c->waiting = BUF_INIT(c->options.waiting_bytes);
+	}
 	return e;
 }

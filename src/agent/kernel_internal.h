@@ -21,6 +21,8 @@ struct kernel_side {
 	struct sideband *told;
 	struct ring_buffer *ring;
 	u8 *segments;
+	int segment_fds[KERNEL_SEGMENTS_MAX]; /* 0 = it is not there */
+	u64 map_bytes;			      /* of all maps but those; 0 = not counted yet */
 	struct unwind_rule *rules;
 	void *places; /* of kernel_wait_places */
 	struct cpu_clocks clocks;

@@ -27,15 +27,27 @@ static u64 locked_bytes(int fd)
 	return 0;
 }
 
-u64 kernel_map_bytes(const struct kernel_side *k)
+/* Maps do not grow: they are counted once. */
+static u64 fixed_bytes(struct kernel_side *k)
 {
 	struct bpf_map *map;
-	u64 sum = 0;
+
+	if (k->map_bytes)
+		return k->map_bytes;
+	bpf_object__for_each_map(map, k->skeleton->obj) if (bpf_map__fd(map) >= 0) k->map_bytes +=
+		locked_bytes(bpf_map__fd(map));
+	return k->map_bytes;
+}
+
+u64 kernel_map_bytes(struct kernel_side *k)
+{
+	u64 sum;
 
 	if (k->own)
 		return own_events_bytes(k->own);
-	bpf_object__for_each_map(map, k->skeleton->obj) if (bpf_map__fd(map) >= 0) sum +=
-		locked_bytes(bpf_map__fd(map));
+	sum = fixed_bytes(k);
+	for (u32 i = 0; i < KERNEL_SEGMENTS_MAX; i++)
+		sum += k->segment_fds[i] ? UNWIND_SEGMENT_SIZE : 0;
 	return sum;
 }
 

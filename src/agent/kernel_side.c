@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "agent/doctor.h"
 #include "agent/own_events.h"
@@ -141,8 +142,9 @@ static enum err map_memory(struct kernel_side *k, struct fault *fault)
 {
 	void *segments, *rules;
 
-	segments = mmap(NULL, segment_bytes(k), PROT_READ | PROT_WRITE, MAP_SHARED,
-			bpf_map__fd(k->skeleton->maps.segments), 0);
+	/* Addresses alone: kernel_add_segment puts memory there. */
+	segments = mmap(NULL, segment_bytes(k), PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (segments == MAP_FAILED)
 		return fault_set(fault, ERR_NO_MEMORY, "the tables' memory cannot be mapped: %s",
 				 strerror(errno));
@@ -217,6 +219,9 @@ void kernel_close(struct kernel_side *k)
 	bpf_link__destroy(k->threads);
 	ring_buffer__free(k->ring);
 	kernel_drop_wait_places(k);
+	for (u32 i = 0; i < KERNEL_SEGMENTS_MAX; i++)
+		if (k->segment_fds[i])
+			close(k->segment_fds[i]);
 	if (k->segments)
 		munmap(k->segments, segment_bytes(k));
 	if (k->rules)
@@ -229,6 +234,45 @@ u8 *kernel_segments(const struct kernel_side *k, u32 *ret_count)
 {
 	*ret_count = k->options.table_mib;
 	return k->segments;
+}
+
+bool kernel_segments_grow(const struct kernel_side *k)
+{
+	return !k->own;
+}
+
+enum err kernel_add_segment(struct kernel_side *k, u32 index)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);
+	u8 *at = k->segments + (size_t)index * UNWIND_SEGMENT_SIZE;
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "segment", sizeof(u32), UNWIND_SEGMENT_SIZE, 1,
+				&o);
+
+	if (fd < 0)
+		return err_from_errno(-fd);
+	if (mmap(at, UNWIND_SEGMENT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+	    MAP_FAILED) {
+		close(fd);
+		return ERR_NO_MEMORY;
+	}
+	k->segment_fds[index] = fd;
+	if (!bpf_map__update_elem(k->skeleton->maps.segments, &index, sizeof(index), &fd,
+				  sizeof(fd), BPF_ANY))
+		return ERR_OK;
+	kernel_remove_segment(k, index);
+	return ERR_NO_MEMORY;
+}
+
+void kernel_remove_segment(struct kernel_side *k, u32 index)
+{
+	u8 *at = k->segments + (size_t)index * UNWIND_SEGMENT_SIZE;
+
+	bpf_map__delete_elem(k->skeleton->maps.segments, &index, sizeof(index), 0);
+	/* Where this fails the memory stays until the agent ends, and is not used. */
+	(void)!mmap(at, UNWIND_SEGMENT_SIZE, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	close(k->segment_fds[index]);
+	k->segment_fds[index] = 0;
 }
 
 struct unwind_rule *kernel_rules(const struct kernel_side *k)

@@ -9,13 +9,15 @@
 
 struct sideband;
 
+#define KERNEL_SEGMENTS_MAX 64u
+
 struct kernel_options {
 	unsigned types; /* enum capture_types */
 	u32 rate_hz;
-	u32 table_mib;	 /* memory for unwinding tables */
-	u32 ring_kib;	 /* a power of two */
+	u32 table_mib;	 /* memory for unwinding tables, KERNEL_SEGMENTS_MAX at most */
+	u32 ring_kib;	 /* a power of two; 0 = as the CPUs need */
 	u32 max_threads; /* whose waits or turns are followed at one time, at least */
-	u32 raw_stacks;	 /* that may be sent between two drains */
+	u32 raw_stacks;	 /* that may be sent between two drains; 0 = what the ring has room for */
 	u64 wait_mean_ns;
 	u64 memory_mean_bytes;
 	bool old_waits; /* kernel_open_waits tells also of waits that began before the start */
@@ -49,6 +51,11 @@ void kernel_detach(struct kernel_side *k);
 
 /* Segments of table memory, one behind the other, and the rules. Written by the agent alone. */
 u8 *kernel_segments(const struct kernel_side *k, u32 *ret_count);
+/* Whether they are made as they are needed; if not they are all there. */
+bool kernel_segments_grow(const struct kernel_side *k);
+enum err kernel_add_segment(struct kernel_side *k, u32 index) MUST_CHECK;
+/* No program reads it any more. */
+void kernel_remove_segment(struct kernel_side *k, u32 index);
 struct unwind_rule *kernel_rules(const struct kernel_side *k);
 
 enum err kernel_set_process(struct kernel_side *k, const struct process_key *key,
@@ -106,7 +113,7 @@ enum err kernel_resume(struct kernel_side *k, struct fault *fault) MUST_CHECK;
 /* Waits alone, while the rest goes on. */
 enum err kernel_switch_waits(struct kernel_side *k, bool on, struct fault *fault) MUST_CHECK;
 /* Memory of all maps, as the kernel counts it. */
-u64 kernel_map_bytes(const struct kernel_side *k);
+u64 kernel_map_bytes(struct kernel_side *k);
 /*
  * Makes the kernel count the time of programs, until this process ends: it needs more rights than
  * all the rest, which the agent has only at its start.

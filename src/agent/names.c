@@ -18,7 +18,7 @@ struct named {
 
 /* In the background: a file is not asked about for every address that comes, nor late at first. */
 #define FIRST_ASK_NS (500 * NS_PER_MS)
-#define NEXT_ASK_NS  (4 * NS_PER_S)
+#define NEXT_ASK_NS  (7 * NS_PER_S)
 /* Of the kernel's symbols at a time, which is 1 to 2 ms of CPU time, and how often. */
 #define KERNEL_STEP  ((size_t)160 << 10)
 #define KERNEL_PAUSE (200 * NS_PER_MS)

@@ -9,6 +9,7 @@ struct raw_walk {
 	struct process *process;
 	const u8 *stack;
 	u64 stack_start, stack_size;
+	u32 missing; /* module whose table is not there yet */
 };
 
 static bool read_word(void *context, u64 address, u64 *ret)
@@ -37,8 +38,10 @@ static int find_rule(void *context, u64 address, u32 *ret)
 	}
 	module = modules_get(w->modules, m->module);
 	modules_read(w->modules, m->module);
-	if (module->state == MODULE_READING)
+	if (module->state == MODULE_READING) {
+		w->missing = m->module;
 		return UNWIND_NO_TABLE;
+	}
 	if (module->state == MODULE_FAILED || !processes_place(w->processes, m)) {
 		*ret = UNWIND_RULE_OTHER(UNWINDER_FRAME_POINTERS);
 		return -1;
@@ -48,17 +51,21 @@ static int find_rule(void *context, u64 address, u32 *ret)
 
 enum unwind_end raw_stack_walk(struct processes *p, struct modules *m, struct process *process,
 			       const struct record_head *head, u64 *addresses, size_t max,
-			       size_t *ret_count)
+			       size_t *ret_count, u32 *ret_missing)
 {
+	enum unwind_end end;
 	const u64 *words = (const u64 *)(head + 1) + head->kernel_frames;
 	struct raw_walk w = {.processes = p,
 			     .modules = m,
 			     .process = process,
+			     .missing = MODULE_NONE,
 			     .stack = (const u8 *)(words + RECORD_REGISTERS),
 			     .stack_start = words[ARCH_DWARF_RSP],
 			     .stack_size = head->stack_size};
 	struct unwind_process walk = {.context = &w, .read = read_word, .rule = find_rule};
 
 	walk.rules = modules_rules(m, &walk.rule_count);
-	return unwind_walk(&walk, words, addresses, max, ret_count);
+	end = unwind_walk(&walk, words, addresses, max, ret_count);
+	*ret_missing = w.missing;
+	return end;
 }

@@ -7,8 +7,9 @@
 #include "agent/processes.h"
 
 /*
- * Writes addresses leaf first. UNWIND_NO_TABLE: a file is still being read, try again later.
+ * Writes addresses leaf first. UNWIND_NO_TABLE: a file is still being read, try again when
+ * `*ret_missing` is; MODULE_NONE with every other end.
  */
 enum unwind_end raw_stack_walk(struct processes *p, struct modules *m, struct process *process,
 			       const struct record_head *head, u64 *addresses, size_t max,
-			       size_t *ret_count);
+			       size_t *ret_count, u32 *ret_missing);

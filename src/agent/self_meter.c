@@ -58,9 +58,7 @@ void self_meter_open(struct self_meter *m, struct capture *c)
 {
 	struct budget_measure first;
 
-	*m = (struct self_meter){.capture = c,
-				 .map_bytes = kernel_map_bytes(capture_kernel(c)),
-				 .processors = sysconf(_SC_NPROCESSORS_ONLN)};
+	*m = (struct self_meter){.capture = c, .processors = sysconf(_SC_NPROCESSORS_ONLN)};
 	self_meter_read(m, &first);
 }
 
@@ -94,9 +92,10 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 
 	capture_stats(m->capture, &stats);
 	worker_usage(&workers);
-	*ret = (struct budget_measure){.memory_bytes = process_own_bytes(getpid()) + m->map_bytes +
-						       workers.memory,
-				       .seconds = (double)(now - m->time_ns) / (double)NS_PER_S};
+	*ret = (struct budget_measure){
+		.memory_bytes = process_own_bytes(getpid()) +
+				kernel_map_bytes(capture_kernel(m->capture)) + workers.memory,
+		.seconds = (double)(now - m->time_ns) / (double)NS_PER_S};
 	if (stat_line_read(read_begin("/proc/stat", room, sizeof(room)), &busy, &ticks) &&
 	    ticks > m->ticks)
 		ret->host_share = (double)(busy - m->busy) / (double)(ticks - m->ticks);

@@ -10,7 +10,6 @@
 
 struct self_meter {
 	struct capture *capture;
-	u64 map_bytes;
 	long processors;
 	/* At the last measurement. */
 	int64_t time_ns;

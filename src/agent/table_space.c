@@ -1,19 +1,77 @@
 #include "agent/table_space.h"
 
+/* Of a segment, that must be free beside a whole one before that is given back. */
+#define SPARE_UNITS (UNWIND_UNITS / 2)
+
 /* Unit 0 stays unused: 0 means "nothing" in page tables. */
+static struct space_range all_of(u32 segment)
+{
+	struct space_range range = {segment * UNWIND_UNITS, UNWIND_UNITS};
+
+	if (!segment) {
+		range.unit++;
+		range.units--;
+	}
+	return range;
+}
+
+static enum err add_segment(struct table_space *s, u32 segment)
+{
+	TRY(vec_push(&s->free, all_of(segment)));
+	s->here |= 1ull << segment;
+	return ERR_OK;
+}
+
 enum err table_space_init(struct table_space *s, u8 *memory, u32 segments)
 {
 	*s = (struct table_space){.memory = memory, .segments = segments};
-	for (u32 i = 0; i < segments; i++) {
-		struct space_range range = {i * UNWIND_UNITS, UNWIND_UNITS};
-
-		if (!i) {
-			range.unit++;
-			range.units--;
-		}
-		TRY(vec_push(&s->free, range));
-	}
+	if (segments > TABLE_SEGMENTS_MAX)
+		return ERR_BAD_ARGUMENT;
+	for (u32 i = 0; i < segments; i++)
+		TRY(add_segment(s, i));
 	return ERR_OK;
+}
+
+void table_space_grows(struct table_space *s, void *context,
+		       enum err (*grow)(void *context, u32 segment),
+		       void (*shrink)(void *context, u32 segment))
+{
+	s->context = context;
+	s->grow = grow;
+	s->shrink = shrink;
+	s->here = s->free.n = 0;
+}
+
+static enum err grow(struct table_space *s)
+{
+	for (u32 i = 0; s->grow && i < s->segments; i++) {
+		if (s->here >> i & 1)
+			continue;
+		TRY(vec_reserve(&s->free, 1));
+		TRY(s->grow(s->context, i));
+		return add_segment(s, i);
+	}
+	return ERR_NO_SPACE;
+}
+
+/* One at a time: what was just freed may be wanted at once. */
+static void give_segment_back(struct table_space *s)
+{
+	struct space_range *whole = NULL;
+	u64 units = 0;
+
+	vec_for_each (range, &s->free) {
+		u32 segment = range->unit / UNWIND_UNITS;
+
+		units += range->units;
+		if (range->units == all_of(segment).units)
+			whole = range;
+	}
+	if (!s->shrink || !whole || units < UNWIND_UNITS + SPARE_UNITS)
+		return;
+	s->here &= ~(1ull << whole->unit / UNWIND_UNITS);
+	s->shrink(s->context, whole->unit / UNWIND_UNITS);
+	*whole = s->free.v[--s->free.n];
 }
 
 void table_space_release(struct table_space *s)
@@ -23,18 +81,25 @@ void table_space_release(struct table_space *s)
 	vec_release(&s->retiring);
 }
 
-enum err table_space_take(struct table_space *s, size_t bytes, struct space_range *ret)
+static struct space_range *smallest(struct table_space *s, u32 units)
 {
-	u32 units = (u32)((bytes + UNWIND_UNIT - 1) / UNWIND_UNIT);
 	struct space_range *best = NULL;
 
-	if (bytes > UNWIND_SEGMENT_SIZE)
-		return ERR_NO_SPACE;
 	vec_for_each (range, &s->free)
 		if (range->units >= units && (!best || range->units < best->units))
 			best = range;
-	if (!best)
+	return best;
+}
+
+enum err table_space_take(struct table_space *s, size_t bytes, struct space_range *ret)
+{
+	u32 units = (u32)((bytes + UNWIND_UNIT - 1) / UNWIND_UNIT);
+	struct space_range *best;
+
+	if (bytes > UNWIND_SEGMENT_SIZE)
 		return ERR_NO_SPACE;
+	while (!(best = smallest(s, units)))
+		TRY(grow(s));
 	*ret = (struct space_range){best->unit, units};
 	best->unit += units;
 	best->units -= units;
@@ -88,6 +153,7 @@ void table_space_settle(struct table_space *s)
 	s->retired.n = 0;
 	if (vec_append(&s->retired, s->retiring.v, s->retiring.n) == ERR_OK)
 		s->retiring.n = 0;
+	give_segment_back(s);
 }
 
 /* Blocks are copied in runs: one per block would leave the memory in splinters. */
@@ -168,8 +234,9 @@ static _Thread_local const struct table_space *searched;
 
 static const void *unwind_segment(u32 index)
 {
-	return index < searched->segments ? searched->memory + (size_t)index * UNWIND_SEGMENT_SIZE
-					  : NULL;
+	return index < searched->segments && searched->here >> index & 1
+		       ? searched->memory + (size_t)index * UNWIND_SEGMENT_SIZE
+		       : NULL;
 }
 
 #define unwind_hide(x) ((void)(x))

@@ -14,13 +14,23 @@ struct space_range {
 
 struct table_space {
 	u8 *memory;
-	u32 segments;
+	u32 segments;  /* at most */
+	u64 here;      /* of them, a bit each: memory is there */
+	void *context; /* of `grow` and `shrink`; without them all are there */
+	enum err (*grow)(void *context, u32 segment);
+	void (*shrink)(void *context, u32 segment);
 	VEC(struct space_range) free, retired, retiring;
 	u64 used_bytes;
 	u32 placed; /* tables, so far */
 };
 
+#define TABLE_SEGMENTS_MAX 64u
+
 enum err table_space_init(struct table_space *s, u8 *memory, u32 segments) MUST_CHECK;
+/* Segments come when they are needed and go when a good part of another one is free, too. */
+void table_space_grows(struct table_space *s, void *context,
+		       enum err (*grow)(void *context, u32 segment),
+		       void (*shrink)(void *context, u32 segment));
 void table_space_release(struct table_space *s);
 /* ERR_NO_SPACE when there is none in one piece. */
 enum err table_space_take(struct table_space *s, size_t bytes, struct space_range *ret) MUST_CHECK;

@@ -18,6 +18,8 @@
 #define JOB_SECONDS    1800
 /* Files whose symbols stay open between questions. */
 #define FILES_MAX      32u
+/* Memory that may stay taken between questions. */
+#define KEPT_BYTES     ((u64)2 << 20)
 
 struct known_file {
 	u64 serial;
@@ -300,6 +302,14 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 		/* The agent keeps what it was told. */
 		symbol_file_forget(symbols);
 		symbol_file_drop_pages(symbols);
+	}
+	mem_trim();
+	/* Indexes and unpacked sections of a large file are built again rather than kept. */
+	if (memory_taken() > KEPT_BYTES) {
+		bool wants_debug = file->wants_debug;
+
+		forget_file(file);
+		file->wants_debug = wants_debug;
 	}
 	head.size = head.error ? 0 : (u32)w->out.n;
 	head.wants_debug = file->wants_debug;

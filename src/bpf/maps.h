@@ -54,10 +54,6 @@ struct all_rules {
 	struct unwind_rule list[UNWIND_RULES_MAX];
 };
 
-struct segment {
-	u8 bytes[UNWIND_SEGMENT_SIZE];
-};
-
 /* What happens to come back on a CPU: between the switch and the thread itself. */
 struct arrival {
 	u64 start, length;
@@ -72,12 +68,20 @@ struct memory_state {
 	u64 start_stack;
 };
 
-struct {
+struct segment_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, UNWIND_SEGMENT_SIZE);
+};
+
+/* Each is made by the agent when it has a table to put there: most machines need few. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct segment);
+	__array(values, struct segment_map);
 } segments SEC(".maps");
 
 struct {

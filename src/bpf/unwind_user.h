@@ -10,7 +10,10 @@
 
 static const void *unwind_segment(u32 index)
 {
-	return bpf_map_lookup_elem(&segments, &index);
+	void *segment = bpf_map_lookup_elem(&segments, &index);
+	u32 zero = 0;
+
+	return segment ? bpf_map_lookup_elem(segment, &zero) : NULL;
 }
 
 #define unwind_hide(x) asm volatile("" : "+r"(x))

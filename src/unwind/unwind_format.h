@@ -43,7 +43,7 @@ typedef int64_t s64;
 /* Rows that one page can have: all pages seen have fewer than 5,000. */
 #define UNWIND_BLOCK_ROWS 16384u
 
-/* Table memory is cut into segments, each one element of a kernel array; a block or a page table
+/* Table memory is cut into segments, each a kernel array of its own; a block or a page table
  * or the mappings of a process never cross from one to the next. */
 #define UNWIND_SEGMENT_SHIFT 20
 #define UNWIND_SEGMENT_SIZE  (1u << UNWIND_SEGMENT_SHIFT)

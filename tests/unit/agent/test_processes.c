@@ -449,6 +449,7 @@ TEST(a_raw_stack_is_walked)
 	CLEANUP(world_close) struct world w;
 	u64 addresses[16];
 	struct process *p;
+	u32 missing;
 	size_t n;
 
 	CHECK_OK(world_open(&w));
@@ -458,23 +459,23 @@ TEST(a_raw_stack_is_walked)
 	raw.registers[ARCH_DWARF_RSP] = 0x7fff00000000;
 	raw.stack[0] = (u64)(uintptr_t)&world_close + 1;
 	raw.stack[1] = 0;
-	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n),
+	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n, &missing),
 		  UNWIND_NO_TABLE);
 	settle_modules(&w);
-	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n),
+	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n, &missing),
 		  UNWIND_ROOT);
 	CHECK_INT(n, 2);
 	CHECK_INT(addresses[1], raw.stack[0]);
 	/* Memory that was not copied. */
 	raw.head.stack_size = 8;
-	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n),
+	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n, &missing),
 		  UNWIND_BAD_MEMORY);
 	raw.head.stack_size = 4;
-	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n),
+	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n, &missing),
 		  UNWIND_BAD_MEMORY);
 	CHECK_INT(n, 1);
 	raw.registers[ARCH_DWARF_RA] = 0x10;
-	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n),
+	CHECK_INT(raw_stack_walk(w.processes, w.modules, p, &raw.head, addresses, 16, &n, &missing),
 		  UNWIND_UNMAPPED);
 }
 
