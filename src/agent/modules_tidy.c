@@ -7,7 +7,7 @@
 #define IDLE_MAX_NS    ((u64)300 * 1000000000)
 #define IDLE_MAX       256u
 /* Tables beside the kernel side's memory: their stacks are walked by the agent, which is slow. */
-#define HEAP_MAX       ((u64)8 << 20)
+#define HEAP_MAX       ((u64)2 << 20)
 /* A map that never forgets is made anew when most of it is dead. */
 #define DEAD_TOLERATED 512u
 
