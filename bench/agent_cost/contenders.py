@@ -70,6 +70,32 @@ class Server:
         return rows["total"], {row["name"]: row for row in rows["rows"]}
 
 
+class DiskServer(Server):
+    """The same with a store on disk."""
+
+    def __enter__(self):
+        self.folder = f"{SCRATCH}/stored-{time.monotonic_ns()}"
+        self.start()
+        return self
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [VESTAL, "server", "--data", self.folder, "--listen", HTTP, "--otlp-http", OTLP_HTTP,
+             "--otlp-grpc", OTLP_GRPC, "--log-level", "off"], cwd=SCRATCH, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        wait_until(lambda: metrics(HTTP), 10)
+
+    def size(self):
+        """Bytes on disk, all of it written to its place: the server is started again for that, and
+        the agent sends again what it could not deliver meanwhile."""
+        self.process.terminate()
+        self.process.wait(60)
+        total = sum(os.path.getsize(os.path.join(place, name))
+                    for place, _, names in os.walk(self.folder) for name in names)
+        self.start()
+        return total
+
+
 class Contender:
     """A profiler as long as the `with` lasts. `settle` seconds later it does what it always does."""
 
@@ -137,6 +163,24 @@ class Vestal(Contender):
             if re.search(r"prog_type:\s+7\b", text) and re.search(r"run_cnt:\s+[1-9]", text):
                 return True
         return False
+
+
+class Before(Vestal):
+    """An older build, for a comparison."""
+
+    name = "before"
+    command = os.environ.get("BENCH_BEFORE", "")
+
+
+def within_budget(build):
+    """The same with the budget that it has when nobody says anything."""
+
+    class Limited(build):
+        def arguments(self):
+            return [build.command, "agent", "--server", f"http://{OTLP_HTTP}", "--queue", "none",
+                    "--metrics", METRICS, *self.options]
+
+    return Limited
 
 
 class OpenTelemetry(Contender):

@@ -56,6 +56,13 @@ def build(name):
     return out
 
 
+def busy_seconds():
+    """Processor seconds that the whole machine has used."""
+    with open("/proc/stat", encoding="ascii") as file:
+        fields = [int(one) for one in file.readline().split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
 class Load:
     """Commands that run as long as the `with` lasts, each in a group of its own."""
 
@@ -115,6 +122,23 @@ def compiler():
                        f"s += a[i] * (s >> {i % 7}) + (a[i] > {i} ? a[n - i] : s % {i + 3}); return s; }}\n")
     compiling = f"while :; do clang -O2 -c -o /dev/null {source}; done"
     return Load([["sh", "-c", compiling]] * CPUS)
+
+
+def debug_compiler():
+    """C++ of the standard library with debug information, on every processor."""
+    source = f"{SCRATCH}/large.cc"
+    with open(source, "w", encoding="ascii") as file:
+        file.write("#include <algorithm>\n#include <map>\n#include <regex>\n#include <string>\n#include <vector>\n")
+        for i in range(100):
+            file.write(f"int f{i}(std::map<std::string, std::vector<int>> &m) {{ std::regex r(\"a{i}b*\"); "
+                       f"int s = {i}; for (auto &k : m) {{ std::sort(k.second.begin(), k.second.end()); "
+                       f"s += std::regex_match(k.first, r); }} return s; }}\n")
+    compiling = f"while :; do clang++ -g -O2 -c -o /dev/null {source}; done"
+    return Load([["sh", "-c", compiling]] * CPUS)
+
+
+def idle():
+    return Load([])
 
 
 def switches():

@@ -43,6 +43,7 @@ static const struct config_option rows[] = {
 	SET("rate", INT, rate, RATES),
 	SET("interval", DURATION, interval_ns, WINDOW),
 	SET("types", TEXT, types),
+	SET("sample_times", BOOL, sample_times),
 	SET("log.level", CHOICE, log_level, .choices = "debug info warn error off"),
 	SET("queue.directory", TEXT, queue.directory),
 	SET("queue.size", SIZE, queue.size),
@@ -81,6 +82,7 @@ static const struct config_table table = {rows, sizeof(struct agent_settings), N
 void agent_settings_init(struct agent_settings *s)
 {
 	*s = (struct agent_settings){.log_level = "info",
+				     .sample_times = true,
 				     .budget = {.cpu = -1, .memory = SIZE_MAX},
 				     .redact = {.names = true, .paths = "keep"},
 				     .profiling = {.cpu = true}};
@@ -230,6 +232,7 @@ void agent_settings_apply(const struct agent_settings *s, struct daemon_options 
 	if (s->queue.size)
 		o->exporter.queue.max_bytes = s->queue.size;
 	o->redact_names = s->redact.names;
+	o->sample_times = s->sample_times;
 	o->redact.pattern = str_of(s->redact.pattern);
 	o->redact.paths = s->redact.paths[0] == 's'   ? PATHS_STRIP
 			  : s->redact.paths[0] == 'm' ? PATHS_MASK

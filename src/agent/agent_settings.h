@@ -18,6 +18,7 @@ struct agent_settings {
 	int64_t rate, interval_ns; /* 0 = not said */
 	const char *types;	   /* "cpu,offcpu"; NULL = not said */
 	const char *log_level;
+	bool sample_times;
 	struct {
 		const char *directory;
 		size_t size;

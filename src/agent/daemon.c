@@ -29,6 +29,7 @@ const struct daemon_options daemon_options_default = {
 			       .max_entries = 10000}},
 	.interval_ns = 15 * NS_PER_S,
 	.redact_names = true,
+	.sample_times = true,
 	.max_request = (size_t)7 << 19,
 	.self.limits = {.cpu_share = 0.01, .memory_bytes = (u64)64 << 20},
 };
@@ -107,7 +108,7 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 		d->host[0] = 0;
 	d->window.host = d->host;
 	d->window.types = capture_types(d->capture);
-	d->window.times = true;
+	d->window.times = o->sample_times;
 	d->window.wait_levels = capture_wait_levels(d->capture);
 	d->window.wait_mean_ns = capture_wait_mean(d->capture);
 	d->window.period_ns = (u64)NS_PER_S / o->capture.kernel.rate_hz;

@@ -17,6 +17,7 @@ struct daemon_options {
 	int64_t interval_ns;
 	/* Before anything leaves: names that match, and paths. */
 	bool redact_names;
+	bool sample_times; /* CPU samples say when they were taken */
 	struct redact_options redact;
 	size_t max_request; /* bytes before packing; more is sent in several requests */
 	struct self_options self;

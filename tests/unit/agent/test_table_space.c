@@ -282,3 +282,73 @@ TEST(no_memory_is_said)
 	ALLOC_SWEEP(sweep(&t));
 	unwind_table_release(&t);
 }
+
+/* Segments that are made when they are needed. */
+struct growing {
+	u32 made, gone;
+	u64 here;
+	bool refuse;
+};
+
+static enum err make_segment(void *context, u32 segment)
+{
+	struct growing *g = context;
+
+	if (g->refuse)
+		return ERR_NO_MEMORY;
+	g->made++;
+	g->here |= 1ull << segment;
+	return ERR_OK;
+}
+
+static void drop_segment(void *context, u32 segment)
+{
+	struct growing *g = context;
+
+	g->gone++;
+	g->here &= ~(1ull << segment);
+}
+
+TEST(segments_come_when_they_are_needed_and_go_when_they_are_free)
+{
+	CLEANUP(table_space_release) struct table_space s = {0};
+	u8 *room = mem_zalloc(3, UNWIND_SEGMENT_SIZE);
+	struct space_range a, b, c, d;
+	struct growing g = {0};
+
+	CHECK(room);
+	CHECK_OK(table_space_init(&s, room, 3));
+	table_space_grows(&s, &g, make_segment, drop_segment);
+	CHECK_INT(g.made, 0);
+	CHECK_OK(table_space_take(&s, 1000, &a));
+	CHECK(g.made == 1 && a.unit);
+	/* It fits. */
+	CHECK_OK(table_space_take(&s, UNWIND_SEGMENT_SIZE / 2, &b));
+	CHECK_INT(g.made, 1);
+	CHECK_OK(table_space_take(&s, UNWIND_SEGMENT_SIZE, &c));
+	CHECK(g.made == 2 && c.unit == UNWIND_UNITS);
+	g.refuse = true;
+	CHECK_ERR(table_space_take(&s, UNWIND_SEGMENT_SIZE, &d), ERR_NO_MEMORY);
+	g.refuse = false;
+	CHECK_OK(table_space_take(&s, UNWIND_SEGMENT_SIZE, &d));
+	CHECK_ERR(table_space_take(&s, UNWIND_SEGMENT_SIZE, &d), ERR_NO_SPACE);
+	CHECK_INT(g.made, 3);
+	/* Given back while a program may still read it; then one turn after the other. */
+	table_space_give(&s, c);
+	table_space_settle(&s);
+	CHECK_INT(g.gone, 0);
+	/* All that is free is this one and less than half of another: kept. */
+	table_space_settle(&s);
+	CHECK_INT(g.gone, 0);
+	table_space_give(&s, b);
+	table_space_settle(&s);
+	table_space_settle(&s);
+	CHECK_INT(g.gone, 1);
+	CHECK_INT(g.here, 1ull << 0 | 1ull << 2);
+	/* Nothing is found where nothing is. */
+	CHECK_INT(table_space_rule(&s, UNWIND_UNITS + 5, 1, 0), table_space_rule(&s, 0, 0, 0));
+	/* And made again. */
+	CHECK_OK(table_space_take(&s, UNWIND_SEGMENT_SIZE, &c));
+	CHECK(g.made == 4 && c.unit == UNWIND_UNITS);
+	mem_free(room);
+}
