@@ -110,6 +110,8 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 	if (!e)
 		e = modules_new(&c->space, kernel_rules(c->kernel), &c->modules);
 	if (!e)
+		modules_tell(c->modules, c->kernel);
+	if (!e)
 		e = processes_new(c->kernel, c->modules, &c->space, &c->processes);
 	if (!e)
 		e = sideband_open(o->kernel.own ? 0 : SIDE_BAND_PAGES, &c->side_band, fault);

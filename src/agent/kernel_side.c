@@ -298,6 +298,21 @@ void kernel_forget_process(struct kernel_side *k, const struct process_key *key)
 		bpf_map__delete_elem(k->skeleton->maps.processes, key, sizeof(*key), 0);
 }
 
+void kernel_set_file(struct kernel_side *k, const struct file_key *key,
+		     const struct file_entry *entry)
+{
+	/* Without room for it its stacks are sent raw until the process is known. */
+	if (!k->own && bpf_map__update_elem(k->skeleton->maps.files, key, sizeof(*key), entry,
+					    sizeof(*entry), BPF_ANY))
+		return;
+}
+
+void kernel_forget_file(struct kernel_side *k, const struct file_key *key)
+{
+	if (!k->own)
+		bpf_map__delete_elem(k->skeleton->maps.files, key, sizeof(*key), 0);
+}
+
 enum err kernel_drain(struct kernel_side *k, void *context,
 		      enum err (*record)(void *context, const struct record_head *head,
 					 size_t size))

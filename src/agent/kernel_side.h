@@ -61,6 +61,11 @@ struct unwind_rule *kernel_rules(const struct kernel_side *k);
 enum err kernel_set_process(struct kernel_side *k, const struct process_key *key,
 			    const struct process_entry *entry) MUST_CHECK;
 void kernel_forget_process(struct kernel_side *k, const struct process_key *key);
+/* A file whose table is there: processes that map it can be walked before anything else is known.
+ */
+void kernel_set_file(struct kernel_side *k, const struct file_key *key,
+		     const struct file_entry *entry);
+void kernel_forget_file(struct kernel_side *k, const struct file_key *key);
 enum err kernel_choose(struct kernel_side *k, u32 pid) MUST_CHECK;
 /* Nothing more of it, until it runs another program. */
 void kernel_refuse(struct kernel_side *k, u32 pid);

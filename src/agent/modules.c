@@ -39,6 +39,7 @@ static void module_free(struct modules *m, struct module *module)
 {
 	if (!module)
 		return;
+	module_untell(m, module);
 	if (module->placed.pages.units)
 		table_space_remove(m->space, &module->placed);
 	module_drop_heap(m, module);
@@ -151,10 +152,11 @@ static void open_module(struct modules *m, struct module *module, u32 pid, u64 s
 		return;
 	}
 	module->fd = module_file_open(pid, start, end, module->path, module->inode);
-	if (module->fd < 0)
+	if (module->fd < 0) {
 		module->state = MODULE_FAILED;
-	else
-		m->open++;
+		return;
+	}
+	m->open++;
 }
 
 static struct module *find(struct modules *m, u64 device, u64 inode, struct str path, u32 *ret)
@@ -235,13 +237,20 @@ static void accept_table(struct modules *m, struct module *module, struct table_
 	module->image = r->image;
 	module->state = r->error ? MODULE_FAILED : MODULE_READY;
 	module->no_table = !r->table.page_count;
-	if (r->error || module->no_table)
+	if (r->error)
 		return;
-	if (table_space_place(m->space, &r->table, &module->placed) == ERR_OK)
+	if (module->no_table || table_space_place(m->space, &r->table, &module->placed) == ERR_OK) {
+		module_tell(m, module);
 		return;
+	}
 	modules_make_room(m);
 	/* Stacks through it are sent raw and walked here. */
 	module_keep_in_heap(m, module, &r->table);
+}
+
+void modules_tell(struct modules *m, struct kernel_side *k)
+{
+	m->kernel = k;
 }
 
 bool modules_settle(struct modules *m)

@@ -11,6 +11,7 @@
 
 #include "agent/table_space.h"
 #include "base/map.h"
+#include "bpf/records.h"
 
 enum module_state {
 	MODULE_UNREAD, /* no stack went through it yet */
@@ -34,6 +35,8 @@ struct module {
 	int fd;		/* kept for the symbols; -1 = closed */
 	struct unwind_image image;
 	struct placed_table placed;
+	struct file_key file; /* known by it in the kernel side, while `told` */
+	bool told;
 	struct unwind_table kept; /* when it did not fit into the kernel side's memory */
 	bool in_heap;
 };
@@ -50,6 +53,10 @@ struct modules;
 enum err modules_new(struct table_space *space, struct unwind_rule *rules,
 		     struct modules **ret) MUST_CHECK;
 void modules_free(struct modules *m);
+
+struct kernel_side;
+/* Who is told of files whose tables are there. */
+void modules_tell(struct modules *m, struct kernel_side *k);
 
 /*
  * The module of a mapped file; new ones are opened through `pid`'s own view of the file system.

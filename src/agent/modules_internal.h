@@ -7,6 +7,7 @@
 struct modules {
 	struct table_space *space;
 	struct table_reader *reader;
+	struct kernel_side *kernel; /* NULL = nobody is told */
 	struct unwind_rule *rules;
 	VEC(struct module *) list; /* by number; NULL = not in use */
 	VEC(u32) unused;	   /* numbers */
@@ -20,6 +21,9 @@ struct modules {
 };
 
 u64 module_file_hash(const struct module *module);
+/* The kernel side knows of its table, or no more. */
+void module_tell(struct modules *m, struct module *module);
+void module_untell(struct modules *m, struct module *module);
 /* Frees the module and its number. */
 void modules_remove(struct modules *m, u32 number);
 /* Too many files are open: those go that nobody uses and no stack went through. */

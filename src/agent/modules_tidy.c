@@ -79,6 +79,7 @@ void modules_make_room(struct modules *m)
 
 		if (!is_idle(module) || !module->placed.pages.units)
 			continue;
+		module_untell(m, module);
 		table_space_remove(m->space, &module->placed);
 		module->no_table = true;
 		/* Who maps it again has it read again. */
@@ -96,6 +97,7 @@ static void place_kept(struct modules *m)
 		    table_space_place(m->space, &module->kept, &module->placed) != ERR_OK)
 			continue;
 		module_drop_heap(m, module);
+		module_tell(m, module);
 		/* Told with the turn that follows. */
 		module->settled = m->turn + 1;
 		m->changed = true;

@@ -50,21 +50,23 @@ static __always_inline void take_registers(struct scratch *s, const struct pt_re
 	to[16] = r->ip;
 }
 
-/* Registers and the stack as far as it is there, up to 16 KiB, behind the kernel's frames. */
+/* Registers and the stack up to its end, at most 16 KiB, behind the kernel's frames. */
 __attribute__((noinline)) u32 take_raw(struct scratch *s, u32 first_word)
 {
-	u64 address, done = 0, at = first_word;
+	u64 address, done = 0, at = first_word, stack = RECORD_RAW_STACK;
 
 	if (!s)
 		return 0;
 	address = s->registers[ARCH_DWARF_RSP];
+	if (s->vma_root && find_vma(s, address))
+		stack = s->vma.end - address;
 	unwind_hide(at);
 	at &= 255;
 	if (at > RECORD_KERNEL_FRAMES_MAX)
 		return 0;
 	for (int i = 0; i < RECORD_REGISTERS; i++)
 		s->words[at + i] = s->registers[i];
-	for (int piece = 0; piece < 5 && done < RECORD_RAW_STACK; piece++) {
+	for (int piece = 0; piece < 5 && done < RECORD_RAW_STACK && done < stack; piece++) {
 		u64 size = 4096 - (address & 4095), to = done;
 
 		unwind_hide(to);
@@ -92,6 +94,14 @@ static __always_inline void send(struct scratch *s, u64 size)
 		c->dropped++;
 }
 
+#define SYSCALL_EXECVE	 59
+#define SYSCALL_EXECVEAT 322
+
+static __always_inline bool is_exec(s32 syscall)
+{
+	return syscall == SYSCALL_EXECVE || syscall == SYSCALL_EXECVEAT;
+}
+
 /*
  * The user part of a record whose head, kernel frames and registers are there already: walked if
  * the process is known, raw if not. Returns the size of the whole record.
@@ -111,9 +121,15 @@ __attribute__((noinline)) u32 add_user_part(struct scratch *s, u32 address_space
 	key.pid = s->head.pid;
 	key.address_space = address_space;
 	process = bpf_map_lookup_elem(&processes, &key);
-	if (process) {
+	s->process.count = 0;
+	if (process)
 		s->process = *process;
+	if (process || s->vma_root)
 		end = walk_user(s, kernel);
+	/* The old program is gone, the new one has not begun: the registers are of the old one. */
+	if (end == UNWIND_UNMAPPED && s->vma_root && is_exec(s->head.syscall)) {
+		s->user_frames = 0;
+		end = UNWIND_ROOT;
 	}
 	if (c && end < UNWIND_END_COUNT)
 		c->ends[end]++;
@@ -126,7 +142,7 @@ __attribute__((noinline)) u32 add_user_part(struct scratch *s, u32 address_space
 			c->raw++;
 		return sizeof(s->head) + 8 * (kernel + RECORD_REGISTERS) + s->head.stack_size;
 	}
-	if (!process) {
+	if (!process && !s->vma_root) {
 		s->words[kernel] = s->registers[ARCH_DWARF_RA];
 		s->user_frames = 1;
 	}
@@ -140,6 +156,7 @@ static __always_inline void finish(struct scratch *s, struct task_struct *task)
 
 	if (mm) {
 		s->head.address_space = address_space_of(mm->start_code, mm->start_stack);
+		vmas_begin(s, mm);
 		send(s, add_user_part(s, s->head.address_space));
 	} else {
 		s->head.flags |= RECORD_NO_USER;

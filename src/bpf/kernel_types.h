@@ -53,7 +53,51 @@ struct percpu_counter {
 	s64 count;
 };
 
+struct maple_tree {
+	void *ma_root;
+};
+
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
+struct timespec64 {
+	s64 tv_sec;
+	long tv_nsec;
+};
+
+struct super_block {
+	u32 s_dev;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	s64 i_size, i_mtime_sec;
+	u32 i_mtime_nsec;
+};
+
+/* Before 6.11 and before 6.7. */
+struct inode___before_6_11 {
+	struct timespec64 __i_mtime;
+};
+
+struct inode___before_6_7 {
+	struct timespec64 i_mtime;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	struct file *vm_file;
+};
+
 struct mm_struct {
+	struct maple_tree mm_mt;
+	mm_context_t context;
 	unsigned long start_code, start_stack, start_brk, brk;
 	struct percpu_counter rss_stat[4];
 };

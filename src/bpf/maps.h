@@ -29,6 +29,12 @@ struct scratch {
 	struct unwind_frame frame;
 	struct process_entry process;
 	struct unwind_mapping mapping; /* the one that the walk is in */
+	/* Of the process's memory (vmas.h): the tree of its areas, the last one that was found. */
+	u64 vma_root, vdso;
+	struct {
+		u64 start, end, flags, page, file;
+	} vma;
+	u64 node[32];
 	u64 window_start;
 	u32 window_size;
 	u32 first_word; /* where user frames begin in `words` */
@@ -105,6 +111,15 @@ struct {
 	__type(key, struct process_key);
 	__type(value, struct process_entry);
 } processes SEC(".maps");
+
+/* Files whose tables are there; the vdso has a key of zeros. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FILES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct file_key);
+	__type(value, struct file_entry);
+} files SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

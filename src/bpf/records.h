@@ -93,6 +93,27 @@ struct process_entry {
 	u32 count;
 };
 
+/* A file as long as nobody writes to it: its number may be used again. */
+struct file_key {
+	u64 device; /* major << 32 | minor */
+	u64 inode, size;
+	s64 seconds; /* when it was changed last */
+	u64 nanoseconds;
+};
+
+#define FILE_LOADS 4u
+#define FILES_MAX  2048u
+
+/* Its unwinding table, as in struct unwind_mapping, and which part of it lies where. */
+struct file_entry {
+	u32 pages, page_count, table, unwinder;
+	u32 count, unused;
+	struct {
+		u64 offset, size;
+		u64 shift; /* offset in the file - address in the module */
+	} loads[FILE_LOADS];
+};
+
 /* Two numbers that exec draws anew: where the code and the stack begin. */
 static inline u32 address_space_of(u64 start_code, u64 start_stack)
 {

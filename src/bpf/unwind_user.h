@@ -7,6 +7,7 @@
 #pragma once
 
 #include "maps.h"
+#include "unwind/unwinders.h"
 
 static const void *unwind_segment(u32 index)
 {
@@ -74,6 +75,8 @@ __attribute__((noinline)) int enter_mapping(struct scratch *s, u64 address)
 	s->mapping = *m;
 	return 1;
 }
+
+#include "vmas.h"
 
 /* Memory of the process through a window, so that neighbouring words cost one call. */
 static __always_inline bool unwind_read(void *context, u64 address, u64 *ret)
@@ -178,7 +181,8 @@ static __always_inline u32 rule_for(struct walk *w, u64 address)
 	u64 tag, slot, entry;
 	u32 rule;
 
-	if (!unwind_mapping_holds(m, address) && !enter_mapping(w->s, address))
+	if (!unwind_mapping_holds(m, address) && !enter_mapping(w->s, address) &&
+	    !enter_vma(w->s, address))
 		return NO_RULE_FOUND + UNWIND_UNMAPPED;
 	if (m->unready)
 		return NO_RULE_FOUND + UNWIND_NO_TABLE;

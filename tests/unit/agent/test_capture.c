@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/capture.h"
@@ -187,4 +188,55 @@ TEST(samples_count_for_the_time_that_was_used)
 		value += one->value;
 	room = 0.03 * spent;
 	CHECK(value > spent - room && value < spent + room);
+}
+
+/* Some milliseconds of a program, by its own clock. */
+static void run_briefly(int times)
+{
+	static const char work[] = "i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done";
+
+	for (int i = 0; i < times; i++) {
+		pid_t child = fork();
+		int status = 1;
+
+		if (!child) {
+			execl("/bin/sh", "sh", "-c", work, (char *)NULL);
+			_exit(127);
+		}
+		CHECK(child > 0 && waitpid(child, &status, 0) == child && !status);
+	}
+}
+
+TEST(new_processes_of_known_files_are_walked_before_anybody_looks_at_them)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	struct capture_stats before, after;
+	double samples, whole;
+
+	if (getenv("VESTAL_VALGRIND")) {
+		test_skip("under valgrind programs are started by valgrind");
+		return;
+	}
+	o.kernel.rate_hz = 1000;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	/* Until the files are read. */
+	for (int i = 0; i < 100 && (i < 10 || modules_pending(capture_modules(c))); i++) {
+		run_briefly(5);
+		CHECK_OK(capture_turn(c));
+	}
+	capture_stats(c, &before);
+	run_briefly(100);
+	capture_stats(c, &after);
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	samples = (double)(after.kernel.samples - before.kernel.samples);
+	whole = (double)(after.kernel.ends[UNWIND_ROOT] - before.kernel.ends[UNWIND_ROOT]);
+	CHECK(samples > 200);
+	CHECK(whole >= 0.95 * samples);
+	CHECK((double)(after.kernel.raw - before.kernel.raw) <= 0.01 * samples);
 }
