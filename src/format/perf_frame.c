@@ -3,7 +3,8 @@
  *
  * Symbols hold blanks and brackets (C++), paths too (`/tmp/x (deleted)`), so the dso is what the
  * last closing bracket of the line closes. A function inlined into the next frame says `(inlined)`
- * instead of a dso.
+ * instead of a dso. Compilers put brackets behind the names of parts and copies of functions, too:
+ * `f(int) (.cold)`.
  */
 #include "format/perf_script.h"
 
@@ -26,6 +27,18 @@ static bool is_known(struct str s)
 	return s.n && !str_eq(s, STR("[unknown]"));
 }
 
+/* `name+0x1f` without its offset; a name may hold a plus of its own. */
+static struct str without_offset(struct str symbol)
+{
+	size_t plus = str_rfind(symbol, '+');
+	uint64_t offset;
+
+	if (plus == symbol.n || !str_starts(str_skip(symbol, plus), STR("+0x")) ||
+	    !text_hex(str_skip(symbol, plus + 1), &offset))
+		return symbol;
+	return (struct str){symbol.p, plus};
+}
+
 /* Takes ` (dso)` or ` (inlined)` off the end. */
 static void take_dso(struct str *text, struct perf_frame *f)
 {
@@ -40,39 +53,108 @@ static void take_dso(struct str *text, struct perf_frame *f)
 	if (at && !text_is_space(text->p[at - 1]))
 		return;
 	inside = (struct str){text->p + at + 1, text->n - at - 2};
+	if (inside.n > 1 && inside.p[0] == '.' && str_find(inside, '/') == inside.n)
+		return;
 	if (str_eq(inside, STR("inlined")))
 		f->inlined = true;
 	else if (is_known(inside))
-		f->dso = inside;
+		f->dso = without_offset(inside); /* perf 6.4 has -F +dsoff */
 	*text = str_trim((struct str){text->p, at});
 }
 
-/* `name+0x1f` without its offset; a name may hold a plus of its own. */
-static struct str without_offset(struct str symbol)
+/* Columns that the word ends at, behind the tab if there is one. */
+static size_t columns(struct str line, struct str word)
 {
-	size_t plus = str_rfind(symbol, '+');
-	uint64_t offset;
+	size_t tab = str_rfind(line, '\t');
+	const char *from = tab < line.n && line.p + tab < word.p ? line.p + tab + 1 : line.p;
 
-	if (plus == symbol.n || !str_starts(str_skip(symbol, plus), STR("+0x")) ||
-	    !text_hex(str_skip(symbol, plus + 1), &offset))
-		return symbol;
-	return (struct str){symbol.p, plus};
+	return (size_t)(word.p + word.n - from);
 }
 
-bool perf_frame_parse(struct str line, struct perf_frame *ret)
+static bool is_address(struct str line, struct str word, const struct perf_layout *layout,
+		       uint64_t *ret)
+{
+	if (word.n > 18 || !text_hex(word, ret))
+		return false;
+	if (!layout)
+		return true;
+	return layout->addresses && (!layout->aligned || columns(line, word) >= 16);
+}
+
+/* Behind the address, when there is one. */
+static void parse_symbol(struct str rest, struct perf_frame *f)
+{
+	rest = str_trim(rest);
+	take_dso(&rest, f);
+	f->symbol = without_offset(rest);
+	if (!is_known(f->symbol))
+		f->symbol = (struct str){0};
+}
+
+bool perf_frame_parse(struct str line, const struct perf_layout *layout, struct perf_frame *ret)
 {
 	struct perf_frame f = {.text = str_trim(line)};
-	struct str rest = f.text, address;
+	struct str rest = line, address;
 
-	if (!text_word(&rest, &address) || address.n > 18 || !text_hex(address, &f.address))
+	if (!text_word(&rest, &address))
 		return false;
-	rest = str_trim(rest);
-	take_dso(&rest, &f);
-	f.symbol = without_offset(rest);
-	if (!is_known(f.symbol))
-		f.symbol = (struct str){0};
+	f.has_address = is_address(line, address, layout, &f.address);
+	/* Where frames have addresses, a line without one is none. */
+	if (!f.has_address && (!layout || layout->addresses))
+		return false;
+	parse_symbol(f.has_address ? rest : f.text, &f);
 	*ret = f;
 	return true;
+}
+
+/*
+ * It begins with the last address: comm, addresses of data and weights come before it and are as
+ * wide. What comes behind it are numbers alone.
+ */
+bool perf_frame_find(struct str line, struct perf_frame *ret, size_t *ret_at)
+{
+	struct perf_frame f = {.has_address = true};
+	struct str rest = line, word;
+	const char *end = line.p;
+	bool found = false;
+	uint64_t address;
+
+	while (text_word(&rest, &word)) {
+		size_t width = (size_t)(word.p + word.n - end);
+		bool after_dso = found && end[-1] == ')';
+
+		end = word.p + word.n;
+		if (width < 16 || word.n > 16 || !text_hex(word, &address))
+			continue;
+		if (after_dso && !str_trim(rest).n)
+			break;
+		f.address = address;
+		f.text = word;
+		*ret_at = (size_t)(word.p - line.p);
+		found = true;
+	}
+	if (!found)
+		return false;
+	f.text = str_trim(str_skip(line, *ret_at));
+	rest = f.text;
+	text_word(&rest, &word);
+	parse_symbol(rest, &f);
+	*ret = f;
+	return true;
+}
+
+/* perf puts two blanks before it. */
+bool perf_is_source(struct str line)
+{
+	size_t colon;
+
+	if (line.n < 4 || line.p[0] != ' ' || line.p[1] != ' ' || text_is_space(line.p[2]))
+		return false;
+	line = str_trim(line);
+	if (str_ends(line, STR("]")))
+		return str_find(line, '[') < line.n;
+	colon = str_rfind(line, ':');
+	return colon + 1 < line.n && text_is_digit(line.p[colon + 1]);
 }
 
 void perf_frame_source(struct perf_frame *f, struct str line)

@@ -9,65 +9,44 @@
  * perf's -F; see perf_header.c and perf_frame.c.
  *
  * Each event is a profile of its own, because counts of different events do not add up. Its types
- * are samples/count and, when periods are there, cpu/nanoseconds for the clocks or the event's own
- * name for others; a tracepoint has one type with its name. Times are perf's (monotonic, not since
- * 1970): they give the duration and are not kept on samples.
+ * are samples/count and, when periods are there, cpu/nanoseconds for the first clock or the event's
+ * own name for others; a tracepoint has one type with its name. Of several events one has
+ *`samples`, the others `<event>_samples`: profiles that are merged must not add up what is not the
+ *same. Times are perf's (monotonic, not since 1970): they give the duration and are not kept on
+ *samples.
  */
 #include "format/perf_script.h"
 
 #include "format/formats_internal.h"
 
-#define MAX_EVENTS 256
-
-struct perf_event {
-	struct str name;
-	struct profile *profile;
-	uint64_t first_ns, last_ns;
-	bool timed;
-};
-
 struct perf_reader {
 	struct reading *out;
 	struct text_lines lines;
-	struct perf_event events[MAX_EVENTS];
+	struct perf_layout layout;
+	struct perf_event events[PERF_MAX_EVENTS];
 	size_t event_count;
 	struct text_memo frame_memo, label_memo;
 	struct stack_builder stack;
 	VEC(struct perf_frame) frames; /* of the sample being read */
 	struct perf_header header;
-	bool open;   /* a sample is being read */
-	bool strong; /* its header is one even without a stack */
-	bool deep;   /* it has more frames than the limit */
+	bool open;	      /* a sample is being read */
+	bool strong;	      /* its header is one even without a stack */
+	bool deep;	      /* it has more frames than the limit */
+	bool inline_frame;    /* its frame stood on the line of the header, or seemed to */
+	bool headers;	      /* samples of this file have headers */
+	bool comments;	      /* within perf's description of the file */
+	struct str described; /* the event of a file whose description has one */
+	unsigned descriptions;
+	size_t header_line; /* of the sample being read */
 	uint64_t samples;
+	uint64_t unread; /* lines that could not be read */
+	size_t unread_line;
 };
 
-static bool is_clock(struct str event)
+static void cannot_read(struct perf_reader *r, size_t line)
 {
-	return str_eq(event, STR("cpu-clock")) || str_eq(event, STR("task-clock"));
-}
-
-static enum err add_event_types(struct perf_reader *r, struct profile *p)
-{
-	const struct perf_header *h = &r->header;
-	struct str name = perf_event_name(h->event), unit = STR("count");
-	struct value_type type;
-
-	if (h->has_period || !name.n)
-		TRY(profile_add_type(p, STR("samples"), unit));
-	if (!name.n)
-		return ERR_OK;
-	if (is_clock(name) && h->has_period) {
-		name = STR("cpu");
-		unit = STR("nanoseconds");
-	}
-	TRY(text_intern(r->out, name, &type.type));
-	TRY(dict_string(r->out->dict, unit, &type.unit));
-	p->types[p->type_count++] = type;
-	if (h->has_period) {
-		p->period_type = p->types[1];
-		p->period = h->period <= INT64_MAX ? (int64_t)h->period : 0;
-	}
-	return ERR_OK;
+	if (!r->unread++)
+		r->unread_line = line;
 }
 
 static enum err find_event(struct perf_reader *r, struct perf_event **ret)
@@ -75,20 +54,22 @@ static enum err find_event(struct perf_reader *r, struct perf_event **ret)
 	struct str name = r->header.event;
 	struct perf_event *event;
 
+	if (!name.n && r->descriptions == 1)
+		name = r->described;
 	/* Few events, and mostly the one of the sample before. */
 	for (size_t i = 0; i < r->event_count; i++) {
-		if (str_eq(r->events[i].name, name)) {
+		if (str_eq(r->events[i].name, name) &&
+		    r->events[i].has_period == r->header.has_period) {
 			*ret = &r->events[i];
 			return ERR_OK;
 		}
 	}
-	if (r->event_count == MAX_EVENTS)
+	if (r->event_count == PERF_MAX_EVENTS)
 		return text_fault(&r->lines, r->out, ERR_TOO_LARGE, "more than %d kinds of events",
-				  MAX_EVENTS);
+				  PERF_MAX_EVENTS);
 	event = &r->events[r->event_count];
-	*event = (struct perf_event){.name = name};
-	TRY(profile_list_add(r->out->list, r->out->dict, &event->profile));
-	TRY(add_event_types(r, event->profile));
+	*event = (struct perf_event){.name = name, .has_period = r->header.has_period};
+	TRY(perf_event_open(r->out, event));
 	r->event_count++;
 	*ret = event;
 	return ERR_OK;
@@ -146,17 +127,6 @@ static enum err intern_stack(struct perf_reader *r, uint32_t *ret)
 	return stack_builder_finish(&r->stack, r->out, ret);
 }
 
-static void note_time(struct perf_event *event, const struct perf_header *h)
-{
-	if (!h->has_time)
-		return;
-	if (!event->timed || h->time_ns < event->first_ns)
-		event->first_ns = h->time_ns;
-	if (!event->timed || h->time_ns > event->last_ns)
-		event->last_ns = h->time_ns;
-	event->timed = true;
-}
-
 static enum err finish_sample(struct perf_reader *r)
 {
 	const struct perf_header *h = &r->header;
@@ -168,16 +138,19 @@ static enum err finish_sample(struct perf_reader *r)
 		return ERR_OK;
 	r->open = false;
 	if (!r->frames.n && !r->strong) {
-		notes_add(&r->out->notes, "lines that belong to no sample were left out");
+		cannot_read(r, r->header_line);
 		return ERR_OK;
 	}
 	if (h->has_period && h->period > INT64_MAX)
 		return text_fault(&r->lines, r->out, ERR_CORRUPT,
 				  "the period before it does not fit in 63 bits");
 	TRY(find_event(r, &event));
-	note_time(event, h);
+	if (h->has_time)
+		perf_event_time(event, h->time_ns);
 	values[1] = h->has_period ? (int64_t)h->period : 0;
-	if (event->profile->type_count > 1 && values[1] != event->profile->period)
+	if (!event->profile->row_count)
+		event->profile->period = values[1];
+	else if (values[1] != event->profile->period)
 		event->profile->period = 0;
 	TRY(intern_labels(r, &row.labels));
 	TRY(intern_stack(r, &row.stack));
@@ -188,9 +161,10 @@ static enum err finish_sample(struct perf_reader *r)
 static void begin_sample(struct perf_reader *r, const struct perf_header *h, bool strong)
 {
 	r->header = *h;
+	r->header_line = r->lines.number;
 	r->open = true;
 	r->strong = strong;
-	r->deep = false;
+	r->deep = r->inline_frame = false;
 	r->frames.n = 0;
 }
 
@@ -203,57 +177,176 @@ static enum err add_frame(struct perf_reader *r, const struct perf_frame *f)
 	return vec_push(&r->frames, *f);
 }
 
+/* `-F brstackinsn`: `<tab>address<tab>instruction`, below an empty line. */
+static bool is_instruction(struct str line)
+{
+	struct str rest = str_skip(line, 1), word;
+	uint64_t address;
+
+	return text_word(&rest, &word) && word.n == 16 && text_hex(word, &address) &&
+	       word.p == line.p + 1 && rest.n && rest.p[0] == '\t';
+}
+
 static enum err read_stack_line(struct perf_reader *r, struct str line)
 {
 	struct perf_header none = {.pid = -1, .tid = -1};
 	struct perf_frame f;
 
-	if (!perf_frame_parse(line, &f)) {
-		notes_add(&r->out->notes, "stack lines without an address were left out");
+	if (is_instruction(line))
+		return ERR_OK;
+	/* Without a header above it a stack is a sample only where none has any. */
+	if ((!r->open && r->headers) || !perf_frame_parse(line, &r->layout, &f)) {
+		cannot_read(r, r->lines.number);
 		return ERR_OK;
 	}
 	if (!r->open)
 		begin_sample(r, &none, false);
+	/* What looked like a frame beside the header were other fields. */
+	if (r->inline_frame)
+		r->frames.n = 0;
+	r->inline_frame = false;
 	return add_frame(r, &f);
+}
+
+/* A frame on the line itself, where stacks are not told or this event has none. */
+static bool find_frame(const struct perf_reader *r, struct str text, struct perf_frame *f)
+{
+	size_t at;
+
+	if (perf_frame_find(text, f, &at))
+		return true;
+	text = str_trim(text);
+	return text.n && text.p[text.n - 1] == ')' && perf_frame_parse(text, NULL, f) &&
+	       (!r->layout.stacks || r->header.event.n);
+}
+
+/* A sample on one line: what stands before the frame, each of it optional, is the header. */
+static enum err read_both(struct perf_reader *r, struct str line, size_t at,
+			  const struct perf_frame *f)
+{
+	struct perf_header h;
+	bool strong;
+
+	line.n = at;
+	strong = perf_header_parse(line, &r->layout, &h);
+	r->headers |= str_trim(line).n > 0;
+	begin_sample(r, &h, strong);
+	r->inline_frame = true;
+	return add_frame(r, f);
 }
 
 static enum err read_header(struct perf_reader *r, struct str line)
 {
 	struct perf_header h;
 	struct perf_frame f;
-	bool strong = perf_header_parse(line, &h);
+	bool strong = perf_header_parse(line, &r->layout, &h);
+	size_t at;
 
 	TRY(finish_sample(r));
 	if (h.record)
 		return ERR_OK;
+	if (!r->layout.stacks && perf_frame_find(line, &f, &at))
+		return read_both(r, line, at, &f);
+	r->headers = true;
 	begin_sample(r, &h, strong);
-	/* A frame on the line itself; the fields of a tracepoint seldom look like one. */
-	if (!h.rest.n || h.rest.p[h.rest.n - 1] != ')' || !perf_frame_parse(h.rest, &f))
+	if (!find_frame(r, h.rest, &f))
 		return ERR_OK;
-	TRY(add_frame(r, &f));
-	return finish_sample(r);
+	r->inline_frame = true;
+	return add_frame(r, &f);
+}
+
+/* Of perf's description, `# event : name = cpu-clock, , id = …`. */
+static void read_comment(struct perf_reader *r, struct str line)
+{
+	static const struct str event = {"# event : name = ", 17};
+	size_t end;
+
+	if (str_eq(line, STR("# ========")))
+		r->comments = !r->comments;
+	if (!str_starts(line, event))
+		return;
+	line = str_skip(line, event.n);
+	end = str_search(line, STR(", "));
+	r->described = (struct str){line.p, end};
+	r->descriptions++;
+}
+
+/* Whether the line has what no frame and no comment has. */
+static bool is_strong(const struct perf_reader *r, struct str line)
+{
+	struct perf_header h;
+
+	perf_header_parse(line, &r->layout, &h);
+	return h.record || h.fields & (PERF_HAS_TIME | PERF_HAS_EVENT | PERF_HAS_PERIOD);
+}
+
+static bool is_comment(const struct perf_reader *r, struct str line)
+{
+	struct text_lines ahead = r->lines;
+	struct str next;
+
+	if (line.p[0] == '|' && line.n > 1 && text_is_digit(line.p[1]))
+		return true; /* a line of source, of -F srccode */
+	if (line.p[0] != '#')
+		return false;
+	if (r->comments || line.n == 1)
+		return true;
+	/* A thread may be called `#x`. */
+	if (is_strong(r, line) || (text_line(&ahead, &next) && next.n && next.p[0] == '\t'))
+		return false;
+	return true;
+}
+
+static bool is_header(const struct perf_reader *r, struct str line)
+{
+	bool indented = text_is_space(line.p[0]);
+
+	if (!r->layout.stacks || (!r->open && (r->layout.tabs || !indented)))
+		return true;
+	return is_strong(r, line) || (!indented && (!r->layout.tabs || !r->frames.n));
 }
 
 static enum err read_line(struct perf_reader *r, struct str line)
 {
 	if (!str_trim(line).n)
 		return finish_sample(r);
-	if (line.p[0] == '#' && !r->open)
+	if (line.p[0] != '#')
+		r->comments = false;
+	if (is_comment(r, line)) {
+		read_comment(r, line);
 		return ERR_OK;
+	}
 	if (line.p[0] == '\t')
 		return read_stack_line(r, line);
-	if (text_is_space(line.p[0]) && r->open && r->frames.n) {
+	if (r->open && r->frames.n && perf_is_source(line) && !is_strong(r, line)) {
 		if (!r->deep)
 			perf_frame_source(&r->frames.v[r->frames.n - 1], line);
 		return ERR_OK;
 	}
-	return read_header(r, line);
+	if (is_header(r, line))
+		return read_header(r, line);
+	/* Below a stack there may be registers, branches and other fields of the sample. */
+	if (r->open && r->frames.n && r->layout.tabs)
+		return ERR_OK;
+	return read_stack_line(r, line);
+}
+
+static void tell(struct perf_reader *r)
+{
+	if (r->unread == 1)
+		notes_add(&r->out->notes, "line %zu could not be read and was left out",
+			  r->unread_line);
+	else if (r->unread)
+		notes_add(&r->out->notes,
+			  "%llu lines could not be read and were left out, the first is line %zu",
+			  (unsigned long long)r->unread, r->unread_line);
 }
 
 static enum err read_all(struct perf_reader *r, struct str bytes)
 {
 	struct str line;
 
+	perf_layout_find(bytes, &r->layout);
 	text_lines_init(&r->lines, bytes);
 	while (text_line(&r->lines, &line)) {
 		TRY(read_line(r, line));
@@ -264,13 +357,8 @@ static enum err read_all(struct perf_reader *r, struct str bytes)
 		return fault_set(&r->out->fault, ERR_CORRUPT,
 				 "no sample found: expected lines such as \"comm 123 4.567890: "
 				 "1 cycles:\" with a stack below");
-	for (size_t i = 0; i < r->event_count; i++) {
-		const struct perf_event *e = &r->events[i];
-
-		if (e->last_ns - e->first_ns <= INT64_MAX)
-			e->profile->duration_ns = (int64_t)(e->last_ns - e->first_ns);
-	}
-	return ERR_OK;
+	tell(r);
+	return perf_events_finish(r->out, r->events, r->event_count);
 }
 
 enum err perf_script_read(struct str bytes, struct reading *out)
@@ -288,40 +376,4 @@ enum err perf_script_read(struct str bytes, struct reading *out)
 	vec_release(&r->frames);
 	mem_free(r);
 	return e;
-}
-
-static bool is_stack_line(struct str line)
-{
-	struct perf_frame f;
-
-	return line.n && line.p[0] == '\t' && perf_frame_parse(line, &f);
-}
-
-int perf_script_sniff(struct str head)
-{
-	struct text_lines lines;
-	struct perf_header h;
-	struct perf_frame f;
-	struct str line, next = {0};
-	bool strong;
-
-	if (!text_looks_plain(head))
-		return 0;
-	if (str_starts(head, STR("# ========\n# captured on")))
-		return 95;
-	text_lines_init(&lines, head);
-	do {
-		if (!text_line(&lines, &line))
-			return 0;
-	} while (!str_trim(line).n || line.p[0] == '#');
-	if (is_stack_line(line))
-		return 50;
-	strong = perf_header_parse(line, &h);
-	if (strong && h.has_time && h.record)
-		return 70;
-	if (strong && h.has_time && h.rest.n && perf_frame_parse(h.rest, &f))
-		return 80;
-	if (!text_line(&lines, &next) || !is_stack_line(next))
-		return strong && h.has_time && h.event.n ? 70 : 0;
-	return strong && h.has_time ? 90 : 60;
 }

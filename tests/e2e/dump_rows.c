@@ -2,6 +2,7 @@
  * Prints every row of a file as JSON lines, for tests that compare a reader with another program:
  *	{"types": ["samples/count", …], …}	one line a profile
  *	[[values], {labels}, time, [[name, line, kind, module], …]]	one line a row, leaf first
+ * Arguments: the file, and the name of its format, or any other word to print nothing.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,12 +109,13 @@ int main(int argc, char **argv)
 	CLEANUP(dict_release) struct dict d = {0};
 	CLEANUP(profile_list_release) struct profile_list list = {0};
 	struct reading reading = {.dict = &d, .list = &list, .limits = LIMITS_DEFAULT};
-	bool quiet = argc > 2;
+	const struct format *format = argc > 2 ? format_by_name(str_of(argv[2])) : NULL;
+	bool quiet = argc > 2 && !format;
 	enum err e;
 
 	if (argc < 2 || !slurp(argv[1], &bytes) || dict_init(&d, 1) != ERR_OK)
 		return 2;
-	e = format_read(buf_view(&bytes), NULL, &reading, NULL);
+	e = format_read(buf_view(&bytes), format, &reading, NULL);
 	for (size_t i = 0; i < reading.notes.list.n; i++)
 		fprintf(stderr, "note: %s (%" PRIu64 ")\n", reading.notes.list.v[i].text,
 			reading.notes.list.v[i].count);

@@ -105,7 +105,7 @@ TEST(header_fields_are_found_whatever_comm_looks_like)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct perf_header h;
 
-		CHECK(perf_header_parse(str_of(cases[i].line), &h));
+		CHECK(perf_header_parse(str_of(cases[i].line), NULL, &h));
 		CHECK_STR(h.comm, cases[i].comm);
 		CHECK_STR(h.event, cases[i].event);
 		CHECK_INT(h.pid, cases[i].pid);
@@ -155,7 +155,7 @@ TEST(frame_lines_are_taken_apart_from_the_end)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct perf_frame f;
 
-		CHECK(perf_frame_parse(str_of(cases[i].line), &f));
+		CHECK(perf_frame_parse(str_of(cases[i].line), NULL, &f));
 		CHECK_INT(f.address, 0x11ef);
 		CHECK_STR(f.symbol, cases[i].symbol);
 		CHECK_STR(f.dso, cases[i].dso);
@@ -168,7 +168,7 @@ static uint32_t kind_of(struct loaded *l, const char *frame_line)
 	struct perf_frame f;
 	uint32_t id;
 
-	if (!perf_frame_parse(str_of(frame_line), &f) ||
+	if (!perf_frame_parse(str_of(frame_line), NULL, &f) ||
 	    perf_frame_intern(&l->reading, &f, NULL, &id))
 		return UINT32_MAX;
 	return l->dict.frames.v[id].kind;
