@@ -81,16 +81,16 @@ static void look_at_line(struct look *look, struct str line)
 		look_at_frame(look, line);
 		return;
 	}
+	perf_header_parse(line, NULL, &h);
+	if (h.record || (!(h.fields & strong) && perf_is_source(line)))
+		return;
 	if (!look->layout->stacks) {
 		look_at_both(look, line);
 		return;
 	}
-	perf_header_parse(line, NULL, &h);
-	if (h.record)
-		return;
 	if (!text_is_space(line.p[0]) || h.fields & strong)
 		look->layout->fields[h.fields]++;
-	else if (!perf_is_source(line))
+	else
 		look_at_frame(look, line);
 }
 

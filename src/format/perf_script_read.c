@@ -300,10 +300,16 @@ static bool is_comment(const struct perf_reader *r, struct str line)
 static bool is_header(const struct perf_reader *r, struct str line)
 {
 	bool indented = text_is_space(line.p[0]);
+	struct perf_header h;
 
+	/* Directly below a stack there are other fields of its sample: ` insn: 55`. */
+	if (r->layout.tabs && r->open && r->frames.n) {
+		perf_header_parse(line, &r->layout, &h);
+		return h.record || h.has_time;
+	}
 	if (!r->layout.stacks || (!r->open && (r->layout.tabs || !indented)))
 		return true;
-	return is_strong(r, line) || (!indented && (!r->layout.tabs || !r->frames.n));
+	return is_strong(r, line) || !indented;
 }
 
 static enum err read_line(struct perf_reader *r, struct str line)
