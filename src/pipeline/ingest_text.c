@@ -1,12 +1,17 @@
 /*
  * The formats of /ingest that do not say what they measured: the last part of the service's name
  * does. "shop.checkout.alloc_space" is alloc_space of shop.checkout; a name without a dot is cpu.
+ * speedscope says at least in which unit it measured, and the name must not say otherwise.
  */
 #include "base/clock.h"
 #include "pipeline/ingest.h"
 
+/* What a number is. Of a timer, each sample stands for the time between two. */
+enum text_amount { OF_TIMER, OF_COUNT, OF_BYTES, OF_TIME };
+
 struct suffix {
 	const char *name;
+	enum text_amount amount;
 	struct type_words words;
 };
 
@@ -16,87 +21,152 @@ struct suffix {
 	}
 
 static const struct suffix suffixes[] = {
-	{"cpu", WORDS("process_cpu", "samples", "count")},
-	{"itimer", WORDS("process_cpu", "samples", "count")},
-	{"wall", WORDS("wall", "samples", "count")},
-	{"seconds", WORDS("wall", "samples", "count")},
-	{"milliseconds", WORDS("wall", "samples", "count")},
-	{"microseconds", WORDS("wall", "samples", "count")},
-	{"nanoseconds", WORDS("wall", "samples", "count")},
-	{"inuse_objects", WORDS("memory", "inuse_objects", "count")},
-	{"inuse_space", WORDS("memory", "inuse_space", "bytes")},
-	{"alloc_objects", WORDS("memory", "alloc_objects", "count")},
-	{"alloc_space", WORDS("memory", "alloc_space", "bytes")},
-	{"bytes", WORDS("memory", "samples", "bytes")},
-	{"live", WORDS("memory", "live", "count")},
-	{"alloc_in_new_tlab_objects", WORDS("memory", "alloc_in_new_tlab_objects", "count")},
-	{"alloc_in_new_tlab_bytes", WORDS("memory", "alloc_in_new_tlab_bytes", "bytes")},
-	{"alloc_outside_tlab_objects", WORDS("memory", "alloc_outside_tlab_objects", "count")},
-	{"alloc_outside_tlab_bytes", WORDS("memory", "alloc_outside_tlab_bytes", "bytes")},
-	{"goroutines", WORDS("goroutine", "goroutines", "count")},
-	{"mutex_count", WORDS("mutex", "contentions", "count")},
-	{"mutex_duration", WORDS("mutex", "delay", "nanoseconds")},
-	{"block_count", WORDS("block", "contentions", "count")},
-	{"block_duration", WORDS("block", "delay", "nanoseconds")},
-	{"lock_count", WORDS("block", "contentions", "count")},
-	{"lock_duration", WORDS("block", "delay", "nanoseconds")},
-	{"exceptions", WORDS("exceptions", "samples", "count")},
+	{"cpu", OF_TIMER, WORDS("process_cpu", "samples", "count")},
+	{"itimer", OF_TIMER, WORDS("process_cpu", "samples", "count")},
+	{"wall", OF_TIMER, WORDS("wall", "samples", "count")},
+	{"seconds", OF_TIME, WORDS("wall", "wall", "seconds")},
+	{"milliseconds", OF_TIME, WORDS("wall", "wall", "milliseconds")},
+	{"microseconds", OF_TIME, WORDS("wall", "wall", "microseconds")},
+	{"nanoseconds", OF_TIME, WORDS("wall", "wall", "nanoseconds")},
+	{"inuse_objects", OF_COUNT, WORDS("memory", "inuse_objects", "count")},
+	{"inuse_space", OF_BYTES, WORDS("memory", "inuse_space", "bytes")},
+	{"alloc_objects", OF_COUNT, WORDS("memory", "alloc_objects", "count")},
+	{"alloc_space", OF_BYTES, WORDS("memory", "alloc_space", "bytes")},
+	{"bytes", OF_BYTES, WORDS("memory", "samples", "bytes")},
+	{"live", OF_COUNT, WORDS("memory", "live", "count")},
+	{"alloc_in_new_tlab_objects", OF_COUNT,
+	 WORDS("memory", "alloc_in_new_tlab_objects", "count")},
+	{"alloc_in_new_tlab_bytes", OF_BYTES, WORDS("memory", "alloc_in_new_tlab_bytes", "bytes")},
+	{"alloc_outside_tlab_objects", OF_COUNT,
+	 WORDS("memory", "alloc_outside_tlab_objects", "count")},
+	{"alloc_outside_tlab_bytes", OF_BYTES,
+	 WORDS("memory", "alloc_outside_tlab_bytes", "bytes")},
+	{"goroutines", OF_COUNT, WORDS("goroutine", "goroutines", "count")},
+	{"mutex_count", OF_COUNT, WORDS("mutex", "contentions", "count")},
+	{"mutex_duration", OF_TIME, WORDS("mutex", "delay", "nanoseconds")},
+	{"block_count", OF_COUNT, WORDS("block", "contentions", "count")},
+	{"block_duration", OF_TIME, WORDS("block", "delay", "nanoseconds")},
+	{"lock_count", OF_COUNT, WORDS("block", "contentions", "count")},
+	{"lock_duration", OF_TIME, WORDS("block", "delay", "nanoseconds")},
+	{"exceptions", OF_COUNT, WORDS("exceptions", "samples", "count")},
 };
 
-/* The type a service's name ends in; the rest of the name is the service. */
-static enum err find_suffix(struct str service, struct str *ret_app, struct type_words *ret,
+static const struct suffix as_cpu = {"cpu", OF_TIMER, WORDS("process_cpu", "samples", "count")};
+static const struct suffix as_wall = {"wall", OF_TIMER, WORDS("wall", "samples", "count")};
+static const struct suffix as_bytes = {"bytes", OF_BYTES, WORDS("memory", "samples", "bytes")};
+
+/* The type a service's name ends in; the rest of the name is the service. NULL: it says none. */
+static enum err find_suffix(struct str service, struct str *ret_app, const struct suffix **ret,
 			    struct fault *fault)
 {
 	size_t dot = str_rfind(service, '.');
-	struct str last = dot < service.n ? str_skip(service, dot + 1) : STR("cpu");
+	struct str last = str_skip(service, dot + 1);
 
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		if (!str_eq(last, str_of(suffixes[i].name)))
-			continue;
-		*ret = suffixes[i].words;
-		*ret_app = str_n(service.p, dot);
+	*ret = NULL;
+	*ret_app = str_n(service.p, dot);
+	if (dot == service.n)
 		return ERR_OK;
-	}
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (str_eq(last, str_of(suffixes[i].name))) {
+			*ret = &suffixes[i];
+			return ERR_OK;
+		}
 	return fault_set(fault, ERR_BAD_ARGUMENT,
 			 "the name of the service ends in .%.*s, which is no type of profile",
 			 (int)(last.n < 60 ? last.n : 60), last.p);
 }
 
-/* Samples of a timer are time: `period` nanoseconds each. */
-static void scale(struct profile *p, int64_t period)
+static int64_t saturating(int64_t value, int64_t factor)
 {
-	for (size_t i = 0; i < p->row_count * p->type_count; i++)
-		if (__builtin_mul_overflow(p->values[i], period, &p->values[i]))
-			p->values[i] = INT64_MAX;
+	return __builtin_mul_overflow(value, factor, &value) ? INT64_MAX : value;
 }
 
-static void as_time(const struct ingest *in, struct type_words *words, struct profile *p,
-		    bool already_time)
+static void scale(struct profile *p, int64_t factor)
+{
+	for (size_t i = 0; i < p->row_count * p->type_count; i++)
+		p->values[i] = saturating(p->values[i], factor);
+}
+
+static enum text_amount amount_of(const struct profile *p)
+{
+	double factor;
+
+	switch (unit_kind(dict_str(p->dict, p->types[0].unit), &factor)) {
+	case UNIT_TIME:
+		return OF_TIME;
+	case UNIT_BYTES:
+		return OF_BYTES;
+	default:
+		return OF_COUNT;
+	}
+}
+
+/* Whether a name that ends in this can mean numbers of that kind. Counts that are all a file holds
+ * may be of anything: then it names no unit. */
+static bool agrees(const struct suffix *s, enum text_amount amount, bool alone)
+{
+	switch (amount) {
+	case OF_TIME:
+		return s->amount == OF_TIME || s->amount == OF_TIMER;
+	case OF_BYTES:
+		return s->amount == OF_BYTES;
+	default:
+		return alone || s->amount == OF_COUNT || s->amount == OF_TIMER;
+	}
+}
+
+static enum err contradiction(const struct profile *p, const struct suffix *s, struct fault *fault)
+{
+	struct str unit = dict_str(p->dict, p->types[0].unit);
+
+	return fault_set(fault, ERR_UNPROCESSABLE,
+			 "the file measures %.*s, but the name of the service ends in .%s: name it "
+			 "after what the file holds, or without a type",
+			 (int)(unit.n < 40 ? unit.n : 40), unit.p, s->name);
+}
+
+/* Time that was sampled or measured, as Pyroscope names it. */
+static void as_time(struct type_words *words)
 {
 	bool wall = str_eq(words->name, STR("wall"));
 
-	if (!in->sample_rate || (!wall && !str_eq(words->name, STR("process_cpu"))))
-		return;
-	if (!already_time)
-		scale(p, NS_PER_S / in->sample_rate);
 	words->type = wall ? STR("wall") : STR("cpu");
 	words->unit = STR("nanoseconds");
 	words->period_type = STR("cpu");
 	words->period_unit = STR("nanoseconds");
 }
 
-/* A file with one profile is of the type the name says. One with several says it itself. */
-static void scope_words(const struct profile *p, size_t profiles, struct type_words *words)
+/* The words of a column and its values in their unit. `amount` is what the file says it has. */
+static void settle_values(const struct ingest *in, const struct suffix *s, enum text_amount amount,
+			  struct profile *p, struct type_words *words)
 {
-	struct str unit = dict_str(p->dict, p->types[0].unit);
+	double factor;
 
-	if (profiles < 2)
+	*words = s->words;
+	if (s->amount == OF_TIMER && amount == OF_COUNT && in->sample_rate)
+		scale(p, NS_PER_S / in->sample_rate);
+	if (s->amount == OF_TIMER && (amount == OF_TIME || in->sample_rate))
+		as_time(words);
+	if (!str_eq(words->type, STR("wall")))
 		return;
-	*words = (struct type_words)WORDS("process_cpu", "samples", "count");
-	if (str_eq(unit, STR("nanoseconds")))
-		*words = (struct type_words)WORDS("wall", "samples", "count");
-	if (str_eq(unit, STR("bytes")))
-		*words = (struct type_words)WORDS("memory", "samples", "bytes");
+	/* Only what no unit of its own has is in that of the name. */
+	if (amount == OF_COUNT && unit_kind(words->unit, &factor) == UNIT_TIME)
+		scale(p, (int64_t)factor);
+	as_time(words);
+}
+
+/* What the name does not say: the type of the file's profile, if it is one of these, else its unit.
+ * One profile of times is of CPU; what a file with several calls time is wall time. */
+static const struct suffix *own_suffix(const struct profile *p, enum text_amount amount, bool alone)
+{
+	struct str type = dict_str(p->dict, p->types[0].type);
+
+	for (size_t i = 0; !alone && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (str_eq(type, str_of(suffixes[i].name)) && agrees(&suffixes[i], amount, false))
+			return &suffixes[i];
+	if (amount == OF_BYTES)
+		return &as_bytes;
+	return amount == OF_TIME && !alone ? &as_wall : &as_cpu;
 }
 
 static enum err decode(struct ingest *in, struct decoding *d, enum ingest_text kind,
@@ -119,43 +189,54 @@ static enum err decode(struct ingest *in, struct decoding *d, enum ingest_text k
 	return decoding_read(d, body, &formats[FORMAT_SPEEDSCOPE], NULL, fault);
 }
 
-static enum err take_profiles(struct ingest *in, struct decoding *d, enum ingest_text kind,
-			      const struct type_words *words, struct fault *fault)
+static enum err take_profile(struct ingest *in, const struct suffix *named, bool alone,
+			     struct profile *p, struct fault *fault)
 {
-	TRY(decode(in, d, kind, fault));
-	for (size_t i = 0; i < d->list.n; i++) {
-		struct profile *p = d->list.v[i];
-		struct address to = {.labels = &in->labels};
-		struct type_words own = *words;
+	struct address to = {.labels = &in->labels};
+	enum text_amount amount = amount_of(p);
+	struct type_words words;
 
-		if (kind == INGEST_SPEEDSCOPE)
-			scope_words(p, d->list.n, &own);
-		as_time(in, &own, p,
-			str_eq(dict_str(p->dict, p->types[0].unit), STR("nanoseconds")));
-		TRY(type_id_make(&in->arena, &own, &to.types[0]));
-		ingest_window(in, p, &to);
-		/* The window is the request's: these files have no clock. */
-		to.time_ns = in->from_ns;
-		TRY(hand_over(in->r, &to, p, fault));
-	}
+	if (!named || !alone)
+		named = own_suffix(p, amount, alone);
+	settle_values(in, named, amount, p, &words);
+	TRY(type_id_make(&in->arena, &words, &to.types[0]));
+	ingest_window(in, p, &to);
+	/* The window is the request's: these files have no clock. */
+	to.time_ns = in->from_ns;
+	return hand_over(in->r, &to, p, fault);
+}
+
+/* All or nothing: what is refused is found before anything is kept. */
+static enum err take_profiles(struct ingest *in, struct decoding *d, const struct suffix *named,
+			      struct fault *fault)
+{
+	bool alone = d->list.n == 1;
+
+	for (size_t i = 0; named && i < d->list.n; i++)
+		if (!agrees(named, amount_of(d->list.v[i]), alone))
+			return contradiction(d->list.v[i], named, fault);
+	for (size_t i = 0; i < d->list.n; i++)
+		TRY(take_profile(in, named, alone, d->list.v[i], fault));
 	return ERR_OK;
 }
 
 enum err ingest_text(struct ingest *in, enum ingest_text kind, struct fault *fault)
 {
-	struct type_words words;
+	const struct suffix *named;
 	struct decoding d;
 	struct str app, service;
 	enum err e;
 
-	TRY(find_suffix(in->name.service, &app, &words, fault));
+	TRY(find_suffix(in->name.service, &app, &named, fault));
 	TRY(ingest_labels(in, app, true, fault));
 	/* Uploads for one id are not part of the whole. */
 	if (series_labels_get(&in->labels, STR("profile_id")).n || !in->request->body.n)
 		return ERR_OK;
 	service = series_labels_service(&in->labels);
 	TRY(decoding_init(&d, in->r, &service, fault));
-	e = take_profiles(in, &d, kind, &words, fault);
+	e = decode(in, &d, kind, fault);
+	if (!e)
+		e = take_profiles(in, &d, named, fault);
 	decoding_release(&d);
 	return e;
 }

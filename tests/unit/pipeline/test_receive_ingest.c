@@ -360,6 +360,10 @@ TEST(the_name_of_the_service_says_what_a_text_measures)
 		{"shop.mutex_duration", "", "mutex:delay:nanoseconds::\n    a: 2\n"},
 		{"shop.lock_count", "", "block:contentions:count::\n    a: 2\n"},
 		{"my.shop.inuse_objects", "", "service_name=my.shop}"},
+		/* A unit is no rate: what is time already is not multiplied by one. */
+		{"shop.seconds", "", "wall:wall:nanoseconds:cpu:nanoseconds\n    a: 2000000000\n"},
+		{"shop.microseconds", "1000",
+		 "wall:wall:nanoseconds:cpu:nanoseconds\n    a: 2000\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -401,6 +405,72 @@ TEST(speedscope_files_are_taken)
 	CHECK_OK(ingest(&rec, "shop.wall", "speedscope", "", str_of(file)));
 	CHECK(recorded(&rec, "wall:wall:nanoseconds:cpu:nanoseconds\n"
 			     "    main;work: 7000000\n    main: 3000000\n"));
+}
+
+#define SCOPE(profiles)                                                        \
+	"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"," \
+	"\"shared\":{\"frames\":[{\"name\":\"a\"}]},\"profiles\":[" profiles "]}"
+#define IN_UNIT(unit, name)                                                                   \
+	"{\"type\":\"sampled\",\"name\":\"" name "\",\"unit\":\"" unit "\",\"startValue\":0," \
+	"\"endValue\":9,\"samples\":[[0]],\"weights\":[3000]}"
+
+TEST(the_unit_of_a_speedscope_file_decides)
+{
+	static const struct {
+		const char *name, *file, *expected; /* NULL: refused */
+	} cases[] = {
+		{"shop", SCOPE(IN_UNIT("bytes", "t")), "memory:samples:bytes::\n    a: 3000\n"},
+		{"shop", SCOPE(IN_UNIT("microseconds", "t")),
+		 "process_cpu:cpu:nanoseconds:cpu:nanoseconds\n    a: 3000000\n"},
+		{"shop", SCOPE(IN_UNIT("none", "t")),
+		 "process_cpu:cpu:nanoseconds:cpu:nanoseconds\n    a: 30000000000\n"},
+		{"shop.alloc_space", SCOPE(IN_UNIT("bytes", "t")),
+		 "memory:alloc_space:bytes::\n    a: 3000\n"},
+		{"shop.alloc_space", SCOPE(IN_UNIT("none", "t")),
+		 "memory:alloc_space:bytes::\n    a: 3000\n"},
+		{"shop.alloc_space", SCOPE(IN_UNIT("seconds", "t")), NULL},
+		{"shop.cpu", SCOPE(IN_UNIT("bytes", "t")), NULL},
+		{"shop.goroutines", SCOPE(IN_UNIT("bytes", "t")), NULL},
+		{"shop.seconds", SCOPE(IN_UNIT("milliseconds", "t")),
+		 "wall:wall:nanoseconds:cpu:nanoseconds\n    a: 3000000000\n"},
+		{"shop.mutex_duration", SCOPE(IN_UNIT("microseconds", "t")),
+		 "mutex:delay:nanoseconds::\n    a: 3000000\n"},
+		{"shop.mutex_count", SCOPE(IN_UNIT("microseconds", "t")), NULL},
+		/* Several units: each is what it is. */
+		{"shop", SCOPE(IN_UNIT("bytes", "t") "," IN_UNIT("nanoseconds", "t")),
+		 "wall:wall:nanoseconds:cpu:nanoseconds\n    a {thread.name=t}: 3000\n"},
+		{"shop.alloc_space", SCOPE(IN_UNIT("bytes", "t") "," IN_UNIT("none", "t")), NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(recorder_release) struct recorder rec;
+
+		CHECK_OK(recorder_init(&rec));
+		if (cases[i].expected) {
+			CHECK_OK(ingest(&rec, cases[i].name, "speedscope", "",
+					str_of(cases[i].file)));
+			CHECK(recorded(&rec, cases[i].expected));
+			continue;
+		}
+		CHECK_ERR(ingest(&rec, cases[i].name, "speedscope", "", str_of(cases[i].file)),
+			  ERR_UNPROCESSABLE);
+		CHECK(strstr(rec.fault.text, "but the name of the service ends in ."));
+		CHECK_INT(rec.text.n, 0);
+	}
+}
+
+TEST(speedscope_time_without_a_rate_is_time)
+{
+	CLEANUP(recorder_release) struct recorder rec;
+	struct ingest_request q = {.name = STR("shop"),
+				   .format = STR("speedscope"),
+				   .sample_rate = STR("0"),
+				   .body = STR(SCOPE(IN_UNIT("seconds", "t")))};
+
+	CHECK_OK(recorder_init(&rec));
+	CHECK_OK(receive_ingest(&rec.r, &q, &rec.fault));
+	CHECK(recorded(&rec,
+		       "process_cpu:cpu:nanoseconds:cpu:nanoseconds\n    a: 3000000000000\n"));
 }
 
 TEST(labels_beyond_the_limits_are_refused_with_the_reason)

@@ -31,6 +31,16 @@ TEST(any_format_is_recognised)
 	CHECK(recorded(&rec, "{commit=abc,service_name=shop} 1700000000123456789+0\n"
 			     "  process_cpu:samples:count::\n    a;b: 3\n"));
 	recorder_clear(&rec);
+	CHECK_OK(upload(&rec, STR(""),
+			STR("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+			    "\"shared\":{\"frames\":[{\"name\":\"a\"}]},\"profiles\":[{\"type\":"
+			    "\"sampled\",\"unit\":\"bytes\",\"samples\":[[0]],\"weights\":[3]},"
+			    "{\"type\":\"sampled\",\"unit\":\"microseconds\",\"samples\":[[0]],"
+			    "\"weights\":[3]}]}"),
+			shop, 2));
+	CHECK(recorded(&rec, "  memory:space:bytes::\n    a: 3\n"));
+	CHECK(recorded(&rec, "  wall:wall:nanoseconds:wall:nanoseconds\n    a: 3000\n"));
+	recorder_clear(&rec);
 	CHECK_ERR(upload(&rec, STR("svg"), STR("x"), shop, 2), ERR_BAD_ARGUMENT);
 	CHECK_ERR(upload(&rec, STR(""), STR("\x01\x02"), shop, 2), ERR_UNKNOWN_FORMAT);
 }
