@@ -40,17 +40,25 @@ static bool row_counts(const struct handing *h, const int64_t *values)
 	return any;
 }
 
+static bool has_negative(const struct handing *h, const int64_t *values)
+{
+	for (uint32_t i = 0; i < h->p->type_count; i++)
+		if (h->to->types[i].n && values[i] < 0)
+			return true;
+	return false;
+}
+
 static void drop_rows(struct handing *h)
 {
 	struct profile *p = h->p;
+	struct received *result = &h->r->result;
 	size_t kept = 0, negative = 0;
 
 	for (size_t i = 0; i < p->row_count; i++) {
 		const int64_t *values = profile_values(p, i);
 
 		if (!row_counts(h, values)) {
-			for (uint32_t c = 0; c < p->type_count; c++)
-				negative += h->to->types[c].n && values[c] < 0;
+			negative += has_negative(h, values);
 			continue;
 		}
 		if (kept != i)
@@ -58,8 +66,9 @@ static void drop_rows(struct handing *h)
 		kept++;
 	}
 	p->row_count = kept;
+	result->dropped_rows += negative;
 	if (negative)
-		notes_add(&h->r->result.notes, "rows with negative values were left out");
+		notes_add(&result->notes, "rows with negative values were left out");
 }
 
 static enum err set_link(struct profile *p, size_t row, uint32_t link)
@@ -236,6 +245,7 @@ static void drop_repeated_types(struct handing *h, struct address *to)
 					  (int)(to->types[i].n < 100 ? to->types[i].n : 100),
 					  to->types[i].p);
 				to->types[i] = (struct str){NULL, 0};
+				h->r->result.dropped_columns++;
 			}
 }
 
@@ -251,7 +261,9 @@ enum err hand_over(struct receive *r, struct address *to, struct profile *p, str
 		drop_rows(&h);
 	if (!any || !p->row_count)
 		return ERR_OK;
-	return has_labels(p) ? split(&h, fault) : give(&h, NULL, p, fault);
+	TRY(has_labels(p) ? split(&h, fault) : give(&h, NULL, p, fault));
+	r->result.derived_profiles += p->derived != 0;
+	return ERR_OK;
 }
 
 enum err decoding_unpack(const struct receive *r, struct str *bytes, struct buf *owner,
@@ -312,6 +324,7 @@ static enum err settle_units(struct decoding *d)
 		uint64_t clamped = 0;
 
 		TRY(profile_usual_units(d->list.v[i], &clamped));
+		d->r->result.clamped_values += clamped;
 		if (clamped)
 			notes_add(&d->out.notes,
 				  "%llu values were too large for 64 bits in the usual unit",

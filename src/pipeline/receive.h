@@ -42,6 +42,10 @@ struct received {
 	uint64_t profiles, samples, spans;
 	uint64_t rejected; /* profiles or spans */
 	struct fault reason;
+	/* Of what was taken: profiles with a column that was computed, rows left out because a
+	 * value is negative, columns left out because another has their type, and values at the end
+	 * of int64 because they do not fit the usual unit. The notes say it in words. */
+	uint64_t derived_profiles, dropped_rows, dropped_columns, clamped_values;
 	struct notes notes;
 };
 

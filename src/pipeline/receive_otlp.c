@@ -2,11 +2,8 @@
  * OTLP profiles. The service is known only when a resource has been read, and rows may name
  * another: so a request is decoded into a dictionary of its own.
  */
-#include "base/clock.h"
 #include "pipeline/hand_over.h"
 #include "pipeline/resource_labels.h"
-
-#define DEFAULT_DURATION (10 * NS_PER_S)
 
 struct exporting {
 	struct receive *r;
@@ -39,7 +36,8 @@ static enum err take_profile(struct exporting *x, struct profile *p, struct faul
 	for (uint32_t i = 0; i < p->type_count; i++)
 		TRY(type_id_of_column(&x->arena, p, i, &to.types[i]));
 	to.time_ns = p->time_ns > 0 ? p->time_ns : x->r->now_ns;
-	to.duration_ns = p->duration_ns > 0 ? p->duration_ns : DEFAULT_DURATION;
+	/* Without a duration it is of that moment: a range that begins there has all of it. */
+	to.duration_ns = p->duration_ns > 0 ? p->duration_ns : 0;
 	return hand_over(x->r, &to, p, fault);
 }
 

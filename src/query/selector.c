@@ -175,7 +175,7 @@ enum err selector_add(struct selector *s, struct str name, enum match_op op, str
 	if (s->matchers.n >= MAX_MATCHERS)
 		return fault_set(fault, ERR_TOO_LARGE, "a selector has more than %d conditions",
 				 MAX_MATCHERS);
-	if (str_eq(name, STR("service.name")))
+	if (str_eq(name, STR("service.name")) || str_eq(name, STR("__service_name__")))
 		name = STR("service_name");
 	TRY(copy(s, name, &m.name));
 	TRY(copy(s, value, &m.value));
@@ -261,6 +261,45 @@ enum err selector_parse(struct str text, struct selector *ret, struct fault *fau
 		selector_release(&s);
 	else
 		*ret = s;
+	return error;
+}
+
+/* The conditions of `more` too; a second type is one of them. */
+static enum err add_all(struct selector *s, const struct selector *more, struct fault *fault)
+{
+	if (more->type.n && !s->type.n)
+		TRY(copy(s, more->type, &s->type));
+	else if (more->type.n)
+		TRY(selector_add(s, STR("__profile_type__"), MATCH_EQUAL, more->type, fault));
+	vec_for_each (m, &more->matchers)
+		TRY(selector_add(s, m->name, m->op, m->value, fault));
+	return ERR_OK;
+}
+
+enum err selector_parse_all(const struct str *texts, size_t n, struct selector *ret,
+			    struct fault *fault)
+{
+	struct selector all;
+	enum err error =
+		selector_parse(n && str_trim(texts[0]).n ? texts[0] : STR("{}"), &all, fault);
+
+	if (error != ERR_OK)
+		return error;
+	for (size_t i = 1; error == ERR_OK && i < n; i++) {
+		struct selector more;
+
+		if (!str_trim(texts[i]).n)
+			continue;
+		error = selector_parse(texts[i], &more, fault);
+		if (error != ERR_OK)
+			break;
+		error = add_all(&all, &more, fault);
+		selector_release(&more);
+	}
+	if (error != ERR_OK)
+		selector_release(&all);
+	else
+		*ret = all;
 	return error;
 }
 

@@ -9,7 +9,8 @@
  *
  * Operators: = != =~ !~. Regular expressions are anchored and take linear time. Values in quotes
  * ("…", '…' or `…`) know the escapes \\ \" \' \n \t \r \uXXXX; names with other characters than
- * letters, digits, '_', '.', '-', '/' and ':' are quoted too. "service.name" is "service_name".
+ * letters, digits, '_', '.', '-', '/' and ':' are quoted too. "service.name" is "service_name",
+ * and so is Pyroscope's "__service_name__".
  */
 #pragma once
 
@@ -23,6 +24,9 @@ struct selector {
 
 /* On success the caller releases it; on failure there is nothing to release. */
 enum err selector_parse(struct str text, struct selector *ret, struct fault *fault) MUST_CHECK;
+/* Several as one: all of their conditions must hold. None, or empty ones, select everything. */
+enum err selector_parse_all(const struct str *texts, size_t n, struct selector *ret,
+			    struct fault *fault) MUST_CHECK;
 void selector_release(struct selector *s);
 /* Adds one more condition; texts are copied. */
 enum err selector_add(struct selector *s, struct str name, enum match_op op, struct str value,

@@ -177,6 +177,19 @@ static enum err read_label(void *context, struct str name, struct str value)
 	return ERR_OK;
 }
 
+/* What was changed or left out on the way, and how often. */
+static void put_notes(const struct notes *notes, struct jsonout *o)
+{
+	jsonout_put_array(o, "notes");
+	vec_for_each (note, &notes->list) {
+		jsonout_object(o);
+		jsonout_put_text(o, "text", note->text);
+		jsonout_put_u64(o, "count", note->count);
+		jsonout_end_object(o);
+	}
+	jsonout_end_array(o);
+}
+
 static void reply_upload(struct upload *u)
 {
 	struct buf out = BUF_INIT(8192);
@@ -187,6 +200,7 @@ static void reply_upload(struct upload *u)
 	jsonout_put_text(&o, "schema", "vestal.upload/1");
 	jsonout_put_u64(&o, "profiles", u->receive.result.profiles);
 	jsonout_put_u64(&o, "samples", u->receive.result.samples);
+	put_notes(&u->receive.result.notes, &o);
 	jsonout_end_object(&o);
 	notes_release(&u->receive.result.notes);
 	request_reply_json(r, &out);

@@ -1,78 +1,15 @@
 /*
- * /api/v1/view: a file that somebody has, drawn without being stored; also compared with what is.
+ * /api/v1/view: files that somebody has, drawn without being stored; also compared with what is.
  */
 #include <stdio.h>
 
-#include "format/format.h"
 #include "server/amounts.h"
 #include "server/api_vft.h"
 #include "server/filters.h"
-
-/* A file in memory: all of its profiles as one. */
-struct opened {
-	struct dict dict;
-	struct reading reading;
-	struct profile_list list;
-	struct profile profile;
-	const struct format *format;
-	bool ready;
-};
-
-static void opened_release(struct opened *f)
-{
-	profile_release(&f->profile);
-	profile_list_release(&f->list);
-	notes_release(&f->reading.notes);
-	if (f->ready)
-		dict_release(&f->dict);
-}
-
-static enum err decode(struct opened *f, struct request *r, struct fault *fault)
-{
-	CLEANUP(buf_release) struct buf plain = {0};
-	struct str body;
-	enum err error;
-
-	TRY(request_body(r, &plain, &body, fault));
-	TRY(dict_init(&f->dict, store_seed(r->server->store)));
-	f->ready = true;
-	f->reading = (struct reading){
-		.dict = &f->dict, .list = &f->list, .limits = LIMITS_DEFAULT, .no_programs = true};
-	f->reading.limits.max_bytes = request_max_inflated(r);
-	error = format_read(body, NULL, &f->reading, &f->format);
-	if (error == ERR_OK && !f->list.n)
-		error = fault_set(&f->reading.fault, ERR_CORRUPT, "there is no profile in it");
-	if (error != ERR_OK && f->reading.fault.text[0])
-		*fault = f->reading.fault;
-	return error;
-}
-
-/* Which type is shown first is for the first profile to say. */
-static enum err merge_all(struct opened *f)
-{
-	const struct profile *first = f->list.v[0];
-	struct value_type shown = {0};
-	struct merge merge;
-	enum err error = ERR_OK;
-
-	if (first->type_count)
-		shown = first->types[profile_default_type(first)];
-	profile_init(&f->profile, &f->dict);
-	merge_begin(&merge, &f->profile);
-	for (size_t i = 0; error == ERR_OK && i < f->list.n; i++)
-		error = merge_add(&merge, f->list.v[i]);
-	if (error == ERR_OK)
-		error = merge_finish(&merge);
-	merge_release(&merge);
-	for (uint32_t i = 0; error == ERR_OK && i < f->profile.type_count; i++)
-		if (f->profile.default_type < 0 && f->profile.types[i].type == shown.type &&
-		    f->profile.types[i].unit == shown.unit)
-			f->profile.default_type = (int)i;
-	return error;
-}
+#include "server/view_files.h"
 
 /* What the file itself asks to be left out, and what the reader does. */
-static enum err narrow(struct opened *f, struct request *r, struct fault *fault)
+static enum err narrow(struct view_files *f, struct request *r, struct fault *fault)
 {
 	struct filters filters;
 	struct profile left;
@@ -95,20 +32,19 @@ static enum err narrow(struct opened *f, struct request *r, struct fault *fault)
 	return error;
 }
 
-static enum err open_file(struct opened *f, struct request *r, struct fault *fault)
+static enum err open_file(struct view_files *f, struct request *r, struct fault *fault)
 {
 	struct late_names late = {0};
 	enum err error;
 
-	TRY(decode(f, r, fault));
-	TRY(merge_all(f));
+	TRY(view_files_read(f, r, fault));
 	error = late_names_apply(r->server->symbols, r->tenant, &f->profile, &r->x->gone, &late);
 	late_names_release(&late);
 	return error ? error : narrow(f, r, fault);
 }
 
 /* The column that `type` means; a five-part id means its sample type. */
-static enum err choose_type(const struct opened *f, struct request *r, int *ret,
+static enum err choose_type(const struct view_files *f, struct request *r, int *ret,
 			    struct fault *fault)
 {
 	struct str name = parameter(r, "type"), sample = type_split(name).sample_type;
@@ -134,9 +70,10 @@ static enum err choose_type(const struct opened *f, struct request *r, int *ret,
 
 static void describe(const void *context, struct jsonout *o)
 {
-	const struct opened *f = context;
+	const struct view_files *f = context;
 
-	jsonout_put_text(o, "format", f->format->name);
+	jsonout_put_text(o, "format", view_files_format(f));
+	view_files_describe(f, o);
 	jsonout_put_array(o, "amounts");
 	for (uint32_t i = 0; i < f->profile.type_count; i++) {
 		struct amount amount = profile_amount(&f->profile, i);
@@ -157,7 +94,7 @@ static struct str file_title(struct request *r)
 
 /* ------------------------------------------------------------------ against what is stored */
 
-static enum err compare(struct inquiry *q, struct opened *f, int type, struct buf *out)
+static enum err compare(struct inquiry *q, struct view_files *f, int type, struct buf *out)
 {
 	struct request *r = q->request;
 	struct profile moved;
@@ -184,7 +121,7 @@ static bool same_text(const struct profile *a, uint32_t in_a, const struct profi
 	return str_eq(dict_str(a->dict, in_a), dict_str(b->dict, in_b));
 }
 
-static enum err merge_baseline(struct inquiry *q, const struct opened *f, int type)
+static enum err merge_baseline(struct inquiry *q, const struct view_files *f, int type)
 {
 	struct request *r = q->request;
 	const struct profile *p = &f->profile;
@@ -205,7 +142,7 @@ static enum err merge_baseline(struct inquiry *q, const struct opened *f, int ty
 
 static enum err answer_view(struct inquiry *q, struct buf *out)
 {
-	CLEANUP(opened_release) struct opened f = {0};
+	CLEANUP(view_files_release) struct view_files f = {0};
 	struct request *r = q->request;
 	struct vft_answer a = {.profile = &f.profile, .describe = describe, .context = &f};
 	bool vft;

@@ -128,8 +128,8 @@ static enum err use_type(struct inquiry *q, struct str type)
 	return ERR_OK;
 }
 
-enum err inquiry_select(struct inquiry *q, struct str selector, struct str type, int64_t from_ns,
-			int64_t until_ns)
+static enum err select_parsed(struct inquiry *q, const struct str *selectors, size_t n,
+			      struct str type, int64_t from_ns, int64_t until_ns)
 {
 	/* Before 1970 there is nothing; so no difference of times overflows. */
 	if (from_ns < 0)
@@ -137,13 +137,25 @@ enum err inquiry_select(struct inquiry *q, struct str selector, struct str type,
 	if (until_ns <= from_ns)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT,
 				 "the end of the time range must be behind its start");
-	TRY(selector_parse(str_trim(selector).n ? selector : STR("{}"), &q->selector, q->fault));
+	TRY(selector_parse_all(selectors, n, &q->selector, q->fault));
 	q->selected = true;
 	q->selection = (struct selection){.matchers = q->selector.matchers.v,
 					  .matcher_count = q->selector.matchers.n,
 					  .from_ns = from_ns,
 					  .until_ns = until_ns};
 	return use_type(q, type.n ? type : q->selector.type);
+}
+
+enum err inquiry_select(struct inquiry *q, struct str selector, struct str type, int64_t from_ns,
+			int64_t until_ns)
+{
+	return select_parsed(q, &selector, 1, type, from_ns, until_ns);
+}
+
+enum err inquiry_select_all(struct inquiry *q, const struct str *selectors, size_t n,
+			    int64_t from_ns, int64_t until_ns)
+{
+	return select_parsed(q, selectors, n, (struct str){0}, from_ns, until_ns);
 }
 
 enum err inquiry_select_typed(struct inquiry *q, struct str selector, struct str type,

@@ -41,6 +41,9 @@ void inquiry_release(struct inquiry *q);
  */
 enum err inquiry_select(struct inquiry *q, struct str selector, struct str type, int64_t from_ns,
 			int64_t until_ns) MUST_CHECK;
+/* Several selectors, all of which must hold; without a type of its own. */
+enum err inquiry_select_all(struct inquiry *q, const struct str *selectors, size_t n,
+			    int64_t from_ns, int64_t until_ns) MUST_CHECK;
 /* The same for clients of Pyroscope: a type must be said, and be an id or a known short name. */
 enum err inquiry_select_typed(struct inquiry *q, struct str selector, struct str type,
 			      int64_t from_ns, int64_t until_ns) MUST_CHECK;

@@ -78,6 +78,18 @@ static void print_ingest(struct metrics *m, struct buf *out)
 	metrics_one(out, "rejected_parts_total", "counter",
 		    "Profiles or spans rejected out of requests that were taken.",
 		    atomic_load(&m->rejected_parts));
+	metrics_one(out, "derived_profiles_total", "counter",
+		    "Profiles whose CPU time was computed from counts and their period.",
+		    atomic_load(&m->derived_profiles));
+	metrics_one(out, "dropped_rows_total", "counter",
+		    "Rows of stored profiles left out because a value is negative.",
+		    atomic_load(&m->dropped_rows));
+	metrics_one(out, "dropped_columns_total", "counter",
+		    "Columns of stored profiles left out because another has their type.",
+		    atomic_load(&m->dropped_columns));
+	metrics_one(out, "clamped_values_total", "counter",
+		    "Values that did not fit the unit they are stored in.",
+		    atomic_load(&m->clamped_values));
 	metrics_one(out, "received_bytes_total", "counter", "Bytes of bodies as sent.",
 		    atomic_load(&m->bytes_received));
 	metrics_one(out, "inflated_bytes_total", "counter", "Bytes of bodies after decompression.",

@@ -19,6 +19,7 @@ void histogram_add(struct histogram *h, int64_t ns);
 
 struct metrics {
 	_Atomic uint64_t uploads, profiles, samples, spans, rejected_parts;
+	_Atomic uint64_t derived_profiles, dropped_rows, dropped_columns, clamped_values;
 	_Atomic uint64_t bytes_received, bytes_inflated;
 	_Atomic uint64_t failures[ERR_COUNT_]; /* requests that failed, by reason */
 	_Atomic uint64_t questions, questions_cancelled;

@@ -1,5 +1,7 @@
 #include "server/otlp_reply.h"
 
+#include <stdio.h>
+
 #include "server/wire.h"
 
 struct partial_success {
@@ -43,10 +45,20 @@ void otlp_reply_write(const struct received *result, bool spans, bool json, stru
 {
 	struct partial_success partial = {0};
 	struct export_reply reply = {&partial};
+	char warning[200];
 
 	if (result->rejected) {
 		partial.rejected = (int64_t)result->rejected;
 		partial.message = str_of(result->reason.text);
+	} else if (result->dropped_rows || result->dropped_columns || result->clamped_values) {
+		/* Nothing rejected, and a message: a warning, as OTLP has it. */
+		snprintf(warning, sizeof(warning),
+			 "stored without %llu rows with negative values and %llu columns of a type "
+			 "that is there twice; %llu values did not fit 64 bits",
+			 (unsigned long long)result->dropped_rows,
+			 (unsigned long long)result->dropped_columns,
+			 (unsigned long long)result->clamped_values);
+		partial.message = str_of(warning);
 	}
 	message_write(spans ? &spans_reply : &profiles_reply, &reply, json, out);
 }

@@ -34,14 +34,6 @@ enum err copy_labels(struct arena *scope, const struct label_pair *labels, size_
 	return ERR_OK;
 }
 
-/* Of several only the first counts: one selector is all any client sends, and "or" between several
- * is more than the store is asked. */
-struct str join_matchers(struct arena *scope, const struct list *matchers)
-{
-	(void)scope;
-	return matchers->n ? *(struct str *)matchers->v : STR("{}");
-}
-
 void inquiry_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t *ret_until)
 {
 	const int64_t most = INT64_MAX / NS_PER_MS;
@@ -74,13 +66,14 @@ enum err check_list(const struct list *l, const char *name, size_t most, struct 
 					name, l->n, most);
 }
 
-/* Common to all: a selector without a type, and what the store says to it. */
-static enum err select_range(struct inquiry *q, struct str selector, int64_t start, int64_t end)
+/* Common to all: selectors without a type, of which all must hold. */
+static enum err select_range(struct inquiry *q, const struct list *matchers, int64_t start,
+			     int64_t end)
 {
 	int64_t from, until;
 
 	inquiry_range(start, end, &from, &until);
-	return inquiry_select(q, selector, (struct str){0}, from, until);
+	return inquiry_select_all(q, matchers->v, matchers->n, from, until);
 }
 
 static enum err fill_types(const struct text_answer *types, struct arena *scope,
@@ -112,7 +105,7 @@ static enum err call_profile_types(struct request *r, const void *in, void *out,
 	enum err error;
 
 	inquiry_init(&q, r, fault);
-	error = select_range(&q, STR("{}"), request->start, request->end);
+	error = select_range(&q, &(struct list){0}, request->start, request->end);
 	if (error == ERR_OK)
 		error = store_types(r->server->store, r->tenant, &q.selection, &q.ask, &types);
 	if (error == ERR_OK)
@@ -160,6 +153,36 @@ static void hide_utf8_names(const struct request *r, struct text_answer *names)
 	names->n = kept;
 }
 
+/* Names that Pyroscope gives every series, in order; their values are parts of the type. */
+static const struct str private_names[] = {
+	STR("__name__"),	 STR("__period_type__"),  STR("__period_unit__"),
+	STR("__profile_type__"), STR("__service_name__"), STR("__type__"),
+	STR("__unit__"),
+};
+#define PRIVATE_NAMES (sizeof(private_names) / sizeof(private_names[0]))
+
+/* Into their place in the order of all: behind what begins with a capital letter or a digit. */
+static enum err add_private_names(struct text_answer *names)
+{
+	struct str *all;
+	size_t n = 0;
+
+	if (!names->n)
+		return ERR_OK;
+	all = arena_alloc(&names->arena, (names->n + PRIVATE_NAMES) * sizeof(*all));
+	if (!all)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0, k = 0; i < names->n || k < PRIVATE_NAMES;) {
+		bool private = k < PRIVATE_NAMES &&
+			       (i == names->n || str_cmp(private_names[k], names->v[i]) < 0);
+
+		all[n++] = private ? private_names[k++] : names->v[i++];
+	}
+	names->v = all;
+	names->n = n;
+	return ERR_OK;
+}
+
 static enum err call_label_names(struct request *r, const void *in, void *out, struct arena *scope,
 				 struct fault *fault)
 {
@@ -169,11 +192,12 @@ static enum err call_label_names(struct request *r, const void *in, void *out, s
 	enum err error;
 
 	inquiry_init(&q, r, fault);
-	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
-			     request->end);
+	error = select_range(&q, &request->matchers, request->start, request->end);
 	if (error == ERR_OK)
 		error = store_label_names(r->server->store, r->tenant, &q.selection, &q.ask,
 					  &names);
+	if (error == ERR_OK)
+		error = add_private_names(&names);
 	if (error == ERR_OK) {
 		hide_utf8_names(r, &names);
 		error = fill_names(&names, scope, out);
@@ -188,17 +212,19 @@ static enum err call_label_values(struct request *r, const void *in, void *out, 
 {
 	const struct label_values_request *request = in;
 	struct text_answer values = {0};
+	struct str name = request->name;
 	struct inquiry q;
 	enum err error;
 
-	if (!request->name.n)
+	if (!name.n)
 		return fault_set(fault, ERR_BAD_ARGUMENT, "which label? \"name\" is empty");
+	if (str_eq(name, STR("__service_name__")))
+		name = STR("service_name");
 	inquiry_init(&q, r, fault);
-	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
-			     request->end);
+	error = select_range(&q, &request->matchers, request->start, request->end);
 	if (error == ERR_OK)
-		error = store_label_values(r->server->store, r->tenant, request->name, &q.selection,
-					   0, &q.ask, &values);
+		error = store_label_values(r->server->store, r->tenant, name, &q.selection, 0,
+					   &q.ask, &values);
 	if (error == ERR_OK)
 		error = fill_names(&values, scope, out);
 	arena_release(&values.arena);
@@ -228,8 +254,7 @@ static enum err call_series(struct request *r, const void *in, void *out, struct
 
 	TRY(check_list(&request->label_names, "labelNames", MAX_GROUP_BY, fault));
 	inquiry_init(&q, r, fault);
-	error = select_range(&q, join_matchers(scope, &request->matchers), request->start,
-			     request->end);
+	error = select_range(&q, &request->matchers, request->start, request->end);
 	if (error == ERR_OK)
 		error = store_label_sets(r->server->store, r->tenant, &q.selection,
 					 request->label_names.v, request->label_names.n, &q.ask,
@@ -260,6 +285,7 @@ static enum err call_analyze(struct request *r, const void *in, void *out, struc
 			     struct fault *fault)
 {
 	const struct analyze_request *request = in;
+	struct str query = request->query;
 	struct analyze_reply *reply = out;
 	struct label_set_answer sets = {0};
 	struct store_stats stats;
@@ -267,7 +293,7 @@ static enum err call_analyze(struct request *r, const void *in, void *out, struc
 	enum err error;
 
 	inquiry_init(&q, r, fault);
-	error = select_range(&q, request->query, request->start, request->end);
+	error = select_range(&q, &(struct list){&query, 1}, request->start, request->end);
 	if (error == ERR_OK)
 		error = store_label_sets(r->server->store, r->tenant, &q.selection, NULL, 0, &q.ask,
 					 &sets);

@@ -10,8 +10,6 @@ void *list_make(struct list *l, size_t n, size_t size, struct arena *scope);
 enum err copy_str(struct arena *scope, struct str text, struct str *ret) MUST_CHECK;
 enum err copy_labels(struct arena *scope, const struct label_pair *labels, size_t n,
 		     struct list *ret) MUST_CHECK;
-/* All matchers of a request as one selector: Grafana sends a list of one. */
-struct str join_matchers(struct arena *scope, const struct list *matchers);
 /* Milliseconds as asked; both 0 means everything. */
 void inquiry_range(int64_t start_ms, int64_t end_ms, int64_t *ret_from, int64_t *ret_until);
 /* For calls that answer with values: type, selector and times must be there. */

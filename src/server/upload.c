@@ -40,6 +40,10 @@ static void count(struct upload *u)
 	atomic_fetch_add(&m->samples, u->receive.result.samples);
 	atomic_fetch_add(&m->spans, u->receive.result.spans);
 	atomic_fetch_add(&m->rejected_parts, u->receive.result.rejected);
+	atomic_fetch_add(&m->derived_profiles, u->receive.result.derived_profiles);
+	atomic_fetch_add(&m->dropped_rows, u->receive.result.dropped_rows);
+	atomic_fetch_add(&m->dropped_columns, u->receive.result.dropped_columns);
+	atomic_fetch_add(&m->clamped_values, u->receive.result.clamped_values);
 	int64_t now = clock_monotonic_ns();
 
 	histogram_add(&m->ack, now - u->started_ns);

@@ -52,6 +52,9 @@ struct source {
 			     void *context);
 };
 
+/* Labels that are parts of the type's id rather than of a series: __name__, __type__ …, and all of
+ * it as __profile_type__. False for others. */
+bool type_label(struct str name, struct str id, struct str *ret);
 /* Whether the matchers of service_name accept it: engines need not open other partitions. */
 enum err selection_takes_service(const struct selection *selection, struct str service,
 				 bool *ret) MUST_CHECK;

@@ -6,6 +6,8 @@
 
 #include "store/question.h"
 
+#define TYPE_LABELS 6
+
 struct listing {
 	const struct source *source;
 	const struct selection *selection;
@@ -219,6 +221,18 @@ static enum err types_of_series(struct listing *l, const struct partition *p, ui
 	return ERR_OK;
 }
 
+/* The values of a label that is part of the type. */
+static enum err parts_of_series(struct listing *l, const struct partition *p, uint32_t series)
+{
+	struct str part;
+
+	for (uint32_t t = 0; t < l->choice->type_count; t++)
+		if (choice_has_type(l->choice, t) && partition_has_pair(p, series, t) &&
+		    type_label(l->name, type_shown(p->types.v[t].id), &part))
+			TRY(add_text(l, part));
+	return ERR_OK;
+}
+
 static enum err values_of_series(struct listing *l, const struct partition *p, uint32_t series)
 {
 	for (uint32_t i = 0; i < p->series.v[series].n; i++)
@@ -269,9 +283,10 @@ enum err answer_label_values(const struct source *source, struct str tenant, str
 		.series = values_of_series,
 		.label = value_of_label,
 	};
+	struct str ignored;
 
-	if (str_eq(name, STR("__profile_type__"))) {
-		l.series = types_of_series;
+	if (type_label(name, STR(""), &ignored)) {
+		l.series = parts_of_series;
 		l.label = NULL;
 	}
 	if (asks_services(source, name, selection))
@@ -332,7 +347,7 @@ static enum err add_set(struct listing *l, const struct label_group *set)
 	return map_put(&l->index, hash, (uint32_t)l->sets.n - 1);
 }
 
-/* The set with a place for the type, which comes first. */
+/* The labels that are wanted, but for those that are parts of the type. */
 static size_t reduce_series(const struct listing *l, const struct series_entry *s,
 			    struct label_pair *labels)
 {
@@ -349,24 +364,39 @@ static size_t reduce_series(const struct listing *l, const struct series_entry *
 	return n;
 }
 
+/* Those of the wanted labels that are parts of a type, in order of their names. */
+static size_t parts_of_type(const struct listing *l, struct str id, struct label_pair *labels)
+{
+	static const struct str names[] = {STR("__name__"),	   STR("__period_type__"),
+					   STR("__period_unit__"), STR("__profile_type__"),
+					   STR("__type__"),	   STR("__unit__")};
+	size_t n = 0;
+
+	for (size_t i = 0; i < TYPE_LABELS; i++)
+		for (size_t k = 0; k < l->name_count; k++)
+			if (str_eq(l->names[k], names[i]) &&
+			    type_label(names[i], id, &labels[n].value)) {
+				labels[n++].name = names[i];
+				break;
+			}
+	return n;
+}
+
+/* `labels` has room for the series' and TYPE_LABELS more, which come first. */
 static enum err add_series_sets(struct listing *l, const struct partition *p, uint32_t series,
 				struct label_pair *labels)
 {
-	struct label_group set = {.labels = labels + 1};
-	bool with_type = false;
+	struct label_pair parts[TYPE_LABELS];
+	size_t n = parts_of_type(l, STR(""), parts);
+	struct label_group set = {.labels = labels + TYPE_LABELS - n};
 
-	for (size_t k = 0; k < l->name_count; k++)
-		with_type |= str_eq(l->names[k], STR("__profile_type__"));
-	set.n = reduce_series(l, &p->series.v[series], labels + 1);
-	if (!with_type)
+	set.n = n + reduce_series(l, &p->series.v[series], labels + TYPE_LABELS);
+	if (!n)
 		return add_set(l, &set);
-	set.labels--;
-	set.n++;
 	for (uint32_t t = 0; t < l->choice->type_count; t++) {
 		if (!choice_has_type(l->choice, t) || !partition_has_pair(p, series, t))
 			continue;
-		labels[0] =
-			(struct label_pair){STR("__profile_type__"), type_shown(p->types.v[t].id)};
+		parts_of_type(l, type_shown(p->types.v[t].id), set.labels);
 		TRY(add_set(l, &set));
 	}
 	return ERR_OK;
@@ -375,7 +405,8 @@ static enum err add_series_sets(struct listing *l, const struct partition *p, ui
 static enum err sets_of_series(struct listing *l, const struct partition *p, uint32_t series)
 {
 	CLEANUP(mem_free_ptr)
-	struct label_pair *labels = mem_zalloc((size_t)p->series.v[series].n + 1, sizeof(*labels));
+	struct label_pair *labels =
+		mem_zalloc((size_t)p->series.v[series].n + TYPE_LABELS, sizeof(*labels));
 
 	return labels ? add_series_sets(l, p, series, labels) : ERR_NO_MEMORY;
 }

@@ -4,8 +4,7 @@
 #include "base/hash.h"
 #include "store/answer.h"
 
-/* Labels that are parts of the type's id rather than of a series. */
-static bool type_label(struct str name, struct str id, struct str *ret)
+bool type_label(struct str name, struct str id, struct str *ret)
 {
 	static const char *const parts[] = {"__name__", "__type__", "__unit__", "__period_type__",
 					    "__period_unit__"};

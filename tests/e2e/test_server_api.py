@@ -165,8 +165,9 @@ def the_curl_lines_of_the_documentation_work():
     assert len(lines) > 10
     folder = os.path.join(scratch(), "curl")
     os.makedirs(folder)
-    with open(os.path.join(folder, "cpu.folded"), "wb") as file:
-        file.write(FOLDED["abc"])
+    for name, commit in ("cpu.folded", "abc"), ("before.folded", "def"):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(FOLDED[commit])
     shutil.copy("/bin/true", os.path.join(folder, "app"))
     with Server(memory=False) as server:
         server.fill()

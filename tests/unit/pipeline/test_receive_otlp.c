@@ -41,7 +41,7 @@ TEST(counted_samples_with_a_period_of_cpu_time_are_process_cpu)
 		  "7370616e2d696421/30313233343536373839616263646566: 2 100000000\n");
 }
 
-TEST(what_has_no_time_is_of_now_and_lasts_ten_seconds)
+TEST(what_has_neither_time_nor_duration_is_of_this_moment)
 {
 	CLEANUP(recorder_release) struct recorder rec;
 	CLEANUP(message_release) struct message m;
@@ -51,7 +51,7 @@ TEST(what_has_no_time_is_of_now_and_lasts_ten_seconds)
 	message_end(&m, true);
 	CHECK_OK(recorder_init(&rec));
 	CHECK_OK(receive_otlp_profiles(&rec.r, buf_view(&m.b), false, &rec.fault));
-	CHECK(recorded(&rec, "} 1700000000123456789+10000000000\n  process_cpu:samples:count::\n"));
+	CHECK(recorded(&rec, "} 1700000000123456789+0\n  process_cpu:samples:count::\n"));
 }
 
 TEST(broken_profiles_are_rejected_and_the_others_taken)

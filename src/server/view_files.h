@@ -1,0 +1,39 @@
+/*
+ * The files of a request that are drawn without being stored: the body is one, or a form with
+ * several, of any formats. Their profiles become one, with a column for every type that any of them
+ * has, merged in order of time.
+ */
+#pragma once
+
+#include "base/jsonout.h"
+#include "format/format.h"
+#include "server/request.h"
+
+#define VIEW_FILES_MAX 64
+
+struct view_file {
+	struct str name; /* empty: the body has none */
+	const struct format *format;
+	size_t first, n; /* its profiles, as they were read */
+	int64_t time_ns; /* the earliest of them, 0 = not known */
+	int64_t duration_ns;
+};
+
+/* All zero is valid to release. */
+struct view_files {
+	struct buf plain; /* the body, when it was compressed */
+	struct dict dict;
+	struct reading reading;
+	struct profile_list list;
+	struct profile profile; /* all of them */
+	struct view_file files[VIEW_FILES_MAX];
+	size_t n;
+	bool ready;
+};
+
+enum err view_files_read(struct view_files *f, struct request *r, struct fault *fault) MUST_CHECK;
+void view_files_release(struct view_files *f);
+/* The name of the format, or "several". */
+const char *view_files_format(const struct view_files *f);
+/* An array of the files in order of time, when they came in a form. */
+void view_files_describe(const struct view_files *f, struct jsonout *o);
