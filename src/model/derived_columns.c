@@ -5,6 +5,7 @@
  */
 #include "base/hash.h"
 #include "model/ops.h"
+#include "model/rows.h"
 
 struct measured {
 	uint32_t resource, type;
@@ -60,32 +61,13 @@ static enum err add_measured(struct measures *m, const struct profile *p)
 	return ERR_OK;
 }
 
-static void drop_column(struct profile *p, uint32_t column)
-{
-	uint32_t types = p->type_count, behind = types - column - 1;
-	int64_t *to = p->values;
-
-	for (size_t i = 0; i < p->row_count; i++)
-		for (uint32_t t = 0; t < types; t++)
-			if (t != column)
-				*to++ = p->values[i * types + t];
-	memmove(&p->types[column], &p->types[column + 1], behind * sizeof(*p->types));
-	p->derived = (p->derived & ((UINT64_C(1) << column) - 1)) |
-		     (p->derived >> 1 & ~((UINT64_C(1) << column) - 1));
-	p->type_count--;
-	if (p->default_type == (int)column)
-		p->default_type = -1;
-	else if (p->default_type > (int)column)
-		p->default_type--;
-}
-
 static void drop_derived(const struct measures *m, struct profile *p)
 {
 	for (uint32_t t = p->type_count; t-- > 0;) {
 		struct measured key = column_key(p, t);
 
 		if (p->derived >> t & 1 && measures_have(m, &key))
-			drop_column(p, t);
+			profile_drop_column(p, t);
 	}
 }
 

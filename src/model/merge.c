@@ -96,8 +96,7 @@ static enum err state_begin(struct merge *m)
 	return row_index_fill(&s->rows, dst, series);
 }
 
-/* How many of dst's units (or the reverse, negative) one of src's is; 0 = they do not agree. */
-static int64_t unit_ratio(const struct dict *d, uint32_t src, uint32_t dst)
+int64_t merge_unit_ratio(const struct dict *d, uint32_t src, uint32_t dst)
 {
 	double from, to;
 	enum unit_kind kind;
@@ -110,7 +109,7 @@ static int64_t unit_ratio(const struct dict *d, uint32_t src, uint32_t dst)
 	return from >= to ? (int64_t)(from / to) : -(int64_t)(to / from);
 }
 
-static void scale_column(struct profile *p, uint32_t column, int64_t factor)
+void merge_scale_column(struct profile *p, uint32_t column, int64_t factor)
 {
 	for (size_t i = 0; i < p->row_count; i++) {
 		int64_t *value = &p->values[i * p->type_count + column];
@@ -126,11 +125,11 @@ static bool match_type(struct profile *dst, uint32_t t, struct value_type type, 
 
 	if (dst->types[t].type != type.type)
 		return false;
-	ratio = unit_ratio(dst->dict, type.unit, dst->types[t].unit);
+	ratio = merge_unit_ratio(dst->dict, type.unit, dst->types[t].unit);
 	if (!ratio)
 		return false;
 	if (ratio < 0) {
-		scale_column(dst, t, -ratio);
+		merge_scale_column(dst, t, -ratio);
 		dst->types[t].unit = type.unit;
 		ratio = 1;
 	}
@@ -138,16 +137,19 @@ static bool match_type(struct profile *dst, uint32_t t, struct value_type type, 
 	return true;
 }
 
-static enum err place_column(struct profile *dst, struct value_type type, uint64_t *taken,
-			     struct column *ret)
+/* Computed columns stay apart from measured ones until all are there (merge_finish.c). */
+static enum err place_column(struct profile *dst, struct value_type type, bool derived,
+			     uint64_t *taken, struct column *ret)
 {
 	for (uint32_t t = 0; t < dst->type_count; t++) {
-		if (*taken >> t & 1 || !match_type(dst, t, type, ret))
+		if (*taken >> t & 1 || (dst->derived >> t & 1) != derived ||
+		    !match_type(dst, t, type, ret))
 			continue;
 		*taken |= UINT64_C(1) << t;
 		return ERR_OK;
 	}
 	TRY(profile_add_column(dst, type));
+	dst->derived |= (uint64_t)derived << (dst->type_count - 1);
 	*ret = (struct column){dst->type_count - 1, 1};
 	*taken |= UINT64_C(1) << ret->to;
 	return ERR_OK;
@@ -165,7 +167,7 @@ static enum err place_columns(struct merge *m, const struct profile *src, struct
 
 		TRY(remap_string(r, src->types[t].type, &type.type));
 		TRY(remap_string(r, src->types[t].unit, &type.unit));
-		TRY(place_column(dst, type, &taken, &columns[t]));
+		TRY(place_column(dst, type, src->derived >> t & 1, &taken, &columns[t]));
 	}
 	if (src->default_type >= 0 && (uint32_t)src->default_type < src->type_count &&
 	    dst->default_type < 0)

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "model/merge_state.h"
 #include "model/types.h"
+#include "model/values.h"
 
 static int64_t divide_to_nearest(int64_t value, int64_t by)
 {
@@ -115,6 +116,50 @@ static enum err settle_resources(struct merge *m)
 	return ERR_OK;
 }
 
+/* The measured column of the same type, in the same unit; or MAP_NONE. */
+static uint32_t find_measured(struct profile *p, uint32_t derived)
+{
+	for (uint32_t t = 0; t < p->type_count; t++) {
+		int64_t ratio;
+
+		if (p->derived >> t & 1 || p->types[t].type != p->types[derived].type)
+			continue;
+		ratio = merge_unit_ratio(p->dict, p->types[derived].unit, p->types[t].unit);
+		if (ratio > 0)
+			merge_scale_column(p, derived, ratio);
+		else if (ratio < 0)
+			merge_scale_column(p, t, -ratio);
+		if (ratio < 0)
+			p->types[t].unit = p->types[derived].unit;
+		if (ratio)
+			return t;
+	}
+	return MAP_NONE;
+}
+
+/* A computed column counts for the producers that have not measured it. */
+static void settle_derived(struct merge *m)
+{
+	struct profile *p = m->dst;
+
+	for (uint32_t t = p->type_count; p->derived && t-- > 0;) {
+		uint32_t measured = p->derived >> t & 1 ? find_measured(p, t) : MAP_NONE;
+
+		if (measured == MAP_NONE)
+			continue;
+		for (size_t i = 0; i < p->row_count; i++) {
+			const struct series *s = &m->state->series.v[m->state->rows.group.v[i]];
+			int64_t *values = &p->values[i * p->type_count];
+
+			if (!s->profiles[measured])
+				values[measured] = value_add(values[measured], values[t]);
+		}
+		if (p->default_type == (int)t)
+			p->default_type = (int)measured;
+		profile_drop_column(p, t);
+	}
+}
+
 enum err merge_finish(struct merge *m)
 {
 	enum err e = ERR_OK;
@@ -122,6 +167,7 @@ enum err merge_finish(struct merge *m)
 	if (m->state) {
 		if (!m->sum_gauges)
 			average_gauges(m);
+		settle_derived(m);
 		e = settle_resources(m);
 	}
 	merge_release(m);

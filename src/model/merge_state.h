@@ -14,6 +14,10 @@ struct series {
 	uint32_t profiles[PROFILE_MAX_TYPES]; /* that had the column */
 };
 
+/* How many of dst's units (or the reverse, negative) one of src's is; 0 = they do not agree. */
+int64_t merge_unit_ratio(const struct dict *d, uint32_t src, uint32_t dst);
+void merge_scale_column(struct profile *p, uint32_t column, int64_t factor);
+
 struct merge_state {
 	struct remap remap;
 	struct row_index rows;

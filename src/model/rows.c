@@ -135,6 +135,25 @@ enum err profile_copy_head(const struct profile *src, struct profile *dst)
 	return vec_append(&dst->comments, src->comments.v, src->comments.n);
 }
 
+void profile_drop_column(struct profile *p, uint32_t column)
+{
+	uint32_t types = p->type_count, behind = types - column - 1;
+	int64_t *to = p->values;
+
+	for (size_t i = 0; i < p->row_count; i++)
+		for (uint32_t t = 0; t < types; t++)
+			if (t != column)
+				*to++ = p->values[i * types + t];
+	memmove(&p->types[column], &p->types[column + 1], behind * sizeof(*p->types));
+	p->derived = (p->derived & ((UINT64_C(1) << column) - 1)) |
+		     (p->derived >> 1 & ~((UINT64_C(1) << column) - 1));
+	p->type_count--;
+	if (p->default_type == (int)column)
+		p->default_type = -1;
+	else if (p->default_type > (int)column)
+		p->default_type--;
+}
+
 enum err profile_add_column(struct profile *p, struct value_type type)
 {
 	size_t have = p->type_count, want = have + 1;

@@ -40,5 +40,7 @@ enum err row_index_fill(struct row_index *index, const struct profile *p,
 enum err profile_copy_head(const struct profile *src, struct profile *dst) MUST_CHECK;
 /* Adds a column of zeros to a profile that has rows. */
 enum err profile_add_column(struct profile *p, struct value_type type) MUST_CHECK;
+/* Takes a column away, and what is said of it. */
+void profile_drop_column(struct profile *p, uint32_t column);
 /* Removes rows whose values are all zero. */
 void profile_drop_zero(struct profile *p);

@@ -191,7 +191,7 @@ enum err selector_add(struct selector *s, struct str name, enum match_op op, str
 static enum err parse_matcher(struct parser *p)
 {
 	struct str name, value;
-	enum match_op op;
+	enum match_op op = MATCH_EQUAL;
 
 	TRY(parse_name(p, &name));
 	skip_space(p);

@@ -449,6 +449,72 @@ TEST(empty_merge_leaves_the_target_alone)
 	CHECK_INT(out.p.row_count, 0);
 }
 
+/* Samples, and CPU time that is computed or measured; of a host. */
+static enum err cpu_init(struct made *m, const char *host, bool counts, int64_t value)
+{
+	struct value_type cpu;
+
+	TRY(dict_init(&m->dict, 1));
+	profile_init(&m->p, &m->dict);
+	if (counts)
+		TRY(profile_add_type(&m->p, STR("samples"), STR("count")));
+	TRY(profile_add_type(&m->p, STR("cpu"), STR("nanoseconds")));
+	cpu = m->p.types[m->p.type_count - 1];
+	m->p.derived = counts ? 2 : 0;
+	m->p.period_type = cpu;
+	m->p.period = 10;
+	TRY(maker_labels(&m->dict, host, &m->p.resource));
+	return maker_add(&m->p, "main;x", "", (int64_t[]){counts ? value / 10 : value, value});
+}
+
+/* In every order: counts and measured time of host 1, counts alone of host 2. */
+TEST(computed_columns_count_for_those_who_have_not_measured)
+{
+	for (unsigned order = 0; order < 6; order++) {
+		CLEANUP(made_release) struct made counts = {0}, measured = {0}, other = {0};
+		const struct profile *p[3] = {&counts.p, &measured.p, &other.p}, *swapped;
+		CLEANUP(merge_release) struct merge m;
+		TARGET(out, 1);
+
+		CHECK_OK(cpu_init(&counts, "host=1", true, 40));
+		CHECK_OK(cpu_init(&measured, "host=1", false, 41));
+		CHECK_OK(cpu_init(&other, "host=2", true, 100));
+		swapped = p[order % 3];
+		p[order % 3] = p[0];
+		p[0] = swapped;
+		if (order >= 3) {
+			swapped = p[1];
+			p[1] = p[2];
+			p[2] = swapped;
+		}
+		merge_begin(&m, &out.p);
+		for (unsigned i = 0; i < 3; i++)
+			CHECK_OK(merge_add(&m, p[i]));
+		CHECK_OK(merge_finish(&m));
+		CHECK_INT(out.p.type_count, 2);
+		CHECK_INT(out.p.derived, 0);
+		for (uint32_t t = 0; t < 2; t++)
+			CHECK_INT(profile_total(&out.p, t),
+				  str_eq(dict_str(&out.dict, out.p.types[t].type), STR("cpu"))
+					  ? 141
+					  : 14);
+	}
+}
+
+TEST(computed_columns_alone_stay_and_say_what_they_are)
+{
+	CLEANUP(made_release) struct made a = {0}, b = {0};
+	TARGET(out, 1);
+
+	CHECK_OK(cpu_init(&a, "host=1", true, 40));
+	CHECK_OK(cpu_init(&b, "host=1", true, 60));
+	CHECK_OK(merge_two(&a.p, &b.p, false, &out.p));
+	CHECK_INT(out.p.type_count, 2);
+	CHECK_INT(out.p.derived, 2);
+	CHECK_INT(profile_total(&out.p, 1), 100);
+	CHECK_INT(profile_default_type(&out.p), 1);
+}
+
 static enum err merge_sweep(const struct profile *a, const struct profile *b)
 {
 	CLEANUP(made_release) struct made out = {0};

@@ -117,3 +117,51 @@ TEST(every_allocation_may_fail)
 {
 	ALLOC_SWEEP(parse_all());
 }
+
+/* Several selectors as one, printed. */
+static struct str joined(const struct str *texts, size_t n)
+{
+	static struct buf out = {.ceiling = 100000};
+	struct fault fault = {0};
+	struct selector s;
+
+	buf_clear(&out);
+	if (selector_parse_all(texts, n, &s, &fault) != ERR_OK) {
+		buf_text(&out, fault.text);
+		return buf_view(&out);
+	}
+	selector_print(&s, &out);
+	selector_release(&s);
+	return buf_view(&out);
+}
+
+TEST(of_several_selectors_every_condition_holds)
+{
+	const struct str texts[] = {STR("shop{pod=~\"a.*\"}"), STR(" "),
+				    STR("a:b:c:d:e{env!=\"x\"}"), STR("k:l:m:n:o{}")};
+
+	CHECK_STR(joined(NULL, 0), "{}");
+	CHECK_STR(joined(texts, 1), "{service_name=\"shop\",pod=~\"a.*\"}");
+	CHECK_STR(joined(texts, 4), "a:b:c:d:e{service_name=\"shop\",pod=~\"a.*\",env!=\"x\","
+				    "__profile_type__=\"k:l:m:n:o\"}");
+	CHECK_STR(joined((const struct str[]){STR("{__service_name__=\"s\"}")}, 1),
+		  "{service_name=\"s\"}");
+	CHECK(strstr(joined((const struct str[]){STR("a"), STR("{b")}, 2).p, "is not valid"));
+}
+
+static enum err join_once(void)
+{
+	const struct str texts[] = {STR("a{b=~\"c\"}"), STR("d:e:f:g:h{i=~\"j\"}")};
+	struct fault fault;
+	struct selector s;
+	enum err e = selector_parse_all(texts, 2, &s, &fault);
+
+	if (!e)
+		selector_release(&s);
+	return e;
+}
+
+TEST(joining_selectors_survives_any_allocation_failing)
+{
+	ALLOC_SWEEP(join_once());
+}

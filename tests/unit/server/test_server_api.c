@@ -424,6 +424,8 @@ TEST(calls_survive_a_lack_of_memory)
 		{"Series", "}"},
 		{"ProfileTypes", "}"},
 		{"LabelNames", "}"},
+		{"LabelNames", ",\"matchers\":[\"{}\",\"{service_name=~\\\"c.*\\\"}\"]}"},
+		{"LabelValues", ",\"name\":\"__unit__\"}"},
 	};
 	FULL(s);
 

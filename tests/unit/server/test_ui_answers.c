@@ -219,6 +219,70 @@ TEST(files_are_drawn_and_not_stored)
 	CHECK_INT(s.in_flight, 0);
 }
 
+static void put_file(struct buf *b, const char *name, const char *body)
+{
+	buf_printf(
+		b,
+		"--edge\r\nContent-Disposition: form-data; name=\"file\"; filename=\"%s\"\r\n\r\n"
+		"%s\r\n",
+		name, body);
+}
+
+/* A profile of one type at a time (in hours), as OTLP. */
+#define VIEW_OTLP(type, unit, hour, value)                                                    \
+	"{\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{\"timeUnixNano\":\"" hour \
+	"0000000000000\",\"durationNano\":\"5\",\"sampleType\":{\"typeStrindex\":1,"          \
+	"\"unitStrindex\":2},\"samples\":[{\"stackIndex\":1,\"values\":[" value "]}]}]}]}],"  \
+	"\"dictionary\":{\"stringTable\":[\"\",\"" type "\",\"" unit "\",\"main\"],"          \
+	"\"functionTable\":[{},{\"nameStrindex\":3}],\"locationTable\":[{},{\"lines\":[{"     \
+	"\"functionIndex\":1}]}],\"stackTable\":[{},{\"locationIndices\":[1]}]}}"
+
+static int view_form(struct server *s, struct buf *form, const char *part)
+{
+	REPLY(p);
+	int status = -1;
+
+	buf_text(form, "--edge--\r\n");
+	if (peer_ask(s, &p, "POST", "/api/v1/view?format=vft",
+		     "content-type: multipart/form-data; boundary=edge\n",
+		     buf_view(form)) == ERR_OK) {
+		status = p.x->reply.status;
+		if (str_search(rpc_peer_body(&p), str_of(part)) == rpc_peer_body(&p).n)
+			status = -status;
+	}
+	return status;
+}
+
+TEST(several_files_are_drawn_with_every_type_in_order_of_time)
+{
+	CLEANUP(buf_release) struct buf form = BUF_INIT(1 << 20);
+	CLEANUP(buf_release) struct buf again = BUF_INIT(1 << 20);
+	SERVER(s);
+
+	put_file(&form, "later.json", VIEW_OTLP("alloc_space", "bytes", "170003", "7"));
+	put_file(&form, "text", "main;work 3\n");
+	put_file(&form, "first.json", VIEW_OTLP("cpu", "nanoseconds", "170001", "5"));
+	put_file(&form, "middle.json", VIEW_OTLP("cpu", "nanoseconds", "170002", "6"));
+	CHECK_INT(view_form(&s, &form,
+			    "\"types\":[{\"name\":\"cpu\",\"unit\":\"nanoseconds\"},{\"name\":"
+			    "\"alloc_space\",\"unit\":\"bytes\"},{\"name\":\"samples\",\"unit\":"
+			    "\"count\"}]"),
+		  200);
+	form.n -= strlen("--edge--\r\n");
+	CHECK_INT(view_form(&s, &form, "\"totals\":[11,7,3]"), 200);
+	form.n -= strlen("--edge--\r\n");
+	CHECK_INT(
+		view_form(
+			&s, &form,
+			"\"files\":[{\"name\":\"first.json\",\"format\":\"otlp-json\",\"time_ns\":"
+			"\"1700010000000000000\"},{\"name\":\"middle.json\""),
+		200);
+	put_file(&again, "good", "main;work 3\n");
+	put_file(&again, "bad", "\x01\x02\x03");
+	CHECK_INT(view_form(&s, &again, "bad: "), 415);
+	CHECK_INT(s.in_flight, 0);
+}
+
 TEST(files_are_compared_with_what_is_stored)
 {
 	FULL(s);
