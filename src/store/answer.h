@@ -11,9 +11,13 @@
 
 enum chunk_origin { ORIGIN_CHUNK, ORIGIN_BLOCK, ORIGIN_ROLLUP };
 
-/* What a question wants of one partition. Profiles belong to the range by the time they start. */
+/*
+ * What a question wants of one partition: profiles whose interval touches the range [from, until),
+ * however long before it they start, and those that start in [since, until). An engine may show
+ * others, too.
+ */
 struct scan {
-	int64_t from_ns, until_ns;
+	int64_t since_ns, from_ns, until_ns;
 	/* Bit per series; an engine may skip others, and need not. NULL = all. */
 	const uint64_t *series;
 	uint32_t series_count;
@@ -25,7 +29,7 @@ struct scan {
 	size_t link_count;
 	/* What lies between two multiples of this is told apart from the rest, but not within:
 	 * roll-ups that lie wholly in the range, and inside one such span, may be shown instead of
-	 * what they sum up. 0 = never. */
+	 * what they sum up, with what of it lies beyond their end. 0 = never. */
 	int64_t rollup_ns;
 	struct ask *ask; /* count chunks, blocks, rollups, bytes; look at `cancelled` */
 	enum err (*each)(void *context, const struct chunk_view *v);
@@ -38,10 +42,11 @@ struct source {
 	/*
 	 * Calls `each` with every partition of the tenant that has data in the range and whose
 	 * service passes selection_takes_service, days in order, without its lock held. The
-	 * partition stays while `each` runs.
+	 * partition stays while `each` runs. The range begins at `since_ns` where that is before
+	 * the selection's; data of a day before it counts where a scan would show it.
 	 */
 	enum err (*partitions)(void *engine, struct str tenant, const struct selection *selection,
-			       struct ask *ask,
+			       int64_t since_ns, struct ask *ask,
 			       enum err (*each)(void *context, struct partition *p), void *context);
 	/* Calls scan->each, without the lock of the partition held. */
 	enum err (*scan)(void *engine, struct partition *p, const struct scan *scan);
@@ -108,7 +113,8 @@ struct choice {
 	struct arena arena;
 	const struct selection *selection;
 	uint64_t *series, *types;
-	uint64_t *open; /* per series: matchers not decided by the series */
+	uint64_t *gauges; /* bit per type, whether it matches or not */
+	uint64_t *open;	  /* per series: matchers not decided by the series */
 	uint32_t series_count, type_count;
 	uint32_t matching_series, matching_types;
 	bool all_series; /* every series matches, nothing is left open */
@@ -128,6 +134,10 @@ static inline bool choice_has_series(const struct choice *c, uint32_t series)
 static inline bool choice_has_type(const struct choice *c, uint32_t type)
 {
 	return type < c->type_count && c->types[type / 64] >> (type % 64) & 1;
+}
+static inline bool choice_is_gauge(const struct choice *c, uint32_t type)
+{
+	return type < c->type_count && c->gauges[type / 64] >> (type % 64) & 1;
 }
 /* Whether rows of this series with this label set match; takes the lock when the set is new. */
 enum err choice_takes_labels(struct choice *c, struct partition *p, uint32_t series,

@@ -107,7 +107,8 @@ static enum err each_partition(void *context, struct partition *p)
 
 static enum err run(struct listing *l, struct str tenant)
 {
-	return l->source->partitions(l->source->engine, tenant, l->selection, l->ask,
+	/* By when profiles start. */
+	return l->source->partitions(l->source->engine, tenant, l->selection, INT64_MAX, l->ask,
 				     each_partition, l);
 }
 

@@ -117,46 +117,132 @@ static enum err cover(struct merging *m, const struct chunk_view *v, uint32_t se
 	struct coverage_run run = coverage_of_chunk(&v->head);
 	uint32_t line;
 
+	/* Its runs say it. */
+	if (v->head.flags & (CHUNK_SUM | CHUNK_BEYOND))
+		return ERR_OK;
 	TRY(coverage_line(&m->coverage, series, 0, m->q.gauge, &line));
 	return coverage_add(&m->coverage, &m->q, line, &run);
+}
+
+/* When what is selected was taken, as far as it lies in the range. */
+static void widen(struct merging *m, const struct chunk_view *v)
+{
+	const struct selection *s = m->q.selection;
+	int64_t end = add_saturating(v->head.time_ns, v->head.duration_ns);
+	int64_t first = v->head.time_ns > s->from_ns ? v->head.time_ns : s->from_ns;
+
+	if (!m->q.gauge && end > s->until_ns)
+		end = s->until_ns;
+	if (!m->any || first < m->first_ns)
+		m->first_ns = first;
+	if (!m->any || end > m->last_ns)
+		m->last_ns = end;
+	m->any = true;
+}
+
+/* Takes away what of a roll-up lies beyond the range. What lies in it stays where it is. */
+static enum err take_beyond(struct merging *m, const struct chunk_view *v,
+			    const struct chunk_column *column, uint32_t series)
+{
+	struct chunk_rows_read rows;
+	struct bucket *bucket;
+	uint32_t group;
+
+	if (v->head.time_ns < m->q.selection->until_ns)
+		return ERR_OK;
+	TRY(grouping_find(&m->grouping, &m->q, v->head.series, 0, &group));
+	TRY(find_bucket(m, group, series, &bucket));
+	TRY(grow_sums(&m->q, &bucket->local));
+	TRY(question_rows(&m->q, v, column, &rows));
+	for (uint32_t i = 0; i < v->head.rows && rows.group_count; i++)
+		bucket->local.v[rows.stacks[i]] -= rows.values[i];
+	chunk_rows_release(&rows);
+	return ERR_OK;
+}
+
+static enum err merge_rows(struct merging *m, const struct chunk_view *v,
+			   const struct chunk_column *column, uint32_t series)
+{
+	struct chunk_rows_read rows;
+	enum err e;
+
+	TRY(question_rows(&m->q, v, column, &rows));
+	/* A profile without rows was measured all the same. */
+	if (rows.group_count || question_takes_rows(&m->q, v))
+		presence_measure(&m->presence, series, v->head.time_ns);
+	e = add_groups(m, v, &rows, series);
+	chunk_rows_release(&rows);
+	return e;
+}
+
+/* A gauge that has no profile in the range has the value of the last one before, for a while. */
+static bool is_carried(const struct merging *m, const struct coverage_line *line)
+{
+	return line->gauge && !line->inside &&
+	       coverage_carried_until(&m->coverage, line) > m->coverage.from_ns;
+}
+
+static enum err carry_chunk(struct merging *m, const struct chunk_view *v,
+			    const struct chunk_column *column, uint32_t series)
+{
+	const struct coverage_line *line;
+	int64_t step = m->presence.step_ns, until;
+	struct chunk_rows_read rows;
+	uint32_t number;
+	bool measured;
+	enum err e;
+
+	TRY(coverage_line(&m->coverage, series, 0, true, &number));
+	line = &m->coverage.lines.v[number];
+	if (!is_carried(m, line) || v->head.time_ns != line->before_ns)
+		return ERR_OK;
+	TRY(question_rows(&m->q, v, column, &rows));
+	measured = rows.group_count || question_takes_rows(&m->q, v);
+	m->numbers.profiles.v[series]++;
+	/* The last of them holds for one more. */
+	until = coverage_carried_until(&m->coverage, line) - step;
+	e = presence_mark(&m->presence, series, m->coverage.from_ns);
+	for (int64_t t = m->coverage.from_ns; !e && t <= until; t += step)
+		e = presence_mark(&m->presence, series, t);
+	for (int64_t t = m->coverage.from_ns;
+	     !e && measured && (t <= until || t == m->coverage.from_ns); t += step)
+		presence_measure(&m->presence, series, t);
+	if (!e)
+		e = add_groups(m, v, &rows, series);
+	chunk_rows_release(&rows);
+	return e;
 }
 
 static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 			    const struct chunk_column *column)
 {
 	struct merging *m = (struct merging *)q;
-	struct chunk_rows_read rows;
 	struct bucket *bucket;
 	uint32_t series, group;
-	enum err e;
 
 	TRY(series_numbers_find(&m->numbers, q, v->head.series, &series));
+	if (m->carrying)
+		return carry_chunk(m, v, column, series);
 	TRY(cover(m, v, series));
+	if (v->head.flags & CHUNK_RUN || (q->gauge && v->head.time_ns < q->selection->from_ns))
+		return ERR_OK;
+	if (v->head.flags & CHUNK_BEYOND)
+		return take_beyond(m, v, column, 0);
 	m->numbers.profiles.v[series] += v->head.profiles;
 	if (q->gauge)
 		TRY(presence_mark(&m->presence, series, v->head.time_ns));
 	else
 		series = 0; /* sums need not tell them apart */
-	if (!m->any || v->head.time_ns < m->first_ns)
-		m->first_ns = v->head.time_ns;
-	if (!m->any || v->head.time_ns + v->head.duration_ns > m->last_ns)
-		m->last_ns = v->head.time_ns + v->head.duration_ns;
-	m->any = true;
+	widen(m, v);
 	observe(m, v, column);
-	if (!q->gauge && question_takes_all(q, v) &&
+	if (!q->gauge && question_takes_all(q, v, column) &&
 	    (!m->grouping.name_count || !(v->head.flags & CHUNK_GROUPS))) {
 		TRY(grouping_find(&m->grouping, q, v->head.series, 0, &group));
 		TRY(find_bucket(m, group, series, &bucket));
 		TRY(grow_sums(q, &bucket->local));
 		return chunk_sum(v, column, &bucket->local);
 	}
-	TRY(question_rows(q, v, column, &rows));
-	/* A profile without rows was measured all the same. */
-	if (rows.group_count || question_takes_all(q, v))
-		presence_measure(&m->presence, series, v->head.time_ns);
-	e = add_groups(m, v, &rows, series);
-	chunk_rows_release(&rows);
-	return e;
+	return merge_rows(m, v, column, series);
 }
 
 static void find_count_type(struct merging *m)
@@ -179,7 +265,7 @@ static void find_count_type(struct merging *m)
  * point, or it could not be told when its series were there. */
 static int64_t longest_rollup(const struct merging *m)
 {
-	if (!grouping_fits_rollups(&m->grouping))
+	if (m->carrying || !grouping_fits_rollups(&m->grouping))
 		return 0;
 	return m->q.gauge ? m->presence.step_ns : NS_PER_DAY;
 }
@@ -296,6 +382,30 @@ static enum err end_partition(struct question *q)
 	return e;
 }
 
+/* Looks again at the time before the range, if there is anything to carry into it. */
+static enum err carry_values(struct merging *m, const struct question_handler *handler)
+{
+	struct selection before = *m->q.selection;
+	const struct selection *asked = m->q.selection;
+	bool any = false;
+	enum err e;
+
+	vec_for_each (line, &m->coverage.lines)
+		any |= is_carried(m, line);
+	if (!any)
+		return ERR_OK;
+	before.until_ns = before.from_ns;
+	before.from_ns = add_saturating(before.from_ns, -CARRIED_NS);
+	m->carrying = true;
+	m->q.lookback_ns = 0;
+	m->q.selection = &before;
+	e = question_run(&m->q, handler);
+	m->q.selection = asked;
+	if (!m->any)
+		m->first_ns = m->last_ns = asked->from_ns;
+	return e;
+}
+
 enum err answer_merge(const struct source *source, struct str tenant,
 		      const struct selection *selection, const struct str *group_by,
 		      size_t group_count, struct ask *ask, struct profile *dst)
@@ -311,8 +421,11 @@ enum err answer_merge(const struct source *source, struct str tenant,
 	m.grouping.name_count = group_count;
 	presence_init(&m.presence, selection->from_ns, selection->until_ns);
 	coverage_init(&m.coverage, selection->from_ns, selection->until_ns);
+	if (question_may_be_gauge(&m.q))
+		m.q.lookback_ns = CARRIED_NS;
 	TRY(question_run(&m.q, &handler));
 	TRY(coverage_finish(&m.coverage, &m.q));
 	TRY(coverage_total(&m.coverage, &m.q.ask->covered_ns));
+	TRY(carry_values(&m, &handler));
 	return merging_finish(&m);
 }

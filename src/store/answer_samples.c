@@ -14,20 +14,86 @@
 struct heating {
 	struct question q; /* first: handlers get it */
 	int64_t column_ns, row_ns;
+	const struct chunk_column *column; /* at hand */
 	struct heatmap_answer answer;
 };
 
-static void heat(struct heating *h, int64_t time, double value)
+static double *find_cell(struct heating *h, int64_t time)
 {
 	int64_t from = h->q.selection->from_ns, within = time % NS_PER_S;
 	size_t column, row;
 
 	if (time < from)
-		return;
+		return NULL;
 	column = (size_t)((time - from) / h->column_ns);
 	row = (size_t)((within < 0 ? within + NS_PER_S : within) / h->row_ns);
-	if (column < h->answer.columns && row < h->answer.rows)
-		h->answer.cells[column * h->answer.rows + row] += value;
+	if (column >= h->answer.columns || row >= h->answer.rows)
+		return NULL;
+	return &h->answer.cells[column * h->answer.rows + row];
+}
+
+static void heat(struct heating *h, int64_t time, double value)
+{
+	double *cell = find_cell(h, time);
+
+	if (cell)
+		*cell += value;
+}
+
+/* Where the cell of a moment ends. */
+static int64_t cell_end(const struct heating *h, int64_t time)
+{
+	int64_t from = h->q.selection->from_ns, within = time % NS_PER_S, row, column;
+
+	within = within < 0 ? within + NS_PER_S : within;
+	row = (within / h->row_ns + 1) * h->row_ns;
+	row = time - within + (row < NS_PER_S ? row : NS_PER_S);
+	column = from + ((time - from) / h->column_ns + 1) * h->column_ns;
+	return row < column ? row : column;
+}
+
+/* What has no time of its own is spread over the cells that the profile touches. */
+static void spread(struct heating *h, const struct chunk_view *v, int64_t total)
+{
+	const struct selection *s = h->q.selection;
+	int64_t start = v->head.time_ns, end = profile_end(&v->head), before = 0;
+
+	start = start > s->from_ns ? start : s->from_ns;
+	end = end < s->until_ns ? end : s->until_ns;
+	if (start >= end) {
+		heat(h, start, (double)total);
+		return;
+	}
+	for (int64_t t = start; t < end;) {
+		int64_t next = cell_end(h, t);
+		int64_t after = share_before(total, start, end, next);
+
+		heat(h, t, (double)(after - before));
+		before = after;
+		t = next;
+	}
+}
+
+static void heat_rows(struct heating *h, const struct chunk_view *v,
+		      const struct chunk_rows_read *rows)
+{
+	int64_t untimed = 0;
+
+	for (uint32_t g = 0; g < rows->group_count; g++) {
+		const struct chunk_group *group = &rows->groups[g];
+
+		for (uint32_t i = group->first; i < group->first + group->n; i++) {
+			if (rows->times[i])
+				heat(h, rows->times[i], (double)rows->values[i]);
+			else
+				untimed = add_saturating(untimed, rows->values[i]);
+			h->answer.untimed += !rows->times[i];
+		}
+	}
+	if (question_is_whole(&h->q, v, h->column))
+		heat(h, v->head.time_ns, (double)untimed);
+	else
+		spread(h, v, untimed);
 }
 
 static enum err heat_chunk(struct question *q, const struct chunk_view *v,
@@ -36,21 +102,17 @@ static enum err heat_chunk(struct question *q, const struct chunk_view *v,
 	struct heating *h = (struct heating *)q;
 	struct chunk_rows_read rows;
 
-	if (question_takes_all(q, v) && !(v->head.flags & CHUNK_TIMES)) {
-		heat(h, v->head.time_ns, (double)column->total);
+	h->column = column;
+	if (question_takes_all(q, v, column) && !(v->head.flags & CHUNK_TIMES)) {
+		if (question_is_whole(q, v, column))
+			heat(h, v->head.time_ns, (double)column->total);
+		else
+			spread(h, v, column->total);
 		h->answer.untimed += v->head.rows;
 		return ERR_OK;
 	}
 	TRY(question_rows(q, v, column, &rows));
-	for (uint32_t g = 0; g < rows.group_count; g++) {
-		const struct chunk_group *group = &rows.groups[g];
-
-		for (uint32_t i = group->first; i < group->first + group->n; i++) {
-			heat(h, rows.times[i] ? rows.times[i] : v->head.time_ns,
-			     (double)rows.values[i]);
-			h->answer.untimed += !rows.times[i];
-		}
-	}
+	heat_rows(h, v, &rows);
 	chunk_rows_release(&rows);
 	return ERR_OK;
 }
@@ -126,6 +188,8 @@ static enum err begin_exemplar(struct choosing *c, const struct chunk_view *v, s
 	enum err e;
 
 	*ret = (struct exemplar){.time_ns = v->head.time_ns};
+	if (ret->time_ns < c->q.selection->from_ns)
+		ret->time_ns = c->q.selection->from_ns;
 	mutex_lock(&c->q.partition->lock);
 	e = copy_labels(c, v->head.series, ret);
 	mutex_unlock(&c->q.partition->lock);
@@ -205,7 +269,7 @@ static enum err exemplar_chunk(struct question *q, const struct chunk_view *v,
 	if (c->by_span && !v->head.links)
 		return ERR_OK;
 	TRY(begin_exemplar(c, v, &exemplar));
-	if (!c->by_span && question_takes_all(q, v)) {
+	if (!c->by_span && question_takes_all(q, v, column)) {
 		exemplar.value = (double)column->total;
 		return add_exemplar(c, &exemplar);
 	}

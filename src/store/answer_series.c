@@ -17,6 +17,10 @@
 struct curve {
 	uint32_t group, series, type;
 	double *sums; /* per point; NAN = nothing */
+	/* Of a gauge: the last value before the range, and when that was. */
+	double carried;
+	int64_t carried_ns;
+	uint32_t line;
 };
 
 /* A series is in a group: its line of the coverage. */
@@ -75,7 +79,8 @@ static void charting_release(struct charting *c)
 static enum err find_curve(struct charting *c, uint32_t group, uint32_t series, uint32_t type,
 			   struct curve **ret)
 {
-	struct curve fresh = {.group = group, .series = series, .type = type};
+	struct curve fresh = {
+		.group = group, .series = series, .type = type, .carried_ns = INT64_MIN};
 	uint64_t hash = hash_mix((uint64_t)group << 32 | series, 1 + (uint64_t)type);
 
 	MAP_PROBE(&c->curve_index, hash, id)
@@ -97,6 +102,7 @@ static enum err find_curve(struct charting *c, uint32_t group, uint32_t series, 
 struct place {
 	uint32_t type, series, line;
 	size_t point;
+	int64_t carried_ns; /* not in a point, but before the range; INT64_MIN = no */
 };
 
 static enum err join_group(struct charting *c, uint32_t group, uint32_t line)
@@ -134,6 +140,16 @@ static enum err add_value(struct charting *c, uint32_t group, struct place at, d
 
 	TRY(join_group(c, group, at.line));
 	TRY(find_curve(c, group, at.series, at.type, &curve));
+	curve->line = at.line;
+	if (at.carried_ns != INT64_MIN) {
+		if (at.carried_ns > curve->carried_ns)
+			curve->carried = 0;
+		if (at.carried_ns >= curve->carried_ns) {
+			curve->carried_ns = at.carried_ns;
+			curve->carried += value;
+		}
+		return ERR_OK;
+	}
 	sum = &curve->sums[at.point];
 	*sum = isnan(*sum) ? value : *sum + value;
 	return ERR_OK;
@@ -161,28 +177,148 @@ static double sum_rows(const struct charting *c, const struct chunk_rows_read *r
 	return sum;
 }
 
-static enum err add_rows(struct charting *c, const struct chunk_view *v,
-			 const struct chunk_column *column, struct place at)
+/* Of a roll-up: its series are in the group of the service. */
+static enum err join_run(struct charting *c, const struct chunk_view *v, struct place at)
 {
-	struct chunk_rows_read rows;
-	enum err e = ERR_OK;
+	uint32_t group;
 
-	if (!call_site_is_all(&c->site))
-		TRY(call_site_look(&c->site, &c->q, v->head.stack_limit));
-	TRY(question_rows(&c->q, v, column, &rows));
+	TRY(grouping_find(&c->grouping, &c->q, v->head.series, 0, &group));
+	return join_group(c, group, at.line);
+}
+
+/* [from, until), in one point. */
+struct piece {
+	struct place at;
+	int64_t from_ns, until_ns;
+};
+
+static struct piece point_piece(const struct charting *c, struct place at, int64_t from_ns,
+				int64_t until_ns)
+{
+	int64_t end;
+
+	at.point = (size_t)((from_ns - c->first_ns) / c->question->step_ns);
+	end = add_saturating(c->first_ns, ((int64_t)at.point + 1) * c->question->step_ns);
+	return (struct piece){at, from_ns, end < until_ns ? end : until_ns};
+}
+
+static enum err add_piece(struct charting *c, const struct chunk_view *v,
+			  struct chunk_rows_read *rows, const struct piece *p, int sign)
+{
+	question_rows_between(&c->q, rows, p->from_ns, p->until_ns);
 	/* A profile without rows was measured all the same. */
-	if (!rows.group_count && question_takes_all(&c->q, v))
-		e = add_whole(c, v, at, 0);
-	for (uint32_t g = 0; !e && g < rows.group_count; g++) {
+	if (!rows->group_count && question_takes_rows(&c->q, v))
+		return add_whole(c, v, p->at, 0);
+	for (uint32_t g = 0; g < rows->group_count; g++) {
 		uint32_t group;
 
-		e = grouping_find(&c->grouping, &c->q, v->head.series, rows.groups[g].labels,
-				  &group);
-		if (!e)
-			e = add_value(c, group, at, sum_rows(c, &rows, &rows.groups[g]));
+		TRY(grouping_find(&c->grouping, &c->q, v->head.series, rows->groups[g].labels,
+				  &group));
+		TRY(add_value(c, group, p->at, sign * sum_rows(c, rows, &rows->groups[g])));
+	}
+	return ERR_OK;
+}
+
+/* Whether the total in the head says all there is to say. */
+static bool needs_rows(const struct charting *c, const struct chunk_view *v)
+{
+	return !call_site_is_all(&c->site) || !question_takes_rows(&c->q, v) ||
+	       (c->grouping.name_count && v->head.flags & CHUNK_GROUPS);
+}
+
+/* All of it at one point. */
+static enum err add_at(struct charting *c, const struct chunk_view *v,
+		       const struct chunk_column *column, struct place at, int sign)
+{
+	struct piece all = {at, INT64_MIN, INT64_MAX};
+	struct chunk_rows_read rows;
+	enum err e;
+
+	if (!needs_rows(c, v))
+		return add_whole(c, v, at, sign * (double)column->total);
+	if (!call_site_is_all(&c->site))
+		TRY(call_site_look(&c->site, &c->q, v->head.stack_limit));
+	TRY(question_read(&c->q, v, column, &rows));
+	e = add_piece(c, v, &rows, &all, sign);
+	chunk_rows_release(&rows);
+	return e;
+}
+
+/* What of it lies in each point. */
+static enum err add_pieces(struct charting *c, const struct chunk_view *v,
+			   const struct chunk_column *column, const struct piece *part)
+{
+	bool heads = !needs_rows(c, v) && column_cuts_evenly(&v->head, column);
+	int64_t start = v->head.time_ns, end = profile_end(&v->head), from = part->from_ns;
+	int64_t before = share_before(column->total, start, end, from);
+	struct chunk_rows_read rows = {0};
+	enum err e = ERR_OK;
+
+	if (!heads && !call_site_is_all(&c->site))
+		TRY(call_site_look(&c->site, &c->q, v->head.stack_limit));
+	if (!heads)
+		TRY(question_read(&c->q, v, column, &rows));
+	while (!e && from < part->until_ns) {
+		struct piece p = point_piece(c, part->at, from, part->until_ns);
+		int64_t after = share_before(column->total, start, end, p.until_ns);
+
+		e = heads ? add_whole(c, v, p.at, (double)(after - before))
+			  : add_piece(c, v, &rows, &p, 1);
+		before = after;
+		from = p.until_ns;
 	}
 	chunk_rows_release(&rows);
 	return e;
+}
+
+/* A profile: all of it where it lies in one point. */
+static enum err add_profile(struct charting *c, const struct chunk_view *v,
+			    const struct chunk_column *column, struct place at)
+{
+	const struct selection *s = c->q.selection;
+	int64_t start = v->head.time_ns, end = profile_end(&v->head);
+	struct piece part = {at, start > s->from_ns ? start : s->from_ns,
+			     end < s->until_ns ? end : s->until_ns};
+	struct piece first = point_piece(c, at, part.from_ns, INT64_MAX);
+
+	if (profile_within(&v->head, s->from_ns, s->until_ns) && end <= first.until_ns)
+		return add_at(c, v, column, first.at, 1);
+	return add_pieces(c, v, column, &part);
+}
+
+/* Moves what of a roll-up lies beyond its end to where it belongs. */
+static enum err add_beyond(struct charting *c, const struct chunk_view *v,
+			   const struct chunk_column *column, struct place at)
+{
+	int64_t border = v->head.time_ns;
+	size_t before = (size_t)((border - 1 - c->first_ns) / c->question->step_ns);
+	size_t after = (size_t)((border - c->first_ns) / c->question->step_ns);
+	bool inside = border < c->q.selection->until_ns;
+
+	if (inside && before == after)
+		return ERR_OK;
+	at.point = before;
+	TRY(add_at(c, v, column, at, -1));
+	at.point = after;
+	return inside ? add_at(c, v, column, at, 1) : ERR_OK;
+}
+
+/* Values of a gauge, and means over profiles, are of the moment in which the profile starts. */
+static enum err add_moment(struct charting *c, const struct chunk_view *v,
+			   const struct chunk_column *column, struct place at)
+{
+	const struct selection *s = c->q.selection;
+
+	if (v->head.time_ns < s->from_ns || v->head.time_ns >= s->until_ns) {
+		if (!c->types.v[at.type].gauge || v->head.time_ns >= s->until_ns)
+			return ERR_OK;
+		at.carried_ns = v->head.time_ns;
+	} else {
+		at.point = (size_t)((v->head.time_ns - c->first_ns) / c->question->step_ns);
+		if (c->types.v[at.type].means)
+			TRY(count_profiles(c, at, v->head.profiles));
+	}
+	return add_at(c, v, column, at, 1);
 }
 
 static enum err cover(struct charting *c, const struct chunk_view *v, struct place *at)
@@ -191,6 +327,9 @@ static enum err cover(struct charting *c, const struct chunk_view *v, struct pla
 
 	TRY(coverage_line(&c->coverage, at->series, at->type, c->types.v[at->type].gauge,
 			  &at->line));
+	/* Of a roll-up its runs say it. */
+	if (v->head.flags & (CHUNK_SUM | CHUNK_BEYOND))
+		return ERR_OK;
 	return coverage_add(&c->coverage, &c->q, at->line, &run);
 }
 
@@ -198,23 +337,24 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 			    const struct chunk_column *column)
 {
 	struct charting *c = (struct charting *)q;
-	struct place at = {
-		.type = c->local.v[column->type],
-		.point = (size_t)((v->head.time_ns - c->first_ns) / c->question->step_ns)};
-	bool means = c->types.v[at.type].means;
+	struct place at = {.type = c->local.v[column->type], .carried_ns = INT64_MIN};
+	const struct chart_type *type = &c->types.v[at.type];
 
-	if (v->head.time_ns < c->first_ns || at.point >= c->n)
-		return ERR_OK;
 	TRY(series_numbers_find(&c->numbers, q, v->head.series, &at.series));
+	/* Summed up although it is a gauge: only what is in the range. */
+	if (!type->gauge && choice_is_gauge(&q->choice, column->type) &&
+	    v->head.time_ns < q->selection->from_ns)
+		return ERR_OK;
 	TRY(cover(c, v, &at));
-	if (means)
-		TRY(count_profiles(c, at, v->head.profiles));
-	else
+	if (v->head.flags & CHUNK_RUN)
+		return join_run(c, v, at);
+	if (!type->means)
 		at.series = 0; /* sums need not tell them apart */
-	if (!call_site_is_all(&c->site) || !question_takes_all(q, v) ||
-	    (c->grouping.name_count && v->head.flags & CHUNK_GROUPS))
-		return add_rows(c, v, column, at);
-	return add_whole(c, v, at, (double)column->total);
+	if (v->head.flags & CHUNK_BEYOND)
+		return add_beyond(c, v, column, at);
+	if (v->head.flags & CHUNK_SUM || type->means || choice_is_gauge(&q->choice, column->type))
+		return add_moment(c, v, column, at);
+	return add_profile(c, v, column, at);
 }
 
 static enum err number_type(struct charting *c, const struct type_entry *type, uint32_t *ret)
@@ -270,10 +410,22 @@ static void find_holders(const struct charting *c, const struct curve *curve, ui
 {
 	const struct chart_type *type = &c->types.v[curve->type];
 
-	if (type->gauge)
+	for (size_t i = 0; type->gauge && i < c->n; i++)
+		ret_from[i] = (uint32_t)c->n;
+	if (type->gauge && curve->series < type->counts.n)
 		presence_hold(type->counts.v[curve->series], c->n, ret_from);
 	for (size_t i = 0; !type->gauge && i < c->n; i++)
 		ret_from[i] = (uint32_t)i;
+}
+
+/* Until when a value from before the range holds: of the series' last profile, if that had one. */
+static int64_t carried_until(const struct charting *c, const struct curve *curve)
+{
+	const struct coverage_line *line = &c->coverage.lines.v[curve->line];
+
+	return curve->carried_ns != INT64_MIN && curve->carried_ns == line->before_ns
+		       ? coverage_carried_until(&c->coverage, line)
+		       : INT64_MIN;
 }
 
 /* `from` has room for all points. */
@@ -281,15 +433,20 @@ static void add_curve(const struct charting *c, const struct curve *curve, uint3
 		      struct point *points)
 {
 	const struct chart_type *type = &c->types.v[curve->type];
+	int64_t carried = carried_until(c, curve);
+	bool before = true; /* the first of the range */
 
 	find_holders(c, curve, from);
 	for (size_t i = 0; i < c->n; i++) {
 		double value = from[i] < c->n ? curve->sums[from[i]] : NAN;
 
+		before &= from[i] == c->n;
+		if (before && carried > c->coverage.from_ns && points[i].time_ns < carried)
+			value = curve->carried;
+		else if (!isnan(value) && type->means)
+			value /= type->counts.v[curve->series][from[i]];
 		if (isnan(value))
 			continue;
-		if (type->means)
-			value /= type->counts.v[curve->series][from[i]];
 		points[i].value = isnan(points[i].value) ? value : points[i].value + value;
 	}
 }
@@ -525,6 +682,8 @@ static enum err begin(struct charting *c)
 	c->n = (size_t)points;
 	coverage_init(&c->coverage, s->from_ns, s->until_ns);
 	coverage_buckets(&c->coverage, c->first_ns, step, c->n);
+	if (!question->force_sum && (c->q.each_type || question_may_be_gauge(&c->q)))
+		c->q.lookback_ns = CARRIED_NS;
 	c->grouping.names = question->group_by;
 	c->grouping.name_count = question->group_count;
 	c->site.path = question->call_site;

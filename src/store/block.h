@@ -43,9 +43,15 @@ enum err block_may_link(struct str bytes, const struct link *links, size_t n, bo
 enum err block_encode(struct chunk_view **chunks, size_t n, struct buf *out) MUST_CHECK;
 
 /*
- * A roll-up is a block with a chunk per type: stack -> sum over all profiles, without series,
- * labels, links and times. Gauges have a chunk per type and series, because the mean over time
- * must be taken inside a series: its `profiles` says how many were summed.
+ * A roll-up is a block with a chunk per type (CHUNK_SUM): stack -> sum over all profiles that start
+ * in its time, without series, labels, links and times. What of these lies after its end is a
+ * further chunk, at that end (CHUNK_BEYOND): less this, and with that of the time before, it is the
+ * value of its time. Gauges have a chunk per type and series, because the mean over time must be
+ * taken inside a series: its `profiles` says how many were summed. Nothing of theirs lies beyond.
+ *
+ * When each series had profiles stands in chunks without rows (CHUNK_RUN; coverage.h): time and
+ * duration from the start of the first to the end of the last, `profiles` of them, the scale of
+ * their column is from the start of the first to that of the last, and the total what is covered.
  */
 struct rollup;
 enum err rollup_new(int64_t time_ns, int64_t duration_ns, struct rollup **ret) MUST_CHECK;

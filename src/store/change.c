@@ -43,6 +43,7 @@ static void publish(struct change *c)
 	}
 	vec_for_each (chunk, &c->inserted.v)
 		chunk->service->fresh.v[chunk->service->fresh.n++] = chunk->chunk;
+	reach_publish(c);
 	mutex_unlock(&e->lock);
 	atomic_store(&c->day->settled, false);
 	atomic_fetch_add(&e->commits, 1);
@@ -73,6 +74,7 @@ enum err change_finish(struct change *c, enum err error)
 	mutex_unlock(&c->day->write);
 	vec_release(&c->touched);
 	vec_release(&c->inserted.v);
+	vec_release(&c->reaches);
 	chunk_scratch_release(&c->scratch);
 	buf_release(&c->bytes);
 	return error;
@@ -105,7 +107,7 @@ static enum err make_room(struct change *c, struct day_service *ds)
 	return error;
 }
 
-enum err change_chunk(struct change *c, struct day_service *ds, int64_t time_ns, uint32_t rows,
+enum err change_chunk(struct change *c, struct day_service *ds, const struct encoded_chunk *info,
 		      struct str bytes, struct fault *fault)
 {
 	enum err error = ERR_EXISTS;
@@ -115,15 +117,15 @@ enum err change_chunk(struct change *c, struct day_service *ds, int64_t time_ns,
 	TRY(change_service(c, ds, fault));
 	TRY(make_room(c, ds));
 	for (int i = 0; i < KEY_TRIES && error == ERR_EXISTS; i++) {
-		key = row_key(time_ns, c->day->sequence++);
-		TRY(db_query_with(c->writer, CHUNK_ADD, &q, fault, key, ds->new_id, rows));
+		key = row_key(info->time_ns, c->day->sequence++);
+		TRY(db_query_with(c->writer, CHUNK_ADD, &q, fault, key, ds->new_id, info->rows));
 		db_bind(q, 4, bytes);
 		error = db_run(c->writer, q, fault);
 	}
 	TRY(error);
 	ds->coming++;
-	c->inserted.v.v[c->inserted.v.n++] = (struct inserted_chunk){ds, {key, rows}};
-	return ERR_OK;
+	c->inserted.v.v[c->inserted.v.n++] = (struct inserted_chunk){ds, {key, info->rows}};
+	return reach_note(c, ds, info->time_ns, info->duration_ns, fault);
 }
 
 static enum err find_next_delta(struct change *c, struct day_service *ds, struct fault *fault)

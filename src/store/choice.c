@@ -60,6 +60,7 @@ static enum err choose_types(struct choice *c, const struct partition *p)
 		struct str id = type_shown(p->types.v[t].id), part;
 		bool takes = !s->type.n || str_eq(s->type, id);
 
+		c->gauges[t / 64] |= (uint64_t)p->types.v[t].gauge << (t % 64);
 		for (size_t i = 0; takes && i < s->matcher_count; i++)
 			if (type_label(s->matchers[i].name, id, &part))
 				TRY(matcher_takes(&s->matchers[i], part, &takes));
@@ -143,8 +144,9 @@ enum err choice_init(struct choice *c, const struct partition *p, const struct s
 	c->type_count = (uint32_t)p->types.n;
 	c->series = arena_zalloc(&c->arena, c->series_count / 64 + 1, sizeof(*c->series));
 	c->types = arena_zalloc(&c->arena, c->type_count / 64 + 1, sizeof(*c->types));
+	c->gauges = arena_zalloc(&c->arena, c->type_count / 64 + 1, sizeof(*c->gauges));
 	c->open = arena_zalloc(&c->arena, (size_t)c->series_count + 1, sizeof(*c->open));
-	e = c->series && c->types && c->open ? choose(c, p) : ERR_NO_MEMORY;
+	e = c->series && c->types && c->gauges && c->open ? choose(c, p) : ERR_NO_MEMORY;
 	if (e)
 		choice_release(c);
 	return e;

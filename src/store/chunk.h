@@ -41,7 +41,17 @@
 #define SERIES_MANY    UINT32_MAX /* a roll-up over series */
 #define CHUNK_MAX_ROWS (1u << 26)
 
-enum chunk_flags { CHUNK_GROUPS = 1, CHUNK_TIMES = 2, CHUNK_NEGATIVE = 4 };
+enum chunk_flags {
+	CHUNK_GROUPS = 1,
+	CHUNK_TIMES = 2,
+	CHUNK_NEGATIVE = 4,
+	/* Of roll-ups alone (block.h): a sum, what of a sum lies beyond the end of the time that
+	 * was summed up, and when profiles were taken. */
+	CHUNK_SUM = 8,
+	CHUNK_BEYOND = 16,
+	CHUNK_RUN = 32,
+};
+#define CHUNK_ROLLUP (CHUNK_SUM | CHUNK_BEYOND | CHUNK_RUN)
 
 enum chunk_stream {
 	STREAM_GROUPS,

@@ -107,7 +107,8 @@ enum err chunk_head_read(struct cursor *c, int64_t base_ns, struct arena *arena,
 {
 	struct chunk_head h = {0};
 
-	h.flags = (uint32_t)get_bounded(c, CHUNK_GROUPS | CHUNK_TIMES | CHUNK_NEGATIVE);
+	h.flags = (uint32_t)get_bounded(c,
+					CHUNK_GROUPS | CHUNK_TIMES | CHUNK_NEGATIVE | CHUNK_ROLLUP);
 	h.series = (uint32_t)get_bounded(c, UINT32_MAX) - 1;
 	h.profiles = (uint32_t)get_bounded(c, UINT32_MAX);
 	h.time_ns = (int64_t)((uint64_t)get_zigzag(c) + (uint64_t)base_ns);

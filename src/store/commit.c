@@ -121,7 +121,7 @@ static enum err write_chunk(struct change *c, const struct store_batch *b,
 	if (error == ERR_OK)
 		error = change_delta(c, ds, p, p != chunk->partition, fault);
 	if (error == ERR_OK)
-		error = change_chunk(c, ds, chunk->info.time_ns, chunk->info.rows,
+		error = change_chunk(c, ds, &chunk->info,
 				     p == chunk->partition ? bytes : buf_view(&moved), fault);
 	if (p != chunk->partition)
 		partition_give_back(ds->day->engine, p);

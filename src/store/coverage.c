@@ -5,7 +5,9 @@
 #include "base/hash.h"
 
 /* From here on profiles of a line become runs also where they do not come regularly. */
-#define MOST_RUNS 65536
+#define MOST_RUNS      65536
+/* Of a gauge that was seen once. */
+#define UNKNOWN_GAP_NS INT64_C(60000000000)
 
 int64_t profile_length(int64_t duration_ns)
 {
@@ -14,17 +16,29 @@ int64_t profile_length(int64_t duration_ns)
 	return duration_ns < PROFILE_LONGEST_NS ? duration_ns : PROFILE_LONGEST_NS;
 }
 
+static int64_t within(int64_t length, int64_t most)
+{
+	return length < 0 ? 0 : length < most ? length : most;
+}
+
 struct coverage_run coverage_of_chunk(const struct chunk_head *head)
 {
 	int64_t length = profile_length(head->duration_ns);
 	int64_t end = add_saturating(head->time_ns, length);
 
+	if (head->flags & CHUNK_RUN && head->column_count)
+		return (struct coverage_run){head->time_ns,
+					     add_saturating(head->time_ns,
+							    within(head->columns[0].scale, length)),
+					     end, within(head->columns[0].total, length),
+					     head->profiles ? head->profiles : 1};
 	return (struct coverage_run){head->time_ns, head->time_ns, end, length, 1};
 }
 
 void coverage_init(struct coverage *c, int64_t from_ns, int64_t until_ns)
 {
-	*c = (struct coverage){.from_ns = from_ns, .until_ns = until_ns, .buckets = 1};
+	*c = (struct coverage){
+		.from_ns = from_ns, .until_ns = until_ns, .buckets = 1, .most_runs = MOST_RUNS};
 	c->first_ns = from_ns;
 }
 
@@ -53,7 +67,12 @@ enum err coverage_line(struct coverage *c, uint32_t series, uint32_t type, bool 
 		       uint32_t *ret)
 {
 	struct coverage_line fresh = {
-		.series = series, .type = type, .gauge = gauge, .reach_ns = INT64_MIN};
+		.series = series,
+		.type = type,
+		.gauge = gauge,
+		.reach_ns = INT64_MIN,
+		.before_ns = INT64_MIN,
+	};
 	uint64_t hash = hash_mix((uint64_t)type << 32 | series, 1);
 
 	MAP_PROBE(&c->index, hash, id)
@@ -103,8 +122,14 @@ static bool follows(const struct coverage *c, const struct coverage_line *line,
 	    next->end_ns > bucket_end(c, bucket) || next->start_ns < r->start_ns ||
 	    bucket_of(c, next->start_ns) != bucket)
 		return false;
-	if (r->n == 1 || line->runs.n >= MOST_RUNS)
+	if ((r->n == 1 && next->n == 1) || line->runs.n >= c->most_runs)
 		return true;
+	if (r->n == 1)
+		return gap >= usual_gap_of(next) / 2 &&
+		       gap <= usual_gap_of(next) + usual_gap_of(next) / 2;
+	if (next->n > 1 && (usual_gap_of(next) < usual_gap_of(r) / 2 ||
+			    usual_gap_of(next) > usual_gap_of(r) + usual_gap_of(r) / 2))
+		return false;
 	/* Half as far again, or half as far. */
 	return gap >= usual_gap_of(r) / 2 && gap <= usual_gap_of(r) + usual_gap_of(r) / 2;
 }
@@ -126,13 +151,17 @@ enum err coverage_add(struct coverage *c, struct question *q, uint32_t line,
 {
 	struct coverage_line *l = &c->lines.v[line];
 
+	if (run->start_ns >= c->from_ns)
+		l->inside = true;
+	else if (run->start_ns > l->before_ns)
+		l->before_ns = run->start_ns;
 	if (l->runs.n && follows(c, l, &l->runs.v[l->runs.n - 1], run)) {
 		append(&l->runs.v[l->runs.n - 1], run);
 		return ERR_OK;
 	}
 	if (l->runs.n && l->runs.v[l->runs.n - 1].end_ns > l->reach_ns)
 		l->reach_ns = l->runs.v[l->runs.n - 1].end_ns;
-	if (l->runs.n == l->runs.cap)
+	if (q && l->runs.n == l->runs.cap)
 		TRY(question_take(q, (l->runs.cap ? l->runs.cap : 4) * sizeof(*run)));
 	return vec_push(&l->runs, *run);
 }
@@ -270,9 +299,21 @@ static enum err be_there_now_and_then(const struct coverage *c, struct coverage_
 	return ERR_OK;
 }
 
-static enum err appear(const struct coverage *c, struct coverage_line *l, int64_t usual)
+int64_t coverage_carried_until(const struct coverage *c, const struct coverage_line *line)
 {
-	int64_t reach = INT64_MIN, first = l->runs.v[0].start_ns;
+	int64_t usual = line->usual_ns ? line->usual_ns : UNKNOWN_GAP_NS, until;
+
+	if (line->before_ns == INT64_MIN)
+		return c->from_ns;
+	until = add_saturating(line->before_ns, CARRIED_GAPS * usual);
+	if (until > c->until_ns)
+		until = c->until_ns;
+	return until > c->from_ns ? until : c->from_ns;
+}
+
+static enum err appear(const struct coverage *c, struct coverage_line *l)
+{
+	int64_t reach = INT64_MIN, first = l->runs.v[0].start_ns, usual = l->usual_ns;
 
 	/* One that comes as soon as it would if it had been there before was there. */
 	if (usual && first > c->from_ns && first - c->from_ns <= usual)
@@ -287,6 +328,8 @@ static enum err appear(const struct coverage *c, struct coverage_line *l, int64_
 			TRY(be_there_now_and_then(c, l, r, usual));
 		reach = r->end_ns > reach ? r->end_ns : reach;
 		until = add_saturating(r->last_ns, usual);
+		if (l->gauge && r->last_ns == l->before_ns)
+			until = coverage_carried_until(c, l);
 		until = until > reach ? until : reach;
 		if (more && (r[1].start_ns - r->last_ns <= 2 * usual || until > r[1].start_ns))
 			until = r[1].start_ns;
@@ -297,13 +340,11 @@ static enum err appear(const struct coverage *c, struct coverage_line *l, int64_
 
 static enum err finish_line(struct coverage *c, struct question *q, struct coverage_line *l)
 {
-	int64_t usual;
-
 	if (l->runs.n)
 		qsort(l->runs.v, l->runs.n, sizeof(*l->runs.v), by_start);
-	TRY(find_usual_gap(l, &usual));
+	TRY(find_usual_gap(l, &l->usual_ns));
 	if (l->runs.n)
-		TRY(appear(c, l, usual));
+		TRY(appear(c, l));
 	TRY(question_array(q, c->buckets, sizeof(*l->covered), &l->covered));
 	TRY(question_array(q, c->buckets, sizeof(*l->presence), &l->presence));
 	vec_for_each (t, &l->present)

@@ -33,12 +33,20 @@ struct coverage_time {
 	int64_t start_ns, end_ns;
 };
 
+/* A value of a gauge from before the range holds for so many usual gaps. */
+#define CARRIED_GAPS 4
+/* So far before the range a value is looked for. */
+#define CARRIED_NS   INT64_C(3600000000000)
+
 /* One series and type. */
 struct coverage_line {
 	uint32_t series, type;
 	bool gauge;
 	VEC(struct coverage_run) runs;
-	int64_t reach_ns; /* where all but the last of them ended */
+	int64_t reach_ns;  /* where all but the last of them ended */
+	int64_t before_ns; /* start of the last that starts before the range; INT64_MIN = none */
+	bool inside;	   /* one starts in the range */
+	int64_t usual_ns;  /* when it ends: from one to the next */
 	/* When it ends: in order and apart. */
 	VEC(struct coverage_time) present;
 	int64_t *covered, *presence; /* per bucket */
@@ -49,6 +57,8 @@ struct coverage {
 	int64_t from_ns, until_ns; /* of the range */
 	int64_t first_ns, step_ns; /* of the buckets; one that holds the whole range by itself */
 	size_t buckets;
+	size_t most_runs; /* of a line; from here on they become one also where they are not regular
+			   */
 	VEC(struct coverage_line) lines;
 	struct map index;
 };
@@ -61,11 +71,15 @@ void coverage_release(struct coverage *c);
 /* The line of a series and type. */
 enum err coverage_line(struct coverage *c, uint32_t series, uint32_t type, bool gauge,
 		       uint32_t *ret) MUST_CHECK;
+/* `q` pays for it; NULL = nobody. */
 enum err coverage_add(struct coverage *c, struct question *q, uint32_t line,
 		      const struct coverage_run *run) MUST_CHECK;
 /* The run that a chunk is. */
 struct coverage_run coverage_of_chunk(const struct chunk_head *head);
 
+/* Until when the value of a gauge from before the range holds, as far as that is in it; the range's
+ * beginning where there is none. After coverage_finish. */
+int64_t coverage_carried_until(const struct coverage *c, const struct coverage_line *line);
 /* After the last run: works out every line. */
 enum err coverage_finish(struct coverage *c, struct question *q) MUST_CHECK;
 /* Of some lines together. `ret_points`, per bucket, may be NULL. */

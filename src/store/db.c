@@ -114,6 +114,7 @@ static enum err create_tables(struct db *db, struct fault *fault)
 		error = db_commit(db, fault);
 	if (error != ERR_OK)
 		db_rollback(db);
+	db->version = db->schema->version;
 	return error;
 }
 
@@ -155,6 +156,7 @@ static enum err check_version(struct db *db, enum db_mode mode, struct fault *fa
 				 db->path, (long long)version, db->schema->version);
 	if (version < 1)
 		return fault_set(fault, ERR_CORRUPT, "%s has no valid format version", db->path);
+	db->version = version;
 	if (version < db->schema->version && mode != DB_READ)
 		return upgrade(db, version, fault);
 	return ERR_OK;

@@ -48,6 +48,7 @@ struct db {
 	sqlite3 *handle;
 	const struct db_schema *schema;
 	bool in_transaction;
+	int64_t version; /* of the file when it was opened */
 	char *path;
 	sqlite3_stmt *statements[];
 };

@@ -34,6 +34,16 @@
 
 enum rollup_level { ROLLUP_HOUR = 1, ROLLUP_DAY = 2 };
 
+/* Profiles that last longer are known by the windows in which they start. */
+#define USUAL_REACH_NS	(120 * INT64_C(1000000000))
+/* An hour with one that lasts longer than this has no roll-up. */
+#define ROLLUP_REACH_NS NS_PER_HOUR
+
+/* A window in which a profile starts that lasts long. */
+struct reach {
+	int64_t window_ns, longest_ns;
+};
+
 /* A chunk that is in no block. */
 struct fresh_chunk {
 	int64_t key; /* row_key */
@@ -48,6 +58,7 @@ struct day_service {
 	uint32_t next_delta;		 /* sequence of the next row; 0 = not known yet */
 	struct partition *partition;	 /* NULL = not loaded */
 	VEC(struct fresh_chunk) fresh;	 /* in any order */
+	VEC(struct reach) reaches;	 /* in any order, each window once; engine->lock */
 	unsigned questions;		 /* that run on the partition now */
 	atomic_uint series;		 /* in the file */
 	bool closing;			 /* the partition is about to be replaced: wait */
@@ -70,6 +81,7 @@ struct day {
 	atomic_bool gone;    /* its file was removed: freed with the last reference */
 	struct mutex upkeep, write, loading;
 	atomic_bool known;	  /* services and fresh chunks were read */
+	atomic_bool measured;	  /* `reaches` says all; else any profile may last a day */
 	struct db *writer;	  /* under `write`; NULL until something is written */
 	atomic_bool exists;	  /* the file is there */
 	VEC(struct db *) readers; /* idle ones, engine->lock */
@@ -204,9 +216,33 @@ enum err embedded_services(void *engine, struct str tenant, const struct selecti
 			   struct ask *ask, enum err (*each)(void *, struct str),
 			   void *context) MUST_CHECK;
 enum err embedded_partitions(void *engine, struct str tenant, const struct selection *selection,
-			     struct ask *ask, enum err (*each)(void *, struct partition *),
+			     int64_t since_ns, struct ask *ask,
+			     enum err (*each)(void *, struct partition *),
 			     void *context) MUST_CHECK;
 enum err embedded_scan(void *engine, struct partition *p, const struct scan *scan) MUST_CHECK;
+
+/* ------------------------------------------------------------------ long profiles (reach.c) */
+
+struct change;
+/* Reads what the file says. */
+enum err reach_load(struct day *d, struct db *reader, struct fault *fault) MUST_CHECK;
+/* Notes one that is written, if it lasts long; known after the transaction. */
+enum err reach_note(struct change *c, struct day_service *ds, int64_t time_ns, int64_t duration_ns,
+		    struct fault *fault) MUST_CHECK;
+/* With engine->lock, after the transaction. Nothing here can fail. */
+void reach_publish(struct change *c);
+/* Looks through what was written before there was a table of this; `upkeep` is held. */
+enum err reach_measure(struct day *d, struct fault *fault) MUST_CHECK;
+/* The windows that a scan looks at besides all from `ret_low` on, in order. */
+struct window_list {
+	VEC(int64_t) v;
+};
+enum err reach_windows(struct day_service *ds, int64_t since_ns, int64_t from_ns, int64_t *ret_low,
+		       struct window_list *ret) MUST_CHECK;
+/* Whether something of the service may reach from its day, which ended, into a range. */
+bool reach_after_day(struct day_service *ds, int64_t since_ns, int64_t from_ns);
+/* The longest profile that starts in [from, until), as far as it is known to be long. */
+int64_t reach_longest(struct day_service *ds, int64_t from_ns, int64_t until_ns);
 
 /* ------------------------------------------------------------------ writing (commit.c, …) */
 
@@ -222,6 +258,11 @@ struct change {
 	struct day *day;
 	struct db *writer;
 	VEC(struct day_service *) touched;
+	VEC(struct long_profile {
+		struct day_service *service;
+		struct reach reach;
+	})
+	reaches;
 	struct inserted_list {
 		VEC(struct inserted_chunk {
 			struct day_service *service;
@@ -239,7 +280,7 @@ enum err change_end(struct change *c, enum err error, struct fault *fault) MUST_
 enum err change_finish(struct change *c, enum err error) MUST_CHECK;
 /* The row of the service, made when missing. */
 enum err change_service(struct change *c, struct day_service *ds, struct fault *fault) MUST_CHECK;
-enum err change_chunk(struct change *c, struct day_service *ds, int64_t time_ns, uint32_t rows,
+enum err change_chunk(struct change *c, struct day_service *ds, const struct encoded_chunk *info,
 		      struct str bytes, struct fault *fault) MUST_CHECK;
 enum err change_touch(struct change *c, struct day_service *ds) MUST_CHECK;
 /* What the file lacks of the partition; once per transaction, or `again`. */

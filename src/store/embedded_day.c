@@ -34,6 +34,7 @@ void day_free(struct day *d)
 		partition_free((*ds)->partition);
 		atomic_fetch_sub(&d->engine->memory, (*ds)->memory);
 		vec_release(&(*ds)->fresh);
+		vec_release(&(*ds)->reaches);
 		mem_free((*ds)->name);
 		mem_free(*ds);
 	}
@@ -120,14 +121,14 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 			break;
 	}
 	db_reset(q);
-	return error;
+	return error == ERR_OK ? reach_load(d, reader, fault) : error;
 }
 
 static void forget_services(struct day *d)
 {
 	mutex_lock(&d->engine->lock);
 	vec_for_each (ds, &d->services)
-		(*ds)->fresh.n = 0;
+		(*ds)->fresh.n = (*ds)->reaches.n = 0;
 	atomic_store(&d->quota.series, 0);
 	mutex_unlock(&d->engine->lock);
 }
@@ -155,6 +156,9 @@ enum err day_look_into(struct day *d, struct fault *fault)
 		if (error != ERR_OK)
 			forget_services(d);
 	}
+	/* A file that is not there yet is made with the table. */
+	if (error == ERR_OK && !atomic_load(&d->known) && !atomic_load(&d->exists))
+		atomic_store(&d->measured, true);
 	if (error == ERR_OK)
 		atomic_store(&d->known, true);
 	mutex_unlock(&d->loading);

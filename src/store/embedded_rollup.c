@@ -171,9 +171,13 @@ static enum err roll_service(struct day_service *ds, int64_t until_ns, struct fa
 	TRY(day_reader(ds->day, &reader, fault));
 	error = take_inventory(ds, reader, &have, fault);
 	missing = have.blocks & ~have.hours;
-	for (int h = 0; h < 24; h++)
-		if (day_ns + (h + 1) * NS_PER_HOUR > until_ns)
+	for (int h = 0; h < 24; h++) {
+		int64_t begin = day_ns + h * NS_PER_HOUR, end = begin + NS_PER_HOUR;
+
+		/* What lies beyond an hour must lie in the next. */
+		if (end > until_ns || reach_longest(ds, begin, end) > ROLLUP_REACH_NS)
 			missing &= ~(1u << h);
+	}
 	if (error == ERR_OK && (missing || (!have.day && have.blocks)))
 		error = shape_of(ds, &shape, fault);
 	for (int h = 0; error == ERR_OK && h < 24; h++)

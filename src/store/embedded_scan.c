@@ -1,7 +1,9 @@
 /* Questions: which partitions there are, and what a partition has in a range of time. */
 #include <stdlib.h>
 
+#include "store/coverage.h"
 #include "store/embedded.h"
+#include "store/row_cut.h"
 
 #define DEFAULT_MEMORY (256u << 20)
 
@@ -29,33 +31,48 @@ static void question_end(struct day_service *ds)
 	mutex_unlock(&e->lock);
 }
 
-static enum err each_service(struct day_service *ds, const struct selection *selection,
-			     struct ask *ask, enum err (*each)(void *, struct partition *),
-			     void *context)
+/* What a question of partitions is about. */
+struct seeking {
+	const struct selection *selection;
+	int64_t since_ns;
+	struct ask *ask;
+	enum err (*each)(void *, struct partition *);
+	void *context;
+};
+
+/* Whether its day is in the range, or something of it reaches into that. */
+static bool is_wanted(struct day_service *ds, const struct seeking *k)
 {
-	struct fault *fault = ask ? ask->fault : NULL;
+	int64_t end = (ds->day->name.day + 1) * NS_PER_DAY;
+
+	return end > k->selection->from_ns ||
+	       reach_after_day(ds, k->since_ns, k->selection->from_ns);
+}
+
+static enum err each_service(struct day_service *ds, const struct seeking *k)
+{
+	struct fault *fault = k->ask ? k->ask->fault : NULL;
 	struct partition *p;
 	bool takes;
 	enum err error;
 
-	if (ask_cancelled(ask))
+	if (ask_cancelled(k->ask))
 		return fault_set(fault, ERR_CANCELLED, "the question was given up");
-	TRY(selection_takes_service(selection, str_of(ds->name), &takes));
+	TRY(selection_takes_service(k->selection, str_of(ds->name), &takes));
 	/* Not in the file and nothing fresh: only begun. */
-	if (!takes || !ds->id)
+	if (!takes || !ds->id || !is_wanted(ds, k))
 		return ERR_OK;
 	question_begin(ds);
 	error = service_partition(ds, &p, fault);
 	if (error == ERR_OK) {
-		error = each(context, p);
+		error = k->each(k->context, p);
 		partition_give_back(ds->day->engine, p);
 	}
 	question_end(ds);
 	return error;
 }
 
-static enum err each_of_day(struct day *d, const struct selection *selection, struct ask *ask,
-			    enum err (*each)(void *, struct partition *), void *context)
+static enum err each_of_day(struct day *d, const struct seeking *k)
 {
 	enum err error = ERR_OK;
 
@@ -64,16 +81,18 @@ static enum err each_of_day(struct day *d, const struct selection *selection, st
 
 		if (!ds)
 			break;
-		error = each_service(ds, selection, ask, each, context);
+		error = each_service(ds, k);
 	}
 	return error;
 }
 
 enum err embedded_partitions(void *engine, struct str tenant, const struct selection *selection,
-			     struct ask *ask, enum err (*each)(void *, struct partition *),
-			     void *context)
+			     int64_t since_ns, struct ask *ask,
+			     enum err (*each)(void *, struct partition *), void *context)
 {
+	struct seeking seeking = {selection, since_ns, ask, each, context};
 	struct fault *fault = ask ? ask->fault : NULL;
+	int64_t from = selection->from_ns;
 	struct day_list days = {0};
 	struct tenant *t;
 	enum err error = tenant_get(engine, tenant, false, &t, fault);
@@ -81,11 +100,14 @@ enum err embedded_partitions(void *engine, struct str tenant, const struct selec
 	if (error == ERR_NOT_FOUND)
 		return ERR_OK; /* a tenant that never wrote has nothing */
 	TRY(error);
-	if (selection->from_ns >= selection->until_ns)
+	if (from >= selection->until_ns)
 		return ERR_OK;
-	TRY(days_of_range(t, DAY_PROFILES, selection->from_ns, selection->until_ns, &days, fault));
+	/* Of the days before only what reaches into the range. */
+	if (since_ns <= from)
+		from = add_saturating(since_ns, -PROFILE_LONGEST_NS);
+	TRY(days_of_range(t, DAY_PROFILES, from, selection->until_ns, &days, fault));
 	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++)
-		error = each_of_day(days.v.v[i], selection, ask, each, context);
+		error = each_of_day(days.v.v[i], &seeking);
 	day_list_put(&days);
 	return error;
 }
@@ -143,6 +165,9 @@ struct scanner {
 	const struct scan *scan;
 	struct fault *fault;
 	struct db *reader;
+	/* Windows of long profiles, and from where on all are looked at. */
+	struct window_list windows;
+	int64_t low_ns;
 	uint32_t hours; /* bit per hour that a roll-up stood for */
 	bool whole_day;
 	size_t max_memory;
@@ -150,7 +175,10 @@ struct scanner {
 
 static bool in_range(const struct scan *scan, const struct chunk_view *v)
 {
-	return v->head.time_ns >= scan->from_ns && v->head.time_ns < scan->until_ns;
+	if (v->head.flags & CHUNK_ROLLUP)
+		return false;
+	return profile_touches(&v->head, scan->from_ns, scan->until_ns) ||
+	       (v->head.time_ns >= scan->since_ns && v->head.time_ns < scan->until_ns);
 }
 
 /* All chunks of a block or roll-up; times are not looked at in a roll-up, which lies inside. */
@@ -206,7 +234,8 @@ static enum err scan_rollups(struct scanner *s)
 	int64_t day_ns = s->ds->day->name.day * NS_PER_DAY;
 	bool found;
 
-	if (!scan->rollup_ns)
+	/* Those of a file that was not looked through say too little. */
+	if (!scan->rollup_ns || !atomic_load(&s->ds->day->measured))
 		return ERR_OK;
 	if (scan->rollup_ns % NS_PER_DAY == 0 && scan->from_ns <= day_ns &&
 	    scan->until_ns >= day_ns + NS_PER_DAY) {
@@ -242,22 +271,17 @@ static enum err show_one_block(struct scanner *s, struct str bytes)
 	return show_block(s, bytes, false);
 }
 
-/* A block lies in its window, so those that begin a window before the range may reach into it. */
-static enum err scan_blocks(struct scanner *s)
+/* Blocks that begin in a range, except those of hours that were shown otherwise. */
+static enum err scan_windows(struct scanner *s, int64_t from_ns, int64_t until_ns)
 {
 	const struct scan *scan = s->scan;
 	int64_t day_ns = s->ds->day->name.day * NS_PER_DAY;
-	int64_t from = scan->from_ns > day_ns ? scan->from_ns : day_ns;
-	int64_t until = scan->until_ns < day_ns + NS_PER_DAY ? scan->until_ns : day_ns + NS_PER_DAY;
 	sqlite3_stmt *q;
 	bool row;
 	enum err error;
 
-	if (s->whole_day)
-		return ERR_OK;
-	from -= from % WINDOW_NS;
-	TRY(db_query_with(s->reader, BLOCK_RANGE, &q, s->fault, s->ds->id, row_key(from, 0),
-			  row_key(until + 999999, 0)));
+	TRY(db_query_with(s->reader, BLOCK_RANGE, &q, s->fault, s->ds->id, row_key(from_ns, 0),
+			  row_key(until_ns, 0)));
 	while ((error = db_step(s->reader, q, &row, s->fault)) == ERR_OK && row) {
 		int64_t start = row_time_ns(sqlite3_column_int64(q, 0));
 
@@ -270,6 +294,23 @@ static enum err scan_blocks(struct scanner *s)
 	}
 	db_reset(q);
 	return error;
+}
+
+/* A block lies in its window, so those that begin a window before the range may reach into it. */
+static enum err scan_blocks(struct scanner *s)
+{
+	const struct scan *scan = s->scan;
+	int64_t day_ns = s->ds->day->name.day * NS_PER_DAY, end = day_ns + NS_PER_DAY;
+	int64_t from = s->low_ns > day_ns ? s->low_ns : day_ns;
+	int64_t until = scan->until_ns < end ? scan->until_ns + 999999 : end;
+
+	if (s->whole_day)
+		return ERR_OK;
+	from -= from % WINDOW_NS;
+	vec_for_each (window, &s->windows.v)
+		if (*window < from)
+			TRY(scan_windows(s, *window, *window + WINDOW_NS));
+	return from < until ? scan_windows(s, from, until) : ERR_OK;
 }
 
 static enum err show_chunk(struct scanner *s, struct str bytes)
@@ -324,14 +365,28 @@ struct key_list {
 	VEC(int64_t) v;
 };
 
-static enum err copy_fresh(struct day_service *ds, const struct scan *scan, struct key_list *ret)
+/* Whether a profile of that time may be in the range. */
+static bool may_show(const struct scanner *s, int64_t time_ns)
 {
-	int64_t from = row_key(scan->from_ns < 0 ? 0 : scan->from_ns, 0);
+	if (time_ns >= s->scan->until_ns)
+		return false;
+	/* Keys are milliseconds. */
+	if (time_ns + 1000000 > s->low_ns)
+		return true;
+	vec_for_each (window, &s->windows.v)
+		if (time_ns >= *window && time_ns < *window + WINDOW_NS)
+			return true;
+	return false;
+}
+
+static enum err copy_fresh(const struct scanner *s, struct key_list *ret)
+{
+	struct day_service *ds = s->ds;
 	enum err error = ERR_OK;
 
 	mutex_lock(&ds->day->engine->lock);
 	vec_for_each (chunk, &ds->fresh) {
-		if (chunk->key < from || row_time_ns(chunk->key) >= scan->until_ns)
+		if (!may_show(s, row_time_ns(chunk->key)))
 			continue;
 		error = vec_push(&ret->v, chunk->key);
 		if (error != ERR_OK)
@@ -356,7 +411,10 @@ enum err embedded_scan(void *engine, struct partition *p, const struct scan *sca
 		if (scan->ask->max_memory)
 			s.max_memory = scan->ask->max_memory;
 	}
-	error = copy_fresh(s.ds, scan, &fresh);
+	/* Before the lists of chunks: what becomes known later comes later. */
+	error = reach_windows(s.ds, scan->since_ns, scan->from_ns, &s.low_ns, &s.windows);
+	if (error == ERR_OK)
+		error = copy_fresh(&s, &fresh);
 	if (error == ERR_OK)
 		error = day_reader(s.ds->day, &s.reader, s.fault);
 	if (error == ERR_OK)
@@ -369,5 +427,6 @@ enum err embedded_scan(void *engine, struct partition *p, const struct scan *sca
 		error = scan_fresh(&s, fresh.v.v, fresh.v.n);
 	day_reader_back(s.ds->day, s.reader, error);
 	vec_release(&fresh.v);
+	vec_release(&s.windows.v);
 	return error;
 }

@@ -60,7 +60,9 @@ static enum err keep_day(struct day *d, bool all, struct fault *fault)
 	mutex_lock(&d->upkeep);
 	/* First, so that what is written from here on unsettles the day again. */
 	atomic_store(&d->settled, over);
-	error = compact_day(d, all, &changed, fault);
+	error = reach_measure(d, fault);
+	if (error == ERR_OK)
+		error = compact_day(d, all, &changed, fault);
 	if (error == ERR_OK && (changed || all || over || d->rolled_hour != now / NS_PER_HOUR)) {
 		error = rollup_day(d, all, fault);
 		d->rolled_hour = now / NS_PER_HOUR;

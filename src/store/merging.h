@@ -32,6 +32,7 @@ struct merging {
 	int64_t first_ns, last_ns;
 	double rest; /* that the rounding of means has left */
 	bool any;
+	bool carrying; /* values from before the range, in a second pass */
 	/* How often was measured: what significance is judged by. */
 	bool timed;	     /* values are times, and the period too */
 	uint32_t count_type; /* of the partition: samples of the same kind; UINT32_MAX = none */

@@ -19,6 +19,16 @@ void question_release(struct question *q)
 	arena_release(&q->arena);
 }
 
+bool question_may_be_gauge(const struct question *q)
+{
+	struct str id = q->selection->type, name, type, unit;
+
+	if (!str_split(&id, ':', &name) || !str_split(&id, ':', &type) ||
+	    !str_split(&id, ':', &unit))
+		return true;
+	return type_is_gauge(type, unit);
+}
+
 enum err question_take(struct question *q, size_t bytes)
 {
 	size_t most = q->ask->max_memory ? q->ask->max_memory : DEFAULT_MEMORY;
@@ -115,23 +125,35 @@ static bool takes_profile(const struct question *q, const struct chunk_view *v)
 	return false;
 }
 
+/* A value of a gauge is of the moment in which the profile starts. */
+static bool takes_column(const struct question *q, const struct chunk_view *v,
+			 const struct chunk_column *column)
+{
+	const struct selection *s = q->selection;
+
+	if (!choice_has_type(&q->choice, column->type))
+		return false;
+	/* The engine vouches for roll-ups. */
+	if (v->head.flags & CHUNK_ROLLUP)
+		return true;
+	if (choice_is_gauge(&q->choice, column->type))
+		return v->head.time_ns < s->until_ns &&
+		       v->head.time_ns >= add_saturating(s->from_ns, -q->lookback_ns);
+	return profile_touches(&v->head, s->from_ns, s->until_ns);
+}
+
 static enum err each_chunk(void *context, const struct chunk_view *v)
 {
 	struct question *q = context;
-	const struct selection *s = q->selection;
-	bool rollup = v->head.series == SERIES_MANY || v->head.profiles != 1;
 
 	if (ask_cancelled(q->ask))
 		return ERR_CANCELLED;
-	/* The engine vouches for roll-ups: they lie wholly in the range. */
-	if (!rollup && (v->head.time_ns < s->from_ns || v->head.time_ns >= s->until_ns))
-		return ERR_OK;
 	if (v->head.series != SERIES_MANY && !choice_has_series(&q->choice, v->head.series))
 		return ERR_OK;
 	if (!takes_profile(q, v))
 		return ERR_OK;
 	for (uint32_t i = 0; i < v->head.column_count; i++) {
-		if (!choice_has_type(&q->choice, v->head.columns[i].type) ||
+		if (!takes_column(q, v, &v->head.columns[i]) ||
 		    stand_in_yields(&q->stand_in, &v->head, v->head.columns[i].type))
 			continue;
 		q->ask->rows += v->head.rows;
@@ -146,6 +168,7 @@ static enum err each_chunk(void *context, const struct chunk_view *v)
 static enum err scan_partition(struct question *q)
 {
 	struct scan scan = {
+		.since_ns = add_saturating(q->selection->from_ns, -q->lookback_ns),
 		.from_ns = q->selection->from_ns,
 		.until_ns = q->selection->until_ns,
 		.series = q->choice.all_series ? NULL : q->choice.series,
@@ -197,14 +220,29 @@ static enum err each_partition(void *context, struct partition *p)
 enum err question_run(struct question *q, const struct question_handler *handler)
 {
 	q->handler = handler;
-	return q->source->partitions(q->source->engine, q->tenant, q->selection, q->ask,
+	return q->source->partitions(q->source->engine, q->tenant, q->selection,
+				     add_saturating(q->selection->from_ns, -q->lookback_ns), q->ask,
 				     each_partition, q);
 }
 
-bool question_takes_all(const struct question *q, const struct chunk_view *v)
+bool question_takes_rows(const struct question *q, const struct chunk_view *v)
 {
 	return !q->selection->link_count && !q->selection->time_count &&
 	       (v->head.series == SERIES_MANY || !q->choice.open[v->head.series]);
+}
+
+bool question_is_whole(const struct question *q, const struct chunk_view *v,
+		       const struct chunk_column *column)
+{
+	return v->head.flags & CHUNK_ROLLUP || choice_is_gauge(&q->choice, column->type);
+}
+
+bool question_takes_all(const struct question *q, const struct chunk_view *v,
+			const struct chunk_column *column)
+{
+	return question_takes_rows(q, v) &&
+	       (question_is_whole(q, v, column) ||
+		profile_within(&v->head, q->selection->from_ns, q->selection->until_ns));
 }
 
 static bool link_matches(const struct link *wanted, const struct link *l)
@@ -248,22 +286,76 @@ static bool takes_time(const struct selection *s, int64_t time_ns)
 	return low < s->time_count && s->times[low].from_ns <= time_ns;
 }
 
-/* Leaves the rows of the times that are asked for, at the beginning of their group. */
-static void keep_times(const struct question *q, const struct chunk_view *v,
-		       struct chunk_rows_read *r)
+/* Adds what lies in [from, until). */
+static void add_part(struct chunk_rows_read *r, int64_t from_ns, int64_t until_ns)
 {
-	for (uint32_t g = 0; g < r->group_count; g++) {
-		struct chunk_group *group = &r->groups[g];
-		uint32_t to = group->first;
+	int64_t *spare = r->before;
 
-		for (uint32_t i = group->first; i < group->first + group->n; i++) {
-			if (!takes_time(q->selection, r->times[i] ? r->times[i] : v->head.time_ns))
-				continue;
-			r->stacks[to] = r->stacks[i];
-			r->values[to] = r->values[i];
-			r->times[to++] = r->times[i];
-		}
-		group->n = to - group->first;
+	if (from_ns >= until_ns)
+		return;
+	if (r->after_ns != from_ns)
+		row_cut_before(&r->cut, from_ns, r->after);
+	r->before = r->after;
+	r->after = spare;
+	row_cut_before(&r->cut, until_ns, r->after);
+	r->after_ns = until_ns;
+	for (uint32_t i = 0; i < r->cut.n; i++)
+		r->values[i] += r->after[i] - r->before[i];
+}
+
+/* The first of the times that are asked for that ends after a moment. */
+static size_t first_time(const struct selection *s, int64_t time_ns)
+{
+	size_t low = 0, high = s->time_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->times[middle].until_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void keep_whole(const struct question *q, struct chunk_rows_read *r)
+{
+	for (uint32_t i = 0; i < r->cut.n; i++) {
+		int64_t time = r->times[i] ? r->times[i] : r->cut.start_ns;
+
+		r->values[i] = q->selection->time_count && !takes_time(q->selection, time)
+				       ? 0
+				       : r->stored[i];
+	}
+}
+
+void question_rows_between(const struct question *q, struct chunk_rows_read *r, int64_t from_ns,
+			   int64_t until_ns)
+{
+	const struct selection *s = q->selection;
+
+	if (!r->group_count)
+		return;
+	if (r->whole) {
+		keep_whole(q, r);
+		return;
+	}
+	if (!s->time_count && from_ns <= r->cut.start_ns && until_ns > r->cut.start_ns &&
+	    until_ns >= r->cut.end_ns) {
+		memcpy(r->values, r->stored, r->cut.n * sizeof(*r->values));
+		return;
+	}
+	memset(r->values, 0, r->cut.n * sizeof(*r->values));
+	if (!s->time_count)
+		add_part(r, from_ns, until_ns);
+	for (size_t i = first_time(s, from_ns); i < s->time_count; i++) {
+		const struct time_span *t = &s->times[i];
+
+		if (t->from_ns >= until_ns || t->from_ns >= r->cut.end_ns + 1)
+			break;
+		add_part(r, t->from_ns > from_ns ? t->from_ns : from_ns,
+			 t->until_ns < until_ns ? t->until_ns : until_ns);
 	}
 }
 
@@ -272,11 +364,16 @@ static enum err read_rows(struct question *q, const struct chunk_view *v,
 {
 	size_t rows = (size_t)v->head.rows + 1;
 	uint32_t n, kept = 0;
+	int64_t *stored = arena_alloc(&r->arena, rows * sizeof(*stored));
 
+	r->whole = question_is_whole(q, v, column);
+	r->stored = stored;
 	r->stacks = arena_alloc(&r->arena, rows * sizeof(*r->stacks));
 	r->values = arena_alloc(&r->arena, rows * sizeof(*r->values));
 	r->times = arena_alloc(&r->arena, rows * sizeof(*r->times));
-	if (!r->stacks || !r->values || !r->times)
+	r->before = arena_alloc(&r->arena, rows * sizeof(*r->before));
+	r->after = arena_zalloc(&r->arena, rows, sizeof(*r->after));
+	if (!stored || !r->stacks || !r->values || !r->times || !r->before || !r->after)
 		return ERR_NO_MEMORY;
 	TRY(chunk_groups(v, &r->arena, &r->groups, &n));
 	TRY(chunk_links(v, &r->links));
@@ -293,14 +390,14 @@ static enum err read_rows(struct question *q, const struct chunk_view *v,
 	if (!kept)
 		return ERR_OK;
 	TRY(chunk_stacks(v, q->stack_count, r->stacks));
-	TRY(chunk_values(v, column, r->values));
+	TRY(chunk_values(v, column, stored));
 	TRY(chunk_times(v, r->times));
-	if (q->selection->time_count)
-		keep_times(q, v, r);
+	row_cut_init(&r->cut, &v->head, stored, r->times);
+	r->after_ns = INT64_MIN;
 	return ERR_OK;
 }
 
-enum err question_rows(struct question *q, const struct chunk_view *v,
+enum err question_read(struct question *q, const struct chunk_view *v,
 		       const struct chunk_column *column, struct chunk_rows_read *ret)
 {
 	enum err e;
@@ -310,6 +407,14 @@ enum err question_rows(struct question *q, const struct chunk_view *v,
 	if (e)
 		chunk_rows_release(ret);
 	return e;
+}
+
+enum err question_rows(struct question *q, const struct chunk_view *v,
+		       const struct chunk_column *column, struct chunk_rows_read *ret)
+{
+	TRY(question_read(q, v, column, ret));
+	question_rows_between(q, ret, q->selection->from_ns, q->selection->until_ns);
+	return ERR_OK;
 }
 
 void chunk_rows_release(struct chunk_rows_read *r)

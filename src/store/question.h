@@ -5,6 +5,7 @@
 #pragma once
 
 #include "store/answer.h"
+#include "store/row_cut.h"
 #include "store/stand_in.h"
 
 struct question;
@@ -24,10 +25,11 @@ struct question {
 	struct ask own_ask; /* when the caller has none */
 	const struct question_handler *handler;
 	int64_t rollup_ns;
-	size_t memory;	    /* taken so far */
-	struct arena arena; /* lives as long as the question */
-	bool each_type;	    /* types are told apart by whoever asks; chunks come column by column */
-	struct str type;    /* the one type that is asked for; empty until it is known */
+	int64_t lookback_ns; /* gauges that start so much before the range are shown, too */
+	size_t memory;	     /* taken so far */
+	struct arena arena;  /* lives as long as the question */
+	bool each_type;	 /* types are told apart by whoever asks; chunks come column by column */
+	struct str type; /* the one type that is asked for; empty until it is known */
 	bool gauge;
 	/* Of the partition at hand. */
 	struct partition *partition;
@@ -42,6 +44,9 @@ void question_release(struct question *q);
 /* Shows every chunk that has a column of the type asked for and a series that may match. */
 enum err question_run(struct question *q, const struct question_handler *handler) MUST_CHECK;
 
+/* Whether the type that is asked for is a gauge, as far as that is known before. */
+bool question_may_be_gauge(const struct question *q);
+
 /* Says that `bytes` more are needed: ERR_TOO_LARGE when that is more than the question may take. */
 enum err question_take(struct question *q, size_t bytes) MUST_CHECK;
 /* A zeroed array of the question's budget that belongs to the caller. */
@@ -51,20 +56,38 @@ enum err question_stacks(struct question *q, const struct chunk_view *v) MUST_CH
 /* The id of the chunk's profile, which is of one series. */
 uint64_t question_profile(const struct question *q, const struct chunk_view *v);
 
-/* Whether every row of the chunk is selected, so that nobody has to look at rows. */
-bool question_takes_all(const struct question *q, const struct chunk_view *v);
+/* Whether every row of the chunk is selected, whenever it was. */
+bool question_takes_rows(const struct question *q, const struct chunk_view *v);
+/* Whether all of the chunk is selected, so that nobody has to look at rows. */
+bool question_takes_all(const struct question *q, const struct chunk_view *v,
+			const struct chunk_column *column);
+/* Whether the column is of a type that is not cut: a gauge, or a sum of a roll-up. */
+bool question_is_whole(const struct question *q, const struct chunk_view *v,
+		       const struct chunk_column *column);
 
 /* Rows of a chunk, decoded; only the groups that match. */
 struct chunk_rows_read {
 	struct arena arena;
 	uint32_t *stacks;
-	int64_t *values, *times; /* times: 0 = not known */
+	int64_t *values;       /* what of it is selected */
+	int64_t *times;	       /* inside the profile's interval; 0 = not known */
+	const int64_t *stored; /* values as a whole */
 	struct chunk_group *groups;
 	uint32_t group_count;
 	struct str links;
+	struct row_cut cut;
+	int64_t *before, *after; /* `after`: what lies before `after_ns` */
+	int64_t after_ns;
+	bool whole;
 };
 enum err question_rows(struct question *q, const struct chunk_view *v,
 		       const struct chunk_column *column, struct chunk_rows_read *ret) MUST_CHECK;
+/* The same without values: */
+enum err question_read(struct question *q, const struct chunk_view *v,
+		       const struct chunk_column *column, struct chunk_rows_read *ret) MUST_CHECK;
+/* Values become what lies in this part of the range. Cheapest from one part to the next. */
+void question_rows_between(const struct question *q, struct chunk_rows_read *r, int64_t from_ns,
+			   int64_t until_ns);
 void chunk_rows_release(struct chunk_rows_read *r);
 
 /* ------------------------------------------------------------------ groups and series */

@@ -39,6 +39,8 @@ static enum err drop_rows(struct day_service *ds, struct fault *fault)
 	if (error == ERR_OK)
 		error = db_run_with(c.writer, ROLLUP_DELETE_OF, fault, id);
 	if (error == ERR_OK)
+		error = db_run_with(c.writer, REACH_DELETE_OF, fault, id);
+	if (error == ERR_OK)
 		error = db_run_with(c.writer, DICTIONARY_DELETE, fault,
 				    dictionary_key((uint32_t)id, 0),
 				    dictionary_key((uint32_t)id, UINT32_MAX));

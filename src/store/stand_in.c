@@ -140,6 +140,7 @@ enum err stand_in_read(struct stand_in *s, struct question *q)
 	struct reading_times r = {s, q};
 	const struct selection *selection = q->selection;
 	struct scan scan = {
+		.since_ns = INT64_MAX,
 		.from_ns = selection->from_ns < INT64_MIN + LONGEST_NS
 				   ? INT64_MIN
 				   : selection->from_ns - LONGEST_NS,

@@ -213,7 +213,7 @@ enum err store_series(struct store *s, struct str tenant, const struct selection
 		      struct series_answer *ret) MUST_CHECK;
 
 /* Sums of value in cells of (time, position within the second): from per-sample times where rows
- * have them, else all of a profile at its start. */
+ * have them, else spread over the cells that the profile's interval touches. */
 struct heatmap_answer {
 	size_t columns, rows;
 	double *cells;	  /* [column * rows + row]; the caller frees it with mem_free */

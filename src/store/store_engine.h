@@ -45,7 +45,7 @@ struct store_ops {
 	/* Owns the batch from here on, and ends with batch_finish, now or later. */
 	void (*commit)(struct store *s, struct store_batch *b);
 	enum err (*partitions)(void *engine, struct str tenant, const struct selection *selection,
-			       struct ask *ask,
+			       int64_t since_ns, struct ask *ask,
 			       enum err (*each)(void *context, struct partition *p), void *context);
 	enum err (*scan)(void *engine, struct partition *p, const struct scan *scan);
 	/* May be NULL; see struct source. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "store/question.h"
+#include "store/coverage.h"
 
 void memory_enter(struct memory_store *m)
 {
@@ -173,6 +173,7 @@ static enum err copy_chunks(const struct store_batch *b, struct stored_chunk *co
 			.bytes = mem_alloc(chunk->n),
 			.n = chunk->n,
 			.time_ns = chunk->info.time_ns,
+			.duration_ns = chunk->info.duration_ns,
 			.series = chunk->info.series,
 			.rows = chunk->info.rows,
 		};
@@ -287,19 +288,45 @@ void partition_list_release(struct partition_list *l)
 	mem_free(l->v);
 }
 
-static enum err show_partition(const struct selection *s, struct partition *p,
+static bool chunk_touches(const struct stored_chunk *chunk, int64_t since_ns, int64_t from_ns,
+			  int64_t until_ns)
+{
+	struct chunk_head head = {.time_ns = chunk->time_ns, .duration_ns = chunk->duration_ns};
+
+	return profile_touches(&head, from_ns, until_ns) ||
+	       (chunk->time_ns >= since_ns && chunk->time_ns < until_ns);
+}
+
+/* Whether something of a day before the range reaches into it. */
+static bool reaches_range(const struct selection *s, int64_t since_ns, struct partition *p)
+{
+	struct memory_partition *own = p->engine;
+	bool any = false;
+
+	mutex_lock(&p->lock);
+	for (size_t i = 0; !any && i < own->chunks.n; i++)
+		any = chunk_touches(&own->chunks.v[i], since_ns, s->from_ns, s->until_ns);
+	mutex_unlock(&p->lock);
+	return any;
+}
+
+static enum err show_partition(const struct selection *s, int64_t since_ns, struct partition *p,
 			       enum err (*each)(void *context, struct partition *p), void *context)
 {
+	int64_t end = (p->day + 1) * NS_PER_DAY;
 	bool takes;
 
-	if ((p->day + 1) * NS_PER_DAY <= s->from_ns || p->day * NS_PER_DAY >= s->until_ns)
+	if (p->day * NS_PER_DAY >= s->until_ns || (end <= s->from_ns && since_ns > s->from_ns))
 		return ERR_OK;
 	TRY(selection_takes_service(s, p->service, &takes));
+	if (takes && end <= s->from_ns)
+		takes = reaches_range(s, since_ns, p);
 	return takes ? each(context, p) : ERR_OK;
 }
 
 static enum err memory_partitions(void *engine, struct str tenant,
-				  const struct selection *selection, struct ask *ask,
+				  const struct selection *selection, int64_t since_ns,
+				  struct ask *ask,
 				  enum err (*each)(void *context, struct partition *p),
 				  void *context)
 {
@@ -311,7 +338,7 @@ static enum err memory_partitions(void *engine, struct str tenant,
 	memory_enter(m);
 	e = memory_list(m, tenant, &list);
 	for (size_t i = 0; !e && i < list.n; i++)
-		e = show_partition(selection, list.v[i], each, context);
+		e = show_partition(selection, since_ns, list.v[i], each, context);
 	partition_list_release(&list);
 	memory_leave(m);
 	return e;
@@ -332,7 +359,7 @@ static enum err show_chunk(const struct scan *scan, const struct stored_chunk *c
 
 static bool scan_takes(const struct scan *scan, const struct stored_chunk *chunk)
 {
-	if (chunk->time_ns < scan->from_ns || chunk->time_ns >= scan->until_ns)
+	if (!chunk_touches(chunk, scan->since_ns, scan->from_ns, scan->until_ns))
 		return false;
 	return !scan->series || (chunk->series < scan->series_count &&
 				 scan->series[chunk->series / 64] >> (chunk->series % 64) & 1);

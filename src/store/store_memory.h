@@ -14,7 +14,7 @@
 struct stored_chunk {
 	char *bytes;
 	size_t n;
-	int64_t time_ns;
+	int64_t time_ns, duration_ns;
 	uint32_t series, rows;
 };
 

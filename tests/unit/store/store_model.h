@@ -38,7 +38,7 @@ struct model_row {
 struct model_profile {
 	const char *tenant, *service, *pod; /* pod NULL = no such label */
 	bool heap;
-	int64_t time;
+	int64_t time, duration;
 	struct model_row rows[MODEL_ROWS];
 	unsigned n;
 };
@@ -77,6 +77,7 @@ static inline void model_fill(struct model *m, uint64_t *state, unsigned profile
 		p->pod = pods[model_next(state, 3)];
 		p->heap = model_next(state, 3) == 0;
 		p->time = MODEL_FROM + DAY / 2 + model_next(state, 24 * 3600) * NS_PER_S;
+		p->duration = 15 * NS_PER_S;
 		p->n = model_next(state, MODEL_ROWS + 1);
 		for (unsigned r = 0; r < p->n; r++) {
 			struct model_row *row = &p->rows[r];
@@ -165,7 +166,7 @@ static inline enum err model_send(struct store_batch *b, const struct model_prof
 		.types = types,
 		.profile = &p,
 		.time_ns = m->time,
-		.duration_ns = 15 * NS_PER_S,
+		.duration_ns = m->duration,
 	};
 	enum err e;
 
@@ -237,8 +238,77 @@ static inline bool model_takes_profile(const struct selection *s, const char *te
 	bool type = p->heap ? str_eq(s->type, TYPE_HEAP)
 			    : str_eq(s->type, TYPE_SAMPLES) || str_eq(s->type, TYPE_CPU);
 
-	return type && strcmp(p->tenant, tenant) == 0 && p->time >= s->from_ns &&
-	       p->time < s->until_ns;
+	return type && strcmp(p->tenant, tenant) == 0 && p->time < s->until_ns &&
+	       (p->time >= s->from_ns || (!p->heap && p->time + p->duration > s->from_ns));
+}
+
+/* What of a total lies in [from, until), to the last unit. */
+static inline int64_t model_before(int64_t total, int64_t start, int64_t duration, int64_t t)
+{
+	if (t <= start || t >= start + duration)
+		return t > start ? total : 0;
+	return (int64_t)((2 * (__int128)total * (t - start) + duration) / (2 * (__int128)duration));
+}
+
+static inline int64_t model_share(int64_t total, int64_t start, int64_t duration, int64_t from,
+				  int64_t until)
+{
+	return model_before(total, start, duration, until) -
+	       model_before(total, start, duration, from);
+}
+
+/* What of a row lies in the range, as far as rows can be told apart. */
+static inline double model_part(const struct model_profile *p, const struct model_row *row,
+				int64_t from, int64_t until)
+{
+	int64_t first = from > p->time ? from : p->time;
+	int64_t last = until < p->time + p->duration ? until : p->time + p->duration;
+
+	if (p->heap)
+		return (double)row->value;
+	if (row->time || !p->duration) {
+		int64_t time = row->time ? row->time : p->time;
+
+		if (row->time && time >= p->time + p->duration)
+			time = p->duration ? p->time + p->duration - 1 : p->time;
+		return time >= from && time < until ? (double)row->value : 0;
+	}
+	return first < last ? (double)row->value * (double)(last - first) / (double)p->duration : 0;
+}
+
+/* Of a whole profile, to the last unit. `unit`: what a sample counts. */
+static inline int64_t model_total(const struct model_profile *p, int64_t unit, int64_t from,
+				  int64_t until)
+{
+	int64_t spread = 0, sum = 0;
+
+	for (unsigned r = 0; r < p->n; r++) {
+		if (p->rows[r].time)
+			sum += (int64_t)model_part(p, &p->rows[r], from, until) * unit;
+		else
+			spread += p->rows[r].value * unit;
+	}
+	return sum + model_share(spread, p->time, p->duration, from, until);
+}
+
+/* Profiles of all lengths, overlapping, some of no length and some of hours. */
+static inline void model_vary(struct model *m, uint64_t *state)
+{
+	static const int64_t lengths_s[] = {0,	 10,  15,   60,	  60,	119,
+					    121, 900, 3599, 3601, 9000, 80000};
+
+	for (size_t i = 0; i < m->n; i++) {
+		struct model_profile *p = &m->v[i];
+
+		/* Long ones are rare. */
+		p->duration =
+			lengths_s[model_next(state, model_next(state, 20) ? 7 : 12)] * NS_PER_S;
+		p->time += model_next(state, 1000000000);
+		for (unsigned r = 0; r < p->n; r++)
+			if (p->rows[r].time && p->duration)
+				p->rows[r].time = p->time + (int64_t)(model_next(state, 1000) *
+								      (p->duration / 1000));
+	}
 }
 
 static inline bool model_same_series(const struct model_profile *a, const struct model_profile *b)
@@ -466,7 +536,8 @@ static inline void model_merge(const struct model *m, const char *tenant,
 		double factor = takes && p->heap ? factors_of(&factors, m, &q->s, p) : 1;
 
 		for (unsigned r = 0; takes && r < p->n; r++) {
-			double value = (double)p->rows[r].value * factor;
+			double value =
+				model_part(p, &p->rows[r], q->s.from_ns, q->s.until_ns) * factor;
 			char group[100], text[200];
 
 			if (!model_takes_row(&q->s, p, &p->rows[r]))

@@ -184,15 +184,19 @@ TEST(a_roll_up_sums_per_type_and_gauges_per_series)
 	CLEANUP(buf_release) struct buf bytes = BUF_INIT(1 << 24);
 	CLEANUP(block_release) struct block b = {0};
 
+	size_t sums_found = 0;
+
 	CHECK_OK(roll_up(m, &bytes));
 	CHECK_OK(block_open(buf_view(&bytes), 1 << 24, &b));
-	CHECK_INT(b.n, 2 + 5);
 	for (size_t i = 0; i < b.n; i++) {
 		const struct chunk_head *h = &b.chunks[i].head;
 		int64_t sums[STACKS] = {0};
 		struct sums s = {.v = sums, .n = STACKS};
 		uint32_t profiles = 0;
 
+		if (!(h->flags & CHUNK_SUM))
+			continue;
+		sums_found++;
 		CHECK_INT(h->column_count, 1);
 		CHECK((h->series == SERIES_MANY) == (h->columns[0].type != 11));
 		CHECK_OK(chunk_sum(&b.chunks[i], &h->columns[0], &s));
@@ -201,6 +205,7 @@ TEST(a_roll_up_sums_per_type_and_gauges_per_series)
 				  expected_sum(m, h->columns[0].type, h->series, stack, &profiles));
 		CHECK_INT(h->profiles, profiles);
 	}
+	CHECK_INT(sums_found, 2 + 5);
 }
 
 TEST(every_changed_byte_of_a_block_is_noticed)

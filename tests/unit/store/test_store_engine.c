@@ -251,7 +251,7 @@ ENGINE_TEST(selects_by_link)
 	CHECK(merge_agrees(f, "acme", &q));
 }
 
-ENGINE_TEST(profiles_belong_to_a_range_by_when_they_begin)
+ENGINE_TEST(selects_by_time)
 {
 	struct question_text q = {.s = everything(TYPE_CPU)};
 
