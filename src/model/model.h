@@ -13,6 +13,7 @@
  *	pattern.h  regular expressions
  *	linear_regex.h  regular expressions of strangers
  *	broken_stacks.h  stacks that are not whole
+ *	completeness.h  what arrived of what was measured
  *	series.h   a profile with its address; spans
  *	rate.h     rates and coverage: values over time
  *	rate_change.h  whether a rate is more than an earlier one
@@ -22,6 +23,7 @@
 
 #include "model/amount_text.h"
 #include "model/broken_stacks.h"
+#include "model/completeness.h"
 #include "model/diff.h"
 #include "model/dict.h"
 #include "model/linear_regex.h"
