@@ -172,6 +172,7 @@ void capture_close(struct capture *c)
 	if (c->wake >= 0)
 		close(c->wake);
 	collector_release(&c->collector);
+	losses_release(&c->losses);
 	wakers_release(&c->wakers);
 	turns_release(&c->turns);
 	open_waits_release(&c->open);
@@ -226,6 +227,7 @@ static enum err take_record(void *context, const struct record_head *head, size_
 		c->pending.n = at;
 		c->pending.error = ERR_OK;
 		c->raw_dropped++;
+		losses_add_record(&c->losses, head);
 		return ERR_OK;
 	}
 	return vec_push(&c->order, at);
@@ -361,6 +363,42 @@ struct modules *capture_modules(struct capture *c)
 struct kernel_side *capture_kernel(struct capture *c)
 {
 	return c->kernel;
+}
+
+struct processes *capture_processes(struct capture *c)
+{
+	return c->processes;
+}
+
+static void take_loss(void *context, const struct loss_key *key, const struct loss_count *lost)
+{
+	struct loss one = {*key, (double)lost->count / LOSS_ONE, (double)lost->value, ""};
+
+	memcpy(one.comm, lost->comm, sizeof(one.comm));
+	losses_add(context, &one);
+}
+
+/* Of rings that belong to a CPU nobody knows whose records they had no room for. */
+static void take_own_losses(struct capture *c)
+{
+	struct kernel_counters counters;
+	double lost, period = (double)NS_PER_S / c->options.kernel.rate_hz;
+
+	kernel_count(c->kernel, &counters);
+	lost = (double)(counters.dropped - c->own_lost);
+	c->own_lost = counters.dropped;
+	if (lost > 0)
+		losses_add(&c->losses,
+			   &(struct loss){{0, RECORD_CPU, LOSS_RING}, lost, lost * period, ""});
+}
+
+struct losses *capture_losses(struct capture *c)
+{
+	if (capture_is_own(c))
+		take_own_losses(c);
+	else
+		kernel_losses(c->kernel, &c->losses, take_loss);
+	return &c->losses;
 }
 
 void capture_stats(const struct capture *c, struct capture_stats *ret)

@@ -71,6 +71,10 @@ const struct wait_level_set *capture_wait_levels(const struct capture *c);
 struct collector *capture_collector(struct capture *c);
 struct modules *capture_modules(struct capture *c);
 struct kernel_side *capture_kernel(struct capture *c);
+struct processes *capture_processes(struct capture *c);
+struct losses;
+/* What was lost since it was asked for last, with what the kernel side counted. */
+struct losses *capture_losses(struct capture *c);
 
 struct capture_stats {
 	struct kernel_counters kernel;

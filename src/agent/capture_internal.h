@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/capture.h"
+#include "agent/losses.h"
 #include "agent/open_waits.h"
 #include "agent/turns.h"
 #include "agent/wait_stacks.h"
@@ -23,6 +24,8 @@ struct capture {
 	struct modules *modules;
 	struct processes *processes;
 	struct collector collector;
+	struct losses losses;
+	u64 own_lost; /* without privileges: records, told already */
 	struct wakers wakers;
 	struct turns turns;
 	struct wait_levels wait_levels;

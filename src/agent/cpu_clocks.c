@@ -110,20 +110,35 @@ static bool has_clock(const struct cpu_clocks *c, int cpu)
 	return false;
 }
 
+/* One that is refused does not keep the others from theirs; the first fault is told. */
 enum err cpu_clocks_follow(struct cpu_clocks *c, const struct processors *online,
 			   struct fault *fault)
 {
+	enum err first = ERR_OK;
+
 	drop_dead(c, online);
+	c->online = 0;
 	for (int cpu = 0; cpu < PROCESSORS_MAX; cpu++) {
 		enum err e;
 
-		if (!processors_have(online, cpu) || has_clock(c, cpu))
+		if (!processors_have(online, cpu))
 			continue;
-		e = start_clock(c, cpu, fault);
-		if (e && e != ERR_NOT_FOUND)
-			return e;
+		c->online++;
+		if (has_clock(c, cpu))
+			continue;
+		e = start_clock(c, cpu, first ? NULL : fault);
+		if (e == ERR_NOT_FOUND)
+			c->online--;
+		else if (e && !first)
+			first = e;
 	}
-	return ERR_OK;
+	return first;
+}
+
+double cpu_clocks_missing(const struct cpu_clocks *c)
+{
+	return c->on && c->online > c->list.n ? (double)(c->online - c->list.n) / (double)c->online
+					      : 0;
 }
 
 static u64 least_gap(const struct cpu_clocks *c)
@@ -147,6 +162,7 @@ enum err cpu_clocks_start(struct cpu_clocks *c, u64 period_ns, struct fault *fau
 {
 	u64 now = (u64)clock_monotonic_ns();
 	struct processors online;
+	enum err e;
 
 	cpu_clocks_stop(c);
 	c->period_ns = period_ns;
@@ -156,7 +172,9 @@ enum err cpu_clocks_start(struct cpu_clocks *c, u64 period_ns, struct fault *fau
 	c->last_draw = now;
 	note_draw(c, now);
 	processors_read(&online);
-	return cpu_clocks_follow(c, &online, fault);
+	e = cpu_clocks_follow(c, &online, fault);
+	/* Some are better than none: completeness says what is missing. */
+	return c->list.n ? ERR_OK : e;
 }
 
 void cpu_clocks_stop(struct cpu_clocks *c)

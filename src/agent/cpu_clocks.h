@@ -25,7 +25,8 @@ struct cpu_clocks {
 	u64 period_ns; /* as asked for */
 	u64 random;
 	u64 last_draw, next_draw, next_look;
-	u64 gap_ns; /* between draws, as it was last */
+	u64 gap_ns;	 /* between draws, as it was last */
+	unsigned online; /* CPUs, at the last look */
 };
 
 /* A period near this one: at a rate up to a quarter off, to either side. */
@@ -36,6 +37,8 @@ u64 cpu_clock_draw(u64 period_ns, u64 *random);
  */
 u64 cpu_clock_sample_ns(u64 drawn_ns, u64 gap_ns);
 
+/* The part of the online CPUs that the kernel refused a clock, 0 to 1. */
+double cpu_clocks_missing(const struct cpu_clocks *c);
 /* Starts a clock on every processor that is online; program and periods are set before. */
 enum err cpu_clocks_start(struct cpu_clocks *c, u64 period_ns, struct fault *fault) MUST_CHECK;
 void cpu_clocks_stop(struct cpu_clocks *c);

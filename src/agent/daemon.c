@@ -5,6 +5,7 @@
 
 #include "agent/confine.h"
 #include "agent/daemon_control.h"
+#include "agent/losses.h"
 #include "agent/window.h"
 #include "agent/worker_host.h"
 #include "base/clock.h"
@@ -39,6 +40,9 @@ struct ended_window {
 	bool waits;
 	struct collector collector;
 	struct window window;
+	struct losses losses;
+	struct losses_window how; /* it was measured */
+	struct budget_state budget;
 	int64_t deadline;
 	char about[EXPORTER_ABOUT];
 };
@@ -134,6 +138,31 @@ static void close_all(struct daemon *d)
 	capture_close(d->capture);
 	exporter_free(d->exporter, LAST_PATIENCE);
 	buf_release(&d->request);
+	losses_release(&d->ended.losses);
+}
+
+/* The same profiles, and what they hold as profiles of completeness: every request says so of its
+ * own, and whoever drops one knows what is lost. */
+static enum err write_request(struct daemon *d, const struct profile_list *list)
+{
+	struct profile_list about = {0};
+	VEC(struct profile *) both = {0};
+	enum err e = completeness_of_profiles(list, list->v[0]->dict, &about);
+
+	if (!e)
+		e = vec_append(&both, list->v, list->n);
+	if (!e)
+		e = vec_append(&both, about.v, about.n);
+	if (!e) {
+		struct profile_list all = {.v = both.v, .n = both.n};
+		struct writing w = {.list = &all, .type = -1, .compress = 0};
+
+		e = format_write(&formats[FORMAT_OTLP], &w, &d->request);
+		notes_release(&w.notes);
+	}
+	vec_release(&both);
+	profile_list_release(&about);
+	return e;
 }
 
 /* Servers refuse what is larger than they like (4 MiB is usual with gRPC): half of the profiles at
@@ -141,14 +170,12 @@ static void close_all(struct daemon *d)
 static enum err send_part(struct daemon *d, const struct profile_list *list, size_t from, size_t n)
 {
 	struct profile_list part = {.v = list->v + from, .n = n};
-	struct writing w = {.list = &part, .type = -1, .compress = 0};
 	enum err e;
 
 	if (!n)
 		return ERR_OK;
 	buf_clear(&d->request);
-	e = format_write(&formats[FORMAT_OTLP], &w, &d->request);
-	notes_release(&w.notes);
+	e = write_request(d, &part);
 	if (n > 1 && (e == ERR_TOO_LARGE || (!e && d->request.n > d->options->max_request))) {
 		TRY(send_part(d, list, from, n / 2));
 		return send_part(d, list, from + n / 2, n - n / 2);
@@ -188,6 +215,17 @@ static enum err send_redacted(struct daemon *d, const struct profile_list *list)
 	return e;
 }
 
+/* What is missing in the window. */
+static enum err add_losses(struct daemon *d, struct dict *dict, struct profile_list *list)
+{
+	struct ended_window *w = &d->ended;
+
+	w->how.window = &w->window;
+	w->how.budget = &w->budget;
+	w->how.processes = capture_processes(d->capture);
+	return losses_profiles(&w->losses, &w->how, dict, list);
+}
+
 static enum err make_window(struct daemon *d)
 {
 	struct ended_window *w = &d->ended;
@@ -198,6 +236,8 @@ static enum err make_window(struct daemon *d)
 	if (e)
 		return e;
 	e = window_profiles(&w->collector, d->names, &w->window, &dict, &list);
+	if (!e)
+		e = add_losses(d, &dict, &list);
 	if (!e)
 		e = send_redacted(d, &list);
 	profile_list_release(&list);
@@ -283,6 +323,19 @@ static void count_lost(struct daemon *d)
 			 log_u64("lost", d->window.lost));
 }
 
+/* As it was in this window, before anything changes. */
+static void note_losses(struct daemon *d)
+{
+	struct ended_window *w = &d->ended;
+
+	losses_take(capture_losses(d->capture), &w->losses);
+	w->budget = d->self.state;
+	w->how = (struct losses_window){.asked = d->options->capture.kernel.types,
+					.had = capture_types(d->capture),
+					.wait_mean_ns = capture_wait_mean(d->capture),
+					.clockless = kernel_clockless(capture_kernel(d->capture))};
+}
+
 /* Ends the window: what came in it is sent when it has names; the next one begins. */
 static enum err end_window(struct daemon *d)
 {
@@ -297,6 +350,7 @@ static enum err end_window(struct daemon *d)
 				       next.start_monotonic_ns - w->start_monotonic_ns);
 	count_lost(d);
 	self_control_describe(&d->self, w, c->samples, ended->about);
+	note_losses(d);
 	TRY(names_gather(d->names, c->frames.v + d->gathered, c->frames.n - d->gathered));
 	collector_take(c, &ended->collector);
 	capture_keep_since(d->capture, (u64)w->start_monotonic_ns);

@@ -74,6 +74,27 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
 	vec_release(&all);
 }
 
+/* Losses are few, and most windows have none. */
+void kernel_losses(const struct kernel_side *k, void *context,
+		   void (*take)(void *context, const struct loss_key *key,
+				const struct loss_count *lost))
+{
+	int fd = k->own ? -1 : bpf_map__fd(k->skeleton->maps.losses);
+	struct loss_key key;
+	struct loss_count lost;
+
+	while (fd >= 0 && !bpf_map_get_next_key(fd, NULL, &key)) {
+		if (bpf_map_lookup_elem(fd, &key, &lost) || bpf_map_delete_elem(fd, &key))
+			return;
+		take(context, &key, &lost);
+	}
+}
+
+double kernel_clockless(const struct kernel_side *k)
+{
+	return k->own ? 0 : cpu_clocks_missing(&k->clocks);
+}
+
 void kernel_statistics(void)
 {
 	static int fd = -1;

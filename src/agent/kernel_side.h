@@ -94,6 +94,12 @@ enum err kernel_count_threads(struct kernel_side *k, void *context,
 /* When the turn began that a thread is in at this moment; 0 = in none. */
 u64 kernel_turn(const struct kernel_side *k, u32 tid);
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
+/* Hands out what the kernel side had no room for since the last call, by process. */
+void kernel_losses(const struct kernel_side *k, void *context,
+		   void (*take)(void *context, const struct loss_key *key,
+				const struct loss_count *lost));
+/* The part of the CPUs that have no clock because the kernel refused it. */
+double kernel_clockless(const struct kernel_side *k);
 /* Nanoseconds between samples of one processor, on average (cpu_clocks.h). */
 enum err kernel_set_period(struct kernel_side *k, u64 period_ns) MUST_CHECK;
 /*

@@ -228,6 +228,20 @@ enum err processes_get(struct processes *p, u32 pid, struct process **ret)
 	return ERR_OK;
 }
 
+struct process *processes_last(const struct processes *p, u32 pid)
+{
+	return find_last(p, pid);
+}
+
+enum err processes_each(const struct processes *p, void *context,
+			enum err (*each)(void *context, struct process *process))
+{
+	vec_for_each (process, &p->list)
+		if (*process)
+			TRY(each(context, *process));
+	return ERR_OK;
+}
+
 enum err processes_facts(struct processes *p, struct process *process)
 {
 	struct str program = {0};

@@ -67,3 +67,7 @@ bool processes_place(struct processes *p, struct process_mapping *m);
 /* Tells the kernel side what changed; drops processes that ended. Once a turn. */
 enum err processes_settle(struct processes *p, bool modules_changed) MUST_CHECK;
 u32 processes_count(const struct processes *p);
+/* The last one to have this number, if it is still known; NULL. */
+struct process *processes_last(const struct processes *p, u32 pid);
+enum err processes_each(const struct processes *p, void *context,
+			enum err (*each)(void *context, struct process *process)) MUST_CHECK;

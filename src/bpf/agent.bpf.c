@@ -5,6 +5,7 @@
  * not made yet, or the process is new) is sent raw and walked by the agent.
  */
 #include "unwind_user.h"
+#include "losses.h"
 
 #include "calls.h"
 
@@ -90,8 +91,11 @@ static __always_inline void send(struct scratch *s, u64 size)
 	/* The agent comes by itself, a few times a second; sooner when the ring fills up. */
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > settings.wake_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&ring, s, size, flags) && c)
+	if (!bpf_ringbuf_output(&ring, s, size, flags))
+		return;
+	if (c)
 		c->dropped++;
+	lose(s->head.pid, s->head.kind, LOSS_RING, s->head.value, s->head.keep);
 }
 
 #define SYSCALL_EXECVE	 59
@@ -242,7 +246,7 @@ int on_timer(struct bpf_perf_event_data *context)
 		return 0;
 	s = begin(SCRATCH_TIMER, RECORD_CPU);
 	if (!s)
-		return 0;
+		return lose(id >> 32, RECORD_CPU, LOSS_NESTED, sample_length(), 0);
 	c = count();
 	if (c)
 		c->samples++;

@@ -181,6 +181,30 @@ enum target_decision {
 	TARGET_REFUSED = 2,
 };
 
+/* Why there is no record (agent/losses.h has the words). */
+enum loss_cause {
+	LOSS_RING,   /* the ring buffer was full */
+	LOSS_NESTED, /* another sample of the same processor was under way */
+	LOSS_AGENT,  /* the agent had no room for it */
+	LOSS_KERNEL_SIDE_CAUSES
+};
+
+/* One record; those kept by chance count for more, in parts of it. */
+#define LOSS_SHIFT 10
+#define LOSS_ONE   (1u << LOSS_SHIFT)
+
+/* pid 0: of processes there was no room for. */
+struct loss_key {
+	u32 pid;
+	u16 kind, cause; /* enum record_kind, enum loss_cause */
+};
+
+struct loss_count {
+	u64 count; /* in 1 / LOSS_ONE */
+	u64 value;
+	char comm[16]; /* of processes that end before anybody learns of them */
+};
+
 /* Counted by the kernel side, one row per processor. */
 struct kernel_counters {
 	u64 samples, unwound, raw, dropped; /* dropped: the ring buffer was full */

@@ -146,25 +146,30 @@ static int64_t value_in(const struct profile *p, size_t row, int column)
 	return column < 0 ? 0 : profile_values(p, row)[column];
 }
 
+void completeness_read_row(const struct profile *p, size_t row, int count_column, int time_column,
+			   struct str measure, struct completeness *c)
+{
+	uint32_t n;
+	const uint32_t *ids = stack_frames(p->dict, p->stack[row], &n);
+	enum completeness_kind kind;
+	struct str of, cause;
+
+	if (n != 2)
+		return;
+	of = frame_name(p->dict, ids[1]);
+	if (!str_eq(of, measure) && !str_eq(of, STR(COMPLETENESS_ALL)))
+		return;
+	if (completeness_kind_parse(frame_name(p->dict, ids[0]), &kind, &cause))
+		completeness_note(c, kind, cause,
+				  (struct tally_part){value_in(p, row, count_column),
+						      value_in(p, row, time_column)});
+}
+
 void completeness_read(const struct profile *p, int count_column, int time_column,
 		       struct str measure, struct completeness *c)
 {
-	for (size_t i = 0; i < p->row_count; i++) {
-		uint32_t n;
-		const uint32_t *ids = stack_frames(p->dict, p->stack[i], &n);
-		enum completeness_kind kind;
-		struct str of, cause;
-
-		if (n != 2)
-			continue;
-		of = frame_name(p->dict, ids[1]);
-		if (!str_eq(of, measure) && !str_eq(of, STR(COMPLETENESS_ALL)))
-			continue;
-		if (completeness_kind_parse(frame_name(p->dict, ids[0]), &kind, &cause))
-			completeness_note(c, kind, cause,
-					  (struct tally_part){value_in(p, i, count_column),
-							      value_in(p, i, time_column)});
-	}
+	for (size_t i = 0; i < p->row_count; i++)
+		completeness_read_row(p, i, count_column, time_column, measure, c);
 }
 
 double completeness_kept_share(const struct completeness *c)

@@ -73,10 +73,11 @@ bool profile_is_completeness(const struct profile *p);
 enum err completeness_put(struct profile *p, struct str measure, enum completeness_kind kind,
 			  const char *cause, struct tally_part part) MUST_CHECK;
 /*
- * Adds to a list, for each resource in it, a profile of what its profiles hold: kept, truncated,
- * unnamed. All profiles share the dictionary.
+ * For each resource in a list a profile of what its profiles hold: kept, truncated, unnamed. All
+ * share the dictionary.
  */
-enum err completeness_of_profiles(struct profile_list *list, struct dict *d) MUST_CHECK;
+enum err completeness_of_profiles(const struct profile_list *list, struct dict *d,
+				  struct profile_list *ret) MUST_CHECK;
 /* An empty one for the resource and the time of a profile in the list, or of another list over the
  * same dictionary. */
 enum err completeness_beside(struct profile_list *list, const struct profile *of,
@@ -90,6 +91,9 @@ enum err completeness_lose(struct profile *p, const char *cause, double part) MU
 /* Adds what a profile of completeness says of a measure; `column` of count and time, or -1. */
 void completeness_read(const struct profile *p, int count_column, int time_column,
 		       struct str measure, struct completeness *c);
+/* The same of one row. */
+void completeness_read_row(const struct profile *p, size_t row, int count_column, int time_column,
+			   struct str measure, struct completeness *c);
 void completeness_add(struct completeness *to, const struct completeness *from);
 /* One cause more: also for who has no profile. */
 void completeness_note(struct completeness *c, enum completeness_kind kind, struct str cause,

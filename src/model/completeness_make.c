@@ -165,28 +165,27 @@ enum err completeness_beside(struct profile_list *list, const struct profile *of
 }
 
 /* The one that was made for the same resource and time. */
-static struct profile *find_made(const struct profile_list *list, size_t from,
-				 const struct profile *of)
+static struct profile *find_made(const struct profile_list *list, const struct profile *of)
 {
-	for (size_t i = from; i < list->n; i++)
+	for (size_t i = 0; i < list->n; i++)
 		if (list->v[i]->resource == of->resource && list->v[i]->time_ns == of->time_ns)
 			return list->v[i];
 	return NULL;
 }
 
-enum err completeness_of_profiles(struct profile_list *list, struct dict *d)
+enum err completeness_of_profiles(const struct profile_list *list, struct dict *d,
+				  struct profile_list *ret)
 {
 	CLEANUP(mem_free_ptr) uint8_t *flaws = NULL;
-	size_t n = list->n;
 
 	TRY(stack_flaws(d, &flaws));
-	for (size_t i = 0; i < n; i++) {
-		struct profile *to = find_made(list, n, list->v[i]);
+	for (size_t i = 0; i < list->n; i++) {
+		struct profile *to = find_made(ret, list->v[i]);
 
 		if (profile_is_completeness(list->v[i]))
 			continue;
 		if (!to)
-			TRY(completeness_beside(list, list->v[i], &to));
+			TRY(completeness_beside(ret, list->v[i], &to));
 		TRY(put_sums(list->v[i], flaws, to));
 	}
 	return ERR_OK;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "server/api.h"
+#include "server/completeness_ask.h"
 
 #define POINTS	     240
 #define MAX_VERSIONS 2000
@@ -161,7 +162,7 @@ static enum err choose_type(struct inquiry *q, struct text_answer *types)
 
 	if (q->selection.type.n)
 		return ERR_OK;
-	TRY(store_types(r->server->store, r->tenant, &q->selection, &q->ask, types));
+	TRY(shown_types(r, &q->selection, &q->ask, types));
 	for (size_t i = 0; i < types->n; i++)
 		if (!i || str_eq(type_split(types->v[i]).sample_type, STR("cpu")))
 			q->selection.type = types->v[i];

@@ -4,6 +4,7 @@
  */
 #include "server/amounts.h"
 #include "server/api_vft.h"
+#include "server/completeness_ask.h"
 
 #define DEFAULT_ROWS 50
 #define MAX_ROWS     100000
@@ -75,8 +76,31 @@ static void put_numbers(const struct inquiry *q, const struct diff *diff,
 	jsonout_put_double(o, "scale", diff->scale);
 }
 
+/* What arrived of either side. */
+struct sides {
+	struct completeness c[2];
+	struct stack_quality quality[2];
+};
+
+static enum err ask_side(struct inquiry *q, struct sides *s, unsigned side)
+{
+	TRY(inquiry_completeness(q, &s->c[side]));
+	return profile_quality(&q->profile, 0, &s->quality[side]);
+}
+
+static void put_sides(const struct sides *s, struct jsonout *o)
+{
+	jsonout_put_object(o, "completeness");
+	jsonout_key(o, STR("baseline"));
+	completeness_json(o, &s->c[0], &s->quality[0]);
+	jsonout_key(o, STR("comparison"));
+	completeness_json(o, &s->c[1], &s->quality[1]);
+	jsonout_end_object(o);
+}
+
 static enum err put_diff(const struct inquiry *q, const struct diff *diff,
-			 const struct rate_change *change, uint32_t rows, struct jsonout *o)
+			 const struct rate_change *change, const struct sides *s, uint32_t rows,
+			 struct jsonout *o)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
 
@@ -88,6 +112,7 @@ static enum err put_diff(const struct inquiry *q, const struct diff *diff,
 	for (size_t i = 0; i < diff->n && i < rows; i++)
 		put_row(o, q->profile.dict, &diff->rows[i], change, &name);
 	jsonout_end_array(o);
+	put_sides(s, o);
 	jsonout_end_object(o);
 	return buf_error(&name);
 }
@@ -107,16 +132,19 @@ static enum err write_json(struct inquiry *before, struct inquiry *after,
 	struct jsonout o = jsonout_of(out, parameter_flag(r, "pretty"));
 	struct diff_options options = options_of(r);
 	struct rate_change change;
+	struct sides sides;
 	struct diff diff;
 	uint32_t rows;
 	enum err error;
 
+	TRY(ask_side(before, &sides, 0));
+	TRY(ask_side(after, &sides, 1));
 	TRY(parameter_count(r, "limit", DEFAULT_ROWS, 1, MAX_ROWS, &rows, before->fault));
 	TRY(diff_build(&before->profile, moved, &options, &diff));
 	diff_sort(&diff, &before->dict, false);
 	error = api_change(before, after, &diff, &change);
 	if (error == ERR_OK)
-		error = put_diff(before, &diff, &change, rows, &o);
+		error = put_diff(before, &diff, &change, &sides, rows, &o);
 	diff_release(&diff);
 	return error;
 }
@@ -184,14 +212,23 @@ enum err diff_write(struct inquiry *before, struct inquiry *after, struct vft_an
 	return error;
 }
 
+struct other_side {
+	const struct inquiry *q;
+	struct completeness c;
+	struct stack_quality quality;
+};
+
 /* What the other side was. */
 static void describe_comparison(const void *context, struct jsonout *o)
 {
-	const struct inquiry *after = context;
+	const struct other_side *side = context;
+	const struct inquiry *after = side->q;
 
 	jsonout_put_object(o, "comparison");
 	jsonout_put_i64(o, "from_ns", after->selection.from_ns);
 	jsonout_put_i64(o, "until_ns", after->selection.until_ns);
+	jsonout_key(o, STR("completeness"));
+	completeness_json(o, &side->c, &side->quality);
 	api_cost(after, o);
 	jsonout_end_object(o);
 }
@@ -200,13 +237,16 @@ static enum err write_vft(struct inquiry *before, struct inquiry *after,
 			  const struct profile *moved, struct buf *out)
 {
 	struct request *r = before->request;
+	struct other_side side = {.q = after};
 	struct vft_answer a = {.profile = moved,
 			       .baseline = &before->profile,
 			       .title = parameter(r, "comparison"),
 			       .baseline_title = parameter(r, "baseline"),
 			       .describe = describe_comparison,
-			       .context = after};
+			       .context = &side};
 
+	TRY(inquiry_completeness(after, &side.c));
+	TRY(profile_quality(&after->profile, 0, &side.quality));
 	return diff_write(before, after, &a, out);
 }
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "server/amounts.h"
+#include "server/completeness_ask.h"
 #include "server/filters.h"
 
 #define POINTS	   120
@@ -352,6 +353,7 @@ static enum err put_function(struct looking *f, const struct text_answer *names,
 	jsonout_end_object(o);
 	TRY(put_labels(f, o));
 	TRY(put_spans(f, o));
+	TRY(api_completeness(q, o));
 	api_cost(q, o);
 	jsonout_end_object(o);
 	return ERR_OK;

@@ -3,6 +3,7 @@
  */
 #include "base/clock.h"
 #include "server/api.h"
+#include "server/completeness_ask.h"
 
 #define VALUES_PREFIX "/api/v1/labels/"
 #define MAX_SPANS     1000
@@ -113,8 +114,11 @@ static enum err answer_types(struct inquiry *q, struct jsonout *o)
 	struct text_answer types = {0};
 
 	TRY(select_all(q));
-	TRY(store_types(q->request->server->store, q->request->tenant, &q->selection, &q->ask,
-			&types));
+	if (parameter_flag(q->request, "all"))
+		TRY(store_types(q->request->server->store, q->request->tenant, &q->selection,
+				&q->ask, &types));
+	else
+		TRY(shown_types(q->request, &q->selection, &q->ask, &types));
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.types/1");
 	jsonout_put_array(o, "types");

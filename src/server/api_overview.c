@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "server/amounts.h"
+#include "server/completeness_ask.h"
 
 #define MAX_SERVICES 10000
 
@@ -31,6 +32,7 @@ struct overview {
 	struct series_points nothing; /* as long as the others, with nothing in it */
 	VEC(struct curve) curves;
 	VEC(struct ranked) services;
+	struct completeness_answer arrived;
 };
 
 static void overview_release(struct overview *o)
@@ -39,6 +41,7 @@ static void overview_release(struct overview *o)
 	arena_release(&o->before.arena);
 	vec_release(&o->curves);
 	vec_release(&o->services);
+	completeness_answer_release(&o->arrived);
 }
 
 static bool is_cpu(struct str type)
@@ -57,6 +60,8 @@ static enum err add_curves(struct overview *o)
 		const struct series_points *s = &o->now.series[i];
 		struct curve c = {.service = service_of(s), .type = s->type, .points = s};
 
+		if (type_is_completeness(s->type))
+			continue;
 		c.total = points_total(s, type_id_is_gauge(s->type));
 		c.total = isnan(c.total) ? 0 : c.total;
 		TRY(vec_push(&o->curves, c));
@@ -215,6 +220,16 @@ static enum err put_change(struct overview *v, const struct curve *c, struct jso
 	return ERR_OK;
 }
 
+static enum err put_completeness(struct overview *v, const struct curve *c, struct jsonout *o)
+{
+	struct completeness found;
+
+	TRY(completeness_about(&v->arrived, c->type, &c->service, &found));
+	jsonout_key(o, STR("completeness"));
+	completeness_json(o, &found, NULL);
+	return ERR_OK;
+}
+
 static enum err put_curve(struct overview *v, const struct curve *c, struct jsonout *o)
 {
 	struct type_parts parts = type_split(c->type);
@@ -227,6 +242,7 @@ static enum err put_curve(struct overview *v, const struct curve *c, struct json
 	jsonout_put_str(o, "unit", parts.sample_unit);
 	jsonout_put_text(o, "aggregate", type_id_is_gauge(c->type) ? "gauge" : "sum");
 	TRY(put_change(v, c, o));
+	TRY(put_completeness(v, c, o));
 	jsonout_end_object(o);
 	return ERR_OK;
 }
@@ -300,6 +316,7 @@ static enum err answer_overview(struct inquiry *q, struct jsonout *o)
 	v.step_ns = api_step((v.until_ns - v.from_ns) / points);
 	TRY(collect(&v));
 	TRY(rank(&v));
+	TRY(completeness_ask(q, true, &v.arrived));
 	return put_overview(&v, limit, o);
 }
 

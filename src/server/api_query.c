@@ -8,6 +8,7 @@
 #include "format/format.h"
 #include "server/amounts.h"
 #include "server/api_vft.h"
+#include "server/completeness_ask.h"
 
 #define DEFAULT_ROWS 100
 #define MAX_ROWS     100000
@@ -54,6 +55,7 @@ static enum err put_top(struct inquiry *q, struct jsonout *o, struct top *top, u
 	for (size_t i = 0; i < top->n && i < rows; i++)
 		put_top_row(o, &q->dict, &top->rows[i], total, lines, &name);
 	jsonout_end_array(o);
+	TRY(api_completeness(q, o));
 	api_cost(q, o);
 	jsonout_end_object(o);
 	return buf_error(&name);
@@ -140,6 +142,7 @@ static enum err answer_tree(struct inquiry *q, struct jsonout *o)
 	TRY(put_names(o, &q->tree));
 	put_column(o, "self", q->tree.self, q->tree.nodes.n);
 	put_column(o, "total", q->tree.total, q->tree.nodes.n);
+	TRY(api_completeness(q, o));
 	api_cost(q, o);
 	jsonout_end_object(o);
 	return ERR_OK;
@@ -209,6 +212,7 @@ static enum err answer_series(struct inquiry *q, struct jsonout *o)
 	struct request *r = q->request;
 	struct series_question what = {0};
 	struct series_answer answer = {0};
+	enum err error;
 
 	TRY(api_select(q));
 	TRY(inquiry_need_type(q));
@@ -226,10 +230,11 @@ static enum err answer_series(struct inquiry *q, struct jsonout *o)
 	for (size_t i = 0; i < answer.n; i++)
 		put_one_series(q, &what, &answer.series[i], o);
 	jsonout_end_array(o);
+	error = api_completeness(q, o);
 	api_cost(q, o);
 	jsonout_end_object(o);
 	arena_release(&answer.arena);
-	return ERR_OK;
+	return error;
 }
 
 void api_series(struct request *r)
@@ -244,6 +249,7 @@ static enum err answer_heatmap(struct inquiry *q, struct jsonout *o)
 	struct request *r = q->request;
 	struct heatmap_answer map = {0};
 	int64_t column_ns, row_ns;
+	enum err error;
 
 	TRY(parameter_duration(r, "column", NS_PER_S, &column_ns, q->fault));
 	TRY(parameter_duration(r, "row", 20 * NS_PER_MS, &row_ns, q->fault));
@@ -259,10 +265,11 @@ static enum err answer_heatmap(struct inquiry *q, struct jsonout *o)
 	jsonout_put_u64(o, "rows", map.rows);
 	jsonout_put_u64(o, "untimed", map.untimed);
 	put_column(o, "cells", map.cells, map.columns * map.rows);
+	error = api_completeness(q, o);
 	api_cost(q, o);
 	jsonout_end_object(o);
 	mem_free(map.cells);
-	return ERR_OK;
+	return error;
 }
 
 void api_heatmap(struct request *r)
@@ -271,6 +278,23 @@ void api_heatmap(struct request *r)
 }
 
 /* ------------------------------------------------------------------ export */
+
+/* A file has no member for it: a comment says what arrived. */
+static enum err note_completeness(struct inquiry *q)
+{
+	CLEANUP(buf_release) struct buf line = BUF_INIT((size_t)1 << 14);
+	struct str type = type_split(q->selection.type).sample_type;
+	struct completeness c;
+	uint32_t comment;
+
+	TRY(inquiry_completeness(q, &c));
+	completeness_comment(&c, completeness_measure(type), &line);
+	TRY(buf_error(&line));
+	if (!line.n)
+		return ERR_OK;
+	TRY(dict_string(&q->dict, buf_view(&line), &comment));
+	return vec_push(&q->profile.comments, comment);
+}
 
 /* Any format the file tool writes. */
 static enum err write_export(struct inquiry *q, const struct format *f, struct buf *out)
@@ -299,6 +323,7 @@ static enum err answer_export(struct inquiry *q, const struct format *f, struct 
 				 "html, svg, pgo, autofdo");
 	TRY(api_select(q));
 	TRY(api_merge(q));
+	TRY(note_completeness(q));
 	return write_export(q, f, out);
 }
 

@@ -1,6 +1,7 @@
 #include "server/api_vft.h"
 
 #include "server/amounts.h"
+#include "server/completeness_ask.h"
 
 #define MAX_ROWS 20000
 
@@ -33,7 +34,7 @@ void vft_reply(struct request *r, enum err (*answer)(struct inquiry *q, struct b
 	buf_release(&out);
 }
 
-static void put_answer(const struct inquiry *q, const struct vft_answer *a, struct buf *out)
+static enum err put_answer(struct inquiry *q, const struct vft_answer *a, struct buf *out)
 {
 	struct jsonout o = jsonout_of(out, false);
 
@@ -43,8 +44,11 @@ static void put_answer(const struct inquiry *q, const struct vft_answer *a, stru
 	if (a->describe)
 		a->describe(a->context, &o);
 	if (q->selected)
+		TRY(api_completeness(q, &o));
+	if (q->selected)
 		api_cost(q, &o);
 	jsonout_end_object(&o);
+	return buf_error(out);
 }
 
 /* Of the type that is drawn first. */
@@ -86,11 +90,9 @@ enum err vft_write(struct inquiry *q, struct vft_answer *a, struct buf *out)
 					q->fault);
 	if (error == ERR_OK)
 		error = note_broken(a->profile, &w.notes);
-	if (error == ERR_OK) {
-		put_answer(q, a, &about);
-		error = buf_error(&about);
-		w.answer = buf_view(&about);
-	}
+	if (error == ERR_OK)
+		error = put_answer(q, a, &about);
+	w.answer = buf_view(&about);
 	if (error == ERR_OK)
 		error = vft_encode(&w, out);
 	if (error != ERR_OK && w.fault.text[0])

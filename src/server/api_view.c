@@ -5,6 +5,7 @@
 
 #include "server/amounts.h"
 #include "server/api_vft.h"
+#include "server/completeness_ask.h"
 #include "server/filters.h"
 #include "server/view_files.h"
 
@@ -83,6 +84,13 @@ static void describe(const void *context, struct jsonout *o)
 		jsonout_end_object(o);
 	}
 	jsonout_end_array(o);
+	/* Beside a baseline that has its own. */
+	if (f->compared)
+		jsonout_put_object(o, "comparison");
+	jsonout_key(o, STR("completeness"));
+	completeness_json(o, &f->completeness, &f->quality);
+	if (f->compared)
+		jsonout_end_object(o);
 }
 
 static struct str file_title(struct request *r)
@@ -152,7 +160,10 @@ static enum err answer_view(struct inquiry *q, struct buf *out)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT, "format is vft here");
 	TRY(open_file(&f, r, q->fault));
 	TRY(choose_type(&f, r, &a.type, q->fault));
-	if (parameter(r, "baseline").n) {
+	completeness_of_file(&f.profile, (uint32_t)a.type, &f.completeness);
+	TRY(profile_quality(&f.profile, (uint32_t)a.type, &f.quality));
+	f.compared = parameter(r, "baseline").n > 0;
+	if (f.compared) {
 		TRY(merge_baseline(q, &f, a.type));
 		return compare(q, &f, a.type, out);
 	}

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "server/completeness_ask.h"
 
 #define DEFAULT_NODES 8192
 #define MAX_NODES     1048576
@@ -93,7 +94,7 @@ static enum err ask_types(struct inquiry *q)
 	struct selection all = q->selection;
 
 	all.type = (struct str){0};
-	return store_types(q->request->server->store, q->request->tenant, &all, &q->ask, &q->types);
+	return shown_types(q->request, &all, &q->ask, &q->types);
 }
 
 /* The stored type that a short name means: the one of the table of types when it is there, else the

@@ -2,6 +2,7 @@
  * Pyroscope's querier service, the calls that say what there is: types, labels, series, statistics.
  */
 #include "server/querier.h"
+#include "server/completeness_ask.h"
 
 #include "base/clock.h"
 
@@ -107,7 +108,7 @@ static enum err call_profile_types(struct request *r, const void *in, void *out,
 	inquiry_init(&q, r, fault);
 	error = select_range(&q, &(struct list){0}, request->start, request->end);
 	if (error == ERR_OK)
-		error = store_types(r->server->store, r->tenant, &q.selection, &q.ask, &types);
+		error = shown_types(r, &q.selection, &q.ask, &types);
 	if (error == ERR_OK)
 		error = fill_types(&types, scope, out);
 	arena_release(&types.arena);
@@ -259,6 +260,7 @@ static enum err call_series(struct request *r, const void *in, void *out, struct
 		error = store_label_sets(r->server->store, r->tenant, &q.selection,
 					 request->label_names.v, request->label_names.n, &q.ask,
 					 &sets);
+	hide_completeness(&sets);
 	if (error == ERR_OK)
 		error = fill_sets(&sets, scope, out);
 	arena_release(&sets.arena);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/jsonout.h"
 #include "server/call_graph.h"
+#include "server/completeness_ask.h"
 #include "server/parameters.h"
 #include "server/inquiry.h"
 #include "server/routes.h"
@@ -314,7 +315,7 @@ static enum err list_values(struct request *r, struct inquiry *q, struct text_an
 		TRY(parameter_range(r, "from", "until", &from, &until, q->fault));
 	TRY(inquiry_select(q, parameter(r, "query"), (struct str){0}, from, until));
 	if (str_eq(label, STR("__name__")))
-		return store_types(r->server->store, r->tenant, &q->selection, &q->ask, ret);
+		return shown_types(r, &q->selection, &q->ask, ret);
 	return store_label_values(r->server->store, r->tenant, label, &q->selection, 0, &q->ask,
 				  ret);
 }

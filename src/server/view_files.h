@@ -28,6 +28,10 @@ struct view_files {
 	struct profile profile; /* all of them */
 	struct view_file files[VIEW_FILES_MAX];
 	size_t n;
+	/* Of the column that is shown. */
+	struct completeness completeness;
+	struct stack_quality quality;
+	bool compared; /* with what is stored */
 	bool ready;
 };
 

@@ -11,11 +11,12 @@ static bool near(double a, double b)
 /* Two profiles of one resource and one of another: CPU with its counts, and off-CPU. */
 struct window {
 	struct dict dict;
-	struct profile_list list;
+	struct profile_list list, about;
 };
 
 static void window_release(struct window *w)
 {
+	profile_list_release(&w->about);
 	profile_list_release(&w->list);
 	dict_release(&w->dict);
 }
@@ -46,7 +47,7 @@ static enum err window_make(struct window *w)
 	TRY(maker_add(p, "main;read", "", (int64_t[]){3, 3000}));
 	TRY(add_profile(w, "service.name=b", "samples", "cpu", &p));
 	TRY(maker_add(p, "main", "", (int64_t[]){5, 50}));
-	return completeness_of_profiles(&w->list, &w->dict);
+	return completeness_of_profiles(&w->list, &w->dict, &w->about);
 }
 
 static enum err make_and_forget(void)
@@ -62,13 +63,13 @@ TEST(what_profiles_hold_is_told_beside_them_per_resource_and_measure)
 	struct completeness cpu = {0}, off = {0}, other = {0};
 
 	CHECK_OK(window_make(&w));
-	CHECK_INT(w.list.n, 5);
-	CHECK(profile_is_completeness(w.list.v[3]));
-	CHECK_INT(w.list.v[3]->resource, w.list.v[0]->resource);
-	CHECK_INT(w.list.v[4]->resource, w.list.v[2]->resource);
-	completeness_read(w.list.v[3], 0, 1, STR("cpu"), &cpu);
-	completeness_read(w.list.v[3], 0, 1, STR("off_cpu"), &off);
-	completeness_read(w.list.v[4], 0, 1, STR("cpu"), &other);
+	CHECK_INT(w.about.n, 2);
+	CHECK(profile_is_completeness(w.about.v[0]));
+	CHECK_INT(w.about.v[0]->resource, w.list.v[0]->resource);
+	CHECK_INT(w.about.v[1]->resource, w.list.v[2]->resource);
+	completeness_read(w.about.v[0], 0, 1, STR("cpu"), &cpu);
+	completeness_read(w.about.v[0], 0, 1, STR("off_cpu"), &off);
+	completeness_read(w.about.v[1], 0, 1, STR("cpu"), &other);
 	CHECK(cpu.reported && off.reported && other.reported);
 	CHECK_INT(cpu.parts[PART_KEPT].count, 9);
 	CHECK_INT(cpu.parts[PART_KEPT].time_ns, 90);
@@ -90,10 +91,10 @@ TEST(a_request_that_nobody_took_is_lost_with_all_it_kept)
 	struct completeness c = {0};
 
 	CHECK_OK(window_make(&w));
-	CHECK_OK(completeness_put(w.list.v[3], STR("cpu"), PART_LOST, "ring full",
+	CHECK_OK(completeness_put(w.about.v[0], STR("cpu"), PART_LOST, "ring full",
 				  (struct tally_part){1, 10}));
-	CHECK_OK(completeness_lose(w.list.v[3], "queue full", 1));
-	completeness_read(w.list.v[3], 0, 1, STR("cpu"), &c);
+	CHECK_OK(completeness_lose(w.about.v[0], "queue full", 1));
+	completeness_read(w.about.v[0], 0, 1, STR("cpu"), &c);
 	CHECK_INT(c.parts[PART_KEPT].count, 0);
 	CHECK_INT(c.parts[PART_TRUNCATED].count, 0);
 	CHECK_INT(c.parts[PART_LOST].count, 10);
@@ -108,8 +109,8 @@ TEST(a_part_that_a_server_rejected_is_lost_in_proportion)
 	struct completeness c = {0};
 
 	CHECK_OK(window_make(&w));
-	CHECK_OK(completeness_lose(w.list.v[4], "refused by server", 0.4));
-	completeness_read(w.list.v[4], 0, 1, STR("cpu"), &c);
+	CHECK_OK(completeness_lose(w.about.v[1], "refused by server", 0.4));
+	completeness_read(w.about.v[1], 0, 1, STR("cpu"), &c);
 	CHECK_INT(c.parts[PART_KEPT].count, 3);
 	CHECK_INT(c.parts[PART_LOST].count, 2);
 	CHECK_INT(c.parts[PART_KEPT].time_ns + c.parts[PART_LOST].time_ns, 50);

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""What arrived of what was measured: losses of every kind are made on purpose, and answers name them,
+with their cause and amount. Needs root: without it everything is skipped.
+
+    VESTAL=build/vestal tests/e2e/test_completeness.py
+"""
+import math
+import os
+import signal
+import time
+
+from support.agent import Agent, Program
+from support.recording import build, cpu_seconds
+from support.server import Server
+from support.tap import main, test
+from support.wait import until
+
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+# 700 frames: some KiB for each sample.
+DEPTH = "700"
+
+
+def asked(server, path="top", **parameters):
+    parameters.setdefault("time_range", "1h")
+    return server.get(f"/api/v1/{path}", **parameters)
+
+
+def completeness(server, service, **parameters):
+    return asked(server, query=f'{{service_name="{service}"}}', type=CPU, **parameters)["completeness"]
+
+
+def deep(service):
+    return Program(build("deep_spin"), DEPTH, env={"OTEL_SERVICE_NAME": service})
+
+
+def agent(server, *options, **more):
+    return Agent("--interval", "1", "--cpu-budget", "0", "--memory-budget", "0", *options,
+                 server=server.url, **more)
+
+
+def arrived(server, service, condition, during=None):
+    """The completeness of a service, when the condition holds for it."""
+    found = {}
+
+    def look():
+        found.clear()
+        try:
+            found.update(completeness(server, service))
+        except AssertionError as error:  # nothing of it yet
+            found["error"] = str(error)
+            return False
+        return found.get("reported") and condition(found)
+    (during.wait if during else until)(look)
+    return dict(found)
+
+
+def causes(found, kind="causes"):
+    return {one["cause"]: one for one in found[kind]}
+
+
+@test
+def what_arrives_whole_says_so_in_every_answer():
+    with Server() as server, deep("whole") as program, agent(server) as a:
+        a.wait(lambda: cpu_seconds(program.pid) > 3)
+        found = arrived(server, "whole", lambda c: c["kept"]["count"] > 200, a)
+        assert found["kept_share"] == 1 and found["causes"] == [] and found["text"] == "", found
+        assert found["off_share"] == 0 and found["truncated_share"] is not None, found
+        assert abs(found["level"]["period_ns"] * 97 / 1e9 - 1) < 0.05, found
+        query = {"query": '{service_name="whole"}', "type": CPU}
+        for path, more in (("top", {}), ("tree", {}), ("series", {}), ("heatmap", {}),
+                           ("function", {"name": "spin"})):
+            assert asked(server, path, **query, **more)["completeness"]["reported"], path
+        # Nobody speaks for a thread alone: what is said is of the service.
+        part = asked(server, query='{service_name="whole",thread.name="deep_spin"}', type=CPU)
+        assert part["total"] > 0 and part["completeness"]["kept"]["count"] >= found["kept"]["count"]
+        sides = asked(server, "diff", baseline='{service_name="whole"}', type=CPU,
+                      comparison='{service_name="whole"}', **{"baseline_from": "-1h",
+                                                              "comparison_from": "-1h"})
+        assert sides["completeness"]["baseline"]["reported"], sides["completeness"]
+        assert sides["completeness"]["comparison"]["kept_share"] == 1
+        overview = asked(server, "overview")
+        mine = next(s for s in overview["services"] if s["service"] == "whole")
+        assert [t["type"] for t in mine["types"] if t["completeness"]["reported"]] == [CPU], mine
+        listed = {t["id"] for t in asked(server, "types")["types"]}
+        assert CPU in listed and not any(t.startswith("completeness") for t in listed), listed
+        listed = {t["id"] for t in asked(server, "types", all="true")["types"]}
+        assert any(t.startswith("completeness") for t in listed), listed
+        # What was kept is what the profiles hold.
+        total = asked(server, **query)
+        assert total["completeness"]["kept"]["time_ns"] == total["total"], total["completeness"]
+
+
+@test
+def a_ring_that_is_full_loses_samples_of_those_who_run_and_kept_with_lost_is_what_they_used():
+    with Server() as server, deep("full") as program, agent(
+            server, "-F", "997", "--metrics", "127.0.0.1:0") as a:
+        a.wait(lambda: cpu_seconds(program.pid) > 2)
+        arrived(server, "full", lambda c: c["kept"]["count"] > 100, a)
+        a.process.send_signal(signal.SIGSTOP)
+        begin = cpu_seconds(program.pid)
+        until(lambda: cpu_seconds(program.pid) > begin + 4)
+        a.process.send_signal(signal.SIGCONT)
+        lost = arrived(server, "full", lambda c: causes(c).get("ring full", {}).get("count", 0) > 1000, a)
+        os.kill(program.pid, signal.SIGSTOP)
+        used = cpu_seconds(program.pid)
+        last = {}
+
+        def quiet():
+            before = dict(last)
+            last.update(completeness(server, "full"))
+            time.sleep(1.5)
+            return last == before
+        a.wait(quiet)
+        os.kill(program.pid, signal.SIGCONT)
+        assert "lost: ring full" in lost["text"], lost
+        both = last["kept"]["time_ns"] + last["lost"]["time_ns"]
+        count = last["kept"]["count"] + last["lost"]["count"]
+        # Walking 700 frames a thousand times a second takes its part, which the kernel counts as an
+        # interrupt's. It ran before the agent looked: that time it has to itself.
+        walked = a.metrics()['vestal_agent_cpu_seconds_total{where="bpf"}']
+        assert both / 1e9 <= used * 1.01 + 4 * used / math.sqrt(count) + walked, (last, used, walked)
+        assert both / 1e9 >= (used - 3) * 0.99 - 4 * used / math.sqrt(count), (last, used)
+
+
+if __name__ == "__main__":
+    main()
