@@ -5,7 +5,7 @@
  * not made yet, or the process is new) is sent raw and walked by the agent.
  */
 #include "unwind_user.h"
-#include "losses.h"
+#include "lost_records.h"
 
 #include "calls.h"
 
