@@ -11,6 +11,7 @@ NATIVE = f"{ROOT}/tests/workloads/native"
 SCRATCH = tempfile.mkdtemp(prefix="vestal-bench-")
 CPUS = os.cpu_count()
 
+MIXED_NAMES = ("shares", "python3", "node", "java", "go_shares")
 PYTHON = """
 def inner(n): return sum(i * i for i in range(n))
 def outer(n): return inner(n) + inner(n // 2)
@@ -54,13 +55,6 @@ def build(name):
         subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-o", out, f"{NATIVE}/{name}.c",
                         "-lpthread", "-ldl"], check=True)
     return out
-
-
-def busy_seconds():
-    """Processor seconds that the whole machine has used."""
-    with open("/proc/stat", encoding="ascii") as file:
-        fields = [int(one) for one in file.readline().split()[1:9]]
-    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
 class Load:

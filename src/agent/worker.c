@@ -18,8 +18,7 @@
 #define JOB_SECONDS    1800
 /* Files whose symbols stay open between questions. */
 #define FILES_MAX      32u
-/* Memory that may stay taken between questions. */
-#define KEPT_BYTES     ((u64)2 << 20)
+#define OUT_KEPT       ((size_t)64 << 10)
 
 struct known_file {
 	u64 serial;
@@ -37,6 +36,7 @@ struct worker {
 	struct known_file files[FILES_MAX];
 	u64 questions;
 	int64_t idle_ns;
+	u64 kept_bytes;
 };
 
 /* ---- tables ---- */
@@ -304,8 +304,7 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 		symbol_file_drop_pages(symbols);
 	}
 	mem_trim();
-	/* Indexes and unpacked sections of a large file are built again rather than kept. */
-	if (memory_taken() > KEPT_BYTES) {
+	if (memory_taken() > w->kept_bytes) {
 		bool wants_debug = file->wants_debug;
 
 		forget_file(file);
@@ -317,7 +316,11 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 	mem_trim();
 	head.memory = memory_taken();
 	TRY(wire_send(w->socket, &head, sizeof(head)));
-	return wire_send(w->socket, w->out.data, head.size);
+	TRY(wire_send(w->socket, w->out.data, head.size));
+	/* Most answers are small. */
+	if (w->out.cap > OUT_KEPT)
+		buf_release(&w->out);
+	return ERR_OK;
 }
 
 static enum err next_question(struct worker *w, struct wire_head *ret, int *ret_fd)
@@ -330,9 +333,12 @@ static enum err next_question(struct worker *w, struct wire_head *ret, int *ret_
 	return e ? e : wire_recv_head(w->socket, ret, ret_fd, WIRE_FOREVER);
 }
 
-void worker_serve(int socket, int64_t idle_ns)
+void worker_serve(int socket, int64_t idle_ns, uint64_t kept_bytes)
 {
-	struct worker w = {.socket = socket, .out = BUF_INIT(WIRE_NAMES_MAX), .idle_ns = idle_ns};
+	struct worker w = {.socket = socket,
+			   .out = BUF_INIT(WIRE_NAMES_MAX),
+			   .idle_ns = idle_ns,
+			   .kept_bytes = kept_bytes};
 	struct wire_head q;
 	enum err e = ERR_OK;
 	int fd;

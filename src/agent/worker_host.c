@@ -96,7 +96,7 @@ _Noreturn static void be_worker(int socket, u32 kind)
 	worker_pace_begin(kind);
 	if (confine_reader() != ERR_OK)
 		_exit(1);
-	worker_serve(3, WORKER_IDLE_NS);
+	worker_serve(3, WORKER_IDLE_NS, WORKER_KEPT_BYTES);
 	_exit(0);
 }
 

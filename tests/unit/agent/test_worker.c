@@ -520,7 +520,7 @@ TEST(the_names_of_our_own_functions)
 /* ---- files that nobody asks about ---- */
 
 /* A worker of our own, so that it may be told how long a file stays open. */
-static pid_t begin_worker(int64_t idle_ns, int *ret_socket)
+static pid_t begin_worker(int64_t idle_ns, u64 kept_bytes, int *ret_socket)
 {
 	int pair[2];
 	pid_t pid;
@@ -530,7 +530,7 @@ static pid_t begin_worker(int64_t idle_ns, int *ret_socket)
 	pid = fork();
 	if (!pid) {
 		close(pair[0]);
-		worker_serve(pair[1], idle_ns);
+		worker_serve(pair[1], idle_ns, kept_bytes);
 		_exit(0);
 	}
 	close(pair[1]);
@@ -592,19 +592,21 @@ TEST(files_that_nobody_asks_about_are_closed_and_can_be_asked_about_again)
 		fds[i] = mkstemp(paths[i]);
 		CHECK(fds[i] >= 0 && write(fds[i], program.data, program.n) == (ssize_t)program.n);
 	}
-	for (u32 soon = 0; soon < 2; soon++) {
+	/* Kept; idle soon; too large to be kept. */
+	for (u32 way = 0; way < 3; way++) {
 		CLEANUP(buf_release)
 		struct buf first = BUF_INIT(1 << 20), again = BUF_INIT(1 << 20);
 		pid_t pid;
 		int socket, status;
 
-		pid = begin_worker(soon ? 50 * NS_PER_MS : 3600 * NS_PER_S, &socket);
+		pid = begin_worker(way == 1 ? 50 * NS_PER_MS : 3600 * NS_PER_S,
+				   way == 2 ? 0 : UINT64_MAX, &socket);
 		CHECK(pid > 0);
 		CHECK_OK(ask_worker(socket, fds[0], 1, image.entry, &first));
 		CHECK_OK(ask_worker(socket, fds[1], 2, image.entry, &again));
 		CHECK(first.n > sizeof(struct wire_range) && first.n == again.n);
 		/* Nothing else is said to it: it comes upon that by itself. */
-		if (soon)
+		if (way)
 			CHECK(all_unmapped(pid, paths));
 		else
 			CHECK(has_mapped(pid, paths[0]) && has_mapped(pid, paths[1]));
