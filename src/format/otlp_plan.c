@@ -8,7 +8,7 @@ static bool type_is(const struct dict *d, struct value_type t, struct str type, 
 	return str_eq(dict_str(d, t.type), type) && str_eq(dict_str(d, t.unit), unit);
 }
 
-/* The CPU time that otlp_build added to counts with times: count times period, to the last. */
+/* CPU time that a reader adds to counts with times by itself: count times period, to the last. */
 static bool has_derived_time(const struct profile *p)
 {
 	const struct dict *d = p->dict;
@@ -30,12 +30,40 @@ static bool has_derived_time(const struct profile *p)
 	return true;
 }
 
+static bool has_cpu(const struct profile *p)
+{
+	for (uint32_t t = 0; t < p->type_count; t++)
+		if (str_eq(dict_str(p->dict, p->types[t].type), STR("cpu")))
+			return true;
+	return false;
+}
+
+/* Of which profiles the CPU time need not be written. A reader adds it only for resources that have
+ * none written: for others it is written with all of their profiles. */
+static enum err find_derived(struct otlp_planner *p, const struct profile_list *list, bool **ret)
+{
+	bool *derived = arena_zalloc(&p->arena, list->n, sizeof(*derived));
+	bool *written = arena_zalloc(&p->arena, p->d->label_sets.entries.n, sizeof(*written));
+
+	if (!derived || !written)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < list->n; i++) {
+		derived[i] = has_derived_time(list->v[i]);
+		if (!derived[i] && has_cpu(list->v[i]))
+			written[list->v[i]->resource] = true;
+	}
+	for (size_t i = 0; i < list->n; i++)
+		derived[i] &= !written[list->v[i]->resource];
+	*ret = derived;
+	return ERR_OK;
+}
+
 /* The default comes first in OTLP; the others keep their order. */
-static uint32_t column_order(const struct profile *p, uint32_t *order)
+static uint32_t column_order(const struct profile *p, bool derived, uint32_t *order)
 {
 	uint32_t n = 0, first;
 
-	if (has_derived_time(p)) {
+	if (derived) {
 		order[0] = 0;
 		return 1;
 	}
@@ -49,11 +77,11 @@ static uint32_t column_order(const struct profile *p, uint32_t *order)
 	return n;
 }
 
-static enum err plan_profile(struct otlp_planner *p, const struct profile *src)
+static enum err plan_profile(struct otlp_planner *p, const struct profile *src, bool derived)
 {
 	struct otlp_scope scope = {.profiles.at = (uint32_t)p->t->profiles.n};
 	uint32_t order[PROFILE_MAX_TYPES];
-	uint32_t columns = column_order(src, order);
+	uint32_t columns = column_order(src, derived, order);
 	int32_t index;
 
 	/* The main binary comes first, as in pprof. */
@@ -67,6 +95,9 @@ static enum err plan_profile(struct otlp_planner *p, const struct profile *src)
 
 static enum err plan_list(struct otlp_planner *p, const struct profile_list *list)
 {
+	bool *derived;
+
+	TRY(find_derived(p, list, &derived));
 	TRY(otlp_plan_zero_entries(p));
 	for (size_t i = 0; i < list->n;) {
 		struct otlp_resource r = {.scopes.at = (uint32_t)p->t->scopes.n};
@@ -74,7 +105,7 @@ static enum err plan_list(struct otlp_planner *p, const struct profile_list *lis
 
 		TRY(otlp_plan_pairs(p, resource, &r.attributes, &r.attribute_count));
 		for (; i < list->n && list->v[i]->resource == resource; i++)
-			TRY(plan_profile(p, list->v[i]));
+			TRY(plan_profile(p, list->v[i], derived[i]));
 		r.scopes.n = (uint32_t)p->t->scopes.n - r.scopes.at;
 		TRY(vec_push(&p->t->resources, r));
 	}

@@ -302,6 +302,36 @@ TEST(cpu_time_made_from_counts_is_not_written)
 	CHECK_INT(c.list.v[0]->row_count, 4);
 }
 
+/* One of them could be left out, and would then not be read back beside the other. */
+TEST(cpu_time_of_a_resource_is_written_whole_or_not_at_all)
+{
+	CLEANUP(world_release) struct world from, to;
+	int64_t cpu = 0;
+
+	CHECK_OK(world_init(&from));
+	CHECK_OK(world_init(&to));
+	for (int i = 0; i < 2; i++) {
+		int64_t values[2] = {3, i ? 31 : 30};
+		struct row row = {.time = 1700000000000000001};
+		struct profile *p;
+
+		CHECK_OK(profile_list_add(&from.list, &from.dict, &p));
+		CHECK_OK(profile_add_type(p, STR("samples"), STR("count")));
+		CHECK_OK(profile_add_type(p, STR("cpu"), STR("nanoseconds")));
+		p->period_type = p->types[1];
+		p->period = 10;
+		p->time_ns = 1700000000000000000 + i;
+		p->duration_ns = 1000000000;
+		CHECK_OK(profile_add(p, &row, values));
+	}
+	CHECK_OK(trip(&from, &to, NULL));
+	for (size_t i = 0; i < to.list.n; i++)
+		for (uint32_t t = 0; t < to.list.v[i]->type_count; t++)
+			if (str_eq(dict_str(&to.dict, to.list.v[i]->types[t].type), STR("cpu")))
+				cpu += profile_total(to.list.v[i], t);
+	CHECK_INT(cpu, 61);
+}
+
 TEST(values_with_times_survive)
 {
 	CLEANUP(world_release) struct world a;
