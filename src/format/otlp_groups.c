@@ -107,13 +107,17 @@ enum err otlp_group_add(struct otlp_grouping *all, uint32_t index)
 	return vec_push(&all->groups, fresh);
 }
 
+/* A row of a joined profile has a value for every type, most of them zero where stacks differ: a
+ * small file must not become a large model. */
+#define MAX_JOINED 4
+
 /* Whether the types of `b` are none of those joined to `a`, and all have room in one profile. */
 static bool types_fit(const struct otlp_grouping *all, const struct otlp_group *a,
 		      const struct otlp_group *b)
 {
-	uint32_t n = b->n;
+	uint32_t n = b->n, groups = 1;
 
-	for (;; a = &all->groups.v[a->joined - 1]) {
+	for (;; a = &all->groups.v[a->joined - 1], groups++) {
 		n += a->n;
 		for (uint32_t i = b->first;; i = otlp_next_member(all, i)) {
 			if (has_type(all, a, all->t->profiles.v[i].sample_type))
@@ -122,7 +126,7 @@ static bool types_fit(const struct otlp_grouping *all, const struct otlp_group *
 				break;
 		}
 		if (!a->joined)
-			return n < PROFILE_MAX_TYPES;
+			return n < PROFILE_MAX_TYPES && groups < MAX_JOINED;
 	}
 }
 
