@@ -21,6 +21,14 @@ static const struct option table[] = {
 	 AT(struct diff_cli_options, baseline), NULL},
 	{"comparison", 0, OPT_LIST, "SELECTOR", "as --after; also the name of a service",
 	 AT(struct diff_cli_options, comparison), NULL},
+	{"baseline-from", 0, OPT_TEXT, "TIME", "the baseline from here on, such as -2h",
+	 AT(struct diff_cli_options, since[0]), NULL},
+	{"baseline-until", 0, OPT_TEXT, "TIME", "to here", AT(struct diff_cli_options, until[0]),
+	 NULL},
+	{"comparison-from", 0, OPT_TEXT, "TIME", "the comparison from here on, such as -1h",
+	 AT(struct diff_cli_options, since[1]), NULL},
+	{"comparison-until", 0, OPT_TEXT, "TIME", "to here", AT(struct diff_cli_options, until[1]),
+	 NULL},
 	{"count", 'n', OPT_NUMBER, "N", "show N rows; 0 is all (30)",
 	 AT(struct diff_cli_options, count), NULL},
 	{"flat", 0, OPT_FLAG, NULL, "compare flat values instead of cumulative ones",
@@ -61,6 +69,9 @@ static const struct example examples[] = {
 	{"vestal diff --baseline \"my-service{commit=abc123}\" "
 	 "--comparison \"my-service{commit=def456}\" --time-range \"1h\"",
 	 "two versions, as a server has seen them"},
+	{"vestal diff --baseline my-service --baseline-from -2h --baseline-until -1h "
+	 "--comparison my-service --comparison-from -1h",
+	 "the last hour and the one before"},
 	{0},
 };
 
@@ -128,6 +139,7 @@ static void put_side(const struct diff_report *r, struct buf *out, int side)
 {
 	const struct view *v = &r->sides[side];
 	const struct source *first = &v->in.sources.v[0];
+	const struct amount *a = side ? &r->change.after : &r->change.before;
 	char from[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
 
 	buf_text(out, side ? "After:  " : "Before: ");
@@ -136,6 +148,10 @@ static void put_side(const struct diff_report *r, struct buf *out, int side)
 	text_clean(out, str_of(first->name));
 	if (v->in.sources.n > 1)
 		buf_printf(out, " and %zu more", v->in.sources.n - 1);
+	if (!isnan(amount_rate(a)) && !a->gauge) {
+		buf_text(out, ", ");
+		rate_text(out, amount_rate(a), v->type_name, v->unit, a->gauge);
+	}
 	if (r->diff.samples[side] > 0)
 		buf_printf(out, ", %.0f samples", r->diff.samples[side]);
 	if (first->stored && first->from_ns)
@@ -173,6 +189,7 @@ static void put_text(const struct diff_report *r, struct buf *out)
 	buf_text(out, r->o->flat ? ", flat values\n" : ", cumulative values\n");
 	put_side(r, out, 0);
 	put_side(r, out, 1);
+	diff_put_change(r, out);
 	if (r->diff.scale != 1)
 		buf_printf(out, "Changes are after scaling before by %.4g to the total of after\n",
 			   r->diff.scale);
@@ -206,8 +223,13 @@ static int build(struct diff_report *r)
 	enum err e = diff_build(r->sides[0].profile, r->sides[1].profile, &options, &r->diff);
 	int64_t largest = 0;
 
+	int status;
+
 	if (e)
 		return complain(status_of(e), "%s", err_text(e));
+	status = diff_find_change(r);
+	if (status)
+		return status;
 	diff_sort(&r->diff, r->sides[1].profile->dict, r->o->flat);
 	for (size_t i = 0; i < r->diff.n; i++)
 		r->matching += diff_is_shown(r, &r->diff.rows[i]);
@@ -335,8 +357,12 @@ static int run(struct invocation *in)
 		arena_release(&r.names);
 		return status;
 	}
-	view_init(&r.sides[0], &o->common, &o->input);
-	view_init(&r.sides[1], &o->common, &o->input);
+	for (int i = 0; i < 2; i++) {
+		r.input[i] = o->input;
+		r.input[i].since = o->since[i];
+		r.input[i].until = o->until[i];
+		view_init(&r.sides[i], &o->common, &r.input[i]);
+	}
 	status = load(&r, o);
 	if (!status)
 		status = print_report(&r);

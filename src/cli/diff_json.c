@@ -27,18 +27,26 @@ static void put_side(const struct diff_report *r, struct jsonout *j, int side)
 		jsonout_text(j, v->in.sources.v[i].name);
 	jsonout_end_array(j);
 	jsonout_put_i64(j, "total", r->diff.totals[side]);
+	amount_put_rates(j, side ? &r->change.after : &r->change.before);
 	jsonout_put_double(j, "samples", r->diff.samples[side]);
 	jsonout_put_i64(j, "time_ns", v->profile->time_ns);
 	jsonout_put_i64(j, "duration_ns", v->profile->duration_ns);
 	jsonout_end_object(j);
 }
 
-static void put_pair(struct jsonout *j, const char *key, const int64_t values[2], double change)
+static void put_pair(struct jsonout *j, const char *key, const int64_t values[2], double change,
+		     const struct rate_change *whole)
 {
+	struct amount sides[2] = {whole->before, whole->after};
+
 	jsonout_put_object(j, key);
 	jsonout_put_i64(j, "before", values[0]);
 	jsonout_put_i64(j, "after", values[1]);
 	jsonout_put_double(j, "change", change);
+	for (int i = 0; i < 2; i++) {
+		sides[i].total = (double)values[i];
+		jsonout_put_double(j, i ? "rate_after" : "rate_before", amount_rate(&sides[i]));
+	}
 	jsonout_end_object(j);
 }
 
@@ -54,8 +62,8 @@ static void put_row(const struct diff_report *r, struct jsonout *j, const struct
 	jsonout_put_str(j, "file", frame_file(d, row->frame));
 	if (r->o->lines)
 		jsonout_put_i64(j, "line", d->frames.v[row->frame].line);
-	put_pair(j, "flat", row->flat, row->flat_change);
-	put_pair(j, "cum", row->cum, row->cum_change);
+	put_pair(j, "flat", row->flat, row->flat_change, &r->change);
+	put_pair(j, "cum", row->cum, row->cum_change, &r->change);
 	jsonout_put_double(j, "share_change", row->share_change / 100);
 	jsonout_put_double(j, "share_error", row->error / 100);
 	jsonout_put_double(j, "p_value", row->p_value);
@@ -74,6 +82,11 @@ void diff_json(const struct diff_report *r, struct buf *out)
 	jsonout_put_str(&j, "unit", r->sides[1].unit);
 	put_side(r, &j, 0);
 	put_side(r, &j, 1);
+	jsonout_put_double(&j, "change", r->change.difference);
+	jsonout_put_double(&j, "share", r->change.share);
+	jsonout_put_text(&j, "verdict", change_word(r->change.verdict));
+	jsonout_put_double(&j, "p_value", r->change.p_value);
+	jsonout_put_text(&j, "test", r->change.test);
 	jsonout_key(&j, STR("note"));
 	if (diff_doubt(&r->diff))
 		jsonout_text(&j, diff_doubt(&r->diff));

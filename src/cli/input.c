@@ -289,6 +289,41 @@ int inputs_bytes(const struct inputs *in, const char *name, struct buf *ret)
 	return e ? input_failed(display ? display : name, e, &fault) : EXIT_OK;
 }
 
+/* RANGE_COMMENT: from, until, covered. */
+static bool read_comment(struct str text, int64_t ret[3])
+{
+	static const char *const keys[] = {"from_ns=", "until_ns=", "covered_ns="};
+	struct str word;
+
+	if (!str_split(&text, ' ', &word) || !str_eq(word, STR("vestal:")))
+		return false;
+	for (int i = 0; i < 3; i++) {
+		struct str key = str_of(keys[i]);
+
+		if (!str_split(&text, ' ', &word) || !str_starts(word, key) ||
+		    str_to_i64(str_skip(word, key.n), &ret[i]) != ERR_OK)
+			return false;
+	}
+	return true;
+}
+
+/* A server says which range it took; one that does not is taken by its profiles' times. */
+static void read_range(const struct profile *p, struct source *s)
+{
+	int64_t told[3];
+
+	s->from_ns = p->time_ns;
+	s->until_ns = s->from_ns + p->duration_ns;
+	s->covered_ns = AMOUNT_UNKNOWN;
+	vec_for_each (id, &p->comments) {
+		if (!read_comment(dict_str(p->dict, *id), told))
+			continue;
+		s->from_ns = told[0];
+		s->until_ns = told[1];
+		s->covered_ns = told[2];
+	}
+}
+
 /* The profiles of a selector, and of which time they are. */
 static int fetch_and_decode(struct inputs *in, struct source *s)
 {
@@ -298,10 +333,8 @@ static int fetch_and_decode(struct inputs *in, struct source *s)
 
 	if (!status)
 		status = unpack_and_decode(in, s, &bytes, &formats[FORMAT_PPROF]);
-	for (size_t i = before; !status && i < in->list.n; i++) {
-		s->from_ns = in->list.v[i]->time_ns;
-		s->until_ns = s->from_ns + in->list.v[i]->duration_ns;
-	}
+	for (size_t i = before; !status && i < in->list.n; i++)
+		read_range(in->list.v[i], s);
 	return status;
 }
 

@@ -29,7 +29,8 @@ struct source {
 	const char *compression, *variant;
 	size_t file_bytes, plain_bytes;
 	bool stored;		   /* of a server */
-	int64_t from_ns, until_ns; /* of what is stored: when it was measured */
+	int64_t from_ns, until_ns; /* of what is stored: which range was asked for */
+	int64_t covered_ns;	   /* how much of it was observed; AMOUNT_UNKNOWN */
 	struct notes notes;
 };
 

@@ -1,9 +1,11 @@
 #include "cli/live_rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "cli/table.h"
 #include "cli/term.h"
@@ -194,18 +196,26 @@ static bool shown(const struct live_row *row, const struct live_look *look)
 	       contains(row->process, look->filter);
 }
 
+/* Nanoseconds of time in a time, as a share of `whole`. */
+static double per_second(double value, int64_t ns, double whole)
+{
+	double rate = rate_of(value, ns);
+
+	return isnan(rate) ? 0 : rate / NS_PER_S * whole;
+}
+
 static void put_headline(const struct live_rows *r, const struct live_look *look, struct buf *out)
 {
 	static const char *const orders[] = {"cpu", "cpu with callees", "waiting",
 					     "waiting with callees"};
 	CLEANUP(buf_release) struct buf line = BUF_INIT(4096);
-	double ns = look->seconds > 0 ? look->seconds * 1e9 : 1;
+	int64_t ns = (int64_t)(look->seconds * 1e9);
 
 	buf_printf(&line, "vestal live  %.0f s", look->seconds);
 	if (look->measures[LIVE_CPU])
-		buf_printf(&line, "  cpu %.1f%%", 100 * r->total[LIVE_CPU] / ns);
+		buf_printf(&line, "  cpu %.1f%%", per_second(r->total[LIVE_CPU], ns, 100));
 	if (look->measures[LIVE_WAIT])
-		buf_printf(&line, "  waiting %.1f threads", r->total[LIVE_WAIT] / ns);
+		buf_printf(&line, "  waiting %.1f threads", per_second(r->total[LIVE_WAIT], ns, 1));
 	buf_printf(&line, "  by %s", orders[look->order]);
 	if (look->filter[0] || look->typing)
 		buf_printf(&line, "  /%s%s", look->filter, look->typing ? "_" : "");
@@ -221,11 +231,11 @@ static void put_headline(const struct live_rows *r, const struct live_look *look
 static void put_row(struct table *t, const struct live_rows *r, const struct live_row *row,
 		    const struct live_look *look)
 {
-	double ns = look->seconds > 0 ? look->seconds * 1e9 : 1;
+	int64_t ns = (int64_t)(look->seconds * 1e9);
 
 	for (int m = 0; m < LIVE_MEASURES; m++) {
 		/* Processor time in percent of one processor, waits in threads. */
-		double unit = m == LIVE_CPU ? ns / 100 : ns;
+		double most = m == LIVE_CPU ? 100 : 1;
 		double share = r->total[m] > 0 ? row->values.flat[m] / r->total[m] : 0;
 		const char *heat = share >= 0.1 ? COLOR_RED : share >= 0.03 ? COLOR_YELLOW : NULL;
 		char text[2][40];
@@ -233,7 +243,8 @@ static void put_row(struct table *t, const struct live_rows *r, const struct liv
 		if (!look->measures[m])
 			continue;
 		for (int i = 0; i < 2; i++) {
-			double v = (i ? row->values.cum : row->values.flat)[m] / unit;
+			double v =
+				per_second((i ? row->values.cum : row->values.flat)[m], ns, most);
 
 			if (m == LIVE_CPU)
 				snprintf(text[i], sizeof(text[i]), "%.1f%%", v);

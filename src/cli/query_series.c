@@ -21,8 +21,10 @@ struct curve {
 	struct str name; /* values of the labels asked for */
 	int64_t start_ns;
 	double *values;
-	size_t n;
-	double total, most; /* of a level: the mean */
+	int64_t *covered; /* time that each point covers */
+	size_t n, covered_n;
+	double total, rate; /* of a level: the mean */
+	bool other;
 };
 
 struct chart {
@@ -70,9 +72,25 @@ static enum err read_values(struct json *j, struct arena *arena, struct curve *c
 	return j->error;
 }
 
+static enum err read_covered(struct json *j, struct arena *arena, struct curve *c)
+{
+	c->covered = arena_zalloc(arena, MAX_POINTS, sizeof(*c->covered));
+	if (!c->covered)
+		return ERR_NO_MEMORY;
+	if (json_array(j))
+		while (json_item(j)) {
+			int64_t value = 0;
+
+			json_i64(j, &value);
+			if (c->covered_n < MAX_POINTS)
+				c->covered[c->covered_n++] = value;
+		}
+	return j->error;
+}
+
 static enum err read_curve(struct json *j, struct chart *chart)
 {
-	struct curve c = {0};
+	struct curve c = {.rate = NAN};
 	struct str key;
 
 	if (json_object(j))
@@ -83,9 +101,19 @@ static enum err read_curve(struct json *j, struct chart *chart)
 				json_i64(j, &c.start_ns);
 			else if (str_eq(key, STR("values")))
 				TRY(read_values(j, &chart->arena, &c));
+			else if (str_eq(key, STR("covered")))
+				TRY(read_covered(j, &chart->arena, &c));
+			else if (str_eq(key, STR("total")))
+				json_double(j, &c.total);
+			else if (str_eq(key, STR("rate")))
+				json_double(j, &c.rate);
+			else if (str_eq(key, STR("other")))
+				json_bool(j, &c.other);
 			else
 				json_skip(j);
 		}
+	if (c.other)
+		c.name = STR("other");
 	return j->error ? j->error : vec_push(&chart->curves, c);
 }
 
@@ -142,6 +170,20 @@ static double gather(const struct chart *chart, const struct curve *c, size_t fr
 	return !n ? NAN : chart->gauge ? sum / (double)n : sum;
 }
 
+/* The rate of points i … k-1. */
+static double rate_between(const struct chart *chart, const struct curve *c, size_t from,
+			   size_t until)
+{
+	double value = gather(chart, c, from, until);
+	int64_t covered = 0;
+
+	if (chart->gauge || isnan(value))
+		return value;
+	for (size_t i = from; i < until && i < c->n && i < c->covered_n; i++)
+		covered += c->covered[i];
+	return rate_of(value, covered);
+}
+
 static size_t points_of(const struct chart *chart)
 {
 	size_t most = 0;
@@ -173,6 +215,8 @@ static void trim(struct chart *chart)
 
 		c->n = (c->n < n ? c->n : n) - skip;
 		c->values += skip;
+		c->covered_n -= skip < c->covered_n ? skip : c->covered_n;
+		c->covered += c->covered ? skip : 0;
 		c->start_ns += (int64_t)skip * chart->step_ns;
 	}
 }
@@ -183,11 +227,6 @@ static void add_up(struct chart *chart)
 
 	chart->gauge = type_is_gauge(type, chart->unit);
 	trim(chart);
-	vec_for_each (c, &chart->curves) {
-		c->total = gather(chart, c, 0, c->n);
-		if (isnan(c->total))
-			c->total = 0;
-	}
 }
 
 /* ------------------------------------------------------------------ printing */
@@ -207,6 +246,15 @@ static void put_cell(struct table *t, const struct scale *s, double value)
 	CLEANUP(buf_release) struct buf text = BUF_INIT(128);
 
 	scale_put(&text, s, value);
+	table_cell(t, buf_view(&text), NULL);
+}
+
+static void put_rate_cell(const struct chart *chart, struct table *t, double rate)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(128);
+
+	if (!chart->gauge && !isnan(rate))
+		rate_text(&text, rate, sample_type(chart->type), chart->unit, false);
 	table_cell(t, buf_view(&text), NULL);
 }
 
@@ -278,6 +326,7 @@ static void put_times(const struct chart *chart, struct table *t)
 			table_cell(t, STR(""), NULL);
 		else
 			put_cell(t, &scale, value);
+		put_rate_cell(chart, t, rate_between(chart, c, i, i + per_row));
 		put_bar(t, isnan(value) ? 0 : value, most);
 	}
 }
@@ -298,6 +347,7 @@ static void put_groups(const struct chart *chart, struct table *t)
 		CLEANUP(buf_release) struct buf share = BUF_INIT(64);
 
 		put_cell(t, &scale, c->total);
+		put_rate_cell(chart, t, c->rate);
 		share_put(&share, c->total, sum);
 		table_cell(t, buf_view(&share), NULL);
 		put_line(chart, t, c, per_block ? per_block : 1, most);
@@ -307,23 +357,26 @@ static void put_groups(const struct chart *chart, struct table *t)
 
 static int print_chart(const struct series_request *q, struct chart *chart)
 {
-	static const struct column of_times[] = {
-		{"time", ALIGN_LEFT, 20}, {"value", ALIGN_RIGHT, 10}, {"", ALIGN_LEFT, 0}};
+	static const struct column of_times[] = {{"time", ALIGN_LEFT, 20},
+						 {"value", ALIGN_RIGHT, 10},
+						 {"rate", ALIGN_RIGHT, 10},
+						 {"", ALIGN_LEFT, 0}};
 	static const struct column of_groups[] = {{"sum", ALIGN_RIGHT, 10},
+						  {"rate", ALIGN_RIGHT, 10},
 						  {"share", ALIGN_RIGHT, 6},
 						  {"over time", ALIGN_LEFT, 9},
 						  {"", ALIGN_LEFT, 0}};
-	struct column columns[4];
+	struct column columns[5];
 	CLEANUP(buf_release) struct buf out = BUF_INIT((size_t)1 << 30);
 	CLEANUP(table_release) struct table t;
-	unsigned count = q->by->n ? 4 : 3;
+	unsigned count = q->by->n ? 5 : 4;
 
 	memcpy(columns, q->by->n ? of_groups : of_times, count * sizeof(columns[0]));
 	add_up(chart);
 	if (q->by->n && chart->gauge)
 		columns[0].title = "mean";
 	if (q->by->n)
-		columns[3].title = q->by->v[0];
+		columns[4].title = q->by->v[0];
 	table_init(&t, columns, count, term_width(STDOUT_FILENO),
 		   term_color(STDOUT_FILENO, q->common->color));
 	put_head(chart, &out);

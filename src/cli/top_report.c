@@ -130,6 +130,24 @@ static void put_duration(const struct report *r, struct buf *out)
 	buf_byte(out, '\n');
 }
 
+/* "Rate: 0.45 cores while running, data for 17 % of the range" */
+static void put_rate(const struct report *r, struct buf *out)
+{
+	struct amount a = view_amount(r->v, r->v->total);
+	double coverage = amount_coverage(&a);
+
+	if (isnan(amount_rate(&a)) || a.gauge)
+		return;
+	buf_text(out, "Rate: ");
+	rate_text(out, amount_rate(&a), r->v->type_name, r->v->unit, a.gauge);
+	if (coverage < COVERAGE_SHOWN) {
+		buf_text(out, " while running, data for ");
+		figure_put(out, 100 * coverage);
+		buf_text(out, " % of the range");
+	}
+	buf_byte(out, '\n');
+}
+
 static void put_header(const struct report *r, struct buf *out)
 {
 	const struct profile *p = r->v->profile;
@@ -143,6 +161,7 @@ static void put_header(const struct report *r, struct buf *out)
 		buf_printf(out, "Time: %s\n", clock_format(p->time_ns, 0, when));
 	if (p->duration_ns)
 		put_duration(r, out);
+	put_rate(r, out);
 	buf_text(out, "Showing nodes accounting for ");
 	scale_put(out, &r->scale, (double)r->shown_flat);
 	buf_text(out, ", ");
@@ -256,6 +275,7 @@ static void put_json(const struct report *r, struct buf *out)
 	CLEANUP(buf_release) struct buf name = BUF_INIT(1 << 22);
 	struct jsonout j = jsonout_of(out, true);
 	const struct profile *p = r->v->profile;
+	struct amount amount = view_amount(r->v, r->v->total);
 
 	jsonout_object(&j);
 	jsonout_put_text(&j, "schema", "vestal.top/1");
@@ -268,6 +288,7 @@ static void put_json(const struct report *r, struct buf *out)
 	jsonout_put_i64(&j, "time_ns", p->time_ns);
 	jsonout_put_i64(&j, "duration_ns", p->duration_ns);
 	jsonout_put_i64(&j, "total", r->v->total);
+	amount_put_rates(&j, &amount);
 	jsonout_put_i64(&j, "kept", profile_total(p, r->v->type));
 	jsonout_put_double(&j, "broken_share", r->broken);
 	jsonout_put_text(&j, "order", r->style->cum ? "cum" : "flat");

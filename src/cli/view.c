@@ -273,6 +273,22 @@ int view_narrow(struct view *v, struct profile *p, const struct view_options *o)
 	return status;
 }
 
+struct amount view_amount(const struct view *v, int64_t total)
+{
+	const struct source *only = v->in.sources.n == 1 ? &v->in.sources.v[0] : NULL;
+	int64_t length = v->profile->duration_ns;
+	struct amount a = {.total = (double)total,
+			   .covered_ns = length > 0 ? length : AMOUNT_UNKNOWN,
+			   .range_ns = length,
+			   .gauge = type_is_gauge(v->type_name, v->unit)};
+
+	if (only && only->stored && only->covered_ns >= 0) {
+		a.covered_ns = only->covered_ns;
+		a.range_ns = only->until_ns - only->from_ns;
+	}
+	return a;
+}
+
 /* Everything came from a server, which was told the type and sent nothing else. */
 static bool type_is_settled(const struct inputs *in)
 {

@@ -26,6 +26,10 @@ struct view {
 	struct profile dropped, narrowed;
 };
 
+/* What a value of the view amounts to over time: of one selection of a server in its range, else
+ * over the time that the profile lasts. */
+struct amount view_amount(const struct view *v, int64_t total);
+
 /* Compiled filters; all zero is valid. */
 struct filter_set {
 	struct filter filter;

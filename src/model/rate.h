@@ -35,6 +35,10 @@ double amount_coverage(const struct amount *a);
  */
 double rate_of(double value, int64_t covered_ns);
 
+/* The comment of a file that a server exported: which range was asked for, and how much of it was
+ * covered. */
+#define RANGE_COMMENT "vestal: from_ns=%lld until_ns=%lld covered_ns=%lld"
+
 struct jsonout;
 /* The members "rate", "average", "covered_ns", "coverage", behind a total that stands already. */
 void amount_put_rates(struct jsonout *o, const struct amount *a);

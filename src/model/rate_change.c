@@ -156,7 +156,7 @@ struct rate_change change_over_time(const struct change_side *before,
 	a = blocks_of(before);
 	b = blocks_of(after);
 	if (a.n >= FEWEST && b.n >= FEWEST)
-		judge(&c, "time_line", welch(&a, &b));
+		judge(&c, CHANGE_TEST_TIME, welch(&a, &b));
 	return c;
 }
 
@@ -170,7 +170,7 @@ struct rate_change change_by_samples(const struct change_side *before,
 	if (c.verdict != CHANGE_UNKNOWN || isnan(c.difference) || c.before.gauge)
 		return c;
 	if (seen[0] + seen[1] > 0 && over[0] > 0 && over[1] > 0)
-		judge(&c, "samples", rate_test(seen, over));
+		judge(&c, CHANGE_TEST_SAMPLES, rate_test(seen, over));
 	return c;
 }
 

@@ -31,12 +31,15 @@ struct change_side {
 	double samples; /* behind the total; 0 = not known */
 };
 
+#define CHANGE_TEST_TIME    "time_line"
+#define CHANGE_TEST_SAMPLES "samples"
+
 struct rate_change {
 	struct amount before, after;
 	double difference; /* of the rates */
 	double share;	   /* difference / rate before; NAN = cannot be told */
 	double p_value;	   /* NAN = not tested */
-	const char *test;  /* "time_line", "samples" or NULL */
+	const char *test;  /* one of these, or NULL */
 	enum change_verdict verdict;
 };
 

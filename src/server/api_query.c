@@ -2,6 +2,7 @@
  * /api/v1: questions about where time and memory went.
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -296,6 +297,23 @@ static enum err note_completeness(struct inquiry *q)
 	return vec_push(&q->profile.comments, comment);
 }
 
+/*
+ * The time a profile lasts is that which was observed, so that programs that divide by it give the
+ * rate; what was asked for stands in a comment, in words that `vestal` reads again.
+ */
+static enum err note_range(struct inquiry *q)
+{
+	char text[160];
+	uint32_t id;
+
+	if (q->covered_ns > 0)
+		q->profile.duration_ns = q->covered_ns;
+	snprintf(text, sizeof(text), RANGE_COMMENT, (long long)q->selection.from_ns,
+		 (long long)q->selection.until_ns, (long long)q->covered_ns);
+	TRY(dict_string(&q->dict, str_of(text), &id));
+	return vec_push(&q->profile.comments, id);
+}
+
 /* Any format the file tool writes. */
 static enum err write_export(struct inquiry *q, const struct format *f, struct buf *out)
 {
@@ -324,6 +342,8 @@ static enum err answer_export(struct inquiry *q, const struct format *f, struct 
 	TRY(api_select(q));
 	TRY(api_merge(q));
 	TRY(note_completeness(q));
+	if (f->id == FORMAT_PPROF)
+		TRY(note_range(q));
 	return write_export(q, f, out);
 }
 

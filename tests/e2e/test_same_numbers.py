@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""The same selection has the same numbers wherever one asks, and they are those of the generator.
+
+Twelve situations (support/situations.py, and restarted counters here); the API, Pyroscope's calls and
+the command line are compared with the truth, all digits of them. docs/numbers.md says what is meant."""
+import http.server
+import json
+import threading
+import time
+
+from support import numbers
+from support.pprof_writer import write_pprof
+from support.server import Server
+from support.situations import STACKS, fill, situations
+from support.tap import main, scratch, test, vestal
+from support.wait import until
+
+QUANTITIES = ("total", "covered_ns", "rate", "average", "coverage")
+PERCENT = 1e-9
+
+
+class Asked:
+    """A server with all situations in it, and the questions that every test asks."""
+
+    server = None
+
+    @classmethod
+    def once(cls):
+        if cls.server is None:
+            cls.server = Server().__enter__()
+            made = situations(time.time_ns())
+            fill(cls.server.url, made)
+            cls.truths = [s.truth() for s in made]
+        return cls
+
+
+def close(a, b):
+    """Equal but for the last bits of a division."""
+    return a == b or (a is not None and b is not None and abs(a - b) <= PERCENT * max(abs(a), abs(b)))
+
+
+def expect(where, got, truth, names=QUANTITIES):
+    for name in names:
+        if truth[name] is not None or not truth.get("gauge"):
+            assert close(got[name], truth[name]), f"{where}: {name} is {got[name]}, should be {truth[name]}"
+
+
+def each():
+    """Every situation with its truth and how to ask for the later side."""
+    asked = Asked.once()
+    for truth in asked.truths:
+        side = dict(truth["after"], gauge=truth["gauge"])
+        window = {"type": truth["type"], "from": side["from_ns"], "until": side["until_ns"]}
+        yield asked.server, truth, side, window
+
+
+def both_sides(truth):
+    before, after = truth["before"], truth["after"]
+    return {"baseline": before["query"], "comparison": after["query"], "type": truth["type"],
+            "baseline_from": before["from_ns"], "baseline_until": before["until_ns"],
+            "comparison_from": after["from_ns"], "comparison_until": after["until_ns"]}
+
+
+def expect_change(where, got, truth):
+    if truth["before"]["total"]:
+        expect(where + " before", got["before"], dict(truth["before"], gauge=truth["gauge"]))
+    expect(where + " after", got["after"], dict(truth["after"], gauge=truth["gauge"]))
+    assert close(got["change"], truth["change"]) or abs(got["change"] - truth["change"]) < 1e-3, f"{where}: {got['change']}, should be {truth['change']}"
+    assert close(got["share"], truth["share"]) or abs(got["share"] - truth["share"]) < 1e-9, f"{where}: {got['share']}, should be {truth['share']}"
+    assert got["verdict"] == truth["verdict"], f"{where}: {got['verdict']}, should be {truth['verdict']}"
+
+
+@test
+def tables_and_trees_have_the_truth():
+    for server, truth, side, window in each():
+        name = truth["name"]
+        top = server.get("/api/v1/top", query=side["query"], **window)
+        expect(f"top {name}", top, side)
+        rows = {row["name"]: row for row in top["rows"]}
+        for function, values in side["functions"].items():
+            got = rows[function]["flat"], rows[function]["cum"]
+            assert got == (values["self"], values["total"]), f"{name}: {function} is {got}, should be {values}"
+        tree = server.get("/api/v1/tree", query=side["query"], **window)
+        assert tree["total"][0] == side["total"], name
+        expect(f"tree {name}", tree, side, QUANTITIES[1:])
+
+
+@test
+def the_overview_and_changes_have_the_truth():
+    for server, truth, side, window in each():
+        name = truth["name"]
+        services = server.get("/api/v1/overview", query=side["query"], **window)["services"]
+        usage = services[0]["types"][0]
+        expect(f"overview {name}", usage, side)
+        # The overview compares with the time before of the same selection.
+        if truth["before"]["query"] == side["query"]:
+            expect_change(f"overview {name}", usage["change"], truth)
+        expect_change(f"change {name}", server.get("/api/v1/change", **both_sides(truth)), truth)
+        diff = server.get("/api/v1/diff", **both_sides(truth))
+        expect_change(f"diff {name}", diff, truth)
+
+
+@test
+def gauges_hold_between_points():
+    """Ranges without a profile in them: the level is that of the profile before."""
+    for server, truth, side, window in each():
+        if not truth["gauge"]:
+            continue
+        at = (truth["before"]["from_ns"] + 605 * 10**9, side["from_ns"] + 605 * 10**9)
+        for begin, level in zip(at, (truth["before"]["total"], side["total"])):
+            window.update({"from": begin, "until": begin + 15 * 10**9})
+            top = server.get("/api/v1/top", query=side["query"], **window)
+            assert top["total"] == level and top["rate"] == level, (top, level)
+            [series] = server.get("/api/v1/series", query=side["query"], step="5s", **window)["series"]
+            assert series["total"] == level and {v for v in series["values"] if v is not None} == {level}, series
+            usage = server.get("/api/v1/overview", query=side["query"], **window)["services"][0]["types"][0]
+            assert usage["total"] == level, usage
+
+
+@test
+def points_and_cells_add_up_to_the_total():
+    for server, truth, side, window in each():
+        name = truth["name"]
+        for step in ("7s", "20s", "60s", "300s"):
+            [series] = server.get("/api/v1/series", query=side["query"], step=step, **window)["series"]
+            expect(f"series {name} {step}", series, side)
+            if not truth["gauge"]:
+                assert sum(v or 0 for v in series["values"]) == side["total"], f"{name} in steps of {step}"
+        if not truth["gauge"]:
+            heat = server.get("/api/v1/heatmap", query=side["query"], column="60s", row="100ms", **window)
+            assert sum(heat["cells"]) == side["total"], f"{name}: {sum(heat['cells'])}, should be {side['total']}"
+
+
+@test
+def groups_add_up_to_the_total():
+    for server, truth, side, window in each():
+        for limit in (0, 1, 2):
+            series = server.get("/api/v1/series", query=side["query"], by="pod", limit=limit, step="20s", **window)["series"]
+            assert close(sum(s["total"] for s in series), side["total"]), f"{truth['name']}: {[s['total'] for s in series]}, should be {side['total']}"
+            assert limit == 0 or len(series) <= limit + 1
+
+
+@test
+def a_function_has_the_truth():
+    for server, truth, side, window in each():
+        if truth["gauge"]:
+            continue
+        got = server.get("/api/v1/function", name="work", query=side["query"], step="20s", **window)
+        values = side["functions"]["work"]
+        assert (got["self"], got["total"], got["all"]) == (values["self"], values["total"], side["total"]), truth["name"]
+        assert close(got["all_rate"], side["rate"]) and close(got["rate"], side["rate"] * values["total"] / side["total"]), truth["name"]
+        assert sum(v or 0 for v in got["series"]["total"]) == values["total"], truth["name"]
+
+
+@test
+def pyroscope_calls_have_the_truth():
+    for server, truth, side, window in each():
+        name = truth["name"]
+        request = {"start": window["from"] // 10**6, "end": window["until"] // 10**6, "profileTypeID": truth["type"],
+                   "labelSelector": selector(side["query"])}
+        tree = server.call("querier.v1.QuerierService/SelectMergeStacktraces", **request)["flamegraph"]
+        assert int(tree["total"]) == side["total"], f"{name}: {tree['total']}, should be {side['total']}"
+        diff = server.call("querier.v1.QuerierService/Diff", left=dict(request, start=truth["before"]["from_ns"] // 10**6,
+                           end=truth["before"]["until_ns"] // 10**6, labelSelector=selector(truth["before"]["query"])), right=request)["flamegraph"]
+        assert int(diff.get("leftTicks", 0)) == truth["before"]["total"] and int(diff["rightTicks"]) == side["total"], f"{name}: {diff}"
+        render = server.get("/pyroscope/render", query=truth["type"] + selector(side["query"]), **{"from": window["from"], "until": window["until"]})
+        assert render["flamebearer"]["numTicks"] == side["total"], name
+        if truth["gauge"]:
+            continue
+        for step in (15, 60):
+            series = server.call("querier.v1.QuerierService/SelectSeries", **request, step=step)["series"]
+            total = sum(point["value"] for s in series for point in s["points"])
+            assert total == side["total"], f"{name}: {total}, should be {side['total']}"
+
+
+def selector(query):
+    """service{a="b"} as Pyroscope writes it."""
+    service, _, rest = query.partition("{")
+    return f'{{service_name="{service}"' + ("," + rest if rest else "}")
+
+
+@test
+def commands_have_the_truth():
+    for server, truth, side, window in each():
+        name = truth["name"]
+        where = ["--server", server.url, "--type", truth["type"]]
+        times = ["--from", str(window["from"]), "--until", str(window["until"])]
+        got = json.loads(vestal("query", "--json", *where, *times, side["query"])[0])
+        expect(f"query {name}", got, side)
+        rows = {row["name"]: row for row in got["rows"]}
+        for function, values in side["functions"].items():
+            assert (rows[function]["flat"], rows[function]["cum"]) == (values["self"], values["total"]), f"{name}: {rows[function]}"
+        [series] = json.loads(vestal("query", "--series", "--json", *where, *times, side["query"])[0])["series"]
+        expect(f"query --series {name}", series, side)
+        text = vestal("query", *where, *times, side["query"])[0]
+        assert truth["gauge"] or f"Rate: {side['rate_text']}" in text, f"{name}: {text}"
+
+
+@test
+def diff_commands_have_the_truth():
+    for server, truth, side, _ in each():
+        before = truth["before"]
+        if not before["total"]:
+            continue
+        command = ["diff", "--server", server.url, "--type", truth["type"], "--baseline", before["query"], "--comparison", side["query"],
+                   "--baseline-from", str(before["from_ns"]), "--baseline-until", str(before["until_ns"]),
+                   "--comparison-from", str(side["from_ns"]), "--comparison-until", str(side["until_ns"])]
+        expect_change(f"vestal diff {truth['name']}", json.loads(vestal(*command, "--json")[0]), truth)
+        text = vestal(*command)[0]
+        assert f"Change: {truth['share_text']}" in text, f"{truth['name']}: {text}"
+        assert truth["gauge"] or (before["rate_text"] in text and side["rate_text"] in text), f"{truth['name']}: {text}"
+
+
+@test
+def files_are_compared_as_selections_are():
+    """Of files the samples tell, which is another test of the same change."""
+    paths = []
+    for name, cores in (("before", 0.45), ("after", 1.9)):
+        values = {stack: (round(cores * 60 * parts) * 10**8,) for stack, parts in STACKS.items()}
+        paths.append(f"{scratch()}/{name}.pb")
+        with open(paths[-1], "wb") as file:
+            file.write(write_pprof(values, [("cpu", "nanoseconds")], 1_700_000_000 * 10**9, 60 * 10**9))
+    got = json.loads(vestal("diff", "--json", *paths)[0])
+    assert got["verdict"] == "more" and got["test"] == "samples", got
+    assert close(got["share"], got["after"]["total"] / got["before"]["total"] - 1), got
+    assert got["before"]["coverage"] == 1 and close(got["after"]["rate"], got["after"]["total"] / 60), got
+    again = json.loads(vestal("diff", "--json", paths[0], paths[0])[0])
+    assert again["verdict"] == "noise" and again["share"] == 0, again
+
+
+# ---------------------------------------------------------------- restarted counters
+
+class Counter(http.server.BaseHTTPRequestHandler):
+    """Allocations since the start of a program that starts anew after a while."""
+
+    values = [100, 250, 400, 50, 120, 200]
+    asked = 0
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        cls = type(self)
+        value = cls.values[min(cls.asked, len(cls.values) - 1)]
+        cls.asked += 1
+        body = write_pprof({("main", "alloc"): (value * 1000,)}, [("alloc_space", "bytes")], time.time_ns(), 0, ("space", "bytes", 524288))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@test
+def restarted_counters_are_what_they_counted():
+    Counter.asked = 0
+    target = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Counter)
+    threading.Thread(target=target.serve_forever, daemon=True).start()
+    config = f"{scratch()}/restart.yaml"
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(SCRAPE % target.server_port)
+    with Server("--config", config) as server:
+        until(lambda: Counter.asked >= len(Counter.values) + 2, "the last of its values")
+        top = server.get("/api/v1/top", query="restarted", type="alloc_space", **{"from": "-5m", "until": "now+1m"})
+        assert top["total"] == restarted_truth(Counter.values) * 1000, top
+        [series] = server.get("/api/v1/series", query="restarted", type="alloc_space", step="1s",
+                              **{"from": top["from_ns"], "until": top["until_ns"]})["series"]
+        assert sum(v or 0 for v in series["values"]) == top["total"], series
+        assert close(series["rate"], top["rate"]) and series["covered_ns"] == top["covered_ns"], (series, top)
+    target.shutdown()
+
+
+def restarted_truth(values):
+    """What was added from one look to the next. Across a restart nothing is known, and nothing covered."""
+    return sum(b - a for a, b in zip(values, values[1:]) if b >= a)
+
+
+SCRAPE = """
+scrape_configs:
+  - job_name: restarted
+    interval: 1s
+    targets: ["127.0.0.1:%d"]
+    profiles:
+      process_cpu: {enabled: false}
+      goroutine: {enabled: false}
+      block: {enabled: false}
+      mutex: {enabled: false}
+"""
+
+
+@test
+def the_generator_is_made_of_the_definitions():
+    assert numbers.share_of(27 * 10**9, 0, 60, 0, 30) + numbers.share_of(27 * 10**9, 0, 60, 30, 60) == 27 * 10**9
+    assert sum(numbers.share_of(10, 0, 3, i, i + 1) for i in range(3)) == 10
+    assert numbers.rate_text(0.45e9, "nanoseconds") == "0.45 cores"
+    Asked.once().server.__exit__(None, None, None)
+
+
+if __name__ == "__main__":
+    main()
