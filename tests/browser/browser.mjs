@@ -16,6 +16,9 @@ const FLAGS = [
 // Chosen so that it matches one visible element: the graph, or the sentence instead of it.
 export const READY = ".pane:not(.callers) canvas, .alone p";
 
+// How long an event may take on a machine that has other things to do: it only ends a test that hangs.
+export const PATIENCE = 90_000;
+
 export async function launch() {
   if (!existsSync(CHROMIUM)) return { skip: `no browser at ${CHROMIUM}` };
   let playwright;
@@ -31,7 +34,7 @@ export async function launch() {
 export async function open(browser, file, { width = 1280, height = 800, scheme = "dark", hash = "", ratio = 1, bypassCSP = false, before = null, expect = null } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, deviceScaleFactor: ratio, reducedMotion: "reduce", bypassCSP });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(PATIENCE);
   const requests = [];
   const errors = [];
   const url = /^https?:/.test(file) ? file : pathToFileURL(file).href;

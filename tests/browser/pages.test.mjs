@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { axeSource, settle } from "./browser.mjs";
+import { axeSource, PATIENCE, settle } from "./browser.mjs";
 import { Skip, test } from "./tap.mjs";
 import { fillShop, pushTimed, startServer, stopServer, VESTAL } from "./ui-server.mjs";
 
@@ -16,7 +16,7 @@ const untilText = (page, selector, wanted) => page.waitForFunction(([s, w]) => [
 async function open(browser, url, { width = 1280, height = 800, scheme = "dark", wait = "#foot", bypassCSP = false, expect = null, before = null, prepare = null } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce", bypassCSP });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(PATIENCE);
   const said = [];
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && !m.location().url.includes("/api/v1/source") && said.push(m.text()));
   page.on("pageerror", (e) => said.push(String(e.stack)));

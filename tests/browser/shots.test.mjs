@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { settle } from "./browser.mjs";
+import { PATIENCE, settle } from "./browser.mjs";
 import { Skip, test } from "./tap.mjs";
 import { fillService, pushTimed, startServer, stopServer, VESTAL } from "./ui-server.mjs";
 
@@ -42,7 +42,7 @@ const VOLATILE = "#foot, .flow svg, .flow td, .status .big, .status dd";
 async function shoot(browser, url, { route, wait, ready, act }, scheme) {
   const context = await browser.newContext({ viewport: { width: 1024, height: 600 }, colorScheme: scheme, reducedMotion: "reduce", timezoneId: "UTC", locale: "en-US", bypassCSP: true });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(PATIENCE);
   await page.clock.setFixedTime(END + 60e3);
   await page.goto(`${url}/${route}`);
   await page.waitForSelector(wait);

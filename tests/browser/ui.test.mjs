@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
-import { axeSource, settle } from "./browser.mjs";
+import { axeSource, PATIENCE, settle } from "./browser.mjs";
 import * as samples from "./samples.mjs";
 import { Skip, test } from "./tap.mjs";
 import { writePprof } from "./pprof-writer.mjs";
@@ -19,7 +19,7 @@ const MAY_BE_MISSING = /\/api\/v1\/source\b/;
 async function open(browser, url, { width = 1440, height = 900, scheme = "dark", wait = PAINTED, expect = null, bypassCSP = false, before = null, context: given = {} } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce", bypassCSP, ...given });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE);
   const strangers = [];
   const errors = [];
   const { origin } = new URL(url);
