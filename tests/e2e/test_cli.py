@@ -46,6 +46,10 @@ def cpu():
     return os.path.join(go_profiles(), "cpu.pb.gz")
 
 
+# Where any profile will do.
+FOLDED = b"main;work 3\nmain;rest 1\n"
+
+
 def cpu_bytes():
     with open(cpu(), "rb") as file:
         return file.read()
@@ -613,7 +617,7 @@ def servers_that_fail_are_quoted():
         elif request.path == "/slow":
             time.sleep(20)
         else:
-            send(request, cpu_bytes())
+            send(request, FOLDED)
 
     with Server(answer) as server:
         for path, status, words in (
@@ -646,7 +650,7 @@ def a_certificate_nobody_vouches_for_is_refused():
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj",
                     "/CN=localhost", "-keyout", pem, "-out", pem + ".crt"], check=True,
                    capture_output=True)
-    with Server(lambda request: send(request, cpu_bytes())) as server:
+    with Server(lambda request: send(request, FOLDED)) as server:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pem + ".crt", pem)
         server.server.socket = context.wrap_socket(server.server.socket, server_side=True)
@@ -718,7 +722,7 @@ def words_of_pprof_are_understood_and_answered():
 def progress_appears_on_a_terminal_and_is_wiped():
     def slow(request):
         time.sleep(2.5)
-        send(request, cpu_bytes())
+        send(request, FOLDED)
 
     with Server(slow) as server:
         shown, status = on_terminal(["top", server.url + "/debug/pprof/profile?seconds=2"])

@@ -43,10 +43,10 @@ static const struct simulated_load usual = {.fixed = 0.0003,
 /* Four times an hour, long after the last one, and once in every window. */
 TEST(single_peaks_change_nothing_in_a_day)
 {
-	static const struct peaks all[] = {{usual, 60, 1, 0.0085},
-					   {usual, 15, 1, 0.018},
-					   {usual, 900, 2, 0.018},
-					   {usual, 60, 0.5, 0.03}};
+	const struct peaks all[] = {{usual, 60, 1, 0.0085},
+				    {usual, 15, 1, 0.018},
+				    {usual, 900, 2, 0.018},
+				    {usual, 60, 0.5, 0.03}};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct simulation s = begin();
