@@ -82,11 +82,11 @@ def post_rpc(server, body):
 
 def answers(server, kind):
     """What every kind of question says the total is."""
-    ask = dict(query='{service_name="shop"}', type=kind, time_range="1h")
+    start = NOW // 1_000_000 - 600_000
+    ask = {"query": '{service_name="shop"}', "type": kind, "from": start, "until": start + 1_200_000}
     yield "top", server.get("/api/v1/top", **ask)["total"]
     lines = [s["values"] for s in server.get("/api/v1/series", step="1m", **ask)["series"]]
     yield "series", sum(value for line in lines for value in line if value is not None)
-    start = NOW // 1_000_000 - 600_000
     graph = server.call("querier.v1.QuerierService/SelectMergeStacktraces", profileTypeID=kind,
                         labelSelector='{service_name="shop"}', start=start, end=start + 1_200_000)
     yield "stacktraces", int(graph["flamegraph"]["total"])
