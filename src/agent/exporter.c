@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "agent/delivery.h"
+#include "agent/lost_requests.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -14,12 +15,15 @@
 /* A server may ask for more than we would wait ourselves, but not silence us for ever. */
 #define ASKED_PAUSE	(15 * 60 * NS_PER_S)
 #define GZIP_LEVEL	1
+/* Of what was lost, after each request that was taken. */
+#define NOTES_AT_ONCE	8
 #define REQUEST_CEILING ((size_t)128 << 20)
 
 struct exporter {
 	struct endpoint endpoint;
 	size_t waiting_most;
 	struct queue *queue; /* used by the thread alone */
+	struct lost_requests lost; /* with the lock */
 	struct thread thread;
 	struct mutex lock;
 	struct cond changed;
@@ -85,6 +89,34 @@ static void tell_failed(struct exporter *x, const struct delivery *d)
 	if (!x->failing)
 		log_warn("not delivered, will be tried again", log_text("reason", d->reason));
 	x->failing = true;
+}
+
+/* What a server refused for good, whole or in part, and what has waited to be told. */
+static void note_refused(struct exporter *x, const struct delivery *d, struct str bytes)
+{
+	if (d->end == DELIVERY_REFUSED)
+		lost_requests_add(&x->lost, bytes, "refused by the server", 1);
+}
+
+/* Notes of what was lost, now that a server takes requests. Called and left with the lock. */
+static void send_notes(struct exporter *x)
+{
+	struct buf note;
+	struct delivery d;
+	char about[EXPORTER_ABOUT];
+
+	memcpy(about, x->about, sizeof(about));
+	for (unsigned n = 0; n < NOTES_AT_ONCE && lost_requests_take(&x->lost, &note); n++) {
+		mutex_unlock(&x->lock);
+		deliver(&x->endpoint, about, buf_view(&note), &d);
+		mutex_lock(&x->lock);
+		if (d.end == DELIVERY_LATER) {
+			lost_requests_put_back(&x->lost, &note);
+			return;
+		}
+		/* What a server does not take even so is not told again. */
+		buf_release(&note);
+	}
 }
 
 static void count(struct exporter *x, const struct delivery *d, size_t bytes)
@@ -165,10 +197,13 @@ static void send_one(struct exporter *x)
 	queue_stats(x->queue, &x->stats.queue);
 	if (!e) {
 		count(x, &d, bytes.n);
+		note_refused(x, &d, buf_view(&bytes));
 		if (d.end == DELIVERED)
 			tell_delivered(x, &d);
 		else
 			tell_failed(x, &d);
+		if (d.end == DELIVERED)
+			send_notes(x);
 		if (!kept)
 			log_warn("a window was lost", log_text("reason", "no room in the queue"));
 		if (d.end == DELIVERY_LATER)
@@ -202,6 +237,22 @@ static bool wait_for_turn(struct exporter *x)
 	return true;
 }
 
+/* What nobody was told yet waits for the next start, where there is a disk. Called and left with the
+ * lock. */
+static void save_notes(struct exporter *x)
+{
+	struct buf note;
+
+	/* Room for one may cost an entry, which becomes a note again: not for ever. */
+	for (size_t n = x->lost.list.n; n && lost_requests_take(&x->lost, &note); n--) {
+		mutex_unlock(&x->lock);
+		if (queue_push(x->queue, buf_view(&note)) != ERR_OK)
+			log_warn("what was lost is not told", log_text("reason", "no room"));
+		buf_release(&note);
+		mutex_lock(&x->lock);
+	}
+}
+
 static void run(void *context)
 {
 	struct exporter *x = context;
@@ -210,14 +261,30 @@ static void run(void *context)
 	while (wait_for_turn(x))
 		;
 	spill(x);
+	save_notes(x);
+	mutex_unlock(&x->lock);
+}
+
+/* The queue is used without the lock. */
+static void note_dropped(void *context, struct str bytes)
+{
+	struct exporter *x = context;
+
+	mutex_lock(&x->lock);
+	lost_requests_add(&x->lost, bytes, "queue full", 1);
 	mutex_unlock(&x->lock);
 }
 
 static enum err open_queue(struct exporter *x, const struct exporter_options *o,
 			   struct fault *fault)
 {
-	struct queue_options memory = o->queue;
-	enum err e = queue_open(&o->queue, &x->queue, fault);
+	struct queue_options disk = o->queue, memory;
+	enum err e;
+
+	disk.dropping = note_dropped;
+	disk.context = x;
+	memory = disk;
+	e = queue_open(&disk, &x->queue, fault);
 
 	if (!e || !o->queue.directory || !o->queue_optional)
 		return e;
@@ -268,6 +335,7 @@ void exporter_free(struct exporter *x, int64_t patience_ns)
 	vec_for_each (bytes, &x->waiting)
 		buf_release(bytes);
 	vec_release(&x->waiting);
+	lost_requests_release(&x->lost);
 	endpoint_release(&x->endpoint);
 	cond_release(&x->changed);
 	mutex_release(&x->lock);
@@ -292,6 +360,7 @@ void exporter_send(struct exporter *x, struct buf *bytes)
 	mutex_lock(&x->lock);
 	/* Only when the thread is held up by a server that does not answer. */
 	while (kept && x->waiting_bytes + packed.n > x->waiting_most && take_first(x, &oldest)) {
+		lost_requests_add(&x->lost, buf_view(&oldest), "queue full", 1);
 		buf_release(&oldest);
 		x->stats.dropped++;
 	}

@@ -54,6 +54,19 @@ static void remove_at(struct queue *q, size_t i)
 	memmove(e, e + 1, (--q->list.n - i) * sizeof(*e));
 }
 
+static void tell_dropping(const struct queue *q, const struct entry *e)
+{
+	struct buf bytes = BUF_INIT(e->size + 1);
+
+	if (!q->options.dropping)
+		return;
+	if (e->in_memory)
+		q->options.dropping(q->options.context, buf_view(&e->memory));
+	else if (queue_file_read(q->directory, e->number, &bytes) == ERR_OK)
+		q->options.dropping(q->options.context, buf_view(&bytes));
+	buf_release(&bytes);
+}
+
 /* Drops the oldest of its kind that nobody is sending; false when there is none. */
 static bool drop_oldest(struct queue *q, bool in_memory)
 {
@@ -62,6 +75,7 @@ static bool drop_oldest(struct queue *q, bool in_memory)
 
 		if (e->taken || e->in_memory != in_memory)
 			continue;
+		tell_dropping(q, e);
 		remove_at(q, i);
 		q->stats.dropped++;
 		return true;
@@ -219,8 +233,11 @@ enum err queue_push(struct queue *q, struct str bytes)
 		save_memory(q);
 	if (e && e != ERR_NO_MEMORY)
 		e = push_to_memory(q, bytes);
-	if (e)
+	if (e) {
 		q->stats.dropped++;
+		if (q->options.dropping)
+			q->options.dropping(q->options.context, bytes);
+	}
 	return e;
 }
 

@@ -36,6 +36,9 @@ struct queue_options {
 	size_t max_bytes;   /* on disk */
 	size_t max_memory;  /* of what is not on disk */
 	size_t max_entries; /* in all */
+	/* Told of every entry that goes for want of room, before it goes; or NULL. */
+	void (*dropping)(void *context, struct str bytes);
+	void *context;
 };
 
 struct queue_stats {

@@ -9,7 +9,7 @@ import os
 import signal
 import time
 
-from support.agent import Agent, Program
+from support.agent import Agent, Collector, Program
 from support.recording import build, cpu_seconds
 from support.server import Server
 from support.tap import main, test
@@ -120,6 +120,59 @@ def a_ring_that_is_full_loses_samples_of_those_who_run_and_kept_with_lost_is_wha
         walked = a.metrics()['vestal_agent_cpu_seconds_total{where="bpf"}']
         assert both / 1e9 <= used * 1.01 + 4 * used / math.sqrt(count) + walked, (last, used, walked)
         assert both / 1e9 >= (used - 3) * 0.99 - 4 * used / math.sqrt(count), (last, used)
+
+
+class Gate(Collector):
+    """Hands on what an agent sends, or answers with a status of its own as long as it is closed."""
+
+    def __init__(self, server):
+        super().__init__(self)
+        self.server, self.closed, self.turned_away = server, 0, 0
+
+    def ask(self, path, body, headers):
+        if self.closed:
+            self.turned_away += 1
+            return self.closed, b""
+        return self.server.ask(path, body, headers)
+
+
+def lost_on_the_way(status, cause, *options):
+    """An agent whose server answers with a status for a while, then takes everything."""
+    with Server() as server, Gate(server) as gate, Program(
+            build("deep_spin"), "5", env={"OTEL_SERVICE_NAME": "away"}) as program, Agent(
+                "--interval", "1", "--cpu-budget", "0", "--memory-budget", "0", *options,
+                server=gate.url) as a:
+        gate.closed = status
+        begin = cpu_seconds(program.pid)
+        a.wait(lambda: cpu_seconds(program.pid) > begin + 3 and gate.turned_away > 4)
+        # What cannot be sent now is dropped: there is hardly any room.
+        a.wait(lambda: status == 400 or "export_dropped" in a.said() or
+               a.metrics()["vestal_agent_export_dropped_total"] > 3)
+        gate.closed = 0
+        found = arrived(server, "away", lambda c: causes(c).get(cause, {}).get("count", 0) > 50, a)
+        assert f"lost: {cause}" in found["text"], found
+        os.kill(program.pid, signal.SIGSTOP)
+        used, last = cpu_seconds(program.pid), {}
+
+        def quiet():
+            before = dict(last)
+            last.update(completeness(server, "away"))
+            time.sleep(1.5)
+            return last == before
+        a.wait(quiet)
+        both, count = (last["kept"][k] + last["lost"][k] for k in ("time_ns", "count"))
+        assert both / 1e9 <= used * 1.01 + 4 * used / math.sqrt(count) + 0.02, (last, used)
+        assert both / 1e9 >= (used - 1) * 0.99 - 4 * used / math.sqrt(count), (last, used)
+
+
+@test
+def requests_that_the_server_refuses_are_lost_for_that_reason():
+    lost_on_the_way(400, "refused by the server")
+
+
+@test
+def windows_that_a_full_queue_drops_are_told_when_the_server_is_back():
+    lost_on_the_way(503, "queue full", "--queue-size", "16K", "--metrics", "127.0.0.1:0")
 
 
 if __name__ == "__main__":
