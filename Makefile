@@ -33,6 +33,9 @@ bench-symbols: all
 bench-agent: all deps-bench
 	@bench/agent
 
+bench-real: all deps-bench
+	@bench/real
+
 bench-web: all
 	@bench/web
 
@@ -77,5 +80,5 @@ deps-bench:
 clean:
 	rm -rf build build-* web/dist
 
-.PHONY: all build/vestal run test test-long test-fresh shots bench bench-server bench-symbols bench-agent bench-library bench-web fuzz install format check-format web deps \
+.PHONY: all build/vestal run test test-long test-fresh shots bench bench-server bench-symbols bench-agent bench-real bench-library bench-web fuzz install format check-format web deps \
 	deps-run deps-test deps-fresh deps-bench clean

@@ -22,7 +22,7 @@
 struct exporter {
 	struct endpoint endpoint;
 	size_t waiting_most;
-	struct queue *queue; /* used by the thread alone */
+	struct queue *queue;	   /* used by the thread alone */
 	struct lost_requests lost; /* with the lock */
 	struct thread thread;
 	struct mutex lock;
@@ -237,8 +237,8 @@ static bool wait_for_turn(struct exporter *x)
 	return true;
 }
 
-/* What nobody was told yet waits for the next start, where there is a disk. Called and left with the
- * lock. */
+/* What nobody was told yet waits for the next start, where there is a disk. Called and left with
+ * the lock. */
 static void save_notes(struct exporter *x)
 {
 	struct buf note;

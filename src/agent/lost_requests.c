@@ -68,8 +68,7 @@ void lost_requests_add(struct lost_requests *l, struct str bytes, const char *ca
 {
 	struct buf note = BUF_INIT(NOTE_MAX), oldest;
 
-	if (note_of(bytes, cause, part, &note) != ERR_OK ||
-	    vec_push(&l->list, note) != ERR_OK) {
+	if (note_of(bytes, cause, part, &note) != ERR_OK || vec_push(&l->list, note) != ERR_OK) {
 		buf_release(&note);
 		l->forgotten++;
 		return;

@@ -1,7 +1,7 @@
 /*
  * Requests that nobody will take: each holds profiles of completeness that say what was kept in it
- * (model/completeness.h). What is left of one is those, with all of it lost and why; they are small,
- * have the times of the request, and are sent when a server takes requests again.
+ * (model/completeness.h). What is left of one is those, with all of it lost and why; they are
+ * small, have the times of the request, and are sent when a server takes requests again.
  */
 #pragma once
 

@@ -71,7 +71,7 @@ def what_arrives_whole_says_so_in_every_answer():
                            ("function", {"name": "spin"})):
             assert asked(server, path, **query, **more)["completeness"]["reported"], path
         # Nobody speaks for a thread alone: what is said is of the service.
-        part = asked(server, query='{service_name="whole",thread.name="deep_spin"}', type=CPU)
+        part = asked(server, query='{service_name="whole",thread.name=~"deep_spin.*"}', type=CPU)
         assert part["total"] > 0 and part["completeness"]["kept"]["count"] >= found["kept"]["count"]
         sides = asked(server, "diff", baseline='{service_name="whole"}', type=CPU,
                       comparison='{service_name="whole"}', **{"baseline_from": "-1h",
