@@ -22,7 +22,7 @@
 /* Below the limit by so much of all CPUs before sampling goes on. */
 #define LOAD_GAP	  0.05
 /* Of one CPU: with what the agent itself takes no half second is above 5 %. */
-#define READER_MOST	  0.025
+#define READER_MOST	  0.02
 /* Of the budget: names come late rather than never. */
 #define READER_LEAST	  0.1
 

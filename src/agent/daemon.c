@@ -349,6 +349,7 @@ static enum err end_window(struct daemon *d)
 	w->duration_ns = window_length(next.start_ns - w->start_ns,
 				       next.start_monotonic_ns - w->start_monotonic_ns);
 	count_lost(d);
+	self_control_end_window(&d->self, w);
 	self_control_describe(&d->self, w, c->samples, ended->about);
 	note_losses(d);
 	TRY(names_gather(d->names, c->frames.v + d->gathered, c->frames.n - d->gathered));

@@ -26,6 +26,11 @@ static void put_status(struct daemon_control *c, struct buf *to)
 	jsonout_put_text(&o, "schema", "vestal.agent/1");
 	jsonout_put_u64(&o, "rate_hz", budget_rate(&c->self->state));
 	jsonout_put_u64(&o, "wanted_hz", c->self->state.wanted_hz);
+	jsonout_put_double(&o, "cpu_share", c->self->measure.cpu_share);
+	jsonout_put_double(&o, "cpu_budget", c->self->options.limits.cpu_share);
+	jsonout_put_u64(&o, "memory_bytes", c->self->measure.memory_bytes);
+	jsonout_put_u64(&o, "memory_budget", c->self->options.limits.memory_bytes);
+	jsonout_put_u64(&o, "pss_bytes", c->self->pss_bytes);
 	jsonout_put_bool(&o, "paused", c->self->state.paused);
 	jsonout_put_bool(&o, "own_processes_only", capture_is_own(c->capture));
 	jsonout_put_bool(&o, "waits", types & (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL));

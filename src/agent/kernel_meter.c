@@ -51,6 +51,17 @@ u64 kernel_map_bytes(struct kernel_side *k)
 	return sum;
 }
 
+u64 kernel_mapped_bytes(const struct kernel_side *k)
+{
+	u64 sum = 0;
+
+	if (k->own)
+		return 0;
+	for (u32 i = 0; i < KERNEL_SEGMENTS_MAX; i++)
+		sum += k->segment_fds[i] ? UNWIND_SEGMENT_SIZE : 0;
+	return sum + UNWIND_RULES_MAX * sizeof(*k->rules) + (u64)k->options.ring_kib * 1024;
+}
+
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
 {
 	int cpus = libbpf_num_possible_cpus();

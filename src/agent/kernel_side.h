@@ -125,6 +125,8 @@ enum err kernel_resume(struct kernel_side *k, struct fault *fault) MUST_CHECK;
 enum err kernel_switch_waits(struct kernel_side *k, bool on, struct fault *fault) MUST_CHECK;
 /* Memory of all maps, as the kernel counts it. */
 u64 kernel_map_bytes(struct kernel_side *k);
+/* The part of it that is mapped into this process. */
+u64 kernel_mapped_bytes(const struct kernel_side *k);
 /*
  * Makes the kernel count the time of programs, until this process ends: it needs more rights than
  * all the rest, which the agent has only at its start.

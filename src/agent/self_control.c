@@ -63,6 +63,8 @@ bool self_control_due(struct self_control *s, struct exporter *x)
 		return false;
 	s->next = now + interval(s);
 	self_meter_read(&s->meter, &s->measure);
+	s->used += s->measure.cpu_share * s->measure.seconds;
+	s->length += s->measure.seconds;
 	exporter_stats(x, &sent);
 	self_control_tell(s, &sent, 0);
 	s->decided = budget_step(s->state, &s->options.limits, &s->measure);
@@ -137,11 +139,21 @@ enum err self_control_set_rate(struct self_control *s, u32 rate_hz, struct windo
 	return kernel_set_period(capture_kernel(s->capture), w->period_ns);
 }
 
+void self_control_end_window(struct self_control *s, struct window *w)
+{
+	w->cpu_share = s->length > 0 ? s->used / s->length : s->measure.cpu_share;
+	w->cpu_budget = s->options.limits.cpu_share;
+	s->used = s->length = 0;
+	s->pss_bytes = self_meter_pss(&s->meter);
+}
+
 void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples)
 {
 	struct worker_usage workers;
 	struct self_facts f = {.exporter = *x,
 			       .measure = s->measure,
+			       .limits = s->options.limits,
+			       .pss_bytes = s->pss_bytes,
 			       .user_ns = self_meter_user_ns(),
 			       .kernel_ns = kernel_run_time_ns(capture_kernel(s->capture)),
 			       .interrupt_ns = s->meter.interrupt_ns,
@@ -176,7 +188,7 @@ void self_control_describe(const struct self_control *s, const struct window *w,
 	snprintf(ret, EXPORTER_ABOUT,
 		 "Vestal-Agent: host=%s;version=" VESTAL_VERSION ";rate=%u;cpu=%.6f;memory=%llu;"
 		 "samples=%.1f;dropped=%llu",
-		 host, s->state.paused ? 0 : budget_rate(&s->state), s->measure.cpu_share,
+		 host, s->state.paused ? 0 : budget_rate(&s->state), w->cpu_share,
 		 (unsigned long long)s->measure.memory_bytes,
 		 seconds > 0 ? (double)samples / seconds : 0,
 		 (unsigned long long)stats.kernel.dropped);

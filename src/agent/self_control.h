@@ -20,6 +20,8 @@ struct self_control {
 	struct budget_measure measure;
 	int64_t next; /* measurement */
 	u64 collected;
+	double used, length; /* since the window began: share x seconds, seconds */
+	u64 pss_bytes;	     /* when a window ended last */
 };
 
 enum err self_control_open(struct self_control *s, const struct self_options *o, struct capture *c,
@@ -35,7 +37,9 @@ enum err self_control_apply(struct self_control *s, struct window *w) MUST_CHECK
 void self_control_hurry(void);
 /* Another rate is wanted from now on; the window has ended. */
 enum err self_control_set_rate(struct self_control *s, u32 rate_hz, struct window *w) MUST_CHECK;
-/* A window ended. */
+/* A window ends: what it has cost. */
+void self_control_end_window(struct self_control *s, struct window *w);
+/* A window was sent. */
 void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples);
 /* The same in short, for the server the agent sends to: a header of EXPORTER_ABOUT bytes at most.
  */

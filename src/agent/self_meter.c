@@ -46,6 +46,14 @@ bool stat_line_read(struct str text, u64 *ret_busy, u64 *ret_all)
 	return n > STAT_IDLE;
 }
 
+u64 self_meter_pss(const struct self_meter *m)
+{
+	struct kernel_side *k = capture_kernel(m->capture);
+	u64 own = process_pss(getpid()), mapped = kernel_mapped_bytes(k);
+
+	return (own > mapped ? own - mapped : 0) + kernel_map_bytes(k) + worker_pss();
+}
+
 u64 self_meter_user_ns(void)
 {
 	struct worker_usage workers;

@@ -23,6 +23,11 @@ void self_meter_open(struct self_meter *m, struct capture *c);
 /* Since the last call. */
 void self_meter_read(struct self_meter *m, struct budget_measure *ret);
 
+/*
+ * Memory as a whole: the proportional set size of this process and its workers, text and mapped
+ * files included, and all kernel maps, those that are mapped here counted once.
+ */
+u64 self_meter_pss(const struct self_meter *m);
 /* Processor time of this process and of its workers. */
 u64 self_meter_user_ns(void);
 /* The first line of /proc/stat: busy and all ticks since boot. False when it is none. */

@@ -57,6 +57,17 @@ static void put_cost(const struct self_facts *f, struct buf *out)
 		   (double)f->interrupt_ns / 1e9);
 	number(out, "cpu_share", "gauge", "Share of all processors that the agent took lately.",
 	       f->measure.cpu_share);
+	number(out, "cpu_budget_share", "gauge", "The same, allowed; 0 = no limit.",
+	       f->limits.cpu_share);
+	number(out, "reader_cpu_share", "gauge",
+	       "The part of cpu_share of its readers of files (unwind tables, symbols).",
+	       f->measure.reader_share);
+	number(out, "pss_bytes", "gauge",
+	       "Proportional set size of all its processes and the kernel's maps, when a window "
+	       "ended.",
+	       (double)f->pss_bytes);
+	number(out, "memory_budget_bytes", "gauge", "Memory allowed; 0 = no limit.",
+	       (double)f->limits.memory_bytes);
 	number(out, "memory_bytes", "gauge",
 	       "Memory of its own, of its readers, and the kernel's maps.",
 	       (double)f->measure.memory_bytes);

@@ -11,6 +11,8 @@ struct self_facts {
 	struct capture_stats capture;
 	struct exporter_stats exporter;
 	struct budget_measure measure;
+	struct budget_limits limits;
+	u64 pss_bytes;
 	u64 user_ns, kernel_ns, interrupt_ns;
 	u64 workers_lost;
 	u64 collected; /* samples in windows that ended */

@@ -15,8 +15,10 @@ struct window {
 	/* How closely off-CPU time is followed, and R as it was asked for; NULL = as asked for. */
 	const struct wait_level_set *wait_levels;
 	uint64_t wait_mean_ns;
-	uint64_t lost; /* records that the kernel side had no room for */
-	bool times;    /* samples of processor time say when they were taken */
+	uint64_t lost;	   /* records that the kernel side had no room for */
+	double cpu_share;  /* of all CPUs, that the agent took in it */
+	double cpu_budget; /* the same, allowed; 0 = no limit */
+	bool times;	   /* samples of processor time say when they were taken */
 };
 
 /*

@@ -190,6 +190,15 @@ enum err labels_of_process(const struct process *process, const char *host, stru
 	return dict_label_set(d, l.ids, l.n, ret);
 }
 
+/* In steps that are worth a text of their own. */
+static enum err add_share(struct label_list *l, const char *key, double share)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.4f", share);
+	return labels_add_text(l, key, str_of(text));
+}
+
 enum err labels_of_limit(const struct window *w, const struct process *process, struct dict *d,
 			 uint32_t *ret)
 {
@@ -205,6 +214,10 @@ enum err labels_of_limit(const struct window *w, const struct process *process, 
 	if (level)
 		TRY(labels_add_number(&l, "vestal.waits.mean",
 				      (int64_t)(w->wait_mean_ns << level)));
+	if (w->cpu_share > 0)
+		TRY(add_share(&l, "vestal.agent.cpu_share", w->cpu_share));
+	if (w->cpu_budget > 0)
+		TRY(add_share(&l, "vestal.agent.cpu_budget", w->cpu_budget));
 	if (w->lost)
 		TRY(labels_add_number(&l, "vestal.samples.lost", (int64_t)w->lost));
 	return l.n ? dict_label_set(d, l.ids, l.n, ret) : ERR_OK;

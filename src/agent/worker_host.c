@@ -304,6 +304,40 @@ u64 process_own_bytes(pid_t pid)
 	return (resident - files) * (u64)sysconf(_SC_PAGESIZE);
 }
 
+u64 process_pss(pid_t pid)
+{
+	char path[48], text[2048];
+	struct str rest, line;
+	ssize_t n;
+	u64 kib;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	rest = str_n(text, n > 0 ? (size_t)n : 0);
+	while (str_split(&rest, '\n', &line)) {
+		if (!str_starts(line, STR("Pss:")))
+			continue;
+		line = str_trim(str_skip(line, 4));
+		return str_to_u64(str_n(line.p, str_find(line, ' ')), 10, &kib) ? 0 : kib * 1024;
+	}
+	return 0;
+}
+
+u64 worker_pss(void)
+{
+	u64 sum = host >= 0 ? process_pss(host_pid) : 0;
+
+	pthread_mutex_lock(&lock);
+	for (u32 i = 0; i < live_count; i++)
+		sum += process_pss(live[i].pid);
+	pthread_mutex_unlock(&lock);
+	return sum;
+}
+
 void worker_usage(struct worker_usage *ret)
 {
 	*ret = (struct worker_usage){.lost = atomic_load(&lost)};

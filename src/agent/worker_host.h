@@ -47,4 +47,8 @@ struct worker_usage {
 void worker_usage(struct worker_usage *ret);
 /* Memory that only this process has; its text, and files it maps, are left out. 0 = it is gone. */
 u64 process_own_bytes(pid_t pid);
+/* Its proportional set size; 0 = it is gone, or a stranger's. */
+u64 process_pss(pid_t pid);
+/* Of the host and all workers that run now. */
+u64 worker_pss(void);
 void worker_count_lost(void);

@@ -11,7 +11,7 @@
 /* Of CPU time; the kernel looks at such clocks at every tick, which is every 4 ms or so. */
 #define SLICE_NS (2 * NS_PER_MS)
 /* Saved while there is nothing to do, so that a short question is answered at once. */
-#define SAVED_NS (2 * NS_PER_MS)
+#define SAVED_NS NS_PER_MS
 /* At a time: the agent may have changed the pace meanwhile. */
 #define SLEEP_NS (50 * NS_PER_MS)
 /* A sleep that is worth giving pages back for. */

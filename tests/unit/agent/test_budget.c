@@ -317,12 +317,18 @@ TEST(the_load_of_the_machine_is_read)
 TEST(metrics_have_a_type_before_every_value)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(1 << 16);
-	struct self_facts f = {.rate_hz = 48, .wanted_hz = 97, .capture.kernel.samples = 12345};
+	struct self_facts f = {.measure.cpu_share = 0.004,
+			       .limits.cpu_share = 0.01,
+			       .rate_hz = 48,
+			       .wanted_hz = 97,
+			       .capture.kernel.samples = 12345};
 	struct str rest, line, last = STR("");
 
 	self_metrics_put(&f, &out);
 	CHECK_OK(buf_error(&out));
 	CHECK(strstr(out.data, "\nvestal_agent_rate_hz 48\n"));
+	CHECK(strstr(out.data, "\nvestal_agent_cpu_share 0.004\n"));
+	CHECK(strstr(out.data, "\nvestal_agent_cpu_budget_share 0.01\n"));
 	CHECK(strstr(out.data, "\nvestal_agent_samples_total 12345\n"));
 	rest = buf_view(&out);
 	while (str_split(&rest, '\n', &line)) {
