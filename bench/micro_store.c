@@ -180,12 +180,13 @@ static double sum_speed(const struct bench *b)
 }
 
 static enum err show_partition(void *engine, struct str tenant, const struct selection *selection,
-			       struct ask *ask, enum err (*each)(void *, struct partition *),
-			       void *context)
+			       int64_t since_ns, struct ask *ask,
+			       enum err (*each)(void *, struct partition *), void *context)
 {
 	struct bench *b = engine;
 
 	(void)tenant;
+	(void)since_ns;
 	(void)selection;
 	(void)ask;
 	return each(context, b->p);

@@ -1,5 +1,5 @@
 /*
- * "The last hour in which there is data": where the newest profile of a selection lies is found by
+ * "The last hour in which there is data": where the newest profile of a selection ends is found by
  * looking back from the newest of all in windows that grow, and then closer at the last bucket that
  * holds something. Windows near the end are small, so that a service that still runs costs little;
  * none is longer than a day, so that one that ended long ago costs a look at each day since, where
@@ -16,6 +16,7 @@
 #define LAST_WINDOW_NS	(86400 * NS_PER_S)
 #define BUCKETS		500
 #define FINEST_NS	NS_PER_S
+#define LONGEST_NS	(86400 * NS_PER_S) /* of a profile */
 
 /* The last bucket of [from, until) that holds something. */
 static enum err find_last(struct inquiry *q, int64_t from_ns, int64_t until_ns, bool *ret_found,
@@ -58,10 +59,15 @@ static enum err refine(struct inquiry *q, int64_t bucket_ns, int64_t step_ns, in
 	return ERR_OK;
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 enum err inquiry_last(struct inquiry *q, int64_t length_ns)
 {
 	struct request *r = q->request;
-	int64_t first, end, window = FIRST_WINDOW_NS, bucket = 0, step = 0;
+	int64_t first, latest, end, window = FIRST_WINDOW_NS, bucket = 0, step = 0;
 	struct store_stats stats;
 	bool found = false;
 
@@ -71,13 +77,14 @@ enum err inquiry_last(struct inquiry *q, int64_t length_ns)
 	TRY(inquiry_need_type(q));
 	TRY(store_stats(r->server->store, r->tenant, &stats));
 	first = stats.oldest_ns > q->selection.from_ns ? stats.oldest_ns : q->selection.from_ns;
-	end = stats.newest_ns < q->selection.until_ns - FINEST_NS ? stats.newest_ns + FINEST_NS
-								  : q->selection.until_ns;
-	while (!found && end > first) {
-		int64_t begin = end - first > window ? end - window : first;
+	latest = earlier(q->selection.until_ns, stats.newest_ns + FINEST_NS);
+	/* What begins last, or before it, ends later. */
+	end = earlier(q->selection.until_ns, latest + LONGEST_NS);
+	while (!found && latest > first) {
+		int64_t begin = latest - first > window ? latest - window : first;
 
 		TRY(find_last(q, begin, end, &found, &bucket, &step));
-		end = begin;
+		end = latest = begin;
 		window = window < LAST_WINDOW_NS / GROWTH ? window * GROWTH : LAST_WINDOW_NS;
 	}
 	if (!found)

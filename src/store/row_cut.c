@@ -62,8 +62,8 @@ void row_cut_init(struct row_cut *c, const struct chunk_head *head, const int64_
 			      .values = values,
 			      .times = head->flags & CHUNK_TIMES ? times : NULL,
 			      .n = head->rows};
-	c->alone = head->flags & CHUNK_NEGATIVE;
 	for (uint32_t i = 0; i < c->n; i++) {
+		c->alone |= values[i] < 0;
 		if (c->times && times[i])
 			times[i] = row_moment(head, times[i]);
 		else

@@ -5,10 +5,37 @@
 #include <stdlib.h>
 
 #include "store/block.h"
+#include "store/coverage.h"
+#include "store/row_cut.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STACKS 4096
+
+#define ROWS 65536
+
+/* Parts of it are never more than all of it, and a run ends after it begins. */
+static void cut(const struct chunk_view *v, struct arena *arena)
+{
+	size_t n = v->head.rows < ROWS ? (size_t)v->head.rows + 1 : 1;
+	int64_t *values = arena_alloc(arena, n * sizeof(*values));
+	int64_t *times = arena_alloc(arena, n * sizeof(*times));
+	int64_t *before = arena_alloc(arena, n * sizeof(*before));
+	struct coverage_run run = coverage_of_chunk(&v->head);
+	struct row_cut c;
+
+	if (run.start_ns > run.last_ns || run.last_ns > run.end_ns || run.covered_ns < 0 ||
+	    run.covered_ns > run.end_ns - run.start_ns || !run.n)
+		abort();
+	if (v->head.rows >= ROWS || !v->head.column_count || !values || !times || !before ||
+	    chunk_values(v, v->head.columns, values) || chunk_times(v, times))
+		return;
+	row_cut_init(&c, &v->head, values, times);
+	row_cut_before(&c, run.start_ns + (run.end_ns - run.start_ns) / 3, before);
+	for (uint32_t i = 0; i < c.n; i++)
+		if (!c.alone && (before[i] < 0 || before[i] > values[i]) && values[i] >= 0)
+			abort();
+}
 
 static void read_chunks(struct block *b)
 {
@@ -24,6 +51,7 @@ static void read_chunks(struct block *b)
 		for (uint32_t c = 0; c < v->head.column_count; c++)
 			(void)!chunk_sum(v, &v->head.columns[c], &s);
 		(void)!chunk_groups(v, &arena, &groups, &n);
+		cut(v, &arena);
 		arena_release(&arena);
 	}
 }

@@ -267,6 +267,68 @@ TEST(times_before_1970_and_after_2262_are_no_overflow)
 	CHECK_INT(peer_get(&s, "/api/v1/top?query=checkout&time_range=250y"), 200);
 }
 
+static void stored(void *context, enum err error, const struct fault *fault)
+{
+	(void)fault;
+	*(enum err *)context = error;
+}
+
+/* A profile of a minute, with 60 samples. */
+static enum err store_minute(struct server *s, int64_t time_ns)
+{
+	struct str type = STR(PEER_TYPE);
+	struct label_pair label = {STR("service_name"), STR("checkout")};
+	struct profile p;
+	struct series_profile sp = {.labels = &label,
+				    .label_count = 1,
+				    .types = &type,
+				    .profile = &p,
+				    .time_ns = time_ns,
+				    .duration_ns = 60 * NS_PER_S};
+	struct store_batch *b;
+	struct row row = {0};
+	uint32_t frame;
+	int64_t value = 60;
+	struct dict *d;
+	enum err e;
+
+	TRY(store_batch_new(s->store, STR("anonymous"), &b, NULL));
+	e = store_batch_service(b, label.value, &d, NULL);
+	if (!e) {
+		profile_init(&p, d);
+		e = profile_add_type(&p, STR("samples"), STR("count"));
+		if (!e)
+			e = dict_named_frame(d, STR("main"), &frame);
+		if (!e)
+			e = dict_stack(d, &frame, 1, &row.stack);
+		if (!e)
+			e = profile_add(&p, &row, &value);
+		if (!e)
+			e = store_batch_add(b, &sp, NULL);
+		profile_release(&p);
+	}
+	if (e) {
+		store_batch_abandon(b);
+		return e;
+	}
+	store_batch_commit(b, stored, &e);
+	return e;
+}
+
+TEST(the_last_time_with_data_ends_where_the_last_profile_does)
+{
+	int64_t begin = (clock_wall_ns() / NS_PER_S - 7200) * NS_PER_S;
+	char until[60];
+	REPLY(p);
+	SERVER(s);
+
+	CHECK_OK(store_minute(&s, begin));
+	CHECK_OK(peer_ask(&s, &p, "GET", "/api/v1/top?query=checkout&time_range=30s", "", STR("")));
+	CHECK_INT(p.x->reply.status, 200);
+	snprintf(until, sizeof(until), "%lld", (long long)(begin + 60 * NS_PER_S));
+	CHECK(str_search(rpc_peer_body(&p), str_of(until)) < rpc_peer_body(&p).n);
+}
+
 TEST(lists_have_an_end)
 {
 	CLEANUP(buf_release) struct buf target = BUF_INIT(1 << 16);
