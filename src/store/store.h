@@ -316,7 +316,8 @@ enum err store_tenants(struct store *s, struct text_answer *ret) MUST_CHECK;
  * of the heap samples by this unless told otherwise (Go, jemalloc, V8, async-profiler). */
 #define STORE_USUAL_PERIOD_BYTES (512 << 10)
 
-/* Deletes what is selected (type empty = all types), dictionary included; frees the disk space. */
+/* Deletes what is selected (type empty = all types), dictionary included; frees the disk space.
+ * Profiles that start in the range go whole. */
 enum err store_delete(struct store *s, struct str tenant, const struct selection *selection,
 		      struct ask *ask, uint64_t *ret_profiles) MUST_CHECK;
 /* A consistent copy of the whole store into a new directory, while it runs. */
