@@ -302,6 +302,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		die("usage: micro_store FILE...");
+	mem_keep(128u << 20); /* as the server does */
 	prepare(&b, argc - 1, argv + 1);
 	us = make_blocks(&b, b.n, &bytes) * 1e6;
 	printf("\"hour_block_bytes_per_entry\": %.3f, \"hour_block_us_per_chunk\": %.2f, ",
