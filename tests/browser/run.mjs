@@ -2,6 +2,7 @@
 // node run.mjs --html FILE...  what must hold for any report
 // node run.mjs --ui            Explore, served
 // node run.mjs --pages         the other pages
+// node run.mjs --numbers       every page says the numbers that are true
 // node run.mjs --shots         every page as a picture; with --renew the pictures of shots/ are made anew
 // ONLY=words node run.mjs ...  the tests whose name contains the words
 // --large adds frame times at a million boxes. Output: TAP.
@@ -15,6 +16,7 @@ import { reportTests } from "./report.test.mjs";
 import { servedTests } from "./served.test.mjs";
 import * as samples from "./samples.mjs";
 import { finish, Skip, test } from "./tap.mjs";
+import { numbersTests } from "./numbers.test.mjs";
 import { pagesTests } from "./pages.test.mjs";
 import { shotTests } from "./shots.test.mjs";
 import { uiTests } from "./ui.test.mjs";
@@ -64,12 +66,14 @@ try {
   else if (files.length > 0) for (const file of files) await genericTests(browser, file);
   else if (args.includes("--ui")) await uiTests(browser, dir, args.includes("--large"));
   else if (args.includes("--pages")) await pagesTests(browser, dir);
+  else if (args.includes("--numbers")) await numbersTests(browser, dir);
   else if (args.includes("--shots")) await shotTests(browser, dir, args.includes("--renew"));
   else {
     await reportTests(browser, makePages(dir));
     await servedTests(browser, dir);
     await uiTests(browser, dir, args.includes("--large"));
     await pagesTests(browser, dir);
+    await numbersTests(browser, dir);
     await shotTests(browser, dir);
   }
 } finally {

@@ -13,7 +13,8 @@ import urllib.parse
 import urllib.request
 
 if __name__ == "__main__":
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    # Not this folder: its numbers.py would stand in for the standard library's.
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from support import numbers
 from support.numbers import S
@@ -68,6 +69,10 @@ class Situation:
                  "functions": {"work": {"self": total * 3 // 10, "total": total * 9 // 10}, "idle": {"self": total // 10, "total": total // 10}}}
         truth["rate_text"] = numbers.rate_text(rate, self.kind[1], self.gauge)
         truth["total_text"] = numbers.amount_text(total, self.kind[1])
+        for function in truth["functions"].values():
+            function["rate"] = function["total"] if self.gauge else function["total"] / (covered / 1e9) if covered else None
+            function["rate_text"] = numbers.rate_text(function["rate"], self.kind[1], self.gauge)
+            function["total_text"] = numbers.amount_text(function["total"], self.kind[1])
         return truth
 
     @property

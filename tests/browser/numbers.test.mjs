@@ -1,0 +1,100 @@
+// Every page says the number that is true, to the last digit it shows. The profiles and their truth are
+// those of tests/e2e/test_same_numbers.py, which asks the API and the command line for the same.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { settle } from "./browser.mjs";
+import { test } from "./tap.mjs";
+import { startServer, stopServer } from "./ui-server.mjs";
+
+const SITUATIONS = fileURLToPath(new URL("../e2e/support/situations.py", import.meta.url));
+
+function fill(url) {
+  const done = spawnSync("python3", [SITUATIONS, url], { encoding: "utf8", maxBuffer: 1 << 26 });
+  assert.equal(done.status, 0, done.stderr);
+  return JSON.parse(done.stdout);
+}
+
+/** Opens a page of the UI and gives the text of what `wait` finds, once it contains `until`. */
+async function read(page, url, path, params, wait, until) {
+  await page.goto(`${url}/${path}?${new URLSearchParams(params)}`);
+  await page.waitForSelector(wait);
+  await page.waitForFunction(([s, w]) => document.querySelector(s)?.innerText.includes(w), [wait, until], { timeout: 20_000 }).catch(() => undefined);
+  await settle(page);
+  return (await page.locator(wait).first().innerText()).replace(/\s+/g, " ");
+}
+
+const range = (side) => ({ from: side.from_ns, until: side.until_ns });
+
+function says(text, wanted, where) {
+  assert.ok(text.includes(wanted), `${where}: “${wanted}” is not in “${text}”`);
+}
+
+const coverage = (side) => (side.coverage !== null && side.coverage < 0.95 ? "while running" : "");
+
+const WORDS = { noise: "No significant change", unknown: "Too little data to tell", no_earlier_data: "No earlier data", no_later_data: "No data now" };
+
+/** What an arrow says of a change: "+322 %" is "▲ 322 %". */
+const arrow = (share) => share.replace("+", "▲ ").replace("−", "▼ ");
+
+const pages = {
+  async overview(page, url, truth) {
+    const side = truth.after;
+    const row = await read(page, url, "", { query: side.query, ...range(side) }, ".services tbody tr", side.rate_text);
+    says(row, side.rate_text, "the row");
+    if (truth.gauge) return;
+    says(await read(page, url, "", { query: side.query, ...range(side) }, ".overview .big", side.rate_text), side.rate_text, "the sum of all rows");
+    if (truth.before.query !== side.query) return;
+    const change = { noise: "noise", unknown: "–", no_earlier_data: "new" }[truth.verdict] ?? arrow(truth.share_text);
+    says(row, change, "the change");
+    if (truth.verdict === "no_earlier_data") says(await page.locator(".changes").innerText(), "No earlier data", "what changed");
+  },
+  async explore(page, url, truth) {
+    const side = truth.after;
+    const big = await read(page, url, "explore", { query: side.query, type: truth.type, ...range(side) }, ".strip .big", side.rate_text);
+    says(big, side.rate_text, "the headline");
+    if (!truth.gauge) says(big, `${side.total_text} in all`, "the total");
+    assert.equal(big.includes("while running"), coverage(side) !== "", `coverage ${side.coverage} in “${big}”`);
+    const rows = await read(page, url, "explore", { query: side.query, type: truth.type, ...range(side) }, ".functions tbody", side.functions.idle.total_text);
+    says(rows, side.functions.idle.total_text, "the table");
+  },
+  async diff(page, url, truth) {
+    const params = { query: truth.after.query, type: truth.type, ...range(truth.after), base: truth.before.query, bfrom: truth.before.from_ns, buntil: truth.before.until_ns };
+    if (truth.verdict === "no_earlier_data") {
+      says(await read(page, url, "diff", params, ".sentence", "recorded"), "Nothing of this kind was recorded before", "instead of a difference");
+      return;
+    }
+    const sum = await read(page, url, "diff", params, ".compared .big", truth.after.rate_text);
+    says(sum, `${truth.before.rate_text} → ${truth.after.rate_text}`, "both rates");
+    if (!truth.gauge) says(sum, `${truth.before.total_text} → ${truth.after.total_text}`, "both totals");
+    says(sum, WORDS[truth.verdict] ?? arrow(truth.share_text), "the verdict");
+  },
+  async function(page, url, truth) {
+    const side = truth.after;
+    const work = side.functions.work;
+    const big = await read(page, url, "function", { name: "work", query: side.query, type: truth.type, ...range(side) }, ".function-page .big", work.rate_text);
+    says(big, work.rate_text, "the headline");
+    says(big, "90.0 % of all", "the share");
+    says(big, "30.0 % in itself", "the share of its own");
+    says(big, `${work.total_text} in all`, "the total");
+  },
+};
+
+export async function numbersTests(browser, dir) {
+  const server = await startServer(join(dir, "numbers"), { memory: true });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  try {
+    const truths = fill(server.url);
+    for (const [name, check] of Object.entries(pages))
+      await test(`numbers: the page ${name} says what is true in ${truths.length} situations`, async () => {
+        const wrong = [];
+        for (const truth of truths) await check(page, server.url, truth).catch((e) => wrong.push(`${truth.name}: ${e.message}`));
+        assert.deepEqual(wrong, []);
+      });
+  } finally {
+    await context.close();
+    await stopServer(server);
+  }
+}
