@@ -6,6 +6,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -75,9 +76,20 @@ def go(name):
     return [program]
 
 
+def need_node_for(lock, package):
+    """Skips where node is older than what a package says it needs."""
+    with open(lock, encoding="utf-8") as file:
+        needed = json.load(file)["packages"][f"node_modules/{package}"]["engines"]["node"]
+    here = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
+    numbers = [[int(n) for n in re.findall(r"\d+", text)] for text in (here, needed)]
+    if numbers[0] < numbers[1]:
+        raise Skip(f"{package} needs node {needed}, here is {here.strip()}")
+
+
 def nodejs():
     need("node", "npm")
     folder = copy("nodejs")
+    need_node_for(os.path.join(folder, "package-lock.json"), "@pyroscope/nodejs")
     once(folder, os.path.join(folder, "package-lock.json"),
          lambda: fetch(["npm", "ci", "--silent", "--no-audit", "--no-fund"], folder))
     return ["node", os.path.join(folder, "busy.js")]
