@@ -78,6 +78,15 @@ static bool wants_filter(const struct view_options *v)
 	return v->focus || v->ignore || v->hide || v->show || v->show_from || v->tags.n;
 }
 
+/* Sums stop at the largest number, which is then none. */
+static bool is_saturated(const struct profile *p)
+{
+	for (size_t i = 0; i < p->row_count * p->type_count; i++)
+		if (p->values[i] == INT64_MAX || p->values[i] == INT64_MIN)
+			return true;
+	return false;
+}
+
 /* One profile out: merged, filtered. */
 static int convert_merged(struct invocation *in, const struct convert_options *o,
 			  const struct target *to)
@@ -89,6 +98,9 @@ static int convert_merged(struct invocation *in, const struct convert_options *o
 	status = view_load(&v, &in->arguments, &o->view);
 	inputs_say_notes(&v.in);
 	inputs_say_windows(&v.in);
+	if (!status && v.in.sources.n > 1 && is_saturated(v.profile))
+		status = complain(EXIT_BAD_DATA, "%s: a sum does not fit in 64 bits",
+				  v.in.sources.v[0].name);
 	if (!status) {
 		struct profile *one[] = {v.profile};
 		struct profile_list list = {.v = one, .n = 1};

@@ -3,7 +3,7 @@
  *
  * What the many producers do differently, and what becomes of it:
  *
- *	`a;b 12.5`	counts with decimals are rounded, and noted
+ *	`a;b 12.5`	counts with decimals become whole numbers of the same sum (fractions.h)
  *	`a;b 10 12`	when every line ends in two numbers (difffolded.pl) the file has two types,
  *			"before" and "after"; after is shown first
  *	`a;b`		a line without a count is one sample (Pyroscope's `lines`)
@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "format/formats_internal.h"
+#include "format/fractions.h"
 #include "format/text_util.h"
 
 struct folded_reader {
@@ -25,6 +26,7 @@ struct folded_reader {
 	struct profile *profile;
 	struct stack_builder stack;
 	struct text_memo frames;
+	struct fractions fractions[2]; /* by column */
 	bool two_columns;
 };
 
@@ -69,7 +71,7 @@ static bool is_comment(struct str line)
 }
 
 /* Whether every line with a stack ends in two numbers. */
-static bool has_two_columns(struct str bytes)
+bool folded_has_two_columns(struct str bytes)
 {
 	struct text_lines lines;
 	struct str line, number;
@@ -87,8 +89,9 @@ static bool has_two_columns(struct str bytes)
 	return any;
 }
 
-static enum err parse_count(struct folded_reader *r, struct str text, int64_t *ret)
+static enum err parse_count(struct folded_reader *r, struct str text, uint32_t column, int64_t *ret)
 {
+	int64_t carry;
 	double value;
 
 	if (str_to_i64(text, ret) == ERR_OK)
@@ -100,8 +103,10 @@ static enum err parse_count(struct folded_reader *r, struct str text, int64_t *r
 		return text_fault(&r->lines, r->out, ERR_CORRUPT,
 				  "the count \"%.*s\" does not fit in 64 bits",
 				  (int)(text.n < 40 ? text.n : 40), text.p);
-	notes_add(&r->out->notes, "counts with decimals were rounded to whole numbers");
-	*ret = llround(value);
+	*ret = (int64_t)floor(value);
+	TRY(fractions_add(&r->fractions[column], r->profile->row_count, value - floor(value),
+			  &carry));
+	*ret += carry;
 	return ERR_OK;
 }
 
@@ -180,9 +185,9 @@ static enum err read_sample(struct folded_reader *r, struct str line)
 	struct str number;
 
 	if (take_number(&line, &number)) {
-		TRY(parse_count(r, number, &values[r->two_columns]));
+		TRY(parse_count(r, number, r->two_columns, &values[r->two_columns]));
 		if (r->two_columns && take_number(&line, &number))
-			TRY(parse_count(r, number, &values[0]));
+			TRY(parse_count(r, number, 0, &values[0]));
 	} else {
 		notes_add(&r->out->notes, "lines without a count were counted as one sample each");
 	}
@@ -217,7 +222,7 @@ static enum err read_lines(struct folded_reader *r, struct str bytes)
 {
 	struct str line;
 
-	r->two_columns = has_two_columns(bytes);
+	r->two_columns = folded_has_two_columns(bytes);
 	TRY(profile_list_add(r->out->list, r->out->dict, &r->profile));
 	TRY(add_types(r));
 	text_lines_init(&r->lines, bytes);
@@ -227,6 +232,8 @@ static enum err read_lines(struct folded_reader *r, struct str bytes)
 		TRY(is_comment(line) ? read_comment(r, line) : read_sample(r, line));
 		reading_tick(r->out, (size_t)(line.p - bytes.p), bytes.n);
 	}
+	for (uint32_t i = 0; i <= r->two_columns; i++)
+		TRY(fractions_settle(&r->fractions[i], r->profile, i, &r->out->notes));
 	return ERR_OK;
 }
 
@@ -237,6 +244,8 @@ enum err folded_read(struct str bytes, struct reading *out)
 
 	stack_builder_release(&r.stack);
 	text_memo_release(&r.frames);
+	fractions_release(&r.fractions[0]);
+	fractions_release(&r.fractions[1]);
 	return e;
 }
 

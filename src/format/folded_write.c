@@ -3,6 +3,8 @@
  * names from the root. Function names only; a frame without one is module+0xoffset. Kernel and
  * run-time compiled frames carry FlameGraph's `_[k]` and `_[j]`.
  */
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -26,6 +28,7 @@ struct folded_writer {
 	struct buf text;
 	VEC(uint32_t) path;
 	VEC(struct folded_stack) stacks;
+	bool join; /* the last blank of a leaf's name becomes '_' */
 };
 
 static void folded_writer_release(struct folded_writer *w)
@@ -40,11 +43,37 @@ static void folded_writer_release(struct folded_writer *w)
 	vec_release(&w->stacks);
 }
 
-static int64_t add_saturating(int64_t a, int64_t b)
+static enum err add(struct folded_writer *w, int64_t *sum, int64_t value)
 {
-	int64_t sum;
+	if (__builtin_add_overflow(*sum, value, sum))
+		return fault_set(&w->in->fault, ERR_UNSUPPORTED,
+				 "the sum of a stack does not fit in 64 bits");
+	return ERR_OK;
+}
 
-	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
+static void put_type(const struct profile *p, uint32_t type, struct buf *out)
+{
+	buf_str(out, dict_str(p->dict, p->types[type].type));
+	buf_byte(out, '/');
+	buf_str(out, dict_str(p->dict, p->types[type].unit));
+}
+
+/* A file has one column, and no name for it. */
+static void note_types(struct folded_writer *w, const struct profile *p, int chosen)
+{
+	CLEANUP(buf_release) struct buf kept = BUF_INIT(60), left = BUF_INIT(60);
+
+	if (chosen < 0 || p->type_count < 2 || w->in->type >= 0)
+		return;
+	put_type(p, (uint32_t)chosen, &kept);
+	for (uint32_t i = 0; i < p->type_count; i++) {
+		if ((int)i == chosen)
+			continue;
+		buf_text(&left, left.n ? ", " : "");
+		put_type(p, i, &left);
+	}
+	notes_add(&w->in->notes, "folded stacks hold one type: %.*s; not %.*s", (int)kept.n,
+		  kept.data, (int)left.n, left.data);
 }
 
 static enum err sum_by_stack(struct folded_writer *w)
@@ -58,10 +87,9 @@ static enum err sum_by_stack(struct folded_writer *w)
 
 		if (type < 0 || (uint32_t)type >= p->type_count)
 			type = profile_default_type(p);
+		note_types(w, p, type);
 		for (size_t row = 0; type >= 0 && row < p->row_count; row++) {
-			int64_t *sum = &w->sums[p->stack[row]];
-
-			*sum = add_saturating(*sum, profile_values(p, row)[type]);
+			TRY(add(w, &w->sums[p->stack[row]], profile_values(p, row)[type]));
 		}
 	}
 	return ERR_OK;
@@ -97,6 +125,11 @@ static enum err name_frame(struct folded_writer *w, uint32_t frame)
 	uint64_t hash;
 
 	frame_label(w->dict, frame, &w->text);
+	if (w->text.n > at && w->text.data[at] == '#') {
+		/* A line that begins like this may be a comment. */
+		w->text.data[at] = '_';
+		notes_add(&w->in->notes, "names that begin with '#' got '_' instead");
+	}
 	if (has_kind(w->dict, frame, STR("kernel")))
 		buf_text(&w->text, "_[k]");
 	else if (has_kind(w->dict, frame, STR("jit")))
@@ -135,6 +168,12 @@ static enum err collect_stacks(struct folded_writer *w)
 
 		if (!s.value)
 			continue;
+		if (s.value < 0)
+			return fault_set(
+				&w->in->fault, ERR_UNSUPPORTED,
+				"folded stacks hold no negative values, and a stack has %" PRId64
+				": pprof and OTLP hold them",
+				s.value);
 		if (w->path.n + s.n >= UINT32_MAX)
 			return ERR_TABLE_FULL;
 		for (uint32_t i = s.n; i-- > 0;) {
@@ -196,6 +235,16 @@ static int compare_stacks(const void *a, const void *b, void *context)
 	return x->n < y->n ? -1 : x->n > y->n;
 }
 
+static void join_last_word(char *end, size_t n)
+{
+	for (size_t i = 1; i <= n; i++) {
+		if (end[-(ptrdiff_t)i] == ' ' || end[-(ptrdiff_t)i] == '\t') {
+			end[-(ptrdiff_t)i] = '_';
+			return;
+		}
+	}
+}
+
 /* Names of a line at once: text is much longer than what it is made from. */
 static void put_names(const struct folded_writer *w, const struct folded_stack *s, struct buf *out)
 {
@@ -215,6 +264,8 @@ static void put_names(const struct folded_writer *w, const struct folded_stack *
 		at += name.n;
 		*at++ = ';';
 	}
+	if (w->join)
+		join_last_word(at - 1, w->names.v[path[s->n - 1]].n);
 	/* The last frame is followed by the value. */
 	at[-1] = ' ';
 	*at = '\0';
@@ -232,28 +283,37 @@ static void put_line(const struct folded_writer *w, const struct folded_stack *s
 	buf_byte(out, '\n');
 }
 
-static void put_stacks(struct folded_writer *w, struct buf *out)
+static enum err put_stacks(struct folded_writer *w, struct buf *out)
 {
-	qsort_r(w->stacks.v, w->stacks.n, sizeof(*w->stacks.v), compare_stacks, w);
 	for (size_t i = 0; i < w->stacks.n;) {
 		const struct folded_stack *s = &w->stacks.v[i];
 		int64_t value = 0;
 
 		for (; i < w->stacks.n && compare_stacks(s, &w->stacks.v[i], w) == 0; i++)
-			value = add_saturating(value, w->stacks.v[i].value);
-		if (value)
-			put_line(w, s, value, out);
+			TRY(add(w, &value, w->stacks.v[i].value));
+		put_line(w, s, value, out);
 	}
+	return buf_error(out);
 }
 
 static enum err write_lines(struct folded_writer *w, struct buf *out)
 {
+	size_t begin = out->n;
+
 	TRY(sum_by_stack(w));
 	TRY(collect_stacks(w));
 	TRY(rank_names(w));
-	if (w->stacks.n)
-		put_stacks(w, out);
-	return buf_error(out);
+	if (!w->stacks.n)
+		return buf_error(out);
+	qsort_r(w->stacks.v, w->stacks.n, sizeof(*w->stacks.v), compare_stacks, w);
+	TRY(put_stacks(w, out));
+	/* Names that all end in a number would be read as a column of numbers. */
+	w->join = folded_has_two_columns(str_skip(buf_view(out), begin));
+	if (!w->join)
+		return ERR_OK;
+	notes_add(&w->in->notes, "names that end in a number got '_' before it");
+	out->n = begin;
+	return put_stacks(w, out);
 }
 
 enum err folded_write(struct writing *in, struct buf *out)

@@ -22,6 +22,8 @@ enum err otlp_json_write(struct writing *in, struct buf *out);
 int folded_sniff(struct str head);
 enum err folded_read(struct str bytes, struct reading *out);
 enum err folded_write(struct writing *in, struct buf *out);
+/* Whether every line with a stack ends in two numbers: then it is read as two columns. */
+bool folded_has_two_columns(struct str bytes);
 
 int speedscope_sniff(struct str head);
 enum err speedscope_read(struct str bytes, struct reading *out);

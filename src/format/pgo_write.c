@@ -93,17 +93,18 @@ static enum err copy_stack(struct pgo *g, uint32_t id, uint32_t *ret)
 	return ERR_OK;
 }
 
-static enum err add_profile(struct pgo *g, const struct profile *p, int type)
+static enum err add_profile(struct pgo *g, const struct profile *p, int type, struct fault *fault)
 {
 	for (size_t row = 0; row < p->row_count; row++) {
 		int64_t value = profile_values(p, row)[type];
 		uint32_t stack;
 
-		if (value <= 0)
+		if (!value)
 			continue;
 		TRY(copy_stack(g, p->stack[row], &stack));
 		if (__builtin_add_overflow(g->sums.v[stack], value, &g->sums.v[stack]))
-			g->sums.v[stack] = INT64_MAX;
+			return fault_set(fault, ERR_UNSUPPORTED,
+					 "the sum of a stack does not fit in 64 bits");
 	}
 	return ERR_OK;
 }
@@ -143,7 +144,7 @@ static enum err build(struct pgo *g, struct writing *in)
 			g->from = list->v[i]->dict;
 			TRY(begin(g, list->v[i], type));
 		}
-		TRY(add_profile(g, list->v[i], type));
+		TRY(add_profile(g, list->v[i], type, &in->fault));
 	}
 	if (!g->from)
 		return fault_set(&in->fault, ERR_UNSUPPORTED,
@@ -158,6 +159,9 @@ static enum err build(struct pgo *g, struct writing *in)
 	for (uint32_t stack = 0; stack < g->sums.n; stack++) {
 		struct row row = {.stack = stack};
 
+		if (g->sums.v[stack] < 0)
+			return fault_set(&in->fault, ERR_UNSUPPORTED,
+					 "Go's PGO takes no negative values, and a stack has one");
 		if (g->sums.v[stack])
 			TRY(profile_add(&g->profile, &row, &g->sums.v[stack]));
 	}

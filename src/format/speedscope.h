@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "format/fractions.h"
 #include "format/json.h"
 
 #define SPEEDSCOPE_SCHEMA "https://www.speedscope.app/file-format-schema.json"
@@ -36,6 +37,7 @@ struct scope_profile {
 struct scope_target {
 	struct profile *profile;
 	struct map rows; /* (stack, labels) -> row */
+	struct fractions fractions;
 };
 
 struct scope {
@@ -52,10 +54,12 @@ struct scope {
 
 /* A value in the model's unit; false (and the walk fails) when it does not fit. */
 bool scope_value(struct json *j, const struct scope_unit *unit, int64_t *ret);
+/* A weight: its whole part, and what is behind it. */
+bool scope_weight(struct json *j, const struct scope_unit *unit, int64_t *ret, double *ret_rest);
 /* Takes an index into shared.frames and gives the frame; false when the walk fails. */
 bool scope_frame(struct scope *s, uint32_t *ret);
 /* Adds to the row of a stack. */
-enum err scope_add(struct scope *s, uint32_t stack, int64_t value) MUST_CHECK;
+enum err scope_add(struct scope *s, uint32_t stack, int64_t value, double rest) MUST_CHECK;
 
 /* Read the marked samples or events of a profile into s->target. */
 enum err scope_read_sampled(struct scope *s, const struct scope_profile *p) MUST_CHECK;

@@ -23,11 +23,23 @@ static void scope_release(struct scope *s)
 	json_release(&s->j);
 	vec_release(&s->frames);
 	vec_release(&s->path);
-	for (uint32_t i = 0; i < s->target_count; i++)
+	for (uint32_t i = 0; i < s->target_count; i++) {
 		map_release(&s->targets[i].rows);
+		fractions_release(&s->targets[i].fractions);
+	}
 }
 
 bool scope_value(struct json *j, const struct scope_unit *unit, int64_t *ret)
+{
+	double rest;
+
+	if (!scope_weight(j, unit, ret, &rest))
+		return false;
+	*ret += rest >= 0.5;
+	return true;
+}
+
+bool scope_weight(struct json *j, const struct scope_unit *unit, int64_t *ret, double *ret_rest)
 {
 	size_t offset = json_offset(j);
 	struct json_number n;
@@ -35,6 +47,7 @@ bool scope_value(struct json *j, const struct scope_unit *unit, int64_t *ret)
 
 	if (!json_number(j, &n))
 		return false;
+	*ret_rest = 0;
 	if (n.kind == JSON_I64 && !__builtin_mul_overflow(n.i, unit->factor, ret))
 		return true;
 	scaled = json_number_double(&n) * (double)unit->factor;
@@ -43,7 +56,8 @@ bool scope_value(struct json *j, const struct scope_unit *unit, int64_t *ret)
 			     unit->unit);
 		return false;
 	}
-	*ret = llround(scaled);
+	*ret = (int64_t)floor(scaled);
+	*ret_rest = scaled - floor(scaled);
 	return true;
 }
 
@@ -63,24 +77,37 @@ bool scope_frame(struct scope *s, uint32_t *ret)
 	return true;
 }
 
-enum err scope_add(struct scope *s, uint32_t stack, int64_t value)
+/* The row of a stack, made when it is new. */
+static enum err find_row(struct scope *s, uint32_t stack, uint32_t *ret)
 {
 	uint64_t hash = hash_mix(stack, s->labels);
 	struct row row = {.stack = stack, .labels = s->labels};
 	struct profile *p = s->target->profile;
+	int64_t none = 0;
 
 	MAP_PROBE(&s->target->rows, hash, i)
 	{
-		int64_t *at = p->values + i;
-
-		if (p->stack[i] != stack || p->labels[i] != s->labels)
-			continue;
-		if (__builtin_add_overflow(*at, value, at))
-			*at = value < 0 ? INT64_MIN : INT64_MAX;
-		return ERR_OK;
+		if (p->stack[i] == stack && p->labels[i] == s->labels) {
+			*ret = i;
+			return ERR_OK;
+		}
 	}
-	TRY(map_put(&s->target->rows, hash, (uint32_t)p->row_count));
-	return profile_add(p, &row, &value);
+	*ret = (uint32_t)p->row_count;
+	TRY(map_put(&s->target->rows, hash, *ret));
+	return profile_add(p, &row, &none);
+}
+
+enum err scope_add(struct scope *s, uint32_t stack, int64_t value, double rest)
+{
+	int64_t carry, *at;
+	uint32_t row;
+
+	TRY(find_row(s, stack, &row));
+	TRY(fractions_add(&s->target->fractions, row, rest, &carry));
+	at = &s->target->profile->values[row];
+	if (__builtin_add_overflow(*at, value, at) || __builtin_add_overflow(*at, carry, at))
+		return json_fail(&s->j, ERR_CORRUPT, "the sum of a stack does not fit in 64 bits");
+	return ERR_OK;
 }
 
 static enum err keep_string(struct scope *s, uint32_t *ret)
@@ -334,6 +361,9 @@ static enum err read_scope(struct scope *s, struct str bytes)
 				 o.shared.p ? "profiles" : "shared");
 	TRY(read_shared(s, &o.shared));
 	TRY(read_profiles(s, &o.profiles, o.count, o.own_types));
+	for (uint32_t i = 0; i < s->target_count; i++)
+		TRY(fractions_settle(&s->targets[i].fractions, s->targets[i].profile, 0,
+				     &out->notes));
 	json_note_replaced(&s->j, out);
 	if (s->negative)
 		notes_add(&out->notes, "%llu weights are negative",

@@ -37,6 +37,7 @@ static enum err take_samples(struct scope *s, struct json *weights, const struct
 	while (json_item(&s->j)) {
 		int64_t weight = unit->factor;
 		uint32_t stack = 0;
+		double rest = 0;
 
 		TRY(take_stack(s, &stack));
 		if (weights) {
@@ -45,14 +46,14 @@ static enum err take_samples(struct scope *s, struct json *weights, const struct
 					       ? weights->error
 					       : json_fail(&s->j, ERR_CORRUPT,
 							   "there are fewer weights than samples");
-			if (!scope_value(weights, unit, &weight))
+			if (!scope_weight(weights, unit, &weight, &rest))
 				return weights->error;
 		}
 		s->negative += weight < 0;
 		if (++count > s->out->limits.max_samples)
 			return json_fail(&s->j, ERR_TOO_LARGE, "more than %llu samples",
 					 (unsigned long long)s->out->limits.max_samples);
-		TRY(scope_add(s, stack, weight));
+		TRY(scope_add(s, stack, weight, rest));
 	}
 	if (!s->j.error && weights && json_item(weights))
 		json_fail(weights, ERR_CORRUPT, "there are more weights than samples");

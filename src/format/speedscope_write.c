@@ -5,6 +5,8 @@
 #include "format/formats_internal.h"
 #include "format/speedscope.h"
 
+#define SUM_TOO_LARGE "the sum of a stack does not fit in 64 bits"
+
 struct scope_writer {
 	struct jsonout o;
 	const struct profile *p;
@@ -24,7 +26,7 @@ static void scope_writer_release(struct scope_writer *w)
 }
 
 /* Adds up the rows of each stack: labels, links and times have no place in the format. */
-static enum err sum_stacks(struct scope_writer *w)
+static enum err sum_stacks(struct scope_writer *w, struct writing *in)
 {
 	const struct profile *p = w->p;
 	CLEANUP(mem_free_ptr)
@@ -47,8 +49,21 @@ static enum err sum_stacks(struct scope_writer *w)
 
 		for (uint32_t t = 0; t < p->type_count; t++)
 			if (__builtin_add_overflow(sum[t], values[t], &sum[t]))
-				sum[t] = values[t] < 0 ? INT64_MIN : INT64_MAX;
+				return fault_set(&in->fault, ERR_UNSUPPORTED, SUM_TOO_LARGE);
 	}
+	return ERR_OK;
+}
+
+/* speedscope itself refuses weights below 0. */
+static enum err check_sums(const struct scope_writer *w, struct writing *in)
+{
+	for (size_t i = 0; i < w->stacks.n * w->p->type_count; i++)
+		if (w->sums[i] < 0)
+			return fault_set(
+				&in->fault, ERR_UNSUPPORTED,
+				"speedscope files hold no negative values, and a stack has "
+				"one of %s: pprof and OTLP hold them",
+				dict_str(w->d, w->p->types[i % w->p->type_count].type).p);
 	return ERR_OK;
 }
 
@@ -120,11 +135,19 @@ static const char *scope_unit_name(struct str unit, int64_t *ret_factor)
 
 static int64_t weight_of(const struct scope_writer *w, size_t stack, uint32_t type, int64_t factor)
 {
-	int64_t value = w->sums[stack * w->p->type_count + type];
+	return w->sums[stack * w->p->type_count + type] * factor;
+}
 
-	if (__builtin_mul_overflow(value, factor, &value))
-		return value < 0 ? INT64_MIN : INT64_MAX;
-	return value;
+/* Whether all sums of a type, in another unit, and their total fit. */
+static bool fits(const struct scope_writer *w, uint32_t type, int64_t factor)
+{
+	int64_t total = 0, value;
+
+	for (size_t i = 0; i < w->stacks.n; i++)
+		if (__builtin_mul_overflow(w->sums[i * w->p->type_count + type], factor, &value) ||
+		    __builtin_add_overflow(total, value, &total))
+			return false;
+	return true;
 }
 
 static void write_stack(struct scope_writer *w, uint32_t stack)
@@ -138,12 +161,14 @@ static void write_stack(struct scope_writer *w, uint32_t stack)
 	jsonout_end_array(&w->o);
 }
 
-static void write_profile(struct scope_writer *w, uint32_t type)
+static enum err write_profile(struct scope_writer *w, uint32_t type, struct fault *fault)
 {
 	struct value_type vt = w->p->types[type];
 	int64_t factor, total = 0;
 	const char *unit = scope_unit_name(dict_str(w->d, vt.unit), &factor);
 
+	if (!fits(w, type, factor))
+		return fault_set(fault, ERR_UNSUPPORTED, SUM_TOO_LARGE);
 	jsonout_object(&w->o);
 	jsonout_put_text(&w->o, "type", "sampled");
 	jsonout_put_str(&w->o, "name", dict_str(w->d, vt.type));
@@ -161,12 +186,12 @@ static void write_profile(struct scope_writer *w, uint32_t type)
 		if (!weight)
 			continue;
 		jsonout_i64(&w->o, weight);
-		if (__builtin_add_overflow(total, weight, &total))
-			total = weight < 0 ? INT64_MIN : INT64_MAX;
+		total += weight;
 	}
 	jsonout_end_array(&w->o);
 	jsonout_put_i64(&w->o, "endValue", total);
 	jsonout_end_object(&w->o);
+	return ERR_OK;
 }
 
 static void note_losses(struct writing *in, const struct profile *p)
@@ -196,7 +221,7 @@ static enum err write_file(struct scope_writer *w, struct writing *in)
 	TRY(write_frames(w));
 	jsonout_put_array(&w->o, "profiles");
 	for (uint32_t t = 0; t < w->p->type_count; t++)
-		write_profile(w, t);
+		TRY(write_profile(w, t, &in->fault));
 	jsonout_end_array(&w->o);
 	jsonout_end_object(&w->o);
 	buf_byte(w->o.b, '\n');
@@ -213,7 +238,8 @@ enum err speedscope_write(struct writing *in, struct buf *out)
 				 in->list->n);
 	w.p = in->list->v[0];
 	w.d = w.p->dict;
-	TRY(sum_stacks(&w));
+	TRY(sum_stacks(&w, in));
+	TRY(check_sums(&w, in));
 	TRY(number_frames(&w));
 	note_losses(in, w.p);
 	return write_file(&w, in);

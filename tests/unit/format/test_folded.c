@@ -98,9 +98,32 @@ TEST(decimal_counts_are_rounded_and_noted)
 	CHECK(noted(&l.reading.notes, "rounded"));
 }
 
-TEST(negative_counts_are_kept)
+TEST(decimals_add_up_to_their_sum)
 {
-	CHECK_ROUND_TRIP("a;b -3\na;c 1\n", -1, "a;b -3\na;c 1\n");
+	CLEANUP(buf_release) struct buf text = BUF_INIT(100000);
+	CLEANUP(loaded_release) struct loaded l;
+
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&text, "a;f%d 0.4\nb 0.25\n", i);
+	CHECK_OK(load(&l, folded_read, buf_view(&text)));
+	CHECK_INT(profile_total(l.list.v[0], 0), 650);
+}
+
+TEST(negative_counts_are_read_and_not_written)
+{
+	CLEANUP(loaded_release) struct loaded l;
+	CLEANUP(buf_release) struct buf out = BUF_INIT(1000);
+
+	CHECK_OK(load(&l, folded_read, STR("a;b -3\na;c 1\n")));
+	CHECK_INT(profile_total(l.list.v[0], 0), -2);
+	CHECK_ERR(store(&l, folded_write, 0, -1, &out), ERR_UNSUPPORTED);
+}
+
+TEST(names_that_look_like_counts_or_comments_are_written_as_names)
+{
+	CHECK_ROUND_TRIP("x 0\nm;worker 12 3\n", -1, "m;worker_12 3\n");
+	CHECK_ROUND_TRIP("x 0\nm;worker 12 3\nm;y 4\n", -1, "m;worker 12 3\nm;y 4\n");
+	CHECK_ROUND_TRIP("#x;# y 3\n", -1, "_x;_ y 3\n");
 }
 
 TEST(two_counts_on_every_line_are_before_and_after)
@@ -162,9 +185,14 @@ TEST(a_count_beyond_64_bits_is_refused_with_its_line)
 		  "line 2 (byte 6): the count \"99999999999999999999\" does not fit in 64 bits");
 }
 
-TEST(sums_that_overflow_stop_at_the_largest_number)
+TEST(sums_that_overflow_are_refused)
 {
-	CHECK_ROUND_TRIP("a 9223372036854775807\na 5\n", -1, "a 9223372036854775807\n");
+	CLEANUP(loaded_release) struct loaded l;
+	CLEANUP(buf_release) struct buf out = BUF_INIT(1000);
+
+	CHECK_OK(load(&l, folded_read, STR("a 9223372036854775807\na 5\n")));
+	CHECK_ERR(store(&l, folded_write, 0, -1, &out), ERR_UNSUPPORTED);
+	CHECK_STR(buf_view(&out), "");
 }
 
 TEST(invalid_utf8_and_nul_bytes_are_replaced_and_noted)

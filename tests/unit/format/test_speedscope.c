@@ -180,10 +180,24 @@ TEST(reader_refuses_numbers_json_does_not_have_or_64_bits_do_not_hold)
 		      "does not fit 64 bits");
 }
 
-TEST(sums_saturate_instead_of_wrapping)
+TEST(sums_that_overflow_are_refused)
 {
-	LOAD(l, FILE_OF(SAMPLED("none", "[[0],[0]]", "[9223372036854775807,9]")));
-	CHECK(profile_total(l.list.v[0], 0) == INT64_MAX);
+	CHECK_REFUSED(FILE_OF(SAMPLED("none", "[[0],[0]]", "[9223372036854775807,9]")), ERR_CORRUPT,
+		      "the sum of a stack does not fit in 64 bits");
+}
+
+TEST(weights_with_decimals_add_up_to_their_sum)
+{
+	LOAD(l, FILE_OF(SAMPLED("none", "[[0],[1],[0],[2],[1]]", "[0.4,0.4,0.4,0.4,0.4]")));
+	CHECK(profile_total(l.list.v[0], 0) == 2);
+}
+
+TEST(negative_weights_are_not_written)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(10000);
+
+	LOAD(l, FILE_OF(SAMPLED("none", "[[0],[1]]", "[5,-9]")));
+	CHECK_ERR(store(&l, speedscope_write, 0, -1, &out), ERR_UNSUPPORTED);
 }
 
 TEST(stacks_deeper_than_the_limit_are_refused)
