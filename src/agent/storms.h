@@ -33,8 +33,9 @@ size_t storms_share(const struct storms *s, double part);
 
 /* Above so many switches a second a level is set whatever it costs. */
 #define STORM_RATE 200000.0
-/* Measurements in a row below half of what led to a level, before it goes down by one. */
-#define STORM_CALM 3
+/* Measurements (two a second) in a row below half of what led to a level, before it goes down by
+ * one. */
+#define STORM_CALM 8
 
 struct storm_floor {
 	unsigned level;

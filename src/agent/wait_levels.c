@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define LOOK_NS	      ((u64)2 * NS_PER_S)
+#define LOOK_NS	      ((u64)500 * NS_PER_MS)
 /* From the first count to the second. */
 #define FIRST_LOOK_NS ((u64)250 * NS_PER_MS)
 /* Below so many switches a second nobody is counted: it takes memory. */
@@ -102,7 +102,9 @@ bool wait_levels_due(struct wait_levels *l, struct kernel_side *k, u64 now)
 	level = level_wanted(l);
 	if (level != now_set->level || (l->counted && all != now_set->level_of_all))
 		return true;
-	return level && l->counted && chosen_calmed_down(l);
+	/* A storm that has ended is no reason to look for another. */
+	return level && l->counted && (l->wanted || l->rate > STORM_RATE / 2) &&
+	       chosen_calmed_down(l);
 }
 
 static void say(const struct wait_levels *l)

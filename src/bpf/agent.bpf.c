@@ -138,7 +138,9 @@ __attribute__((noinline)) u32 add_user_part(struct scratch *s, u32 address_space
 	if (c && end < UNWIND_END_COUNT)
 		c->ends[end]++;
 	s->head.end = end;
-	if ((end == UNWIND_UNMAPPED || end == UNWIND_NO_TABLE) && settings.raw_left > 0) {
+	/* What is raw is large: half of the ring is for the others. */
+	if ((end == UNWIND_UNMAPPED || end == UNWIND_NO_TABLE) && settings.raw_left > 0 &&
+	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * settings.wake_bytes) {
 		__sync_fetch_and_add(&settings.raw_left, -1);
 		s->head.flags |= RECORD_RAW;
 		s->head.stack_size = take_raw(s, kernel);

@@ -255,6 +255,15 @@ def processes_of_five_milliseconds_are_caught_with_names():
 
 
 @test
+def work_in_bursts_between_sleeps_is_counted():
+    done, path = record("-F", "997", program=[build("bursts"), "120"])
+    truth = json.loads(done.stdout.splitlines()[0])["work_in_bursts"]
+    _, names = top(path)
+    share = names["work_in_bursts"]["cum"] / truth
+    assert 0.97 < share < 1.03, (share, truth, done.stderr)
+
+
+@test
 def waits_are_as_long_as_the_program_measured():
     wait_truth.check_lengths()
 
