@@ -88,9 +88,9 @@ TEST(a_high_rate_of_switches_sets_a_level_at_once)
 	f = storm_floor_step(f, 0.9 * STORM_RATE);
 	CHECK_INT(f.level, 0);
 	f = storm_floor_step(f, 1.1 * STORM_RATE);
-	CHECK_INT(f.level, 2);
+	CHECK_INT(f.level, 3);
 	f = storm_floor_step(f, 4 * STORM_RATE);
-	CHECK(f.level > 2 && f.level <= WAIT_LEVEL_MAX);
+	CHECK(f.level > 3 && f.level <= WAIT_LEVEL_MAX);
 	f = storm_floor_step(f, 1e12);
 	CHECK_INT(f.level, WAIT_LEVEL_MAX);
 }
@@ -104,7 +104,7 @@ TEST(the_level_of_a_high_rate_ends_with_it_within_half_a_minute)
 	/* A pause for breath is no end. */
 	f = storm_floor_step(f, 1000);
 	f = storm_floor_step(f, 4 * STORM_RATE);
-	CHECK(f.level > 2);
+	CHECK(f.level > 3);
 	for (; f.level && looks < 1000; looks++)
 		f = storm_floor_step(f, 1000);
 	CHECK(looks <= 60);
