@@ -137,6 +137,7 @@ static void put_row(const struct diff_report *r, struct table *t, const struct d
 
 static void put_side(const struct diff_report *r, struct buf *out, int side)
 {
+	struct completeness arrived;
 	const struct view *v = &r->sides[side];
 	const struct source *first = &v->in.sources.v[0];
 	const struct amount *a = side ? &r->change.after : &r->change.before;
@@ -158,6 +159,8 @@ static void put_side(const struct diff_report *r, struct buf *out, int side)
 		buf_printf(out, ", %s to %s", clock_format(first->from_ns, 0, from),
 			   clock_format(first->until_ns, 0, until));
 	buf_byte(out, '\n');
+	completeness_of_file(v->profile, v->type, &arrived);
+	completeness_line(&arrived, "        ", out);
 }
 
 static void put_note(const struct diff_report *r, struct buf *out)

@@ -20,7 +20,9 @@ void diff_put_name(const struct diff_report *r, uint32_t frame, struct buf *out)
 static void put_side(const struct diff_report *r, struct jsonout *j, int side)
 {
 	const struct view *v = &r->sides[side];
+	struct completeness arrived;
 
+	completeness_of_file(v->profile, v->type, &arrived);
 	jsonout_put_object(j, side ? "after" : "before");
 	jsonout_put_array(j, "inputs");
 	for (size_t i = 0; i < v->in.sources.n; i++)
@@ -31,6 +33,8 @@ static void put_side(const struct diff_report *r, struct jsonout *j, int side)
 	jsonout_put_double(j, "samples", r->diff.samples[side]);
 	jsonout_put_i64(j, "time_ns", v->profile->time_ns);
 	jsonout_put_i64(j, "duration_ns", v->profile->duration_ns);
+	jsonout_key(j, STR("completeness"));
+	completeness_json(j, &arrived, NULL);
 	jsonout_end_object(j);
 }
 

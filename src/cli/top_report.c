@@ -46,7 +46,8 @@ struct report {
 	struct inlines inlines;
 	size_t shown;
 	int64_t shown_flat;
-	double broken; /* share in stacks that are not whole */
+	struct stack_quality quality;
+	struct completeness arrived;
 	struct scale scale;
 };
 
@@ -69,7 +70,8 @@ static enum err report_build(struct report *r)
 	struct tree_column column = {r->v->profile, r->v->type};
 	const struct dict *d = r->v->profile->dict;
 
-	TRY(profile_broken_share(r->v->profile, r->v->type, &r->broken));
+	TRY(profile_quality(r->v->profile, r->v->type, &r->quality));
+	completeness_of_file(r->v->profile, r->v->type, &r->arrived);
 	TRY(top_build(&column, 1, r->style->lines ? TOP_LINES : 0, &r->top));
 	top_sort(&r->top, d, 0, r->style->cum ? TOP_BY_CUM : TOP_BY_FLAT);
 	TRY(inlines_build(&r->inlines, r->v->profile, r->v->type, r->style->lines));
@@ -174,9 +176,10 @@ static void put_header(const struct report *r, struct buf *out)
 	buf_text(out, " of ");
 	scale_put(out, &r->scale, (double)r->v->total);
 	buf_text(out, " total\n");
-	if (r->broken > 0)
+	completeness_line(&r->arrived, "", out);
+	if (r->quality.truncated > 0)
 		buf_printf(out, "%.2f%% is in stacks that were cut or could not be walked\n",
-			   100 * r->broken);
+			   100 * r->quality.truncated);
 	if (r->shown < r->top.n)
 		buf_printf(out, "Showing top %zu nodes out of %zu\n", r->shown, r->top.n);
 }
@@ -290,7 +293,9 @@ static void put_json(const struct report *r, struct buf *out)
 	jsonout_put_i64(&j, "total", r->v->total);
 	amount_put_rates(&j, &amount);
 	jsonout_put_i64(&j, "kept", profile_total(p, r->v->type));
-	jsonout_put_double(&j, "broken_share", r->broken);
+	jsonout_put_double(&j, "broken_share", r->quality.truncated);
+	jsonout_key(&j, STR("completeness"));
+	completeness_json(&j, &r->arrived, &r->quality);
 	jsonout_put_text(&j, "order", r->style->cum ? "cum" : "flat");
 	jsonout_put_u64(&j, "row_count", r->top.n);
 	jsonout_put_array(&j, "rows");

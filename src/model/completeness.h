@@ -112,6 +112,10 @@ void completeness_json(struct jsonout *o, const struct completeness *c,
 /* One line, without an end of line: "99.2% of samples kept; 0.8% lost: ring full". Nothing where
  * there is nothing to say: all is there, or nobody reports. */
 void completeness_sentence(const struct completeness *c, struct buf *out);
+/* The same as a line, behind what it is about; no line where there is nothing to say. */
+void completeness_line(const struct completeness *c, const char *about, struct buf *out);
 /* As one line of text that goes into files, and back; false when it is not such a line. */
 void completeness_comment(const struct completeness *c, struct str measure, struct buf *out);
+/* What a file says of one of its columns in its comments; of several files all together. */
+void completeness_of_file(const struct profile *p, uint32_t type, struct completeness *ret);
 bool completeness_of_comment(struct str comment, struct str measure, struct completeness *c);

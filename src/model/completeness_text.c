@@ -182,6 +182,18 @@ void completeness_sentence(const struct completeness *c, struct buf *out)
 	}
 }
 
+void completeness_line(const struct completeness *c, const char *about, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(8192);
+
+	completeness_sentence(c, &text);
+	if (!text.n)
+		return;
+	buf_text(out, about);
+	buf_str(out, buf_view(&text));
+	buf_byte(out, '\n');
+}
+
 /* ------------------------------------------------------------------ a line in a file */
 
 #define COMMENT_MARK "completeness of "
@@ -232,4 +244,13 @@ bool completeness_of_comment(struct str comment, struct str measure, struct comp
 	while (str_split(&comment, ';', &field))
 		take_field(str_trim(field), c);
 	return true;
+}
+
+void completeness_of_file(const struct profile *p, uint32_t type, struct completeness *ret)
+{
+	struct str measure = completeness_measure(dict_str(p->dict, p->types[type].type));
+
+	*ret = (struct completeness){0};
+	for (size_t i = 0; i < p->comments.n; i++)
+		(void)completeness_of_comment(dict_str(p->dict, p->comments.v[i]), measure, ret);
 }

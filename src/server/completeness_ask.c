@@ -88,6 +88,16 @@ static enum err merge(struct inquiry *q, struct selection *s, const char *id, bo
 	return put_in_order(ret);
 }
 
+static size_t keep_service(struct matcher *matchers, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(matchers[i].name, STR("service_name")))
+			matchers[kept++] = matchers[i];
+	return kept;
+}
+
 enum err completeness_ask(struct inquiry *q, bool by_service, struct completeness_answer *a)
 {
 	struct selection s = q->selection;
@@ -108,6 +118,11 @@ enum err completeness_ask(struct inquiry *q, bool by_service, struct completenes
 	error = s.matcher_count ? choose_matchers(q, &s, &arena) : ERR_OK;
 	if (error == ERR_OK)
 		error = merge(q, &s, COMPLETENESS_TIME_ID, by_service, &a->time);
+	/* Labels of samples, as a thread: what is known is of the whole service. */
+	if (error == ERR_OK && !a->time.p.row_count && s.matcher_count) {
+		s.matcher_count = keep_service((struct matcher *)s.matchers, s.matcher_count);
+		error = merge(q, &s, COMPLETENESS_TIME_ID, by_service, &a->time);
+	}
 	/* Whoever reports time reports counts. */
 	if (error == ERR_OK && a->time.p.row_count)
 		error = merge(q, &s, COMPLETENESS_COUNT_ID, by_service, &a->count);
@@ -211,13 +226,4 @@ void hide_completeness(struct label_set_answer *sets)
 		if (!is_hidden(&sets->v[i]))
 			sets->v[kept++] = sets->v[i];
 	sets->n = kept;
-}
-
-void completeness_of_file(const struct profile *p, uint32_t type, struct completeness *ret)
-{
-	struct str measure = completeness_measure(dict_str(p->dict, p->types[type].type));
-
-	*ret = (struct completeness){0};
-	for (size_t i = 0; i < p->comments.n; i++)
-		(void)completeness_of_comment(dict_str(p->dict, p->comments.v[i]), measure, ret);
 }

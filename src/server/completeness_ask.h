@@ -31,5 +31,3 @@ enum err shown_types(struct request *r, const struct selection *s, struct ask *a
 		     struct text_answer *ret) MUST_CHECK;
 /* The same of label sets that tell the type. */
 void hide_completeness(struct label_set_answer *sets);
-/* What a file says of itself in its comments. */
-void completeness_of_file(const struct profile *p, uint32_t type, struct completeness *ret);
