@@ -21,6 +21,7 @@ export const PATIENCE = 90_000;
 
 export async function launch() {
   if (!existsSync(CHROMIUM)) return { skip: `no browser at ${CHROMIUM}` };
+  // 1.61 is the last one for the Node.js 18 of Debian 12.
   let playwright;
   try {
     playwright = await import("playwright-core");
