@@ -21,7 +21,8 @@
 /* Who starts an agent wants to see something soon. */
 #define FIRST_WINDOW_NS	   (4 * NS_PER_S)
 /* A window waits so long for names that are still looked for. */
-#define NAMES_PATIENCE_NS  (5 * NS_PER_S)
+#define FIRST_PATIENCE_NS  (5 * NS_PER_S)
+#define NAMES_PATIENCE_NS  (10 * NS_PER_S)
 
 const struct daemon_options daemon_options_default = {
 	.exporter = {.waiting_bytes = (size_t)16 << 20,
@@ -57,6 +58,7 @@ struct daemon {
 	struct daemon_control control;
 	struct window window;
 	struct ended_window ended;
+	bool first_sent;
 	size_t gathered; /* of the collector's frames: names are asked for */
 	struct buf request;
 	size_t lacks_told;
@@ -65,11 +67,18 @@ struct daemon {
 	char host[256];
 };
 
+/* Without a budget workers are not slowed down, and a window is named when it ends. */
+static bool in_background(const struct daemon *d)
+{
+	return d->options->self.limits.cpu_share > 0;
+}
+
 static enum err open_names(struct daemon *d)
 {
 	/* A debug file is used as soon as it has come; no window waits for it. */
-	struct names_options o = {
-		.debug = d->debug, .background = true, .wake = capture_wake(d->capture)};
+	struct names_options o = {.debug = d->debug,
+				  .background = in_background(d),
+				  .wake = capture_wake(d->capture)};
 
 	d->gathered = 0;
 	return names_new(capture_modules(d->capture), &o, &d->names);
@@ -293,6 +302,8 @@ static enum err turn_names(struct daemon *d)
 	struct ended_window *w = &d->ended;
 	bool complete;
 
+	if (!in_background(d))
+		return ERR_OK;
 	if (!w->waits) {
 		TRY(names_gather(d->names, c->frames.v + d->gathered, c->frames.n - d->gathered));
 		d->gathered = c->frames.n;
@@ -352,14 +363,17 @@ static enum err end_window(struct daemon *d)
 	self_control_end_window(&d->self, w);
 	self_control_describe(&d->self, w, c->samples, ended->about);
 	note_losses(d);
-	TRY(names_gather(d->names, c->frames.v + d->gathered, c->frames.n - d->gathered));
+	if (in_background(d))
+		TRY(names_gather(d->names, c->frames.v + d->gathered, c->frames.n - d->gathered));
 	collector_take(c, &ended->collector);
 	capture_keep_since(d->capture, (u64)w->start_monotonic_ns);
 	ended->window = *w;
 	ended->waits = true;
-	ended->deadline = next.start_monotonic_ns + NAMES_PATIENCE_NS;
+	ended->deadline =
+		next.start_monotonic_ns + (d->first_sent ? NAMES_PATIENCE_NS : FIRST_PATIENCE_NS);
+	d->first_sent = true;
 	*w = next;
-	return ERR_OK;
+	return in_background(d) ? ERR_OK : send_ended(d);
 }
 
 /* The period is true for all of a window: a change of the rate ends it. */
