@@ -683,7 +683,7 @@ static enum err begin(struct charting *c)
 	coverage_init(&c->coverage, s->from_ns, s->until_ns);
 	coverage_buckets(&c->coverage, c->first_ns, step, c->n);
 	if (!question->force_sum && (c->q.each_type || question_may_be_gauge(&c->q)))
-		c->q.lookback_ns = CARRIED_NS;
+		c->q.lookback_ns = c->q.each_type ? CARRIED_ALL_NS : CARRIED_NS;
 	c->grouping.names = question->group_by;
 	c->grouping.name_count = question->group_count;
 	c->site.path = question->call_site;

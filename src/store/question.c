@@ -165,10 +165,20 @@ static enum err each_chunk(void *context, const struct chunk_view *v)
 	return ERR_OK;
 }
 
+/* Only gauges are looked for before the range. */
+static int64_t scan_since(const struct question *q)
+{
+	bool gauges = false;
+
+	for (uint32_t t = 0; t < q->choice.type_count; t++)
+		gauges |= choice_has_type(&q->choice, t) && choice_is_gauge(&q->choice, t);
+	return add_saturating(q->selection->from_ns, gauges ? -q->lookback_ns : 0);
+}
+
 static enum err scan_partition(struct question *q)
 {
 	struct scan scan = {
-		.since_ns = add_saturating(q->selection->from_ns, -q->lookback_ns),
+		.since_ns = scan_since(q),
 		.from_ns = q->selection->from_ns,
 		.until_ns = q->selection->until_ns,
 		.series = q->choice.all_series ? NULL : q->choice.series,
