@@ -121,6 +121,8 @@ enum err completeness_ask(struct inquiry *q, bool by_service, struct completenes
 	/* Labels of samples, as a thread: what is known is of the whole service. */
 	if (error == ERR_OK && !a->time.p.row_count && s.matcher_count) {
 		s.matcher_count = keep_service((struct matcher *)s.matchers, s.matcher_count);
+		profile_release(&a->time.p);
+		profile_init(&a->time.p, &a->dict);
 		error = merge(q, &s, COMPLETENESS_TIME_ID, by_service, &a->time);
 	}
 	/* Whoever reports time reports counts. */
