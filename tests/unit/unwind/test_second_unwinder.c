@@ -196,6 +196,23 @@ static int open_clock(pid_t pid)
 	return (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+/* Table memory is an array of maps; the kernel keeps the map as long as it is in there. */
+static int put_segment(struct second_bpf *b, const void *bytes)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);
+	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "segment", sizeof(u32), UNWIND_SEGMENT_SIZE, 1,
+				 &o),
+	    e = -1;
+	u32 zero = 0;
+
+	if (map >= 0 && !bpf_map_update_elem(map, &zero, bytes, BPF_ANY))
+		e = bpf_map__update_elem(b->maps.segments, &zero, sizeof(zero), &map, sizeof(map),
+					 BPF_ANY);
+	if (map >= 0)
+		close(map);
+	return e;
+}
+
 static bool tell_kernel(struct second_bpf *b, const struct seen *s)
 {
 	struct unwind_mapping *list = mem_zalloc(1, UNWIND_SEGMENT_SIZE);
@@ -205,7 +222,6 @@ static bool tell_kernel(struct second_bpf *b, const struct seen *s)
 	struct process_key key = {s->pid, own_address_space()};
 	struct process_entry entry = {.mappings = 1, .count = 2};
 	bool first = loop.start < rest.start;
-	u32 zero = 0;
 	int e = -1;
 
 	if (list) {
@@ -213,8 +229,7 @@ static bool tell_kernel(struct second_bpf *b, const struct seen *s)
 		memcpy((char *)list + UNWIND_UNIT, first ? &loop : &rest, sizeof(loop));
 		memcpy((char *)list + UNWIND_UNIT + sizeof(loop), first ? &rest : &loop,
 		       sizeof(loop));
-		e = bpf_map__update_elem(b->maps.segments, &zero, sizeof(zero), list,
-					 UNWIND_SEGMENT_SIZE, 0);
+		e = put_segment(b, list);
 	}
 	mem_free(list);
 	return !e && !bpf_map__update_elem(b->maps.processes, &key, sizeof(key), &entry,
