@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -277,8 +278,11 @@ TEST(the_kernel_calls_it_for_frames_of_its_mapping)
 	CHECK(b);
 	seen.loop = (u64)(uintptr_t)code;
 	seen.pid = (u32)fork();
-	if (!seen.pid)
+	if (!seen.pid) {
+		/* A check that fails leaves nobody to end it. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		run_toy(code);
+	}
 	CHECK(tell_kernel(b, &seen));
 	ring = ring_buffer__new(bpf_map__fd(b->maps.ring), look, &seen, NULL);
 	clock = open_clock((pid_t)seen.pid);
