@@ -51,14 +51,14 @@ export async function push(url, body, params) {
 
 export const MINUTES = 40;
 
-/** Forty minutes of a service that end at `now`, a profile a minute, with a deployment in the middle. */
+/** Forty minutes of a service that end at `now`, a profile a minute, with a deployment in the middle; one pod after the other. */
 export async function fillService(url, service, now, factor = () => 1) {
   for (let i = 0; i < MINUTES; i++) {
     const after = i >= MINUTES / 2;
     const timeMs = now - (MINUTES - i) * 60e3;
     const samples = stacks(after).map(([names, share]) => ({ stack: names.map((n) => FRAMES[n]), values: [share * 30, share * 3e8].map((v) => Math.round(v * factor(i))) }));
     const profile = writePprof(samples, { types: [["samples", "count"], ["cpu", "nanoseconds"]], timeMs, durationMs: 60e3 });
-    await push(url, profile, [["service", service], ["label", `commit=${after ? "def456" : "abc123"}`], ["label", `pod=web-${i % 3}`]]);
+    await push(url, profile, [["service", service], ["label", `commit=${after ? "def456" : "abc123"}`], ["label", `pod=web-${Math.floor((i * 3) / MINUTES)}`]]);
   }
 }
 

@@ -66,7 +66,7 @@ export function usageIn(service: Service, column: Column): Usage | undefined {
 export type Order = Column | "name";
 
 export function ordered(services: Service[], order: Order): Service[] {
-  const value = (s: Service): number => (order === "name" ? 0 : usageIn(s, order)?.amount.rate ?? -1);
+  const value = (s: Service): number => (order === "name" ? 0 : usageIn(s, order)?.amount.average ?? -1);
   return [...services].sort((a, b) => value(b) - value(a) || (a.name < b.name ? -1 : 1));
 }
 
