@@ -244,7 +244,7 @@ TEST(readers_are_slowed_down_and_sampling_is_not)
 
 	/* What nobody paced would be five times the budget. */
 	reading.readers = 0.05;
-	CHECK(budget_reader_pace(&s.state, &limits, 2) > 0.02);
+	CHECK(budget_reader_pace(&s.state, &limits, 2) > 0.019);
 	simulate(&s, HOUR, simulated_constant, &reading);
 	CHECK_INT(s.changes, 0);
 	slow = budget_reader_pace(&s.state, &limits, 2);
