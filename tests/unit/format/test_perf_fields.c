@@ -112,8 +112,9 @@ TEST(fields_before_the_time_do_not_hide_the_period)
 		"w 13283 [001] U      1471.154747:    2004008 cpu-clock: ",
 		"w 13283 2026-11-18 21:00:00.123456  1471.154747:    2004008 cpu-clock: ",
 		"w 13283 disabled  1471.154747:    2004008 cpu-clock: ",
-		"w     7/13283 KH    2026-11-18 21:00:00.123456  1471.154747:    2004008 "
-		"cpu-clock: ",
+		/* clang takes two literals in a list for a missing comma. */
+		("w     7/13283 KH    2026-11-18 21:00:00.123456  1471.154747:    2004008 "
+		 "cpu-clock: "),
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {

@@ -49,7 +49,10 @@ static void close_ptr(struct queue **q)
 
 static struct queue *open_queue(const char *directory, size_t bytes, size_t memory, size_t entries)
 {
-	struct queue_options o = {directory, bytes, memory, entries};
+	struct queue_options o = {.directory = directory,
+				  .max_bytes = bytes,
+				  .max_memory = memory,
+				  .max_entries = entries};
 	struct queue *q = NULL;
 	struct fault fault = {0};
 
@@ -293,7 +296,8 @@ TEST(nobody_else_reads_it)
 TEST(links_other_owners_and_second_users_are_refused)
 {
 	CLEANUP(place_release) struct place p = place_new();
-	struct queue_options o = {p.queue, ROOM, 0, 100};
+	struct queue_options o = {
+		.directory = p.queue, .max_bytes = ROOM, .max_memory = 0, .max_entries = 100};
 	CLEANUP(close_ptr) struct queue *q = open_queue(p.queue, ROOM, 0, 100);
 	struct queue *other = NULL;
 	struct fault fault = {0};
@@ -464,7 +468,8 @@ TEST(kill_at_any_moment_leaves_whole_entries)
 
 static enum err use(const struct place *p)
 {
-	struct queue_options o = {p->queue, ROOM, ROOM, 100};
+	struct queue_options o = {
+		.directory = p->queue, .max_bytes = ROOM, .max_memory = ROOM, .max_entries = 100};
 	CLEANUP(buf_release) struct buf b = BUF_INIT(ROOM);
 	struct queue *q = NULL;
 	uint64_t id;
@@ -484,7 +489,8 @@ static enum err use(const struct place *p)
 
 static enum err use_memory(void)
 {
-	struct queue_options o = {NULL, 0, ROOM, 100};
+	struct queue_options o = {
+		.directory = NULL, .max_bytes = 0, .max_memory = ROOM, .max_entries = 100};
 	CLEANUP(buf_release) struct buf b = BUF_INIT(ROOM);
 	struct queue *q = NULL;
 	uint64_t id;
