@@ -8,6 +8,7 @@ struct handing {
 	struct row_plans plans;
 	struct arena arena;
 	uint32_t *groups; /* by row, when there are several */
+	bool idle;	  /* no row has a value: what is kept says that it was measured */
 };
 
 bool is_rejection(enum err e)
@@ -48,7 +49,8 @@ static bool has_negative(const struct handing *h, const int64_t *values)
 	return false;
 }
 
-static void drop_rows(struct handing *h)
+/* Returns how many were negative. */
+static size_t drop_rows(struct handing *h)
 {
 	struct profile *p = h->p;
 	struct received *result = &h->r->result;
@@ -69,6 +71,7 @@ static void drop_rows(struct handing *h)
 	result->dropped_rows += negative;
 	if (negative)
 		notes_add(&result->notes, "rows with negative values were left out");
+	return negative;
 }
 
 static enum err set_link(struct profile *p, size_t row, uint32_t link)
@@ -227,6 +230,9 @@ static enum err split(struct handing *h, struct fault *fault)
 	e = row_plans_init(&h->plans, h->p->dict, &rules, &h->arena, &h->r->result.notes);
 	if (!e)
 		e = plan_rows(h);
+	/* The series are those of the rows, which say nothing besides. */
+	if (h->idle)
+		h->p->row_count = 0;
 	if (!e)
 		e = give_all(h, fault);
 	row_plans_release(&h->plans);
@@ -252,16 +258,27 @@ static void drop_repeated_types(struct handing *h, struct address *to)
 enum err hand_over(struct receive *r, struct address *to, struct profile *p, struct fault *fault)
 {
 	struct handing h = {.r = r, .to = to, .p = p};
+	size_t rows = p->row_count, negative;
 	bool any = false;
 
 	drop_repeated_types(&h, to);
 	for (uint32_t i = 0; i < p->type_count; i++)
 		any |= to->types[i].n != 0;
-	if (any)
-		drop_rows(&h);
-	if (!any || !p->row_count)
+	if (!any)
 		return ERR_OK;
-	TRY(has_labels(p) ? split(&h, fault) : give(&h, NULL, p, fault));
+	negative = drop_rows(&h);
+	h.idle = !p->row_count;
+	/* What is wrong is no measurement. */
+	if (h.idle && negative)
+		return ERR_OK;
+	if (h.idle)
+		p->row_count = rows;
+	if (has_labels(p)) {
+		TRY(split(&h, fault));
+	} else {
+		p->row_count = h.idle ? 0 : p->row_count;
+		TRY(give(&h, NULL, p, fault));
+	}
 	r->result.derived_profiles += p->derived != 0;
 	return ERR_OK;
 }

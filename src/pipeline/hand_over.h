@@ -18,7 +18,8 @@ struct address {
 
 /*
  * Rows that say nothing (all zero in what is kept) and rows with a negative value go; so does a
- * column of a type that an earlier one has. A profile without rows is accepted and nothing kept.
+ * column of a type that an earlier one has. A profile in which no row is left was measured all the
+ * same and is kept, so that its time counts; not if rows were negative, which is no measurement.
  * The profile is used up.
  */
 enum err hand_over(struct receive *r, struct address *to, struct profile *p,

@@ -67,12 +67,14 @@ static enum err take_profile(struct scraping *s, struct profile *p, struct fault
 	const struct scrape_request *q = s->request;
 	bool cumulative[PROFILE_MAX_TYPES] = {false}, left_out[PROFILE_MAX_TYPES] = {false};
 	struct address to = {.labels = &s->labels};
+	bool never = false;
 
 	to.time_ns = p->time_ns > 0 ? p->time_ns : s->r->now_ns;
 	to.duration_ns = p->duration_ns > 0 ? p->duration_ns : 0;
 	if (q->before) {
 		find_cumulative(p, cumulative);
 		TRY(merge_rows(p));
+		never = !p->row_count;
 		TRY(baseline_subtract(q->before, p, cumulative, &s->result->next,
 				      &s->result->outcome));
 		if (s->result->outcome != BASELINE_DELTA) {
@@ -82,6 +84,9 @@ static enum err take_profile(struct scraping *s, struct profile *p, struct fault
 			to.duration_ns = q->elapsed_ns;
 		}
 	}
+	/* Nothing was ever counted: the target may not do so at all. */
+	if (never)
+		return ERR_OK;
 	TRY(address_columns(s, p, left_out, &to));
 	return hand_over(s->r, &to, p, fault);
 }

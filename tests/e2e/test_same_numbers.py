@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The same selection has the same numbers wherever one asks, and they are those of the generator.
 
-Twelve situations (support/situations.py, and restarted counters here); the API, Pyroscope's calls and
+Thirteen situations (support/situations.py, and restarted counters here); the API, Pyroscope's calls and
 the command line are compared with the truth, all digits of them. docs/numbers.md says what is meant."""
 import http.server
 import json
@@ -169,7 +169,7 @@ def pyroscope_calls_have_the_truth():
             continue
         for step in (15, 60):
             series = server.call("querier.v1.QuerierService/SelectSeries", **request, step=step)["series"]
-            total = sum(point["value"] for s in series for point in s["points"])
+            total = sum(point.get("value", 0) for s in series for point in s["points"])
             assert total == side["total"], f"{name}: {total}, should be {side['total']}"
 
 
@@ -226,6 +226,31 @@ def files_are_compared_as_selections_are():
     assert got["before"]["coverage"] == 1 and close(got["after"]["rate"], got["after"]["total"] / 60), got
     again = json.loads(vestal("diff", "--json", paths[0], paths[0])[0])
     assert again["verdict"] == "noise" and again["share"] == 0, again
+
+
+@test
+def a_process_that_only_slept_is_there():
+    """A service of empty profiles alone: it is listed, its time is covered, and it used nothing."""
+    with Server() as server:
+        end = time.time_ns() // 10**9 * 10**9 - 60 * 10**9
+        for i in range(10):
+            _, reply = server.ask("/api/v1/profiles?service=asleep", write_pprof({}, [("cpu", "nanoseconds")], end - (10 - i) * 60 * 10**9, 60 * 10**9))
+            assert json.loads(reply)["samples"] == 0, reply
+        where = {"from": end - 600 * 10**9, "until": end}
+        assert [t["id"] for t in server.get("/api/v1/types", query="asleep", **where)["types"]] == ["process_cpu:cpu:nanoseconds:cpu:nanoseconds"]
+        top = server.get("/api/v1/top", query="asleep", **where)
+        assert (top["total"], top["rate"], top["covered_ns"], top["coverage"]) == (0, 0, 600 * 10**9, 1), top
+        [series] = server.get("/api/v1/series", query="asleep", step="60s", **where)["series"]
+        assert {v for v in series["values"] if v is not None} == {0} and series["covered_ns"] == 600 * 10**9, series
+        [service] = server.get("/api/v1/overview", **where)["services"]
+        assert service["types"][0]["rate"] == 0 and service["types"][0]["coverage"] == 1, service
+        # One that is busy for a minute of ten, and one of whose levels the last is none.
+        server.ask("/api/v1/profiles?service=asleep", write_pprof({("main",): (30 * 10**9,)}, [("cpu", "nanoseconds")], end - 300 * 10**9, 60 * 10**9))
+        assert server.get("/api/v1/top", query="asleep", **where)["rate"] == 30 * 10**9 / 600
+        for i in range(10):
+            rows = {("main",): (1000,)} if i < 5 else {}
+            server.ask("/api/v1/profiles?service=freed", write_pprof(rows, [("inuse_space", "bytes")], end - (10 - i) * 60 * 10**9, 0, ("space", "bytes", 1)))
+        assert server.get("/api/v1/top", query="freed", **where)["total"] == 500
 
 
 # ---------------------------------------------------------------- restarted counters

@@ -177,7 +177,7 @@ TEST(bad_parameters_are_400_and_bad_bodies_422)
 	CHECK_ERR(ingest(&rec, "shop.exotic", "lines", "", STR("a;b")), ERR_UNPROCESSABLE);
 }
 
-TEST(empty_profiles_are_accepted_and_nothing_is_kept)
+TEST(empty_profiles_are_kept_as_time_that_was_measured)
 {
 	CLEANUP(recorder_release) struct recorder rec;
 	CLEANUP(maker_release) struct maker m;
@@ -186,7 +186,33 @@ TEST(empty_profiles_are_accepted_and_nothing_is_kept)
 	CHECK_OK(maker_init(&m));
 	maker_type(&m, "samples count");
 	CHECK_OK(ingest(&rec, "shop", "pprof", "", maker_bytes(&m, 1)));
+	CHECK(strstr(rec.text.data, "service_name=shop} "));
+	CHECK_INT(rec.r.result.profiles, 1);
+	CHECK_INT(rec.r.result.samples, 0);
 	ROW(&m, "main", "", 0);
+	CHECK_OK(ingest(&rec, "shop", "pprof", "", maker_bytes(&m, 1)));
+	CHECK_INT(rec.r.result.profiles, 2);
+	CHECK_INT(rec.r.result.samples, 0);
+	/* Series that only the rows tell. */
+	ROW(&m, "main;a", "region=eu", 0);
+	ROW(&m, "main;a", "region=us", 0);
+	buf_clear(&rec.text);
+	CHECK_OK(ingest(&rec, "shop", "pprof", "", maker_bytes(&m, 1)));
+	CHECK_INT(rec.r.result.profiles, 5);
+	CHECK_INT(rec.r.result.samples, 0);
+	CHECK(strstr(rec.text.data, "region=eu") && strstr(rec.text.data, "region=us"));
+}
+
+TEST(of_no_bytes_and_of_wrong_values_nothing_is_kept)
+{
+	CLEANUP(recorder_release) struct recorder rec;
+	CLEANUP(maker_release) struct maker m;
+
+	CHECK_OK(recorder_init(&rec));
+	CHECK_OK(maker_init(&m));
+	maker_type(&m, "samples count");
+	ROW(&m, "main", "", -1);
+	ROW(&m, "main;a", "", 0);
 	CHECK_OK(ingest(&rec, "shop", "pprof", "", maker_bytes(&m, 1)));
 	CHECK_OK(ingest(&rec, "shop", "pprof", "", STR("")));
 	CHECK_OK(ingest(&rec, "shop", "", "", STR("")));

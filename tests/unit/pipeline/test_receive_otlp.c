@@ -41,6 +41,23 @@ TEST(counted_samples_with_a_period_of_cpu_time_are_process_cpu)
 		  "7370616e2d696421/30313233343536373839616263646566: 2 100000000\n");
 }
 
+TEST(a_profile_without_samples_is_kept_with_its_time)
+{
+	CLEANUP(recorder_release) struct recorder rec;
+	CLEANUP(message_release) struct message m;
+
+	message_begin(&m, S_CPU, S_NANOSECONDS);
+	put_cpu(&m);
+	message_end(&m, true);
+	CHECK_OK(recorder_init(&rec));
+	CHECK_OK(receive_otlp_profiles(&rec.r, buf_view(&m.b), false, &rec.fault));
+	CHECK_STR(buf_view(&rec.text),
+		  "{service.name=shop,service_name=shop} 1700000000000000000+5000000000\n"
+		  "  process_cpu:cpu:nanoseconds:cpu:nanoseconds\n");
+	CHECK_INT(rec.r.result.profiles, 1);
+	CHECK_INT(rec.r.result.samples, 0);
+}
+
 TEST(what_has_neither_time_nor_duration_is_of_this_moment)
 {
 	CLEANUP(recorder_release) struct recorder rec;

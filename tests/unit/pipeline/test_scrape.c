@@ -159,6 +159,23 @@ static struct str contention(struct maker *m, int64_t delay)
 	return maker_bytes(m, 1);
 }
 
+/* Go answers also for what is switched off. */
+TEST(a_counter_that_never_counted_is_not_kept)
+{
+	CLEANUP(target_release) struct target t;
+	CLEANUP(maker_release) struct maker m;
+
+	CHECK_OK(target_init(&t));
+	CHECK_OK(maker_init(&m));
+	maker_type(&m, "contentions count");
+	maker_type(&m, "delay nanoseconds");
+	maker_period(&m, "contentions", "count", 1);
+	CHECK_OK(ask(&t, "mutex", maker_bytes(&m, 1), true));
+	CHECK_OK(ask(&t, "mutex", maker_bytes(&m, 1), true));
+	CHECK_INT(t.outcome, BASELINE_DELTA);
+	CHECK_INT(t.rec.r.result.profiles, 0);
+}
+
 TEST(a_little_less_is_rounding_and_counts_as_nothing)
 {
 	CLEANUP(target_release) struct target t;
@@ -173,7 +190,9 @@ TEST(a_little_less_is_rounding_and_counts_as_nothing)
 	CHECK_INT(t.rec.r.result.profiles, 0);
 	CHECK_OK(ask(&t, "mutex", contention(&m, 4990), true));
 	CHECK_INT(t.outcome, BASELINE_DELTA);
-	CHECK_INT(t.rec.r.result.profiles, 0);
+	/* Nothing was added in a time that was watched. */
+	CHECK_INT(t.rec.r.result.profiles, 1);
+	CHECK_INT(t.rec.r.result.samples, 0);
 	CHECK_OK(ask(&t, "block", contention(&m, 9990), true));
 	CHECK_INT(t.outcome, BASELINE_DELTA);
 	CHECK(recorded(&t.rec, "  block:contentions:count:contentions:count\n"
