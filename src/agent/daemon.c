@@ -122,6 +122,7 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 	d->window.host = d->host;
 	d->window.types = capture_types(d->capture);
 	d->window.times = o->sample_times;
+	d->window.processes = capture_processes(d->capture);
 	d->window.wait_levels = capture_wait_levels(d->capture);
 	d->window.wait_mean_ns = capture_wait_mean(d->capture);
 	d->window.period_ns = (u64)NS_PER_S / o->capture.kernel.rate_hz;
@@ -351,14 +352,18 @@ static void note_losses(struct daemon *d)
 static enum err end_window(struct daemon *d)
 {
 	struct collector *c = capture_collector(d->capture);
-	struct window *w = &d->window, next = *w;
+	struct window *w = &d->window, next;
 	struct ended_window *ended = &d->ended;
 
 	TRY(send_ended(d));
 	TRY(capture_open_waits(d->capture));
+	window_follow(w, d->self.state.paused);
+	next = *w;
 	begin_window(&next);
 	w->duration_ns = window_length(next.start_ns - w->start_ns,
 				       next.start_monotonic_ns - w->start_monotonic_ns);
+	if (w->duration_ns != next.start_ns - w->start_ns)
+		window_follow(&next, true);
 	count_lost(d);
 	self_control_end_window(&d->self, w);
 	self_control_describe(&d->self, w, c->samples, ended->about);

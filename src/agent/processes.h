@@ -9,6 +9,7 @@
 #include "agent/modules.h"
 #include "agent/process_facts.h"
 #include "agent/sideband.h"
+#include "agent/watched.h"
 
 struct process_mapping {
 	u64 start, end, file_offset;
@@ -38,6 +39,7 @@ struct process {
 	u32 judged;	  /* number of the judgement (judge.h); 0 = none yet */
 	bool unwanted;
 	bool dropped; /* by a rule */
+	struct watched watched;
 	struct process_facts facts;
 	struct arena texts; /* of the facts */
 };

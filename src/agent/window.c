@@ -32,6 +32,7 @@ static const struct measure measures[] = {
 /* Those whose values depend on how closely off-CPU time is followed. */
 #define WAIT_TYPES (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL)
 #define MEASURES   (sizeof(measures) / sizeof(measures[0]))
+_Static_assert(MEASURES == WATCHED_MEASURES, "each measure is followed");
 
 static bool belongs(const struct collected *one, unsigned type)
 {
@@ -146,6 +147,16 @@ int64_t window_length(int64_t wall_ns, int64_t monotonic_ns)
 	int64_t jump = wall_ns - monotonic_ns;
 
 	return jump > -JUMP_NS && jump < JUMP_NS && wall_ns > 0 ? wall_ns : monotonic_ns;
+}
+
+void window_follow(struct window *w, bool broken)
+{
+	for (size_t i = 0; i < MEASURES; i++) {
+		if (broken || !(w->types & measures[i].type))
+			w->since_ns[i] = 0;
+		else if (!w->since_ns[i])
+			w->since_ns[i] = w->start_ns;
+	}
 }
 
 /* In steps of about a millisecond: finer is noise, and does not compress. */
@@ -264,7 +275,19 @@ static int compare_rows(const void *x, const void *y)
 	return compare_processes(a->sample.process, b->sample.process);
 }
 
-static enum err begin_profile(const struct collected *one, const struct measure *m,
+/* Its profile covers the time since the last one. Gauges are a moment's, and those that ended are
+ * many in one profile. */
+static int64_t begin_of(struct process *process, const struct measure *m, const struct window *w)
+{
+	unsigned i = (unsigned)(m - measures);
+
+	if (process->ended || m->type == CAPTURE_THREADS)
+		return w->start_ns;
+	return watched_cover(&process->watched, i, w->since_ns[i], w->start_ns,
+			     w->start_ns + w->duration_ns);
+}
+
+static enum err begin_profile(struct process *process, const struct measure *m,
 			      const struct window *w, struct dict *d, struct profile_list *list,
 			      struct profile **ret)
 {
@@ -272,11 +295,10 @@ static enum err begin_profile(const struct collected *one, const struct measure 
 
 	TRY(profile_list_add(list, d, &p));
 	TRY(add_types(m, w, p));
-	p->time_ns = w->start_ns;
-	p->duration_ns = w->duration_ns;
-	TRY(labels_of_process(one->sample.process, w->host, d, &p->resource));
-	TRY(labels_of_limit(w, m->type & WAIT_TYPES ? one->sample.process : NULL, d,
-			    &p->attributes));
+	p->time_ns = begin_of(process, m, w);
+	p->duration_ns = w->start_ns + w->duration_ns - p->time_ns;
+	TRY(labels_of_process(process, w->host, d, &p->resource));
+	TRY(labels_of_limit(w, m->type & WAIT_TYPES ? process : NULL, d, &p->attributes));
 	TRY(dict_text(d, "vestal", &p->scope_name));
 	TRY(dict_text(d, VESTAL_VERSION, &p->scope_version));
 	*ret = p;
@@ -302,12 +324,33 @@ static enum err add_measure(const struct collector *c, struct names *n, const st
 		if (!previous || compare_rows(previous, row)) {
 			if (p)
 				TRY(fold_rows(p));
-			TRY(begin_profile(*row, m, w, d, list, &p));
+			TRY(begin_profile((*row)->sample.process, m, w, d, list, &p));
 		}
 		previous = row;
 		TRY(add_row(c, n, *row, w, m->type, &labels, p));
 	}
 	return p ? fold_rows(p) : ERR_OK;
+}
+
+struct resting {
+	const struct window *window;
+	struct dict *dict;
+	struct profile_list *list;
+};
+
+/* A profile without samples of each measure that it had once. */
+static enum err add_resting(void *context, struct process *process)
+{
+	const struct resting *r = context;
+	const struct window *w = r->window;
+	int64_t end = w->start_ns + w->duration_ns;
+	struct profile *p;
+
+	for (unsigned i = 0; i < MEASURES; i++)
+		if (!process->ended && !process->unwanted &&
+		    watched_rests(&process->watched, i, w->since_ns[i], end))
+			TRY(begin_profile(process, &measures[i], w, r->dict, r->list, &p));
+	return ERR_OK;
 }
 
 enum err window_profiles(struct collector *c, struct names *n, const struct window *w,
@@ -326,6 +369,8 @@ enum err window_profiles(struct collector *c, struct names *n, const struct wind
 	for (size_t i = 0; !e && i < MEASURES; i++)
 		if (w->types & measures[i].type)
 			e = add_measure(c, n, &measures[i], w, &order, d, ret);
+	if (!e && w->processes)
+		e = processes_each(w->processes, &(struct resting){w, d, ret}, add_resting);
 	vec_release(&order.rows);
 	return e;
 }

@@ -19,6 +19,10 @@ struct window {
 	double cpu_share;  /* of all CPUs, that the agent took in it */
 	double cpu_budget; /* the same, allowed; 0 = no limit */
 	bool times;	   /* samples of processor time say when they were taken */
+	/* Since when each measure is taken without a break, by the calendar; 0 = it is not. */
+	int64_t since_ns[WATCHED_MEASURES];
+	/* Those that rest are profiled too; NULL = only who has samples. */
+	const struct processes *processes;
 };
 
 /*
@@ -26,6 +30,9 @@ struct window {
  * answer, unless it jumped meanwhile (the machine was suspended, somebody set the time).
  */
 int64_t window_length(int64_t wall_ns, int64_t monotonic_ns);
+/* At the end of a window: what was measured in it. `broken`: nothing was, or the calendar jumped.
+ */
+void window_follow(struct window *w, bool broken);
 /*
  * All processes in one profile: a column per type of measurement, the process and the thread as
  * labels. For files.
