@@ -134,6 +134,9 @@ def functions_that_a_file_says_nothing_about_lead_to_their_callers():
     done, path = record("-F", "499", program=["node", "-e", script])
     assert whole(done)[1] >= 97, done.stderr
     names = top(path)[1]
+    # Debian's node is stripped: it is walked, but which code is V8's nobody can say.
+    if not any(name.startswith("Builtins_") for name in names):
+        raise Skip("this node has no names of V8's own code")
     # V8's own, written in no language that has tables; all are called by main.
     inside = max(row["cum"] for name, row in names.items() if name.startswith("Builtins_"))
     start = max(row["cum"] for name, row in names.items() if name.startswith("node::Start("))
