@@ -183,10 +183,21 @@ double completeness_kept_share(const struct completeness *c)
 	return count > 0 ? (double)kept->count / count : 1;
 }
 
-double completeness_off_share(const struct completeness *c)
+/* Of the time that was looked at. */
+static double time_share(const struct completeness *c, enum completeness_kind kind)
 {
-	double off = (double)c->parts[PART_OFF].time_ns;
+	double part = (double)c->parts[kind].time_ns;
 	double watched = (double)c->parts[PART_WATCHED].time_ns;
 
-	return watched > off ? off / watched : off > 0 ? 1 : 0;
+	return watched > part ? part / watched : part > 0 ? 1 : 0;
+}
+
+double completeness_off_share(const struct completeness *c)
+{
+	return time_share(c, PART_OFF);
+}
+
+double completeness_lowered_share(const struct completeness *c)
+{
+	return time_share(c, PART_LOWERED);
 }

@@ -103,6 +103,7 @@ void completeness_note(struct completeness *c, enum completeness_kind kind, stru
 double completeness_kept_share(const struct completeness *c);
 /* Of the time that was looked at, 0 to 1. */
 double completeness_off_share(const struct completeness *c);
+double completeness_lowered_share(const struct completeness *c);
 
 struct jsonout;
 struct buf;

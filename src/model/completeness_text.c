@@ -66,6 +66,7 @@ static void put_reported(struct jsonout *o, const struct completeness *c)
 	put_causes(o, "causes", c, PART_LOST);
 	jsonout_put_double(o, "off_share", off);
 	put_causes(o, "off", c, PART_OFF);
+	jsonout_put_double(o, "lowered_share", completeness_lowered_share(c));
 	put_causes(o, "lowered", c, PART_LOWERED);
 	put_level(o, c);
 }
@@ -158,28 +159,39 @@ static void put_cause_names(struct buf *out, const struct completeness *c,
 	}
 }
 
+/* What begins another part of the sentence. */
+static void put_part_of_time(struct buf *out, const char *what, double share)
+{
+	buf_text(out, out->n ? "; " : "");
+	buf_text(out, what);
+	put_percent(out, share);
+	buf_text(out, " of the time: ");
+}
+
 void completeness_sentence(const struct completeness *c, struct buf *out)
 {
+	CLEANUP(buf_release) struct buf text = BUF_INIT(8192);
 	double kept = completeness_kept_share(c), off = completeness_off_share(c);
-	bool any = false;
+	double lowered = completeness_lowered_share(c);
 
 	if (!c->reported)
 		return;
 	if (kept < ENOUGH) {
-		put_percent(out, kept);
-		buf_text(out, " of samples kept; ");
-		put_percent(out, 1 - kept);
-		buf_text(out, " lost: ");
-		put_cause_names(out, c, PART_LOST);
-		any = true;
+		put_percent(&text, kept);
+		buf_text(&text, " of samples kept; ");
+		put_percent(&text, 1 - kept);
+		buf_text(&text, " lost: ");
+		put_cause_names(&text, c, PART_LOST);
 	}
 	if (off > 1 - ENOUGH) {
-		buf_text(out, any ? "; " : "");
-		buf_text(out, "not measured ");
-		put_percent(out, off);
-		buf_text(out, " of the time: ");
-		put_cause_names(out, c, PART_OFF);
+		put_part_of_time(&text, "not measured ", off);
+		put_cause_names(&text, c, PART_OFF);
 	}
+	if (lowered > 1 - ENOUGH) {
+		put_part_of_time(&text, "sampled less often ", lowered);
+		put_cause_names(&text, c, PART_LOWERED);
+	}
+	buf_str(out, buf_view(&text));
 }
 
 void completeness_line(const struct completeness *c, const char *about, struct buf *out)

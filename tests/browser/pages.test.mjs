@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { axeSource, PATIENCE, settle } from "./browser.mjs";
 import { Skip, test } from "./tap.mjs";
-import { fillShop, pushTimed, startServer, stopServer, VESTAL } from "./ui-server.mjs";
+import { fillService, fillShop, pushCompleteness, pushTimed, startServer, stopServer, VESTAL } from "./ui-server.mjs";
 
 const PAINTED = ".pane:not(.callers) canvas";
 const text = (page, selector) => page.locator(selector).first().innerText();
@@ -421,6 +421,51 @@ async function everywhereTests(browser, url, end, empty) {
   });
 }
 
+async function completenessTests(browser, dir) {
+  const server = await startServer(join(dir, "lossy"), { memory: true });
+  const now = Math.floor(Date.now() / 60e3) * 60e3;
+  const lost = "98.2% of samples kept; 1.8% lost: ring full, queue full";
+  const off = "not measured 25% of the time: cpu budget; sampled less often 50% of the time: cpu budget";
+  const minute = (i, said) => Promise.all(["lossy", "whole"].map((service) => pushCompleteness(server.url, service, now - i * 60e3, [["all;watched", 0, 60e9], ["cpu;kept", 2946, 29.46e9], ...(service === "lossy" ? said : [])])));
+  try {
+    for (const service of ["lossy", "whole", "silent"]) await fillService(server.url, service, now);
+    for (let i = 1; i <= 20; i++) await minute(i, [["cpu;lost: ring full", 45, 0.45e9], ["cpu;lost: queue full", 9, 0.09e9]]);
+    for (let i = 21; i <= 40; i++) await minute(i, [["cpu;off: cpu budget", 0, 15e9], ["cpu;lowered: cpu budget", 0, 30e9]]);
+    const range = (from, until) => `from=${now - from * 60e3}&until=${now - until * 60e3}`;
+    await test("What did not arrive stands beside the number in Explore, and nothing where all arrived or nobody says", async () => {
+      for (const [service, from, until, wanted] of [["lossy", 20, 0, lost], ["lossy", 40, 20, off], ["whole", 40, 0, ""], ["silent", 40, 0, ""]]) {
+        const { page, done } = await open(browser, `${server.url}/explore?query=${service}&type=cpu&${range(from, until)}`, { wait: ".strip .big" });
+        await untilText(page, ".strip .big", "in all");
+        assert.deepEqual(await page.locator(".strip .lacks").allInnerTexts(), wanted ? [wanted] : [], service);
+        await done();
+      }
+    });
+    await test("A picture in groups and the page of a function say it too", async () => {
+      for (const [path, where] of [["explore?group=pod&", ".strip .lacks"], ["function?name=JSON::parse&", ".function-page .big .lacks"]]) {
+        const { page, done } = await open(browser, `${server.url}/${path}query=lossy&type=cpu&${range(20, 0)}`, { wait: where });
+        assert.equal(await text(page, where), lost, path);
+        await done();
+      }
+    });
+    await test("Diff says it of either side", async () => {
+      const { page, done } = await open(browser, `${server.url}/diff?query=lossy&type=cpu&${range(20, 0)}`, { wait: ".compared .lacks" });
+      assert.equal(await text(page, ".compared .lacks"), `before: ${off} · after: ${lost}`);
+      await page.goto(`${server.url}/diff?query=whole&type=cpu&${range(20, 0)}`);
+      await untilText(page, ".compared .big", "in all");
+      assert.equal(await page.locator(".lacks").count(), 0);
+      await done();
+    });
+    await test("The overview marks the services that lack something, and says what", async () => {
+      const { page, done } = await open(browser, `${server.url}/?${range(20, 0)}`, { wait: ".services tbody tr" });
+      const marks = await page.locator(".services tbody tr").evaluateAll((rows) => rows.map((r) => [r.querySelector("th").textContent, r.querySelector(".lacks-mark")?.getAttribute("aria-label") ?? ""]));
+      assert.deepEqual(Object.fromEntries(marks), { lossy: lost, whole: "", silent: "" });
+      await done();
+    });
+  } finally {
+    await stopServer(server);
+  }
+}
+
 export async function pagesTests(browser, dir) {
   if (!existsSync(VESTAL)) return test("the other pages", () => Promise.reject(new Skip(`${VESTAL} is not built`)));
   const server = await startServer(join(dir, "pages"));
@@ -438,6 +483,7 @@ export async function pagesTests(browser, dir) {
     await functionTests(browser, url);
     await fileTests(browser, url);
     await statusTests(browser, url, dir);
+    await completenessTests(browser, dir);
     await everywhereTests(browser, url, end, bare.url);
   } finally {
     for (const s of [server, empty, bare]) await stopServer(s);

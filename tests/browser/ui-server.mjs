@@ -87,6 +87,25 @@ export async function pushTimed(url, end) {
   if (reply.status !== 200) throw new Error(`${reply.status} ${await reply.text()}`);
 }
 
+/** What a sender says of `service` in a minute that begins at `timeMs`: [text, count, ns] as "cpu;lost: ring full". */
+export async function pushCompleteness(url, service, timeMs, said) {
+  const strings = ["", "completeness", "count", "completeness_samples", "completeness_time", "nanoseconds", ...new Set(said.flatMap(([text]) => text.split(";")))];
+  const profile = (type, unit, at) => ({
+    sampleType: { typeStrindex: type, unitStrindex: unit }, periodType: { typeStrindex: 1, unitStrindex: 2 }, period: "1", timeUnixNano: `${timeMs}000000`, durationNano: "60000000000",
+    samples: said.flatMap((one, i) => (one[at] ? [{ stackIndex: i + 1, values: [String(one[at])] }] : [])),
+  });
+  const body = {
+    resourceProfiles: [{ resource: { attributes: [{ key: "service.name", value: { stringValue: service } }] }, scopeProfiles: [{ scope: {}, profiles: [profile(3, 2, 1), profile(4, 5, 2)] }] }],
+    dictionary: {
+      mappingTable: [{}], linkTable: [{}], attributeTable: [{}], stringTable: strings, functionTable: [{}, ...strings.slice(6).map((_, i) => ({ nameStrindex: i + 6 }))],
+      locationTable: [{}, ...strings.slice(6).map((_, i) => ({ lines: [{ functionIndex: i + 1 }] }))],
+      stackTable: [{}, ...said.map(([text]) => ({ locationIndices: text.split(";").reverse().map((name) => strings.indexOf(name) - 5) }))],
+    },
+  };
+  const reply = await fetch(`${url}/v1development/profiles`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  if (reply.status !== 200) throw new Error(`${reply.status} ${await reply.text()}`);
+}
+
 /** A profile that a real program left: node's own, of a small job. */
 export function recordNode(dir) {
   const folder = mkdtempSync(join(dir, "node-"));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { change, decodeVft, diffOf, judged, Model } from "../src/flame";
 import { areaPath, linePath, mostOf } from "../src/ui/charts/paths";
+import { completenessOf, lacks, lacksOfBoth } from "../src/ui/completeness";
 import { finest, rangeAround, sideNames, sidesOf, versionPairs, whenLabel, whenOf } from "../src/ui/diff/sides";
 import { serviceName } from "../src/ui/files/opened";
 import { around, orderedBy } from "../src/ui/function/near";
@@ -41,6 +42,25 @@ test("the numbers of a service are the server's, and its points are rates", () =
   assert.equal(services[0].usages[0].amount.rate, 3);
   assert.deepEqual(services[0].usages[0].points, [1, null, 1]);
   assert.deepEqual(services[0].usages[1].points, [1, null, 2]);
+});
+
+const FULL = { reported: true, text: "99.2% of samples kept; 0.8% lost: ring full" };
+
+test("what did not arrive is said in the server's words, and nothing where nobody reports", () => {
+  assert.equal(lacks(completenessOf({ completeness: { ...FULL, kept_share: 0.992 } })), FULL.text);
+  assert.equal(lacks(completenessOf({ completeness: { reported: true, text: "" } })), "");
+  assert.equal(lacks(completenessOf({ completeness: { ...FULL, reported: false } })), "");
+  for (const nothing of [undefined, null, {}, { completeness: null }, { completeness: { reported: true } }, { completeness: { reported: "yes", text: "x" } }]) assert.equal(completenessOf(nothing), undefined);
+  const { services } = toOverview({ step_ms: 60e3, services: [{ service: "a", types: [usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 1), { ...usage("off_cpu:off_cpu:nanoseconds::", 1), completeness: FULL }] }] });
+  assert.deepEqual(services[0].usages.map((u) => u.lacking), ["", FULL.text]);
+});
+
+test("both sides of a comparison say what they lack, once when it is the same", () => {
+  const other = { reported: true, text: "not measured 25% of the time: cpu budget" };
+  assert.equal(lacksOfBoth(undefined, undefined), "");
+  assert.equal(lacksOfBoth(FULL, FULL), FULL.text);
+  assert.equal(lacksOfBoth(undefined, FULL), `after: ${FULL.text}`);
+  assert.equal(lacksOfBoth(other, FULL), `before: ${other.text} · after: ${FULL.text}`);
 });
 
 const at = (rest: Record<string, string>, more: Partial<View> = {}): View => ({ ...START, page: "diff", query: "shop", from: "-1h", rest, ...more });

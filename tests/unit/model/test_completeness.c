@@ -161,6 +161,10 @@ TEST(the_sentence_names_shares_and_causes_the_largest_first)
 	completeness_note(&c, PART_OFF, STR("cpu budget"), (struct tally_part){0, 25});
 	check_sentence(&c, "99.2% of samples kept; 0.8% lost: ring full, queue full; "
 			   "not measured 25% of the time: cpu budget");
+	c.parts[PART_LOST] = (struct tally_part){0};
+	completeness_note(&c, PART_LOWERED, STR("rate of switches"), (struct tally_part){0, 50});
+	check_sentence(&c, "not measured 25% of the time: cpu budget; "
+			   "sampled less often 50% of the time: rate of switches");
 }
 
 TEST(a_thousandth_that_is_missing_is_not_worth_a_sentence_and_never_rounds_to_all)

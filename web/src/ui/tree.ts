@@ -1,6 +1,7 @@
 // The tree of a selection: bytes from the server, decoded into a model; a large one by a worker.
 import { decodeVft, Model, VftError } from "../flame";
 import { getBytes } from "./api";
+import { completenessOf, type Completeness } from "./completeness";
 import type { Amount, RateChange } from "./kinds";
 import type { Done } from "./tree-worker";
 import { filterParams, question, type View } from "./view";
@@ -10,6 +11,9 @@ export interface TreeAnswer {
   // What the whole amounts to, as the server says; of a comparison also the change.
   amount?: Amount;
   change?: RateChange;
+  // What arrived of it; of a comparison of either side.
+  completeness?: Completeness;
+  completenessBefore?: Completeness;
   // Bytes of the answer and milliseconds to decode it.
   bytes: number;
   ms: number;
@@ -27,7 +31,7 @@ export async function askTree(params: [string, string][], signal: AbortSignal): 
   const start = performance.now();
   const bytes = buffer.byteLength;
   const model = await modelOf(buffer, signal);
-  return { model, amount: amountOf(model), bytes, ms: performance.now() - start };
+  return { model, amount: amountOf(model), completeness: completenessOf(model.meta.answer), bytes, ms: performance.now() - start };
 }
 
 export function amountOf(model: Model): Amount {

@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get, getBytes } from "../api";
+import { completenessOf } from "../completeness";
 import type { Kind } from "../kinds";
 import { view } from "../router";
 import { askGrid, toGrid, type Grid, type SeriesReply } from "../series";
@@ -21,7 +22,8 @@ async function askDiff(before: Side, after: Side, kind: Kind, nodes: number, sig
   const { byteLength: bytes } = buffer;
   const model = await modelOf(buffer, signal);
   model.meta.names = sideNames(before, after, Date.now());
-  return { model, change: changeOf(model), bytes, ms: performance.now() - start };
+  const { answer } = model.meta;
+  return { model, change: changeOf(model), completenessBefore: completenessOf(answer), completeness: completenessOf(answer.comparison), bytes, ms: performance.now() - start };
 }
 
 export function useDiff(before: Side, after: Side, kind: Kind | undefined): Whole {

@@ -4,10 +4,12 @@ import { css, DARK, LIGHT, ofLuminance, units, type Rgb } from "../../flame";
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get } from "../api";
 import { useCommands } from "../commands";
+import { lacks, type Completeness } from "../completeness";
 import { coverageText, kindLabel, kindParam, rate, verdictText, verdictTone, type Amount, type Kind, type RateChange } from "../kinds";
 import { go, setRest, view } from "../router";
 import { withMatcher } from "../selector";
 import type { Grid } from "../series";
+import { Lacks } from "../shell/Lacks";
 import { Failure } from "../shell/states";
 import { dark } from "../theme";
 import { local, toMs, utc } from "../time";
@@ -79,7 +81,7 @@ function useSince(grid: Grid | undefined, marks: Mark[], kind: Kind): { text: st
   return { title, text: `${verdictText(data).toLowerCase()} ${words}`, tone: verdictTone(data.verdict) };
 }
 
-export function Strip({ kinds, kind, grid, marks, amount }: { kinds: Kind[]; kind: Kind; grid: Answer<Grid>; marks: Mark[]; amount: Amount | null }) {
+export function Strip({ kinds, kind, grid, marks, amount, completeness }: { kinds: Kind[]; kind: Kind; grid: Answer<Grid>; marks: Mark[]; amount: Amount | null; completeness: Completeness | undefined }) {
   const v = view.value;
   const data = grid.data;
   const by = labelOf(v, kind);
@@ -114,6 +116,7 @@ export function Strip({ kinds, kind, grid, marks, amount }: { kinds: Kind[]; kin
           <small>
             {coverage && ` ${coverage}`}
             {amount !== null && amount.total !== null && !kind.gauge && ` · ${units.amount(amount.total, { name: kind.type, unit: kind.unit })} in all`}
+            {amount !== null && <Lacks text={lacks(completeness)} />}
             {change && <> · <span class={change.tone} title={change.title}>{change.text}</span></>}
           </small>
         </div>

@@ -1,6 +1,7 @@
 // The questions of the Explore page.
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get } from "../api";
+import { completenessOf } from "../completeness";
 import { sorted, type Amount, type Kind } from "../kinds";
 import { view } from "../router";
 import { groupOf } from "../../flame";
@@ -67,8 +68,9 @@ async function askGroups(v: View, type: string, label: string, nodes: number, si
   const whole = get<Amount>("top", [...question({ ...v, type }), ...filterParams(v), ["limit", "1"]], signal);
   const parts = await Promise.all(asked.map(async ({ name, query }) => ({ name, answer: await askTree(treeQuestion({ ...v, query }, type, nodes), signal) })));
   if (parts.length === 0) throw new ApiError(404, "not_found", "there is nothing to group");
+  const amount = await whole;
   const model = groupOf(parts.map(({ name, answer }) => ({ name, model: answer.model })));
-  return { model, amount: await whole, bytes: parts.reduce((n, p) => n + p.answer.bytes, 0), ms: performance.now() - start };
+  return { model, amount, completeness: completenessOf(amount), bytes: parts.reduce((n, p) => n + p.answer.bytes, 0), ms: performance.now() - start };
 }
 
 interface Change {

@@ -1,6 +1,7 @@
 // Every service with what it uses, from the server's overview.
 import { get } from "../api";
 import type { Params } from "../api";
+import { completenessOf, lacks, type Completeness } from "../completeness";
 import { pointRate, type Amount, type Kind, type RateChange } from "../kinds";
 
 export interface Usage {
@@ -9,6 +10,8 @@ export interface Usage {
   // Rates over time.
   points: (number | null)[];
   change: RateChange;
+  // What did not arrive of it, and why.
+  lacking: string;
 }
 
 export interface Service {
@@ -30,7 +33,7 @@ interface Reply {
   services: {
     service: string;
     last_seen?: number;
-    types: ({ type: string; name: string | null; sample_type: string; unit: string; aggregate: string; points: (number | null)[]; covered: number[]; change: RateChange } & Amount)[];
+    types: ({ type: string; name: string | null; sample_type: string; unit: string; aggregate: string; points: (number | null)[]; covered: number[]; change: RateChange; completeness?: Completeness } & Amount)[];
   }[];
 }
 
@@ -40,7 +43,7 @@ export function toOverview(reply: Reply): Overview {
     lastSeen: s.last_seen ?? NaN,
     usages: s.types.map((t) => {
       const kind = { id: t.type, name: t.name, type: t.sample_type, unit: t.unit, gauge: t.aggregate === "gauge" };
-      return { kind, amount: t, points: t.points.map((v, i) => pointRate(v, t.covered[i], kind.gauge)), change: t.change };
+      return { kind, amount: t, points: t.points.map((v, i) => pointRate(v, t.covered[i], kind.gauge)), change: t.change, lacking: lacks(completenessOf(t)) };
     }),
   }));
   return { services, step: reply.step_ms, more: reply.more === true };

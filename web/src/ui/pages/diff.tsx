@@ -4,6 +4,7 @@ import { units } from "../../flame";
 import { ApiError, revision } from "../api";
 import { Lines } from "../charts/Lines";
 import { useCommands } from "../commands";
+import { lacksOfBoth } from "../completeness";
 import { useDiff, useLatestVersions, useLines } from "../diff/data";
 import { compareVersions, exchange, setWhen, SideBars } from "../diff/SideBars";
 import { sidesOf, versionPairs, whenOf, type Version } from "../diff/sides";
@@ -15,11 +16,12 @@ import { changeText, coverageText, findKind, kindParam, rate, verdictText, verdi
 import { href, setRest, view } from "../router";
 import { FirstData } from "../shell/FirstData";
 import { Foot } from "../shell/Foot";
+import { Lacks } from "../shell/Lacks";
 import { Failure, Loading, Sentence } from "../shell/states";
 import { prunedText } from "../whole";
 
 // The one number: how much more or less, by the rates of both sides, and whether that is more than noise.
-function Sum({ change, kind }: { change: RateChange; kind: Kind }) {
+function Sum({ change, kind, lacking }: { change: RateChange; kind: Kind; lacking: string }) {
   const type = { name: kind.type, unit: kind.unit };
   const both = [change.before, change.after];
   const amounts = both.map((a) => units.amount(a.total ?? 0, type));
@@ -28,7 +30,7 @@ function Sum({ change, kind }: { change: RateChange; kind: Kind }) {
   return (
     <p class="big">
       <span class={verdictTone(change.verdict)} title={change.p_value === null ? "" : `p = ${change.p_value.toPrecision(2)}, ${change.test === "samples" ? "by samples" : "by blocks of time"}`}>{verdictText(change)}</span>
-      <small>{share && ` · ${share}`} · {rate(change.before.rate, kind)} → {rate(change.after.rate, kind)}{!kind.gauge && <> · {amounts[0]} → {amounts[1]} in all{partly && `, data for ${both.map((a) => (a.coverage === null ? "–" : `${units.figure(a.coverage * 100)} %`)).join(" → ")} of the ranges`}</>}</small>
+      <small>{share && ` · ${share}`} · {rate(change.before.rate, kind)} → {rate(change.after.rate, kind)}{!kind.gauge && <> · {amounts[0]} → {amounts[1]} in all{partly && `, data for ${both.map((a) => (a.coverage === null ? "–" : `${units.figure(a.coverage * 100)} %`)).join(" → ")} of the ranges`}</>}<Lacks text={lacking} /></small>
     </p>
   );
 }
@@ -78,7 +80,7 @@ export function Diff() {
         <SideBars versions={versions} />
         <div class="row compared">
           {kind && <Types kinds={kinds.data} kind={kind} />}
-          {kind && tree.data?.change && !missing && <Sum change={tree.data.change} kind={kind} />}
+          {kind && tree.data?.change && !missing && <Sum change={tree.data.change} kind={kind} lacking={lacksOfBoth(tree.data.completenessBefore, tree.data.completeness)} />}
         </div>
         {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={Number(after.from)} step={lines.data.step} height={48} say={(x) => rate(x, kind)} label="Both sides over time" />}
       </div>

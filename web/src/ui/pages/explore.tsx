@@ -53,7 +53,7 @@ export function Explore() {
   const empty = (tree.error instanceof ApiError && tree.error.empty) || total === 0;
   return (
     <div class="page explore">
-      <Strip kinds={kinds.data} kind={kind} grid={grid} marks={marks} amount={tree.data && !tree.error ? tree.data.amount ?? null : null} />
+      <Strip kinds={kinds.data} kind={kind} grid={grid} marks={marks} amount={tree.data && !tree.error ? tree.data.amount ?? null : null} completeness={tree.data?.completeness} />
       {empty ? <Nothing /> : tree.error && !tree.data ? <Failure error={tree.error} />
         : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} />
           : <Loading what="flame graph" />}

@@ -5,6 +5,7 @@ import { useAnswer } from "../answer";
 import { ApiError, get } from "../api";
 import { Lines } from "../charts/Lines";
 import { useCommands } from "../commands";
+import { completenessOf, lacks } from "../completeness";
 import { useKinds, useTree } from "../explore/data";
 import { exactly } from "../explore/Filters";
 import { Types } from "../explore/Strip";
@@ -15,6 +16,7 @@ import { go, href, setRest, view } from "../router";
 import { withMatcher } from "../selector";
 import { FirstData } from "../shell/FirstData";
 import { Foot } from "../shell/Foot";
+import { Lacks } from "../shell/Lacks";
 import { Failure, Loading, Sentence } from "../shell/states";
 import { setRange } from "../shell/TimeRange";
 import { question } from "../view";
@@ -143,7 +145,7 @@ export function FunctionPage() {
         <p class="dim where">{[near.modules.slice(0, 3).join(", ") + (near.modules.length > 3 ? ` and ${near.modules.length - 3} more modules` : ""), near.modules.length < 2 && near.place].filter(Boolean).join(" · ") || "module not known"}</p>
         <div class="row">
           <p class="big">{about.data && about.data.amount.rate !== null ? rate(about.data.amount.rate, kind) : units.amount(near.total, type)}
-            <small> · {units.percent(near.whole > 0 ? near.total / near.whole : NaN)} of all · {units.percent(near.whole > 0 ? near.self / near.whole : NaN)} in itself · {units.amount(about.data?.amount.total ?? near.total, type)} in all{about.data && coverageText(about.data.amount) && ` · ${coverageText(about.data.amount)}`}</small></p>
+            <small> · {units.percent(near.whole > 0 ? near.total / near.whole : NaN)} of all · {units.percent(near.whole > 0 ? near.self / near.whole : NaN)} in itself · {units.amount(about.data?.amount.total ?? near.total, type)} in all{about.data && coverageText(about.data.amount) && ` · ${coverageText(about.data.amount)}`}<Lacks text={lacks(completenessOf(about.data?.amount))} /></small></p>
           <span class="push actions">
             <button type="button" class="btn" onClick={sandwich}>Sandwich<kbd aria-hidden="true">s</kbd></button>
             <a class="btn" href={href({ page: "explore", filters: [...v.filters, { kind: "focus", text: exactly(name) }], rest: {} })}>Focus on it</a>

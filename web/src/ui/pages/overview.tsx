@@ -11,6 +11,7 @@ import { href, setRest, view } from "../router";
 import { withMatcher } from "../selector";
 import { FirstData } from "../shell/FirstData";
 import { Foot } from "../shell/Foot";
+import { LacksMark } from "../shell/Lacks";
 import { Failure, Loading, Sentence } from "../shell/states";
 import { setRange } from "../shell/TimeRange";
 import { ago, local, rangeLabel, toMs, utc } from "../time";
@@ -33,7 +34,7 @@ const inExplore = (service: Service, usage?: Usage): string => href({ page: "exp
 
 function Cell({ usage }: { usage: Usage | undefined }) {
   if (!usage) return <td class="usage none"><span class="faint">–</span></td>;
-  return <td class="usage"><Spark values={usage.points} /><span title={coverageText(usage.amount)}>{say(usage, usage.amount.rate)}</span></td>;
+  return <td class="usage"><Spark values={usage.points} /><span title={coverageText(usage.amount)}>{say(usage, usage.amount.rate)}<LacksMark text={usage.lacking} /></span></td>;
 }
 
 function ChangeCell({ usage }: { usage: Usage | undefined }) {
