@@ -33,6 +33,7 @@ struct overview {
 	VEC(struct curve) curves;
 	VEC(struct ranked) services;
 	struct completeness_answer arrived;
+	struct amount cpu; /* of all services, whether the answer lists them or not */
 };
 
 static void overview_release(struct overview *o)
@@ -81,6 +82,41 @@ static enum err ask_range(struct overview *o, int64_t from_ns, int64_t until_ns,
 	s.from_ns = from_ns;
 	s.until_ns = until_ns;
 	return store_series(r->server->store, r->tenant, &s, &what, &o->q->ask, ret);
+}
+
+/*
+ * All CPU time by the time in which any service ran: rates of services that ran one after the other
+ * do not add up. Where CPU time has several types, the time of the longest counts.
+ */
+static enum err ask_cpu(struct overview *o)
+{
+	struct request *r = o->q->request;
+	struct selection s = o->q->selection;
+	struct matcher *matchers =
+		arena_alloc(&o->now.arena, (s.matcher_count + 1) * sizeof(*matchers));
+	struct series_question what = {.step_ns = o->step_ns, .each_type = true};
+	struct series_answer all = {0};
+
+	if (!matchers)
+		return ERR_NO_MEMORY;
+	if (s.matcher_count)
+		memcpy(matchers, s.matchers, s.matcher_count * sizeof(*matchers));
+	matchers[s.matcher_count++] =
+		(struct matcher){.name = STR("__type__"), .op = MATCH_EQUAL, .value = STR("cpu")};
+	s.matchers = matchers;
+	TRY(store_series(r->server->store, r->tenant, &s, &what, &o->q->ask, &all));
+	o->cpu = (struct amount){.total = NAN, .range_ns = o->until_ns - o->from_ns};
+	for (size_t i = 0; i < all.n; i++) {
+		double total = points_total(&all.series[i], false);
+
+		if (isnan(total))
+			continue;
+		o->cpu.total = isnan(o->cpu.total) ? total : o->cpu.total + total;
+		if (all.series[i].covered_ns > o->cpu.covered_ns)
+			o->cpu.covered_ns = all.series[i].covered_ns;
+	}
+	arena_release(&all.arena);
+	return ERR_OK;
 }
 
 static int compare_curves(const void *left, const void *right)
@@ -293,6 +329,9 @@ static enum err put_overview(struct overview *v, uint32_t limit, struct jsonout 
 	api_head(v->q, o, "vestal.overview/1");
 	jsonout_put_i64(o, "step_ms", v->step_ns / NS_PER_MS);
 	jsonout_put_i64(o, "start_ms", start / NS_PER_MS);
+	jsonout_put_object(o, "cpu");
+	amount_put(o, &v->cpu);
+	jsonout_end_object(o);
 	jsonout_put_array(o, "services");
 	for (size_t i = 0; i < v->services.n && i < limit; i++)
 		TRY(put_service(v, &v->services.v[i], o));
@@ -315,6 +354,7 @@ static enum err answer_overview(struct inquiry *q, struct jsonout *o)
 	v.until_ns = q->selection.until_ns;
 	v.step_ns = api_step((v.until_ns - v.from_ns) / points);
 	TRY(collect(&v));
+	TRY(ask_cpu(&v));
 	TRY(rank(&v));
 	TRY(completeness_ask(q, true, &v.arrived));
 	return put_overview(&v, limit, o);

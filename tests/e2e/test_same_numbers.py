@@ -101,6 +101,23 @@ def the_overview_and_changes_have_the_truth():
 
 
 @test
+def the_overview_of_all_services_is_one_selection():
+    asked = Asked.once()
+    by_name = {t["name"]: t for t in asked.truths}
+    steady, gaps = by_name["interval"], by_name["gaps"]
+    window = {"from": steady["after"]["from_ns"], "until": steady["after"]["until_ns"]}
+    both = '{service_name=~"numbers-(interval|gaps)"}'
+    cpu = asked.server.get("/api/v1/overview", query=both, **window)["cpu"]
+    total = steady["after"]["total"] + gaps["after"]["total"]
+    top = asked.server.get("/api/v1/top", query=both, type=steady["type"], **window)
+    assert cpu["total"] == top["total"] == total, (cpu, top["total"], total)
+    assert {q: cpu[q] for q in QUANTITIES} == {q: top[q] for q in QUANTITIES}
+    assert close(cpu["rate"], total / (cpu["covered_ns"] / 1e9))
+    single = asked.server.get("/api/v1/overview", query=gaps["after"]["query"], limit=1, **window)["cpu"]
+    expect("one service", single, gaps["after"])
+
+
+@test
 def gauges_hold_between_points():
     """Ranges without a profile in them: the level is that of the profile before."""
     for server, truth, side, window in each():

@@ -21,7 +21,7 @@ const usage = (id: string, rate: number, verdict = "noise", before = 1, after = 
 });
 
 test("services are ranked by what they use, and what changed is said once for each", () => {
-  const { services } = toOverview({ step_ms: 60e3, services: [
+  const { services } = toOverview({ step_ms: 60e3, cpu: { total: 3, rate: 3, average: 3, covered_ns: 1e9, coverage: 1 }, services: [
     { service: "a", last_seen: 5, types: [usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 1), usage("off_cpu:off_cpu:nanoseconds::", 9, "more", 1, 4)] },
     { service: "b", last_seen: 5, types: [usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 3, "less", 5, 3), usage("off_cpu:off_cpu:nanoseconds::", 2, "more", 1, 9)] },
     { service: "c", types: [] },
@@ -38,7 +38,7 @@ test("services are ranked by what they use, and what changed is said once for ea
 
 test("the numbers of a service are the server's, and its points are rates", () => {
   const gauge = { ...usage("memory:inuse_space:bytes::", 8), aggregate: "gauge" };
-  const { services } = toOverview({ step_ms: 60e3, services: [{ service: "a", types: [usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 3), gauge] }] });
+  const { services } = toOverview({ step_ms: 60e3, cpu: { total: 3, rate: 3, average: 3, covered_ns: 1e9, coverage: 1 }, services: [{ service: "a", types: [usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 3), gauge] }] });
   assert.equal(services[0].usages[0].amount.rate, 3);
   assert.deepEqual(services[0].usages[0].points, [1, null, 1]);
   assert.deepEqual(services[0].usages[1].points, [1, null, 2]);

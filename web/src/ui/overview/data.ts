@@ -22,6 +22,8 @@ export interface Service {
 
 export interface Overview {
   services: Service[];
+  // CPU time of all services, listed or not.
+  cpu: Amount;
   step: number;
   // There are more than the answer has.
   more: boolean;
@@ -29,6 +31,7 @@ export interface Overview {
 
 interface Reply {
   step_ms: number;
+  cpu: Amount;
   more?: boolean;
   services: {
     service: string;
@@ -46,7 +49,7 @@ export function toOverview(reply: Reply): Overview {
       return { kind, amount: t, points: t.points.map((v, i) => pointRate(v, t.covered[i], kind.gauge)), change: t.change, lacking: lacks(completenessOf(t)) };
     }),
   }));
-  return { services, step: reply.step_ms, more: reply.more === true };
+  return { services, cpu: reply.cpu, step: reply.step_ms, more: reply.more === true };
 }
 
 export async function askOverview(params: Params, signal: AbortSignal): Promise<Overview> {

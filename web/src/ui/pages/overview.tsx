@@ -156,12 +156,12 @@ export function Overview() {
   const order = (["name", "waiting", "memory"] as Order[]).find((o) => o === v.rest.sort) ?? "cpu";
   const services = ordered(answer.data.services, order);
   const cpu = services.map((s) => usageIn(s, "cpu")).filter((u): u is Usage => u !== undefined);
-  const total = cpu.reduce((sum, u) => sum + (u.amount.rate ?? 0), 0);
+  const coverage = coverageText(answer.data.cpu);
   return (
     <div class="page overview">
       <div class="scroll">
         <div class="head">
-          <p class="big">{cpu.length ? rate(total, cpu[0].kind) : `${services.length} services`}<small>{cpu.length > 0 && ` · ${answer.data.more ? `the ${services.length} largest of ${stored.data.services.length}` : services.length} ${services.length === 1 ? "service" : "services"}`}{v.query && <> that fit <code>{v.query}</code> · <a href={href({ query: "" })}>all</a></>}</small></p>
+          <p class="big">{cpu.length ? rate(answer.data.cpu.rate, cpu[0].kind) : `${services.length} services`}<small>{cpu.length > 0 && coverage && ` ${coverage}`}{cpu.length > 0 && ` · ${answer.data.more ? `the ${services.length} largest of ${stored.data.services.length}` : services.length} ${services.length === 1 ? "service" : "services"}`}{v.query && <> that fit <code>{v.query}</code> · <a href={href({ query: "" })}>all</a></>}</small></p>
         </div>
         <Changes list={changed(services, MOST_CHANGES)} compared={services.some((s) => s.usages.some((u) => u.change.p_value !== null))} from={toMs(v.from, now)} now={now} />
         <Services services={services} order={order} now={now} />
