@@ -8,11 +8,6 @@
 #include "agent/cpu_clocks.h"
 #include "base/vec.h"
 
-struct kernel_link {
-	struct bpf_link *link;
-	bool wait; /* FOR_WAITS */
-};
-
 struct kernel_side {
 	struct kernel_options options;
 	struct agent_bpf *skeleton;
@@ -26,10 +21,9 @@ struct kernel_side {
 	struct unwind_rule *rules;
 	void *places; /* of kernel_wait_places */
 	struct cpu_clocks clocks;
-	VEC(struct kernel_link) links;
+	VEC(struct bpf_link *) links;
 	struct capture_lack lacks[CAPTURE_LACKS_MAX];
 	size_t lack_count;
-	bool waits_off;		  /* see kernel_switch_waits */
 	struct bpf_link *threads; /* over which threads are looked at; NULL = not */
 	/* While draining. */
 	void *context;

@@ -66,22 +66,9 @@ enum err kernel_leave_out(struct kernel_side *k, unsigned types, enum err e, str
 
 static void detach_all(struct kernel_side *k)
 {
-	vec_for_each (one, &k->links)
-		bpf_link__destroy(one->link);
+	vec_for_each (link, &k->links)
+		bpf_link__destroy(*link);
 	k->links.n = 0;
-}
-
-static void detach_waits(struct kernel_side *k)
-{
-	size_t kept = 0;
-
-	vec_for_each (one, &k->links) {
-		if (one->wait)
-			bpf_link__destroy(one->link);
-		else
-			k->links.v[kept++] = *one;
-	}
-	k->links.n = kept;
 }
 
 void kernel_detach(struct kernel_side *k)
@@ -99,37 +86,18 @@ static bool may_not(int error)
 
 static enum err attach_program(struct kernel_side *k, const struct need *need, struct fault *fault)
 {
-	struct kernel_link one = {bpf_program__attach(need->program), need->attach == FOR_WAITS};
+	struct bpf_link *link = bpf_program__attach(need->program);
 	enum err e;
 
-	if (!one.link)
+	if (!link)
 		return fault_set(fault, may_not(errno) ? ERR_NO_PERMISSION : ERR_UNSUPPORTED,
 				 "the kernel does not attach %s to %s: %s",
 				 bpf_program__name(need->program),
 				 bpf_program__section_name(need->program), strerror(errno));
-	e = vec_push(&k->links, one);
+	e = vec_push(&k->links, link);
 	if (e)
-		bpf_link__destroy(one.link);
+		bpf_link__destroy(link);
 	return e;
-}
-
-enum err kernel_switch_waits(struct kernel_side *k, bool on, struct fault *fault)
-{
-	struct need needs[NEEDS_MAX];
-	size_t n;
-
-	if (k->own || k->waits_off == !on)
-		return ERR_OK;
-	k->waits_off = !on;
-	n = kernel_needs(k, needs);
-	detach_waits(k);
-	/* Those under way are not told of: nobody will see how they end, or saw what was between.
-	 */
-	k->skeleton->data->settings.waits_since = on ? (u64)clock_monotonic_ns() : UINT64_MAX;
-	for (size_t i = 0; on && i < n; i++)
-		if (needs[i].types && needs[i].attach == FOR_WAITS)
-			TRY(attach_program(k, &needs[i], fault));
-	return ERR_OK;
 }
 
 /* Kernels that cannot: waits are then seen when they end. */
@@ -150,8 +118,7 @@ static enum err attach_needed(struct kernel_side *k, unsigned *ret_types, struct
 	size_t n = kernel_needs(k, needs);
 
 	for (size_t i = 0; i < n; i++) {
-		if (!needs[i].types || needs[i].attach == ELSEWHERE ||
-		    (needs[i].attach == FOR_WAITS && k->waits_off))
+		if (!needs[i].types || needs[i].attach == ELSEWHERE)
 			continue;
 		*ret_types = needs[i].types;
 		TRY(attach_program(k, &needs[i], fault));
@@ -231,7 +198,6 @@ enum err kernel_resume(struct kernel_side *k, struct fault *fault)
 		return ERR_OK;
 	}
 	TRY(cpu_clocks_switch(&k->clocks, true, fault));
-	if (!k->waits_off)
-		k->skeleton->data->settings.waits_since = (u64)clock_monotonic_ns();
+	k->skeleton->data->settings.waits_since = (u64)clock_monotonic_ns();
 	return attach_programs(k, fault);
 }

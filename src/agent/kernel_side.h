@@ -121,8 +121,6 @@ enum err kernel_turn_clocks(struct kernel_side *k, u64 now) MUST_CHECK;
  */
 void kernel_pause(struct kernel_side *k);
 enum err kernel_resume(struct kernel_side *k, struct fault *fault) MUST_CHECK;
-/* Waits alone, while the rest goes on. */
-enum err kernel_switch_waits(struct kernel_side *k, bool on, struct fault *fault) MUST_CHECK;
 /* Memory of all maps, as the kernel counts it. */
 u64 kernel_map_bytes(struct kernel_side *k);
 /* The part of it that is mapped into this process. */

@@ -14,17 +14,16 @@
 #define CALL_MREMAP	  25
 #define CALL_EPOLL_WAIT	  232
 #define CALL_EPOLL_PWAIT  281
-#define CALL_EPOLL_PWAIT2 441
+#define CALL_EPOLL_PWAIT2 441 /* the same in 32-bit programs */
 #define CALL_FUTEX	  202
 
 /* mmap2 alone: the mmap of before Linux 2.4 has its arguments in memory, and no libc uses it. */
-#define CALL32_MMAP	    192
-#define CALL32_BRK	    45
-#define CALL32_MREMAP	    163
-#define CALL32_EPOLL_WAIT   256
-#define CALL32_EPOLL_PWAIT  319
-#define CALL32_EPOLL_PWAIT2 441
-#define CALL32_FUTEX	    240
+#define CALL32_MMAP	   192
+#define CALL32_BRK	   45
+#define CALL32_MREMAP	   163
+#define CALL32_EPOLL_WAIT  256
+#define CALL32_EPOLL_PWAIT 319
+#define CALL32_FUTEX	   240
 
 #define TS_COMPAT 2
 

@@ -132,7 +132,7 @@ TEST(waits_that_are_kept_less_often_count_for_more)
 	CHECK(count > 0.66 * SLEEPERS * SLEEPS && count < 1.34 * SLEEPERS * SLEEPS);
 }
 
-TEST(waits_can_be_left_out_and_taken_up_again)
+TEST(a_pause_takes_no_waits_and_those_after_it_count_in_full)
 {
 	struct capture_options o = capture_options_default;
 	CLEANUP(close_capture) struct capture *c = NULL;
@@ -149,12 +149,12 @@ TEST(waits_can_be_left_out_and_taken_up_again)
 		return;
 	CHECK_OK(capture_choose(c, (u32)getpid()));
 	CHECK_OK(capture_start(c, NULL));
-	CHECK_OK(kernel_switch_waits(capture_kernel(c), false, NULL));
+	kernel_pause(capture_kernel(c));
 	capture_stats(c, &before);
 	sleep_in_threads();
 	capture_stats(c, &after);
 	CHECK_INT(after.kernel.switches, before.kernel.switches);
-	CHECK_OK(kernel_switch_waits(capture_kernel(c), true, NULL));
+	CHECK_OK(kernel_resume(capture_kernel(c), NULL));
 	slept = (double)sleep_in_threads();
 	capture_stop(c);
 	CHECK_OK(capture_finish(c, NS_PER_S));
