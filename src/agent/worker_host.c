@@ -282,21 +282,28 @@ enum err worker_wait(int socket, int64_t patience_ns)
 	return e;
 }
 
-/* Memory of its own: what is resident (the second number of statm) but for files (the third). */
-u64 process_own_bytes(pid_t pid)
+/* The start of a file below /proc/PID, as far as `room` goes; empty when it cannot be read. */
+static struct str read_proc_file(pid_t pid, const char *name, char *text, size_t room)
 {
-	char path[40], text[200];
-	struct str rest, field;
-	u64 resident, files;
+	char path[48];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	n = fd < 0 ? 0 : read(fd, text, room);
 	if (fd >= 0)
 		close(fd);
-	rest = str_n(text, n > 0 ? (size_t)n : 0);
+	return str_n(text, n > 0 ? (size_t)n : 0);
+}
+
+/* Memory of its own: what is resident (the second number of statm) but for files (the third). */
+u64 process_own_bytes(pid_t pid)
+{
+	char text[200];
+	struct str rest = read_proc_file(pid, "statm", text, sizeof(text)), field;
+	u64 resident, files;
+
 	if (!str_split(&rest, ' ', &field) || !str_split(&rest, ' ', &field) ||
 	    str_to_u64(field, 10, &resident) != ERR_OK || !str_split(&rest, ' ', &field) ||
 	    str_to_u64(field, 10, &files) != ERR_OK || files > resident)
@@ -306,18 +313,10 @@ u64 process_own_bytes(pid_t pid)
 
 u64 process_pss(pid_t pid)
 {
-	char path[48], text[2048];
-	struct str rest, line;
-	ssize_t n;
+	char text[2048];
+	struct str rest = read_proc_file(pid, "smaps_rollup", text, sizeof(text)), line;
 	u64 kib;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text));
-	if (fd >= 0)
-		close(fd);
-	rest = str_n(text, n > 0 ? (size_t)n : 0);
 	while (str_split(&rest, '\n', &line)) {
 		if (!str_starts(line, STR("Pss:")))
 			continue;

@@ -1,6 +1,6 @@
 /*
  * What a value amounts to over a range of time (docs/numbers.md). This is the only place that
- *divides values by time: server, command line and UI show what it gives.
+ * divides values by time: server, command line and UI show what it gives.
  *
  *	rate      total / covered time: what it used while it was observed
  *	average   total / length of the range

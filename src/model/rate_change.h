@@ -1,13 +1,13 @@
 /*
  * Whether one amount is more or less than an earlier one (docs/numbers.md): the ratio of their
- *rates, and whether that is more than they move anyway. All pages, answers and commands that
- *compare two selections ask here.
+ * rates, and whether it is more than noise. Everything that compares two selections calls this.
  *
- * Two tests:
- *	time line  where both sides have points over time: their covered points in ten blocks, and
- *		   Welch's t-test on the rates of the blocks, each weighted by the time it covers.
- *The mean is the rate of the side. samples    for two files: sample counts, as many as come in the
- *time each side covers when the rate is the same; exact below 21 samples, normal above
+ * change_over_time: both sides have points over time. The covered points of each side are put into
+ * ten blocks; Welch's t-test compares the rates of the blocks, each weighted by the time it covers.
+ * The mean of the blocks is the rate of the side.
+ *
+ * change_by_samples: two files, which have no time line. At an equal rate, samples come in
+ * proportion to the covered time: an exact binomial test up to 20 samples, a normal one above.
  */
 #pragma once
 

@@ -107,7 +107,7 @@ static enum err find_group(struct heatmap_groups *groups, const struct exemplar 
 			   const struct heatmap_scale *s, const struct list *group_by,
 			   struct arena *scope, struct heatmap_group **ret, struct fault *fault)
 {
-	struct heatmap_group *g;
+	struct heatmap_group *g = NULL;
 
 	for (size_t i = 0; i < groups->n; i++)
 		if (same_group(groups->v[i].first, point, group_by)) {
@@ -183,7 +183,7 @@ static enum err fill_heatmap(const struct exemplar_answer *points,
 		return ERR_OK;
 	TRY(scale_of(points, request, scope, &s));
 	for (size_t i = 0; i < points->n; i++) {
-		struct heatmap_group *g;
+		struct heatmap_group *g = NULL;
 
 		TRY(find_group(&groups, &points->v[i], &s, &request->group_by, scope, &g, fault));
 		TRY(count_point(g, &s, &points->v[i], request, scope));

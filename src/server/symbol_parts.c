@@ -193,7 +193,7 @@ enum err symbol_parts_add(struct symbol_parts *p, struct symbol_shelf *shelf,
 			  const struct symbol_part *part, bool *ret_done, struct shelf_item *ret,
 			  struct fault *fault)
 {
-	struct coming *c;
+	struct coming *c = NULL;
 	enum err error;
 
 	*ret_done = false;

@@ -120,7 +120,7 @@ void presence_measure(struct presence *p, uint32_t series, int64_t time_ns)
 static unsigned count_points(const struct presence *p, const struct presence_series *s,
 			     struct presence_bits *any)
 {
-	uint32_t counts[PRESENCE_POINTS], from[PRESENCE_POINTS];
+	uint32_t counts[PRESENCE_POINTS] = {0}, from[PRESENCE_POINTS];
 	unsigned n = 0;
 
 	for (size_t i = 0; i < p->points; i++)

@@ -280,11 +280,11 @@ static bool takes_link(const struct selection *s, struct str links, uint32_t lin
 	return false;
 }
 
-static bool takes_time(const struct selection *s, int64_t time_ns)
+/* The first of the times that are asked for that ends after a moment. */
+static size_t first_time(const struct selection *s, int64_t time_ns)
 {
 	size_t low = 0, high = s->time_count;
 
-	/* The first that ends behind it. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -293,7 +293,14 @@ static bool takes_time(const struct selection *s, int64_t time_ns)
 		else
 			high = middle;
 	}
-	return low < s->time_count && s->times[low].from_ns <= time_ns;
+	return low;
+}
+
+static bool takes_time(const struct selection *s, int64_t time_ns)
+{
+	size_t i = first_time(s, time_ns);
+
+	return i < s->time_count && s->times[i].from_ns <= time_ns;
 }
 
 /* Adds what lies in [from, until). */
@@ -311,22 +318,6 @@ static void add_part(struct chunk_rows_read *r, int64_t from_ns, int64_t until_n
 	r->after_ns = until_ns;
 	for (uint32_t i = 0; i < r->cut.n; i++)
 		r->values[i] += r->after[i] - r->before[i];
-}
-
-/* The first of the times that are asked for that ends after a moment. */
-static size_t first_time(const struct selection *s, int64_t time_ns)
-{
-	size_t low = 0, high = s->time_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->times[middle].until_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 static void keep_whole(const struct question *q, struct chunk_rows_read *r)

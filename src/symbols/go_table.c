@@ -287,7 +287,7 @@ void go_table_lookup(const struct go_table *t, uint64_t address, struct raw_fram
 {
 	struct raw_frames *validity = ret;
 	struct go_function f;
-	struct inlined_call call;
+	struct inlined_call call = {0};
 
 	ret->n = 0;
 	ret->start = 0;
