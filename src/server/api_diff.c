@@ -88,16 +88,6 @@ static enum err ask_side(struct inquiry *q, struct sides *s, unsigned side)
 	return profile_quality(&q->profile, 0, &s->quality[side]);
 }
 
-static void put_sides(const struct sides *s, struct jsonout *o)
-{
-	jsonout_put_object(o, "completeness");
-	jsonout_key(o, STR("baseline"));
-	completeness_json(o, &s->c[0], &s->quality[0]);
-	jsonout_key(o, STR("comparison"));
-	completeness_json(o, &s->c[1], &s->quality[1]);
-	jsonout_end_object(o);
-}
-
 static enum err put_diff(const struct inquiry *q, const struct diff *diff,
 			 const struct rate_change *change, const struct sides *s, uint32_t rows,
 			 struct jsonout *o)
@@ -112,7 +102,7 @@ static enum err put_diff(const struct inquiry *q, const struct diff *diff,
 	for (size_t i = 0; i < diff->n && i < rows; i++)
 		put_row(o, q->profile.dict, &diff->rows[i], change, &name);
 	jsonout_end_array(o);
-	put_sides(s, o);
+	completeness_put_sides(o, s->c, s->quality);
 	jsonout_end_object(o);
 	return buf_error(&name);
 }

@@ -3,15 +3,20 @@
  * Nothing is merged for it, so that it is cheap enough to be asked by a script or an alert.
  */
 #include "server/amounts.h"
+#include "server/completeness_ask.h"
 
 static enum err put_answer(struct inquiry *before, struct inquiry *after, struct jsonout *o)
 {
 	struct rate_change change;
+	struct completeness sides[2];
 
 	TRY(api_change_over_time(before, after, NULL, &change));
+	TRY(inquiry_completeness(before, &sides[0]));
+	TRY(inquiry_completeness(after, &sides[1]));
 	jsonout_object(o);
 	api_head(after, o, "vestal.change/1");
 	change_put(o, &change);
+	completeness_put_sides(o, sides, NULL);
 	api_cost(after, o);
 	jsonout_end_object(o);
 	return ERR_OK;

@@ -199,6 +199,17 @@ enum err api_completeness(struct inquiry *q, struct jsonout *o)
 	return ERR_OK;
 }
 
+void completeness_put_sides(struct jsonout *o, const struct completeness sides[2],
+			    const struct stack_quality *quality)
+{
+	jsonout_put_object(o, "completeness");
+	jsonout_key(o, STR("baseline"));
+	completeness_json(o, &sides[0], quality ? &quality[0] : NULL);
+	jsonout_key(o, STR("comparison"));
+	completeness_json(o, &sides[1], quality ? &quality[1] : NULL);
+	jsonout_end_object(o);
+}
+
 enum err shown_types(struct request *r, const struct selection *s, struct ask *ask,
 		     struct text_answer *ret)
 {

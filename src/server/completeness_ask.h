@@ -26,6 +26,9 @@ enum err completeness_about(struct completeness_answer *a, struct str type,
 enum err inquiry_completeness(struct inquiry *q, struct completeness *ret) MUST_CHECK;
 /* "completeness": {…}, with what the stacks of the answer show when there are any. */
 enum err api_completeness(struct inquiry *q, struct jsonout *o) MUST_CHECK;
+/* The same of a comparison, where both sides are known; `quality` of both, or NULL. */
+void completeness_put_sides(struct jsonout *o, const struct completeness sides[2],
+			    const struct stack_quality *quality);
 /* The types there are but those of completeness, which only who asks for them by id sees. */
 enum err shown_types(struct request *r, const struct selection *s, struct ask *ask,
 		     struct text_answer *ret) MUST_CHECK;

@@ -73,11 +73,12 @@ def what_arrives_whole_says_so_in_every_answer():
         # Nobody speaks for a thread alone: what is said is of the service.
         part = asked(server, query='{service_name="whole",thread.name=~"deep_spin.*"}', type=CPU)
         assert part["total"] > 0 and part["completeness"]["kept"]["count"] >= found["kept"]["count"]
-        sides = asked(server, "diff", baseline='{service_name="whole"}', type=CPU,
-                      comparison='{service_name="whole"}', **{"baseline_from": "-1h",
-                                                              "comparison_from": "-1h"})
-        assert sides["completeness"]["baseline"]["reported"], sides["completeness"]
-        assert sides["completeness"]["comparison"]["kept_share"] == 1
+        for path in ("diff", "change"):
+            sides = asked(server, path, baseline='{service_name="whole"}', type=CPU,
+                          comparison='{service_name="whole"}', **{"baseline_from": "-1h",
+                                                                  "comparison_from": "-1h"})
+            assert sides["completeness"]["baseline"]["reported"], (path, sides["completeness"])
+            assert sides["completeness"]["comparison"]["kept_share"] == 1, (path, sides["completeness"])
         overview = asked(server, "overview")
         mine = next(s for s in overview["services"] if s["service"] == "whole")
         assert [t["type"] for t in mine["types"] if t["completeness"]["reported"]] == [CPU], mine
