@@ -6,76 +6,30 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "store/call_site.h"
+#include "store/heat_grid.h"
 #include "store/question.h"
 
-#define MAX_CELLS     ((size_t)4 << 20)
 #define MAX_EXEMPLARS ((size_t)1 << 20)
 
 struct heating {
 	struct question q; /* first: handlers get it */
-	int64_t column_ns, row_ns;
+	struct heat_grid grid;
 	const struct chunk_column *column; /* at hand */
-	struct heatmap_answer answer;
+	uint64_t untimed;
 };
 
-static double *find_cell(struct heating *h, int64_t time)
+/* What has no time of its own: a gauge's is of the moment in which the profile starts. */
+static enum err heat_untimed(struct heating *h, const struct chunk_view *v, int64_t total)
 {
-	int64_t from = h->q.selection->from_ns, within = time % NS_PER_S;
-	size_t column, row;
-
-	if (time < from)
-		return NULL;
-	column = (size_t)((time - from) / h->column_ns);
-	row = (size_t)((within < 0 ? within + NS_PER_S : within) / h->row_ns);
-	if (column >= h->answer.columns || row >= h->answer.rows)
-		return NULL;
-	return &h->answer.cells[column * h->answer.rows + row];
+	if (!question_is_whole(&h->q, v, h->column))
+		return heat_grid_spread(&h->grid, &h->q, v->head.time_ns, profile_end(&v->head),
+					total);
+	heat_grid_add(&h->grid, v->head.time_ns, (double)total);
+	return ERR_OK;
 }
 
-static void heat(struct heating *h, int64_t time, double value)
-{
-	double *cell = find_cell(h, time);
-
-	if (cell)
-		*cell += value;
-}
-
-/* Where the cell of a moment ends. */
-static int64_t cell_end(const struct heating *h, int64_t time)
-{
-	int64_t from = h->q.selection->from_ns, within = time % NS_PER_S, row, column;
-
-	within = within < 0 ? within + NS_PER_S : within;
-	row = (within / h->row_ns + 1) * h->row_ns;
-	row = time - within + (row < NS_PER_S ? row : NS_PER_S);
-	column = from + ((time - from) / h->column_ns + 1) * h->column_ns;
-	return row < column ? row : column;
-}
-
-/* What has no time of its own is spread over the cells that the profile touches. */
-static void spread(struct heating *h, const struct chunk_view *v, int64_t total)
-{
-	const struct selection *s = h->q.selection;
-	int64_t start = v->head.time_ns, end = profile_end(&v->head), before = 0;
-
-	start = start > s->from_ns ? start : s->from_ns;
-	end = end < s->until_ns ? end : s->until_ns;
-	if (start >= end) {
-		heat(h, start, (double)total);
-		return;
-	}
-	for (int64_t t = start; t < end;) {
-		int64_t next = cell_end(h, t);
-		int64_t after = share_before(total, start, end, next);
-
-		heat(h, t, (double)(after - before));
-		before = after;
-		t = next;
-	}
-}
-
-static void heat_rows(struct heating *h, const struct chunk_view *v,
-		      const struct chunk_rows_read *rows)
+static enum err heat_rows(struct heating *h, const struct chunk_view *v,
+			  const struct chunk_rows_read *rows)
 {
 	int64_t untimed = 0;
 
@@ -84,16 +38,13 @@ static void heat_rows(struct heating *h, const struct chunk_view *v,
 
 		for (uint32_t i = group->first; i < group->first + group->n; i++) {
 			if (rows->times[i])
-				heat(h, rows->times[i], (double)rows->values[i]);
+				heat_grid_add(&h->grid, rows->times[i], (double)rows->values[i]);
 			else
 				untimed = add_saturating(untimed, rows->values[i]);
-			h->answer.untimed += !rows->times[i];
+			h->untimed += !rows->times[i];
 		}
 	}
-	if (question_is_whole(&h->q, v, h->column))
-		heat(h, v->head.time_ns, (double)untimed);
-	else
-		spread(h, v, untimed);
+	return heat_untimed(h, v, untimed);
 }
 
 static enum err heat_chunk(struct question *q, const struct chunk_view *v,
@@ -101,39 +52,17 @@ static enum err heat_chunk(struct question *q, const struct chunk_view *v,
 {
 	struct heating *h = (struct heating *)q;
 	struct chunk_rows_read rows;
+	enum err e;
 
 	h->column = column;
 	if (question_takes_all(q, v, column) && !(v->head.flags & CHUNK_TIMES)) {
-		if (question_is_whole(q, v, column))
-			heat(h, v->head.time_ns, (double)column->total);
-		else
-			spread(h, v, column->total);
-		h->answer.untimed += v->head.rows;
-		return ERR_OK;
+		h->untimed += v->head.rows;
+		return heat_untimed(h, v, column->total);
 	}
 	TRY(question_rows(q, v, column, &rows));
-	heat_rows(h, v, &rows);
+	e = heat_rows(h, v, &rows);
 	chunk_rows_release(&rows);
-	return ERR_OK;
-}
-
-static enum err size_heatmap(struct heating *h)
-{
-	const struct selection *s = h->q.selection;
-	uint64_t columns, rows;
-
-	if (h->column_ns <= 0 || h->row_ns <= 0 || s->until_ns <= s->from_ns)
-		return fault_set(h->q.ask->fault, ERR_BAD_ARGUMENT,
-				 "the cells and the time range must not be empty");
-	columns = ((uint64_t)s->until_ns - (uint64_t)s->from_ns + (uint64_t)h->column_ns - 1) /
-		  (uint64_t)h->column_ns;
-	rows = (uint64_t)((NS_PER_S + h->row_ns - 1) / h->row_ns);
-	if (columns > MAX_CELLS || rows > MAX_CELLS || columns * rows > MAX_CELLS)
-		return fault_set(h->q.ask->fault, ERR_TOO_LARGE,
-				 "the heat map has more than %zu cells", MAX_CELLS);
-	h->answer.columns = columns;
-	h->answer.rows = rows;
-	return question_array(&h->q, columns * rows, sizeof(double), &h->answer.cells);
+	return e;
 }
 
 enum err answer_heatmap(const struct source *source, struct str tenant,
@@ -141,18 +70,21 @@ enum err answer_heatmap(const struct source *source, struct str tenant,
 			struct ask *ask, struct heatmap_answer *ret)
 {
 	static const struct question_handler handler = {NULL, heat_chunk, NULL};
-	struct heating h = {.column_ns = column_ns, .row_ns = row_ns};
+	struct heating h = {.grid = {.column_ns = column_ns, .row_ns = row_ns}};
 	enum err e;
 
 	question_init(&h.q, source, tenant, selection, ask);
-	e = size_heatmap(&h);
+	e = heat_grid_init(&h.grid, &h.q);
 	if (!e)
 		e = question_run(&h.q, &handler);
+	if (!e) {
+		heat_grid_finish(&h.grid);
+		*ret = (struct heatmap_answer){h.grid.columns, h.grid.rows, h.grid.cells,
+					       h.untimed};
+		h.grid.cells = NULL;
+	}
+	heat_grid_release(&h.grid);
 	question_release(&h.q);
-	if (e)
-		mem_free(h.answer.cells);
-	else
-		*ret = h.answer;
 	return e;
 }
 
