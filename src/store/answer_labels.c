@@ -53,7 +53,7 @@ static enum err add_text(struct listing *l, struct str text)
 
 static bool in_range(const struct listing *l, const struct series_entry *s)
 {
-	/* Nothing is known of a series since the partition was opened: the day is in the range. */
+	/* Begun, and nothing is stored yet. */
 	if (!s->first_ns && !s->last_ns)
 		return true;
 	return s->last_ns >= l->selection->from_ns && s->first_ns < l->selection->until_ns;
@@ -107,9 +107,9 @@ static enum err each_partition(void *context, struct partition *p)
 
 static enum err run(struct listing *l, struct str tenant)
 {
-	/* By when profiles start. */
-	return l->source->partitions(l->source->engine, tenant, l->selection, INT64_MAX, l->ask,
-				     each_partition, l);
+	/* What reaches into the range is there, too: where values are, so are their types. */
+	return l->source->partitions(l->source->engine, tenant, l->selection, l->selection->from_ns,
+				     l->ask, each_partition, l);
 }
 
 /* A text with the first bytes by which it differs from others, as a number that compares alike. */

@@ -205,7 +205,7 @@ static struct piece point_piece(const struct charting *c, struct place at, int64
 static enum err add_piece(struct charting *c, const struct chunk_view *v,
 			  struct chunk_rows_read *rows, const struct piece *p, int sign)
 {
-	question_rows_between(&c->q, rows, p->from_ns, p->until_ns);
+	TRY(question_rows_between(&c->q, rows, p->from_ns, p->until_ns));
 	/* A profile without rows was measured all the same. */
 	if (!rows->group_count && question_takes_rows(&c->q, v))
 		return add_whole(c, v, p->at, 0);

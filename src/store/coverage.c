@@ -16,6 +16,13 @@ int64_t profile_length(int64_t duration_ns)
 	return duration_ns < PROFILE_LONGEST_NS ? duration_ns : PROFILE_LONGEST_NS;
 }
 
+int64_t last_moment(int64_t time_ns, int64_t duration_ns)
+{
+	int64_t length = profile_length(duration_ns);
+
+	return add_saturating(time_ns, length ? length - 1 : 0);
+}
+
 static int64_t within(int64_t length, int64_t most)
 {
 	return length < 0 ? 0 : length < most ? length : most;

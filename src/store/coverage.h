@@ -92,3 +92,5 @@ enum err coverage_total(const struct coverage *c, int64_t *ret) MUST_CHECK;
 /* How long a profile lasts as far as anybody cares: from nothing to a day. */
 #define PROFILE_LONGEST_NS INT64_C(86400000000000)
 int64_t profile_length(int64_t duration_ns);
+/* Of an interval; of a moment itself. */
+int64_t last_moment(int64_t time_ns, int64_t duration_ns);

@@ -23,8 +23,9 @@ struct series_entry {
 	struct label_pair *labels; /* sorted; in the partition's arena */
 	uint32_t n;
 	uint64_t hash; /* of the labels, with the store's seed: the same on all days */
-	int64_t first_ns,
-		last_ns; /* of profiles seen since the partition was opened; 0, 0 = none */
+	/* First and last moment of its profiles; 0, 0 = there are none yet. All times where the
+	 * partition was opened with it. */
+	int64_t first_ns, last_ns;
 };
 
 struct type_entry {

@@ -1,6 +1,7 @@
 /*
  * From a profile to a chunk over the ids of a partition.
  */
+#include "store/coverage.h"
 #include "store/partition.h"
 
 /* Memory for encoding, kept for the next profile of whatever partition. */
@@ -199,13 +200,14 @@ static enum err place_types(struct partition *p, const struct series_profile *s,
 static enum err note_series(struct partition *p, const struct chunk_rows *rows)
 {
 	struct series_entry *s = &p->series.v[rows->series];
+	int64_t last = last_moment(rows->time_ns, rows->duration_ns);
 
 	for (uint32_t t = 0; t < rows->type_count; t++)
 		TRY(partition_pair(p, rows->series, rows->types[t]));
 	if ((!s->first_ns && !s->last_ns) || rows->time_ns < s->first_ns)
 		s->first_ns = rows->time_ns;
-	if (rows->time_ns > s->last_ns)
-		s->last_ns = rows->time_ns;
+	if (last > s->last_ns)
+		s->last_ns = last;
 	p->profiles++;
 	p->rows += rows->n;
 	return ERR_OK;

@@ -287,7 +287,11 @@ static enum err load_one_series(struct loading *l, uint32_t series)
 	if (l->c.bad)
 		return ERR_CORRUPT;
 	TRY(partition_series(l->p, labels, n, NULL, &id, NULL));
-	return expect(id, series);
+	TRY(expect(id, series));
+	/* When its profiles were is in their blocks: whatever comes does not narrow it. */
+	l->p->series.v[id].first_ns = INT64_MIN;
+	l->p->series.v[id].last_ns = INT64_MAX;
+	return ERR_OK;
 }
 
 static enum err load_series(struct loading *l)

@@ -331,21 +331,21 @@ static void keep_whole(const struct question *q, struct chunk_rows_read *r)
 	}
 }
 
-void question_rows_between(const struct question *q, struct chunk_rows_read *r, int64_t from_ns,
-			   int64_t until_ns)
+enum err question_rows_between(const struct question *q, struct chunk_rows_read *r, int64_t from_ns,
+			       int64_t until_ns)
 {
 	const struct selection *s = q->selection;
 
 	if (!r->group_count)
-		return;
+		return ERR_OK;
 	if (r->whole) {
 		keep_whole(q, r);
-		return;
+		return ERR_OK;
 	}
 	if (!s->time_count && from_ns <= r->cut.start_ns && until_ns > r->cut.start_ns &&
 	    until_ns >= r->cut.end_ns) {
 		memcpy(r->values, r->stored, r->cut.n * sizeof(*r->values));
-		return;
+		return ERR_OK;
 	}
 	memset(r->values, 0, r->cut.n * sizeof(*r->values));
 	if (!s->time_count)
@@ -355,9 +355,13 @@ void question_rows_between(const struct question *q, struct chunk_rows_read *r, 
 
 		if (t->from_ns >= until_ns || t->from_ns >= r->cut.end_ns + 1)
 			break;
+		/* Every cut looks at all rows, and there may be many of both. */
+		if (ask_cancelled(q->ask))
+			return ERR_CANCELLED;
 		add_part(r, t->from_ns > from_ns ? t->from_ns : from_ns,
 			 t->until_ns < until_ns ? t->until_ns : until_ns);
 	}
+	return ask_cancelled(q->ask) ? ERR_CANCELLED : ERR_OK;
 }
 
 static enum err read_rows(struct question *q, const struct chunk_view *v,
@@ -413,9 +417,13 @@ enum err question_read(struct question *q, const struct chunk_view *v,
 enum err question_rows(struct question *q, const struct chunk_view *v,
 		       const struct chunk_column *column, struct chunk_rows_read *ret)
 {
+	enum err e;
+
 	TRY(question_read(q, v, column, ret));
-	question_rows_between(q, ret, q->selection->from_ns, q->selection->until_ns);
-	return ERR_OK;
+	e = question_rows_between(q, ret, q->selection->from_ns, q->selection->until_ns);
+	if (e)
+		chunk_rows_release(ret);
+	return e;
 }
 
 void chunk_rows_release(struct chunk_rows_read *r)

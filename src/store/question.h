@@ -86,8 +86,8 @@ enum err question_rows(struct question *q, const struct chunk_view *v,
 enum err question_read(struct question *q, const struct chunk_view *v,
 		       const struct chunk_column *column, struct chunk_rows_read *ret) MUST_CHECK;
 /* Values become what lies in this part of the range. Cheapest from one part to the next. */
-void question_rows_between(const struct question *q, struct chunk_rows_read *r, int64_t from_ns,
-			   int64_t until_ns);
+enum err question_rows_between(const struct question *q, struct chunk_rows_read *r, int64_t from_ns,
+			       int64_t until_ns) MUST_CHECK;
 void chunk_rows_release(struct chunk_rows_read *r);
 
 /* ------------------------------------------------------------------ groups and series */

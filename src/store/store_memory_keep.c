@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "store/coverage.h"
 #include "store/question.h"
 #include "store/store_memory.h"
 
@@ -66,12 +67,14 @@ static enum err recount_series(struct deletion *d, const struct memory_partition
 	for (size_t i = 0; i < own->chunks.n; i++) {
 		struct series_entry *s = &p->series.v[own->chunks.v[i].series];
 		struct chunk_view v;
+		int64_t last;
 
 		TRY(chunk_open(str_n(own->chunks.v[i].bytes, own->chunks.v[i].n), &d->arena, &v));
 		if (v.head.time_ns < s->first_ns)
 			s->first_ns = v.head.time_ns;
-		if (v.head.time_ns > s->last_ns)
-			s->last_ns = v.head.time_ns;
+		last = last_moment(v.head.time_ns, v.head.duration_ns);
+		if (last > s->last_ns)
+			s->last_ns = last;
 		for (uint32_t t = 0; t < v.head.column_count; t++)
 			TRY(partition_pair(p, v.head.series, v.head.columns[t].type));
 	}

@@ -365,3 +365,135 @@ ENGINE_TEST(an_upload_of_hours_is_found_from_its_middle)
 	arena_release(&answer.arena);
 	CHECK(ask.chunks + ask.blocks < 30);
 }
+
+/* How many types and pods are listed in [from, until). */
+static size_t listed(struct fixture *f, int64_t from, int64_t until)
+{
+	struct selection s = everything((struct str){0});
+	struct text_answer types, pods;
+	size_t n;
+
+	s.from_ns = from;
+	s.until_ns = until;
+	if (store_types(f->store, STR("acme"), &s, NULL, &types))
+		return SIZE_MAX;
+	n = types.n;
+	arena_release(&types.arena);
+	if (store_label_values(f->store, STR("acme"), STR("pod"), &s, 0, NULL, &pods))
+		return SIZE_MAX;
+	n += 100 * pods.n;
+	arena_release(&pods.arena);
+	return n;
+}
+
+ENGINE_TEST(what_has_values_in_a_range_is_listed_there)
+{
+	struct model_profile one = {.tenant = "acme",
+				    .service = "api",
+				    .pod = "a",
+				    .time = MODEL_FROM + DAY - 7200 * NS_PER_S,
+				    .duration = 6 * 3600 * NS_PER_S,
+				    .n = 1,
+				    .rows = {{.value = 6}}};
+	int64_t end = one.time + one.duration;
+	size_t all;
+
+	OPEN(f);
+	CHECK_OK(send_some(f->store, &one, 1, false));
+	if (f->kind == IN_FILES_SETTLED)
+		CHECK_OK(store_settle(f->store, true, NULL));
+	all = listed(f, one.time, end);
+	CHECK(all > 100 && all < 200);
+	CHECK_INT(listed(f, one.time + NS_PER_S, one.time + 2 * NS_PER_S), all);
+	CHECK_INT(listed(f, end - 3600 * NS_PER_S, end), all);
+	/* Of what is opened anew for each question only the day is known. */
+	if (f->kind == IN_FILES_CRAMPED)
+		return;
+	CHECK_INT(listed(f, end, end + NS_PER_S), 0);
+	CHECK_INT(listed(f, one.time - NS_PER_S, one.time), 0);
+}
+
+ENGINE_TEST(a_new_profile_after_reopening_hides_nothing_old)
+{
+	struct model_profile one = {.tenant = "acme",
+				    .service = "api",
+				    .pod = "a",
+				    .time = MODEL_FROM + DAY,
+				    .duration = 10 * NS_PER_S,
+				    .n = 1,
+				    .rows = {{.value = 6}}};
+	int64_t old = one.time;
+	struct store_options o = fixture_options();
+	size_t all;
+
+	OPEN(f);
+	CHECK_OK(send_some(f->store, &one, 1, false));
+	all = listed(f, old, old + NS_PER_S);
+	CHECK(all > 100 && all < 200);
+	if (f->kind != IN_MEMORY) {
+		store_close(f->store);
+		f->store = NULL;
+		CHECK_OK(fixture_open(f, &o));
+	}
+	one.time += 3600 * NS_PER_S;
+	CHECK_OK(send_some(f->store, &one, 1, false));
+	CHECK_INT(listed(f, old, old + NS_PER_S), all);
+}
+
+/* ------------------------------------------------------------------ heat maps */
+
+/* The largest difference between cells and what an even value has in each, and their sum. */
+static double heat_error(struct fixture *f, int64_t from, int64_t until, int64_t column,
+			 int64_t row, const struct model_profile *one, double value,
+			 double *ret_sum)
+{
+	struct selection s = everything(TYPE_SAMPLES);
+	double per_ns = value / (double)one->duration, worst = 0, sum = 0;
+	struct heatmap_answer heat;
+
+	s.from_ns = from;
+	s.until_ns = until;
+	if (store_heatmap(f->store, STR("acme"), &s, column, row, NULL, &heat))
+		return INFINITY;
+	for (size_t c = 0; c < heat.columns; c++) {
+		int64_t begin = from + (int64_t)c * column, end = begin + column;
+		double covered = 0, expected = 0;
+
+		begin = begin > one->time ? begin : one->time;
+		end = end < one->time + one->duration ? end : one->time + one->duration;
+		end = end < until ? end : until;
+		for (size_t r = 0; r < heat.rows; r++)
+			covered += heat.cells[c * heat.rows + r];
+		expected = end > begin ? per_ns * (double)(end - begin) : 0;
+		worst = fmax(worst, fabs(covered - expected));
+		sum += covered;
+	}
+	mem_free(heat.cells);
+	*ret_sum = sum;
+	return worst;
+}
+
+ENGINE_TEST(a_heat_map_of_microseconds_looks_at_each_cell_once)
+{
+	struct model_profile one = {.tenant = "acme",
+				    .service = "api",
+				    .pod = "a",
+				    .time = MODEL_FROM + DAY / 2 + 123456789,
+				    .duration = 6 * 3600 * NS_PER_S + 987654321,
+				    .n = 1,
+				    .rows = {{.value = 1000000}}};
+	double sum;
+
+	OPEN(f);
+	CHECK_OK(send_some(f->store, &one, 1, false));
+	/* One by one these would be 2e10 and more. */
+	CHECK(heat_error(f, one.time - NS_PER_S, one.time + 7 * 3600 * NS_PER_S,
+			 8 * 3600 * NS_PER_S, 1000, &one, 1e6, &sum) < 1e-3);
+	CHECK(fabs(sum - 1e6) < 1e-3);
+	CHECK(heat_error(f, one.time - 77, one.time + 7 * 3600 * NS_PER_S, 700 * NS_PER_S + 1,
+			 30000, &one, 1e6, &sum) < 1e-3);
+	CHECK(fabs(sum - 1e6) < 1e-3);
+	/* Cut on both sides: its share. */
+	CHECK(heat_error(f, one.time + 3600 * NS_PER_S, one.time + 2 * 3600 * NS_PER_S,
+			 600 * NS_PER_S, 3333, &one, 1e6, &sum) < 1);
+}
