@@ -21,14 +21,14 @@ static const struct option table[] = {
 	 AT(struct diff_cli_options, baseline), NULL},
 	{"comparison", 0, OPT_LIST, "SELECTOR", "as --after; also the name of a service",
 	 AT(struct diff_cli_options, comparison), NULL},
-	{"baseline-from", 0, OPT_TEXT, "TIME", "the baseline from here on, such as -2h",
+	{"baseline-from", 0, OPT_TEXT, "TIME", "the baseline begins here, such as -2h",
 	 AT(struct diff_cli_options, since[0]), NULL},
-	{"baseline-until", 0, OPT_TEXT, "TIME", "to here", AT(struct diff_cli_options, until[0]),
-	 NULL},
-	{"comparison-from", 0, OPT_TEXT, "TIME", "the comparison from here on, such as -1h",
+	{"baseline-until", 0, OPT_TEXT, "TIME", "and ends here",
+	 AT(struct diff_cli_options, until[0]), NULL},
+	{"comparison-from", 0, OPT_TEXT, "TIME", "the comparison begins here, such as -1h",
 	 AT(struct diff_cli_options, since[1]), NULL},
-	{"comparison-until", 0, OPT_TEXT, "TIME", "to here", AT(struct diff_cli_options, until[1]),
-	 NULL},
+	{"comparison-until", 0, OPT_TEXT, "TIME", "and ends here",
+	 AT(struct diff_cli_options, until[1]), NULL},
 	{"count", 'n', OPT_NUMBER, "N", "show N rows; 0 is all (30)",
 	 AT(struct diff_cli_options, count), NULL},
 	{"flat", 0, OPT_FLAG, NULL, "compare flat values instead of cumulative ones",
@@ -382,6 +382,8 @@ const struct command command_diff = {
 	.arguments = "BEFORE AFTER",
 	.examples = examples,
 	.description =
+		"\"Change\" says whether the whole uses more or less per second of the time that "
+		"was profiled, and whether that is more than noise.\n\n"
 		"Prints a row per function: its value before and after, the change, the change of "
 		"its "
 		"share of the total in percentage points with the half width of its 95 % interval, "

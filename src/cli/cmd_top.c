@@ -67,7 +67,8 @@ const struct command command_top = {
 		"its "
 		"value with everything it calls (cum). A recursive function counts once in cum. "
 		"Numbers are exact: nothing is pruned before adding up, and they equal those of go "
-		"tool pprof. Shares are of the whole profile, also after filters.\n\n"
+		"tool pprof. Shares are of the whole profile, also after filters. \"Rate\" is the "
+		"total per second of the time that was profiled.\n\n"
 		"Several inputs are merged. Frames the profile itself asks to be dropped are not "
 		"shown "
 		"(--keep-all shows them).",

@@ -135,10 +135,23 @@ static const char *const words[] = {"too little data to tell",	 "no earlier data
 				    "no data on the later side", "no significant change",
 				    "more than noise",		 "more than noise"};
 
+/* Far out a p-value has no digits that mean anything. */
+static void put_test(const struct rate_change *c, struct buf *out)
+{
+	bool by_time = c->test && strcmp(c->test, CHANGE_TEST_TIME) == 0;
+
+	if (c->p_value < 1e-9)
+		buf_text(out, " (p < 1e-9, by ");
+	else
+		buf_printf(out, " (p = %.2g, by ", c->p_value);
+	buf_text(out, by_time ? "blocks of time)" : "samples)");
+}
+
 void diff_put_change(const struct diff_report *r, struct buf *out)
 {
 	const struct rate_change *c = &r->change;
 	const struct view *v = &r->sides[1];
+	bool no_time = c->verdict == CHANGE_UNKNOWN && isnan(c->difference);
 	size_t from;
 
 	buf_text(out, "Change: ");
@@ -151,10 +164,9 @@ void diff_put_change(const struct diff_report *r, struct buf *out)
 	}
 	if (out->n > from)
 		buf_text(out, ", ");
-	buf_text(out, words[c->verdict]);
+	buf_text(out, no_time ? "not known: the profiles do not say how long they took"
+			      : words[c->verdict]);
 	if (!isnan(c->p_value))
-		buf_printf(out, " (p = %.2g, by %s)", c->p_value,
-			   c->test && strcmp(c->test, CHANGE_TEST_TIME) == 0 ? "blocks of time"
-									     : "samples");
+		put_test(c, out);
 	buf_byte(out, '\n');
 }

@@ -246,6 +246,18 @@ def files_are_compared_as_selections_are():
 
 
 @test
+def files_without_a_duration_have_no_rates_to_compare():
+    paths = []
+    for name, value in (("few", 163), ("many", 365)):
+        paths.append(f"{scratch()}/{name}.pb")
+        with open(paths[-1], "wb") as file:
+            file.write(write_pprof({("main", "work"): (value,)}, [("samples", "count")], 0, 0))
+    got = json.loads(vestal("diff", "--json", *paths)[0])
+    assert got["verdict"] == "unknown" and got["change"] is None and got["before"]["rate"] is None, got
+    assert "Change: not known: the profiles do not say how long they took\n" in vestal("diff", *paths)[0]
+
+
+@test
 def a_process_that_only_slept_is_there():
     """A service of empty profiles alone: it is listed, its time is covered, and it used nothing."""
     with Server() as server:
