@@ -21,7 +21,7 @@
 /* Who starts an agent wants to see something soon. */
 #define FIRST_WINDOW_NS	   (4 * NS_PER_S)
 /* A window waits so long for names that are still looked for. */
-#define FIRST_PATIENCE_NS  (5 * NS_PER_S)
+#define FIRST_PATIENCE_NS  (10 * NS_PER_S)
 #define NAMES_PATIENCE_NS  (10 * NS_PER_S)
 
 const struct daemon_options daemon_options_default = {

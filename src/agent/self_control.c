@@ -80,10 +80,12 @@ static void say_waits(const struct self_control *s)
 {
 	unsigned now = s->decided.wait_level, before = s->state.wait_level;
 
-	log_warn(now > before ? "off-CPU time costs too much" : "off-CPU time may cost more again",
-		 log_u64("level", now), log_text("reason", budget_reason_text(BUDGET_CPU)),
-		 log_f64("cpu_share", s->measure.cpu_share),
-		 log_f64("wait_part", s->measure.wait_part));
+	/* On a busy machine levels come and go every few seconds; each profile has its own. */
+	LOG_AT(before ? LEVEL_DEBUG : LEVEL_WARN,
+	       now > before ? "off-CPU time costs too much" : "off-CPU time may cost more again",
+	       log_u64("level", now), log_text("reason", budget_reason_text(BUDGET_CPU)),
+	       log_f64("cpu_share", s->measure.cpu_share),
+	       log_f64("wait_part", s->measure.wait_part));
 }
 
 static void say_change(const struct self_control *s)

@@ -6,8 +6,14 @@
 #define LOOK_NS	      ((u64)500 * NS_PER_MS)
 /* From the first count to the second. */
 #define FIRST_LOOK_NS ((u64)250 * NS_PER_MS)
-/* Below so many switches a second nobody is counted: it takes memory. */
+/* Below so many switches a second nobody is counted: it takes memory, and nobody switches so often
+ * that a level of its own would save anything. What costs then are stacks, and all are alike. Once
+ * processes have a level they keep it down to half of this. */
 #define COUNT_RATE    20000.0
+/* Each change ends a window. Only a higher level is set at once. */
+#define SETTLED_NS    ((u64)5 * NS_PER_S)
+/* What is said of levels that come and go all the time is said once in this time. */
+#define SAY_NS	      ((u64)60 * NS_PER_S)
 /* Of all switches: those of the processes that get a level, and what they must keep to have it. */
 #define SHARE_CHOSEN  0.8
 #define SHARE_KEPT    0.5
@@ -61,9 +67,10 @@ static void measure_rate(struct wait_levels *l, const struct kernel_side *k, u64
 static bool count(struct wait_levels *l, struct kernel_side *k, u64 now)
 {
 	const struct wait_start *places = NULL;
+	double least = wait_levels_now(l)->chosen.n ? COUNT_RATE / 2 : COUNT_RATE;
 	bool before = l->counted;
 
-	if (l->rate >= COUNT_RATE || wait_levels_now(l)->level)
+	if (l->rate >= least)
 		places = kernel_wait_places(k);
 	/* Without memory for it all processes are alike. */
 	l->counted = places && storms_count(&l->storms, places, WAIT_PLACES) == ERR_OK;
@@ -75,6 +82,15 @@ static bool count(struct wait_levels *l, struct kernel_side *k, u64 now)
 		return false;
 	}
 	return true;
+}
+
+/* What the processes get that are not chosen: as long as nobody knows who switches often it is all
+ * of them. */
+static unsigned level_of_others(const struct wait_levels *l, unsigned level)
+{
+	if (l->wanted >= WAIT_LEVEL_ALL)
+		return WAIT_LEVEL_MAX;
+	return l->counted ? 0 : level;
 }
 
 static bool chosen_calmed_down(const struct wait_levels *l)
@@ -90,7 +106,7 @@ static bool chosen_calmed_down(const struct wait_levels *l)
 bool wait_levels_due(struct wait_levels *l, struct kernel_side *k, u64 now)
 {
 	const struct wait_level_set *now_set = wait_levels_now(l);
-	unsigned level, all = l->wanted >= WAIT_LEVEL_ALL ? WAIT_LEVEL_MAX : 0;
+	unsigned level;
 
 	if (now < l->next)
 		return false;
@@ -100,19 +116,28 @@ bool wait_levels_due(struct wait_levels *l, struct kernel_side *k, u64 now)
 		return false;
 	l->floor = storm_floor_step(l->floor, l->rate);
 	level = level_wanted(l);
-	if (level != now_set->level || (l->counted && all != now_set->level_of_all))
+	if (level > now_set->level)
+		return true;
+	if (now < l->settled)
+		return false;
+	if (level != now_set->level || level_of_others(l, level) != now_set->level_of_all)
 		return true;
 	/* A storm that has ended is no reason to look for another. */
 	return level && l->counted && (l->wanted || l->rate > STORM_RATE / 2) &&
 	       chosen_calmed_down(l);
 }
 
-static void say(const struct wait_levels *l)
+/* With each profile stands its own level; the log has what an operator may want to look into. */
+static void say(struct wait_levels *l, u64 now)
 {
 	const struct wait_level_set *s = wait_levels_now(l);
 
-	log_warn(s->level ? "off-CPU time of busy processes is followed less closely"
-			  : "off-CPU time is followed closely again",
+	if (!s->level || now < l->say_next)
+		return;
+	l->say_next = now + SAY_NS;
+	log_warn(s->chosen.n
+			 ? "off-CPU time of the processes that switch most is followed less closely"
+			 : "off-CPU time is followed less closely",
 		 log_u64("level", s->level), log_u64("processes", s->chosen.n),
 		 log_u64("pid", s->chosen.n ? s->chosen.v[0] : 0),
 		 log_u64("switches_per_second", (u64)l->rate));
@@ -122,6 +147,7 @@ enum err wait_levels_apply(struct wait_levels *l, struct kernel_side *k)
 {
 	struct wait_level_set *next = &l->sets[!l->current];
 	unsigned level = level_wanted(l);
+	u64 now = (u64)clock_monotonic_ns();
 	size_t n = l->counted && level ? storms_share(&l->storms, SHARE_CHOSEN) : 0;
 
 	if (n > WAIT_LEVELS)
@@ -130,11 +156,11 @@ enum err wait_levels_apply(struct wait_levels *l, struct kernel_side *k)
 	for (size_t i = 0; i < n; i++)
 		TRY(vec_push(&next->chosen, l->storms.list.v[i].pid));
 	next->level = level;
-	/* As long as nobody knows who switches often it is all of them. */
-	next->level_of_all = l->wanted >= WAIT_LEVEL_ALL || !n ? level : 0;
+	next->level_of_all = level_of_others(l, level);
 	l->current = !l->current;
+	l->settled = now + SETTLED_NS;
 	kernel_set_wait_level(k, next->level_of_all);
 	TRY(kernel_set_process_levels(k, next->chosen.v, next->chosen.n, level));
-	say(l);
+	say(l, now);
 	return ERR_OK;
 }

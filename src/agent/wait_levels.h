@@ -25,7 +25,7 @@ struct wait_levels {
 	unsigned current;
 	u64 switches, time; /* at the last look */
 	double rate;	    /* switches a second between the last two */
-	u64 next;
+	u64 next, settled, say_next;
 	bool counted; /* `storms` is about the time between two looks */
 };
 
