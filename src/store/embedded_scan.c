@@ -227,6 +227,23 @@ static enum err show_rollup(struct scanner *s, int level, int64_t start_ns, bool
 	return error;
 }
 
+/* Whether a roll-up lies in the range: what of its profiles is beyond its end must lie in the
+ * range, too, or none of it, since nobody knows where exactly it is. */
+static bool fits_range(struct scanner *s, int64_t start_ns, int64_t end_ns)
+{
+	const struct scan *scan = s->scan;
+	int64_t after, longest;
+
+	if (scan->from_ns > start_ns || scan->until_ns < end_ns)
+		return false;
+	after = scan->until_ns - end_ns;
+	if (!after || after >= ROLLUP_REACH_NS)
+		return true;
+	/* No profile of an earlier hour goes that far: such hours have no roll-ups. */
+	longest = reach_longest(s->ds, end_ns - NS_PER_HOUR, end_ns);
+	return after >= (longest > USUAL_REACH_NS ? longest : USUAL_REACH_NS);
+}
+
 /* Whole hours, or the whole day, where a roll-up may stand for blocks. */
 static enum err scan_rollups(struct scanner *s)
 {
@@ -237,8 +254,7 @@ static enum err scan_rollups(struct scanner *s)
 	/* Those of a file that was not looked through say too little. */
 	if (!scan->rollup_ns || !atomic_load(&s->ds->day->measured))
 		return ERR_OK;
-	if (scan->rollup_ns % NS_PER_DAY == 0 && scan->from_ns <= day_ns &&
-	    scan->until_ns >= day_ns + NS_PER_DAY) {
+	if (scan->rollup_ns % NS_PER_DAY == 0 && fits_range(s, day_ns, day_ns + NS_PER_DAY)) {
 		TRY(show_rollup(s, ROLLUP_DAY, day_ns, &s->whole_day));
 		if (s->whole_day)
 			return ERR_OK;
@@ -246,7 +262,7 @@ static enum err scan_rollups(struct scanner *s)
 	for (int h = 0; h < 24 && scan->rollup_ns % NS_PER_HOUR == 0; h++) {
 		int64_t start = day_ns + h * NS_PER_HOUR;
 
-		if (scan->from_ns > start || scan->until_ns < start + NS_PER_HOUR)
+		if (!fits_range(s, start, start + NS_PER_HOUR))
 			continue;
 		TRY(show_rollup(s, ROLLUP_HOUR, start, &found));
 		if (found)

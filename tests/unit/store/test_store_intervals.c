@@ -271,6 +271,39 @@ ENGINE_TEST(steady_profiles_have_the_same_rate_everywhere)
 
 /* ------------------------------------------------------------------ gauges */
 
+/* Whether ranges that end soon after an hour, or a day, cut what began in it. */
+static bool ends_agree(struct fixture *f, int64_t hour)
+{
+	struct probe p = {.s = everything(TYPE_SAMPLES), .unit = 1, .step = 3600 * NS_PER_S};
+
+	p.s.from_ns = MODEL_FROM;
+	for (int64_t after = 1; after < 3700; after += after < 60 ? 7 : 313) {
+		p.s.until_ns = MODEL_FROM + (hour * 3600 + after) * NS_PER_S;
+		if (!probe_agrees(f, &p))
+			return false;
+	}
+	return true;
+}
+
+/* Roll-ups of hours and days have their profiles as a whole. */
+ENGINE_TEST(a_range_that_ends_soon_after_an_hour_cuts_what_began_in_it)
+{
+	OPEN(f);
+	fill_steady(&f->model, 50);
+	CHECK_OK(send_model(f));
+	CHECK(ends_agree(f, 5));
+	CHECK(ends_agree(f, 24));
+}
+
+ENGINE_TEST(a_range_that_ends_soon_after_an_hour_cuts_long_profiles)
+{
+	OPEN(f);
+	fill_steady(&f->model, 1700);
+	CHECK_OK(send_model(f));
+	CHECK(ends_agree(f, 5));
+	CHECK(ends_agree(f, 24));
+}
+
 static enum err gauge_at(struct fixture *f, int64_t time, int64_t value)
 {
 	struct model_profile p = {.tenant = "acme",
