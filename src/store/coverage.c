@@ -131,6 +131,9 @@ static bool follows(const struct coverage *c, const struct coverage_line *line,
 		return false;
 	if ((r->n == 1 && next->n == 1) || line->runs.n >= c->most_runs)
 		return true;
+	/* How much of a run is covered twice nobody knows. */
+	if (next->n > 1 && next->start_ns < r->end_ns)
+		return false;
 	if (r->n == 1)
 		return gap >= usual_gap_of(next) / 2 &&
 		       gap <= usual_gap_of(next) + usual_gap_of(next) / 2;
@@ -264,9 +267,10 @@ static void cover(const struct coverage *c, struct coverage_line *l)
 				       l->covered);
 			spread(c, r->end_ns - last, r->end_ns, last, l->covered);
 		} else if (start < r->end_ns) {
-			int64_t length = r->end_ns - start;
+			/* Of a run evenly: a part of its length has that part of its cover. */
+			__int128 part = (__int128)r->covered_ns * (r->end_ns - start);
 
-			spread(c, start, r->end_ns, r->covered_ns < length ? r->covered_ns : length,
+			spread(c, start, r->end_ns, (int64_t)(part / (r->end_ns - r->start_ns)),
 			       l->covered);
 		}
 		if (r->end_ns > reach)

@@ -194,6 +194,44 @@ TEST(pods_that_are_scraped_in_turn_count_as_one_time)
 	question_release(&q);
 }
 
+static enum err cover_runs(const struct coverage_run *runs, size_t n, int64_t *ret)
+{
+	static const struct selection none;
+	struct ask ask = {0};
+	struct question q;
+	struct coverage c;
+	uint32_t line;
+	enum err e;
+
+	question_init(&q, NULL, (struct str){0}, &none, &ask);
+	coverage_init(&c, 0, 1000);
+	e = coverage_line(&c, 0, 0, false, &line);
+	for (size_t i = 0; !e && i < n; i++)
+		e = coverage_add(&c, &q, line, &runs[i]);
+	if (!e)
+		e = coverage_finish(&c, &q);
+	if (!e)
+		e = coverage_total(&c, ret);
+	coverage_release(&c);
+	question_release(&q);
+	return e;
+}
+
+TEST(what_profiles_before_a_run_cover_counts_once)
+{
+	/* [0, 30), [20, 50), and three from 40 to 110 without a gap. */
+	static const struct coverage_run dense[] = {
+		{0, 0, 30, 30, 1}, {20, 20, 50, 30, 1}, {40, 80, 110, 70, 3}};
+	/* [0, 100), and every 20 from 50 on for 10. */
+	static const struct coverage_run sparse[] = {{0, 0, 100, 100, 1}, {50, 130, 140, 50, 5}};
+	int64_t covered;
+
+	CHECK_OK(cover_runs(dense, 3, &covered));
+	CHECK_INT(covered, 110);
+	CHECK_OK(cover_runs(sparse, 2, &covered));
+	CHECK_INT(covered, 122);
+}
+
 TEST(lengths_from_outside_stay_within_a_day)
 {
 	CHECK_INT(profile_length(-5), 0);
