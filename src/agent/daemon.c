@@ -21,7 +21,6 @@
 /* Who starts an agent wants to see something soon. */
 #define FIRST_WINDOW_NS	   (4 * NS_PER_S)
 /* A window waits so long for names that are still looked for. */
-#define FIRST_PATIENCE_NS  (10 * NS_PER_S)
 #define NAMES_PATIENCE_NS  (10 * NS_PER_S)
 
 const struct daemon_options daemon_options_default = {
@@ -58,7 +57,6 @@ struct daemon {
 	struct daemon_control control;
 	struct window window;
 	struct ended_window ended;
-	bool first_sent;
 	size_t gathered; /* of the collector's frames: names are asked for */
 	struct buf request;
 	size_t lacks_told;
@@ -374,9 +372,7 @@ static enum err end_window(struct daemon *d)
 	capture_keep_since(d->capture, (u64)w->start_monotonic_ns);
 	ended->window = *w;
 	ended->waits = true;
-	ended->deadline =
-		next.start_monotonic_ns + (d->first_sent ? NAMES_PATIENCE_NS : FIRST_PATIENCE_NS);
-	d->first_sent = true;
+	ended->deadline = next.start_monotonic_ns + NAMES_PATIENCE_NS;
 	*w = next;
 	return in_background(d) ? ERR_OK : send_ended(d);
 }

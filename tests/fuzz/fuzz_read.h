@@ -49,16 +49,35 @@ static inline bool fuzz_total(const struct fuzz_read *f, int64_t *ret)
 	return true;
 }
 
-/* What was read can be written, and what was written reads back to the same totals. */
+/* Values that a format of weights cannot hold, or not in one sum. */
+static inline bool fuzz_may_be_refused(const struct fuzz_read *f)
+{
+	for (size_t i = 0; i < f->list.n; i++) {
+		const struct profile *p = f->list.v[i];
+
+		for (size_t v = 0; v < p->row_count * p->type_count; v++)
+			if (p->values[v] < 0 || p->values[v] > INT64_C(1) << 40)
+				return true;
+	}
+	return false;
+}
+
+/* What was read can be written, or is refused for a reason, and what was written reads back to the
+ * same totals. */
 static inline void fuzz_round_trip(struct fuzz_read *f, const struct format *format)
 {
 	struct buf out = BUF_INIT((size_t)64 << 20);
 	struct writing w = {.list = &f->list, .type = -1, .compress = 0};
 	struct fuzz_read again;
 	int64_t before, after;
+	enum err error = format->write(&w, &out);
 
-	if (format->write(&w, &out) != ERR_OK ||
-	    fuzz_read(&again, format, buf_view(&out)) != ERR_OK)
+	if (error == ERR_UNSUPPORTED && fuzz_may_be_refused(f)) {
+		notes_release(&w.notes);
+		buf_release(&out);
+		return;
+	}
+	if (error != ERR_OK || fuzz_read(&again, format, buf_view(&out)) != ERR_OK)
 		abort();
 	if (fuzz_total(f, &before) && fuzz_total(&again, &after) && before != after)
 		abort();
