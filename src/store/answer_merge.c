@@ -17,7 +17,7 @@ static void merging_release(struct merging *m)
 	map_release(&m->bucket_index);
 	grouping_release(&m->grouping);
 	series_numbers_release(&m->numbers);
-	presence_release(&m->presence);
+	gauge_hold_release(&m->hold);
 	coverage_release(&m->coverage);
 	gauge_cells_release(&m->local);
 	gauge_cells_release(&m->total);
@@ -60,7 +60,8 @@ static enum err add_cells(struct merging *m, uint32_t bucket, const struct chunk
 			  const struct chunk_group *group)
 {
 	for (uint32_t i = group->first; i < group->first + group->n; i++)
-		TRY(gauge_cells_add(&m->local, &m->q, bucket, r->stacks[i], r->values[i]));
+		TRY(gauge_cells_add(&m->local, &m->q, bucket, r->stacks[i],
+				    m->weight * (double)r->values[i]));
 	return ERR_OK;
 }
 
@@ -112,16 +113,19 @@ static void observe(struct merging *m, const struct chunk_view *v,
 	}
 }
 
-static enum err cover(struct merging *m, const struct chunk_view *v, uint32_t series)
+static enum err cover(struct merging *m, const struct chunk_view *v, uint32_t series,
+		      uint32_t *ret_line)
 {
 	struct coverage_run run = coverage_of_chunk(&v->head);
-	uint32_t line;
 
+	*ret_line = 0;
 	/* Its runs say it. */
-	if (v->head.flags & (CHUNK_SUM | CHUNK_BEYOND))
+	if (!m->q.gauge && v->head.flags & (CHUNK_SUM | CHUNK_BEYOND))
 		return ERR_OK;
-	TRY(coverage_line(&m->coverage, series, 0, m->q.gauge, &line));
-	return coverage_add(&m->coverage, &m->q, line, &run);
+	TRY(coverage_line(&m->coverage, series, 0, m->q.gauge, ret_line));
+	return v->head.flags & (CHUNK_SUM | CHUNK_BEYOND)
+		       ? ERR_OK
+		       : coverage_add(&m->coverage, &m->q, *ret_line, &run);
 }
 
 /* When what is selected was taken, as far as it lies in the range. */
@@ -168,49 +172,33 @@ static enum err merge_rows(struct merging *m, const struct chunk_view *v,
 
 	TRY(question_rows(&m->q, v, column, &rows));
 	/* A profile without rows was measured all the same. */
-	if (rows.group_count || question_takes_rows(&m->q, v))
-		presence_measure(&m->presence, series, v->head.time_ns);
+	if (m->q.gauge && (rows.group_count || question_takes_rows(&m->q, v)))
+		m->hold.series.v[series].measured = true;
 	e = add_groups(m, v, &rows, series);
 	chunk_rows_release(&rows);
 	return e;
 }
 
-/* A gauge that has no profile in the range has the value of the last one before, for a while. */
-static bool is_carried(const struct merging *m, const struct coverage_line *line)
+/* Of a gauge, first when its profiles are: how long one holds is known when the next is. */
+static enum err note_level(struct merging *m, const struct chunk_view *v, uint32_t series)
 {
-	return line->gauge && !line->inside &&
-	       coverage_carried_until(&m->coverage, line) > m->coverage.from_ns;
+	uint32_t line;
+
+	TRY(cover(m, v, series, &line));
+	TRY(gauge_hold_add(&m->hold, &m->q, series, line, &v->head));
+	if (!(v->head.flags & CHUNK_RUN) && v->head.time_ns >= m->q.selection->from_ns)
+		widen(m, v);
+	return ERR_OK;
 }
 
-static enum err carry_chunk(struct merging *m, const struct chunk_view *v,
+/* And then its values. */
+static enum err merge_level(struct merging *m, const struct chunk_view *v,
 			    const struct chunk_column *column, uint32_t series)
 {
-	const struct coverage_line *line;
-	int64_t step = m->presence.step_ns, until;
-	struct chunk_rows_read rows;
-	uint32_t number;
-	bool measured;
-	enum err e;
-
-	TRY(coverage_line(&m->coverage, series, 0, true, &number));
-	line = &m->coverage.lines.v[number];
-	if (!is_carried(m, line) || v->head.time_ns != line->before_ns)
+	if (v->head.flags & CHUNK_RUN)
 		return ERR_OK;
-	TRY(question_rows(&m->q, v, column, &rows));
-	measured = rows.group_count || question_takes_rows(&m->q, v);
-	m->numbers.profiles.v[series]++;
-	/* The last of them holds for one more. */
-	until = coverage_carried_until(&m->coverage, line) - step;
-	e = presence_mark(&m->presence, series, m->coverage.from_ns);
-	for (int64_t t = m->coverage.from_ns; !e && t <= until; t += step)
-		e = presence_mark(&m->presence, series, t);
-	for (int64_t t = m->coverage.from_ns;
-	     !e && measured && (t <= until || t == m->coverage.from_ns); t += step)
-		presence_measure(&m->presence, series, t);
-	if (!e)
-		e = add_groups(m, v, &rows, series);
-	chunk_rows_release(&rows);
-	return e;
+	m->weight = gauge_hold_weight(&m->hold, &m->coverage, series, v->head.time_ns);
+	return m->weight > 0 ? merge_rows(m, v, column, series) : ERR_OK;
 }
 
 static enum err merge_chunk(struct question *q, const struct chunk_view *v,
@@ -218,24 +206,20 @@ static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 {
 	struct merging *m = (struct merging *)q;
 	struct bucket *bucket;
-	uint32_t series, group;
+	uint32_t series, group, line;
 
 	TRY(series_numbers_find(&m->numbers, q, v->head.series, &series));
-	if (m->carrying)
-		return carry_chunk(m, v, column, series);
-	TRY(cover(m, v, series));
-	if (v->head.flags & CHUNK_RUN || (q->gauge && v->head.time_ns < q->selection->from_ns))
-		return ERR_OK;
-	if (v->head.flags & CHUNK_BEYOND)
-		return take_beyond(m, v, column, 0);
-	m->numbers.profiles.v[series] += v->head.profiles;
 	if (q->gauge)
-		TRY(presence_mark(&m->presence, series, v->head.time_ns));
-	else
-		series = 0; /* sums need not tell them apart */
+		return m->weighing ? merge_level(m, v, column, series) : note_level(m, v, series);
+	TRY(cover(m, v, series, &line));
+	if (v->head.flags & CHUNK_RUN)
+		return ERR_OK;
+	series = 0; /* sums need not tell them apart */
+	if (v->head.flags & CHUNK_BEYOND)
+		return take_beyond(m, v, column, series);
 	widen(m, v);
 	observe(m, v, column);
-	if (!q->gauge && question_takes_all(q, v, column) &&
+	if (question_takes_all(q, v, column) &&
 	    (!m->grouping.name_count || !(v->head.flags & CHUNK_GROUPS))) {
 		TRY(grouping_find(&m->grouping, q, v->head.series, 0, &group));
 		TRY(find_bucket(m, group, series, &bucket));
@@ -261,13 +245,15 @@ static void find_count_type(struct merging *m)
 	}
 }
 
-/* Any roll-up will do, unless series are to be told apart; of a gauge none that is longer than a
- * point, or it could not be told when its series were there. */
+/* Any roll-up will do, unless series are to be told apart; of a gauge those that are short beside
+ * the range. */
 static int64_t longest_rollup(const struct merging *m)
 {
-	if (m->carrying || !grouping_fits_rollups(&m->grouping))
+	const struct selection *s = m->q.selection;
+
+	if (!grouping_fits_rollups(&m->grouping))
 		return 0;
-	return m->q.gauge ? m->presence.step_ns : NS_PER_DAY;
+	return m->q.gauge ? gauge_rollup(s->until_ns - s->from_ns) : NS_PER_DAY;
 }
 
 static enum err begin_partition(struct question *q)
@@ -382,28 +368,16 @@ static enum err end_partition(struct question *q)
 	return e;
 }
 
-/* Looks again at the time before the range, if there is anything to carry into it. */
-static enum err carry_values(struct merging *m, const struct question_handler *handler)
+/* A gauge is looked at twice: for when its profiles are, and for what is in them. */
+static enum err weigh(struct merging *m, const struct question_handler *handler)
 {
-	struct selection before = *m->q.selection;
-	const struct selection *asked = m->q.selection;
-	bool any = false;
-	enum err e;
-
-	vec_for_each (line, &m->coverage.lines)
-		any |= is_carried(m, line);
-	if (!any)
+	if (!m->hold.series.n)
 		return ERR_OK;
-	before.until_ns = before.from_ns;
-	before.from_ns = add_saturating(before.from_ns, -CARRIED_NS);
-	m->carrying = true;
-	m->q.lookback_ns = 0;
-	m->q.selection = &before;
-	e = question_run(&m->q, handler);
-	m->q.selection = asked;
+	gauge_hold_finish(&m->hold);
+	m->weighing = true;
 	if (!m->any)
-		m->first_ns = m->last_ns = asked->from_ns;
-	return e;
+		m->first_ns = m->last_ns = m->q.selection->from_ns;
+	return question_run(&m->q, handler);
 }
 
 enum err answer_merge(const struct source *source, struct str tenant,
@@ -419,13 +393,12 @@ enum err answer_merge(const struct source *source, struct str tenant,
 	question_init(&m.q, source, tenant, selection, ask);
 	m.grouping.names = group_by;
 	m.grouping.name_count = group_count;
-	presence_init(&m.presence, selection->from_ns, selection->until_ns);
 	coverage_init(&m.coverage, selection->from_ns, selection->until_ns);
 	if (question_may_be_gauge(&m.q))
 		m.q.lookback_ns = CARRIED_NS;
 	TRY(question_run(&m.q, &handler));
 	TRY(coverage_finish(&m.coverage, &m.q));
 	TRY(coverage_total(&m.coverage, &m.q.ask->covered_ns));
-	TRY(carry_values(&m, &handler));
+	TRY(weigh(&m, &handler));
 	return merging_finish(&m);
 }

@@ -8,7 +8,8 @@
 #include "base/hash.h"
 #include "store/call_site.h"
 #include "store/coverage.h"
-#include "store/presence.h"
+#include "store/gauge_hold.h"
+#include "store/gauge_line.h"
 #include "store/question.h"
 
 #define MAX_POINTS 11000
@@ -16,11 +17,8 @@
 /* One group and type; when means are asked for, of one series in it. */
 struct curve {
 	uint32_t group, series, type;
-	double *sums; /* per point; NAN = nothing */
-	/* Of a gauge: the last value before the range, and when that was. */
-	double carried;
-	int64_t carried_ns;
-	uint32_t line;
+	double *sums;	/* per point; NAN = nothing; none of a gauge */
+	uint32_t level; /* of a gauge: among the curves of gauges */
 };
 
 /* A series is in a group: its line of the coverage. */
@@ -47,6 +45,7 @@ struct charting {
 	VEC(struct curve) curves;
 	struct map curve_index;
 	struct coverage coverage;
+	struct gauge_lines levels;
 	VEC(struct member) members;
 	struct map member_index;
 	struct call_site site;
@@ -70,40 +69,49 @@ static void charting_release(struct charting *c)
 	map_release(&c->member_index);
 	vec_release(&c->members);
 	coverage_release(&c->coverage);
+	gauge_lines_release(&c->levels);
 	grouping_release(&c->grouping);
 	series_numbers_release(&c->numbers);
 	call_site_release(&c->site);
 	question_release(&c->q);
 }
 
-static enum err find_curve(struct charting *c, uint32_t group, uint32_t series, uint32_t type,
-			   struct curve **ret)
-{
-	struct curve fresh = {
-		.group = group, .series = series, .type = type, .carried_ns = INT64_MIN};
-	uint64_t hash = hash_mix((uint64_t)group << 32 | series, 1 + (uint64_t)type);
-
-	MAP_PROBE(&c->curve_index, hash, id)
-	{
-		*ret = &c->curves.v[id];
-		if ((*ret)->group == group && (*ret)->series == series && (*ret)->type == type)
-			return ERR_OK;
-	}
-	TRY(vec_reserve(&c->curves, 1));
-	TRY(question_array(&c->q, c->n, sizeof(*fresh.sums), &fresh.sums));
-	for (size_t i = 0; i < c->n; i++)
-		fresh.sums[i] = NAN;
-	c->curves.v[c->curves.n++] = fresh;
-	*ret = &c->curves.v[c->curves.n - 1];
-	return map_put(&c->curve_index, hash, (uint32_t)c->curves.n - 1);
-}
-
 /* Where a value belongs: type, series and point of the chunk at hand. */
 struct place {
 	uint32_t type, series, line;
 	size_t point;
-	int64_t carried_ns; /* not in a point, but before the range; INT64_MIN = no */
+	double profiles; /* of a gauge: that are summed up in it */
 };
+
+static enum err new_curve(struct charting *c, const struct place *at, struct curve *fresh)
+{
+	if (c->types.v[at->type].gauge)
+		return gauge_lines_curve(&c->levels, &c->q, &c->coverage, at->line, &fresh->level);
+	TRY(question_array(&c->q, c->n, sizeof(*fresh->sums), &fresh->sums));
+	for (size_t i = 0; i < c->n; i++)
+		fresh->sums[i] = NAN;
+	return ERR_OK;
+}
+
+static enum err find_curve(struct charting *c, uint32_t group, const struct place *at,
+			   struct curve **ret)
+{
+	struct curve fresh = {.group = group, .series = at->series, .type = at->type};
+	uint64_t hash = hash_mix((uint64_t)group << 32 | at->series, 1 + (uint64_t)at->type);
+
+	MAP_PROBE(&c->curve_index, hash, id)
+	{
+		*ret = &c->curves.v[id];
+		if ((*ret)->group == group && (*ret)->series == at->series &&
+		    (*ret)->type == at->type)
+			return ERR_OK;
+	}
+	TRY(vec_reserve(&c->curves, 1));
+	TRY(new_curve(c, at, &fresh));
+	c->curves.v[c->curves.n++] = fresh;
+	*ret = &c->curves.v[c->curves.n - 1];
+	return map_put(&c->curve_index, hash, (uint32_t)c->curves.n - 1);
+}
 
 static enum err join_group(struct charting *c, uint32_t group, uint32_t line)
 {
@@ -139,17 +147,9 @@ static enum err add_value(struct charting *c, uint32_t group, struct place at, d
 	double *sum;
 
 	TRY(join_group(c, group, at.line));
-	TRY(find_curve(c, group, at.series, at.type, &curve));
-	curve->line = at.line;
-	if (at.carried_ns != INT64_MIN) {
-		if (at.carried_ns > curve->carried_ns)
-			curve->carried = 0;
-		if (at.carried_ns >= curve->carried_ns) {
-			curve->carried_ns = at.carried_ns;
-			curve->carried += value;
-		}
-		return ERR_OK;
-	}
+	TRY(find_curve(c, group, &at, &curve));
+	if (c->types.v[at.type].gauge)
+		return gauge_lines_value(&c->levels, curve->level, value / at.profiles);
 	sum = &curve->sums[at.point];
 	*sum = isnan(*sum) ? value : *sum + value;
 	return ERR_OK;
@@ -303,21 +303,28 @@ static enum err add_beyond(struct charting *c, const struct chunk_view *v,
 	return inside ? add_at(c, v, column, at, 1) : ERR_OK;
 }
 
-/* Values of a gauge, and means over profiles, are of the moment in which the profile starts. */
+/* Means over profiles, and gauges that are summed up, are of the moment in which the profile
+ * starts.
+ */
 static enum err add_moment(struct charting *c, const struct chunk_view *v,
 			   const struct chunk_column *column, struct place at)
 {
 	const struct selection *s = c->q.selection;
 
-	if (v->head.time_ns < s->from_ns || v->head.time_ns >= s->until_ns) {
-		if (!c->types.v[at.type].gauge || v->head.time_ns >= s->until_ns)
-			return ERR_OK;
-		at.carried_ns = v->head.time_ns;
-	} else {
-		at.point = (size_t)((v->head.time_ns - c->first_ns) / c->question->step_ns);
-		if (c->types.v[at.type].means)
-			TRY(count_profiles(c, at, v->head.profiles));
-	}
+	if (v->head.time_ns < s->from_ns || v->head.time_ns >= s->until_ns)
+		return ERR_OK;
+	at.point = (size_t)((v->head.time_ns - c->first_ns) / c->question->step_ns);
+	if (c->types.v[at.type].means)
+		TRY(count_profiles(c, at, v->head.profiles));
+	return add_at(c, v, column, at, 1);
+}
+
+/* A value of a gauge holds until the next of its series. */
+static enum err add_level(struct charting *c, const struct chunk_view *v,
+			  const struct chunk_column *column, struct place at)
+{
+	at.profiles = v->head.profiles ? v->head.profiles : 1;
+	TRY(gauge_lines_profile(&c->levels, &c->q, &c->coverage, at.line, &v->head));
 	return add_at(c, v, column, at, 1);
 }
 
@@ -337,7 +344,7 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 			    const struct chunk_column *column)
 {
 	struct charting *c = (struct charting *)q;
-	struct place at = {.type = c->local.v[column->type], .carried_ns = INT64_MIN};
+	struct place at = {.type = c->local.v[column->type]};
 	const struct chart_type *type = &c->types.v[at.type];
 
 	TRY(series_numbers_find(&c->numbers, q, v->head.series, &at.series));
@@ -348,6 +355,8 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 	TRY(cover(c, v, &at));
 	if (v->head.flags & CHUNK_RUN)
 		return join_run(c, v, at);
+	if (type->gauge)
+		return add_level(c, v, column, at);
 	if (!type->means)
 		at.series = 0; /* sums need not tell them apart */
 	if (v->head.flags & CHUNK_BEYOND)
@@ -405,49 +414,25 @@ static enum err begin_partition(struct question *q)
 	return e;
 }
 
-/* The points whose values are those of a curve. */
-static void find_holders(const struct charting *c, const struct curve *curve, uint32_t *ret_from)
+static double mean_at(const struct charting *c, const struct curve *curve, size_t i)
 {
 	const struct chart_type *type = &c->types.v[curve->type];
+	double value;
 
-	for (size_t i = 0; type->gauge && i < c->n; i++)
-		ret_from[i] = (uint32_t)c->n;
-	if (type->gauge && curve->series < type->counts.n)
-		presence_hold(type->counts.v[curve->series], c->n, ret_from);
-	for (size_t i = 0; !type->gauge && i < c->n; i++)
-		ret_from[i] = (uint32_t)i;
+	/* Its part of the point; finish_levels makes a mean of the sum. */
+	if (type->gauge)
+		return c->levels.curves.v[curve->level].held[i] / (double)c->question->step_ns;
+	value = curve->sums[i];
+	return type->means && !isnan(value) ? value / type->counts.v[curve->series][i] : value;
 }
 
-/* Until when a value from before the range holds: of the series' last profile, if that had one. */
-static int64_t carried_until(const struct charting *c, const struct curve *curve)
+static void add_curve(const struct charting *c, const struct curve *curve, struct point *points)
 {
-	const struct coverage_line *line = &c->coverage.lines.v[curve->line];
-
-	return curve->carried_ns != INT64_MIN && curve->carried_ns == line->before_ns
-		       ? coverage_carried_until(&c->coverage, line)
-		       : INT64_MIN;
-}
-
-/* `from` has room for all points. */
-static void add_curve(const struct charting *c, const struct curve *curve, uint32_t *from,
-		      struct point *points)
-{
-	const struct chart_type *type = &c->types.v[curve->type];
-	int64_t carried = carried_until(c, curve);
-	bool before = true; /* the first of the range */
-
-	find_holders(c, curve, from);
 	for (size_t i = 0; i < c->n; i++) {
-		double value = from[i] < c->n ? curve->sums[from[i]] : NAN;
+		double value = mean_at(c, curve, i);
 
-		before &= from[i] == c->n;
-		if (before && carried > c->coverage.from_ns && points[i].time_ns < carried)
-			value = curve->carried;
-		else if (!isnan(value) && type->means)
-			value /= type->counts.v[curve->series][from[i]];
-		if (isnan(value))
-			continue;
-		points[i].value = isnan(points[i].value) ? value : points[i].value + value;
+		if (!isnan(value))
+			points[i].value = isnan(points[i].value) ? value : points[i].value + value;
 	}
 }
 
@@ -499,6 +484,19 @@ struct made_list {
 	size_t n;
 };
 
+/* Levels are of the time in which there was any. */
+static void finish_levels(const struct charting *c, struct made_series *made)
+{
+	if (!c->types.v[made->type].gauge)
+		return;
+	for (size_t i = 0; i < c->n; i++) {
+		double covered = (double)made->points.covered[i];
+
+		((struct point *)made->points.points)[i].value *=
+			covered > 0 ? (double)c->question->step_ns / covered : NAN;
+	}
+}
+
 static enum err begin_series(struct charting *c, struct series_answer *ret, uint32_t group,
 			     uint32_t type, struct made_series *made)
 {
@@ -515,10 +513,6 @@ static enum err begin_series(struct charting *c, struct series_answer *ret, uint
 static enum err make_series(struct charting *c, struct series_answer *ret, struct made_series **of,
 			    struct made_list *list)
 {
-	uint32_t *from = arena_zalloc(&c->q.arena, c->n + 1, sizeof(*from));
-
-	if (!from)
-		return ERR_NO_MEMORY;
 	vec_for_each (curve, &c->curves) {
 		struct made_series **made = &of[curve->group * c->types.n + curve->type];
 
@@ -528,7 +522,7 @@ static enum err make_series(struct charting *c, struct series_answer *ret, struc
 			TRY(name_series(&c->grouping.groups.v[curve->group], ret,
 					&(*made)->points));
 		}
-		add_curve(c, curve, from, (*made)->points.points);
+		add_curve(c, curve, (*made)->points.points);
 	}
 	return ERR_OK;
 }
@@ -693,6 +687,8 @@ static enum err begin(struct charting *c)
 	c->site.late = question->late;
 	c->site.late_count = question->late_count;
 	c->q.rollup_ns = grouping_fits_rollups(&c->grouping) ? step : 0;
+	if (c->q.lookback_ns && !gauge_rollup(s->until_ns - s->from_ns))
+		c->q.rollup_ns = 0;
 	return ERR_OK;
 }
 
@@ -739,6 +735,7 @@ static enum err finish(struct charting *c, struct series_answer *ret)
 	if (!of || !list.v)
 		return ERR_NO_MEMORY;
 	TRY(coverage_finish(&c->coverage, &c->q));
+	TRY(gauge_lines_finish(&c->levels, &c->q, &c->coverage));
 	TRY(make_series(c, ret, of, &list));
 	TRY(give_lines(c, of));
 	for (size_t i = 0; i < list.n; i++)
@@ -751,6 +748,7 @@ static enum err finish(struct charting *c, struct series_answer *ret)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < list.n; i++) {
 		TRY(measure(c, ret, &list.v[i]));
+		finish_levels(c, &list.v[i]);
 		ret->series[ret->n++] = list.v[i].points;
 	}
 	return measure_all(c);

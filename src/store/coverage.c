@@ -113,6 +113,14 @@ static int64_t bucket_end(const struct coverage *c, size_t bucket)
 	return end < c->until_ns ? end : c->until_ns;
 }
 
+size_t coverage_bucket(const struct coverage *c, int64_t time_ns, int64_t *ret_end)
+{
+	size_t bucket = bucket_of(c, time_ns);
+
+	*ret_end = bucket_end(c, bucket);
+	return bucket;
+}
+
 static int64_t usual_gap_of(const struct coverage_run *r)
 {
 	return r->n > 1 ? (r->last_ns - r->start_ns) / (int64_t)(r->n - 1) : 0;
@@ -324,7 +332,8 @@ int64_t coverage_carried_until(const struct coverage *c, const struct coverage_l
 
 static enum err appear(const struct coverage *c, struct coverage_line *l)
 {
-	int64_t reach = INT64_MIN, first = l->runs.v[0].start_ns, usual = l->usual_ns;
+	int64_t reach = INT64_MIN, first = l->runs.v[0].start_ns;
+	int64_t usual = !l->usual_ns && l->gauge ? UNKNOWN_GAP_NS : l->usual_ns;
 
 	/* One that comes as soon as it would if it had been there before was there. */
 	if (usual && first > c->from_ns && first - c->from_ns <= usual)

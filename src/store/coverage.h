@@ -69,6 +69,9 @@ void coverage_init(struct coverage *c, int64_t from_ns, int64_t until_ns);
 void coverage_buckets(struct coverage *c, int64_t first_ns, int64_t step_ns, size_t n);
 void coverage_release(struct coverage *c);
 
+/* The bucket that a time of the range is in, and where that ends. */
+size_t coverage_bucket(const struct coverage *c, int64_t time_ns, int64_t *ret_end);
+
 /* The line of a series and type. */
 enum err coverage_line(struct coverage *c, uint32_t series, uint32_t type, bool gauge,
 		       uint32_t *ret) MUST_CHECK;

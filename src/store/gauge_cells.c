@@ -15,7 +15,7 @@ void gauge_cells_clear(struct gauge_cells *c)
 }
 
 enum err gauge_cells_add(struct gauge_cells *c, struct question *q, uint32_t bucket, uint32_t stack,
-			 int64_t value)
+			 double value)
 {
 	struct gauge_cell fresh = {bucket, stack, value};
 	uint64_t hash = hash_mix((uint64_t)bucket << 32 | stack, 1);
@@ -26,7 +26,7 @@ enum err gauge_cells_add(struct gauge_cells *c, struct question *q, uint32_t buc
 
 		if (cell->bucket != bucket || cell->stack != stack)
 			continue;
-		cell->sum = add_saturating(cell->sum, value);
+		cell->sum += value;
 		return ERR_OK;
 	}
 	/* With what the index takes of it. */

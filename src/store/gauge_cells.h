@@ -9,7 +9,7 @@
 
 struct gauge_cell {
 	uint32_t bucket, stack;
-	int64_t sum; /* stays at the ends of int64 */
+	double sum; /* value × how long it held */
 };
 
 /* All zero is valid and empty. */
@@ -21,4 +21,4 @@ struct gauge_cells {
 void gauge_cells_release(struct gauge_cells *c);
 void gauge_cells_clear(struct gauge_cells *c);
 enum err gauge_cells_add(struct gauge_cells *c, struct question *q, uint32_t bucket, uint32_t stack,
-			 int64_t value) MUST_CHECK;
+			 double value) MUST_CHECK;

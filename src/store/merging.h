@@ -5,7 +5,7 @@
 
 #include "store/coverage.h"
 #include "store/gauge_cells.h"
-#include "store/presence.h"
+#include "store/gauge_hold.h"
 #include "store/question.h"
 
 /* One sum: of a group, and for a gauge of one series, which has its values in cells instead. */
@@ -22,9 +22,10 @@ struct merging {
 	struct grouping grouping;
 	struct series_numbers numbers; /* a gauge's are those of its buckets */
 	struct coverage coverage;
-	/* Of a gauge: when its series were there; sums by stack of the partition, and of the
+	/* Of a gauge: how long its profiles hold; sums by stack of the partition, and of the
 	 * answer. */
-	struct presence presence;
+	struct gauge_hold hold;
+	double weight; /* of the profile at hand */
 	struct gauge_cells local, total;
 	VEC(struct bucket) buckets;
 	struct map bucket_index;
@@ -32,7 +33,7 @@ struct merging {
 	int64_t first_ns, last_ns;
 	double rest; /* that the rounding of means has left */
 	bool any;
-	bool carrying; /* values from before the range, in a second pass */
+	bool weighing; /* the second pass over a gauge: it is known how long profiles hold */
 	/* How often was measured: what significance is judged by. */
 	bool timed;	     /* values are times, and the period too */
 	uint32_t count_type; /* of the partition: samples of the same kind; UINT32_MAX = none */

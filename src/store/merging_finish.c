@@ -52,21 +52,16 @@ static enum err emit(struct merging *m, uint32_t group, const double *means, con
 	return ERR_OK;
 }
 
-/* A gauge: the mean of each series, counted for the time it was there, summed over the series of a
- * group. */
-static enum err emit_means(struct merging *m, uint32_t group, const double *shares)
+/* A gauge: values by the time they held, of all the time in which there was any. */
+static enum err emit_means(struct merging *m, uint32_t group, double time)
 {
 	CLEANUP(mem_free_ptr) double *means = NULL;
 	size_t n = m->dst->dict->stacks.entries.n;
 
 	TRY(question_array(&m->q, n, sizeof(*means), &means));
-	vec_for_each (cell, &m->total.list) {
-		const struct bucket *bucket = &m->buckets.v[cell->bucket];
-		double profiles = (double)m->numbers.profiles.v[bucket->series];
-
-		if (bucket->group == group)
-			means[cell->stack] += (double)cell->sum * shares[bucket->series] / profiles;
-	}
+	vec_for_each (cell, &m->total.list)
+		if (m->buckets.v[cell->bucket].group == group)
+			means[cell->stack] += cell->sum / time;
 	return emit(m, group, means, NULL, n);
 }
 
@@ -88,12 +83,11 @@ static enum err describe(struct merging *m)
 
 static enum err finish_gauge(struct merging *m)
 {
-	CLEANUP(mem_free_ptr) double *shares = NULL;
+	int64_t time;
 
-	TRY(question_array(&m->q, m->presence.series.n, sizeof(*shares), &shares));
-	presence_shares(&m->presence, shares);
-	for (uint32_t g = 0; g < m->grouping.groups.n; g++)
-		TRY(emit_means(m, g, shares));
+	TRY(gauge_hold_time(&m->hold, &m->coverage, &time));
+	for (uint32_t g = 0; time && g < m->grouping.groups.n; g++)
+		TRY(emit_means(m, g, (double)time));
 	return ERR_OK;
 }
 

@@ -124,7 +124,8 @@ def situations(now):
     # A minute's profiles in the middle of minutes: both ends of both ranges cut one in halves.
     edges = steady(start - 90 * S, end + 90 * S, 60, 0.45)
     micro, nano = both(0.45, 0.45), both(0.3, 0.3)
-    levels = [Profile(t, 0, (100 if t < middle else 150) * 10 * 2**17) for t in range(start - 30 * S, end + 60 * S, 30 * S)]
+    # The level changes 20 s before the later side begins, between two marks of every time line.
+    levels = [Profile(start + (30 * i - 20) * S, 0, (100 if i < 40 else 150) * 30 * 2**15) for i in range(-1, 84)]
     return [
         one("gaps", gap, verdict="more"),
         one("bursts", bursts),

@@ -211,6 +211,14 @@ static inline struct selection everything(struct str type)
 	return (struct selection){.type = type, .from_ns = MODEL_FROM, .until_ns = MODEL_NOW + DAY};
 }
 
+/* All gauges, in a range that is answered from profiles and not from roll-ups. */
+static inline struct selection all_levels(void)
+{
+	return (struct selection){.type = TYPE_HEAP,
+				  .from_ns = MODEL_FROM + DAY / 2 - 3600 * NS_PER_S,
+				  .until_ns = MODEL_NOW + DAY / 4};
+}
+
 /* Whether lines that end in a number are the same; means are rounded up here and down there. */
 static inline bool lines_agree(struct str a, struct str b, bool means)
 {

@@ -62,6 +62,24 @@ static inline unsigned model_next(uint64_t *state, unsigned below)
 	return (unsigned)(*state >> 33) % below;
 }
 
+static inline bool model_same_series(const struct model_profile *a, const struct model_profile *b)
+{
+	return !strcmp(a->service, b->service) &&
+	       (a->pod == b->pod || (a->pod && b->pod && !strcmp(a->pod, b->pod)));
+}
+
+/* Each series of a gauge is measured regularly, and each at its own distance. */
+static inline int64_t model_level_time(const struct model *m, size_t i)
+{
+	const struct model_profile *p = &m->v[i];
+	int64_t kind = (p->service[0] == 'w') * 3 + (p->pod ? p->pod[0] - 'a' : 2), before = 0;
+
+	for (size_t k = 0; k < i; k++)
+		before += m->v[k].heap && model_same_series(&m->v[k], p) &&
+			  !strcmp(m->v[k].tenant, p->tenant);
+	return MODEL_FROM + DAY / 2 + (kind * 20 + before * (1500 + 61 * kind)) * NS_PER_S;
+}
+
 static inline void model_fill(struct model *m, uint64_t *state, unsigned profiles)
 {
 	static const char *const services[] = {"api", "web"};
@@ -77,6 +95,8 @@ static inline void model_fill(struct model *m, uint64_t *state, unsigned profile
 		p->pod = pods[model_next(state, 3)];
 		p->heap = model_next(state, 3) == 0;
 		p->time = MODEL_FROM + DAY / 2 + model_next(state, 24 * 3600) * NS_PER_S;
+		if (p->heap)
+			p->time = model_level_time(m, i);
 		p->duration = 15 * NS_PER_S;
 		p->n = model_next(state, MODEL_ROWS + 1);
 		for (unsigned r = 0; r < p->n; r++) {
@@ -311,12 +331,6 @@ static inline void model_vary(struct model *m, uint64_t *state)
 	}
 }
 
-static inline bool model_same_series(const struct model_profile *a, const struct model_profile *b)
-{
-	return !strcmp(a->service, b->service) &&
-	       (a->pod == b->pod || (a->pod && b->pod && !strcmp(a->pod, b->pod)));
-}
-
 /* Whether a profile without rows is selected: by what its series says, where rows could not say
  * otherwise. */
 static inline bool model_takes_empty(const struct selection *s, const struct model_profile *p)
@@ -342,133 +356,139 @@ static inline bool model_measures(const struct selection *s, const struct model_
 	return !p->n && model_takes_empty(s, p);
 }
 
-/* A gauge over time, the slow way: each series by itself, a value held until the next comes, where
- * that is no more than twice as far as usual. */
-#define MODEL_POINTS 400
-struct model_line {
-	size_t n;
-	double values[MODEL_POINTS]; /* summed over series */
-	bool any[MODEL_POINTS];
-	unsigned held, profiles; /* of the series that was asked for */
-};
+/* ------------------------------------------------------------------ gauges */
 
-static inline size_t model_usual_gap(const unsigned *counts, size_t n)
+/* A gauge is looked for an hour before the range. */
+static inline bool model_is_level(const struct selection *s, const char *tenant,
+				  const struct model_profile *p)
 {
-	unsigned gaps[MODEL_POINTS] = {0}, all = 0;
-	size_t last = n;
-
-	for (size_t i = 0; i < n; i++) {
-		if (counts[i] && last < n)
-			gaps[all++] = (unsigned)(i - last);
-		last = counts[i] ? i : last;
-	}
-	/* The smallest that at least half are not longer than. */
-	for (unsigned gap = 1; gap < n && all; gap++) {
-		unsigned fit = 0;
-
-		for (unsigned i = 0; i < all; i++)
-			fit += gaps[i] <= gap;
-		if (2 * fit >= all)
-			return gap;
-	}
-	return 1;
+	return p->heap && str_eq(s->type, TYPE_HEAP) && !strcmp(p->tenant, tenant) &&
+	       p->time >= s->from_ns - 3600 * NS_PER_S && p->time < s->until_ns;
 }
 
-static inline void model_add_series(const struct model *m, const struct selection *s,
-				    const struct model_profile *of, int64_t step,
-				    const char *function, bool asked, struct model_line *line)
-{
-	unsigned counts[MODEL_POINTS] = {0};
-	double sums[MODEL_POINTS] = {0};
-	bool measured[MODEL_POINTS] = {0};
-	size_t gap, holder = MODEL_POINTS;
-
-	for (size_t i = 0; i < m->n; i++) {
-		const struct model_profile *p = &m->v[i];
-		size_t at = (size_t)((p->time - (s->from_ns - s->from_ns % step)) / step);
-
-		if (!model_takes_profile(s, of->tenant, p) || !model_same_series(p, of))
-			continue;
-		counts[at]++;
-		measured[at] |= model_measures(s, p);
-		for (unsigned r = 0; r < p->n; r++)
-			if (model_takes_row(s, p, &p->rows[r]) &&
-			    (!function || strstr(model_stacks[p->rows[r].stack], function)))
-				sums[at] += (double)p->rows[r].value;
-		line->profiles += asked;
-	}
-	gap = model_usual_gap(counts, line->n);
-	for (size_t i = 0; i < line->n; i++) {
-		size_t next = i;
-
-		while (next < line->n && !counts[next])
-			next++;
-		if (counts[i])
-			holder = i;
-		if (holder == MODEL_POINTS)
-			continue;
-		if (i >= holder + gap && (next >= line->n || next > holder + 2 * gap))
-			continue;
-		line->held += asked;
-		line->any[i] |= measured[holder];
-		line->values[i] += sums[holder] / counts[holder];
-	}
-}
-
-static inline struct model_line model_gauge_line(const struct model *m, const struct selection *s,
-						 const char *tenant, int64_t step,
-						 const char *function,
-						 const struct model_profile *asked)
-{
-	struct model_line line = {0};
-
-	line.n = (size_t)((s->until_ns - (s->from_ns - s->from_ns % step) - 1) / step + 1);
-	for (size_t i = 0; i < m->n; i++) {
-		bool first = model_takes_profile(s, tenant, &m->v[i]);
-
-		for (size_t k = 0; first && k < i; k++)
-			first = !model_takes_profile(s, tenant, &m->v[k]) ||
-				!model_same_series(&m->v[i], &m->v[k]);
-		if (first)
-			model_add_series(m, s, &m->v[i], step, function,
-					 asked && model_same_series(asked, &m->v[i]), &line);
-	}
-	return line;
-}
-
-/* What a value of a gauge is multiplied by: the mean of its series, for the points it was in. */
-static inline double model_gauge_factor(const struct model *m, const struct selection *s,
-					const struct model_profile *p)
-{
-	struct model_line line =
-		model_gauge_line(m, s, p->tenant, presence_step(s->until_ns - s->from_ns), NULL, p);
-	unsigned all = 0;
-
-	for (size_t i = 0; i < line.n; i++)
-		all += line.any[i];
-	return all ? (double)line.held / all / line.profiles : 0;
-}
-
-/* The factors of the series that were met. */
-struct gauge_factors {
-	const struct model_profile *of[64];
-	double factor[64];
+#define MODEL_LEVELS 2000
+struct model_times {
+	int64_t v[MODEL_LEVELS];
 	size_t n;
 };
 
-static inline double factors_of(struct gauge_factors *f, const struct model *m,
-				const struct selection *s, const struct model_profile *p)
+static inline int model_by_time(const void *a, const void *b)
 {
-	for (size_t i = 0; i < f->n; i++)
-		if (model_same_series(f->of[i], p))
-			return f->factor[i];
-	double factor = model_gauge_factor(m, s, p);
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	if (f->n < 64) {
-		f->of[f->n] = p;
-		f->factor[f->n++] = factor;
+	return (x > y) - (x < y);
+}
+
+static inline void model_times_of(const struct model *m, const struct selection *s,
+				  const struct model_profile *of, struct model_times *t)
+{
+	t->n = 0;
+	for (size_t i = 0; i < m->n && t->n < MODEL_LEVELS; i++)
+		if (model_is_level(s, of->tenant, &m->v[i]) && model_same_series(&m->v[i], of))
+			t->v[t->n++] = m->v[i].time;
+	qsort(t->v, t->n, sizeof(*t->v), model_by_time);
+}
+
+/* The smallest that at least half are not longer than; a minute where there is none. */
+static inline int64_t model_usual_gap(const struct model_times *t)
+{
+	static struct model_times gaps;
+
+	gaps.n = 0;
+	for (size_t i = 1; i < t->n; i++)
+		gaps.v[gaps.n++] = t->v[i] - t->v[i - 1];
+	qsort(gaps.v, gaps.n, sizeof(*gaps.v), model_by_time);
+	return gaps.n && gaps.v[(gaps.n - 1) / 2] ? gaps.v[(gaps.n - 1) / 2] : 60 * NS_PER_S;
+}
+
+/* When a profile holds: until the next of its series, as long as that comes. */
+struct model_hold {
+	int64_t from, until;
+	unsigned same; /* profiles of that time */
+};
+
+static inline struct model_hold model_hold(const struct model *m, const struct selection *s,
+					   const struct model_profile *p)
+{
+	static struct model_times t;
+	struct model_hold h = {p->time, 0, 0};
+	int64_t usual, next = INT64_MAX, before = INT64_MIN;
+
+	model_times_of(m, s, p, &t);
+	usual = model_usual_gap(&t);
+	for (size_t i = 0; i < t.n; i++) {
+		h.same += t.v[i] == p->time;
+		if (t.v[i] > p->time && t.v[i] < next)
+			next = t.v[i];
+		if (t.v[i] < s->from_ns)
+			before = t.v[i];
 	}
-	return factor;
+	if (t.v[0] == p->time && p->time > s->from_ns && p->time - s->from_ns <= usual)
+		h.from = s->from_ns;
+	h.until = p->time + (p->time == before ? 4 * usual : usual);
+	if (h.until < p->time + p->duration)
+		h.until = p->time + p->duration;
+	if (next < h.until || (next < INT64_MAX && next - p->time <= 2 * usual))
+		h.until = next;
+	h.from = h.from > s->from_ns ? h.from : s->from_ns;
+	h.until = h.until < s->until_ns ? h.until : s->until_ns;
+	return h;
+}
+
+/* A gauge, worked out: how long each profile holds, and whether its series is measured. */
+struct model_levels {
+	struct model_hold v[MODEL_LEVELS];
+	bool measured[MODEL_LEVELS];
+};
+
+static inline struct model_levels *model_levels(const struct model *m, const struct selection *s,
+						const char *tenant)
+{
+	struct model_levels *l = calloc(1, sizeof(*l));
+
+	for (size_t i = 0; l && i < m->n && i < MODEL_LEVELS; i++)
+		if (model_is_level(s, tenant, &m->v[i]))
+			l->v[i] = model_hold(m, s, &m->v[i]);
+	for (size_t i = 0; l && i < m->n && i < MODEL_LEVELS; i++)
+		for (size_t k = 0; k < m->n && !l->measured[i] && l->v[i].same; k++)
+			l->measured[i] = l->v[k].same && l->v[k].until > l->v[k].from &&
+					 model_same_series(&m->v[i], &m->v[k]) &&
+					 model_measures(s, &m->v[k]);
+	return l;
+}
+
+/* How long one holds in [a, b). */
+static inline double model_held(const struct model_hold *h, int64_t a, int64_t b)
+{
+	a = a > h->from ? a : h->from;
+	b = b < h->until ? b : h->until;
+	return h->same && b > a ? (double)(b - a) / h->same : 0;
+}
+
+/* How long any does. */
+static inline double model_any_held(const struct model *m, const struct model_levels *l, int64_t a,
+				    int64_t b)
+{
+	int64_t at = a, sum = 0;
+
+	while (at < b) {
+		int64_t end = at, next = b;
+
+		for (size_t i = 0; i < m->n; i++) {
+			const struct model_hold *h = &l->v[i];
+
+			if (!l->measured[i] || h->until <= at)
+				continue;
+			if (h->from <= at && h->until > end)
+				end = h->until;
+			if (h->from > at && h->from < next)
+				next = h->from;
+		}
+		end = end < b ? end : b;
+		sum += end - at;
+		at = end > at ? end : next;
+	}
+	return (double)sum;
 }
 
 struct text_sum {
@@ -528,13 +548,20 @@ static inline void model_merge(const struct model *m, const char *tenant,
 			       const struct question_text *q, struct buf *out)
 {
 	struct text_sums *sums = calloc(1, sizeof(*sums));
-	struct gauge_factors factors = {0};
+	bool gauge = str_eq(q->s.type, TYPE_HEAP);
+	struct model_levels *levels = gauge ? model_levels(m, &q->s, tenant) : NULL;
+	double all = levels ? model_any_held(m, levels, q->s.from_ns, q->s.until_ns) : 0;
 
 	for (size_t i = 0; sums && i < m->n; i++) {
 		const struct model_profile *p = &m->v[i];
-		bool takes = model_takes_profile(&q->s, tenant, p);
-		double factor = takes && p->heap ? factors_of(&factors, m, &q->s, p) : 1;
+		bool takes =
+			gauge ? levels && levels->v[i].same : model_takes_profile(&q->s, tenant, p);
+		double factor = 1;
 
+		if (takes && gauge)
+			factor = all > 0 ? model_held(&levels->v[i], q->s.from_ns, q->s.until_ns) /
+						   all
+					 : 0;
 		for (unsigned r = 0; takes && r < p->n; r++) {
 			double value =
 				model_part(p, &p->rows[r], q->s.from_ns, q->s.until_ns) * factor;
@@ -552,6 +579,7 @@ static inline void model_merge(const struct model *m, const char *tenant,
 	}
 	if (sums)
 		text_sums_finish(sums, out);
+	free(levels);
 	free(sums);
 }
 

@@ -31,10 +31,16 @@ ENGINE_TEST(keeps_tenants_apart)
 ENGINE_TEST(averages_gauges_within_a_series_and_sums_over_series)
 {
 	static const struct str groups[] = {STR("pod"), STR("thread")};
-	struct question_text q = {.s = everything(TYPE_HEAP)};
+	struct question_text q = {.s = all_levels()};
 
 	SEND_MODEL(f, 3, 300);
 	CHECK(merge_agrees(f, "acme", &q));
+	/* Both ends cut what a profile holds, and the first values come from before. */
+	q.s.from_ns = MODEL_FROM + DAY / 2 + 4321 * NS_PER_S + 1;
+	for (int i = 1; i < 8; i++) {
+		q.s.until_ns = q.s.from_ns + i * 5003 * NS_PER_S;
+		CHECK(merge_agrees(f, "acme", &q));
+	}
 	q.group_by = groups;
 	for (q.group_count = 1; q.group_count <= 2; q.group_count++)
 		CHECK(merge_agrees(f, "acme", &q));
@@ -74,9 +80,10 @@ static double mean_of_line(struct fixture *f, const struct selection *s)
 	if (store_series(f->store, STR("acme"), s, &q, NULL, &answer))
 		return NAN;
 	for (size_t i = 0; answer.n == 1 && i < answer.series[0].n; i++) {
-		n += !isnan(answer.series[0].points[i].value);
-		sum += isnan(answer.series[0].points[i].value) ? 0
-							       : answer.series[0].points[i].value;
+		double covered = (double)answer.series[0].covered[i];
+
+		n += covered;
+		sum += covered > 0 ? answer.series[0].points[i].value * covered : 0;
 	}
 	arena_release(&answer.arena);
 	return sum / n;
@@ -186,16 +193,18 @@ ENGINE_TEST(selects_by_equality_on_both_kinds_of_labels)
 
 	SEND_MODEL(f, 5, 300);
 	for (size_t i = 0; i < sizeof(matchers) / sizeof(matchers[0]); i++) {
+		q.s = everything(TYPE_CPU);
 		q.s.matchers = &matchers[i];
 		q.s.matcher_count = 1;
-		q.s.type = TYPE_CPU;
 		CHECK(merge_agrees(f, "acme", &q));
-		q.s.type = TYPE_HEAP;
+		q.s = all_levels();
+		q.s.matchers = &matchers[i];
+		q.s.matcher_count = 1;
 		CHECK(merge_agrees(f, "acme", &q));
 	}
+	q.s = everything(TYPE_CPU);
 	q.s.matchers = matchers + 5;
 	q.s.matcher_count = 1;
-	q.s.type = TYPE_CPU;
 	CHECK(merge_agrees(f, "acme", &q));
 	q.s.matchers = matchers + 7;
 	q.s.matcher_count = 4;
@@ -284,6 +293,6 @@ ENGINE_TEST(answers_the_same_after_being_opened_again)
 		return;
 	}
 	CHECK(merge_agrees(f, "acme", &q));
-	q.s.type = TYPE_HEAP;
+	q.s = all_levels();
 	CHECK(merge_agrees(f, "acme", &q));
 }
