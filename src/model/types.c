@@ -101,8 +101,14 @@ const struct profile_type *type_by_name(struct str name)
 struct str type_shown(struct str id)
 {
 	const struct str mark = STR(TYPE_DERIVED);
+	size_t colons = 0;
 
-	if (id.n >= mark.n && str_eq(str_skip(id, id.n - mark.n), mark))
+	if (id.n < mark.n || !str_eq(str_skip(id, id.n - mark.n), mark))
+		return id;
+	/* It stands behind five parts; a client may call a unit the same. */
+	for (size_t i = 0; i < id.n; i++)
+		colons += id.p[i] == ':';
+	if (colons == 5)
 		id.n -= mark.n;
 	return id;
 }

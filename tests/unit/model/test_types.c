@@ -96,3 +96,17 @@ TEST(largest_numbers_fit)
 	unit_format(&b, (double)INT64_MIN, STR("hours"));
 	CHECK_STR(buf_view(&b), "-9223372036854775808hrs");
 }
+
+TEST(a_unit_that_is_named_like_the_mark_of_computed_types_is_one)
+{
+	const struct str plain = STR("process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+	const struct str named = STR("process_cpu:cpu:nanoseconds:cpu:derived");
+
+	CHECK_STR(type_shown(named), "process_cpu:cpu:nanoseconds:cpu:derived");
+	CHECK(!type_is_derived(named));
+	CHECK_STR(type_shown(STR("process_cpu:cpu:nanoseconds:cpu:derived:derived")),
+		  "process_cpu:cpu:nanoseconds:cpu:derived");
+	CHECK_STR(type_shown(plain), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+	CHECK_STR(type_shown(STR("process_cpu:cpu:nanoseconds:cpu:nanoseconds:derived")),
+		  "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+}
