@@ -23,7 +23,8 @@ static inline enum err fuzz_profile(void *context, const struct series_profile *
 			abort();
 		service |= str_eq(s->labels[i].name, STR("service_name"));
 	}
-	if (!service || !p->row_count || s->duration_ns < 0)
+	/* One without rows says that nothing was found while it was measured. */
+	if (!service || s->duration_ns < 0)
 		abort();
 	for (uint32_t t = 0; t < p->type_count; t++) {
 		unsigned colons = 0;
