@@ -140,14 +140,18 @@ static enum err heat_evenly(struct heat_grid *g, struct question *q, int64_t sta
 enum err heat_grid_spread(struct heat_grid *g, struct question *q, int64_t start, int64_t end,
 			  int64_t total)
 {
+	int64_t visits;
+
 	start = start > g->from_ns ? start : g->from_ns;
 	end = end < g->until_ns ? end : g->until_ns;
 	if (start >= end) {
 		heat_grid_add(g, start, (double)total);
 		return ERR_OK;
 	}
-	if ((end - start) / g->row_ns + (end - start) / g->column_ns > HEAT_VISITS)
+	visits = (end - start) / g->row_ns + (end - start) / g->column_ns;
+	if (visits > HEAT_VISITS || g->visits > HEAT_VISITS_ALL - visits)
 		return heat_evenly(g, q, start, end, total);
+	g->visits += visits;
 	visit_cells(g, start, end, total);
 	return ERR_OK;
 }

@@ -19,10 +19,12 @@ struct heat_grid {
 	size_t columns, rows;
 	double *cells;		 /* [column * rows + row] */
 	struct heat_step *steps; /* per column and one more; NULL until there are any */
+	int64_t visits;
 };
 
-/* Cells that are visited one by one for one profile. */
-#define HEAT_VISITS ((int64_t)1 << 20)
+/* Cells that are visited one by one, for one profile and for all. */
+#define HEAT_VISITS	((int64_t)1 << 20)
+#define HEAT_VISITS_ALL ((int64_t)1 << 26)
 
 enum err heat_grid_init(struct heat_grid *g, struct question *q) MUST_CHECK;
 void heat_grid_release(struct heat_grid *g);
