@@ -392,6 +392,11 @@ static void take_own_losses(struct capture *c)
 			   &(struct loss){{0, RECORD_CPU, LOSS_RING}, lost, lost * period, ""});
 }
 
+const double *capture_lost(const struct capture *c)
+{
+	return c->losses.totals;
+}
+
 struct losses *capture_losses(struct capture *c)
 {
 	if (capture_is_own(c))

@@ -75,6 +75,8 @@ struct processes *capture_processes(struct capture *c);
 struct losses;
 /* What was lost since it was asked for last, with what the kernel side counted. */
 struct losses *capture_losses(struct capture *c);
+/* By cause, since the start; as of the last capture_losses. */
+const double *capture_lost(const struct capture *c);
 
 struct capture_stats {
 	struct kernel_counters kernel;

@@ -231,6 +231,7 @@ static enum err add_losses(struct daemon *d, struct dict *dict, struct profile_l
 	w->how.window = &w->window;
 	w->how.budget = &w->budget;
 	w->how.processes = capture_processes(d->capture);
+	w->how.unread = names_unread(d->names, &w->how.unread_count);
 	return losses_profiles(&w->losses, &w->how, dict, list);
 }
 

@@ -95,7 +95,8 @@ static void tell_failed(struct exporter *x, const struct delivery *d)
 static void note_refused(struct exporter *x, const struct delivery *d, struct str bytes)
 {
 	if (d->end == DELIVERY_REFUSED)
-		lost_requests_add(&x->lost, bytes, "refused by the server", 1);
+		x->stats.samples_refused +=
+			lost_requests_add(&x->lost, bytes, "refused by the server", 1);
 }
 
 /* Notes of what was lost, now that a server takes requests. Called and left with the lock. */
@@ -271,7 +272,7 @@ static void note_dropped(void *context, struct str bytes)
 	struct exporter *x = context;
 
 	mutex_lock(&x->lock);
-	lost_requests_add(&x->lost, bytes, "queue full", 1);
+	x->stats.samples_dropped += lost_requests_add(&x->lost, bytes, "queue full", 1);
 	mutex_unlock(&x->lock);
 }
 
@@ -360,7 +361,8 @@ void exporter_send(struct exporter *x, struct buf *bytes)
 	mutex_lock(&x->lock);
 	/* Only when the thread is held up by a server that does not answer. */
 	while (kept && x->waiting_bytes + packed.n > x->waiting_most && take_first(x, &oldest)) {
-		lost_requests_add(&x->lost, buf_view(&oldest), "queue full", 1);
+		x->stats.samples_dropped +=
+			lost_requests_add(&x->lost, buf_view(&oldest), "queue full", 1);
 		buf_release(&oldest);
 		x->stats.dropped++;
 	}

@@ -35,7 +35,9 @@ struct exporter_stats {
 	uint64_t refused;	    /* requests the server will never take; in `dropped` too */
 	uint64_t rejected_profiles; /* of requests it took */
 	uint64_t dropped;	    /* requests lost for any reason */
-	uint64_t waiting_bytes;	    /* in memory, on the way to the thread or in the queue */
+	uint64_t samples_refused,
+		samples_dropped; /* in requests refused; in those of a full queue */
+	uint64_t waiting_bytes;	 /* in memory, on the way to the thread or in the queue */
 	struct queue_stats queue;
 	char last_fault[400]; /* empty = the last one was delivered */
 };

@@ -3,9 +3,11 @@
 #include <math.h>
 
 #include "agent/window_labels.h"
+#include "base/alloc.h"
 
 /* A storm of short processes must not fill memory with what they lost. */
-#define LOSSES_MAX 4096
+#define LOSSES_MAX   4096
+#define CAUSE_UNREAD "symbol reader ended"
 
 static const char *const causes[LOSS_KERNEL_SIDE_CAUSES] = {
 	[LOSS_RING] = "ring full",
@@ -46,7 +48,8 @@ void losses_take(struct losses *from, struct losses *to)
 {
 	losses_release(to);
 	*to = *from;
-	*from = (struct losses){0};
+	from->list.v = NULL;
+	from->list.n = from->list.cap = 0;
 }
 
 static bool add_to(struct losses *l, const struct loss *more)
@@ -67,6 +70,8 @@ void losses_add(struct losses *l, const struct loss *one)
 {
 	struct loss nobodys = *one;
 
+	if (one->key.cause < LOSS_KERNEL_SIDE_CAUSES)
+		l->totals[one->key.cause] += one->count;
 	if (add_to(l, one))
 		return;
 	nobodys.key.pid = 0;
@@ -290,6 +295,60 @@ static enum err put_losses(struct making *m, const struct losses *l)
 	return ERR_OK;
 }
 
+/* ---- names that nobody could read ---- */
+
+/* By stack of the dictionary: whether a frame has no name because its file ended a reader. */
+static enum err stacks_unread(const struct making *m, uint8_t **ret)
+{
+	const struct dict *d = m->dict;
+	uint8_t *unread = mem_zalloc(d->stacks.entries.n + 1, sizeof(*unread));
+
+	if (!unread)
+		return ERR_NO_MEMORY;
+	for (uint32_t stack = 0; stack < d->stacks.entries.n; stack++) {
+		uint32_t n;
+		const uint32_t *ids = stack_frames(d, stack, &n);
+
+		for (uint32_t i = 0; i < n && !unread[stack]; i++)
+			for (size_t k = 0; k < m->w->unread_count && !frame_name(d, ids[i]).n; k++)
+				unread[stack] |= d->frames.v[ids[i]].mapping == m->w->unread[k];
+	}
+	*ret = unread;
+	return ERR_OK;
+}
+
+/* The last column of a profile of the window is its value, the one before it the count. */
+static enum err put_unread(struct making *m, const struct profile *p, const uint8_t *unread)
+{
+	uint32_t value = p->type_count - 1;
+	struct str measure = dict_str(p->dict, p->types[value].type);
+	struct tally_part part = {0};
+	struct profile *to;
+
+	if (!str_eq(dict_str(p->dict, p->types[value].unit), STR("nanoseconds")))
+		return ERR_OK;
+	for (size_t i = 0; i < p->row_count; i++) {
+		if (!unread[p->stack[i]])
+			continue;
+		part.count += value ? profile_values(p, i)[value - 1] : 0;
+		part.time_ns += profile_values(p, i)[value];
+	}
+	TRY(profile_for(m, p->resource, &to));
+	return completeness_put(to, measure, PART_NAMELESS, CAUSE_UNREAD, part);
+}
+
+static enum err put_all_unread(struct making *m)
+{
+	CLEANUP(mem_free_ptr) uint8_t *unread = NULL;
+
+	if (!m->w->unread_count)
+		return ERR_OK;
+	TRY(stacks_unread(m, &unread));
+	for (size_t i = 0; i < m->data; i++)
+		TRY(put_unread(m, m->list->v[i], unread));
+	return ERR_OK;
+}
+
 /* Where types are off, processes may have no profile at all that would say so. */
 static enum err say_of_all(void *context, struct process *process)
 {
@@ -321,6 +380,8 @@ enum err losses_profiles(struct losses *l, const struct losses_window *w, struct
 		e = processes_each(w->processes, &m, say_of_all);
 	if (!e)
 		e = put_losses(&m, l);
+	if (!e)
+		e = put_all_unread(&m);
 	l->list.n = 0;
 	return e;
 }

@@ -15,6 +15,7 @@ struct loss {
 
 struct losses {
 	VEC(struct loss) list;
+	double totals[LOSS_KERNEL_SIDE_CAUSES]; /* samples since the start */
 };
 
 void losses_release(struct losses *l);
@@ -23,7 +24,7 @@ void losses_add(struct losses *l, const struct loss *one);
 /* A record the agent itself has no room for: what it stood for is lost. */
 void losses_add_record(struct losses *l, const struct record_head *head);
 
-/* Moves all to `to`, which has been told. */
+/* Moves all but the totals to `to`, which has been told. */
 void losses_take(struct losses *from, struct losses *to);
 
 /* How the window was measured. */
@@ -34,6 +35,8 @@ struct losses_window {
 	u64 wait_mean_ns;    /* threshold of off-CPU samples at the lowest level */
 	double clockless;    /* part of the CPUs that have no clock */
 	struct processes *processes;
+	const uint32_t *unread; /* mappings whose file ended the process that read its symbols */
+	size_t unread_count;
 };
 
 /*
@@ -43,5 +46,4 @@ struct losses_window {
  */
 enum err losses_profiles(struct losses *l, const struct losses_window *w, struct dict *d,
 			 struct profile_list *list) MUST_CHECK;
-/* Totals since the start, for metrics. */
 const char *loss_cause_text(enum loss_cause cause);

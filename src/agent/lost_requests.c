@@ -1,5 +1,7 @@
 #include "agent/lost_requests.h"
 
+#include <math.h>
+
 #include "format/format.h"
 #include "model/model.h"
 
@@ -18,7 +20,7 @@ void lost_requests_release(struct lost_requests *l)
 
 /* The profiles of completeness of a request, with what they kept as lost. */
 static enum err keep_completeness(const struct profile_list *all, const char *cause, double part,
-				  struct buf *ret)
+				  struct buf *ret, int64_t *ret_samples)
 {
 	VEC(struct profile *) kept = {0};
 	struct buf plain = BUF_INIT(NOTE_MAX);
@@ -27,6 +29,7 @@ static enum err keep_completeness(const struct profile_list *all, const char *ca
 	for (size_t i = 0; !e && i < all->n; i++) {
 		if (!profile_is_completeness(all->v[i]))
 			continue;
+		*ret_samples += llround(part * (double)completeness_kept_count(all->v[i]));
 		e = completeness_lose(all->v[i], cause, part);
 		if (!e)
 			e = vec_push(&kept, all->v[i]);
@@ -47,7 +50,8 @@ static enum err keep_completeness(const struct profile_list *all, const char *ca
 	return e;
 }
 
-static enum err note_of(struct str bytes, const char *cause, double part, struct buf *ret)
+static enum err note_of(struct str bytes, const char *cause, double part, struct buf *ret,
+			int64_t *ret_samples)
 {
 	struct profile_list all = {0};
 	struct dict d;
@@ -57,27 +61,31 @@ static enum err note_of(struct str bytes, const char *cause, double part, struct
 	TRY(dict_init(&d, 0));
 	e = format_read(bytes, &formats[FORMAT_OTLP], &r, NULL);
 	if (!e)
-		e = keep_completeness(&all, cause, part, ret);
+		e = keep_completeness(&all, cause, part, ret, ret_samples);
 	notes_release(&r.notes);
 	profile_list_release(&all);
 	dict_release(&d);
 	return e;
 }
 
-void lost_requests_add(struct lost_requests *l, struct str bytes, const char *cause, double part)
+uint64_t lost_requests_add(struct lost_requests *l, struct str bytes, const char *cause,
+			   double part)
 {
+	int64_t samples = 0;
 	struct buf note = BUF_INIT(NOTE_MAX), oldest;
 
-	if (note_of(bytes, cause, part, &note) != ERR_OK || vec_push(&l->list, note) != ERR_OK) {
+	if (note_of(bytes, cause, part, &note, &samples) != ERR_OK ||
+	    vec_push(&l->list, note) != ERR_OK) {
 		buf_release(&note);
 		l->forgotten++;
-		return;
+		return (uint64_t)samples;
 	}
 	l->bytes += note.n;
 	while ((l->list.n > COUNT_MAX || l->bytes > BYTES_MAX) && lost_requests_take(l, &oldest)) {
 		buf_release(&oldest);
 		l->forgotten++;
 	}
+	return (uint64_t)samples;
 }
 
 bool lost_requests_take(struct lost_requests *l, struct buf *ret)

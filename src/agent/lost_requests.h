@@ -15,8 +15,9 @@ struct lost_requests {
 };
 
 void lost_requests_release(struct lost_requests *l);
-/* `bytes` as they would have been sent; `part` of 1 is all of it. */
-void lost_requests_add(struct lost_requests *l, struct str bytes, const char *cause, double part);
+/* `bytes` as they would have been sent; `part` of 1 is all of it. Returns how many samples. */
+uint64_t lost_requests_add(struct lost_requests *l, struct str bytes, const char *cause,
+			   double part);
 /* The oldest; the caller releases it. False when there is none. */
 bool lost_requests_take(struct lost_requests *l, struct buf *ret);
 /* It was not delivered: the oldest again. */

@@ -448,6 +448,11 @@ enum err name_reader_variable(struct name_reader *r, const struct module *module
 	return ERR_OK;
 }
 
+bool name_reader_refuses(const struct name_reader *r, u64 serial)
+{
+	return is_refused(r, serial);
+}
+
 void name_reader_rest(struct name_reader *r)
 {
 	send_away(r);

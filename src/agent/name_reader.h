@@ -72,6 +72,8 @@ bool name_reader_settle(struct name_reader *r);
  */
 enum err name_reader_variable(struct name_reader *r, const struct module *module, u64 address,
 			      char *name, size_t size, u64 *ret_offset) MUST_CHECK;
+/* Whether a worker ended over this module: none is asked about it again. */
+bool name_reader_refuses(const struct name_reader *r, u64 serial);
 /* Sends its worker away. */
 void name_reader_rest(struct name_reader *r);
 /* A window ended: gives back what is too much. */

@@ -43,6 +43,7 @@ struct names {
 	bool kernel_wanted; /* gathered */
 	int64_t next_ask, next_kernel;
 	VEC(uint32_t) mappings; /* in the dictionary, by number of module; 0 = not yet */
+	VEC(uint32_t) unread;	/* of them, those whose file ended its worker */
 	VEC(struct named) named;
 	VEC(uint32_t) pool;
 	VEC(struct wanted_name) wanted;
@@ -75,6 +76,7 @@ void names_end(struct names *n)
 	n->jit = NULL;
 	n->jit_process = 0;
 	vec_release(&n->mappings);
+	vec_release(&n->unread);
 	vec_release(&n->named);
 	vec_release(&n->pool);
 	vec_release(&n->wanted);
@@ -318,6 +320,20 @@ static enum err name_jit(struct names *n, const struct process *process, u64 add
 	return add_frame(n, f, &name);
 }
 
+static enum err note_unread(struct names *n, uint32_t mapping)
+{
+	vec_for_each (one, &n->unread)
+		if (*one == mapping)
+			return ERR_OK;
+	return vec_push(&n->unread, mapping);
+}
+
+const uint32_t *names_unread(const struct names *n, size_t *ret_count)
+{
+	*ret_count = n->unread.n;
+	return n->unread.v;
+}
+
 static enum err name_native(struct names *n, struct sample_frame where)
 {
 	const struct module *module = modules_get(n->modules, where.module);
@@ -327,8 +343,11 @@ static enum err name_native(struct names *n, struct sample_frame where)
 	const struct cached_place *place = name_cache_find(c, module->serial, where.address);
 
 	TRY(mapping_of(n, where.module, &f.mapping));
-	if (!place || !place->count)
+	if (!place || !place->count) {
+		if (name_reader_refuses(&n->reader, module->serial))
+			TRY(note_unread(n, f.mapping));
 		return add_frame(n, f, NULL);
+	}
 	for (u32 i = 0; i < place->count; i++) {
 		const struct cached_name *name = &c->names.v[place->first + i];
 		struct code_name code = {.function = name_cache_text(c, name->function),

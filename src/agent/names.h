@@ -51,6 +51,11 @@ bool names_turn(struct names *n, bool now);
 void names_hurry(struct names *n);
 /* Gives back what only the dictionary needed; what was learnt stays. */
 void names_end(struct names *n);
+/*
+ * Mappings of the dictionary whose frames have no names because a worker ended over the file; until
+ * names_end.
+ */
+const uint32_t *names_unread(const struct names *n, size_t *ret_count);
 #define VARIABLE_NAME_MAX 200
 
 /*

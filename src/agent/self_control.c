@@ -171,6 +171,7 @@ void self_control_tell(struct self_control *s, const struct exporter_stats *x, u
 	if (!s->metrics)
 		return;
 	capture_stats(s->capture, &f.capture);
+	memcpy(f.lost, capture_lost(s->capture), sizeof(f.lost));
 	self_metrics_set(s->metrics, &f);
 }
 

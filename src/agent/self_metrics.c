@@ -46,6 +46,21 @@ static void put_stacks(const struct self_facts *f, struct buf *out)
 				   ends[i], (unsigned long long)f->capture.kernel.ends[i]);
 }
 
+static void put_lost(struct buf *out, const char *cause, double samples)
+{
+	buf_printf(out, "vestal_agent_lost_samples_total{cause=\"%s\"} %.0f\n", cause, samples);
+}
+
+/* The words of docs/completeness.md. */
+static void put_losses(const struct self_facts *f, struct buf *out)
+{
+	head(out, "lost_samples_total", "counter", "Samples that nobody will have, by cause.");
+	for (unsigned i = 0; i < LOSS_KERNEL_SIDE_CAUSES; i++)
+		put_lost(out, loss_cause_text((enum loss_cause)i), f->lost[i]);
+	put_lost(out, "queue full", (double)f->exporter.samples_dropped);
+	put_lost(out, "refused by the server", (double)f->exporter.samples_refused);
+}
+
 static void put_cost(const struct self_facts *f, struct buf *out)
 {
 	head(out, "cpu_seconds_total", "counter", "Processor time of the agent, by where.");
@@ -92,6 +107,7 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	count(out, "side_band_lost_total", "Events of processes that the kernel dropped.",
 	      c->side_band_lost);
 	count(out, "processes_reread_total", "Processes asked again after such a loss.", c->reread);
+	put_losses(f, out);
 	put_stacks(f, out);
 	put_cost(f, out);
 	number(out, "processes", "gauge", "Processes known.", c->processes);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/exporter.h"
+#include "agent/losses.h"
 #include "agent/self_meter.h"
 
 struct self_facts {
@@ -15,7 +16,8 @@ struct self_facts {
 	u64 pss_bytes;
 	u64 user_ns, kernel_ns, interrupt_ns;
 	u64 workers_lost;
-	u64 collected; /* samples in windows that ended */
+	double lost[LOSS_KERNEL_SIDE_CAUSES]; /* samples that never were in a window, by cause */
+	u64 collected;			      /* samples in windows that ended */
 	u32 rate_hz, wanted_hz;
 	bool paused;
 	enum budget_reason reason;

@@ -4,7 +4,7 @@
 #include "model/values.h"
 
 #define OTHER_CAUSES	 "other causes"
-#define KINDS_WITH_CAUSE 3
+#define KINDS_WITH_CAUSE 4
 
 static const struct {
 	struct str word;
@@ -18,6 +18,7 @@ static const struct {
 	[PART_LOWERED] = {STR("lowered"), true},
 	[PART_THRESHOLD] = {STR("threshold"), false},
 	[PART_WATCHED] = {STR("watched"), false},
+	[PART_NAMELESS] = {STR("no names"), true},
 };
 
 struct str completeness_kind_word(enum completeness_kind kind)
@@ -128,6 +129,20 @@ void completeness_note(struct completeness *c, enum completeness_kind kind, stru
 	part_add(&c->parts[kind], part);
 	if (kinds[kind].has_cause)
 		part_add(&cause_of(c, kind, shortened(cause))->part, part);
+}
+
+int64_t completeness_kept_count(const struct profile *p)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < p->row_count; i++) {
+		uint32_t n;
+		const uint32_t *ids = stack_frames(p->dict, p->stack[i], &n);
+
+		if (n == 2 && str_eq(frame_name(p->dict, ids[0]), kinds[PART_KEPT].word))
+			sum = value_add(sum, profile_values(p, i)[0]);
+	}
+	return sum;
 }
 
 void completeness_add(struct completeness *to, const struct completeness *from)

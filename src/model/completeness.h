@@ -5,6 +5,7 @@
  *	cpu;kept			the samples in the profiles beside it
  *	cpu;lost: ring full		samples that nobody has, and why
  *	cpu;truncated  cpu;unnamed	of those kept: callers are missing; a frame has no name
+ *	cpu;no names: symbol reader ended	of those without a name, where it is known why
  *	off_cpu;off: cpu budget		time in which nothing was measured, and why
  *	cpu;lowered: cpu budget		time in which less was sampled than asked for, and why
  *	off_cpu;threshold		milliseconds, and the threshold multiplied by them
@@ -36,6 +37,7 @@ enum completeness_kind {
 	PART_LOWERED,
 	PART_THRESHOLD,
 	PART_WATCHED,
+	PART_NAMELESS,
 	PART_KINDS
 };
 
@@ -87,6 +89,9 @@ enum err completeness_beside(struct profile_list *list, const struct profile *of
  * `part` of 1 is all, less a share of it.
  */
 enum err completeness_lose(struct profile *p, const char *cause, double part) MUST_CHECK;
+
+/* Samples it says it kept, of all measures. */
+int64_t completeness_kept_count(const struct profile *p);
 
 /* Adds what a profile of completeness says of a measure; `column` of count and time, or -1. */
 void completeness_read(const struct profile *p, int count_column, int time_column,

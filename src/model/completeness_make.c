@@ -226,7 +226,8 @@ enum err completeness_lose(struct profile *p, const char *cause, double part)
 		measure = frame_name(p->dict, ids[1]);
 		if (kind == PART_KEPT)
 			TRY(lose_row(p, i, measure, cause, part));
-		else if (part >= 1 && (kind == PART_TRUNCATED || kind == PART_UNNAMED))
+		else if (part >= 1 &&
+			 (kind == PART_TRUNCATED || kind == PART_UNNAMED || kind == PART_NAMELESS))
 			memset(p->values + i * p->type_count, 0, 2 * sizeof(*p->values));
 	}
 	for (size_t i = 0; i < p->row_count; i++)

@@ -68,6 +68,7 @@ static void put_reported(struct jsonout *o, const struct completeness *c)
 	put_causes(o, "off", c, PART_OFF);
 	jsonout_put_double(o, "lowered_share", completeness_lowered_share(c));
 	put_causes(o, "lowered", c, PART_LOWERED);
+	put_causes(o, "unnamed_causes", c, PART_NAMELESS);
 	put_level(o, c);
 }
 
@@ -190,6 +191,12 @@ void completeness_sentence(const struct completeness *c, struct buf *out)
 	if (lowered > 1 - ENOUGH) {
 		put_part_of_time(&text, "sampled less often ", lowered);
 		put_cause_names(&text, c, PART_LOWERED);
+	}
+	if (share_of(c, PART_NAMELESS) > 1 - ENOUGH) {
+		buf_text(&text, text.n ? "; " : "");
+		put_percent(&text, share_of(c, PART_NAMELESS));
+		buf_text(&text, " without names: ");
+		put_cause_names(&text, c, PART_NAMELESS);
 	}
 	buf_str(out, buf_view(&text));
 }

@@ -165,6 +165,11 @@ TEST(the_sentence_names_shares_and_causes_the_largest_first)
 	completeness_note(&c, PART_LOWERED, STR("rate of switches"), (struct tally_part){0, 50});
 	check_sentence(&c, "not measured 25% of the time: cpu budget; "
 			   "sampled less often 50% of the time: rate of switches");
+	c.cause_count = 0;
+	c.parts[PART_OFF] = c.parts[PART_LOWERED] = (struct tally_part){0};
+	completeness_note(&c, PART_NAMELESS, STR("symbol reader ended"),
+			  (struct tally_part){31, 310});
+	check_sentence(&c, "3.12% without names: symbol reader ended");
 }
 
 TEST(a_thousandth_that_is_missing_is_not_worth_a_sentence_and_never_rounds_to_all)
