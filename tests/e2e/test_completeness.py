@@ -4,15 +4,18 @@ with their cause and amount. Needs root: without it everything is skipped.
 
     VESTAL=build/vestal tests/e2e/test_completeness.py
 """
+import json
 import math
 import os
 import signal
+import subprocess
+import tempfile
 import time
 
 from support.agent import Agent, Collector, Program
 from support.recording import build, cpu_seconds
 from support.server import Server
-from support.tap import main, test
+from support.tap import VESTAL, main, test
 from support.wait import until
 
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
@@ -95,6 +98,28 @@ def what_arrives_whole_says_so_in_every_answer():
         assert total["completeness"]["kept"]["time_ns"] == total["total"], total["completeness"]
 
 
+def printed(*arguments):
+    done = subprocess.run([VESTAL, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (arguments, done.stderr)
+    return done.stdout
+
+
+def says_the_same_on_the_command_line(server, text):
+    """What the API said stands in the tables of the commands, and the object in their JSON."""
+    asked_for = ("--server", server.url, '{service_name="full"}', "--type", CPU, "--from", "-1h")
+    said = printed("query", *asked_for)
+    assert text in said, (text, said)
+    found = json.loads(printed("query", *asked_for, "--json"))["completeness"]
+    assert found["reported"] and found["text"] == text, found
+    with tempfile.NamedTemporaryFile(suffix=".pb.gz") as file:
+        printed("query", *asked_for, "--pprof", file.name, "--force")
+        assert text in printed("top", file.name), text
+        assert json.loads(printed("top", "--json", file.name))["completeness"]["text"] == text
+        assert printed("diff", file.name, file.name).count(text) == 2, text
+        both = json.loads(printed("diff", "--json", file.name, file.name))
+        assert json.dumps(both).count(json.dumps(text)) == 2, both
+
+
 @test
 def a_ring_that_is_full_loses_samples_of_those_who_run_and_kept_with_lost_is_what_they_used():
     with Server() as server, deep("full") as program, agent(
@@ -122,7 +147,10 @@ def a_ring_that_is_full_loses_samples_of_those_who_run_and_kept_with_lost_is_wha
         count = last["kept"]["count"] + last["lost"]["count"]
         # Walking 700 frames a thousand times a second takes its part, which the kernel counts as an
         # interrupt's. It ran before the agent looked: that time it has to itself.
-        walked = a.metrics()['vestal_agent_cpu_seconds_total{where="bpf"}']
+        metrics = a.metrics()
+        walked = metrics['vestal_agent_cpu_seconds_total{where="bpf"}']
+        assert metrics['vestal_agent_lost_samples_total{cause="ring full"}'] >= last["lost"]["count"], last
+        says_the_same_on_the_command_line(server, last["text"])
         assert both / 1e9 <= used * 1.01 + 4 * used / math.sqrt(count) + walked, (last, used, walked)
         assert both / 1e9 >= (used - 3) * 0.99 - 4 * used / math.sqrt(count), (last, used)
 
@@ -166,6 +194,9 @@ def lost_on_the_way(status, cause, *options):
             return last == before
         a.wait(quiet)
         both, count = (last["kept"][k] + last["lost"][k] for k in ("time_ns", "count"))
+        if "--metrics" in options:
+            told = a.metrics()[f'vestal_agent_lost_samples_total{{cause="{cause}"}}']
+            assert told >= last["lost"]["count"] > 0, (told, last)
         assert both / 1e9 <= used * 1.01 + 4 * used / math.sqrt(count) + 0.02, (last, used)
         assert both / 1e9 >= (used - 1) * 0.99 - 4 * used / math.sqrt(count), (last, used)
 
