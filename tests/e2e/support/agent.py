@@ -73,7 +73,7 @@ class Agent:
         address = re.search(r"address=\"?([^\s\"]+)", self.wait_for("msg=metrics"))[1]
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=20) as reply:
             text = reply.read().decode()
-        return {name: float(value) for name, value in re.findall(r"^(vestal\S+) (\S+)$", text, re.M)}
+        return {name: float(value) for name, value in re.findall(r"^(vestal.*) (\S+)$", text, re.M)}
 
     def metrics_when(self, right, seconds=90):
         """Them, when they are right."""
