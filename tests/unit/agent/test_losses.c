@@ -266,7 +266,6 @@ static bool lose_request(struct server *server, const struct seeded *s, const ch
 {
 	CLEANUP(buf_release) struct buf request = BUF_INIT((size_t)1 << 20);
 	CLEANUP(lost_requests_release) struct lost_requests lost = {0};
-	CLEANUP(buf_release) struct buf note = BUF_INIT((size_t)1 << 20);
 	struct buf taken;
 	bool sent;
 
