@@ -210,7 +210,7 @@ ENGINE_TEST(deletes_what_is_selected_and_nothing_else)
 	forget(f, "api", false);
 	CHECK(merge_agrees(f, "acme", &q));
 	CHECK(merge_agrees(f, "other", &q));
-	q.s.type = TYPE_HEAP;
+	q.s = all_levels();
 	CHECK(merge_agrees(f, "acme", &q));
 	all = s;
 	all.type = STR("");
