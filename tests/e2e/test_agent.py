@@ -197,18 +197,28 @@ def resources_have_sorted_keys_each_once():
 
 @test
 def windows_follow_each_other_and_cover_the_run():
-    state, spans = session(), set()
+    """The first window of a process that was busy before begins where its last one ended."""
+    state, spans, busy = session(), set(), {}
     for data in messages():
         for resource in data["resourceProfiles"]:
             for scope in resource["scopeProfiles"]:
                 for profile in scope["profiles"]:
                     start, length = int(profile["timeUnixNano"]), int(profile["durationNano"])
+                    assert length > 0, profile
                     spans.add((start, start + length))
-                    assert profile["samples"] and length > 0
-    spans = sorted(spans)
-    assert spans[0][0] >= state["begin"] and spans[-1][1] <= state["end"], (spans, state["begin"])
-    for (_, end), (start, _) in zip(spans, spans[1:]):
-        assert abs(start - end) < 1e6, spans
+                    who = json.dumps([resource["resource"], profile.get("sampleType")])
+                    busy.setdefault(who, []).append((start, start + length))
+    begin, ends = min(start for start, _ in spans), sorted({end for _, end in spans})
+    assert begin >= state["begin"] and ends[-1] <= state["end"], (spans, state["begin"])
+    # Every profile lasts from one edge of a window to a later one.
+    edges = [begin] + ends
+    for start, _ in spans:
+        assert min(abs(start - edge) for edge in edges) < 1e6, (start, edges)
+    # One process: no moment twice. Those that ended are told window by window.
+    for who, times in busy.items():
+        times = sorted(set(times))
+        for (_, end), (start, _) in zip(times, times[1:]):
+            assert start > end - 1e6, (who, times)
 
 
 @test

@@ -35,7 +35,7 @@ type line struct {
 	Profiles int
 	Samples  int
 	Strings  int
-	First    uint64
+	End      uint64
 	Token    []string
 }
 
@@ -50,7 +50,8 @@ func (r *receiver) Export(ctx context.Context, in *collector.ExportProfilesServi
 			for _, profile := range scope.GetProfiles() {
 				out.Profiles++
 				out.Samples += len(profile.GetSamples())
-				out.First = profile.GetTimeUnixNano()
+				// Profiles may begin before their window; all end with it.
+				out.End = max(out.End, profile.GetTimeUnixNano()+profile.GetDurationNano())
 			}
 		}
 	}
