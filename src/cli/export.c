@@ -53,14 +53,15 @@ int export_write(const struct common_options *common, const struct sink_options 
 
 	if (!e)
 		e = pack(w->compress, &out);
-	if (!e)
+	int status = e ? write_failed(format, e, &w->fault) : sink_save(to, &out);
+
+	/* What a file lacks matters once there is one. */
+	if (status == EXIT_OK)
 		say_losses(common, format, &w->notes);
 	notes_release(&w->notes);
-	if (e)
-		return write_failed(format, e, &w->fault);
-	if (ret_bytes)
+	if (status == EXIT_OK && ret_bytes)
 		*ret_bytes = out.n;
-	return sink_save(to, &out);
+	return status;
 }
 
 const struct format *export_format_of(const char *name)

@@ -58,20 +58,33 @@ static void put_type(const struct profile *p, uint32_t type, struct buf *out)
 	buf_str(out, dict_str(p->dict, p->types[type].unit));
 }
 
+/* Of a note's text, for the names of types that are left out. */
+#define LEFT_TYPES_ROOM 80
+
 /* A file has one column, and no name for it. */
 static void note_types(struct folded_writer *w, const struct profile *p, int chosen)
 {
-	CLEANUP(buf_release) struct buf kept = BUF_INIT(60), left = BUF_INIT(60);
+	CLEANUP(buf_release) struct buf kept = BUF_INIT(40), left = BUF_INIT(4096);
+	uint32_t named = 0;
 
 	if (chosen < 0 || p->type_count < 2 || w->in->type >= 0)
 		return;
 	put_type(p, (uint32_t)chosen, &kept);
 	for (uint32_t i = 0; i < p->type_count; i++) {
+		size_t before = left.n;
+
 		if ((int)i == chosen)
 			continue;
 		buf_text(&left, left.n ? ", " : "");
 		put_type(p, i, &left);
+		if (left.n > LEFT_TYPES_ROOM && named) {
+			left.n = before;
+			break;
+		}
+		named++;
 	}
+	if (named + 1 < p->type_count)
+		buf_printf(&left, " and %u more", p->type_count - 1 - named);
 	notes_add(&w->in->notes, "folded stacks hold one type: %.*s; not %.*s", (int)kept.n,
 		  kept.data, (int)left.n, left.data);
 }
