@@ -163,8 +163,8 @@ def the_text_table_is_line_for_line_that_of_pprof():
     for name in ("cpu", "heap", "mutex", "goroutine"):
         ours, _ = vestal("top", "-n", "0", path(name))
         theirs = pprof("-top", "-nodecount=0", "-nodefraction=0", "-edgefraction=0", path(name))
-        # The time is RFC 3339 here; columns grow with what is in them.
-        got = [line.split() for line in ours.splitlines() if not line.startswith("Time:")]
+        # The time is RFC 3339 here, and there is a rate; columns grow with what is in them.
+        got = [line.split() for line in ours.splitlines() if not line.startswith(("Time:", "Rate:"))]
         want = [line.split() for line in theirs.splitlines() if not line.startswith("Time:")]
         assert got == want, f"{name}: " + next(f"{a!r} {b!r}" for a, b in zip(got, want) if a != b)
 

@@ -51,7 +51,7 @@ test("what did not arrive is said in the server's words, and nothing where nobod
   assert.equal(lacks(completenessOf({ completeness: { reported: true, text: "" } })), "");
   assert.equal(lacks(completenessOf({ completeness: { ...FULL, reported: false } })), "");
   for (const nothing of [undefined, null, {}, { completeness: null }, { completeness: { reported: true } }, { completeness: { reported: "yes", text: "x" } }]) assert.equal(completenessOf(nothing), undefined);
-  const { services } = toOverview({ step_ms: 60e3, services: [{ service: "a", types: [usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 1), { ...usage("off_cpu:off_cpu:nanoseconds::", 1), completeness: FULL }] }] });
+  const { services } = toOverview({ step_ms: 60e3, cpu: { total: 1, rate: 1, average: 1, covered_ns: 1e9, coverage: 1 }, services: [{ service: "a", types: [usage("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 1), { ...usage("off_cpu:off_cpu:nanoseconds::", 1), completeness: FULL }] }] });
   assert.deepEqual(services[0].usages.map((u) => u.lacking), ["", FULL.text]);
 });
 

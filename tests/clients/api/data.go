@@ -25,8 +25,8 @@ const (
 
 var (
 	now   = time.Now().Truncate(time.Second)
-	early = now.Add(-10 * time.Minute)
-	late  = now.Add(-5 * time.Minute)
+	early = now.Add(-10 * time.Minute).Truncate(time.Minute)
+	late  = now.Add(-5 * time.Minute).Truncate(time.Minute)
 	begin = now.Add(-time.Hour).UnixMilli()
 	end   = now.UnixMilli()
 	ids   = map[string]string{"north": "7c9e6679-7425-40de-944b-e07fc1f90ae7", "south": "734fd599-6865-419e-9475-932762d8f469"}

@@ -123,5 +123,6 @@ def pprof(program, stacks, mapping, time_ns):
         out += field(4, field(1, i + 1) + field(2, 1) + field(3, address))
     for text in texts:
         out += field(6, text.encode())
-    out += field(9, time_ns) + field(10, 10 ** 9) + field(11, field(1, 1) + field(2, 2)) + field(12, 1)
+    # It ended just now: what lies ahead would be in no range that ends now.
+    out += field(9, time_ns - 10 ** 9) + field(10, 10 ** 9) + field(11, field(1, 1) + field(2, 2)) + field(12, 1)
     return gzip.compress(out)
