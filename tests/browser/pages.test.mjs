@@ -54,7 +54,7 @@ async function overviewTests(browser, url, empty) {
     assert.equal(names[0], "shop");
     assert.ok(names.includes("odd") || names.includes("beat"), names.join());
     assert.match(await text(page, ".services tbody tr"), /0\.(4\d|5\d?) cores/);
-    assert.match(await text(page, ".overview .big"), /cores · \d services/);
+    assert.match(await text(page, ".overview .big"), /cores( while running · data for [\d.]+ % of the range)? · \d services/);
     await untilText(page, ".changes", "def456");
     await press(page, "ArrowDown");
     assert.equal(await page.evaluate(() => document.activeElement.textContent), "shop");
