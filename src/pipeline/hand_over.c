@@ -255,6 +255,16 @@ static void drop_repeated_types(struct handing *h, struct address *to)
 			}
 }
 
+void address_when(struct address *to, int64_t time_ns, int64_t duration_ns, int64_t arrived_ns)
+{
+	to->duration_ns = duration_ns > 0 ? duration_ns : 0;
+	if (time_ns > 0)
+		to->time_ns = time_ns;
+	else
+		to->time_ns =
+			to->duration_ns < arrived_ns ? arrived_ns - to->duration_ns : arrived_ns;
+}
+
 enum err hand_over(struct receive *r, struct address *to, struct profile *p, struct fault *fault)
 {
 	struct handing h = {.r = r, .to = to, .p = p};

@@ -16,6 +16,10 @@ struct address {
 	bool services;
 };
 
+/* When it was measured. Without a time of its own it ended when it arrived: all of it lies in the
+ * range that ends now. Without a duration it is a moment. */
+void address_when(struct address *to, int64_t time_ns, int64_t duration_ns, int64_t arrived_ns);
+
 /*
  * Rows that say nothing (all zero in what is kept) and rows with a negative value go; so does a
  * column of a type that an earlier one has. A profile in which no row is left was measured all the

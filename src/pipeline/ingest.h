@@ -21,8 +21,9 @@ struct ingest {
  * when `app` says so; the spy. */
 enum err ingest_labels(struct ingest *in, struct str service, bool app,
 		       struct fault *fault) MUST_CHECK;
-/* Time and duration of the window: what the profile says when it says something sensible. */
-void ingest_window(const struct ingest *in, const struct profile *p, struct address *to);
+/* Time and duration of the window: what the profile says of its `own` when it says something
+ * sensible, else what the request says. */
+void ingest_window(const struct ingest *in, const struct profile *p, bool own, struct address *to);
 
 enum err ingest_pprof(struct ingest *in, bool form, struct fault *fault) MUST_CHECK;
 enum err ingest_jfr(struct ingest *in, struct fault *fault) MUST_CHECK;

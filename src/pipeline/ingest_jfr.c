@@ -71,10 +71,7 @@ static enum err take_profile(struct recording *rec, struct profile *p, struct fa
 	TRY(rename_functions(p, java_name));
 	for (uint32_t i = 0; i < p->type_count; i++)
 		TRY(jfr_type_id(p, i, &in->arena, &to.types[i]));
-	ingest_window(in, p, &to);
-	to.time_ns = in->from_ns;
-	if (in->until_ns > in->from_ns)
-		to.duration_ns = in->until_ns - in->from_ns;
+	ingest_window(in, p, false, &to);
 	return hand_over(in->r, &to, p, fault);
 }
 

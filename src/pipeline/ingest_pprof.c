@@ -81,7 +81,7 @@ static enum err address_profile(struct ingest *in, const struct profile *p,
 		TRY(type_id_make_pyroscope(&in->arena, &words, &to->types[i]));
 	}
 	to->labels = &in->labels;
-	ingest_window(in, p, to);
+	ingest_window(in, p, true, to);
 	return ERR_OK;
 }
 

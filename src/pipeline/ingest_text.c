@@ -200,9 +200,7 @@ static enum err take_profile(struct ingest *in, const struct suffix *named, bool
 		named = own_suffix(p, amount, alone);
 	settle_values(in, named, amount, p, &words);
 	TRY(type_id_make(&in->arena, &words, &to.types[0]));
-	ingest_window(in, p, &to);
-	/* The window is the request's: these files have no clock. */
-	to.time_ns = in->from_ns;
+	ingest_window(in, p, true, &to);
 	return hand_over(in->r, &to, p, fault);
 }
 

@@ -81,7 +81,7 @@ struct upload_request {
 	const struct label_pair *labels; /* service_name among them, or "unknown_service" */
 	size_t label_count;
 	struct str format;	      /* empty = recognised */
-	int64_t time_ns, duration_ns; /* 0 = what the file says, else now */
+	int64_t time_ns, duration_ns; /* 0 = what the file says, else it ended now */
 	struct str body;
 };
 enum err receive_upload(struct receive *r, const struct upload_request *request,

@@ -22,15 +22,17 @@ enum err ingest_labels(struct ingest *in, struct str service, bool app, struct f
 	return series_labels_add(labels, STR("pyroscope_spy"), in->spy, fault);
 }
 
-void ingest_window(const struct ingest *in, const struct profile *p, struct address *to)
+void ingest_window(const struct ingest *in, const struct profile *p, bool own, struct address *to)
 {
-	/* Some clients wrote microseconds or nothing there. */
-	bool sensible = p->time_ns >= YEAR_NS;
+	int64_t length = in->until_ns - in->from_ns;
+	int64_t from = in->request->from.n ? in->from_ns : 0;
 
-	to->time_ns = sensible ? p->time_ns : in->from_ns;
-	to->duration_ns = p->duration_ns > 0 ? p->duration_ns : in->until_ns - in->from_ns;
-	if (to->duration_ns < 0)
-		to->duration_ns = 0;
+	/* Some clients wrote microseconds or nothing there. */
+	if (own && p->time_ns >= YEAR_NS)
+		from = p->time_ns;
+	if (p->duration_ns > 0 && (own || length <= 0))
+		length = p->duration_ns;
+	address_when(to, from, length, in->until_ns);
 }
 
 enum err ingest_form(struct ingest *in, const char *const *names, struct str *ret, size_t n,

@@ -35,9 +35,7 @@ static enum err take_profile(struct exporting *x, struct profile *p, struct faul
 	to.labels = &x->labels;
 	for (uint32_t i = 0; i < p->type_count; i++)
 		TRY(type_id_of_column(&x->arena, p, i, &to.types[i]));
-	to.time_ns = p->time_ns > 0 ? p->time_ns : x->r->now_ns;
-	/* Without a duration it is of that moment: a range that begins there has all of it. */
-	to.duration_ns = p->duration_ns > 0 ? p->duration_ns : 0;
+	address_when(&to, p->time_ns, p->duration_ns, x->r->now_ns);
 	return hand_over(x->r, &to, p, fault);
 }
 

@@ -46,8 +46,7 @@ static enum err address_profile(struct pushing *p, const struct profile *profile
 	to->labels = &p->labels;
 	to->contexts = NULL;
 	to->services = false;
-	to->time_ns = profile->time_ns > 0 ? profile->time_ns : p->r->now_ns;
-	to->duration_ns = profile->duration_ns > 0 ? profile->duration_ns : 0;
+	address_when(to, profile->time_ns, profile->duration_ns, p->r->now_ns);
 	return ERR_OK;
 }
 

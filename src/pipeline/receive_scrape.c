@@ -69,8 +69,7 @@ static enum err take_profile(struct scraping *s, struct profile *p, struct fault
 	struct address to = {.labels = &s->labels};
 	bool never = false;
 
-	to.time_ns = p->time_ns > 0 ? p->time_ns : s->r->now_ns;
-	to.duration_ns = p->duration_ns > 0 ? p->duration_ns : 0;
+	address_when(&to, p->time_ns, p->duration_ns, s->r->now_ns);
 	if (q->before) {
 		find_cumulative(p, cumulative);
 		TRY(merge_rows(p));

@@ -54,10 +54,8 @@ static enum err take_profile(struct uploading *u, struct profile *p, struct faul
 	TRY(resource_labels_add(&labels, p, &u->arena, fault));
 	TRY(make_types(u, p, &to));
 	to.labels = &labels;
-	to.time_ns = q->time_ns ? q->time_ns : p->time_ns > 0 ? p->time_ns : u->r->now_ns;
-	to.duration_ns = q->duration_ns > 0   ? q->duration_ns
-			 : p->duration_ns > 0 ? p->duration_ns
-					      : 0;
+	address_when(&to, q->time_ns ? q->time_ns : p->time_ns,
+		     q->duration_ns > 0 ? q->duration_ns : p->duration_ns, u->r->now_ns);
 	return hand_over(u->r, &to, p, fault);
 }
 

@@ -76,6 +76,21 @@ TEST(a_profile_without_a_time_or_with_one_of_1970_has_that_of_the_request)
 	CHECK(recorded(&rec, "} 1700000000000000000+10000000000\n"));
 }
 
+TEST(a_request_without_a_time_is_of_what_ended_when_it_came)
+{
+	CLEANUP(recorder_release) struct recorder rec;
+	CLEANUP(maker_release) struct maker m;
+	struct ingest_request q = {.name = STR("shop"), .format = STR("pprof")};
+
+	CHECK_OK(recorder_init(&rec));
+	CHECK_OK(maker_cpu(&m));
+	m.p->time_ns = 0;
+	m.p->duration_ns = 123456789;
+	q.body = maker_bytes(&m, 0);
+	CHECK_OK(receive_ingest(&rec.r, &q, &rec.fault));
+	CHECK(recorded(&rec, "} 1700000000000000000+123456789\n"));
+}
+
 static enum err ingest_form(struct recorder *rec, struct str profile, const char *config)
 {
 	CLEANUP(buf_release) struct buf form = BUF_INIT(1 << 24);

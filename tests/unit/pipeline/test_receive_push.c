@@ -159,6 +159,12 @@ TEST(a_profile_without_a_time_is_of_now)
 	CHECK_OK(receive_push(&rec.r, buf_view(&b), false, &rec.fault));
 	CHECK(recorded(&rec, "} 1700000000123456789+0\n"));
 	CHECK_INT(rec.r.result.profiles, 1);
+	/* It ended when it came: none of it lies ahead. */
+	m.p->duration_ns = 123456789;
+	buf_clear(&b);
+	SERIES(&b, maker_bytes(&m, 0), "__name__", "process_cpu");
+	CHECK_OK(receive_push(&rec.r, buf_view(&b), false, &rec.fault));
+	CHECK(recorded(&rec, "} 1700000000000000000+123456789\n"));
 }
 
 static enum err sweep(struct str body, bool json)

@@ -78,6 +78,20 @@ TEST(a_time_that_is_given_wins)
 	CHECK(recorded(&rec, "{service_name=unknown_service} 5+6\n"));
 }
 
+TEST(a_file_without_a_time_ended_when_it_came)
+{
+	CLEANUP(recorder_release) struct recorder rec;
+	CLEANUP(maker_release) struct maker m;
+	struct upload_request q = {.duration_ns = 23456789};
+
+	CHECK_OK(recorder_init(&rec));
+	CHECK_OK(maker_cpu(&m));
+	m.p->time_ns = 0;
+	q.body = maker_bytes(&m, 1);
+	CHECK_OK(receive_upload(&rec.r, &q, &rec.fault));
+	CHECK(recorded(&rec, "} 1700000000100000000+23456789\n"));
+}
+
 static enum err sweep(struct str body)
 {
 	struct recorder rec;
