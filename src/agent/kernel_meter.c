@@ -149,3 +149,8 @@ u64 kernel_wait_time_ns(const struct kernel_side *k)
 			sum += run_time_of(needs[i].program);
 	return sum;
 }
+
+u64 kernel_timer_time_ns(const struct kernel_side *k)
+{
+	return k->own ? 0 : run_time_of(k->skeleton->progs.on_timer);
+}

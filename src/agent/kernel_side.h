@@ -134,3 +134,5 @@ void kernel_statistics(void);
 u64 kernel_run_time_ns(const struct kernel_side *k);
 /* The part of those that follow waits. */
 u64 kernel_wait_time_ns(const struct kernel_side *k);
+/* The part of the one that takes samples. */
+u64 kernel_timer_time_ns(const struct kernel_side *k);
