@@ -326,7 +326,7 @@ static void count_lost(struct daemon *d)
 	u64 all;
 
 	capture_stats(d->capture, &stats);
-	all = stats.kernel.dropped + stats.raw_dropped;
+	all = stats.kernel.dropped + stats.records_lost;
 	d->window.lost = all - d->lost;
 	d->lost = all;
 	if (d->window.lost)

@@ -63,6 +63,32 @@ TEST(what_a_full_ring_could_not_take_is_counted)
 	CHECK_INT(capture_collector(c)->samples + stats.kernel.dropped, stats.kernel.samples);
 }
 
+/* They come without callers, and nothing says that a sample is missing. */
+TEST(stacks_that_cannot_wait_for_their_tables_are_no_lost_samples)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	struct capture_stats stats;
+
+	o.waiting_bytes = 64;
+	o.kernel.rate_hz = 1000;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	for (int i = 0; i < 20; i++) {
+		work_ms(10);
+		CHECK_OK(capture_turn(c));
+	}
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	capture_stats(c, &stats);
+	CHECK(stats.raw_dropped > 0);
+	CHECK_INT(stats.kernel.dropped + stats.records_lost, 0);
+	CHECK_INT(capture_collector(c)->samples, stats.kernel.samples);
+}
+
 #define SLEEPERS 8
 #define SLEEPS	 150
 
