@@ -206,9 +206,16 @@ def windows_follow_each_other_and_cover_the_run():
                     spans.add((start, start + length))
                     assert profile["samples"] and length > 0
     spans = sorted(spans)
-    assert spans[0][0] >= state["begin"] and spans[-1][1] <= state["end"], (spans, state["begin"])
-    for (_, end), (start, _) in zip(spans, spans[1:]):
-        assert abs(start - end) < 1e6, spans
+    assert spans[0][0] >= state["begin"] and max(end for _, end in spans) <= state["end"], (spans, state)
+    # Each begins where one ends. One that had no sample for a while covers the windows between.
+    borders = [spans[0][0]]
+    for time in sorted(time for span in spans for time in span):
+        if time - borders[-1] > 1e6:
+            borders.append(time)
+    for begin, end in zip(borders, borders[1:]):
+        assert any(abs(a - begin) < 1e6 for a, _ in spans) and any(abs(b - end) < 1e6 for _, b in spans), \
+            (begin, end, spans)
+    assert len(borders) > 2, spans
 
 
 @test
