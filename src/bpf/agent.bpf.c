@@ -81,6 +81,28 @@ __attribute__((noinline)) u32 take_raw(struct scratch *s, u32 first_word)
 	return done < RECORD_RAW_STACK ? done : RECORD_RAW_STACK;
 }
 
+/* From begin to end; what came before and comes behind is short. */
+static __always_inline void meter(struct kernel_counters *c, const struct scratch *s)
+{
+	u64 spent;
+
+	if (!settings.meter || !c)
+		return;
+	spent = bpf_ktime_get_ns() - s->head.time;
+	switch (s->head.kind) {
+	case RECORD_CPU:
+		c->timer_ns += spent;
+		break;
+	case RECORD_WAIT:
+	case RECORD_WAKER:
+	case RECORD_LEFT:
+		c->wait_ns += spent;
+		break;
+	default:
+		c->other_ns += spent;
+	}
+}
+
 static __always_inline void send(struct scratch *s, u64 size)
 {
 	struct kernel_counters *c = count();
@@ -91,11 +113,12 @@ static __always_inline void send(struct scratch *s, u64 size)
 	/* The agent comes by itself, a few times a second; sooner when the ring fills up. */
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > settings.wake_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (!bpf_ringbuf_output(&ring, s, size, flags))
-		return;
-	if (c)
-		c->dropped++;
-	lose(s->head.pid, s->head.kind, LOSS_RING, s->head.value, s->head.keep);
+	if (bpf_ringbuf_output(&ring, s, size, flags)) {
+		if (c)
+			c->dropped++;
+		lose(s->head.pid, s->head.kind, LOSS_RING, s->head.value, s->head.keep);
+	}
+	meter(c, s);
 }
 
 #define SYSCALL_EXECVE	 59

@@ -89,6 +89,41 @@ TEST(stacks_that_cannot_wait_for_their_tables_are_no_lost_samples)
 	CHECK_INT(capture_collector(c)->samples, stats.kernel.samples);
 }
 
+/* What no kernel counts without a right that the agent need not have. */
+TEST(programs_count_their_own_cost_where_the_kernel_does_not)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	struct kernel_counters n;
+	struct kernel_side *k;
+	u64 timer, waits;
+
+	o.kernel.types = CAPTURE_CPU | CAPTURE_WAITS;
+	o.kernel.rate_hz = 1000;
+	o.kernel.meter = true;
+	c = open_capture(o);
+	if (!c)
+		return;
+	k = capture_kernel(c);
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	for (int i = 0; i < 20; i++) {
+		work_ms(10);
+		clock_sleep_ns(4 * NS_PER_MS);
+		CHECK_OK(capture_turn(c));
+	}
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	kernel_count(k, &n);
+	timer = kernel_timer_time_ns(k);
+	waits = kernel_wait_time_ns(k);
+	/* No stack is taken in a tenth of a microsecond, and none takes as long as the samples
+	 * are apart. */
+	CHECK(n.samples > 50 && timer > 100 * n.samples && timer < NS_PER_MS * n.samples);
+	CHECK(n.waits_kept > 0 && waits > 100 * n.waits_kept + 20 * n.switches);
+	CHECK(kernel_run_time_ns(k) >= timer + waits);
+}
+
 #define SLEEPERS 8
 #define SLEEPS	 150
 
