@@ -156,6 +156,12 @@ struct wait_start {
 /* Processes that have a level of their own. */
 #define WAIT_LEVELS    1024u
 
+/* Of a processor's clock, as it was set last. */
+struct clock_period {
+	u64 length; /* in nanoseconds */
+	u64 drawn;  /* when it was set: what had passed of the period before got no sample */
+};
+
 /* What the agent may change at any time. */
 struct kernel_settings {
 	/* R = wait_mean_ns << wait_level: a wait of that length is kept with probability 1 - 1/e */

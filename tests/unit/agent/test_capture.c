@@ -124,6 +124,40 @@ TEST(programs_count_their_own_cost_where_the_kernel_does_not)
 	CHECK(kernel_run_time_ns(k) >= timer + waits);
 }
 
+/* Each time that a clock is set, what had passed of its period gets no sample of its own. */
+TEST(nothing_is_lost_however_often_clocks_are_set)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	double value = 0, spent;
+	int64_t start;
+
+	o.kernel.rate_hz = 500;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	start = clock_process_cpu_ns();
+	for (int i = 0; i < 900; i++) {
+		int64_t end = clock_process_cpu_ns() + 3 * NS_PER_MS;
+
+		while (clock_process_cpu_ns() < end)
+			sink++;
+		CHECK_OK(kernel_set_period(capture_kernel(c), 2 * NS_PER_MS));
+		if (i % 100 == 99)
+			CHECK_OK(capture_turn(c));
+	}
+	spent = (double)(clock_process_cpu_ns() - start);
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	vec_for_each (one, &capture_collector(c)->list)
+		value += one->value;
+	/* A third of the time passes between the last sample and the next setting; setting takes
+	 * some hundredths. */
+	CHECK(value > 0.8 * spent && value < 1.15 * spent);
+}
+
 #define SLEEPERS 8
 #define SLEEPS	 150
 
