@@ -4,8 +4,10 @@
 #define CALM_S		  3
 /* Seconds of load in a row before sampling pauses or goes on. */
 #define LOADED_S	  4
-/* What comes back must fit with this much to spare. */
+/* What comes back soon must fit with this much to spare. */
 #define ROOM		  0.8
+/* Of the budget: a rate that costs less than this is not what costs too much. */
+#define RATE_LEAST	  0.1
 /* The mean follows what is measured in so many seconds. */
 #define MEAN_S		  5
 /* Saved for what is tried: enough for a measurement that a window's end falls into. */
@@ -62,7 +64,22 @@ static double at_most(double value, double most)
 static void changed(struct budget_state *s)
 {
 	s->since = 0;
-	s->mean = 0;
+	s->mean = s->rate_mean = 0;
+}
+
+/* Whether there is room for so much more. */
+static bool has_room(const struct budget_state *s, const struct budget_limits *l, double more)
+{
+	double most = s->since < BUDGET_BACKOFF_S ? ROOM : 1;
+
+	return s->since >= CALM_S && (l->cpu_share <= 0 || s->mean + more <= most);
+}
+
+static enum budget_reason reason_of_rate(const struct budget_state *s)
+{
+	if (!s->level)
+		return BUDGET_NONE;
+	return s->level == s->memory_level ? BUDGET_MEMORY : BUDGET_CPU;
 }
 
 static void lower(struct budget_state *s, enum budget_reason reason, unsigned steps)
@@ -71,6 +88,11 @@ static void lower(struct budget_state *s, enum budget_reason reason, unsigned st
 		s->level++;
 	s->reason = reason;
 	changed(s);
+}
+
+static double in_a_row(double before, bool holds, double seconds)
+{
+	return holds ? before + seconds : 0;
 }
 
 /* Pausing shows nothing of the busiest times, so one busy measurement is not enough for it. */
@@ -82,12 +104,14 @@ static void watch_load(struct budget_state *s, const struct budget_limits *l,
 
 	if (l->host_share <= 0)
 		return;
-	s->loaded = turn ? s->loaded + m->seconds : 0;
-	if (s->loaded < LOADED_S)
+	s->loaded = in_a_row(s->loaded, turn, m->seconds);
+	s->bearable =
+		in_a_row(s->bearable, s->paused && m->host_share <= l->host_share, m->seconds);
+	if (s->loaded < LOADED_S && s->bearable < BUDGET_BACKOFF_S)
 		return;
-	s->loaded = 0;
+	s->loaded = s->bearable = 0;
 	s->paused = !s->paused;
-	s->reason = s->paused ? BUDGET_LOAD : s->level ? BUDGET_CPU : BUDGET_NONE;
+	s->reason = s->paused ? BUDGET_LOAD : reason_of_rate(s);
 }
 
 static void lower_for_memory(struct budget_state *s)
@@ -95,6 +119,7 @@ static void lower_for_memory(struct budget_state *s)
 	if (s->memory_level == MEMORY_LEVELS || budget_rate(s) == 1)
 		return;
 	s->memory_level++;
+	s->memory_since = 0;
 	lower(s, BUDGET_MEMORY, 1);
 }
 
@@ -109,10 +134,12 @@ static bool watch_memory(struct budget_state *s, const struct budget_limits *l,
 	if (!s->trimmed) {
 		/* Once: what is given back and made again every time costs more than it saves. */
 		s->trim = s->trimmed = true;
-		s->since = 0;
-	} else if (s->since >= CALM_S) {
-		lower_for_memory(s);
+		s->untrimmed = 0;
+		return true;
 	}
+	s->untrimmed += m->seconds;
+	if (s->untrimmed >= CALM_S && s->memory_since >= CALM_S)
+		lower_for_memory(s);
 	return true;
 }
 
@@ -131,16 +158,11 @@ static bool waits_cost_most(const struct budget_measure *m)
 	return m->wait_part * m->cpu_share > (m->cpu_share - m->reader_share) / 2;
 }
 
-/* What costs most gives way. */
-static void save_cpu(struct budget_state *s, const struct budget_measure *m, unsigned steps)
+/* What was tried did not fit; or they are left out, and tried later and later. */
+static void keep_fewer_waits(struct budget_state *s, unsigned steps)
 {
-	s->debt = 0;
-	if (!waits_cost_most(m)) {
-		lower(s, BUDGET_CPU, steps);
-		return;
-	}
-	s->wait_level += steps;
-	if (s->probing || s->wait_level >= BUDGET_WAITS_OFF) {
+	s->wait_level = s->probing ? s->probed_from : s->wait_level + steps;
+	if (s->wait_level >= BUDGET_WAITS_OFF) {
 		s->wait_level = BUDGET_WAITS_OFF;
 		s->backoff =
 			s->backoff > 0 ? at_most(2 * s->backoff, BUDGET_BACKOFF_S) : BACKOFF_FIRST;
@@ -149,10 +171,21 @@ static void save_cpu(struct budget_state *s, const struct budget_measure *m, uns
 	changed(s);
 }
 
+/* What costs most gives way, where that helps. */
+static void save_cpu(struct budget_state *s, const struct budget_limits *l,
+		     const struct budget_measure *m, unsigned steps)
+{
+	s->debt = 0;
+	if (s->probing || waits_cost_most(m))
+		keep_fewer_waits(s, steps);
+	else if (m->rate_part * m->cpu_share > RATE_LEAST * l->cpu_share)
+		lower(s, BUDGET_CPU, steps);
+}
+
 static bool watch_cpu(struct budget_state *s, const struct budget_limits *l,
 		      const struct budget_measure *m)
 {
-	double ratio;
+	double ratio, part;
 
 	if (l->cpu_share <= 0)
 		return false;
@@ -165,48 +198,53 @@ static bool watch_cpu(struct budget_state *s, const struct budget_limits *l,
 	if (s->debt < -BUDGET_SAVED_S)
 		s->debt = -BUDGET_SAVED_S;
 	/* Of the seconds since a change, until there are enough of them. */
-	s->mean += (ratio - s->mean) * at_most(m->seconds / at_most(s->since, MEAN_S), 1);
+	part = at_most(m->seconds / at_most(s->since, MEAN_S), 1);
+	s->mean += (ratio - s->mean) * part;
+	s->rate_mean += (m->rate_part * m->cpu_share / l->cpu_share - s->rate_mean) * part;
 	if (ratio <= 1 || s->debt <= 0)
 		return false;
-	save_cpu(s, m, ratio > 4 ? 3 : ratio > 2 ? 2 : 1);
+	save_cpu(s, l, m, ratio > 4 ? 3 : ratio > 2 ? 2 : 1);
 	return true;
 }
 
-static void return_rate(struct budget_state *s, const struct budget_limits *l)
+/* What processor time took comes back before what memory took. */
+static bool return_rate(struct budget_state *s, const struct budget_limits *l, bool no_memory)
 {
+	bool memory = s->level == s->memory_level;
 	struct budget_state next = *s;
 	double growth;
 
+	if (!s->level || (memory && (no_memory || s->memory_since < s->memory_pause)))
+		return false;
 	/* Twice, or more where the halves were rounded down: 3 follows on 1. */
 	next.level--;
 	growth = (double)budget_rate(&next) / budget_rate(s);
-	if (s->since < CALM_S || (l->cpu_share > 0 && growth * s->mean > ROOM))
-		return;
-	if (s->memory_level && s->since < s->memory_pause)
-		return;
-	if (s->memory_level) {
+	if (!has_room(s, l, (growth - 1) * s->rate_mean))
+		return false;
+	if (memory) {
 		s->memory_level--;
+		s->memory_since = 0;
 		s->memory_pause = at_most(2 * s->memory_pause, BUDGET_BACKOFF_S);
 	}
 	s->level--;
-	if (!s->level)
-		s->reason = BUDGET_NONE;
+	s->reason = reason_of_rate(s);
 	changed(s);
+	return true;
 }
 
-/* At most all that off-CPU samples cost doubles. What those cost that are left out nobody knows:
- * they are tried. */
+/* At most all that off-CPU samples cost doubles. Most of it may be what each switch costs, at every
+ * level: whatever fits now, more is tried in the end. */
 static void return_waits(struct budget_state *s, const struct budget_limits *l,
 			 const struct budget_measure *m)
 {
 	bool off = s->wait_level == BUDGET_WAITS_OFF;
+	bool fits = !off && has_room(s, l, s->mean * m->wait_part);
 
-	if (off ? s->since < s->backoff || s->mean > 1
-		: s->since < CALM_S || (l->cpu_share > 0 && s->mean * (1 + m->wait_part) > ROOM))
+	if (!fits && (s->since < (off ? s->backoff : BUDGET_BACKOFF_S) || s->mean > 1))
 		return;
-	s->wait_level--;
-	s->probing = off;
-	if (off)
+	s->probing = !fits;
+	s->probed_from = s->wait_level--;
+	if (s->probing)
 		s->debt = -PROBE_SAVED_S;
 	changed(s);
 }
@@ -216,18 +254,16 @@ static void forget(struct budget_state *s)
 {
 	if (s->since >= CALM_S)
 		s->probing = false;
-	if (s->since < BACKOFF_FORGOTTEN)
-		return;
-	if (s->wait_level < BUDGET_WAITS_OFF)
+	if (s->since >= BACKOFF_FORGOTTEN && s->wait_level < BUDGET_WAITS_OFF)
 		s->backoff = 0;
-	if (!s->memory_level)
+	if (s->memory_since >= BACKOFF_FORGOTTEN && !s->memory_level)
 		s->memory_pause = BACKOFF_FIRST;
 }
 
 struct budget_state budget_step(struct budget_state s, const struct budget_limits *limits,
 				const struct budget_measure *m)
 {
-	bool over;
+	bool over, no_memory;
 
 	s.trim = false;
 	if (m->seconds <= 0)
@@ -237,11 +273,10 @@ struct budget_state budget_step(struct budget_state s, const struct budget_limit
 	if (s.paused)
 		return s;
 	s.since += m->seconds;
+	s.memory_since += m->seconds;
 	over = watch_cpu(&s, limits, m);
-	over |= watch_memory(&s, limits, m);
-	if (!over && s.level)
-		return_rate(&s, limits);
-	else if (!over && s.wait_level)
+	no_memory = watch_memory(&s, limits, m);
+	if (!over && !s.probing && !return_rate(&s, limits, no_memory) && s.wait_level)
 		return_waits(&s, limits, m);
 	forget(&s);
 	return s;

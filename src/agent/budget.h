@@ -5,8 +5,10 @@
  *
  * It judges averages. What was not used is saved for BUDGET_SAVED_S seconds, so one expensive
  * second changes nothing; twice the budget or more is answered within BUDGET_REACTION_S seconds.
- * What was given up comes back when the average says that it fits, at the latest (off-CPU samples,
- * memory) after a back-off of at most BUDGET_BACKOFF_S seconds.
+ * What was given up comes back when the average says that it fits: soon when there is room to
+ * spare, and after BUDGET_BACKOFF_S seconds when there is just enough. The rate, off-CPU samples
+ * and memory come back on their own: none waits for another. What more off-CPU samples would cost
+ * nobody knows, so they are tried.
  *
  * Reading files is paced and not part of what lowers the rate: a new program costs once, and a
  * lower rate would not make it cheaper. Readers get READER_MOST of a CPU while there is credit,
@@ -35,6 +37,7 @@ struct budget_measure {
 	u64 memory_bytes;    /* now */
 	double host_share;   /* that the whole machine used */
 	double wait_part;    /* of cpu_share: the cost of off-CPU samples, a part of 1 */
+	double rate_part;    /* the same of what grows with the rate */
 };
 
 /* Levels of off-CPU samples of the busiest processes (wait_levels.h), and of all of them. */
@@ -53,13 +56,18 @@ struct budget_state {
 	double debt;	       /* CPU time used and not allowed for, in seconds of budget */
 	double credit;	       /* for readers: budget not used, in seconds of it */
 	double mean;	       /* of what sampling costs, as a part of the budget */
+	double rate_mean;      /* of it: what grows with the rate */
 	double since;	       /* seconds since a level changed */
 	double loaded;	       /* seconds in a row that speak for a change of `paused` */
+	double bearable;       /* seconds in a row, paused, below what pauses */
 	double backoff;	       /* seconds until off-CPU samples that are left out are tried again */
+	double memory_since;   /* seconds since `memory_level` changed */
 	double memory_pause;   /* seconds until the rate comes back from lack of memory */
 	unsigned memory_level; /* of `level`: because of memory */
 	bool trimmed;	       /* memory was given back and it was not enough yet */
-	bool probing;	       /* off-CPU samples came back just now: nothing is saved for them */
+	double untrimmed;      /* seconds in a row that it was not */
+	bool probing;	       /* more off-CPU samples are tried: nothing is saved for them */
+	unsigned probed_from;  /* the wait_level to go back to */
 };
 
 struct budget_state budget_begin(u32 wanted_hz);

@@ -226,7 +226,7 @@ static enum err take_record(void *context, const struct record_head *head, size_
 	if (capture_keep_record(&c->pending, head, size) != ERR_OK) {
 		c->pending.n = at;
 		c->pending.error = ERR_OK;
-		c->raw_dropped++;
+		c->records_lost++;
 		losses_add_record(&c->losses, head);
 		return ERR_OK;
 	}
@@ -412,6 +412,7 @@ void capture_stats(const struct capture *c, struct capture_stats *ret)
 				      .reread = c->reread,
 				      .raw_walked = c->raw_walked,
 				      .raw_dropped = c->raw_dropped,
+				      .records_lost = c->records_lost,
 				      .processes = processes_count(c->processes),
 				      .table_bytes = c->space.used_bytes};
 	modules_stats(c->modules, &ret->modules);

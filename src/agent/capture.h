@@ -81,7 +81,9 @@ const double *capture_lost(const struct capture *c);
 struct capture_stats {
 	struct kernel_counters kernel;
 	u64 side_band_lost, reread; /* and processes asked again because of it */
-	u64 raw_walked, raw_dropped;
+	u64 raw_walked;
+	u64 raw_dropped;  /* their samples are there, without callers */
+	u64 records_lost; /* the kernel's ring had room for, and the agent had not */
 	u32 processes;
 	struct modules_stats modules;
 	u64 table_bytes;

@@ -40,6 +40,7 @@ struct capture {
 	VEC(size_t) order;
 	VEC(struct waiting_stack) waiting_list;
 	u64 raw_walked, raw_dropped;
+	u64 records_lost;	 /* there was no room for in a turn */
 	u64 lost_before, reread; /* of the side band; processes read again for it */
 	u64 now;
 };

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "bpf/records.h"
 
 /* Between two draws, at least: each interrupts the processor it is for. */
 #define DRAW_PERIODS 32
@@ -32,19 +33,12 @@ u64 cpu_clock_draw(u64 period_ns, u64 *random)
 	return (u64)((double)period_ns / (1 + off));
 }
 
-u64 cpu_clock_sample_ns(u64 drawn_ns, u64 gap_ns)
-{
-	double periods = (double)gap_ns / (double)drawn_ns;
-
-	return drawn_ns + (u64)((double)drawn_ns / (2 * periods - 1));
-}
-
 static enum err tell_period(const struct cpu_clocks *c, int cpu, u64 drawn_ns)
 {
-	u64 sample = cpu_clock_sample_ns(drawn_ns, c->gap_ns);
+	struct clock_period period = {drawn_ns, (u64)clock_monotonic_ns()};
 
 	/* A processor above those the map was made for counts the period that was asked for. */
-	if (c->periods >= 0 && bpf_map_update_elem(c->periods, &cpu, &sample, BPF_ANY) < 0 &&
+	if (c->periods >= 0 && bpf_map_update_elem(c->periods, &cpu, &period, BPF_ANY) < 0 &&
 	    errno != E2BIG)
 		return err_from_errno(errno);
 	return ERR_OK;
@@ -141,21 +135,11 @@ double cpu_clocks_missing(const struct cpu_clocks *c)
 					      : 0;
 }
 
-static u64 least_gap(const struct cpu_clocks *c)
+static void plan_draw(struct cpu_clocks *c, u64 now)
 {
 	u64 gap = DRAW_PERIODS * c->period_ns;
 
-	return gap > DRAW_NS ? gap : DRAW_NS;
-}
-
-/* The agent turns when it likes: the next gap will be about as long as this one was. */
-static void note_draw(struct cpu_clocks *c, u64 now)
-{
-	u64 least = least_gap(c), gap = now - c->last_draw;
-
-	c->gap_ns = gap < least ? least : gap > 2 * least + DRAW_NS ? 2 * least + DRAW_NS : gap;
-	c->last_draw = now;
-	c->next_draw = now + least;
+	c->next_draw = now + (gap > DRAW_NS ? gap : DRAW_NS);
 }
 
 enum err cpu_clocks_start(struct cpu_clocks *c, u64 period_ns, struct fault *fault)
@@ -169,8 +153,7 @@ enum err cpu_clocks_start(struct cpu_clocks *c, u64 period_ns, struct fault *fau
 	c->random = hash_random_seed();
 	c->on = true;
 	c->next_look = now + LOOK_NS;
-	c->last_draw = now;
-	note_draw(c, now);
+	plan_draw(c, now);
 	processors_read(&online);
 	e = cpu_clocks_follow(c, &online, fault);
 	/* Some are better than none: completeness says what is missing. */
@@ -208,7 +191,7 @@ enum err cpu_clocks_set_period(struct cpu_clocks *c, u64 period_ns)
 {
 	c->period_ns = period_ns;
 	if (c->list.n)
-		note_draw(c, (u64)clock_monotonic_ns());
+		plan_draw(c, (u64)clock_monotonic_ns());
 	return draw_all(c);
 }
 
@@ -235,6 +218,6 @@ enum err cpu_clocks_turn(struct cpu_clocks *c, u64 now)
 	}
 	if (now < c->next_draw || !c->on)
 		return ERR_OK;
-	note_draw(c, now);
+	plan_draw(c, now);
 	return draw_all(c);
 }

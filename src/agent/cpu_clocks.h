@@ -20,23 +20,16 @@ struct cpu_clock {
 struct cpu_clocks {
 	VEC(struct cpu_clock) list;
 	int program; /* its descriptor; -1 = none, for tests */
-	int periods; /* the map that says what samples stand for; -1 = none */
+	int periods; /* the map of struct clock_period; -1 = none */
 	bool on;
 	u64 period_ns; /* as asked for */
 	u64 random;
-	u64 last_draw, next_draw, next_look;
-	u64 gap_ns;	 /* between draws, as it was last */
+	u64 next_draw, next_look;
 	unsigned online; /* CPUs, at the last look */
 };
 
 /* A period near this one: at a rate up to a quarter off, to either side. */
 u64 cpu_clock_draw(u64 period_ns, u64 *random);
-/*
- * What a sample stands for of a clock with this period that is set anew each `gap_ns`: half a
- * period is lost then on average, spread here over those between.
- */
-u64 cpu_clock_sample_ns(u64 drawn_ns, u64 gap_ns);
-
 /* The part of the online CPUs that the kernel refused a clock, 0 to 1. */
 double cpu_clocks_missing(const struct cpu_clocks *c);
 /* Starts a clock on every processor that is online; program and periods are set before. */

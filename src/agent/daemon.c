@@ -59,6 +59,7 @@ struct daemon {
 	struct ended_window ended;
 	size_t gathered; /* of the collector's frames: names are asked for */
 	struct buf request;
+	bool meter; /* the programs count their own cost */
 	size_t lacks_told;
 	u64 lost;	      /* records, in all windows so far */
 	int64_t suspended_ns; /* clock_suspended_ns when it was looked at last */
@@ -107,6 +108,7 @@ static enum err open_all(struct daemon *d, struct fault *fault)
 
 	/* At least one in each window. */
 	capture.look_ns = (u64)o->interval_ns / 2;
+	capture.kernel.meter = d->meter;
 	TRY(capture_open_allowed(&capture, &d->capture, fault));
 	if (capture_is_own(d->capture))
 		log_info(capture_own_note);
@@ -326,7 +328,7 @@ static void count_lost(struct daemon *d)
 	u64 all;
 
 	capture_stats(d->capture, &stats);
-	all = stats.kernel.dropped + stats.raw_dropped;
+	all = stats.kernel.dropped + stats.records_lost;
 	d->window.lost = all - d->lost;
 	d->lost = all;
 	if (d->window.lost)
@@ -470,7 +472,7 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 	mallopt(M_MMAP_THRESHOLD, LARGE_BUFFER);
 	/* Threads that wait most of the time need no heaps of their own. */
 	mallopt(M_ARENA_MAX, 1);
-	kernel_statistics();
+	d.meter = !kernel_statistics();
 	/* While it can still become nobody. */
 	e = worker_host_start();
 	if (e)

@@ -106,12 +106,22 @@ double kernel_clockless(const struct kernel_side *k)
 	return k->own ? 0 : cpu_clocks_missing(&k->clocks);
 }
 
-void kernel_statistics(void)
+/* The setting of the whole machine. */
+static bool always_counted(void)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64);
+
+	return file_read("/proc/sys/kernel/bpf_stats_enabled", &text, NULL) == ERR_OK &&
+	       str_starts(buf_view(&text), STR("1"));
+}
+
+bool kernel_statistics(void)
 {
 	static int fd = -1;
 
 	if (fd < 0)
 		fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	return fd >= 0 || always_counted();
 }
 
 static u64 run_time_of(const struct bpf_program *p)
@@ -124,13 +134,26 @@ static u64 run_time_of(const struct bpf_program *p)
 	return info.run_time_ns;
 }
 
+/* Of a switch that is not followed, and of what is done besides for one that is. */
+#define SWITCH_NS 60
+
+static u64 counted_wait_ns(const struct kernel_counters *c)
+{
+	return c->wait_ns + c->switches * SWITCH_NS;
+}
+
 u64 kernel_run_time_ns(const struct kernel_side *k)
 {
+	struct kernel_counters c;
 	struct bpf_program *p;
 	u64 sum = 0;
 
 	if (k->own)
 		return 0;
+	if (k->options.meter) {
+		kernel_count(k, &c);
+		return c.timer_ns + counted_wait_ns(&c) + c.other_ns;
+	}
 	bpf_object__for_each_program(p, k->skeleton->obj) sum += run_time_of(p);
 	return sum;
 }
@@ -138,14 +161,31 @@ u64 kernel_run_time_ns(const struct kernel_side *k)
 u64 kernel_wait_time_ns(const struct kernel_side *k)
 {
 	struct need needs[NEEDS_MAX];
+	struct kernel_counters c;
 	size_t n;
 	u64 sum = 0;
 
 	if (k->own)
 		return 0;
+	if (k->options.meter) {
+		kernel_count(k, &c);
+		return counted_wait_ns(&c);
+	}
 	n = kernel_needs(k, needs);
 	for (size_t i = 0; i < n; i++)
 		if (needs[i].types && needs[i].attach == FOR_WAITS)
 			sum += run_time_of(needs[i].program);
 	return sum;
+}
+
+u64 kernel_timer_time_ns(const struct kernel_side *k)
+{
+	struct kernel_counters c;
+
+	if (k->own)
+		return 0;
+	if (!k->options.meter)
+		return run_time_of(k->skeleton->progs.on_timer);
+	kernel_count(k, &c);
+	return c.timer_ns;
 }

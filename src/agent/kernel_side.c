@@ -107,6 +107,7 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	s->data->settings.undecided = o->undecided;
 	s->data->settings.old_waits = o->old_waits;
 	s->data->settings.loops = loops;
+	s->data->settings.meter = o->meter;
 	status = agent_bpf__load(s);
 	return status ? load_fault(-status, fault) : ERR_OK;
 }

@@ -24,6 +24,7 @@ struct kernel_options {
 	bool own;	/* by perf events on this user's own processes: needs no rights */
 	bool chosen;	/* only processes given with kernel_choose, and their children */
 	bool undecided; /* also others, until kernel_refuse; with `chosen` */
+	bool meter;	/* the kernel does not count what programs cost (kernel_statistics) */
 };
 
 struct kernel_side;
@@ -127,10 +128,17 @@ u64 kernel_map_bytes(struct kernel_side *k);
 u64 kernel_mapped_bytes(const struct kernel_side *k);
 /*
  * Makes the kernel count the time of programs, until this process ends: it needs more rights than
- * all the rest, which the agent has only at its start.
+ * all the rest (CAP_SYS_ADMIN), which the agent has only at its start, if at all. False: it does
+ * not count, and programs have to (kernel_options.meter).
  */
-void kernel_statistics(void);
-/* Time spent in the programs since they were loaded; 0 when the kernel does not count it. */
+bool kernel_statistics(void);
+/*
+ * Time spent in the programs since they were loaded. What programs count themselves is what records
+ * take, and an estimate for each switch; calls that `faults` and `loop` look at in vain are not in
+ * it.
+ */
 u64 kernel_run_time_ns(const struct kernel_side *k);
 /* The part of those that follow waits. */
 u64 kernel_wait_time_ns(const struct kernel_side *k);
+/* The part of the one that takes samples. */
+u64 kernel_timer_time_ns(const struct kernel_side *k);

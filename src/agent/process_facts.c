@@ -1,6 +1,8 @@
 #include "agent/process_facts.h"
 
 #include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -115,14 +117,33 @@ static enum err keep(struct arena *a, struct str s, struct str *ret)
 	return ERR_OK;
 }
 
-static enum err read_environment(u32 pid, struct arena *a, struct process_facts *ret,
+/* A thread that still has the process's memory: the first one may have ended before the others. */
+static u32 living_thread(u32 pid)
+{
+	u64 tid = pid, one;
+	struct dirent *entry;
+	char path[40];
+	DIR *threads;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	threads = opendir(path);
+	if (!threads)
+		return pid;
+	while (tid == pid && (entry = readdir(threads)))
+		if (str_to_u64(str_of(entry->d_name), 10, &one) == ERR_OK)
+			tid = one;
+	closedir(threads);
+	return (u32)tid;
+}
+
+static enum err read_environment(u32 tid, struct arena *a, struct process_facts *ret,
 				 struct str *ret_service)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(ENVIRON_CEILING);
 	struct str rest, one;
 	char path[40];
 
-	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
+	snprintf(path, sizeof(path), "/proc/%u/environ", tid);
 	if (file_read(path, &text, NULL) != ERR_OK)
 		return ERR_OK;
 	rest = buf_view(&text);
@@ -150,13 +171,15 @@ static enum err read_cgroup(u32 pid, struct arena *a, struct process_facts *ret)
 	return keep(a, unit, &ret->unit);
 }
 
-static enum err read_program(u32 pid, struct arena *a, struct process_facts *ret)
+/* Where there is no memory any more there is no program: it has ended, or is about to. */
+static enum err read_program(u32 tid, struct arena *a, struct process_facts *ret)
 {
 	char path[40], target[4096];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%u/exe", tid);
 	n = readlink(path, target, sizeof(target));
+	ret->gone = n < 0 && (errno == ENOENT || errno == ESRCH);
 	if (n <= 0)
 		return ERR_OK;
 	if (n > 10 && !memcmp(target + n - 10, " (deleted)", 10))
@@ -171,26 +194,55 @@ static struct str base_name(struct str path)
 	return slash < path.n ? str_skip(path, slash + 1) : path;
 }
 
+/* What follows from the rest. */
+static enum err name_service(struct str comm, struct str said, struct arena *arena,
+			     struct process_facts *f)
+{
+	f->version = attribute_find(f->attributes, STR("service.version"));
+	f->service = said;
+	if (!f->service.n)
+		f->service = attribute_find(f->attributes, STR("service.name"));
+	f->said = f->service.n;
+	if (!f->service.n)
+		f->service = f->unit;
+	if (!f->service.n)
+		f->service = base_name(f->program);
+	if (!f->service.n)
+		TRY(keep(arena, comm.n ? comm : STR("unknown"), &f->service));
+	return ERR_OK;
+}
+
+enum err process_facts_inherit(const struct process_facts *parent, bool copy, struct arena *arena,
+			       struct process_facts *f)
+{
+	struct str said = {0};
+
+	if (copy)
+		TRY(keep(arena, parent->program, &f->program));
+	TRY(keep(arena, parent->attributes, &f->attributes));
+	TRY(keep(arena, parent->container, &f->container));
+	TRY(keep(arena, parent->unit, &f->unit));
+	if (parent->said)
+		TRY(keep(arena, parent->service, &said));
+	return name_service(f->service, said, arena, f);
+}
+
 enum err process_facts_read(u32 pid, struct str comm, struct str program, struct arena *arena,
 			    struct process_facts *ret)
 {
 	struct process_facts f = {.read = true};
-	struct str service = {0};
+	struct str said = {0};
+	u32 tid = pid;
 
 	TRY(keep(arena, program, &f.program));
-	TRY(read_program(pid, arena, &f));
-	TRY(read_environment(pid, arena, &f, &service));
-	TRY(read_cgroup(pid, arena, &f));
-	f.version = attribute_find(f.attributes, STR("service.version"));
-	f.service = service;
-	if (!f.service.n)
-		f.service = attribute_find(f.attributes, STR("service.name"));
-	if (!f.service.n)
-		f.service = f.unit;
-	if (!f.service.n)
-		f.service = base_name(f.program);
-	if (!f.service.n)
-		TRY(keep(arena, comm.n ? comm : STR("unknown"), &f.service));
+	TRY(read_program(tid, arena, &f));
+	if (f.gone) {
+		tid = living_thread(pid);
+		TRY(read_program(tid, arena, &f));
+	}
+	TRY(read_environment(tid, arena, &f, &said));
+	TRY(read_cgroup(tid, arena, &f));
+	TRY(name_service(comm, said, arena, &f));
 	*ret = f;
 	return ERR_OK;
 }

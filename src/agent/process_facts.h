@@ -1,6 +1,7 @@
 /*
  * Who a process is, for people: its service, its program, its container. Read once, while it
- * lives; of one that is gone already what the side band told is used.
+ * lives; of one that is gone already what the side band told is used, and what its parent is: it
+ * had the environment and the control group from there, whatever it ran.
  */
 #pragma once
 
@@ -10,6 +11,8 @@
 
 struct process_facts {
 	bool read;
+	bool said;	       /* the environment, if only the parent's, says which service it is */
+	bool gone;	       /* when it was read there was no process any more */
 	struct str service;    /* never empty */
 	struct str program;    /* path of the executable */
 	struct str container;  /* id, or empty */
@@ -25,6 +28,9 @@ struct process_facts {
  */
 enum err process_facts_read(u32 pid, struct str comm, struct str program, struct arena *arena,
 			    struct process_facts *ret) MUST_CHECK;
+/* What nobody could be asked any more. A copy (fork) is what its parent is in all. */
+enum err process_facts_inherit(const struct process_facts *parent, bool copy, struct arena *arena,
+			       struct process_facts *f) MUST_CHECK;
 /* One value of a list like "a=b,c=d"; empty when it is not there. */
 struct str attribute_find(struct str list, struct str key);
 /* Undoes %-escapes in place, but for those of commas and of what is no text; the new length. */

@@ -142,6 +142,7 @@ static enum err begin_child(struct processes *p, const struct sideband_event *e)
 	child->parent = e->parent;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	child->maps_read = parent->maps_read;
+	child->copied = true;
 	process_set_program(p, child, parent->program);
 	TRY(vec_append(&child->mappings, parent->mappings.v, parent->mappings.n));
 	vec_for_each (m, &child->mappings)
@@ -242,9 +243,13 @@ enum err processes_each(const struct processes *p, void *context,
 	return ERR_OK;
 }
 
-enum err processes_facts(struct processes *p, struct process *process)
+/* Of those that began one another and are gone. */
+#define ANCESTORS_MOST 8
+
+static enum err read_facts(struct processes *p, struct process *process, unsigned ancestors)
 {
 	struct str program = {0};
+	struct process *parent;
 
 	if (process->facts.read)
 		return ERR_OK;
@@ -256,9 +261,21 @@ enum err processes_facts(struct processes *p, struct process *process)
 	/* The first file a program maps is its own; the loader and libraries come later. */
 	if (process->program != MODULE_NONE)
 		program = modules_get(p->modules, process->program)->path;
-	return process_facts_read(
-		process->pid, str_n(process->comm, strnlen(process->comm, sizeof(process->comm))),
-		program, &process->texts, &process->facts);
+	TRY(process_facts_read(process->pid,
+			       str_n(process->comm, strnlen(process->comm, sizeof(process->comm))),
+			       program, &process->texts, &process->facts));
+	parent = process->facts.gone && process->parent && ancestors ? find_last(p, process->parent)
+								     : NULL;
+	if (!parent || parent == process)
+		return ERR_OK;
+	TRY(read_facts(p, parent, ancestors - 1));
+	return process_facts_inherit(&parent->facts, process->copied, &process->texts,
+				     &process->facts);
+}
+
+enum err processes_facts(struct processes *p, struct process *process)
+{
+	return read_facts(p, process, ANCESTORS_MOST);
 }
 
 void processes_want(struct processes *p, struct process *process, u32 address_space)

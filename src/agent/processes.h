@@ -35,6 +35,7 @@ struct process {
 	struct space_range range;
 	bool leader_gone; /* the first thread ended, others run */
 	bool kernel;	  /* a thread of the kernel */
+	bool copied;	  /* of its parent (fork), and runs the same program still */
 	u32 references;	  /* of samples */
 	u32 judged;	  /* number of the judgement (judge.h); 0 = none yet */
 	bool unwanted;

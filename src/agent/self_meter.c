@@ -71,21 +71,33 @@ void self_meter_open(struct self_meter *m, struct capture *c)
 }
 
 /*
- * What of the cost waits are: the time of their programs, and of the agent's own time the part of
- * their records among all.
+ * What of the cost waits are, and what of it grows with the rate: the time of their programs, and
+ * of the agent's own time the part of their records among all. Readers of files belong to neither.
  */
-static double wait_part(struct self_meter *m, const struct kernel_counters *c, double user,
-			double all)
+static void share_out(struct self_meter *m, const struct kernel_counters *c, double user,
+		      double all, struct budget_measure *ret)
 {
-	u64 wait_ns = kernel_wait_time_ns(capture_kernel(m->capture));
+	struct kernel_side *k = capture_kernel(m->capture);
+	u64 wait_ns = kernel_wait_time_ns(k), timer_ns = kernel_timer_time_ns(k);
 	u64 records = c->waits_kept + c->wakers;
 	double waits = (double)(records - m->wait_records);
-	double both = waits + (double)(c->samples - m->samples), part;
+	double samples = (double)(c->samples - m->samples), both = waits + samples;
+	double each = both > 0 ? user / both : 0;
 
-	part = (double)(wait_ns - m->wait_ns) + (both > 0 ? user * waits / both : 0);
+	if (all > 0) {
+		ret->wait_part = ((double)(wait_ns - m->wait_ns) + each * waits) / all;
+		ret->rate_part =
+			((double)(timer_ns - m->timer_ns) + (each + INTERRUPT_NS) * samples) / all;
+	}
 	m->wait_ns = wait_ns;
+	m->timer_ns = timer_ns;
 	m->wait_records = records;
-	return all > 0 ? part / all : 0;
+}
+
+/* What a process has used is not known any more when it ended before anybody looked. */
+static double more(u64 now, u64 before)
+{
+	return now > before ? (double)(now - before) : 0;
 }
 
 void self_meter_read(struct self_meter *m, struct budget_measure *ret)
@@ -94,7 +106,7 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 	int64_t now = clock_monotonic_ns();
 	u64 user = self_meter_user_ns(), busy = m->busy, ticks = m->ticks;
 	u64 kernel = kernel_run_time_ns(capture_kernel(m->capture));
-	double length = (double)(now - m->time_ns) * (double)m->processors, spent;
+	double length = (double)(now - m->time_ns) * (double)m->processors, spent, used, readers;
 	struct capture_stats stats;
 	struct worker_usage workers;
 
@@ -108,14 +120,19 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 	    ticks > m->ticks)
 		ret->host_share = (double)(busy - m->busy) / (double)(ticks - m->ticks);
 	m->interrupt_ns += (stats.kernel.samples - m->samples) * INTERRUPT_NS;
-	spent = (double)(user - m->user_ns) + (double)(kernel - m->kernel_ns) +
+	used = more(user, m->user_ns);
+	readers = more(workers.cpu_ns, m->worker_ns);
+	/* They were asked one after the other. */
+	if (readers > used)
+		readers = used;
+	spent = used + (double)(kernel - m->kernel_ns) +
 		(double)(stats.kernel.samples - m->samples) * INTERRUPT_NS;
 	if (length > 0) {
 		ret->cpu_share = spent / length;
-		ret->reader_share = (double)(workers.cpu_ns - m->worker_ns) / length;
+		ret->reader_share = readers / length;
 	}
 	m->worker_ns = workers.cpu_ns;
-	ret->wait_part = wait_part(m, &stats.kernel, (double)(user - m->user_ns), spent);
+	share_out(m, &stats.kernel, used - readers, spent, ret);
 	m->time_ns = now;
 	m->user_ns = user;
 	m->kernel_ns = kernel;

@@ -103,7 +103,8 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	      c->kernel.dropped);
 	count(out, "raw_total", "Stacks sent raw by the kernel side.", c->kernel.raw);
 	count(out, "raw_walked_total", "Raw stacks walked by the agent.", c->raw_walked);
-	count(out, "raw_dropped_total", "Raw stacks there was no room for.", c->raw_dropped);
+	count(out, "raw_dropped_total",
+	      "Raw stacks there was no room for: samples without callers.", c->raw_dropped);
 	count(out, "side_band_lost_total", "Events of processes that the kernel dropped.",
 	      c->side_band_lost);
 	count(out, "processes_reread_total", "Processes asked again after such a loss.", c->reread);

@@ -81,6 +81,28 @@ __attribute__((noinline)) u32 take_raw(struct scratch *s, u32 first_word)
 	return done < RECORD_RAW_STACK ? done : RECORD_RAW_STACK;
 }
 
+/* From begin to end; what came before and comes behind is short. */
+static __always_inline void meter(struct kernel_counters *c, const struct scratch *s)
+{
+	u64 spent;
+
+	if (!settings.meter || !c)
+		return;
+	spent = bpf_ktime_get_ns() - s->head.time;
+	switch (s->head.kind) {
+	case RECORD_CPU:
+		c->timer_ns += spent;
+		break;
+	case RECORD_WAIT:
+	case RECORD_WAKER:
+	case RECORD_LEFT:
+		c->wait_ns += spent;
+		break;
+	default:
+		c->other_ns += spent;
+	}
+}
+
 static __always_inline void send(struct scratch *s, u64 size)
 {
 	struct kernel_counters *c = count();
@@ -91,11 +113,12 @@ static __always_inline void send(struct scratch *s, u64 size)
 	/* The agent comes by itself, a few times a second; sooner when the ring fills up. */
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > settings.wake_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (!bpf_ringbuf_output(&ring, s, size, flags))
-		return;
-	if (c)
-		c->dropped++;
-	lose(s->head.pid, s->head.kind, LOSS_RING, s->head.value, s->head.keep);
+	if (bpf_ringbuf_output(&ring, s, size, flags)) {
+		if (c)
+			c->dropped++;
+		lose(s->head.pid, s->head.kind, LOSS_RING, s->head.value, s->head.keep);
+	}
+	meter(c, s);
 }
 
 #define SYSCALL_EXECVE	 59
@@ -225,21 +248,34 @@ static __always_inline void entry_registers(struct scratch *s, struct task_struc
 }
 
 /*
- * Not the time since the clock rang before: on some machines the clock of an idle processor does
- * not ring, and the first sample after a rest would stand for the rest too.
+ * What a sample stands for: the period of its clock; the first one after the clock was set anew,
+ * for what had passed until then of the period before as well. Not the time since it rang before:
+ * on some machines the clock of an idle processor does not ring, and the first sample after a rest
+ * would stand for the rest too. Once for each time that it rings, whoever runs.
  */
 static __always_inline u64 sample_length(void)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	u64 *period = bpf_map_lookup_elem(&clock_periods, &cpu);
+	u32 cpu = bpf_get_smp_processor_id(), zero = 0;
+	struct clock_period *period = bpf_map_lookup_elem(&clock_periods, &cpu);
+	struct clock_ring *ring = bpf_map_lookup_elem(&clock_rings, &zero);
+	u64 length, drawn, lost = 0;
 
-	return period && *period ? *period : settings.period_ns;
+	if (!period || !period->length || !ring)
+		return settings.period_ns;
+	length = period->length;
+	drawn = period->drawn;
+	if (ring->drawn != drawn && drawn > ring->time)
+		lost = drawn - ring->time;
+	ring->drawn = drawn;
+	ring->time = bpf_ktime_get_ns();
+	/* Periods differ by less than half to either side: whatever is longer was no period. */
+	return lost < 2 * length ? length + lost : length;
 }
 
 SEC("perf_event")
 int on_timer(struct bpf_perf_event_data *context)
 {
-	u64 id = bpf_get_current_pid_tgid();
+	u64 id = bpf_get_current_pid_tgid(), length = sample_length();
 	struct kernel_counters *c;
 	struct task_struct *task;
 	struct scratch *s;
@@ -248,11 +284,11 @@ int on_timer(struct bpf_perf_event_data *context)
 		return 0;
 	s = begin(SCRATCH_TIMER, RECORD_CPU);
 	if (!s)
-		return lose(id >> 32, RECORD_CPU, LOSS_NESTED, sample_length(), 0);
+		return lose(id >> 32, RECORD_CPU, LOSS_NESTED, length, 0);
 	c = count();
 	if (c)
 		c->samples++;
-	s->head.value = sample_length();
+	s->head.value = length;
 	s->head.turn = turn_of(id);
 	task = bpf_get_current_task_btf();
 	if ((context->regs.cs & 3) == 3) {

@@ -60,6 +60,11 @@ struct all_rules {
 	struct unwind_rule list[UNWIND_RULES_MAX];
 };
 
+/* When a processor's clock rang last, and which setting of it that knew of. */
+struct clock_ring {
+	u64 time, drawn;
+};
+
 /* What happens to come back on a CPU: between the switch and the thread itself. */
 struct arrival {
 	u64 start, length;
@@ -135,13 +140,20 @@ struct {
 	__type(value, struct kernel_counters);
 } counters SEC(".maps");
 
-/* What a sample of each processor's clock stands for, in nanoseconds (cpu_clocks.h). */
+/* By processor: written by the agent (cpu_clocks.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, u64);
+	__type(value, struct clock_period);
 } clock_periods SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct clock_ring);
+} clock_rings SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -156,6 +156,12 @@ struct wait_start {
 /* Processes that have a level of their own. */
 #define WAIT_LEVELS    1024u
 
+/* Of a processor's clock, as it was set last. */
+struct clock_period {
+	u64 length; /* in nanoseconds */
+	u64 drawn;  /* when it was set: what had passed of the period before got no sample */
+};
+
 /* What the agent may change at any time. */
 struct kernel_settings {
 	/* R = wait_mean_ns << wait_level: a wait of that length is kept with probability 1 - 1/e */
@@ -174,6 +180,7 @@ struct kernel_settings {
 	u32 wait_level;	       /* of all waits, at least */
 	u32 storms;	       /* the map `wait_levels` has entries */
 	u32 targets_turn;      /* changes with each decision about a process, or its level */
+	u32 meter;	       /* the kernel does not count what programs take: they do */
 };
 
 enum target_decision {
@@ -209,5 +216,7 @@ struct loss_count {
 struct kernel_counters {
 	u64 samples, unwound, raw, dropped; /* dropped: the ring buffer was full */
 	u64 switches, waits_kept, wakers;
+	/* With settings.meter: what records took, by what they are of. */
+	u64 timer_ns, wait_ns, other_ns;
 	u64 ends[UNWIND_END_COUNT];
 };

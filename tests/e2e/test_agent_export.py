@@ -228,8 +228,8 @@ def the_official_receiver_understands_us_and_we_understand_it():
         finally:
             receiver.kill()
     assert [one["Answer"] for one in got] == ["retry", "bad", "full", "partial", "ok"], got
-    assert got[0]["End"] == got[1]["End"], "what was put off comes again"
-    assert len({one["End"] for one in got[1:]}) == 4, "what was refused or taken does not"
+    assert got[0]["Digest"] == got[1]["Digest"], "what was put off comes again"
+    assert len({one["Digest"] for one in got[1:]}) == 4, "what was refused or taken does not"
     assert all(one["Samples"] and one["Token"] == ["Bearer t1"] for one in got), got
     for text in ("busy for a moment", "not good enough: 100%", "too large for me",
                  "one is too old", "rejected_profiles=1"):

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -21,6 +22,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -35,7 +37,7 @@ type line struct {
 	Profiles int
 	Samples  int
 	Strings  int
-	End      uint64
+	Digest   string
 	Token    []string
 }
 
@@ -50,11 +52,14 @@ func (r *receiver) Export(ctx context.Context, in *collector.ExportProfilesServi
 			for _, profile := range scope.GetProfiles() {
 				out.Profiles++
 				out.Samples += len(profile.GetSamples())
-				// Profiles may begin before their window; all end with it.
-				out.End = max(out.End, profile.GetTimeUnixNano()+profile.GetDurationNano())
 			}
 		}
 	}
+	bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	out.Digest = fmt.Sprintf("%x", sha256.Sum256(bytes))
 	text, _ := json.Marshal(out)
 	fmt.Println(string(text))
 	if len(r.answers) > 1 {

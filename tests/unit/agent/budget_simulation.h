@@ -48,6 +48,7 @@ static inline struct budget_measure simulated_cost(const struct budget_state *s,
 				   .host_share = l->host};
 
 	m.wait_part = m.cpu_share > 0 ? waits / m.cpu_share : 0;
+	m.rate_part = m.cpu_share > 0 ? l->per_hz * budget_rate(s) / m.cpu_share : 0;
 	return m;
 }
 

@@ -5,9 +5,11 @@
 #include "agent/self_metrics.h"
 #include "test.h"
 
-#define HOUR 3600.0
-#define DAY  (24 * HOUR)
-#define MIB  ((u64)1 << 20)
+#define HOUR	    3600.0
+#define DAY	    (24 * HOUR)
+#define MIB	    ((u64)1 << 20)
+/* A level that fits is taken up after so many seconds. */
+#define CALM_MOST_S 4
 
 static const struct budget_limits limits = {
 	.cpu_share = 0.01, .memory_bytes = 64 * MIB, .host_share = 0.9};
@@ -168,7 +170,7 @@ TEST(the_rate_comes_back_when_there_is_room)
 
 TEST(the_rate_never_falls_below_one)
 {
-	struct simulated_load load = {.fixed = 1};
+	struct simulated_load load = {.per_hz = 1};
 	struct simulation s = simulation_begin(5, limits);
 
 	simulate(&s, HOUR, simulated_constant, &load);
@@ -195,6 +197,147 @@ TEST(memory_is_given_back_before_the_rate_is_lowered)
 	/* A lower rate saves little: not for ever lower. */
 	simulate(&s, DAY, simulated_constant, &load);
 	CHECK_INT(budget_rate(&s.state), 12);
+}
+
+/*
+ * Something that was too much once, for a while, beside what goes on for ever: whatever that is,
+ * what was given up for the one comes back as far as the other leaves room. Each is tried with
+ * each.
+ */
+struct trouble {
+	struct simulated_load more; /* than usual */
+	double every, length;
+};
+
+static void add_load(struct simulated_load *to, const struct simulated_load *more)
+{
+	to->fixed += more->fixed;
+	to->per_hz += more->per_hz;
+	to->noting += more->noting;
+	to->keeping += more->keeping;
+	to->readers += more->readers;
+	to->memory_bytes += more->memory_bytes;
+	to->host += more->host;
+}
+
+struct troubles {
+	const struct trouble *lasting, *once;
+};
+
+#define ONCE_BEGIN 100
+#define ONCE_END   200
+
+static void troubles(const void *context, double now, struct simulated_load *ret)
+{
+	const struct troubles *t = context;
+
+	*ret = usual;
+	if (fmod(now, t->lasting->every) < t->lasting->length)
+		add_load(ret, &t->lasting->more);
+	if (now >= ONCE_BEGIN && now < ONCE_END)
+		add_load(ret, &t->once->more);
+}
+
+/* The same without what was too much once. */
+static struct simulation undisturbed(const struct trouble *lasting)
+{
+	static const struct trouble nothing = {0};
+	struct simulation s = begin();
+
+	simulate(&s, DAY, troubles, &(struct troubles){lasting, &nothing});
+	return s;
+}
+
+TEST(what_was_too_much_once_lowers_nothing_for_ever_whatever_else_goes_on)
+{
+	static const struct trouble lasting[] = {
+		{{.fixed = 0}, 1, 1},
+		/* Single peaks: one a minute, those of windows, quick ones. */
+		{{.fixed = 0.0085}, 60, 1},
+		{{.fixed = 0.018}, 15, 1},
+		{{.fixed = 0.012}, 4, 1},
+		{{.fixed = 0.02}, 7, 1},
+		/* Nearly all of the budget, by what can be lowered and by what cannot. */
+		{{.fixed = 0.0055}, 1, 1},
+		{{.per_hz = 0.0055 / 97}, 1, 1},
+		{{.noting = 0.0055}, 1, 1},
+		{{.keeping = 0.0045}, 1, 1},
+		/* Less than a level up would need, more than half of it: permanently too much. */
+		{{.per_hz = 0.012 / 97}, 1, 1},
+		/* Memory: at 52 MiB, now and then too much, always too much. */
+		{{.memory_bytes = 32 * MIB}, 1, 1},
+		{{.memory_bytes = 46 * MIB}, 20, 2},
+		{{.memory_bytes = 46 * MIB}, 1, 1},
+		{{.readers = 0.012}, 1, 1},
+		{{.host = 0.37}, 1, 1},
+	};
+	static const struct trouble once[] = {
+		{{.noting = 0.18}, 0, 0},
+		{{.keeping = 0.3}, 0, 0},
+		{{.per_hz = 0.005}, 0, 0},
+		{{.fixed = 0.05}, 0, 0},
+		{{.host = 0.45}, 0, 0},
+		{{.memory_bytes = 48 * MIB}, 0, 0},
+		{{.noting = 0.1, .per_hz = 0.002, .memory_bytes = 48 * MIB, .host = 0.45}, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++) {
+		struct simulation calm = undisturbed(&lasting[i]);
+
+		for (size_t k = 0; k < sizeof(once) / sizeof(once[0]); k++) {
+			struct troubles t = {&lasting[i], &once[k]};
+			struct simulation s = begin();
+			double low, off;
+
+			/* Nine levels, each after half a minute at worst; and what was rounded. */
+			simulate(&s, ONCE_END + 12 * BUDGET_BACKOFF_S, troubles, &t);
+			low = s.low;
+			off = s.off;
+			simulate(&s, DAY, troubles, &t);
+			CHECK_INT(s.state.paused, calm.state.paused);
+			CHECK(s.state.wait_level <= calm.state.wait_level);
+			CHECK(s.state.level <= calm.state.level);
+			/* The first seconds of a day are before anything is too much. */
+			CHECK(s.low - low <= calm.low + BUDGET_BACKOFF_S);
+			CHECK(s.off - off <= calm.off + BUDGET_BACKOFF_S);
+		}
+	}
+}
+
+/* More of them may cost nothing more, where what costs is to look at each switch. */
+TEST(off_cpu_samples_are_tried_level_by_level_although_all_that_they_cost_might_double)
+{
+	static const struct simulated_load dear = {.fixed = 0.001, .noting = 0.008};
+	struct simulation s = begin();
+
+	s.state.wait_level = BUDGET_WAITS_LEAST;
+	simulate(&s, (BUDGET_WAITS_LEAST + 1) * (BUDGET_BACKOFF_S + CALM_MOST_S),
+		 simulated_constant, &dear);
+	CHECK_INT(s.state.wait_level, 0);
+	CHECK_INT(budget_rate(&s.state), 97);
+}
+
+/* What is tried and does not fit ends where it began, not at none. */
+TEST(a_level_that_does_not_fit_is_given_up_again_at_once)
+{
+	static const struct simulated_load dear = {
+		.fixed = 0.002, .noting = 0.002, .keeping = 0.011};
+	struct simulation s = begin();
+
+	simulate(&s, HOUR, simulated_constant, &dear);
+	s.used = 0;
+	simulate(&s, HOUR, simulated_constant, &dear);
+	CHECK(s.state.wait_level <= 2 && s.off == 0);
+	CHECK(s.used / HOUR <= limits.cpu_share);
+}
+
+TEST(the_rate_is_not_lowered_for_what_does_not_depend_on_it)
+{
+	struct simulated_load load = {.fixed = 0.05, .per_hz = 0.000008};
+	struct simulation s = begin();
+
+	simulate(&s, HOUR, simulated_constant, &load);
+	CHECK_INT(budget_rate(&s.state), 97);
 }
 
 static void memory_once(const void *context, double now, struct simulated_load *ret)

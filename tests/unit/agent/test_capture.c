@@ -63,6 +63,101 @@ TEST(what_a_full_ring_could_not_take_is_counted)
 	CHECK_INT(capture_collector(c)->samples + stats.kernel.dropped, stats.kernel.samples);
 }
 
+/* They come without callers, and nothing says that a sample is missing. */
+TEST(stacks_that_cannot_wait_for_their_tables_are_no_lost_samples)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	struct capture_stats stats;
+
+	o.waiting_bytes = 64;
+	o.kernel.rate_hz = 1000;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	for (int i = 0; i < 20; i++) {
+		work_ms(10);
+		CHECK_OK(capture_turn(c));
+	}
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	capture_stats(c, &stats);
+	CHECK(stats.raw_dropped > 0);
+	CHECK_INT(stats.kernel.dropped + stats.records_lost, 0);
+	CHECK_INT(capture_collector(c)->samples, stats.kernel.samples);
+}
+
+/* What no kernel counts without a right that the agent need not have. */
+TEST(programs_count_their_own_cost_where_the_kernel_does_not)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	struct kernel_counters n;
+	struct kernel_side *k;
+	u64 timer, waits;
+
+	o.kernel.types = CAPTURE_CPU | CAPTURE_WAITS;
+	o.kernel.rate_hz = 1000;
+	o.kernel.meter = true;
+	c = open_capture(o);
+	if (!c)
+		return;
+	k = capture_kernel(c);
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	for (int i = 0; i < 20; i++) {
+		work_ms(10);
+		clock_sleep_ns(4 * NS_PER_MS);
+		CHECK_OK(capture_turn(c));
+	}
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	kernel_count(k, &n);
+	timer = kernel_timer_time_ns(k);
+	waits = kernel_wait_time_ns(k);
+	/* No stack is taken in a tenth of a microsecond, and none takes as long as the samples
+	 * are apart. */
+	CHECK(n.samples > 50 && timer > 100 * n.samples && timer < NS_PER_MS * n.samples);
+	CHECK(n.waits_kept > 0 && waits > 100 * n.waits_kept + 20 * n.switches);
+	CHECK(kernel_run_time_ns(k) >= timer + waits);
+}
+
+/* Each time that a clock is set, what had passed of its period gets no sample of its own. */
+TEST(nothing_is_lost_however_often_clocks_are_set)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	double value = 0, spent;
+	int64_t start;
+
+	o.kernel.rate_hz = 500;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	start = clock_process_cpu_ns();
+	for (int i = 0; i < 900; i++) {
+		int64_t end = clock_process_cpu_ns() + 3 * NS_PER_MS;
+
+		while (clock_process_cpu_ns() < end)
+			sink++;
+		CHECK_OK(kernel_set_period(capture_kernel(c), 2 * NS_PER_MS));
+		if (i % 100 == 99)
+			CHECK_OK(capture_turn(c));
+	}
+	spent = (double)(clock_process_cpu_ns() - start);
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	vec_for_each (one, &capture_collector(c)->list)
+		value += one->value;
+	/* A third of the time passes between the last sample and the next setting; setting takes
+	 * some hundredths. */
+	CHECK(value > 0.8 * spent && value < 1.15 * spent);
+}
+
 #define SLEEPERS 8
 #define SLEEPS	 150
 

@@ -64,16 +64,6 @@ TEST(a_drawn_period_is_near_the_one_asked_for_and_the_rate_is_even)
 	}
 }
 
-TEST(a_sample_stands_for_a_little_more_than_its_period)
-{
-	/* 97 Hz, drawn anew each second: 97 periods of which half a one is lost. */
-	u64 period = 10309278, sample = cpu_clock_sample_ns(period, NS_PER_S);
-
-	double second = (double)sample * 96.5;
-
-	CHECK(second > 0.9999 * NS_PER_S && second < 1.0001 * NS_PER_S);
-}
-
 static struct processors only(int first, int count)
 {
 	struct processors p = {{0}};

@@ -404,10 +404,70 @@ TEST(the_end_of_the_first_thread_is_not_the_end)
 	CHECK_OK(event(&w, SIDEBAND_EXIT, (u32)pid, 0, 2));
 	CHECK_OK(processes_settle(w.processes, false));
 	CHECK(get(&w, (u32)pid) && get(&w, (u32)pid)->mappings.n == 1);
+	/* What it runs is asked of a thread that is there. */
+	CHECK_OK(processes_facts(w.processes, get(&w, (u32)pid)));
+	CHECK(!get(&w, (u32)pid)->facts.gone && get(&w, (u32)pid)->facts.program.n);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	CHECK_OK(processes_settle(w.processes, false));
 	CHECK_INT(processes_count(w.processes), 0);
+}
+
+/* Waits until it is ended, as a service of this name. */
+static pid_t begin_service(const char *variable)
+{
+	char *environment[] = {(char *)variable, NULL};
+	char path[64], target[256] = "";
+	pid_t pid = fork();
+
+	if (!pid) {
+		execle("/bin/sleep", "sleep", "1000", NULL, environment);
+		_exit(1);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	for (int i = 0; i < 5000 && !strstr(target, "/sleep"); i++) {
+		ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+		target[n > 0 ? n : 0] = 0;
+		clock_sleep_ns(NS_PER_MS);
+	}
+	return pid;
+}
+
+/* Most processes of a server that forks end before anybody can ask them who they are. */
+TEST(who_is_gone_is_of_the_service_of_its_parent)
+{
+	CLEANUP(world_close) struct world w;
+	pid_t service = begin_service("OTEL_SERVICE_NAME=shop"), other = begin_service("A=b");
+	struct process *p;
+
+	CHECK_OK(world_open(&w));
+	CHECK_OK(event(&w, SIDEBAND_FORK, CHILD, (u32)service, 1));
+	p = get(&w, CHILD);
+	CHECK_OK(processes_facts(w.processes, p));
+	CHECK_STR(p->facts.service, "shop");
+	CHECK(strstr(p->facts.program.p, "/sleep"));
+	/* A child of it runs another program: the environment is the same, the program is not. */
+	CHECK_OK(event(&w, SIDEBAND_FORK, CHILD + 1, CHILD, 2));
+	CHECK_OK(event(&w, SIDEBAND_EXEC, CHILD + 1, 0, 3));
+	p = get(&w, CHILD + 1);
+	CHECK_OK(processes_facts(w.processes, p));
+	CHECK_STR(p->facts.service, "shop");
+	CHECK(!p->facts.program.n);
+	/* A service that is only called after its program: other programs are others. */
+	CHECK_OK(event(&w, SIDEBAND_FORK, CHILD + 2, (u32)other, 4));
+	CHECK_OK(event(&w, SIDEBAND_FORK, CHILD + 3, (u32)other, 5));
+	CHECK_OK(event(&w, SIDEBAND_EXEC, CHILD + 3, 0, 6));
+	p = get(&w, CHILD + 2);
+	CHECK_OK(processes_facts(w.processes, p));
+	CHECK_STR(p->facts.service, "sleep");
+	p = get(&w, CHILD + 3);
+	CHECK_OK(processes_facts(w.processes, p));
+	CHECK_STR(p->facts.service, "program");
+	kill(service, SIGKILL);
+	kill(other, SIGKILL);
+	waitpid(service, NULL, 0);
+	waitpid(other, NULL, 0);
 }
 
 TEST(our_own_process_is_read_and_its_tables_are_made)
