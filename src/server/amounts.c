@@ -17,13 +17,25 @@ struct amount api_amount(const struct inquiry *q, double total)
 			   .range_ns = s->until_ns - s->from_ns,
 			   .gauge = type_id_is_gauge(s->type)};
 
-	if (!s->time_count)
+	if (!s->time_count) {
+		/* A level that nobody measured is not 0. */
+		if (a.gauge && !a.covered_ns)
+			a.total = NAN;
 		return a;
+	}
 	a.covered_ns = AMOUNT_UNKNOWN;
 	a.range_ns = 0;
 	for (size_t i = 0; i < s->time_count; i++)
 		a.range_ns += s->times[i].until_ns - s->times[i].from_ns;
 	return a;
+}
+
+void api_put_total(struct jsonout *o, const char *key, const struct amount *a, int64_t total)
+{
+	if (isnan(a->total))
+		jsonout_put_text(o, key, NULL);
+	else
+		jsonout_put_i64(o, key, total);
 }
 
 struct amount profile_amount(const struct profile *p, uint32_t type)

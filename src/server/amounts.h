@@ -14,6 +14,8 @@ bool type_id_is_gauge(struct str id);
 /* Of the selection that was merged, or asked for over time, last. With cells of a heat map how long
  * was covered is not known. */
 struct amount api_amount(const struct inquiry *q, double total);
+/* All digits of the amount's total; null where nothing was measured. */
+void api_put_total(struct jsonout *o, const char *key, const struct amount *a, int64_t total);
 /* Of a file: all of its length is covered. */
 struct amount profile_amount(const struct profile *p, uint32_t type);
 /* Of points over time: the sum, of gauges the mean. NAN when nothing was measured. */

@@ -208,11 +208,11 @@ static void put_totals(const struct looking *f, struct jsonout *o)
 	struct amount self = api_amount(f->q, (double)f->self);
 	struct amount total = api_amount(f->q, (double)f->total);
 
-	jsonout_put_i64(o, "all", f->all);
+	api_put_total(o, "all", &all, f->all);
 	jsonout_put_double(o, "all_rate", amount_rate(&all));
-	jsonout_put_i64(o, "self", f->self);
+	api_put_total(o, "self", &self, f->self);
 	jsonout_put_double(o, "self_rate", amount_rate(&self));
-	jsonout_put_i64(o, "total", f->total);
+	api_put_total(o, "total", &total, f->total);
 	amount_put_rates(o, &total);
 }
 

@@ -48,7 +48,7 @@ static enum err put_top(struct inquiry *q, struct jsonout *o, struct top *top, u
 	TRY(profile_broken_share(&q->profile, 0, &broken));
 	jsonout_object(o);
 	api_head(q, o, "vestal.top/1");
-	jsonout_put_i64(o, "total", top->totals[0]);
+	api_put_total(o, "total", &amount, top->totals[0]);
 	amount_put_rates(o, &amount);
 	jsonout_put_double(o, "broken_share", broken);
 	jsonout_put_u64(o, "row_count", top->n);

@@ -177,8 +177,9 @@ static double sum_rows(const struct charting *c, const struct chunk_rows_read *r
 	return sum;
 }
 
-/* Of a roll-up: its series are in the group of the service. */
-static enum err join_run(struct charting *c, const struct chunk_view *v, struct place at)
+/* A series is in the group of its own labels, whichever of its rows are selected: the time in which
+ * there was none of them was measured, too. */
+static enum err join_series(struct charting *c, const struct chunk_view *v, struct place at)
 {
 	uint32_t group;
 
@@ -353,8 +354,9 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 	    v->head.time_ns < q->selection->from_ns)
 		return ERR_OK;
 	TRY(cover(c, v, &at));
+	TRY(join_series(c, v, at));
 	if (v->head.flags & CHUNK_RUN)
-		return join_run(c, v, at);
+		return ERR_OK;
 	if (type->gauge)
 		return add_level(c, v, column, at);
 	if (!type->means)
@@ -527,16 +529,29 @@ static enum err make_series(struct charting *c, struct series_answer *ret, struc
 	return ERR_OK;
 }
 
+/* Of the member's group; NULL where that has no value. */
+static struct made_series *made_of(const struct charting *c, struct made_series **of,
+				   const struct member *member)
+{
+	uint32_t type = c->coverage.lines.v[member->line].type;
+
+	return of[member->group * c->types.n + type];
+}
+
 /* Which lines of the coverage each has. */
 static enum err give_lines(struct charting *c, struct made_series **of)
 {
-	vec_for_each (member, &c->members)
-		of[member->group * c->types.n + c->coverage.lines.v[member->line].type]
-			->line_count++;
 	vec_for_each (member, &c->members) {
-		struct made_series *made =
-			of[member->group * c->types.n + c->coverage.lines.v[member->line].type];
+		struct made_series *made = made_of(c, of, member);
 
+		if (made)
+			made->line_count++;
+	}
+	vec_for_each (member, &c->members) {
+		struct made_series *made = made_of(c, of, member);
+
+		if (!made)
+			continue;
 		if (!made->lines) {
 			made->lines =
 				arena_alloc(&c->q.arena, made->line_count * sizeof(*made->lines));

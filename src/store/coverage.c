@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
-
 /* From here on profiles of a line become runs also where they do not come regularly. */
 #define MOST_RUNS      65536
 /* Of a gauge that was seen once. */
@@ -37,9 +35,11 @@ struct coverage_run coverage_of_chunk(const struct chunk_head *head)
 		return (struct coverage_run){head->time_ns,
 					     add_saturating(head->time_ns,
 							    within(head->columns[0].scale, length)),
-					     end, within(head->columns[0].total, length),
-					     head->profiles ? head->profiles : 1};
-	return (struct coverage_run){head->time_ns, head->time_ns, end, length, 1};
+					     end,
+					     within(head->columns[0].total, length),
+					     head->profiles ? head->profiles : 1,
+					     true};
+	return (struct coverage_run){head->time_ns, head->time_ns, end, length, 1, false};
 }
 
 void coverage_init(struct coverage *c, int64_t from_ns, int64_t until_ns)
@@ -59,38 +59,15 @@ void coverage_buckets(struct coverage *c, int64_t first_ns, int64_t step_ns, siz
 void coverage_release(struct coverage *c)
 {
 	vec_for_each (line, &c->lines) {
-		vec_release(&line->runs);
+		vec_release(&line->waiting);
+		vec_release(&line->whole.runs);
+		vec_release(&line->parts.runs);
 		vec_release(&line->present);
 		mem_free(line->covered);
 		mem_free(line->presence);
 	}
 	vec_release(&c->lines);
 	map_release(&c->index);
-}
-
-/* ------------------------------------------------------------------ gathering */
-
-enum err coverage_line(struct coverage *c, uint32_t series, uint32_t type, bool gauge,
-		       uint32_t *ret)
-{
-	struct coverage_line fresh = {
-		.series = series,
-		.type = type,
-		.gauge = gauge,
-		.reach_ns = INT64_MIN,
-		.before_ns = INT64_MIN,
-	};
-	uint64_t hash = hash_mix((uint64_t)type << 32 | series, 1);
-
-	MAP_PROBE(&c->index, hash, id)
-	{
-		*ret = id;
-		if (c->lines.v[id].series == series && c->lines.v[id].type == type)
-			return ERR_OK;
-	}
-	*ret = (uint32_t)c->lines.n;
-	TRY(vec_push(&c->lines, fresh));
-	return map_put(&c->index, hash, *ret);
 }
 
 static size_t bucket_of(const struct coverage *c, int64_t time_ns)
@@ -121,79 +98,7 @@ size_t coverage_bucket(const struct coverage *c, int64_t time_ns, int64_t *ret_e
 	return bucket;
 }
 
-static int64_t usual_gap_of(const struct coverage_run *r)
-{
-	return r->n > 1 ? (r->last_ns - r->start_ns) / (int64_t)(r->n - 1) : 0;
-}
-
-/* Whether a run that follows may become part of one: nothing that is cut is hidden in it. */
-static bool follows(const struct coverage *c, const struct coverage_line *line,
-		    const struct coverage_run *r, const struct coverage_run *next)
-{
-	int64_t gap = next->start_ns - r->last_ns;
-	size_t bucket = bucket_of(c, r->start_ns);
-
-	if (gap < 0 || r->start_ns < c->from_ns || r->start_ns < line->reach_ns ||
-	    next->end_ns > bucket_end(c, bucket) || next->start_ns < r->start_ns ||
-	    bucket_of(c, next->start_ns) != bucket)
-		return false;
-	if ((r->n == 1 && next->n == 1) || line->runs.n >= c->most_runs)
-		return true;
-	/* How much of a run is covered twice nobody knows. */
-	if (next->n > 1 && next->start_ns < r->end_ns)
-		return false;
-	if (r->n == 1)
-		return gap >= usual_gap_of(next) / 2 &&
-		       gap <= usual_gap_of(next) + usual_gap_of(next) / 2;
-	if (next->n > 1 && (usual_gap_of(next) < usual_gap_of(r) / 2 ||
-			    usual_gap_of(next) > usual_gap_of(r) + usual_gap_of(r) / 2))
-		return false;
-	/* Half as far again, or half as far. */
-	return gap >= usual_gap_of(r) / 2 && gap <= usual_gap_of(r) + usual_gap_of(r) / 2;
-}
-
-static void append(struct coverage_run *r, const struct coverage_run *next)
-{
-	int64_t apart = next->start_ns > r->end_ns ? next->start_ns : r->end_ns;
-
-	if (next->end_ns > apart)
-		r->covered_ns += next->n > 1 ? next->covered_ns : next->end_ns - apart;
-	if (next->end_ns > r->end_ns)
-		r->end_ns = next->end_ns;
-	r->last_ns = next->last_ns;
-	r->n += next->n;
-}
-
-enum err coverage_add(struct coverage *c, struct question *q, uint32_t line,
-		      const struct coverage_run *run)
-{
-	struct coverage_line *l = &c->lines.v[line];
-
-	if (run->start_ns >= c->from_ns)
-		l->inside = true;
-	else if (run->start_ns > l->before_ns)
-		l->before_ns = run->start_ns;
-	if (l->runs.n && follows(c, l, &l->runs.v[l->runs.n - 1], run)) {
-		append(&l->runs.v[l->runs.n - 1], run);
-		return ERR_OK;
-	}
-	if (l->runs.n && l->runs.v[l->runs.n - 1].end_ns > l->reach_ns)
-		l->reach_ns = l->runs.v[l->runs.n - 1].end_ns;
-	if (q && l->runs.n == l->runs.cap)
-		TRY(question_take(q, (l->runs.cap ? l->runs.cap : 4) * sizeof(*run)));
-	return vec_push(&l->runs, *run);
-}
-
 /* ------------------------------------------------------------------ one line */
-
-static int by_start(const void *left, const void *right)
-{
-	const struct coverage_run *a = left, *b = right;
-
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
-}
 
 struct gap {
 	int64_t length;
@@ -210,20 +115,20 @@ static int by_length(const void *left, const void *right)
 /* The median, 0 where there is no gap. */
 static enum err find_usual_gap(const struct coverage_line *l, int64_t *ret)
 {
-	CLEANUP(mem_free_ptr) struct gap *gaps = mem_zalloc(2 * l->runs.n + 1, sizeof(*gaps));
+	CLEANUP(mem_free_ptr) struct gap *gaps = mem_zalloc(2 * l->whole.runs.n + 1, sizeof(*gaps));
 	uint64_t all = 0, shorter = 0;
 	size_t n = 0;
 
 	*ret = 0;
 	if (!gaps)
 		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < l->runs.n; i++) {
-		const struct coverage_run *r = &l->runs.v[i];
+	for (size_t i = 0; i < l->whole.runs.n; i++) {
+		const struct coverage_run *r = &l->whole.runs.v[i];
 
 		if (i)
 			gaps[n++] = (struct gap){r->start_ns - r[-1].last_ns, 1};
 		if (r->n > 1)
-			gaps[n++] = (struct gap){usual_gap_of(r), r->n - 1};
+			gaps[n++] = (struct gap){coverage_usual_gap(r), r->n - 1};
 	}
 	if (n)
 		qsort(gaps, n, sizeof(*gaps), by_length);
@@ -257,32 +162,61 @@ static void spread(const struct coverage *c, int64_t start, int64_t end, int64_t
 	}
 }
 
-static void cover(const struct coverage *c, struct coverage_line *l)
+/* A run from `start` on, which no other covers. */
+static int64_t cover_run(const struct coverage *c, const struct coverage_run *r, int64_t start,
+			 int64_t *covered)
 {
+	int64_t part = r->covered_ns, last = r->end_ns - r->last_ns;
+
+	if (r->n == 1 || start != r->start_ns) {
+		/* Evenly: a part of its length has that part of its cover. */
+		part = (int64_t)((__int128)part * (r->end_ns - start) / (r->end_ns - r->start_ns));
+		spread(c, start, r->end_ns, part, covered);
+		return part;
+	}
+	/* The last by itself: it alone may be cut. */
+	last = last < part ? last : part;
+	if (r->last_ns > r->start_ns)
+		spread(c, r->start_ns, r->last_ns, part - last, covered);
+	spread(c, r->end_ns - last, r->end_ns, last, covered);
+	return part;
+}
+
+/* What a run left open, up to its last profile. */
+struct hole {
+	int64_t until_ns, length;
+};
+
+/* What comes late, or from another process with the same labels, covers what is open. */
+static void fill_hole(const struct coverage *c, struct hole *h, const struct coverage_run *r,
+		      int64_t *covered)
+{
+	int64_t end = r->end_ns < h->until_ns ? r->end_ns : h->until_ns, part;
+
+	if (end <= r->start_ns)
+		return;
+	part = (int64_t)((__int128)r->covered_ns * (end - r->start_ns) / (r->end_ns - r->start_ns));
+	part = part < h->length ? part : h->length;
+	spread(c, r->start_ns, end, part, covered);
+	h->length -= part;
+}
+
+static void cover(const struct coverage *c, const struct coverage_list *list, int64_t *covered)
+{
+	struct hole hole = {INT64_MIN, 0};
 	int64_t reach = INT64_MIN;
 
-	vec_for_each (r, &l->runs) {
+	vec_for_each (r, &list->runs) {
 		int64_t start = r->start_ns > reach ? r->start_ns : reach;
 
-		if (r->n > 1 && start == r->start_ns) {
-			/* The last by itself: it alone may be cut. */
-			int64_t last = r->end_ns - r->last_ns;
-
-			if (last > r->covered_ns)
-				last = r->covered_ns;
-			if (r->last_ns > r->start_ns)
-				spread(c, r->start_ns, r->last_ns, r->covered_ns - last,
-				       l->covered);
-			spread(c, r->end_ns - last, r->end_ns, last, l->covered);
-		} else if (start < r->end_ns) {
-			/* Of a run evenly: a part of its length has that part of its cover. */
-			__int128 part = (__int128)r->covered_ns * (r->end_ns - start);
-
-			spread(c, start, r->end_ns, (int64_t)(part / (r->end_ns - r->start_ns)),
-			       l->covered);
-		}
-		if (r->end_ns > reach)
-			reach = r->end_ns;
+		if (r->start_ns >= r->end_ns)
+			continue;
+		fill_hole(c, &hole, r, covered);
+		if (start >= r->end_ns)
+			continue;
+		reach = r->end_ns;
+		hole.length = reach - start - cover_run(c, r, start, covered);
+		hole.until_ns = r->last_ns;
 	}
 }
 
@@ -306,7 +240,7 @@ static enum err be_there(const struct coverage *c, struct coverage_line *l, int6
 static enum err be_there_now_and_then(const struct coverage *c, struct coverage_line *l,
 				      const struct coverage_run *r, int64_t usual)
 {
-	int64_t gap = usual_gap_of(r), hold = r->covered_ns / (int64_t)r->n;
+	int64_t gap = coverage_usual_gap(r), hold = r->covered_ns / (int64_t)r->n;
 
 	if (hold < usual)
 		hold = usual;
@@ -332,17 +266,17 @@ int64_t coverage_carried_until(const struct coverage *c, const struct coverage_l
 
 static enum err appear(const struct coverage *c, struct coverage_line *l)
 {
-	int64_t reach = INT64_MIN, first = l->runs.v[0].start_ns;
+	int64_t reach = INT64_MIN, first = l->whole.runs.v[0].start_ns;
 	int64_t usual = !l->usual_ns && l->gauge ? UNKNOWN_GAP_NS : l->usual_ns;
 
 	/* One that comes as soon as it would if it had been there before was there. */
 	if (usual && first > c->from_ns && first - c->from_ns <= usual)
 		TRY(be_there(c, l, c->from_ns, first));
-	vec_for_each (r, &l->runs) {
-		bool more = r + 1 < l->runs.v + l->runs.n;
+	vec_for_each (r, &l->whole.runs) {
+		bool more = r + 1 < l->whole.runs.v + l->whole.runs.n;
 		int64_t until;
 
-		if (usual_gap_of(r) <= 2 * usual)
+		if (coverage_usual_gap(r) <= 2 * usual)
 			TRY(be_there(c, l, r->start_ns, r->last_ns));
 		else
 			TRY(be_there_now_and_then(c, l, r, usual));
@@ -358,21 +292,44 @@ static enum err appear(const struct coverage *c, struct coverage_line *l)
 	return ERR_OK;
 }
 
+static void sort_runs(struct coverage_list *list)
+{
+	if (list->runs.n)
+		qsort(list->runs.v, list->runs.n, sizeof(*list->runs.v), coverage_by_start);
+}
+
+/* Over the whole range, and in every bucket. */
+static void measure_line(const struct coverage *c, struct coverage_line *l)
+{
+	const struct coverage range = {.from_ns = c->from_ns,
+				       .until_ns = c->until_ns,
+				       .first_ns = c->from_ns,
+				       .buckets = 1};
+
+	vec_for_each (t, &l->present) {
+		spread(c, t->start_ns, t->end_ns, t->end_ns - t->start_ns, l->presence);
+		l->present_ns += t->end_ns - t->start_ns;
+	}
+	if (l->gauge) {
+		memcpy(l->covered, l->presence, c->buckets * sizeof(*l->covered));
+		l->covered_ns = l->present_ns;
+		return;
+	}
+	cover(&range, &l->whole, &l->covered_ns);
+	cover(c, c->buckets > 1 ? &l->parts : &l->whole, l->covered);
+}
+
 static enum err finish_line(struct coverage *c, struct question *q, struct coverage_line *l)
 {
-	if (l->runs.n)
-		qsort(l->runs.v, l->runs.n, sizeof(*l->runs.v), by_start);
+	TRY(coverage_settle(c, q, l));
+	sort_runs(&l->whole);
+	sort_runs(&l->parts);
 	TRY(find_usual_gap(l, &l->usual_ns));
-	if (l->runs.n)
+	if (l->whole.runs.n)
 		TRY(appear(c, l));
 	TRY(question_array(q, c->buckets, sizeof(*l->covered), &l->covered));
 	TRY(question_array(q, c->buckets, sizeof(*l->presence), &l->presence));
-	vec_for_each (t, &l->present)
-		spread(c, t->start_ns, t->end_ns, t->end_ns - t->start_ns, l->presence);
-	if (l->gauge)
-		memcpy(l->covered, l->presence, c->buckets * sizeof(*l->covered));
-	else
-		cover(c, l);
+	measure_line(c, l);
 	return ERR_OK;
 }
 
@@ -447,9 +404,11 @@ enum err coverage_sum(const struct coverage *c, const uint32_t *lines, size_t n,
 		}
 		if (ret_points)
 			ret_points[b] = part_of(any[b], covered, present);
-		all_covered += covered;
-		all_present += present;
 		all_any += any[b];
+	}
+	for (size_t i = 0; i < n; i++) {
+		all_covered += c->lines.v[lines[i]].covered_ns;
+		all_present += c->lines.v[lines[i]].present_ns;
 	}
 	*ret_total = part_of(all_any, all_covered, all_present);
 	return ERR_OK;

@@ -12,7 +12,9 @@
  * which for one series is the union of its profiles, and for many that are profiled all the time
  * the time in which any ran. A gauge is measured while it is present.
  *
- * Profiles that follow each other regularly inside one bucket are kept as one *run*.
+ * Profiles of an hour that follow each other regularly are kept as one *run*. Which do depends on
+ * nothing but their times: neither on the buckets, nor on the order in which they came, nor on
+ * whether a roll-up stands for them. So every question about a range has one answer.
  */
 #pragma once
 
@@ -26,6 +28,13 @@ struct coverage_run {
 	int64_t end_ns;	    /* of the one that ends last */
 	int64_t covered_ns; /* length of the union */
 	uint64_t n;
+	bool settled; /* of a roll-up, which has put its hour in order */
+};
+
+struct coverage_list {
+	VEC(struct coverage_run) runs;
+	int64_t reach_ns; /* where all but the last of them ended */
+	int64_t gap_ns;	  /* between the last two profiles of the hour; 0 = not known */
 };
 
 /* [start, end) */
@@ -43,14 +52,17 @@ struct coverage_time {
 struct coverage_line {
 	uint32_t series, type;
 	bool gauge;
-	VEC(struct coverage_run) runs;
-	int64_t reach_ns;  /* where all but the last of them ended */
+	/* Profiles of an hour, until they are all there. */
+	VEC(struct coverage_run) waiting;
+	struct coverage_list whole;
+	struct coverage_list parts; /* that end with a bucket, where there are several */
 	int64_t before_ns; /* start of the last that starts before the range; INT64_MIN = none */
 	bool inside;	   /* one starts in the range */
 	int64_t usual_ns;  /* when it ends: from one to the next */
 	/* When it ends: in order and apart. */
 	VEC(struct coverage_time) present;
-	int64_t *covered, *presence; /* per bucket */
+	int64_t *covered, *presence;	/* per bucket */
+	int64_t covered_ns, present_ns; /* of the range */
 };
 
 /* All zero is valid to release. */
@@ -58,8 +70,7 @@ struct coverage {
 	int64_t from_ns, until_ns; /* of the range */
 	int64_t first_ns, step_ns; /* of the buckets; one that holds the whole range by itself */
 	size_t buckets;
-	size_t most_runs; /* of a line; from here on they become one also where they are not regular
-			   */
+	size_t most_runs; /* of a line; from here on also what is not regular becomes one */
 	VEC(struct coverage_line) lines;
 	struct map index;
 };
@@ -72,12 +83,21 @@ void coverage_release(struct coverage *c);
 /* The bucket that a time of the range is in, and where that ends. */
 size_t coverage_bucket(const struct coverage *c, int64_t time_ns, int64_t *ret_end);
 
+/* Runs are of one hour, as the shortest roll-ups are. */
+#define COVERAGE_HOUR_NS INT64_C(3600000000000)
+
 /* The line of a series and type. */
 enum err coverage_line(struct coverage *c, uint32_t series, uint32_t type, bool gauge,
 		       uint32_t *ret) MUST_CHECK;
 /* `q` pays for it; NULL = nobody. */
 enum err coverage_add(struct coverage *c, struct question *q, uint32_t line,
 		      const struct coverage_run *run) MUST_CHECK;
+/* Profiles that wait for others of their hour become runs. */
+enum err coverage_settle(const struct coverage *c, struct question *q,
+			 struct coverage_line *line) MUST_CHECK;
+/* From one profile of a run to the next; 0 where there is one. */
+int64_t coverage_usual_gap(const struct coverage_run *run);
+int coverage_by_start(const void *left, const void *right);
 /* The run that a chunk is. */
 struct coverage_run coverage_of_chunk(const struct chunk_head *head);
 

@@ -1,5 +1,7 @@
 #include "store/heat_grid.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 #include "store/row_cut.h"
 
@@ -29,6 +31,7 @@ enum err heat_grid_init(struct heat_grid *g, struct question *q)
 void heat_grid_release(struct heat_grid *g)
 {
 	mem_free(g->cells);
+	mem_free(g->even);
 	mem_free(g->steps);
 }
 
@@ -101,7 +104,7 @@ static void heat_part(struct heat_grid *g, double *cells, int64_t from, int64_t 
 static void heat_column(struct heat_grid *g, size_t column, int64_t from, int64_t until,
 			double per_ns)
 {
-	double *cells = g->cells + column * g->rows;
+	double *cells = g->even + column * g->rows;
 	int64_t rest = within_second(from), whole;
 
 	if (rest && until - from >= NS_PER_S - rest) {
@@ -122,6 +125,9 @@ static enum err heat_evenly(struct heat_grid *g, struct question *q, int64_t sta
 	size_t last = (size_t)((end - 1 - g->from_ns) / g->column_ns);
 	double per_ns = (double)total / (double)(end - start);
 
+	if (!g->even)
+		TRY(question_array(q, g->columns * g->rows, sizeof(*g->even), &g->even));
+	g->even_total = add_saturating(g->even_total, total);
 	if (first == last) {
 		heat_column(g, first, start, end, per_ns);
 		return ERR_OK;
@@ -156,6 +162,26 @@ enum err heat_grid_spread(struct heat_grid *g, struct question *q, int64_t start
 	return ERR_OK;
 }
 
+/* Whole numbers that add up to the total: what is left of a cell goes on to the next. */
+static void round_cells(struct heat_grid *g)
+{
+	size_t n = g->columns * g->rows, largest = 0;
+	double rest = 0, sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double value = g->even[i] + rest;
+
+		g->even[i] = floor(value + 0.5);
+		rest = value - g->even[i];
+		sum += g->even[i];
+		largest = g->even[i] > g->even[largest] ? i : largest;
+	}
+	/* What sums of fractions lack of the total. */
+	g->even[largest] += (double)g->even_total - sum;
+	for (size_t i = 0; i < n; i++)
+		g->cells[i] += g->even[i];
+}
+
 void heat_grid_finish(struct heat_grid *g)
 {
 	struct heat_step now = {0};
@@ -169,4 +195,6 @@ void heat_grid_finish(struct heat_grid *g)
 		else
 			heat_column(g, c, column_begin(g, c), column_begin(g, c + 1), now.per_ns);
 	}
+	if (g->even)
+		round_cells(g);
 }

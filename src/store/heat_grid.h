@@ -2,7 +2,8 @@
  * Private to src/store: the cells of a heat map. A column is a part of the range, a row a part of a
  * second. What has no time of its own is spread over the cells its profile touches: as whole
  * numbers, cell by cell, where these are few; else evenly, with work that depends on the size of
- * the map and not on how often the profile passes through it.
+ * the map and not on how often the profile passes through it. What is spread evenly is rounded at
+ * the end, so that cells are whole numbers and add up to the total either way.
  */
 #pragma once
 
@@ -17,7 +18,9 @@ struct heat_step {
 struct heat_grid {
 	int64_t from_ns, until_ns, column_ns, row_ns;
 	size_t columns, rows;
-	double *cells;		 /* [column * rows + row] */
+	double *cells; /* [column * rows + row] */
+	double *even;  /* the same of what is spread evenly; NULL until there is any */
+	int64_t even_total;
 	struct heat_step *steps; /* per column and one more; NULL until there are any */
 	int64_t visits;
 };

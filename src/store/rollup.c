@@ -7,7 +7,7 @@
 #include "store/coverage.h"
 #include "store/row_cut.h"
 
-/* A series that comes irregularly has no more runs of a type than these. */
+/* A series that comes irregularly has no more runs of a type in an hour than these. */
 #define MOST_RUNS 64
 
 /* One type, and for a gauge one series; or what of a type lies beyond the end. */
@@ -38,6 +38,8 @@ enum err rollup_new(int64_t time_ns, int64_t duration_ns, struct rollup **ret)
 	r->duration_ns = duration_ns;
 	coverage_init(&r->coverage, time_ns, INT64_MAX);
 	r->coverage.most_runs = MOST_RUNS;
+	if (duration_ns > COVERAGE_HOUR_NS)
+		r->coverage.most_runs *= (size_t)(duration_ns / COVERAGE_HOUR_NS);
 	*ret = r;
 	return ERR_OK;
 }
@@ -259,7 +261,7 @@ static enum err make_run(const struct coverage_line *line, const struct coverage
 static enum err make_runs(const struct rollup *r, struct arena *arena, struct chunk_view *views)
 {
 	vec_for_each (line, &r->coverage.lines)
-		vec_for_each (run, &line->runs)
+		vec_for_each (run, &line->whole.runs)
 			TRY(make_run(line, run, arena, views++));
 	return ERR_OK;
 }
@@ -272,8 +274,10 @@ enum err rollup_finish(struct rollup *r, struct buf *out)
 	size_t *ends = arena_zalloc(&arena, n + 1, sizeof(*ends));
 	struct chunk_view *views, **pointers;
 
-	vec_for_each (line, &r->coverage.lines)
-		all += line->runs.n;
+	vec_for_each (line, &r->coverage.lines) {
+		TRY(coverage_settle(&r->coverage, NULL, line));
+		all += line->whole.runs.n;
+	}
 	views = arena_zalloc(&arena, all + 1, sizeof(*views));
 	pointers = arena_zalloc(&arena, all + 1, sizeof(struct chunk_view *));
 	if (!ends || !views || !pointers)

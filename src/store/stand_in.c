@@ -49,6 +49,7 @@ enum err stand_in_begin(struct stand_in *s, const struct question *q)
 {
 	const struct partition *p = q->partition;
 
+	s->day_ns = p->day * NS_PER_DAY;
 	for (uint32_t t = 0; t < q->choice.type_count; t++) {
 		struct str id = p->types.v[t].id;
 		uint32_t measured;
@@ -115,14 +116,24 @@ static int compare_times(const void *left, const void *right)
 	return order ? order : (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
 }
 
+/* The first of the day whose predecessor, of the same length, would have begun the day before. */
+static void begin_at_midnight(const struct stand_in *s, struct stand_in_time *t)
+{
+	if (t->from_ns - s->day_ns < t->until_ns - t->from_ns)
+		t->from_ns = s->day_ns;
+}
+
 /* Times of one line that touch or overlap become one. */
 static void join_times(struct stand_in *s)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->times.n; i++) {
-		const struct stand_in_time *t = &s->times.v[i];
+		struct stand_in_time *t = &s->times.v[i];
 		struct stand_in_time *last = n ? &s->times.v[n - 1] : NULL;
+
+		if (!last || compare_line(last, t->series, t->type))
+			begin_at_midnight(s, t);
 
 		if (last && !compare_line(last, t->series, t->type) &&
 		    t->from_ns <= last->until_ns) {
@@ -205,5 +216,7 @@ bool stand_in_yields(const struct stand_in *s, const struct chunk_head *head, ui
 	if (!s->any || s->measured[type] == MAP_NONE || head->series == SERIES_MANY)
 		return false;
 	own = time_of(head, s->measured[type]);
+	if (own.until_ns > s->day_ns + NS_PER_DAY)
+		own.until_ns = s->day_ns + NS_PER_DAY;
 	return 2 * measured_within(s, &own) >= own.until_ns - own.from_ns;
 }

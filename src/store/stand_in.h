@@ -6,6 +6,10 @@
  *
  * A computed profile counts unless half of its time, or more, was measured. Moments count as a
  * second, so that two requests without a duration of their own meet.
+ *
+ * A partition is a day, and nobody looks into the next one for this: of a computed profile the part
+ * before midnight decides, and measured profiles that begin soon after midnight were measuring
+ * before.
  */
 #pragma once
 
@@ -26,6 +30,7 @@ struct stand_in {
 		*measured; /* per type that is chosen and computed: the measured one, or MAP_NONE */
 	uint64_t *series, *types; /* bits: what has both, and its measured types */
 	bool any;
+	int64_t day_ns; /* its beginning */
 	VEC(struct stand_in_time) times;
 };
 

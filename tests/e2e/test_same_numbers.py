@@ -9,7 +9,7 @@ import threading
 import time
 
 from support import numbers
-from support.pprof_writer import write_pprof
+from support.pprof_writer import block, number, varint, write_pprof
 from support.server import Server
 from support.situations import STACKS, fill, situations
 from support.tap import main, scratch, test, vestal
@@ -133,6 +133,55 @@ def gauges_hold_between_points():
             assert series["total"] == level and {v for v in series["values"] if v is not None} == {level}, series
             usage = server.get("/api/v1/overview", query=side["query"], **window)["services"][0]["types"][0]
             assert usage["total"] == level, usage
+
+
+@test
+def a_level_that_nobody_measured_is_not_zero():
+    asked = Asked.once()
+    truth = next(t for t in asked.truths if t["gauge"])
+    begin = truth["before"]["from_ns"] - 7200 * 10**9
+    ask = {"query": truth["before"]["query"], "type": truth["type"], "from": begin, "until": begin + 600 * 10**9}
+    top = asked.server.get("/api/v1/top", **ask)
+    assert {top[name] for name in ("total", "rate", "average")} == {None}, top
+    function = asked.server.get("/api/v1/function", name="work", **ask)
+    assert {function[name] for name in ("total", "self", "all", "rate", "self_rate", "all_rate")} == {None}, function
+    tree = asked.server.get("/api/v1/tree", **ask)
+    assert tree["rate"] is None and tree["average"] is None, tree
+
+
+def uneven(server, service, start):
+    """Profiles that come unevenly; only every third has a row of the thread "rare"."""
+    at = start
+    for i in range(120):
+        length = (13 + i * 7 % 5) * 10**9 + i * 1_000_003
+        rows = b"".join(block(2, block(1, varint(1)) + block(2, varint(value)) + label) for value, label in (
+            (length // 2, b""), (length // 10, block(3, number(1, 4) + number(2, 5)) if i % 3 == 0 else b"")))
+        texts = ("", "cpu", "nanoseconds", "main", "thread", "rare")
+        body = (block(1, number(1, 1) + number(2, 2)) + rows + block(4, number(1, 1) + block(4, number(1, 1))) +
+                block(5, number(1, 1) + number(2, 3)) + number(9, at) + number(10, length) +
+                b"".join(block(6, text.encode()) for text in texts))
+        pod = "a" if i % 40 else "b"
+        status, reply = server.ask(f"/api/v1/profiles?service={service}&label=pod={pod}", body)
+        assert status == 200, reply
+        at += length if i % 17 else 4 * length
+    return at
+
+
+@test
+def covered_time_is_that_of_the_selection_whatever_asks():
+    """Also of labels that only some rows have: time without such a row was measured, too."""
+    with Server() as server:
+        start = (time.time_ns() // 10**9 - 6 * 3600) * 10**9
+        end = uneven(server, "uneven", start)
+        for query in ("uneven", 'uneven{thread="rare"}', 'uneven{thread!="rare"}', 'uneven{pod="a"}'):
+            window = {"query": query, "type": "cpu", "from": start + 100 * 10**9, "until": end - 50 * 10**9}
+            top = server.get("/api/v1/top", **window)
+            for step in ("7s", "60s", "1h"):
+                [series] = server.get("/api/v1/series", step=step, **window)["series"]
+                expect(f"{query} in steps of {step}", series, top)
+            [service] = server.get("/api/v1/overview", **window)["services"]
+            expect(f"overview of {query}", service["types"][0], top)
+            expect(f"function of {query}", server.get("/api/v1/function", name="main", **window), top, ("covered_ns", "coverage"))
 
 
 @test

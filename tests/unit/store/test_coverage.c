@@ -167,6 +167,65 @@ TEST(coverage_is_what_the_seconds_say)
 	}
 }
 
+static void shuffle(struct interval *v, size_t n, uint64_t *state)
+{
+	for (size_t i = n; i > 1; i--) {
+		size_t other = next_random(state, (unsigned)i);
+		struct interval kept = v[i - 1];
+
+		v[i - 1] = v[other];
+		v[other] = kept;
+	}
+}
+
+static int64_t total_in_steps(const struct truth *t, size_t series, int64_t step)
+{
+	static const struct selection none;
+	struct ask ask = {0};
+	struct question q;
+	struct coverage c;
+	int64_t total = -1;
+	enum err e = ERR_OK;
+
+	question_init(&q, NULL, (struct str){0}, &none, &ask);
+	coverage_init(&c, 0, SECONDS * NS_PER_S);
+	if (step)
+		coverage_buckets(&c, 0, step * NS_PER_S, (size_t)((SECONDS + step - 1) / step));
+	for (size_t s = 0; !e && s < series; s++)
+		e = add_all(&c, &q, t, s);
+	if (!e)
+		e = coverage_finish(&c, &q);
+	if (!e)
+		e = coverage_total(&c, &total);
+	coverage_release(&c);
+	question_release(&q);
+	return e ? -1 : total;
+}
+
+TEST(neither_the_points_nor_the_order_of_arrival_change_what_was_covered)
+{
+	static struct truth t;
+	uint64_t state = 11;
+
+	for (unsigned round = 0; round < 200; round++) {
+		size_t series = 1 + next_random(&state, 4);
+		int64_t total;
+
+		for (size_t s = 0; s < series; s++) {
+			fill(&t, &state, s);
+			/* All of one hour. */
+			while (t.n[s] && t.v[s][t.n[s] - 1].start >= 3600)
+				t.n[s]--;
+		}
+		total = total_in_steps(&t, series, 0);
+		CHECK_INT(total_in_steps(&t, series, 1 + next_random(&state, 900)), total);
+		for (size_t s = 0; s < series; s++)
+			shuffle(t.v[s], t.n[s], &state);
+		CHECK_INT(total_in_steps(&t, series, 0), total);
+		CHECK_INT(total_in_steps(&t, series, 1 + next_random(&state, 900)), total);
+	}
+}
+
 TEST(pods_that_are_scraped_in_turn_count_as_one_time)
 {
 	static const struct selection none;
@@ -217,13 +276,30 @@ static enum err cover_runs(const struct coverage_run *runs, size_t n, int64_t *r
 	return e;
 }
 
+TEST(a_late_profile_covers_what_a_run_left_open)
+{
+	/* A roll-up's run of 5 profiles in [0, 60) with a hole of 10, and the late one. */
+	static const struct coverage_run late[] = {{0, 50, 60, 50, 5, true},
+						   {20, 20, 30, 10, 1, false}};
+	/* One that is sent twice covers no more than there is. */
+	static const struct coverage_run twice[] = {{0, 50, 60, 60, 6, true},
+						    {20, 20, 30, 10, 1, false}};
+	int64_t covered;
+
+	CHECK_OK(cover_runs(late, 2, &covered));
+	CHECK_INT(covered, 60);
+	CHECK_OK(cover_runs(twice, 2, &covered));
+	CHECK_INT(covered, 60);
+}
+
 TEST(what_profiles_before_a_run_cover_counts_once)
 {
 	/* [0, 30), [20, 50), and three from 40 to 110 without a gap. */
 	static const struct coverage_run dense[] = {
-		{0, 0, 30, 30, 1}, {20, 20, 50, 30, 1}, {40, 80, 110, 70, 3}};
+		{0, 0, 30, 30, 1, false}, {20, 20, 50, 30, 1, false}, {40, 80, 110, 70, 3, true}};
 	/* [0, 100), and every 20 from 50 on for 10. */
-	static const struct coverage_run sparse[] = {{0, 0, 100, 100, 1}, {50, 130, 140, 50, 5}};
+	static const struct coverage_run sparse[] = {{0, 0, 100, 100, 1, false},
+						     {50, 130, 140, 50, 5, true}};
 	int64_t covered;
 
 	CHECK_OK(cover_runs(dense, 3, &covered));

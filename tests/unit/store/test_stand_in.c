@@ -202,6 +202,31 @@ ENGINE_TEST(windows_need_not_be_the_same)
 	expect(f, -100, 100, 1000 + 4000 + 4000 + 8000 + 16000);
 }
 
+#define MIDNIGHT (-6 * 3600)
+
+ENGINE_TEST(at_midnight_time_counts_once)
+{
+	static const struct sent v[] = {
+		/* Most of the window is measured on the day after. */
+		{MEASURED, "a", MIDNIGHT - 10, 10, 1000},
+		{COMPUTED, "a", MIDNIGHT - 10, 60, 1},
+		{MEASURED, "a", MIDNIGHT, 10, 1000},
+		{MEASURED, "a", MIDNIGHT + 10, 50, 1000},
+		/* Most of it was measured by what began on the day before. */
+		{MEASURED, "b", MIDNIGHT - 52, 60, 2000},
+		{COMPUTED, "b", MIDNIGHT + 1, 10, 1},
+		{MEASURED, "b", MIDNIGHT + 8, 60, 2000},
+		/* Nothing of it was. */
+		{COMPUTED, "c", MIDNIGHT - 10, 60, 16000},
+		{MEASURED, "c", MIDNIGHT - 70, 60, 4000},
+		{MEASURED, "c", MIDNIGHT + 300, 60, 4000},
+		{COMPUTED, "c", MIDNIGHT + 50, 10, 32000},
+	};
+
+	SEND(f, v);
+	expect(f, MIDNIGHT - 1000, MIDNIGHT + 1000, 3000 + 4000 + 8000 + 48000);
+}
+
 ENGINE_TEST(both_go_when_their_type_is_deleted)
 {
 	static const struct sent v[] = {{COMPUTED, "a", 0, 10, 40}, {MEASURED, "a", 10, 10, 50}};
