@@ -14,21 +14,21 @@ static void question_begin(struct day_service *ds)
 {
 	struct embedded *e = ds->day->engine;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	while (ds->closing)
 		cond_wait(&e->changed, &e->lock);
 	ds->questions++;
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 }
 
 static void question_end(struct day_service *ds)
 {
 	struct embedded *e = ds->day->engine;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	if (--ds->questions == 0 && ds->closing)
 		cond_broadcast(&e->changed);
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 }
 
 /* What a question of partitions is about. */
@@ -400,7 +400,7 @@ static enum err copy_fresh(const struct scanner *s, struct key_list *ret)
 	struct day_service *ds = s->ds;
 	enum err error = ERR_OK;
 
-	mutex_lock(&ds->day->engine->lock);
+	engine_lock(ds->day->engine);
 	vec_for_each (chunk, &ds->fresh) {
 		if (!may_show(s, row_time_ns(chunk->key)))
 			continue;
@@ -408,7 +408,7 @@ static enum err copy_fresh(const struct scanner *s, struct key_list *ret)
 		if (error != ERR_OK)
 			break;
 	}
-	mutex_unlock(&ds->day->engine->lock);
+	engine_unlock(ds->day->engine);
 	/* Rows are read in the order they stand in. */
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_key);

@@ -56,6 +56,7 @@ enum err store_base_init(struct store *s, const struct store_ops *ops,
 		.partitions = ops->partitions,
 		.scan = ops->scan,
 		.services = ops->services,
+		.indexes = ops->indexes,
 	};
 	return copy_options(s, options);
 }

@@ -305,6 +305,7 @@ struct store_stats {
 	/* Of the whole store. */
 	uint64_t commits, queued_batches, fresh_chunks, blocks, rollups;
 	int64_t compaction_lag_ns; /* age of the oldest chunk that should be in a block */
+	uint64_t lock_steps;	   /* the longest loop while everybody had to wait for it */
 	uint64_t refused[ERR_COUNT_];
 	bool full; /* the disk is full: writes are refused, questions answered */
 	struct upkeep upkeep;
