@@ -57,6 +57,15 @@ struct source {
 			     struct ask *ask, enum err (*each)(void *context, struct str name),
 			     void *context);
 	/*
+	 * As `partitions`, service by service: with the partitions of one, in order of days. They
+	 * are light where labels of rows do not matter. May be NULL.
+	 */
+	enum err (*apart)(void *engine, struct str tenant, const struct selection *selection,
+			  int64_t since_ns, struct ask *ask,
+			  enum err (*each)(void *context, struct str service,
+					   struct partition *const *partitions, size_t n),
+			  void *context);
+	/*
 	 * Calls `each` with the index of every day that has data in the range; `services` says of
 	 * which of its services (bit per service; NULL = all). It stays as it is while `each` runs.
 	 * NULL = the engine has no index: its partitions are looked through.

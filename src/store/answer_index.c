@@ -32,6 +32,9 @@ struct index_listing {
 	uint64_t *type_sets; /* bit per set: it has one that does */
 	/* Bit per label, type set: a series that matches has it. */
 	uint64_t *seen_labels, *seen_sets;
+	/* Bit per service, where it is asked for: a series of it matches; what matches is decided
+	 * by its rows. */
+	uint64_t *seen_services, *open_services;
 	/* Of LIST_SETS: names that are wanted, and which sets there are, by their labels. */
 	uint32_t *names;
 	bool any_parts;
@@ -111,7 +114,7 @@ static enum err choose_matchers(struct index_listing *c)
 
 static struct str type_text(const struct series_index *x, uint32_t type)
 {
-	return type_shown(x->texts.v[x->types.v[type]]);
+	return type_shown(x->texts.v[x->types.v[type].text]);
 }
 
 static enum err takes_type(const struct selection *s, struct str id, bool *ret)
@@ -320,6 +323,8 @@ static enum err begin_sets(struct index_listing *c)
 
 static enum err take_series(struct index_listing *c, const struct index_series *s)
 {
+	if (!c->seen_sets)
+		return ERR_OK;
 	set_bit(c->seen_sets, s->type_set);
 	if (c->l->kind == LIST_SETS)
 		return note_set(c, s);
@@ -350,6 +355,10 @@ static enum err list_service(struct index_listing *c, const struct index_service
 	}
 	for (size_t i = 0; any && c->l->label && i < service->labels.n; i++)
 		set_bit(c->seen_labels, service->labels.v[i]);
+	if (any && c->seen_services)
+		set_bit(c->seen_services, (uint32_t)(service - c->x->services.v));
+	if (open && c->open_services)
+		set_bit(c->open_services, (uint32_t)(service - c->x->services.v));
 	return ERR_OK;
 }
 
@@ -445,4 +454,23 @@ enum err listing_index(void *context, const struct series_index *x, const uint64
 		TRY(begin_sets(&c));
 	TRY(list_services(&c, services));
 	return add_all(&c);
+}
+
+enum err index_services(const struct series_index *x, const struct selection *selection,
+			struct ask *ask, struct arena *arena, struct service_bits *ret)
+{
+	struct listing l = {.selection = selection, .ask = ask, .kind = LIST_TYPES};
+	CLEANUP(index_listing_release) struct index_listing c = {.l = &l, .x = x};
+
+	c.types = new_bits(&c, x->types.n);
+	c.type_sets = new_bits(&c, x->type_sets.n);
+	c.seen_services = arena_zalloc(arena, x->services.n / 64 + 1, sizeof(*c.seen_services));
+	c.open_services = arena_zalloc(arena, x->services.n / 64 + 1, sizeof(*c.open_services));
+	if (!c.types || !c.type_sets || !c.seen_services || !c.open_services)
+		return ERR_NO_MEMORY;
+	TRY(choose_matchers(&c));
+	TRY(choose_types(&c));
+	TRY(list_services(&c, NULL));
+	*ret = (struct service_bits){c.seen_services, c.open_services};
+	return ERR_OK;
 }

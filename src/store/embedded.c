@@ -225,6 +225,7 @@ static const struct store_ops embedded_ops = {
 	.partitions = embedded_partitions,
 	.services = embedded_services,
 	.indexes = embedded_indexes,
+	.apart = embedded_apart,
 	.scan = embedded_scan,
 	.spans = embedded_spans,
 	.stats = embedded_stats,

@@ -277,6 +277,9 @@ enum err embedded_partitions(void *engine, struct str tenant, const struct selec
 			     int64_t since_ns, struct ask *ask,
 			     enum err (*each)(void *, struct partition *),
 			     void *context) MUST_CHECK;
+/* Between these two the service's partition is not replaced. */
+void question_begin(struct day_service *ds);
+void question_end(struct day_service *ds);
 enum err embedded_scan(void *engine, struct partition *p, const struct scan *scan) MUST_CHECK;
 
 /* ------------------------------------------------------------------ long profiles (reach.c) */

@@ -1,6 +1,7 @@
 #include "store/embedded_index.h"
 
 #include "store/coverage.h"
+#include "store/listing.h"
 
 /* News that nobody reads for so long are read from the file, if ever. */
 #define NEWS_MAX	 250000
@@ -22,6 +23,7 @@ void index_free(struct day_index *x)
 	news_release(x);
 	series_index_release(&x->table);
 	vec_release(&x->unwritten);
+	vec_release(&x->damaged);
 	mutex_release(&x->lock);
 	mem_free(x);
 }
@@ -90,7 +92,7 @@ static enum err read_rows(struct day_index *x, struct db *reader, struct fault *
 			continue;
 		error = series_delta_apply(&x->table, id, db_column(q, 1));
 		/* Its dictionary knows better. */
-		if (error == ERR_CORRUPT) {
+		if (error == ERR_CORRUPT || error == ERR_UNSUPPORTED) {
 			series_index_forget(&x->table, id);
 			error = ERR_OK;
 		}
@@ -119,7 +121,14 @@ static enum err read_dictionary(struct day_index *x, struct day_service *ds, str
 	enum err error;
 
 	TRY(vec_push(&x->unwritten, id));
-	TRY(service_load(ds, reader, dictionary_key(id, UINT32_MAX), &p, fault));
+	error = service_load(ds, reader, dictionary_key(id, UINT32_MAX), &p, NULL);
+	/* Questions that are about it say so. */
+	if (error == ERR_CORRUPT) {
+		series_index_forget(&x->table, id);
+		return vec_push(&x->damaged, id);
+	}
+	if (error != ERR_OK)
+		return fault_set(fault, error, "%s: %s", x->day->path, err_text(error));
 	error = index_partition(&x->table, id, p);
 	partition_free(p);
 	return error;
@@ -627,6 +636,84 @@ static enum err reaching(struct day *d, const struct series_index *x, int64_t fr
 	return ERR_OK;
 }
 
+static enum err refuse_damaged(struct day_index *x, const struct selection *selection,
+			       struct fault *fault)
+{
+	vec_for_each (id, &x->damaged) {
+		struct day_service *ds = day_service_by_id(x->day, *id);
+		bool takes;
+
+		if (!ds)
+			continue;
+		TRY(selection_takes_service(selection, str_of(ds->name), &takes));
+		if (takes)
+			return fault_set(fault, ERR_CORRUPT,
+					 "%s: the dictionary of %s is damaged: run vestal check",
+					 x->day->path, ds->name);
+	}
+	return ERR_OK;
+}
+
+bool index_is_stale(struct day_index *x)
+{
+	bool stale;
+
+	engine_lock(x->day->engine);
+	stale = x->stale;
+	engine_unlock(x->day->engine);
+	return stale;
+}
+
+static bool is_damaged(const struct day_index *x, uint32_t id)
+{
+	vec_for_each (damaged, &x->damaged)
+		if (*damaged == id)
+			return true;
+	return false;
+}
+
+/* In the order of the day, so that answers do not depend on what is in memory. */
+static enum err list_day(struct day_index *x, const struct service_bits *bits,
+			 const struct selection *selection, struct service_list *ret)
+{
+	struct day_service *ds;
+
+	for (size_t i = 0; (ds = day_service_at(x->day, i)); i++) {
+		uint32_t id = atomic_load(&ds->id);
+		const struct index_service *s = series_index_service(&x->table, id);
+		struct listed_service one = {.service = ds, .at = MAP_NONE};
+		bool takes = false;
+
+		if (s && s->series.n) {
+			one.at = (uint32_t)(s - x->table.services.v);
+			takes = bits->matching[one.at / 64] >> (one.at % 64) & 1;
+			one.open = bits->open[one.at / 64] >> (one.at % 64) & 1;
+		} else if (id && is_damaged(x, id)) {
+			TRY(selection_takes_service(selection, str_of(ds->name), &takes));
+		}
+		if (takes)
+			TRY(vec_push(&ret->v, one));
+	}
+	return ERR_OK;
+}
+
+enum err index_list(struct day_index *x, const struct selection *selection, struct ask *ask,
+		    struct service_list *ret)
+{
+	CLEANUP(arena_release) struct arena arena = {0};
+	struct service_bits bits;
+	struct service_list list = {0};
+	enum err error = index_services(&x->table, selection, ask, &arena, &bits);
+
+	if (error == ERR_OK)
+		error = list_day(x, &bits, selection, &list);
+	if (error == ERR_OK)
+		*ret = list;
+	else
+		vec_release(&list.v);
+	return error;
+}
+
 static enum err each_day(struct day *d, const struct selection *selection, struct ask *ask,
 			 enum err (*each)(void *, const struct series_index *, const uint64_t *),
 			 void *context)
@@ -639,7 +726,9 @@ static enum err each_day(struct day *d, const struct selection *selection, struc
 	if (ask_cancelled(ask))
 		return fault_set(fault, ERR_CANCELLED, "the question was given up");
 	TRY(index_get(d, &x, fault));
-	error = reaching(d, &x->table, selection->from_ns, &services);
+	error = refuse_damaged(x, selection, fault);
+	if (error == ERR_OK)
+		error = reaching(d, &x->table, selection->from_ns, &services);
 	if (error == ERR_OK)
 		error = each(context, &x->table, services);
 	index_put(x);

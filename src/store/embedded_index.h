@@ -22,7 +22,8 @@ struct day_index {
 	struct series_index table;
 	bool loaded;
 	bool trouble;		 /* memory was short: of no use any more */
-	VEC(uint32_t) unwritten; /* services whose rows are not as they should be */
+	VEC(uint32_t) unwritten; /* services whose rows are not as they should be, … */
+	VEC(uint32_t) damaged;	 /* … and those of whom the dictionary cannot be read either */
 	/* engine->lock */
 	VEC(struct index_news) news;
 	unsigned users;
@@ -61,6 +62,26 @@ void index_publish(struct change *c, bool committed);
 /* Writes what files of older versions lack; `upkeep` is held. */
 enum err index_catch_up(struct day *d, struct fault *fault) MUST_CHECK;
 
+/* Which services of a day a question looks at; the caller releases the list. Those that are damaged
+ * are among them. */
+struct listed_service {
+	struct day_service *service;
+	uint32_t at; /* in the index; MAP_NONE: damaged */
+	bool open;   /* rows decide whether they match */
+};
+struct service_list {
+	VEC(struct listed_service) v;
+};
+enum err index_list(struct day_index *x, const struct selection *selection, struct ask *ask,
+		    struct service_list *ret) MUST_CHECK;
+/* Whether somebody took it out of its day: what it says may be of a dictionary that is gone. */
+bool index_is_stale(struct day_index *x);
+
+/* See struct source. */
+enum err embedded_apart(void *engine, struct str tenant, const struct selection *selection,
+			int64_t since_ns, struct ask *ask,
+			enum err (*each)(void *, struct str, struct partition *const *, size_t),
+			void *context) MUST_CHECK;
 /* A day's index for a question: of `services` (bit per service of the index; NULL = all). */
 enum err embedded_indexes(void *engine, struct str tenant, const struct selection *selection,
 			  struct ask *ask,

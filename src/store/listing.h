@@ -37,6 +37,14 @@ enum err listing_add_set(struct listing *l, const struct label_group *set) MUST_
  * TYPE_LABELS. */
 size_t listing_type_parts(const struct listing *l, struct str id, struct label_pair *labels);
 
+/* Bit per service of an index. */
+struct service_bits {
+	uint64_t *matching; /* a series of it may match */
+	uint64_t *open;	    /* a matcher is about labels of its rows */
+};
+/* Which services have a series that may match and is in the range of the selection. */
+enum err index_services(const struct series_index *x, const struct selection *selection,
+			struct ask *ask, struct arena *arena, struct service_bits *ret) MUST_CHECK;
 /* What the index of a day adds; `context` is the listing. */
 enum err listing_index(void *context, const struct series_index *x,
 		       const uint64_t *services) MUST_CHECK;

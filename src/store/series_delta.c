@@ -176,12 +176,17 @@ static enum err apply_one_series(struct applying *a, uint32_t local)
 	s.label_count = (uint32_t)get_bounded(&a->c, MAX_LENGTH);
 	if (x->label_pool.n > UINT32_MAX - MAX_LENGTH)
 		return ERR_TABLE_FULL;
+	x->scratch.n = 0;
 	for (uint32_t i = 0; i < s.label_count; i++) {
 		uint32_t label;
 
 		TRY(get_label(a, &label));
 		TRY(vec_push(&x->label_pool, label));
+		TRY(vec_push(&x->scratch,
+			     ((struct label_pair){x->texts.v[x->labels.v[label].name],
+						  x->texts.v[x->labels.v[label].value]})));
 	}
+	s.hash = series_hash(x->scratch.v, s.label_count, x->seed);
 	/* When its profiles were is not said here: at any time. */
 	s.first_ns = INT64_MIN;
 	s.last_ns = INT64_MAX;

@@ -39,6 +39,7 @@ void series_index_release(struct series_index *x)
 	vec_release(&x->type_pool);
 	vec_release(&x->series);
 	vec_release(&x->label_pool);
+	vec_release(&x->scratch);
 	map_release(&x->text_map);
 	map_release(&x->label_map);
 	map_release(&x->type_map);
@@ -113,18 +114,20 @@ enum err series_index_add_label(struct series_index *x, struct index_label label
 
 enum err series_index_add_type(struct series_index *x, struct str id, uint32_t *ret)
 {
-	uint64_t hash = hash_str(id, x->seed);
-	uint32_t text;
+	struct index_type fresh = {.hash = hash_str(id, x->seed)};
+	uint64_t hash = fresh.hash;
 
 	MAP_PROBE(&x->type_map, hash, type)
 	{
 		*ret = type;
-		if (str_eq(x->texts.v[x->types.v[type]], id))
+		if (str_eq(x->texts.v[x->types.v[type].text], id))
 			return ERR_OK;
 	}
-	TRY(series_index_add_text(x, id, &text));
+	TRY(series_index_add_text(x, id, &fresh.text));
+	fresh.gauge = type_id_means(id);
+	fresh.derived = type_is_derived(id);
 	*ret = (uint32_t)x->types.n;
-	TRY(vec_push(&x->types, text));
+	TRY(vec_push(&x->types, fresh));
 	return map_put(&x->type_map, hash, *ret);
 }
 

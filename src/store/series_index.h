@@ -27,7 +27,14 @@ struct index_label {
 	uint32_t name, value; /* texts */
 };
 
+struct index_type {
+	uint32_t text; /* its id as it is stored */
+	bool gauge, derived;
+	uint64_t hash; /* as in struct type_entry */
+};
+
 struct index_series {
+	uint64_t hash;			 /* as in struct series_entry */
 	uint32_t labels_at, label_count; /* in label_pool, in order of names */
 	uint32_t type_set;
 	uint32_t local; /* its number in the partition */
@@ -57,7 +64,7 @@ struct series_index {
 	struct map text_map;
 	VEC(struct index_label) labels;
 	struct map label_map;
-	VEC(uint32_t) types; /* texts: ids as they are stored */
+	VEC(struct index_type) types;
 	struct map type_map;
 	VEC(struct index_type_set) type_sets; /* 0 = none */
 	VEC(uint32_t) type_pool;
@@ -66,6 +73,7 @@ struct series_index {
 	VEC(uint32_t) label_pool;
 	VEC(struct index_service) services;
 	struct map service_map;
+	VEC(struct label_pair) scratch;
 	size_t service_bytes; /* of what services have beside themselves */
 };
 

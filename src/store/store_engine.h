@@ -52,6 +52,11 @@ struct store_ops {
 	enum err (*services)(void *engine, struct str tenant, const struct selection *selection,
 			     struct ask *ask, enum err (*each)(void *context, struct str name),
 			     void *context);
+	enum err (*apart)(void *engine, struct str tenant, const struct selection *selection,
+			  int64_t since_ns, struct ask *ask,
+			  enum err (*each)(void *context, struct str service,
+					   struct partition *const *partitions, size_t n),
+			  void *context);
 	enum err (*indexes)(void *engine, struct str tenant, const struct selection *selection,
 			    struct ask *ask,
 			    enum err (*each)(void *context, const struct series_index *x,
