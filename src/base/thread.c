@@ -114,6 +114,11 @@ void mutex_lock(struct mutex *m)
 	pthread_mutex_lock(&m->os);
 }
 
+bool mutex_try(struct mutex *m)
+{
+	return pthread_mutex_trylock(&m->os) == 0;
+}
+
 void mutex_unlock(struct mutex *m)
 {
 	pthread_mutex_unlock(&m->os);

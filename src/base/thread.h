@@ -44,6 +44,8 @@ struct cond {
 void mutex_init(struct mutex *m);
 void mutex_release(struct mutex *m);
 void mutex_lock(struct mutex *m);
+/* True when nobody else has it. */
+bool mutex_try(struct mutex *m) MUST_CHECK;
 void mutex_unlock(struct mutex *m);
 
 void cond_init(struct cond *c);

@@ -12,36 +12,55 @@
 
 /* ------------------------------------------------------------------ collecting */
 
-/* One service and type, now and as long before. */
+/* One type of a service, now and as long before. */
 struct curve {
-	struct str service, type;
+	struct str type;
 	const struct series_points *points, *before; /* before: or NULL */
 	double total;
 };
 
 struct ranked {
+	struct arena arena; /* holds all of it */
 	struct str service;
 	double cpu, total;
-	size_t first, n; /* of the curves */
+	struct curve *curves; /* CPU time first */
+	size_t n;
+};
+
+/* CPU time of all services, of one type. */
+struct cpu_line {
+	struct str type;
+	struct series_points points;
 };
 
 struct overview {
 	struct inquiry *q;
 	int64_t from_ns, until_ns, step_ns;
-	struct series_answer now, before;
+	uint32_t limit;
+	struct arena arena;
 	struct series_points nothing; /* as long as the others, with nothing in it */
-	VEC(struct curve) curves;
-	VEC(struct ranked) services;
+	VEC(struct ranked) services;  /* the first `limit` of those so far, and some more */
+	bool cut;		      /* those are in order, and the last of them is the least */
+	uint64_t all;		      /* how many there are */
+	VEC(struct cpu_line) cpu_lines;
+	struct services_answer whole;
 	struct completeness_answer arrived;
 	struct amount cpu; /* of all services, whether the answer lists them or not */
 };
 
+static void ranked_release(struct ranked *s)
+{
+	arena_release(&s->arena);
+}
+
 static void overview_release(struct overview *o)
 {
-	arena_release(&o->now.arena);
-	arena_release(&o->before.arena);
-	vec_release(&o->curves);
+	vec_for_each (s, &o->services)
+		ranked_release(s);
 	vec_release(&o->services);
+	vec_release(&o->cpu_lines);
+	arena_release(&o->arena);
+	arena_release(&o->whole.arena);
 	completeness_answer_release(&o->arrived);
 }
 
@@ -50,158 +69,94 @@ static bool is_cpu(struct str type)
 	return str_eq(type_split(type).sample_type, STR("cpu"));
 }
 
-static struct str service_of(const struct series_points *s)
+static struct str copy_text(struct arena *a, struct str s)
 {
-	return s->label_count ? s->labels[0].value : (struct str){0};
+	return str_n(arena_copy(a, s), s.n);
 }
 
-static enum err add_curves(struct overview *o)
+static enum err make_nothing(struct overview *o, struct series_points *ret)
 {
-	for (size_t i = 0; i < o->now.n; i++) {
-		const struct series_points *s = &o->now.series[i];
-		struct curve c = {.service = service_of(s), .type = s->type, .points = s};
+	int64_t first = o->from_ns - o->from_ns % o->step_ns;
+	size_t n = (size_t)((o->until_ns - first + o->step_ns - 1) / o->step_ns);
+	struct point *points = arena_zalloc(&o->arena, n, sizeof(*points));
+	int64_t *covered = arena_zalloc(&o->arena, n, sizeof(*covered));
 
-		if (type_is_completeness(s->type))
-			continue;
-		c.total = points_total(s, type_id_is_gauge(s->type));
-		c.total = isnan(c.total) ? 0 : c.total;
-		TRY(vec_push(&o->curves, c));
-	}
+	if (!points || !covered)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < n; i++)
+		points[i] = (struct point){first + (int64_t)i * o->step_ns, NAN};
+	*ret = (struct series_points){.points = points, .covered = covered, .n = n};
 	return ERR_OK;
 }
 
-static enum err ask_range(struct overview *o, int64_t from_ns, int64_t until_ns,
-			  struct series_answer *ret)
-{
-	static const struct str by_service[] = {STR("service_name")};
-	struct request *r = o->q->request;
-	struct selection s = o->q->selection;
-	struct series_question what = {
-		.group_by = by_service, .group_count = 1, .step_ns = o->step_ns, .each_type = true};
+/* ------------------------------------------------------------------ all CPU time */
 
-	s.from_ns = from_ns;
-	s.until_ns = until_ns;
-	return store_series(r->server->store, r->tenant, &s, &what, &o->q->ask, ret);
+static enum err find_cpu_line(struct overview *o, struct str type, struct cpu_line **ret)
+{
+	struct cpu_line fresh = {0};
+
+	vec_for_each (line, &o->cpu_lines)
+		if (str_eq(line->type, type)) {
+			*ret = line;
+			return ERR_OK;
+		}
+	fresh.type = copy_text(&o->arena, type);
+	if (!fresh.type.p)
+		return ERR_NO_MEMORY;
+	TRY(make_nothing(o, &fresh.points));
+	TRY(vec_push(&o->cpu_lines, fresh));
+	*ret = &o->cpu_lines.v[o->cpu_lines.n - 1];
+	return ERR_OK;
+}
+
+static enum err add_cpu(struct overview *o, const struct series_answer *now)
+{
+	for (size_t i = 0; i < now->n; i++) {
+		const struct series_points *s = &now->series[i];
+		struct cpu_line *line;
+
+		if (!is_cpu(s->type))
+			continue;
+		TRY(find_cpu_line(o, s->type, &line));
+		for (size_t k = 0; k < s->n && k < line->points.n; k++) {
+			double *sum = &line->points.points[k].value;
+
+			if (!isnan(s->points[k].value))
+				*sum = isnan(*sum) ? s->points[k].value : *sum + s->points[k].value;
+		}
+	}
+	return ERR_OK;
 }
 
 /*
  * All CPU time by the time in which any service ran: rates of services that ran one after the other
  * do not add up. Where CPU time has several types, the time of the longest counts.
  */
-static enum err ask_cpu(struct overview *o)
+static void sum_cpu(struct overview *o)
 {
-	struct request *r = o->q->request;
-	struct selection s = o->q->selection;
-	struct matcher *matchers =
-		arena_alloc(&o->now.arena, (s.matcher_count + 1) * sizeof(*matchers));
-	struct series_question what = {.step_ns = o->step_ns, .each_type = true};
-	struct series_answer all = {0};
-
-	if (!matchers)
-		return ERR_NO_MEMORY;
-	if (s.matcher_count)
-		memcpy(matchers, s.matchers, s.matcher_count * sizeof(*matchers));
-	matchers[s.matcher_count++] =
-		(struct matcher){.name = STR("__type__"), .op = MATCH_EQUAL, .value = STR("cpu")};
-	s.matchers = matchers;
-	TRY(store_series(r->server->store, r->tenant, &s, &what, &o->q->ask, &all));
 	o->cpu = (struct amount){.total = NAN, .range_ns = o->until_ns - o->from_ns};
-	for (size_t i = 0; i < all.n; i++) {
-		double total = points_total(&all.series[i], false);
+	vec_for_each (line, &o->cpu_lines) {
+		double total = points_total(&line->points, false);
 
 		if (isnan(total))
 			continue;
 		o->cpu.total = isnan(o->cpu.total) ? total : o->cpu.total + total;
-		if (all.series[i].covered_ns > o->cpu.covered_ns)
-			o->cpu.covered_ns = all.series[i].covered_ns;
+		for (size_t i = 0; i < o->whole.n; i++)
+			if (str_eq(o->whole.types[i].type, line->type) &&
+			    o->whole.types[i].covered_ns > o->cpu.covered_ns)
+				o->cpu.covered_ns = o->whole.types[i].covered_ns;
 	}
-	arena_release(&all.arena);
-	return ERR_OK;
 }
+
+/* ------------------------------------------------------------------ the largest services */
 
 static int compare_curves(const void *left, const void *right)
 {
 	const struct curve *a = left, *b = right;
-	int order = str_cmp(a->service, b->service);
 
-	if (!order && is_cpu(a->type) != is_cpu(b->type))
-		order = is_cpu(a->type) ? -1 : 1;
-	return order ? order : str_cmp(a->type, b->type);
-}
-
-static enum err make_nothing(struct overview *o)
-{
-	int64_t first = o->from_ns - o->from_ns % o->step_ns;
-	size_t n = (size_t)((o->until_ns - first + o->step_ns - 1) / o->step_ns);
-	struct point *points = arena_zalloc(&o->now.arena, n, sizeof(*points));
-	int64_t *covered = arena_zalloc(&o->now.arena, n, sizeof(*covered));
-
-	if (!points || !covered)
-		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < n; i++)
-		points[i] = (struct point){first + (int64_t)i * o->step_ns, NAN};
-	o->nothing = (struct series_points){.points = points, .covered = covered, .n = n};
-	return ERR_OK;
-}
-
-static int compare_curve(const struct curve *a, const struct series_points *s)
-{
-	struct curve b = {.service = service_of(s), .type = s->type};
-
-	return compare_curves(a, &b);
-}
-
-/* Finds for each curve what was before; a service that ended is one without points now. */
-static enum err join_before(struct overview *o)
-{
-	size_t n = o->curves.n;
-
-	for (size_t i = 0; i < o->before.n; i++) {
-		const struct series_points *s = &o->before.series[i];
-		size_t low = 0, high = n;
-
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (compare_curve(&o->curves.v[middle], s) < 0)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low < n && compare_curve(&o->curves.v[low], s) == 0)
-			o->curves.v[low].before = s;
-		else
-			TRY(vec_push(&o->curves, ((struct curve){.service = service_of(s),
-								 .type = s->type,
-								 .points = &o->nothing,
-								 .before = s})));
-	}
-	return ERR_OK;
-}
-
-static void sort_curves(struct overview *o)
-{
-	if (o->curves.n)
-		qsort(o->curves.v, o->curves.n, sizeof(*o->curves.v), compare_curves);
-}
-
-/* Points are of the width asked for, the ranges as they are: what is compared is what other answers
- * say of the same ranges. */
-static enum err collect(struct overview *o)
-{
-	int64_t length = o->until_ns - o->from_ns;
-	int64_t earlier = o->from_ns > length ? o->from_ns - length : 0;
-
-	TRY(ask_range(o, o->from_ns, o->until_ns, &o->now));
-	TRY(make_nothing(o));
-	TRY(add_curves(o));
-	sort_curves(o);
-	if (earlier < o->from_ns) {
-		TRY(ask_range(o, earlier, o->from_ns, &o->before));
-		TRY(join_before(o));
-		sort_curves(o);
-	}
-	return ERR_OK;
+	if (is_cpu(a->type) != is_cpu(b->type))
+		return is_cpu(a->type) ? -1 : 1;
+	return str_cmp(a->type, b->type);
 }
 
 static int compare_ranked(const void *left, const void *right)
@@ -215,23 +170,156 @@ static int compare_ranked(const void *left, const void *right)
 	return str_cmp(a->service, b->service);
 }
 
-static enum err rank(struct overview *o)
+static const struct series_points *find_type(const struct series_answer *a, struct str type)
 {
-	for (size_t i = 0; i < o->curves.n; i++) {
-		const struct curve *c = &o->curves.v[i];
-		struct ranked *last = o->services.n ? &o->services.v[o->services.n - 1] : NULL;
+	for (size_t i = 0; i < a->n; i++)
+		if (str_eq(a->series[i].type, type))
+			return &a->series[i];
+	return NULL;
+}
 
-		if (!last || !str_eq(last->service, c->service)) {
-			TRY(vec_push(&o->services,
-				     ((struct ranked){.service = c->service, .first = i})));
-			last = &o->services.v[o->services.n - 1];
-		}
-		last->n++;
-		last->total += c->total;
-		last->cpu += is_cpu(c->type) ? c->total : 0;
+static enum err join_types(struct overview *o, const struct series_answer *now,
+			   const struct series_answer *before, struct ranked *s)
+{
+	s->curves = arena_zalloc(&s->arena, now->n + before->n + 1, sizeof(*s->curves));
+	if (!s->curves)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < now->n; i++) {
+		const struct series_points *p = &now->series[i];
+		double total = points_total(p, type_id_is_gauge(p->type));
+
+		if (type_is_completeness(p->type))
+			continue;
+		s->curves[s->n++] = (struct curve){.type = p->type,
+						   .points = p,
+						   .before = find_type(before, p->type),
+						   .total = isnan(total) ? 0 : total};
 	}
+	/* What ended is a curve without points now. */
+	for (size_t i = 0; i < before->n; i++) {
+		const struct series_points *p = &before->series[i];
+
+		if (!type_is_completeness(p->type) && !find_type(now, p->type))
+			s->curves[s->n++] =
+				(struct curve){.type = p->type, .points = &o->nothing, .before = p};
+	}
+	qsort(s->curves, s->n, sizeof(*s->curves), compare_curves);
+	for (size_t i = 0; i < s->n; i++) {
+		s->total += s->curves[i].total;
+		s->cpu += is_cpu(s->curves[i].type) ? s->curves[i].total : 0;
+	}
+	return ERR_OK;
+}
+
+static enum err copy_points(struct arena *a, const struct series_points **points)
+{
+	const struct series_points *from = *points;
+	struct series_points *to = arena_zalloc(a, 1, sizeof(*to));
+
+	if (!to)
+		return ERR_NO_MEMORY;
+	*to = *from;
+	to->labels = NULL;
+	to->label_count = 0;
+	to->type = copy_text(a, from->type);
+	to->points = arena_alloc(a, (from->n + 1) * sizeof(*to->points));
+	to->covered = arena_alloc(a, (from->n + 1) * sizeof(*to->covered));
+	if (!to->type.p || !to->points || !to->covered)
+		return ERR_NO_MEMORY;
+	memcpy(to->points, from->points, from->n * sizeof(*to->points));
+	memcpy(to->covered, from->covered, from->n * sizeof(*to->covered));
+	*points = to;
+	return ERR_OK;
+}
+
+/* What is listed outlives the answer it is from. */
+static enum err keep(struct overview *o, struct str service, struct ranked *s)
+{
+	s->service = copy_text(&s->arena, service);
+	if (!s->service.p)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < s->n; i++) {
+		struct curve *c = &s->curves[i];
+
+		if (c->points != &o->nothing)
+			TRY(copy_points(&s->arena, &c->points));
+		if (c->before)
+			TRY(copy_points(&s->arena, &c->before));
+		c->type = copy_text(&s->arena, c->type);
+		if (!c->type.p)
+			return ERR_NO_MEMORY;
+	}
+	return ERR_OK;
+}
+
+static void put_in_order(struct overview *o)
+{
 	if (o->services.n)
 		qsort(o->services.v, o->services.n, sizeof(*o->services.v), compare_ranked);
+	for (size_t i = o->limit; i < o->services.n; i++)
+		ranked_release(&o->services.v[i]);
+	if (o->services.n < o->limit)
+		return;
+	o->services.n = o->limit;
+	o->cut = true;
+}
+
+static bool is_listed(const struct overview *o, const struct ranked *s)
+{
+	return !o->cut || compare_ranked(s, &o->services.v[o->limit - 1]) < 0;
+}
+
+static enum err rank(struct overview *o, struct str service, const struct series_answer *now,
+		     const struct series_answer *before)
+{
+	struct ranked s = {.service = service};
+	enum err error = join_types(o, now, before, &s);
+
+	if (error == ERR_OK && s.n) {
+		o->all++;
+		if (is_listed(o, &s)) {
+			error = keep(o, service, &s);
+			if (error == ERR_OK)
+				error = vec_push(&o->services, s);
+			if (error == ERR_OK) {
+				if (o->services.n >= 2 * (size_t)o->limit)
+					put_in_order(o);
+				return ERR_OK;
+			}
+		}
+	}
+	ranked_release(&s);
+	return error;
+}
+
+static enum err each_service(void *context, struct str service, const struct series_answer *answers)
+{
+	static const struct series_answer none;
+	struct overview *o = context;
+	bool before = o->from_ns > 0;
+
+	TRY(add_cpu(o, &answers[0]));
+	return rank(o, service, &answers[0], before ? &answers[1] : &none);
+}
+
+/* Points are of the width asked for, the ranges as they are: what is compared is what other answers
+ * say of the same ranges. */
+static enum err collect(struct overview *o)
+{
+	int64_t length = o->until_ns - o->from_ns;
+	int64_t earlier = o->from_ns > length ? o->from_ns - length : 0;
+	struct request *r = o->q->request;
+	struct services_question what = {
+		.ranges = {{o->from_ns, o->until_ns}, {earlier, o->from_ns}},
+		.range_count = earlier < o->from_ns ? 2 : 1,
+		.step_ns = o->step_ns,
+	};
+
+	TRY(make_nothing(o, &o->nothing));
+	TRY(store_services(r->server->store, r->tenant, &o->q->selection, &what, &o->q->ask,
+			   each_service, o, &o->whole));
+	put_in_order(o);
+	sum_cpu(o);
 	return ERR_OK;
 }
 
@@ -244,8 +332,8 @@ static enum err put_change(struct overview *v, const struct curve *c, struct jso
 	struct rate_change change;
 
 	TRY(points_side(c->before ? c->before : &v->nothing, gauge, v->until_ns - v->from_ns,
-			&v->now.arena, &before));
-	TRY(points_side(c->points, gauge, v->until_ns - v->from_ns, &v->now.arena, &after));
+			&v->arena, &before));
+	TRY(points_side(c->points, gauge, v->until_ns - v->from_ns, &v->arena, &after));
 	change = change_over_time(&before, &after);
 	amount_put(o, &change.after);
 	api_points(o, "points", c->points, 0);
@@ -256,17 +344,19 @@ static enum err put_change(struct overview *v, const struct curve *c, struct jso
 	return ERR_OK;
 }
 
-static enum err put_completeness(struct overview *v, const struct curve *c, struct jsonout *o)
+static enum err put_completeness(struct overview *v, const struct ranked *s, const struct curve *c,
+				 struct jsonout *o)
 {
 	struct completeness found;
 
-	TRY(completeness_about(&v->arrived, c->type, &c->service, &found));
+	TRY(completeness_about(&v->arrived, c->type, &s->service, &found));
 	jsonout_key(o, STR("completeness"));
 	completeness_json(o, &found, NULL);
 	return ERR_OK;
 }
 
-static enum err put_curve(struct overview *v, const struct curve *c, struct jsonout *o)
+static enum err put_curve(struct overview *v, const struct ranked *s, const struct curve *c,
+			  struct jsonout *o)
 {
 	struct type_parts parts = type_split(c->type);
 	const struct profile_type *known = type_by_name(c->type);
@@ -278,7 +368,7 @@ static enum err put_curve(struct overview *v, const struct curve *c, struct json
 	jsonout_put_str(o, "unit", parts.sample_unit);
 	jsonout_put_text(o, "aggregate", type_id_is_gauge(c->type) ? "gauge" : "sum");
 	TRY(put_change(v, c, o));
-	TRY(put_completeness(v, c, o));
+	TRY(put_completeness(v, s, c, o));
 	jsonout_end_object(o);
 	return ERR_OK;
 }
@@ -296,8 +386,8 @@ static int64_t last_seen(const struct overview *v, const struct ranked *s)
 {
 	int64_t last = 0;
 
-	for (size_t i = s->first; i < s->first + s->n; i++) {
-		const struct curve *c = &v->curves.v[i];
+	for (size_t i = 0; i < s->n; i++) {
+		const struct curve *c = &s->curves[i];
 		int64_t now = last_of(v, c->points);
 		int64_t before = c->before ? last_of(v, c->before) : 0;
 
@@ -313,15 +403,15 @@ static enum err put_service(struct overview *v, const struct ranked *s, struct j
 	jsonout_object(o);
 	jsonout_put_str(o, "service", s->service);
 	jsonout_put_array(o, "types");
-	for (size_t i = s->first; i < s->first + s->n; i++)
-		TRY(put_curve(v, &v->curves.v[i], o));
+	for (size_t i = 0; i < s->n; i++)
+		TRY(put_curve(v, s, &s->curves[i], o));
 	jsonout_end_array(o);
 	jsonout_put_i64(o, "last_seen", last_seen(v, s) / NS_PER_MS);
 	jsonout_end_object(o);
 	return ERR_OK;
 }
 
-static enum err put_overview(struct overview *v, uint32_t limit, struct jsonout *o)
+static enum err put_overview(struct overview *v, struct jsonout *o)
 {
 	int64_t start = v->nothing.points[0].time_ns;
 
@@ -333,10 +423,10 @@ static enum err put_overview(struct overview *v, uint32_t limit, struct jsonout 
 	amount_put(o, &v->cpu);
 	jsonout_end_object(o);
 	jsonout_put_array(o, "services");
-	for (size_t i = 0; i < v->services.n && i < limit; i++)
+	for (size_t i = 0; i < v->services.n; i++)
 		TRY(put_service(v, &v->services.v[i], o));
 	jsonout_end_array(o);
-	jsonout_put_bool(o, "more", v->services.n > limit);
+	jsonout_put_bool(o, "more", v->all > v->limit);
 	api_cost(v->q, o);
 	jsonout_end_object(o);
 	return ERR_OK;
@@ -345,19 +435,17 @@ static enum err put_overview(struct overview *v, uint32_t limit, struct jsonout 
 static enum err answer_overview(struct inquiry *q, struct jsonout *o)
 {
 	CLEANUP(overview_release) struct overview v = {.q = q};
-	uint32_t points, limit;
+	uint32_t points;
 
 	TRY(parameter_count(q->request, "points", 60, 2, 1000, &points, q->fault));
-	TRY(parameter_count(q->request, "limit", 200, 1, MAX_SERVICES, &limit, q->fault));
+	TRY(parameter_count(q->request, "limit", 200, 1, MAX_SERVICES, &v.limit, q->fault));
 	TRY(api_select(q));
 	v.from_ns = q->selection.from_ns;
 	v.until_ns = q->selection.until_ns;
 	v.step_ns = api_step((v.until_ns - v.from_ns) / points);
 	TRY(collect(&v));
-	TRY(ask_cpu(&v));
-	TRY(rank(&v));
 	TRY(completeness_ask(q, true, &v.arrived));
-	return put_overview(&v, limit, o);
+	return put_overview(&v, o);
 }
 
 void api_overview(struct request *r)

@@ -8,6 +8,7 @@
 
 #include "store/block.h"
 #include "store/partition.h"
+#include "store/series_index.h"
 
 enum chunk_origin { ORIGIN_CHUNK, ORIGIN_BLOCK, ORIGIN_ROLLUP };
 
@@ -55,11 +56,32 @@ struct source {
 	enum err (*services)(void *engine, struct str tenant, const struct selection *selection,
 			     struct ask *ask, enum err (*each)(void *context, struct str name),
 			     void *context);
+	/*
+	 * As `partitions`, service by service: with the partitions of one, in order of days. They
+	 * are light where labels of rows do not matter. May be NULL.
+	 */
+	enum err (*apart)(void *engine, struct str tenant, const struct selection *selection,
+			  int64_t since_ns, struct ask *ask,
+			  enum err (*each)(void *context, struct str service,
+					   struct partition *const *partitions, size_t n),
+			  void *context);
+	/*
+	 * Calls `each` with the index of every day that has data in the range; `services` says of
+	 * which of its services (bit per service; NULL = all). It stays as it is while `each` runs.
+	 * NULL = the engine has no index: its partitions are looked through.
+	 */
+	enum err (*indexes)(void *engine, struct str tenant, const struct selection *selection,
+			    struct ask *ask,
+			    enum err (*each)(void *context, const struct series_index *x,
+					     const uint64_t *services),
+			    void *context);
 };
 
 /* Labels that are parts of the type's id rather than of a series: __name__, __type__ …, and all of
  * it as __profile_type__. False for others. */
 bool type_label(struct str name, struct str id, struct str *ret);
+/* Whether a matcher accepts a value. */
+enum err matcher_takes(const struct matcher *m, struct str value, bool *ret) MUST_CHECK;
 /* Whether the matchers of service_name accept it: engines need not open other partitions. */
 enum err selection_takes_service(const struct selection *selection, struct str service,
 				 bool *ret) MUST_CHECK;

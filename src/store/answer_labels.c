@@ -4,29 +4,10 @@
  */
 #include <stdlib.h>
 
+#include "store/listing.h"
 #include "store/question.h"
 
-#define TYPE_LABELS 6
-
-struct listing {
-	const struct source *source;
-	const struct selection *selection;
-	struct ask *ask;
-	struct arena arena; /* of the answer */
-	VEC(struct str) texts;
-	struct map index;
-	struct str name; /* whose values */
-	const struct str *names;
-	size_t name_count;
-	VEC(struct label_group) sets;
-	/* What to do with a matching series; with the lock held. */
-	enum err (*series)(struct listing *l, const struct partition *p, uint32_t series);
-	/* With labels of the rows; or NULL. */
-	enum err (*label)(struct listing *l, const struct dict *d, const struct label *label);
-	const struct choice *choice;
-};
-
-static void listing_release(struct listing *l)
+void listing_release(struct listing *l)
 {
 	arena_release(&l->arena);
 	vec_release(&l->texts);
@@ -34,7 +15,7 @@ static void listing_release(struct listing *l)
 	map_release(&l->index);
 }
 
-static enum err add_text(struct listing *l, struct str text)
+enum err listing_add_text(struct listing *l, struct str text)
 {
 	uint64_t hash = hash_str(text, l->source->seed);
 	struct str copy;
@@ -107,6 +88,9 @@ static enum err each_partition(void *context, struct partition *p)
 
 static enum err run(struct listing *l, struct str tenant)
 {
+	if (l->source->indexes)
+		return l->source->indexes(l->source->engine, tenant, l->selection, l->ask,
+					  listing_index, l);
 	/* What reaches into the range is there, too: where values are, so are their types. */
 	return l->source->partitions(l->source->engine, tenant, l->selection, l->selection->from_ns,
 				     l->ask, each_partition, l);
@@ -188,13 +172,13 @@ static enum err finish_texts(struct listing *l, size_t limit, struct text_answer
 static enum err names_of_series(struct listing *l, const struct partition *p, uint32_t series)
 {
 	for (uint32_t i = 0; i < p->series.v[series].n; i++)
-		TRY(add_text(l, p->series.v[series].labels[i].name));
+		TRY(listing_add_text(l, p->series.v[series].labels[i].name));
 	return ERR_OK;
 }
 
 static enum err name_of_label(struct listing *l, const struct dict *d, const struct label *label)
 {
-	return add_text(l, dict_str(d, label->key));
+	return listing_add_text(l, dict_str(d, label->key));
 }
 
 enum err answer_label_names(const struct source *source, struct str tenant,
@@ -206,6 +190,7 @@ enum err answer_label_names(const struct source *source, struct str tenant,
 		.source = source,
 		.selection = selection,
 		.ask = ask,
+		.kind = LIST_NAMES,
 		.series = names_of_series,
 		.label = name_of_label,
 	};
@@ -218,7 +203,7 @@ static enum err types_of_series(struct listing *l, const struct partition *p, ui
 {
 	for (uint32_t t = 0; t < l->choice->type_count; t++)
 		if (choice_has_type(l->choice, t) && partition_has_pair(p, series, t))
-			TRY(add_text(l, type_shown(p->types.v[t].id)));
+			TRY(listing_add_text(l, type_shown(p->types.v[t].id)));
 	return ERR_OK;
 }
 
@@ -230,7 +215,7 @@ static enum err parts_of_series(struct listing *l, const struct partition *p, ui
 	for (uint32_t t = 0; t < l->choice->type_count; t++)
 		if (choice_has_type(l->choice, t) && partition_has_pair(p, series, t) &&
 		    type_label(l->name, type_shown(p->types.v[t].id), &part))
-			TRY(add_text(l, part));
+			TRY(listing_add_text(l, part));
 	return ERR_OK;
 }
 
@@ -238,7 +223,7 @@ static enum err values_of_series(struct listing *l, const struct partition *p, u
 {
 	for (uint32_t i = 0; i < p->series.v[series].n; i++)
 		if (str_eq(p->series.v[series].labels[i].name, l->name))
-			TRY(add_text(l, p->series.v[series].labels[i].value));
+			TRY(listing_add_text(l, p->series.v[series].labels[i].value));
 	return ERR_OK;
 }
 
@@ -250,7 +235,7 @@ static enum err value_of_label(struct listing *l, const struct dict *d, const st
 		return ERR_OK;
 	label_value(d, label, &text);
 	TRY(buf_error(&text));
-	return add_text(l, buf_view(&text));
+	return listing_add_text(l, buf_view(&text));
 }
 
 /* Whether the question is which services there are, of all times: then no dictionary is needed. */
@@ -268,7 +253,7 @@ static bool asks_services(const struct source *source, struct str name,
 
 static enum err add_service(void *context, struct str name)
 {
-	return add_text(context, name);
+	return listing_add_text(context, name);
 }
 
 enum err answer_label_values(const struct source *source, struct str tenant, struct str name,
@@ -280,6 +265,7 @@ enum err answer_label_values(const struct source *source, struct str tenant, str
 		.source = source,
 		.selection = selection,
 		.ask = ask,
+		.kind = LIST_VALUES,
 		.name = name,
 		.series = values_of_series,
 		.label = value_of_label,
@@ -287,6 +273,7 @@ enum err answer_label_values(const struct source *source, struct str tenant, str
 	struct str ignored;
 
 	if (type_label(name, STR(""), &ignored)) {
+		l.kind = LIST_PARTS;
 		l.series = parts_of_series;
 		l.label = NULL;
 	}
@@ -305,6 +292,7 @@ enum err answer_types(const struct source *source, struct str tenant,
 		.source = source,
 		.selection = selection,
 		.ask = ask,
+		.kind = LIST_TYPES,
 		.series = types_of_series,
 	};
 
@@ -325,7 +313,7 @@ static bool sets_equal(const struct label_group *a, const struct label_group *b)
 	return true;
 }
 
-static enum err add_set(struct listing *l, const struct label_group *set)
+enum err listing_add_set(struct listing *l, const struct label_group *set)
 {
 	uint64_t hash = series_hash(set->labels, set->n, l->source->seed);
 	struct label_group copy = {.n = set->n};
@@ -366,7 +354,7 @@ static size_t reduce_series(const struct listing *l, const struct series_entry *
 }
 
 /* Those of the wanted labels that are parts of a type, in order of their names. */
-static size_t parts_of_type(const struct listing *l, struct str id, struct label_pair *labels)
+size_t listing_type_parts(const struct listing *l, struct str id, struct label_pair *labels)
 {
 	static const struct str names[] = {STR("__name__"),	   STR("__period_type__"),
 					   STR("__period_unit__"), STR("__profile_type__"),
@@ -388,17 +376,17 @@ static enum err add_series_sets(struct listing *l, const struct partition *p, ui
 				struct label_pair *labels)
 {
 	struct label_pair parts[TYPE_LABELS];
-	size_t n = parts_of_type(l, STR(""), parts);
+	size_t n = listing_type_parts(l, STR(""), parts);
 	struct label_group set = {.labels = labels + TYPE_LABELS - n};
 
 	set.n = n + reduce_series(l, &p->series.v[series], labels + TYPE_LABELS);
 	if (!n)
-		return add_set(l, &set);
+		return listing_add_set(l, &set);
 	for (uint32_t t = 0; t < l->choice->type_count; t++) {
 		if (!choice_has_type(l->choice, t) || !partition_has_pair(p, series, t))
 			continue;
-		parts_of_type(l, type_shown(p->types.v[t].id), set.labels);
-		TRY(add_set(l, &set));
+		listing_type_parts(l, type_shown(p->types.v[t].id), set.labels);
+		TRY(listing_add_set(l, &set));
 	}
 	return ERR_OK;
 }
@@ -438,6 +426,7 @@ enum err answer_label_sets(const struct source *source, struct str tenant,
 		.ask = ask,
 		.names = names,
 		.name_count = name_count,
+		.kind = LIST_SETS,
 		.series = sets_of_series,
 	};
 	struct label_set_answer answer = {0};

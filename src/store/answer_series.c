@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "store/answer_services.h"
 #include "store/call_site.h"
 #include "store/coverage.h"
 #include "store/gauge_hold.h"
@@ -49,6 +50,7 @@ struct charting {
 	VEC(struct member) members;
 	struct map member_index;
 	struct call_site site;
+	struct whole_list *wholes; /* or NULL: of more than this answer */
 	/* Of the partition at hand: the number of each of its types. */
 	VEC(uint32_t) local;
 };
@@ -220,11 +222,11 @@ static enum err add_piece(struct charting *c, const struct chunk_view *v,
 	return ERR_OK;
 }
 
-/* Whether the total in the head says all there is to say. */
+/* Whether the total in the head says all there is to say. Every series has a service of its own. */
 static bool needs_rows(const struct charting *c, const struct chunk_view *v)
 {
 	return !call_site_is_all(&c->site) || !question_takes_rows(&c->q, v) ||
-	       (c->grouping.name_count && v->head.flags & CHUNK_GROUPS);
+	       (!grouping_fits_rollups(&c->grouping) && v->head.flags & CHUNK_GROUPS);
 }
 
 /* All of it at one point. */
@@ -718,6 +720,45 @@ static enum err measure(struct charting *c, struct series_answer *ret, struct ma
 			    &made->points.covered_ns);
 }
 
+static enum err find_whole(struct whole_list *list, struct str type, struct coverage_whole **ret)
+{
+	struct coverage_whole fresh = {0};
+
+	vec_for_each (w, &list->v)
+		if (str_eq(w->type, type)) {
+			*ret = w;
+			return ERR_OK;
+		}
+	fresh.type = arena_str(&list->arena, type);
+	if (!fresh.type.p)
+		return ERR_NO_MEMORY;
+	TRY(vec_push(&list->v, fresh));
+	*ret = &list->v.v[list->v.n - 1];
+	return ERR_OK;
+}
+
+/* Adds what is known to what other answers know of their parts. There is one group. */
+static enum err add_to_wholes(struct charting *c)
+{
+	uint32_t *lines = arena_alloc(&c->q.arena, (c->members.n + 1) * sizeof(*lines));
+
+	if (!lines)
+		return ERR_NO_MEMORY;
+	for (uint32_t t = 0; t < c->types.n; t++) {
+		struct coverage_whole *whole;
+		size_t n = 0;
+
+		vec_for_each (member, &c->members)
+			if (c->coverage.lines.v[member->line].type == t)
+				lines[n++] = member->line;
+		if (!n)
+			continue;
+		TRY(find_whole(c->wholes, c->types.v[t].id, &whole));
+		TRY(coverage_whole_add(whole, &c->coverage, lines, n));
+	}
+	return ERR_OK;
+}
+
 /* The selection's own, whatever the groups are. */
 static enum err measure_all(struct charting *c)
 {
@@ -766,14 +807,54 @@ static enum err finish(struct charting *c, struct series_answer *ret)
 		finish_levels(c, &list.v[i]);
 		ret->series[ret->n++] = list.v[i].points;
 	}
-	return measure_all(c);
+	return c->wholes ? add_to_wholes(c) : measure_all(c);
+}
+
+static const struct question_handler handler = {begin_partition, chart_chunk, NULL};
+
+/* Whether something of a day may be in the range, or hold until then. */
+static bool is_near(const struct question *q, const struct partition *p)
+{
+	int64_t from = add_saturating(q->selection->from_ns, -q->lookback_ns);
+
+	return p->day * NS_PER_DAY < q->selection->until_ns &&
+	       (p->day + 1) * NS_PER_DAY > add_saturating(from, -PROFILE_LONGEST_NS);
+}
+
+enum err answer_series_of(const struct source *source, const struct service_part *part,
+			  const struct selection *selection, const struct series_question *question,
+			  struct ask *ask, struct whole_list *wholes, struct series_answer *ret)
+{
+	CLEANUP(charting_release) struct charting c = {.question = question, .wholes = wholes};
+	struct series_answer answer = {0};
+	enum err e;
+
+	question_init(&c.q, source, (struct str){0}, selection, ask);
+	c.q.each_type = question->each_type;
+	c.q.handler = &handler;
+	TRY(begin(&c));
+	for (size_t i = 0; i < part->n; i++)
+		if (is_near(&c.q, part->partitions[i]))
+			TRY(question_partition(&c.q, part->partitions[i]));
+	e = finish(&c, &answer);
+	if (e)
+		arena_release(&answer.arena);
+	else
+		*ret = answer;
+	return e;
+}
+
+int64_t answer_series_since(const struct series_question *question, int64_t from_ns)
+{
+	return add_saturating(from_ns, question->force_sum   ? 0
+				       : question->each_type ? -CARRIED_ALL_NS
+							     : -CARRIED_NS);
 }
 
 enum err answer_series(const struct source *source, struct str tenant,
 		       const struct selection *selection, const struct series_question *question,
 		       struct ask *ask, struct series_answer *ret)
 {
-	static const struct question_handler handler = {begin_partition, chart_chunk, NULL};
 	CLEANUP(charting_release) struct charting c = {.question = question};
 	struct series_answer answer = {0};
 	enum err e;

@@ -1,5 +1,6 @@
 /* One transaction on a day's file, and what it means for the tables in memory. */
-#include "store/embedded.h"
+#include "store/coverage.h"
+#include "store/embedded_index.h"
 
 #define KEY_TRIES 4096
 
@@ -26,12 +27,24 @@ enum err change_touch(struct change *c, struct day_service *ds)
 	return ERR_OK;
 }
 
+/* Others get their turn at the lock after so many steps. */
+#define TURN 1000
+
+static void take_turns(struct embedded *e)
+{
+	engine_step(e);
+	if (e->steps < TURN)
+		return;
+	engine_unlock(e);
+	engine_lock(e);
+}
+
 /* The tables in memory now say what the file says. Nothing here can fail. */
 static void publish(struct change *c)
 {
 	struct embedded *e = c->day->engine;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	vec_for_each (s, &c->touched) {
 		struct day_service *ds = *s;
 
@@ -40,11 +53,14 @@ static void publish(struct change *c)
 			ds->delta_of->persisted = ds->delta_end;
 			atomic_store(&ds->series, ds->delta_end.series);
 		}
+		take_turns(e);
 	}
-	vec_for_each (chunk, &c->inserted.v)
-		chunk->service->fresh.v[chunk->service->fresh.n++] = chunk->chunk;
+	vec_for_each (chunk, &c->inserted.v) {
+		day_service_add_fresh(chunk->service, chunk->chunk);
+		take_turns(e);
+	}
 	reach_publish(c);
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	atomic_store(&c->day->settled, false);
 	atomic_fetch_add(&e->commits, 1);
 }
@@ -62,6 +78,7 @@ enum err change_finish(struct change *c, enum err error)
 		publish(c);
 	else
 		db_rollback(c->writer);
+	index_publish(c, error == ERR_OK);
 	if (error != ERR_OK)
 		atomic_store(&c->day->spans_counted, false);
 	vec_for_each (s, &c->touched) {
@@ -92,7 +109,7 @@ enum err change_service(struct change *c, struct day_service *ds, struct fault *
 	TRY(db_run(c->writer, q, fault));
 	ds->new_id = (uint32_t)sqlite3_last_insert_rowid(c->writer->handle);
 	ds->next_delta = 1;
-	return ERR_OK;
+	return day_service_expect_id(ds, ds->new_id);
 }
 
 /* Room for the key before the commit, so that nothing can fail after it. */
@@ -101,9 +118,9 @@ static enum err make_room(struct change *c, struct day_service *ds)
 	enum err error;
 
 	TRY(vec_reserve(&c->inserted.v, 1));
-	mutex_lock(&c->day->engine->lock);
+	engine_lock(c->day->engine);
 	error = vec_reserve(&ds->fresh, ds->coming + 1);
-	mutex_unlock(&c->day->engine->lock);
+	engine_unlock(c->day->engine);
 	return error;
 }
 
@@ -124,7 +141,13 @@ enum err change_chunk(struct change *c, struct day_service *ds, const struct enc
 	}
 	TRY(error);
 	ds->coming++;
-	c->inserted.v.v[c->inserted.v.n++] = (struct inserted_chunk){ds, {key, info->rows}};
+	c->inserted.v.v[c->inserted.v.n++] = (struct inserted_chunk){
+		.service = ds,
+		.chunk = {key, info->rows},
+		.series = info->series,
+		.first_ns = info->time_ns,
+		.last_ns = last_moment(info->time_ns, info->duration_ns),
+	};
 	return reach_note(c, ds, info->time_ns, info->duration_ns, fault);
 }
 
@@ -168,6 +191,7 @@ enum err change_delta(struct change *c, struct day_service *ds, struct partition
 			  dictionary_key(ds->new_id, ds->next_delta)));
 	db_bind(q, 2, buf_view(&c->bytes));
 	TRY(db_run(c->writer, q, fault));
+	TRY(index_write(c, ds, p, &from, &to, fault));
 	if (to.series != from.series)
 		TRY(db_run_with(c->writer, SERVICE_SERIES, fault, to.series, ds->new_id));
 	ds->next_delta++;

@@ -25,7 +25,7 @@ bool type_label(struct str name, struct str id, struct str *ret)
 	return false;
 }
 
-static enum err matcher_takes(const struct matcher *m, struct str value, bool *ret)
+enum err matcher_takes(const struct matcher *m, struct str value, bool *ret)
 {
 	bool same;
 

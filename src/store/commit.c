@@ -96,9 +96,9 @@ static enum err current_partition(struct day_service *ds, struct partition *of_b
 	struct embedded *e = ds->day->engine;
 	bool same;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	same = ds->partition == of_batch;
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	if (same) {
 		*ret = of_batch;
 		return ERR_OK;
@@ -111,18 +111,20 @@ static enum err write_chunk(struct change *c, const struct store_batch *b,
 {
 	struct day_service *ds = chunk->partition->engine;
 	struct str bytes = str_n(b->bytes.data + chunk->at, chunk->n);
+	struct encoded_chunk info = chunk->info;
 	struct partition *p = NULL;
 	struct buf moved = BUF_INIT(SIZE_MAX);
 	enum err error;
 
 	TRY(current_partition(ds, chunk->partition, &p, fault));
-	error = p == chunk->partition ? ERR_OK
-				      : chunk_move(chunk->partition, bytes, p, &moved, fault);
+	error = p == chunk->partition
+			? ERR_OK
+			: chunk_move(chunk->partition, bytes, p, &moved, &info, fault);
 	if (error == ERR_OK)
 		error = change_delta(c, ds, p, p != chunk->partition, fault);
 	if (error == ERR_OK)
-		error = change_chunk(c, ds, &chunk->info,
-				     p == chunk->partition ? bytes : buf_view(&moved), fault);
+		error = change_chunk(c, ds, &info, p == chunk->partition ? bytes : buf_view(&moved),
+				     fault);
 	if (p != chunk->partition)
 		partition_give_back(ds->day->engine, p);
 	buf_release(&moved);
@@ -133,7 +135,7 @@ static enum err write_spans(struct change *c, const struct store_batch *b, struc
 			    struct fault *fault)
 {
 	for (size_t i = 0; i < b->spans.n; i++) {
-		struct undo_row row = {c->day->name, 0};
+		struct undo_row row = {.file = c->day->name};
 
 		if (day_of(b->spans.v[i].start_ns) != c->day->name.day)
 			continue;
@@ -157,7 +159,7 @@ static enum err write_batch(struct change *c, const struct store_batch *b, struc
 		TRY(write_chunk(c, b, chunk, fault));
 		if (undo) {
 			struct undo_row row = {c->day->name,
-					       c->inserted.v.v[c->inserted.v.n - 1].chunk.key};
+					       c->inserted.v.v[c->inserted.v.n - 1].chunk.key, ds};
 
 			TRY(vec_push(&undo->rows, row));
 		}
@@ -270,16 +272,10 @@ static void forget_fresh(struct tenant *t, const struct undo_list *undo)
 {
 	struct db *catalog;
 
-	vec_for_each (row, &undo->rows) {
-		struct day *d;
-
-		if (row->file.kind != DAY_PROFILES ||
-		    day_get(t, row->file, false, &d, NULL) != ERR_OK)
-			continue;
-		vec_for_each (ds, &d->services)
-			day_service_remove_fresh(*ds, &row->key, 1);
-		day_put(d);
-	}
+	/* Batches hold the partitions, and these the days. */
+	vec_for_each (row, &undo->rows)
+		if (row->service)
+			day_service_remove_fresh(row->service, &row->key, 1);
 	if (tenant_catalog(t, &catalog, NULL) != ERR_OK)
 		return;
 	t->undo_left = true;

@@ -2,7 +2,7 @@
  * The rows of a dictionary become one. Every commit that brings something new adds a row; what they
  * say together is smaller, and faster to load.
  */
-#include "store/embedded.h"
+#include "store/embedded_index.h"
 
 #define DICTIONARY_LEVEL 1
 /* A dictionary of at most so many stacks is written from memory, where writers of its service wait
@@ -51,22 +51,35 @@ static enum err count_rows(struct day_service *ds, const struct partition *p, st
 	return error;
 }
 
+/* The new row of the dictionary, and of the index. */
+struct encoded {
+	struct buf dictionary, index;
+};
+
+static void encoded_release(struct encoded *e)
+{
+	buf_release(&e->dictionary);
+	buf_release(&e->index);
+}
+
 static enum err encode_from_memory(struct partition *p, const struct partition_mark *from,
-				   const struct partition_mark *to, struct buf *out)
+				   const struct partition_mark *to, struct encoded *out)
 {
 	CLEANUP(buf_release) struct buf body = BUF_INIT(SIZE_MAX);
 	enum err error;
 
 	mutex_lock(&p->lock);
 	error = partition_delta_body(p, from, to, &body);
+	if (error == ERR_OK)
+		error = index_encode_all(p, to, &out->index);
 	mutex_unlock(&p->lock);
 	TRY(error);
-	return partition_delta_seal(buf_view(&body), from, to, DICTIONARY_LEVEL, out);
+	return partition_delta_seal(buf_view(&body), from, to, DICTIONARY_LEVEL, &out->dictionary);
 }
 
 /* The rows up to `last` as one. Rows that come meanwhile stand behind it and stay. */
 static enum err encode_from_file(struct day_service *ds, const struct partition_mark *from,
-				 int64_t last, struct buf *out, struct fault *fault)
+				 int64_t last, struct encoded *out, struct fault *fault)
 {
 	struct partition *p = NULL;
 	struct db *reader;
@@ -76,7 +89,9 @@ static enum err encode_from_file(struct day_service *ds, const struct partition_
 	error = service_load(ds, reader, last, &p, fault);
 	day_reader_back(ds->day, reader, error);
 	if (error == ERR_OK)
-		error = partition_delta_encode(p, from, DICTIONARY_LEVEL, out);
+		error = partition_delta_encode(p, from, DICTIONARY_LEVEL, &out->dictionary);
+	if (error == ERR_OK)
+		error = index_encode_all(p, &p->persisted, &out->index);
 	partition_free(p);
 	return error;
 }
@@ -93,20 +108,24 @@ enum err dictionary_put(struct change *c, struct day_service *ds, int64_t last, 
 	return db_run(c->writer, q, fault);
 }
 
-static enum err put(struct day_service *ds, int64_t last, struct str bytes, struct fault *fault)
+static enum err put(struct day_service *ds, int64_t last, const struct encoded *bytes,
+		    struct fault *fault)
 {
 	struct change c;
 	enum err error;
 
 	TRY(change_begin(&c, ds->day, fault));
-	error = dictionary_put(&c, ds, last, bytes, fault);
+	error = dictionary_put(&c, ds, last, buf_view(&bytes->dictionary), fault);
+	if (error == ERR_OK)
+		error = index_rewrite(&c, ds, last, buf_view(&bytes->index), fault);
 	return change_end(&c, error, fault);
 }
 
 static enum err make_one(struct day_service *ds, struct partition *p, unsigned least_rows,
 			 struct fault *fault)
 {
-	CLEANUP(buf_release) struct buf bytes = BUF_INIT(SIZE_MAX);
+	CLEANUP(encoded_release)
+	struct encoded bytes = {BUF_INIT(SIZE_MAX), BUF_INIT(SIZE_MAX)};
 	struct partition_mark from;
 	struct rows rows = {0};
 
@@ -118,7 +137,7 @@ static enum err make_one(struct day_service *ds, struct partition *p, unsigned l
 		TRY(encode_from_memory(p, &from, &rows.end, &bytes));
 	else
 		TRY(encode_from_file(ds, &from, rows.last, &bytes, fault));
-	return put(ds, rows.last, buf_view(&bytes), fault);
+	return put(ds, rows.last, &bytes, fault);
 }
 
 enum err dictionary_compact(struct day_service *ds, unsigned least_rows, struct fault *fault)

@@ -424,3 +424,59 @@ enum err coverage_total(const struct coverage *c, int64_t *ret)
 		lines[i] = i;
 	return coverage_sum(c, lines, c->lines.n, NULL, ret);
 }
+
+/* ------------------------------------------------------------------ of several coverages */
+
+#define WHOLE_PORTION 4096
+
+void coverage_whole_release(struct coverage_whole *w)
+{
+	vec_release(&w->times);
+}
+
+/* What touches or overlaps becomes one. */
+static void join_times(struct coverage_whole *w)
+{
+	size_t n = 0;
+
+	if (w->times.n)
+		qsort(w->times.v, w->times.n, sizeof(*w->times.v), by_time);
+	for (size_t i = 0; i < w->times.n; i++) {
+		const struct coverage_time *t = &w->times.v[i];
+
+		if (n && t->start_ns <= w->times.v[n - 1].end_ns) {
+			if (t->end_ns > w->times.v[n - 1].end_ns)
+				w->times.v[n - 1].end_ns = t->end_ns;
+			continue;
+		}
+		w->times.v[n++] = *t;
+	}
+	w->times.n = w->apart = n;
+}
+
+enum err coverage_whole_add(struct coverage_whole *w, const struct coverage *c,
+			    const uint32_t *lines, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct coverage_line *line = &c->lines.v[lines[i]];
+
+		for (size_t b = 0; b < c->buckets; b++) {
+			w->covered += line->covered[b];
+			w->present += line->presence[b];
+		}
+		TRY(vec_append(&w->times, line->present.v, line->present.n));
+	}
+	if (w->times.n > 2 * w->apart + WHOLE_PORTION)
+		join_times(w);
+	return ERR_OK;
+}
+
+int64_t coverage_whole_total(struct coverage_whole *w)
+{
+	int64_t any = 0;
+
+	join_times(w);
+	vec_for_each (t, &w->times)
+		any += t->end_ns - t->start_ns;
+	return part_of(any, w->covered, w->present);
+}

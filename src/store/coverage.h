@@ -112,6 +112,20 @@ enum err coverage_sum(const struct coverage *c, const uint32_t *lines, size_t n,
 /* Of all lines. */
 enum err coverage_total(const struct coverage *c, int64_t *ret) MUST_CHECK;
 
+/* What of several coverages is needed to say how long anything of a type was profiled. */
+struct coverage_whole {
+	struct str type;
+	VEC(struct coverage_time) times; /* in which any line was present */
+	size_t apart;			 /* of these, so many were in order and apart last time */
+	__int128 covered, present;
+};
+void coverage_whole_release(struct coverage_whole *w);
+/* Some lines of a coverage that is finished, of the same range. */
+enum err coverage_whole_add(struct coverage_whole *w, const struct coverage *c,
+			    const uint32_t *lines, size_t n) MUST_CHECK;
+/* As coverage_sum of all lines that were added. */
+int64_t coverage_whole_total(struct coverage_whole *w);
+
 /* How long a profile lasts as far as anybody cares: from nothing to a day. */
 #define PROFILE_LONGEST_NS INT64_C(86400000000000)
 int64_t profile_length(int64_t duration_ns);

@@ -7,6 +7,12 @@
 	" NULL, longest INTEGER NOT NULL, PRIMARY KEY(service, window))"    \
 	" WITHOUT ROWID;"
 
+/* Which series there are, without the dictionaries. Files of older versions have no such table: it
+ * is made when one is opened for writing, and its rows when the keeper has time. */
+#define INDEX_TABLE_IF_MISSING                                            \
+	"CREATE TABLE IF NOT EXISTS series_index(id INTEGER PRIMARY KEY," \
+	" data BLOB NOT NULL);"
+
 static const char day_tables[] =
 	"CREATE TABLE services(id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE,"
 	" series INTEGER NOT NULL);"
@@ -20,7 +26,8 @@ static const char day_tables[] =
 	"CREATE INDEX blocks_of_service ON blocks(service, id, profiles, rows, first, last);"
 	"CREATE TABLE rollups(id INTEGER PRIMARY KEY, service INTEGER NOT NULL,"
 	" level INTEGER NOT NULL, start INTEGER NOT NULL, data BLOB NOT NULL);"
-	"CREATE UNIQUE INDEX rollups_of_service ON rollups(service, level, start);" REACHES_TABLE;
+	"CREATE UNIQUE INDEX rollups_of_service ON rollups(service, level, start);" REACHES_TABLE
+		INDEX_TABLE_IF_MISSING "INSERT INTO series_index VALUES (0, x'');";
 
 /* What was rolled up did not say what lies beyond; what is in the file is yet to be measured. */
 static const char *const day_upgrades[] = {
@@ -67,6 +74,11 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 	[REACH_ALL] = "SELECT service, window, longest FROM reaches ORDER BY service, window",
 	[REACH_PUT] = "INSERT INTO reaches VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
 		      " SET longest = max(longest, excluded.longest)",
+	[INDEX_TABLE] = "SELECT count(*) FROM sqlite_schema WHERE name = 'series_index'",
+	[INDEX_ALL] = "SELECT id, data FROM series_index ORDER BY id",
+	[INDEX_PUT] = "INSERT OR REPLACE INTO series_index(id, data) VALUES (?, ?)",
+	[INDEX_DELETE] = "DELETE FROM series_index WHERE id >= ? AND id <= ?",
+	[INDEX_MARK] = "SELECT 1 FROM series_index WHERE id = 0",
 	[REACH_DELETE_OF] = "DELETE FROM reaches WHERE service = ?",
 };
 
@@ -75,6 +87,7 @@ const struct db_schema day_schema = {
 	.version = 2,
 	.create = day_tables,
 	.upgrade = day_upgrades,
+	.additions = INDEX_TABLE_IF_MISSING,
 	.statements = day_statements,
 	.statement_count = DAY_STATEMENTS_,
 };

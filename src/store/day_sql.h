@@ -5,6 +5,8 @@
  *	dictionary	service << 32 | sequence: rows of a service, in order, give its partition
  *	chunks, spans	milliseconds since 1970 << 20 | sequence: by time, appended at the end
  *	blocks		start of the window likewise
+ *	series_index	as the dictionary: rows of a service, in order, say which series, types and
+ *			labels it has (series_delta.c). A row 0 says that no service lacks its own.
  * Times before 1970 have no key and are refused. Every blob carries its own checksum (chunk.h,
  * block.h, partition.h), except attributes of spans.
  */
@@ -48,6 +50,11 @@ enum day_statement {
 	REACH_ALL,
 	REACH_PUT,
 	REACH_DELETE_OF,
+	INDEX_TABLE,
+	INDEX_ALL,
+	INDEX_PUT,
+	INDEX_DELETE,
+	INDEX_MARK,
 	DAY_STATEMENTS_
 };
 

@@ -179,6 +179,8 @@ static enum err prepare_connection(struct db *db, enum db_mode mode, struct faul
 		    fault));
 	/* This also reads the file: before, the connection would not know that it is in WAL. */
 	TRY(check_version(db, mode, fault));
+	if (mode != DB_READ && db->schema->additions)
+		TRY(db_exec(db, db->schema->additions, fault));
 	return mode == DB_READ ? db_exec(db, "PRAGMA query_only = 1", fault) : ERR_OK;
 }
 

@@ -32,6 +32,8 @@ struct db_schema {
 	const char *name;   /* for people: "day", "catalog" */
 	int version;	    /* of the format this program writes, from 1 */
 	const char *create; /* all tables of that version */
+	/* Tables that were added without a new version, made when they are missing; or NULL. */
+	const char *additions;
 	/* upgrade[v] turns version v + 1 into v + 2; version - 1 of them. */
 	const char *const *upgrade;
 	const char *const *statements;

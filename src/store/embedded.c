@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "store/embedded.h"
+#include "store/embedded_index.h"
 
 #define SETTING_MAX (1u << 20)
 
@@ -224,6 +224,8 @@ static const struct store_ops embedded_ops = {
 	.commit = embedded_commit,
 	.partitions = embedded_partitions,
 	.services = embedded_services,
+	.indexes = embedded_indexes,
+	.apart = embedded_apart,
 	.scan = embedded_scan,
 	.spans = embedded_spans,
 	.stats = embedded_stats,
@@ -275,6 +277,7 @@ enum err store_embedded_open(const struct store_options *options, struct store *
 	mutex_init(&e->keeper_lock);
 	cond_init(&e->keeper_wake);
 	mutex_init(&e->round_lock);
+	lru_init(&e->unused);
 	e->memory_ceiling = dictionary_memory(options);
 	e->dir.lock_fd = -1;
 	error = start(e, options, fault);

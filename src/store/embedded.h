@@ -20,11 +20,14 @@
  *	day->loading	the day is being looked into for the first time, or a partition loaded
  *	partition->lock
  *	tenant->catalog_lock
- *	engine->lock	tables of tenants, days, services, and lists; never held over I/O
+ *	engine->lock	tables of tenants, days, services, and lists; never held over I/O, and never
+ *			for a walk over all partitions, services, days or tenants: everybody's
+ *			requests wait for it (engine_lock counts the steps)
  */
 #pragma once
 
 #include "store/day_sql.h"
+#include "store/lru.h"
 #include "store/store_dir.h"
 #include "store/store_engine.h"
 
@@ -50,6 +53,12 @@ struct fresh_chunk {
 	uint32_t rows;
 };
 
+/* Something in memory that can be read again: in engine->unused while nobody uses it. */
+struct resident {
+	struct lru_node node;
+	bool is_index; /* a day_index (embedded_index.h), else the partition of a day_service */
+};
+
 struct day_service {
 	struct day *day;
 	char *name;
@@ -66,7 +75,7 @@ struct day_service {
 	bool touched;			 /* by the transaction under way */
 	struct partition *delta_of;	 /* whose dictionary it wrote … */
 	struct partition_mark delta_end; /* … up to here */
-	int64_t used_ns;		 /* last use, monotonic */
+	struct resident unused;		 /* while the partition is in memory and not in use */
 	size_t memory;			 /* of the partition when last looked at */
 };
 
@@ -86,7 +95,17 @@ struct day {
 	atomic_bool exists;	  /* the file is there */
 	VEC(struct db *) readers; /* idle ones, engine->lock */
 	VEC(struct day_service *) services;
-	struct map service_index;
+	struct map service_index; /* by name */
+	struct map id_index;	  /* by id; entries of ids that were never given may be there */
+	/* Sums over its services, so that nobody has to walk over them; engine->lock. */
+	size_t partition_bytes;
+	uint64_t fresh_chunks, fresh_rows;
+	uint64_t fresh_changes;				/* how often these lists changed */
+	int64_t fresh_oldest_ns, fresh_newest_ns;	/* when there are any … */
+	bool fresh_unsure;				/* … but for one of them, which went */
+	uint32_t fresh_windows[NS_PER_DAY / WINDOW_NS]; /* fresh chunks of each window */
+	struct day_index *index;			/* engine->lock; NULL = not in memory */
+	atomic_bool index_whole;			/* its rows were looked at: all are there */
 	struct quota quota;  /* series of the file and of batches to come */
 	uint32_t sequence;   /* of keys; under `write` */
 	atomic_ullong spans; /* of a day of spans, when counted */
@@ -114,8 +133,14 @@ struct embedded {
 	struct cond changed; /* a question ended, a partition was replaced */
 	VEC(struct tenant *) tenants;
 	struct map tenant_index;
-	atomic_size_t memory; /* of loaded partitions */
+	atomic_size_t memory; /* of loaded partitions and indexes */
 	size_t memory_ceiling;
+	struct lru unused;	    /* of what nobody uses: first in, first to go */
+	atomic_ullong fresh_chunks; /* of all tenants */
+	atomic_llong fresh_due_ns;  /* when the first of them was due, as the keeper last saw it */
+	/* Steps of loops that were taken with the lock held: since it was taken, and at most. */
+	uint64_t steps;
+	atomic_ullong most_steps;
 
 	struct thread committer;
 	struct mutex queue_lock;
@@ -144,12 +169,34 @@ static inline struct embedded *embedded_of(struct store *s)
 	return (struct embedded *)s;
 }
 
+/* Takes engine->lock. */
+static inline void engine_lock(struct embedded *e)
+{
+	mutex_lock(&e->lock);
+	e->steps = 0;
+}
+
+static inline void engine_unlock(struct embedded *e)
+{
+	if (e->steps > atomic_load_explicit(&e->most_steps, memory_order_relaxed))
+		atomic_store_explicit(&e->most_steps, e->steps, memory_order_relaxed);
+	mutex_unlock(&e->lock);
+}
+
+/* Whoever loops with engine->lock held counts every pass. */
+static inline void engine_step(struct embedded *e)
+{
+	e->steps++;
+}
+
 /* ------------------------------------------------------------------ tenants, days, services */
 
 /* The tenant; made when `make`, else ERR_NOT_FOUND when it has no folder. Never freed before the
  * engine. */
 enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenant **ret,
 		    struct fault *fault) MUST_CHECK;
+/* The i-th, NULL behind the last: for a walk over all while others are added. */
+struct tenant *tenant_at(struct embedded *e, size_t i);
 void embedded_free_tenants(struct embedded *e);
 /* Its catalog, opened; with catalog_lock held on success. */
 enum err tenant_catalog(struct tenant *t, struct db **ret, struct fault *fault) MUST_CHECK;
@@ -170,7 +217,9 @@ struct day_list {
 enum err days_of_range(struct tenant *t, enum day_kind kind, int64_t from_ns, int64_t until_ns,
 		       struct day_list *ret, struct fault *fault) MUST_CHECK;
 void day_list_put(struct day_list *list);
-/* Every day of every tenant, with references. */
+/* The days of one tenant without looking into them, with references. */
+enum err days_of_tenant(struct tenant *t, struct day_list *ret) MUST_CHECK;
+/* Every day of every tenant, with references; the lock is taken tenant by tenant. */
 enum err days_all(struct embedded *e, struct day_list *ret, struct fault *fault) MUST_CHECK;
 
 /* A connection for reading, and back; one that failed is closed. */
@@ -188,6 +237,15 @@ enum err day_service_get(struct day *d, struct str name, struct day_service **re
 /* The i-th, NULL behind the last: for a walk over all while others are added. */
 struct day_service *day_service_at(struct day *d, size_t i);
 struct day_service *day_service_by_id(struct day *d, uint32_t id);
+/* A transaction may give the service this id: room for that, so that nothing can fail after it. */
+enum err day_service_expect_id(struct day_service *ds, uint32_t id) MUST_CHECK;
+/* A chunk more, for which there is room; with engine->lock, as the next. */
+void day_service_add_fresh(struct day_service *ds, struct fresh_chunk chunk);
+void day_service_clear_fresh(struct day_service *ds);
+/* Times of the oldest and the newest fresh chunk; false when there is none. */
+bool day_fresh_bounds(struct day *d, int64_t *ret_oldest_ns, int64_t *ret_newest_ns);
+/* When the first of them is due for compaction; INT64_MAX = there is none. */
+int64_t day_fresh_due(struct day *d);
 /* Chunks that are now in a block, or deleted; in order of keys. */
 void day_service_remove_fresh(struct day_service *ds, const int64_t *keys, size_t n);
 
@@ -202,7 +260,7 @@ struct partition *service_loaded(struct day_service *ds);
 enum err service_load(struct day_service *ds, struct db *reader, int64_t last_key,
 		      struct partition **ret, struct fault *fault) MUST_CHECK;
 void partition_give_back(struct embedded *e, struct partition *p);
-/* Lets go of partitions that nobody uses until memory is below its ceiling. */
+/* Lets go of partitions and indexes that nobody uses until memory is below its ceiling. */
 void partitions_evict(struct embedded *e);
 /* Between these two no question runs on the service. */
 void service_close(struct day_service *ds);
@@ -219,6 +277,9 @@ enum err embedded_partitions(void *engine, struct str tenant, const struct selec
 			     int64_t since_ns, struct ask *ask,
 			     enum err (*each)(void *, struct partition *),
 			     void *context) MUST_CHECK;
+/* Between these two the service's partition is not replaced. */
+void question_begin(struct day_service *ds);
+void question_end(struct day_service *ds);
 enum err embedded_scan(void *engine, struct partition *p, const struct scan *scan) MUST_CHECK;
 
 /* ------------------------------------------------------------------ long profiles (reach.c) */
@@ -254,6 +315,14 @@ void embedded_commit(struct store *s, struct store_batch *b);
  * A transaction on a day's file: what it will change in memory is noted, and done when it ends.
  * Begun with `write` taken, ended with it given back.
  */
+/* Something that a transaction wrote, for the day's index of series. */
+struct index_news {
+	uint32_t service;
+	/* A profile of a series, or: */
+	uint32_t series;
+	int64_t first_ns, last_ns;
+	struct str delta; /* allocated */
+};
 struct change {
 	struct day *day;
 	struct db *writer;
@@ -267,9 +336,13 @@ struct change {
 		VEC(struct inserted_chunk {
 			struct day_service *service;
 			struct fresh_chunk chunk;
+			uint32_t series;
+			int64_t first_ns; /* of the profile, */
+			int64_t last_ns;  /* and its last moment */
 		})
 		v;
 	} inserted;
+	VEC(struct index_news) news;
 	struct chunk_scratch scratch;
 	struct buf bytes;
 };
@@ -289,7 +362,7 @@ enum err change_delta(struct change *c, struct day_service *ds, struct partition
 
 /* Appends a chunk of one partition as a chunk of another. Takes both locks. */
 enum err chunk_move(struct partition *from, struct str bytes, struct partition *to, struct buf *out,
-		    struct fault *fault) MUST_CHECK;
+		    struct encoded_chunk *ret, struct fault *fault) MUST_CHECK;
 /* Which rows lose which columns. */
 struct removal {
 	const bool *rows, *types;
@@ -311,6 +384,7 @@ enum err embedded_spans(struct store *s, struct str tenant, const struct span_qu
 struct undo_row {
 	struct day_name file;
 	int64_t key;
+	struct day_service *service; /* of a chunk */
 };
 struct undo_list {
 	VEC(struct undo_row) rows;

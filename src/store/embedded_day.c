@@ -1,6 +1,6 @@
 /* Days: found, made, referred to, dropped; and the connections to their files. */
 #include "base/clock.h"
-#include "store/embedded.h"
+#include "store/embedded_index.h"
 
 #define MAX_IDLE_READERS 4
 #define REST_AFTER_NS	 INT64_C(60000000000)
@@ -30,7 +30,11 @@ void day_free(struct day *d)
 {
 	if (!d)
 		return;
+	atomic_fetch_sub(&d->engine->fresh_chunks, d->fresh_chunks);
 	vec_for_each (ds, &d->services) {
+		engine_lock(d->engine);
+		lru_remove(&(*ds)->unused.node);
+		engine_unlock(d->engine);
 		partition_free((*ds)->partition);
 		atomic_fetch_sub(&d->engine->memory, (*ds)->memory);
 		vec_release(&(*ds)->fresh);
@@ -39,7 +43,9 @@ void day_free(struct day *d)
 		mem_free(*ds);
 	}
 	vec_release(&d->services);
+	index_forget(d);
 	map_release(&d->service_index);
+	map_release(&d->id_index);
 	vec_for_each (reader, &d->readers)
 		db_close(*reader);
 	vec_release(&d->readers);
@@ -89,6 +95,18 @@ static enum err day_insert(struct tenant *t, struct day *d)
 	return ERR_OK;
 }
 
+static enum err read_fresh(struct day_service *ds, struct fresh_chunk chunk)
+{
+	enum err error;
+
+	engine_lock(ds->day->engine);
+	error = vec_reserve(&ds->fresh, 1);
+	if (error == ERR_OK)
+		day_service_add_fresh(ds, chunk);
+	engine_unlock(ds->day->engine);
+	return error;
+}
+
 /* Reads which services there are and which chunks are in no block yet. */
 static enum err read_services(struct day *d, struct db *reader, struct fault *fault)
 {
@@ -101,6 +119,9 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 		struct day_service *ds;
 
 		error = day_service_get(d, db_column(q, 1), &ds);
+		if (error != ERR_OK)
+			break;
+		error = day_service_expect_id(ds, (uint32_t)sqlite3_column_int64(q, 0));
 		if (error != ERR_OK)
 			break;
 		atomic_store(&ds->id, (uint32_t)sqlite3_column_int64(q, 0));
@@ -116,7 +137,7 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 		struct fresh_chunk chunk = {sqlite3_column_int64(q, 0),
 					    (uint32_t)sqlite3_column_int64(q, 2)};
 
-		error = ds ? vec_push(&ds->fresh, chunk) : ERR_OK;
+		error = ds ? read_fresh(ds, chunk) : ERR_OK;
 		if (error != ERR_OK)
 			break;
 	}
@@ -126,11 +147,15 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 
 static void forget_services(struct day *d)
 {
-	mutex_lock(&d->engine->lock);
-	vec_for_each (ds, &d->services)
-		(*ds)->fresh.n = (*ds)->reaches.n = 0;
+	struct day_service *ds;
+
+	for (size_t i = 0; (ds = day_service_at(d, i)); i++) {
+		engine_lock(d->engine);
+		day_service_clear_fresh(ds);
+		ds->reaches.n = 0;
+		engine_unlock(d->engine);
+	}
 	atomic_store(&d->quota.series, 0);
-	mutex_unlock(&d->engine->lock);
 }
 
 enum err day_look_into(struct day *d, struct fault *fault)
@@ -172,7 +197,7 @@ enum err day_get(struct tenant *t, struct day_name name, bool make, struct day *
 	struct day *d;
 	enum err error = ERR_OK;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	d = day_find(t, name);
 	if (!d && make) {
 		error = day_new(t, name, &d);
@@ -187,7 +212,7 @@ enum err day_get(struct tenant *t, struct day_name name, bool make, struct day *
 		d->references++;
 		d->used_ns = clock_monotonic_ns();
 	}
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	TRY(error);
 	error = day_look_into(d, fault);
 	if (error != ERR_OK) {
@@ -206,9 +231,9 @@ void day_put(struct day *d)
 	if (!d)
 		return;
 	e = d->engine;
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	last = --d->references == 0 && d->gone;
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	if (last)
 		day_free(d);
 }
@@ -220,23 +245,28 @@ void day_list_put(struct day_list *list)
 	vec_release(&list->v);
 }
 
-/* Adds days without looking into them. */
+/* Adds days from `first` to `last` without looking into them; `kind` < 0: of every kind. */
 static enum err list_tenant(struct tenant *t, int64_t first, int64_t last, int kind,
 			    struct day_list *list)
 {
 	enum err error = ERR_OK;
 
-	vec_for_each (d, &t->days) {
-		if ((*d)->name.day < first || (*d)->name.day > last ||
-		    (kind >= 0 && (int)(*d)->name.kind != kind))
+	engine_lock(t->engine);
+	for (size_t i = day_position(t, (struct day_name){first, 0});
+	     error == ERR_OK && i < t->days.n && t->days.v[i]->name.day <= last; i++) {
+		struct day *d = t->days.v[i];
+
+		engine_step(t->engine);
+		if (kind >= 0 && (int)d->name.kind != kind)
 			continue;
-		error = vec_push(&list->v, *d);
+		error = vec_push(&list->v, d);
 		if (error != ERR_OK)
 			break;
-		(*d)->references++;
+		d->references++;
 		if (kind >= 0)
-			(*d)->used_ns = clock_monotonic_ns();
+			d->used_ns = clock_monotonic_ns();
 	}
+	engine_unlock(t->engine);
 	return error;
 }
 
@@ -244,14 +274,23 @@ enum err days_of_range(struct tenant *t, enum day_kind kind, int64_t from_ns, in
 		       struct day_list *ret, struct fault *fault)
 {
 	struct day_list list = {0};
-	enum err error;
+	enum err error = list_tenant(t, day_of(from_ns), day_of(until_ns - (until_ns > INT64_MIN)),
+				     (int)kind, &list);
 
-	mutex_lock(&t->engine->lock);
-	error = list_tenant(t, day_of(from_ns), day_of(until_ns - (until_ns > INT64_MIN)),
-			    (int)kind, &list);
-	mutex_unlock(&t->engine->lock);
 	for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
 		error = day_look_into(list.v.v[i], fault);
+	if (error != ERR_OK)
+		day_list_put(&list);
+	else
+		*ret = list;
+	return error;
+}
+
+enum err days_of_tenant(struct tenant *t, struct day_list *ret)
+{
+	struct day_list list = {0};
+	enum err error = list_tenant(t, INT64_MIN, INT64_MAX, -1, &list);
+
 	if (error != ERR_OK)
 		day_list_put(&list);
 	else
@@ -263,12 +302,11 @@ enum err days_all(struct embedded *e, struct day_list *ret, struct fault *fault)
 {
 	struct day_list list = {0};
 	enum err error = ERR_OK;
+	struct tenant *t;
 
 	(void)fault;
-	mutex_lock(&e->lock);
-	for (size_t i = 0; error == ERR_OK && i < e->tenants.n; i++)
-		error = list_tenant(e->tenants.v[i], INT64_MIN, INT64_MAX, -1, &list);
-	mutex_unlock(&e->lock);
+	for (size_t i = 0; error == ERR_OK && (t = tenant_at(e, i)); i++)
+		error = list_tenant(t, INT64_MIN, INT64_MAX, -1, &list);
 	if (error != ERR_OK)
 		day_list_put(&list);
 	else
@@ -281,14 +319,14 @@ enum err day_drop(struct day *d, struct fault *fault)
 	struct tenant *t = d->tenant;
 	size_t at;
 
-	mutex_lock(&d->engine->lock);
+	engine_lock(d->engine);
 	at = day_position(t, d->name);
 	if (!d->gone && at < t->days.n && t->days.v[at] == d) {
 		t->days.n--;
 		memmove(t->days.v + at, t->days.v + at + 1, (t->days.n - at) * sizeof(*t->days.v));
 		d->gone = true;
 	}
-	mutex_unlock(&d->engine->lock);
+	engine_unlock(d->engine);
 	TRY(day_unlink(t->folder, d->name, fault));
 	return folder_sync(t->folder, fault);
 }
@@ -304,10 +342,10 @@ enum err day_reader(struct day *d, struct db **ret, struct fault *fault)
 {
 	struct db *reader = NULL;
 
-	mutex_lock(&d->engine->lock);
+	engine_lock(d->engine);
 	if (d->readers.n)
 		reader = d->readers.v[--d->readers.n];
-	mutex_unlock(&d->engine->lock);
+	engine_unlock(d->engine);
 	if (!reader)
 		TRY(db_open(d->path, schema_of(d), DB_READ, &reader, fault));
 	*ret = reader;
@@ -320,10 +358,10 @@ void day_reader_back(struct day *d, struct db *reader, enum err error)
 		return;
 	db_rollback(reader);
 	if (error == ERR_OK || error == ERR_CANCELLED) {
-		mutex_lock(&d->engine->lock);
+		engine_lock(d->engine);
 		if (d->readers.n < MAX_IDLE_READERS && vec_push(&d->readers, reader) == ERR_OK)
 			reader = NULL;
-		mutex_unlock(&d->engine->lock);
+		engine_unlock(d->engine);
 	}
 	db_close(reader);
 }
@@ -361,14 +399,14 @@ void day_rest(struct day *d, int64_t now_ns)
 	struct embedded *e = d->engine;
 	struct db *reader;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	while (now_ns - d->used_ns > REST_AFTER_NS && d->readers.n) {
 		reader = d->readers.v[--d->readers.n];
-		mutex_unlock(&e->lock);
+		engine_unlock(e);
 		db_close(reader);
-		mutex_lock(&e->lock);
+		engine_lock(e);
 	}
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	mutex_lock(&d->write);
 	if (now_ns - d->used_ns > REST_AFTER_NS && d->writer) {
 		/* The last connection to close also empties the log. */

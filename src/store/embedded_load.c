@@ -1,7 +1,7 @@
 /* Partitions: loaded from their day's file when somebody needs them, let go when memory is short.
  */
 #include "base/clock.h"
-#include "store/embedded.h"
+#include "store/embedded_index.h"
 
 enum err service_load(struct day_service *ds, struct db *reader, int64_t last_key,
 		      struct partition **ret, struct fault *fault)
@@ -39,26 +39,34 @@ enum err service_load(struct day_service *ds, struct db *reader, int64_t last_ke
 	return ERR_OK;
 }
 
+/* With engine->lock: how much memory the service's partition takes from now on. */
+static void charge(struct day_service *ds, size_t memory)
+{
+	struct day *d = ds->day;
+
+	atomic_fetch_add(&d->engine->memory, memory - ds->memory);
+	d->partition_bytes += memory - ds->memory;
+	ds->memory = memory;
+}
+
 /* With engine->lock. */
 static void hold(struct day_service *ds, struct partition *p)
 {
-	int64_t now = clock_monotonic_ns();
-
 	atomic_fetch_add(&p->references, 1);
+	lru_remove(&ds->unused.node);
 	ds->day->references++;
-	ds->day->used_ns = now;
-	ds->used_ns = now;
+	ds->day->used_ns = clock_monotonic_ns();
 }
 
 struct partition *service_loaded(struct day_service *ds)
 {
 	struct partition *p;
 
-	mutex_lock(&ds->day->engine->lock);
+	engine_lock(ds->day->engine);
 	p = ds->partition;
 	if (p)
 		hold(ds, p);
-	mutex_unlock(&ds->day->engine->lock);
+	engine_unlock(ds->day->engine);
 	return p;
 }
 
@@ -84,14 +92,13 @@ enum err service_partition(struct day_service *ds, struct partition **ret, struc
 					     fault);
 		day_reader_back(d, reader, error);
 		if (error == ERR_OK) {
-			mutex_lock(&e->lock);
+			engine_lock(e);
 			ds->partition = p;
-			ds->memory = partition_memory(p);
-			atomic_fetch_add(&e->memory, ds->memory);
+			charge(ds, partition_memory(p));
 			/* Series of the file were counted when the day was looked into. */
 			p->quota = &d->quota;
 			hold(ds, p);
-			mutex_unlock(&e->lock);
+			engine_unlock(e);
 		}
 	}
 	mutex_unlock(&d->loading);
@@ -106,18 +113,16 @@ void partition_give_back(struct embedded *e, struct partition *p)
 	struct day *d = ds->day;
 	bool last, stale, over;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	last = atomic_fetch_sub(&p->references, 1) == 1;
 	stale = last && ds->partition != p;
 	if (last && !stale) {
 		/* Nobody else has it, so it may be looked at without its lock. */
-		size_t memory = partition_memory(p);
-
-		atomic_fetch_add(&e->memory, memory - ds->memory);
-		ds->memory = memory;
+		charge(ds, partition_memory(p));
+		lru_touch(&e->unused, &ds->unused.node);
 	}
 	over = atomic_load(&e->memory) > e->memory_ceiling;
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	if (stale)
 		partition_free(p);
 	day_put(d);
@@ -125,62 +130,66 @@ void partition_give_back(struct embedded *e, struct partition *p)
 		partitions_evict(e);
 }
 
-/* The one that was not used for the longest time, taken out of the tables; NULL = all are in use.
- */
-static struct partition *take_coldest(struct embedded *e)
+/* What was not used for the longest time, taken out of the tables; neither = all is in use. */
+struct coldest {
+	struct partition *partition;
+	struct day_index *index;
+};
+
+static struct coldest take_coldest(struct embedded *e)
 {
-	struct day_service *coldest = NULL;
-	struct partition *p = NULL;
+	struct lru_node *oldest = lru_oldest(&e->unused);
+	struct resident *r = oldest ? lru_entry(oldest, struct resident, node) : NULL;
+	struct coldest found = {0};
+	struct day_service *ds;
 
-	vec_for_each (t, &e->tenants)
-		vec_for_each (d, &(*t)->days)
-			vec_for_each (s, &(*d)->services) {
-				struct day_service *ds = *s;
-
-				if (ds->partition && !atomic_load(&ds->partition->references) &&
-				    !ds->questions && (!coldest || ds->used_ns < coldest->used_ns))
-					coldest = ds;
-			}
-	if (coldest) {
-		p = coldest->partition;
-		coldest->partition = NULL;
-		atomic_fetch_sub(&e->memory, coldest->memory);
-		coldest->memory = 0;
+	if (!r || atomic_load(&e->memory) <= e->memory_ceiling)
+		return found;
+	if (r->is_index) {
+		found.index = index_of_resident(r);
+		index_detach(found.index);
+		return found;
 	}
-	return p;
+	ds = lru_entry(r, struct day_service, unused);
+	lru_remove(oldest);
+	found.partition = ds->partition;
+	ds->partition = NULL;
+	charge(ds, 0);
+	return found;
 }
 
 void partitions_evict(struct embedded *e)
 {
-	struct partition *p = NULL;
+	struct coldest found;
 
 	do {
-		mutex_lock(&e->lock);
-		p = atomic_load(&e->memory) > e->memory_ceiling ? take_coldest(e) : NULL;
-		mutex_unlock(&e->lock);
-		partition_free(p);
-	} while (p);
+		engine_lock(e);
+		found = take_coldest(e);
+		engine_unlock(e);
+		partition_free(found.partition);
+		index_free(found.index);
+	} while (found.partition || found.index);
 }
 
 void service_close(struct day_service *ds)
 {
 	struct embedded *e = ds->day->engine;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	ds->closing = true;
 	while (ds->questions)
 		cond_wait(&e->changed, &e->lock);
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 }
 
 void service_reopen(struct day_service *ds)
 {
 	struct embedded *e = ds->day->engine;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	ds->closing = false;
 	cond_broadcast(&e->changed);
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 }
 
 void service_replace(struct day_service *ds, struct partition *fresh)
@@ -189,19 +198,20 @@ void service_replace(struct day_service *ds, struct partition *fresh)
 	struct partition *old;
 	bool unused;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	old = ds->partition;
 	unused = old && !atomic_load(&old->references);
 	ds->partition = fresh;
-	atomic_fetch_sub(&e->memory, ds->memory);
-	ds->memory = 0;
+	lru_remove(&ds->unused.node);
+	charge(ds, fresh ? partition_memory(fresh) : 0);
 	if (fresh) {
 		fresh->engine = ds;
 		fresh->quota = &ds->day->quota;
-		ds->memory = partition_memory(fresh);
-		atomic_fetch_add(&e->memory, ds->memory);
+		lru_touch(&e->unused, &ds->unused.node);
 	}
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	if (unused)
 		partition_free(old);
+	/* What it says of the service is of the old one. */
+	index_forget(ds->day);
 }

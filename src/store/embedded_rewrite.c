@@ -179,15 +179,14 @@ enum err chunk_view_move(struct partition *from, const struct chunk_view *v, str
 }
 
 enum err chunk_move(struct partition *from, struct str bytes, struct partition *to, struct buf *out,
-		    struct fault *fault)
+		    struct encoded_chunk *ret, struct fault *fault)
 {
 	struct arena arena = {0};
-	struct encoded_chunk info;
 	struct chunk_view v;
 	enum err error = chunk_open(bytes, &arena, &v);
 
 	if (error == ERR_OK)
-		error = chunk_view_move(from, &v, to, NULL, out, &info, fault);
+		error = chunk_view_move(from, &v, to, NULL, out, ret, fault);
 	arena_release(&arena);
 	return error;
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "store/coverage.h"
-#include "store/embedded.h"
+#include "store/embedded_index.h"
 #include "store/row_cut.h"
 
 #define DEFAULT_MEMORY (256u << 20)
@@ -10,25 +10,25 @@
 /* ------------------------------------------------------------------ partitions */
 
 /* Questions and the replacement of a partition keep out of each other's way. */
-static void question_begin(struct day_service *ds)
+void question_begin(struct day_service *ds)
 {
 	struct embedded *e = ds->day->engine;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	while (ds->closing)
 		cond_wait(&e->changed, &e->lock);
 	ds->questions++;
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 }
 
-static void question_end(struct day_service *ds)
+void question_end(struct day_service *ds)
 {
 	struct embedded *e = ds->day->engine;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	if (--ds->questions == 0 && ds->closing)
 		cond_broadcast(&e->changed);
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 }
 
 /* What a question of partitions is about. */
@@ -53,14 +53,12 @@ static enum err each_service(struct day_service *ds, const struct seeking *k)
 {
 	struct fault *fault = k->ask ? k->ask->fault : NULL;
 	struct partition *p;
-	bool takes;
 	enum err error;
 
 	if (ask_cancelled(k->ask))
 		return fault_set(fault, ERR_CANCELLED, "the question was given up");
-	TRY(selection_takes_service(k->selection, str_of(ds->name), &takes));
-	/* Not in the file and nothing fresh: only begun. */
-	if (!takes || !ds->id || !is_wanted(ds, k))
+	/* Gone since it was found. */
+	if (!ds->id || !is_wanted(ds, k))
 		return ERR_OK;
 	question_begin(ds);
 	error = service_partition(ds, &p, fault);
@@ -72,17 +70,30 @@ static enum err each_service(struct day_service *ds, const struct seeking *k)
 	return error;
 }
 
+/* Those that may have something to say: no other dictionary is read. When their series were is left
+ * to the chunks. */
+static enum err find_services(struct day *d, const struct seeking *k, struct service_list *ret)
+{
+	struct selection any_time = *k->selection;
+	struct day_index *x;
+	enum err error;
+
+	any_time.from_ns = INT64_MIN;
+	any_time.until_ns = INT64_MAX;
+	TRY(index_get(d, &x, k->ask ? k->ask->fault : NULL));
+	error = index_list(x, &any_time, k->ask, ret);
+	index_put(x);
+	return error;
+}
+
 static enum err each_of_day(struct day *d, const struct seeking *k)
 {
-	enum err error = ERR_OK;
+	struct service_list services = {0};
+	enum err error = find_services(d, k, &services);
 
-	for (size_t i = 0; error == ERR_OK; i++) {
-		struct day_service *ds = day_service_at(d, i);
-
-		if (!ds)
-			break;
-		error = each_service(ds, k);
-	}
+	for (size_t i = 0; error == ERR_OK && i < services.v.n; i++)
+		error = each_service(services.v.v[i].service, k);
+	vec_release(&services.v);
 	return error;
 }
 
@@ -400,7 +411,7 @@ static enum err copy_fresh(const struct scanner *s, struct key_list *ret)
 	struct day_service *ds = s->ds;
 	enum err error = ERR_OK;
 
-	mutex_lock(&ds->day->engine->lock);
+	engine_lock(ds->day->engine);
 	vec_for_each (chunk, &ds->fresh) {
 		if (!may_show(s, row_time_ns(chunk->key)))
 			continue;
@@ -408,7 +419,7 @@ static enum err copy_fresh(const struct scanner *s, struct key_list *ret)
 		if (error != ERR_OK)
 			break;
 	}
-	mutex_unlock(&ds->day->engine->lock);
+	engine_unlock(ds->day->engine);
 	/* Rows are read in the order they stand in. */
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_key);

@@ -10,7 +10,7 @@ enum err day_service_get(struct day *d, struct str name, struct day_service **re
 	struct day_service *ds = NULL;
 	enum err error = ERR_OK;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	MAP_PROBE(&d->service_index, hash, i)
 	{
 		if (str_eq(str_of(d->services.v[i]->name), name))
@@ -31,7 +31,7 @@ enum err day_service_get(struct day *d, struct str name, struct day_service **re
 			mem_free(ds);
 		}
 	}
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	if (error == ERR_OK)
 		*ret = ds;
 	return error;
@@ -41,25 +41,100 @@ struct day_service *day_service_at(struct day *d, size_t i)
 {
 	struct day_service *ds;
 
-	mutex_lock(&d->engine->lock);
+	engine_lock(d->engine);
 	ds = i < d->services.n ? d->services.v[i] : NULL;
-	mutex_unlock(&d->engine->lock);
+	engine_unlock(d->engine);
 	return ds;
+}
+
+static uint64_t id_hash(uint32_t id)
+{
+	return hash_mix(id, 1);
+}
+
+enum err day_service_expect_id(struct day_service *ds, uint32_t id)
+{
+	struct day *d = ds->day;
+	uint64_t name = hash_str(str_of(ds->name), d->engine->base.seed);
+	enum err error = ERR_OK;
+
+	engine_lock(d->engine);
+	MAP_PROBE(&d->service_index, name, i)
+	{
+		if (d->services.v[i] == ds)
+			error = map_put(&d->id_index, id_hash(id), i);
+	}
+	engine_unlock(d->engine);
+	return error;
 }
 
 struct day_service *day_service_by_id(struct day *d, uint32_t id)
 {
 	struct day_service *found = NULL;
 
-	mutex_lock(&d->engine->lock);
-	/* Ids are given in order, so the place is close to the id. */
-	if (id && id <= d->services.n && atomic_load(&d->services.v[id - 1]->id) == id)
-		found = d->services.v[id - 1];
-	for (size_t i = 0; !found && i < d->services.n; i++)
-		if (atomic_load(&d->services.v[i]->id) == id)
+	engine_lock(d->engine);
+	MAP_PROBE(&d->id_index, id_hash(id), i)
+	{
+		if (id && atomic_load(&d->services.v[i]->id) == id)
 			found = d->services.v[i];
-	mutex_unlock(&d->engine->lock);
+	}
+	engine_unlock(d->engine);
 	return found;
+}
+
+/* ------------------------------------------------------------------ fresh chunks */
+
+static uint32_t *window_count(struct day *d, int64_t time_ns)
+{
+	int64_t window = (time_ns - d->name.day * NS_PER_DAY) / WINDOW_NS;
+	int64_t last = NS_PER_DAY / WINDOW_NS - 1;
+
+	/* One of another day can only be damage. */
+	return &d->fresh_windows[window < 0 ? 0 : window > last ? last : window];
+}
+
+static void count_fresh(struct day *d, const struct fresh_chunk *chunk)
+{
+	int64_t time = row_time_ns(chunk->key);
+
+	if (!d->fresh_chunks || time < d->fresh_oldest_ns)
+		d->fresh_oldest_ns = time;
+	if (!d->fresh_chunks || time > d->fresh_newest_ns)
+		d->fresh_newest_ns = time;
+	d->fresh_chunks++;
+	d->fresh_rows += chunk->rows;
+	d->fresh_changes++;
+	++*window_count(d, time);
+	atomic_fetch_add(&d->engine->fresh_chunks, 1);
+}
+
+static void discount_fresh(struct day *d, const struct fresh_chunk *chunk)
+{
+	int64_t time = row_time_ns(chunk->key);
+
+	d->fresh_chunks--;
+	d->fresh_rows -= chunk->rows;
+	d->fresh_changes++;
+	d->fresh_unsure |= time == d->fresh_oldest_ns || time == d->fresh_newest_ns;
+	if (!d->fresh_chunks)
+		d->fresh_unsure = false;
+	--*window_count(d, time);
+	atomic_fetch_sub(&d->engine->fresh_chunks, 1);
+}
+
+void day_service_add_fresh(struct day_service *ds, struct fresh_chunk chunk)
+{
+	ds->fresh.v[ds->fresh.n++] = chunk;
+	count_fresh(ds->day, &chunk);
+}
+
+void day_service_clear_fresh(struct day_service *ds)
+{
+	vec_for_each (chunk, &ds->fresh) {
+		discount_fresh(ds->day, chunk);
+		engine_step(ds->day->engine);
+	}
+	ds->fresh.n = 0;
 }
 
 static int by_key(const void *a, const void *b)
@@ -74,10 +149,75 @@ void day_service_remove_fresh(struct day_service *ds, const int64_t *keys, size_
 {
 	size_t kept = 0;
 
-	mutex_lock(&ds->day->engine->lock);
-	vec_for_each (chunk, &ds->fresh)
-		if (!bsearch(&chunk->key, keys, n, sizeof(*keys), by_key))
+	engine_lock(ds->day->engine);
+	vec_for_each (chunk, &ds->fresh) {
+		engine_step(ds->day->engine);
+		if (bsearch(&chunk->key, keys, n, sizeof(*keys), by_key))
+			discount_fresh(ds->day, chunk);
+		else
 			ds->fresh.v[kept++] = *chunk;
+	}
 	ds->fresh.n = kept;
-	mutex_unlock(&ds->day->engine->lock);
+	engine_unlock(ds->day->engine);
+}
+
+/* Goes through the chunks, since the oldest or the newest became part of a block. */
+static void look_for_bounds(struct day *d, int64_t *ret_oldest_ns, int64_t *ret_newest_ns)
+{
+	int64_t oldest = INT64_MAX, newest = INT64_MIN;
+	struct day_service *ds;
+	uint64_t changes;
+
+	engine_lock(d->engine);
+	changes = d->fresh_changes;
+	engine_unlock(d->engine);
+	for (size_t i = 0; (ds = day_service_at(d, i)); i++) {
+		engine_lock(d->engine);
+		vec_for_each (chunk, &ds->fresh) {
+			int64_t time = row_time_ns(chunk->key);
+
+			oldest = time < oldest ? time : oldest;
+			newest = time > newest ? time : newest;
+			engine_step(d->engine);
+		}
+		engine_unlock(d->engine);
+	}
+	engine_lock(d->engine);
+	if (changes == d->fresh_changes) {
+		d->fresh_oldest_ns = oldest;
+		d->fresh_newest_ns = newest;
+		d->fresh_unsure = false;
+	}
+	engine_unlock(d->engine);
+	*ret_oldest_ns = oldest;
+	*ret_newest_ns = newest;
+}
+
+bool day_fresh_bounds(struct day *d, int64_t *ret_oldest_ns, int64_t *ret_newest_ns)
+{
+	bool any, unsure;
+
+	engine_lock(d->engine);
+	any = d->fresh_chunks > 0;
+	unsure = d->fresh_unsure;
+	*ret_oldest_ns = d->fresh_oldest_ns;
+	*ret_newest_ns = d->fresh_newest_ns;
+	engine_unlock(d->engine);
+	if (any && unsure)
+		look_for_bounds(d, ret_oldest_ns, ret_newest_ns);
+	return any && *ret_oldest_ns <= *ret_newest_ns;
+}
+
+int64_t day_fresh_due(struct day *d)
+{
+	int64_t due = INT64_MAX;
+
+	engine_lock(d->engine);
+	for (int64_t w = 0; d->fresh_chunks && w < NS_PER_DAY / WINDOW_NS; w++)
+		if (d->fresh_windows[w]) {
+			due = d->name.day * NS_PER_DAY + (w + 1) * WINDOW_NS + WINDOW_LATE_NS;
+			break;
+		}
+	engine_unlock(d->engine);
+	return due;
 }

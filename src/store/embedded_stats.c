@@ -57,41 +57,30 @@ static void widen(struct store_stats *s, int64_t oldest, int64_t newest)
 		s->newest_ns = newest;
 }
 
-/* With engine->lock: what is known in memory. */
-static void add_fresh(struct day *d, int64_t now_ns, bool own, struct store_stats *s,
-		      unsigned *series)
+/* What is known in memory. */
+static void add_fresh(struct day *d, struct store_stats *s)
 {
-	vec_for_each (service, &d->services) {
-		struct day_service *ds = *service;
+	int64_t oldest, newest;
 
-		s->fresh_chunks += ds->fresh.n;
-		if (own) {
-			s->dictionary_bytes += ds->memory;
-			s->profiles += ds->fresh.n;
-			*series += atomic_load(&ds->series);
-		}
-		vec_for_each (chunk, &ds->fresh) {
-			int64_t time = row_time_ns(chunk->key);
-			int64_t due = time - time % WINDOW_NS + WINDOW_NS + WINDOW_LATE_NS;
-
-			if (now_ns - due > s->compaction_lag_ns)
-				s->compaction_lag_ns = now_ns - due;
-			if (!own)
-				continue;
-			s->rows += chunk->rows;
-			widen(s, time, time);
-		}
-	}
+	engine_lock(d->engine);
+	s->dictionary_bytes += d->partition_bytes;
+	s->profiles += d->fresh_chunks;
+	s->rows += d->fresh_rows;
+	engine_unlock(d->engine);
+	if (day_fresh_bounds(d, &oldest, &newest))
+		widen(s, oldest, newest);
 }
 
-static enum err add_names(struct day *d, struct name_list *names)
+static enum err add_names(struct day *d, struct name_list *names, uint64_t *ret_series)
 {
-	enum err error = ERR_OK;
+	struct day_service *ds;
 
-	vec_for_each (ds, &d->services)
-		if (error == ERR_OK && atomic_load(&(*ds)->id))
-			error = vec_push(&names->v, str_of((*ds)->name));
-	return error;
+	for (size_t i = 0; (ds = day_service_at(d, i)); i++) {
+		*ret_series += atomic_load(&ds->series);
+		if (atomic_load(&ds->id))
+			TRY(vec_push(&names->v, str_of(ds->name)));
+	}
+	return ERR_OK;
 }
 
 static int by_text(const void *a, const void *b)
@@ -110,62 +99,76 @@ static uint64_t count_distinct(struct name_list *names)
 	return n;
 }
 
-static enum err add_day(struct day *d, bool own, int64_t now_ns, struct store_stats *s,
-			struct name_list *names)
+static enum err add_day(struct day *d, struct store_stats *s, struct name_list *names)
 {
 	struct store_stats counts = {0};
-	unsigned series = 0;
-	enum err error = ERR_OK;
+	uint64_t series = 0;
+	int64_t due;
 
-	/* Of other tenants only what is in memory: nobody waits for their disks. */
-	if (own) {
-		TRY(day_look_into(d, NULL));
-		TRY(count_file(d, &counts));
-	}
+	TRY(day_look_into(d, NULL));
+	TRY(count_file(d, &counts));
 	s->blocks += counts.blocks;
 	s->rollups += counts.rollups;
 	s->profiles += counts.profiles;
 	s->rows += counts.rows;
 	s->spans += counts.spans;
 	widen(s, counts.oldest_ns, counts.newest_ns);
-	mutex_lock(&d->engine->lock);
-	add_fresh(d, now_ns, own, s, &series);
-	if (own)
-		error = add_names(d, names);
-	mutex_unlock(&d->engine->lock);
-	if (own)
-		s->disk_bytes += db_disk_bytes(d->path);
+	add_fresh(d, s);
+	TRY(add_names(d, names, &series));
+	s->disk_bytes += db_disk_bytes(d->path);
 	/* The same series on several days are the same series. */
 	if (series > s->series)
 		s->series = series;
+	due = day_fresh_due(d);
+	if (due != INT64_MAX && store_now(&d->engine->base) - due > s->compaction_lag_ns)
+		s->compaction_lag_ns = store_now(&d->engine->base) - due;
+	return ERR_OK;
+}
+
+/* Of the days of a tenant. */
+static enum err add_tenant(struct tenant *t, struct store_stats *s)
+{
+	struct name_list names = {0};
+	struct day_list days = {0};
+	enum err error = days_of_tenant(t, &days);
+
+	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++)
+		error = add_day(days.v.v[i], s, &names);
+	s->services = count_distinct(&names);
+	vec_release(&names.v);
+	day_list_put(&days);
 	return error;
+}
+
+/* Of the whole store: nobody waits for other tenants' disks or goes through what they have. */
+static void add_store(struct embedded *e, struct store_stats *s)
+{
+	int64_t due = atomic_load(&e->fresh_due_ns);
+
+	s->fresh_chunks = atomic_load(&e->fresh_chunks);
+	if (due && due != INT64_MAX && store_now(&e->base) - due > s->compaction_lag_ns)
+		s->compaction_lag_ns = store_now(&e->base) - due;
+	s->commits = atomic_load(&e->commits);
+	s->queued_batches = atomic_load(&e->queued);
+	s->lock_steps = atomic_load(&e->most_steps);
+	s->full = atomic_load(&e->full);
+	mutex_lock(&e->keeper_lock);
+	s->upkeep = e->upkeep;
+	mutex_unlock(&e->keeper_lock);
 }
 
 enum err embedded_stats(struct store *store, struct str tenant, struct store_stats *ret)
 {
 	struct embedded *e = embedded_of(store);
 	struct store_stats s = {0};
-	struct name_list names = {0};
-	struct day_list days = {0};
 	struct tenant *t = NULL;
 	enum err error = tenant_get(e, tenant, false, &t, NULL);
 
 	if (error == ERR_NOT_FOUND)
 		error = ERR_OK;
-	TRY(error);
-	TRY(days_all(e, &days, NULL));
-	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++)
-		error = add_day(days.v.v[i], days.v.v[i]->tenant == t, store_now(store), &s,
-				&names);
-	s.services = count_distinct(&names);
-	vec_release(&names.v);
-	day_list_put(&days);
-	s.commits = atomic_load(&e->commits);
-	s.queued_batches = atomic_load(&e->queued);
-	s.full = atomic_load(&e->full);
-	mutex_lock(&e->keeper_lock);
-	s.upkeep = e->upkeep;
-	mutex_unlock(&e->keeper_lock);
+	if (error == ERR_OK && t)
+		error = add_tenant(t, &s);
+	add_store(e, &s);
 	if (error == ERR_OK)
 		*ret = s;
 	return error;

@@ -124,9 +124,19 @@ static struct tenant *find_locked(struct embedded *e, struct str name)
 {
 	struct tenant *t;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	t = tenant_find(e, name);
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
+	return t;
+}
+
+struct tenant *tenant_at(struct embedded *e, size_t i)
+{
+	struct tenant *t;
+
+	engine_lock(e);
+	t = i < e->tenants.n ? e->tenants.v[i] : NULL;
+	engine_unlock(e);
 	return t;
 }
 
@@ -134,14 +144,14 @@ static enum err tenant_add(struct embedded *e, struct tenant *t)
 {
 	enum err error;
 
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	error = vec_reserve(&e->tenants, 1);
 	if (error == ERR_OK)
 		error = map_put(&e->tenant_index, hash_str(str_of(t->name), e->base.seed),
 				(uint32_t)e->tenants.n);
 	if (error == ERR_OK)
 		e->tenants.v[e->tenants.n++] = t;
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	return error;
 }
 

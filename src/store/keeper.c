@@ -3,7 +3,7 @@
  * disk was full. It wakes every few seconds, looks at lists in memory, and sleeps again.
  */
 #include "base/clock.h"
-#include "store/embedded.h"
+#include "store/embedded_index.h"
 
 #define ROUND_NS     (10 * NS_PER_S)
 #define PROBE_NS     NS_PER_S
@@ -27,13 +27,7 @@ static void found_tenant(void *context, struct str name)
 
 static bool has_fresh(struct day *d)
 {
-	bool any = false;
-
-	mutex_lock(&d->engine->lock);
-	vec_for_each (ds, &d->services)
-		any |= (*ds)->fresh.n > 0;
-	mutex_unlock(&d->engine->lock);
-	return any;
+	return day_fresh_due(d) != INT64_MAX;
 }
 
 static enum err end_of_day(struct day *d, struct fault *fault)
@@ -62,6 +56,8 @@ static enum err keep_day(struct day *d, bool all, struct fault *fault)
 	atomic_store(&d->settled, over);
 	error = reach_measure(d, fault);
 	if (error == ERR_OK)
+		error = index_catch_up(d, fault);
+	if (error == ERR_OK)
 		error = compact_day(d, all, &changed, fault);
 	if (error == ERR_OK && (changed || all || over || d->rolled_hour != now / NS_PER_HOUR)) {
 		error = rollup_day(d, all, fault);
@@ -83,6 +79,7 @@ static enum err look_after_all(struct embedded *e, bool all, bool retain, struct
 {
 	struct found_tenants found = {.engine = e};
 	struct day_list days = {0};
+	int64_t due = INT64_MAX;
 	enum err error = ERR_OK;
 
 	mutex_lock(&e->round_lock);
@@ -101,7 +98,10 @@ static enum err look_after_all(struct embedded *e, bool all, bool retain, struct
 		if (error == ERR_OK)
 			error = one;
 		day_rest(days.v.v[i], clock_monotonic_ns());
+		if (day_fresh_due(days.v.v[i]) < due)
+			due = day_fresh_due(days.v.v[i]);
 	}
+	atomic_store(&e->fresh_due_ns, due);
 	day_list_put(&days);
 	partitions_evict(e);
 	mutex_unlock(&e->round_lock);

@@ -194,7 +194,7 @@ uint32_t partition_find_type(const struct partition *p, struct str id)
 }
 
 /* The second and the third part of a type id say what is measured, and in which unit. */
-static bool id_is_gauge(struct str id)
+bool type_id_means(struct str id)
 {
 	struct str name, type = {0}, unit = {0};
 
@@ -214,7 +214,7 @@ enum err partition_type(struct partition *p, struct str id, uint32_t *ret)
 	entry.id = str_n(arena_copy(&p->arena, id), id.n);
 	if (!entry.id.p)
 		return ERR_NO_MEMORY;
-	entry.gauge = id_is_gauge(id);
+	entry.gauge = type_id_means(id);
 	TRY(vec_reserve(&p->types, 1));
 	TRY(map_put(&p->type_index, entry.hash, (uint32_t)p->types.n));
 	*ret = (uint32_t)p->types.n;

@@ -69,6 +69,9 @@ struct partition {
 	/* The depth of the deepest of the first `measured` stacks: rows need not be looked at one
 	 * by one to know that none must be cut. */
 	uint32_t measured, deepest;
+	/* Made from the index of its day for a question that looks at no stacks and no labels of
+	 * rows: there is no dictionary. */
+	bool light;
 	/* Of what was added since the partition was opened. */
 	uint64_t profiles, rows;
 	void *engine; /* whatever the engine keeps here */
@@ -97,6 +100,8 @@ enum err partition_pair(struct partition *p, uint32_t series, uint32_t type) MUS
 
 bool partition_has_pair(const struct partition *p, uint32_t series, uint32_t type);
 
+/* Whether values of a type, by its id, are of a gauge. */
+bool type_id_means(struct str id);
 /* The hash of a series' labels that is its identity outside a partition. */
 uint64_t series_hash(const struct label_pair *labels, size_t n, uint64_t seed);
 

@@ -204,7 +204,7 @@ static enum err scan_partition(struct question *q)
 	return q->handler->end ? q->handler->end(q) : ERR_OK;
 }
 
-static enum err each_partition(void *context, struct partition *p)
+enum err question_partition(void *context, struct partition *p)
 {
 	struct question *q = context;
 	enum err e;
@@ -213,7 +213,7 @@ static enum err each_partition(void *context, struct partition *p)
 		return ERR_CANCELLED;
 	q->partition = p;
 	mutex_lock(&p->lock);
-	q->stack_count = (uint32_t)p->dict.stacks.entries.n;
+	q->stack_count = p->light ? UINT32_MAX : (uint32_t)p->dict.stacks.entries.n;
 	e = choice_init(&q->choice, p, q->selection);
 	if (!e)
 		e = settle_type(q);
@@ -232,7 +232,7 @@ enum err question_run(struct question *q, const struct question_handler *handler
 	q->handler = handler;
 	return q->source->partitions(q->source->engine, q->tenant, q->selection,
 				     add_saturating(q->selection->from_ns, -q->lookback_ns), q->ask,
-				     each_partition, q);
+				     question_partition, q);
 }
 
 bool question_takes_rows(const struct question *q, const struct chunk_view *v)

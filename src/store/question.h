@@ -44,6 +44,9 @@ void question_release(struct question *q);
 /* Shows every chunk that has a column of the type asked for and a series that may match. */
 enum err question_run(struct question *q, const struct question_handler *handler) MUST_CHECK;
 
+/* One partition, of a question whose handler is set. */
+enum err question_partition(void *context, struct partition *p) MUST_CHECK;
+
 /* Whether the type that is asked for is a gauge, as far as that is known before. */
 bool question_may_be_gauge(const struct question *q);
 

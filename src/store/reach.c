@@ -45,11 +45,11 @@ static enum err load_one(struct day *d, uint32_t service, const struct reach *re
 
 	if (!ds)
 		return ERR_OK;
-	mutex_lock(&d->engine->lock);
+	engine_lock(d->engine);
 	error = vec_reserve(&ds->reaches, 1);
 	if (error == ERR_OK)
 		put_reach(ds, reach);
-	mutex_unlock(&d->engine->lock);
+	engine_unlock(d->engine);
 	return error;
 }
 
@@ -90,7 +90,7 @@ enum err reach_windows(struct day_service *ds, int64_t since_ns, int64_t from_ns
 		low = from_ns - PROFILE_LONGEST_NS;
 	low = since_ns < low ? since_ns : low;
 	*ret_low = low;
-	mutex_lock(&e->lock);
+	engine_lock(e);
 	vec_for_each (r, &ds->reaches) {
 		if (r->window_ns + WINDOW_NS + r->longest_ns <= from_ns || r->window_ns >= low)
 			continue;
@@ -98,7 +98,7 @@ enum err reach_windows(struct day_service *ds, int64_t since_ns, int64_t from_ns
 		if (error != ERR_OK)
 			break;
 	}
-	mutex_unlock(&e->lock);
+	engine_unlock(e);
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), compare_row_keys);
 	return error;
@@ -119,11 +119,11 @@ int64_t reach_longest(struct day_service *ds, int64_t from_ns, int64_t until_ns)
 {
 	int64_t longest = 0;
 
-	mutex_lock(&ds->day->engine->lock);
+	engine_lock(ds->day->engine);
 	vec_for_each (r, &ds->reaches)
 		if (r->window_ns >= from_ns && r->window_ns < until_ns && r->longest_ns > longest)
 			longest = r->longest_ns;
-	mutex_unlock(&ds->day->engine->lock);
+	engine_unlock(ds->day->engine);
 	return longest;
 }
 
@@ -138,10 +138,10 @@ static bool is_known(const struct change *c, struct day_service *ds, const struc
 		if (noted->service == ds && noted->reach.window_ns == reach->window_ns &&
 		    noted->reach.longest_ns >= reach->longest_ns)
 			return true;
-	mutex_lock(&ds->day->engine->lock);
+	engine_lock(ds->day->engine);
 	known = find_reach(ds, reach->window_ns);
 	is = known && known->longest_ns >= reach->longest_ns;
-	mutex_unlock(&ds->day->engine->lock);
+	engine_unlock(ds->day->engine);
 	return is;
 }
 
@@ -158,9 +158,9 @@ enum err reach_note(struct change *c, struct day_service *ds, int64_t time_ns, i
 		return ERR_OK;
 	vec_for_each (noted, &c->reaches)
 		coming += noted->service == ds;
-	mutex_lock(&ds->day->engine->lock);
+	engine_lock(ds->day->engine);
 	error = vec_reserve(&ds->reaches, coming);
-	mutex_unlock(&ds->day->engine->lock);
+	engine_unlock(ds->day->engine);
 	TRY(error);
 	TRY(vec_push(&c->reaches, ((struct long_profile){ds, reach})));
 	return db_run_with(c->writer, REACH_PUT, fault, ds->new_id, reach.window_ns / WINDOW_NS,

@@ -1,7 +1,7 @@
 /* What is too old or too much goes: whole files where possible, else services, else windows. */
 #include <stdlib.h>
 
-#include "store/embedded.h"
+#include "store/embedded_index.h"
 
 /* Below the limit by this much, so that the next byte is not over it again. */
 #define ROOM_PERCENT 5
@@ -45,6 +45,8 @@ static enum err drop_rows(struct day_service *ds, struct fault *fault)
 				    dictionary_key((uint32_t)id, 0),
 				    dictionary_key((uint32_t)id, UINT32_MAX));
 	if (error == ERR_OK)
+		error = index_delete(&c, ds, fault);
+	if (error == ERR_OK)
 		error = db_run_with(c.writer, SERVICE_DELETE, fault, id);
 	ds->new_id = 0;
 	return change_end(&c, error, fault);
@@ -86,7 +88,7 @@ enum err service_drop(struct day_service *ds, uint64_t *ret_profiles, struct fau
 		service_replace(ds, NULL);
 		atomic_fetch_sub(&ds->day->quota.series, atomic_exchange(&ds->series, 0));
 		mutex_lock(&e->lock);
-		ds->fresh.n = 0;
+		day_service_clear_fresh(ds);
 		mutex_unlock(&e->lock);
 	}
 	service_reopen(ds);

@@ -6,6 +6,7 @@
  * is rewritten too, and one transaction puts the new rows in place of the old. Batches that were
  * encoded over the old dictionary and not yet written are moved when they are (commit.c).
  */
+#include "store/embedded_index.h"
 #include "store/service_rewrite.h"
 
 #include <stdlib.h>
@@ -207,12 +208,12 @@ static enum err rewrite_fresh(struct rewriting *w, struct db *db)
 	VEC(int64_t) keys = {0};
 	enum err error = ERR_OK;
 
-	mutex_lock(&w->ds->day->engine->lock);
+	engine_lock(w->ds->day->engine);
 	vec_for_each (chunk, &w->ds->fresh)
 		if (error == ERR_OK && !(known && bsearch(&chunk->key, w->chunks.v, known,
 							  sizeof(*w->chunks.v), by_key)))
 			error = vec_push(&keys, chunk->key);
-	mutex_unlock(&w->ds->day->engine->lock);
+	engine_unlock(w->ds->day->engine);
 	for (size_t i = 0; error == ERR_OK && i < keys.n; i++) {
 		sqlite3_stmt *q;
 		bool row;
@@ -248,6 +249,17 @@ static enum err write_new_chunks(struct rewriting *w, struct change *c)
 	return ERR_OK;
 }
 
+static enum err write_new_index(struct rewriting *w, struct change *c)
+{
+	CLEANUP(buf_release) struct buf bytes = BUF_INIT(SIZE_MAX);
+	struct partition_mark all = partition_mark(w->to);
+
+	TRY(index_encode_all(w->to, &all, &bytes));
+	TRY(index_delete(c, w->ds, w->fault));
+	return index_rewrite(c, w->ds, dictionary_key(atomic_load(&w->ds->id), 1), buf_view(&bytes),
+			     w->fault);
+}
+
 static enum err write_new_dictionary(struct rewriting *w, struct change *c)
 {
 	struct partition_mark from = w->to->persisted;
@@ -261,6 +273,7 @@ static enum err write_new_dictionary(struct rewriting *w, struct change *c)
 	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, w->fault, dictionary_key(id, 1)));
 	db_bind(q, 2, buf_view(&c->bytes));
 	TRY(db_run(c->writer, q, w->fault));
+	TRY(write_new_index(w, c));
 	return db_run_with(c->writer, SERVICE_SERIES, w->fault, (int64_t)w->to->series.n, id);
 }
 
@@ -284,7 +297,6 @@ static enum err swap(struct rewriting *w)
 {
 	struct embedded *e = w->ds->day->engine;
 	struct change c;
-	size_t kept = 0;
 	enum err error = change_begin(&c, w->ds->day, w->fault);
 
 	if (error != ERR_OK)
@@ -304,14 +316,13 @@ static enum err swap(struct rewriting *w)
 		}
 	}
 	if (error == ERR_OK) {
-		mutex_lock(&e->lock);
-		w->ds->fresh.n = 0;
+		engine_lock(e);
+		day_service_clear_fresh(w->ds);
 		vec_for_each (chunk, &w->chunks)
 			if (chunk->n)
-				w->ds->fresh.v[kept++] =
-					(struct fresh_chunk){chunk->key, chunk->rows};
-		w->ds->fresh.n = kept;
-		mutex_unlock(&e->lock);
+				day_service_add_fresh(w->ds, (struct fresh_chunk){chunk->key,
+										  chunk->rows});
+		engine_unlock(e);
 	}
 	return change_finish(&c, error);
 }

@@ -4,6 +4,7 @@
 #include "store/store.h"
 
 #include "base/clock.h"
+#include "store/answer_services.h"
 #include "store/question.h"
 #include "store/store_engine.h"
 
@@ -56,6 +57,8 @@ enum err store_base_init(struct store *s, const struct store_ops *ops,
 		.partitions = ops->partitions,
 		.scan = ops->scan,
 		.services = ops->services,
+		.indexes = ops->indexes,
+		.apart = ops->apart,
 	};
 	return copy_options(s, options);
 }
@@ -99,6 +102,15 @@ enum err store_series(struct store *s, struct str tenant, const struct selection
 		      struct series_answer *ret)
 {
 	return answer_series(&s->source, tenant, selection, question, ask, ret);
+}
+
+enum err store_services(struct store *s, struct str tenant, const struct selection *selection,
+			const struct services_question *question, struct ask *ask,
+			enum err (*each)(void *context, struct str service,
+					 const struct series_answer *answers),
+			void *context, struct services_answer *ret)
+{
+	return answer_services(&s->source, tenant, selection, question, ask, each, context, ret);
 }
 
 enum err store_heatmap(struct store *s, struct str tenant, const struct selection *selection,

@@ -212,6 +212,33 @@ enum err store_series(struct store *s, struct str tenant, const struct selection
 		      const struct series_question *question, struct ask *ask,
 		      struct series_answer *ret) MUST_CHECK;
 
+/*
+ * All services over time: as store_series by service_name, of each type, for up to two ranges at
+ * once. One service is answered after the other, so that the memory it takes is that of one.
+ */
+#define SERVICES_RANGES 2
+struct services_question {
+	struct time_span ranges[SERVICES_RANGES]; /* in place of the selection's */
+	size_t range_count;
+	int64_t step_ns;
+};
+/* In the first range, of all services together. */
+struct services_answer {
+	struct arena arena;
+	struct type_coverage {
+		struct str type;
+		int64_t covered_ns;
+	} * types;
+	size_t n;
+};
+/* `each` gets an answer for every range, and copies what it wants to keep; services without any
+ * series are left out. */
+enum err store_services(struct store *s, struct str tenant, const struct selection *selection,
+			const struct services_question *question, struct ask *ask,
+			enum err (*each)(void *context, struct str service,
+					 const struct series_answer *answers),
+			void *context, struct services_answer *ret) MUST_CHECK;
+
 /* Sums of value in cells of (time, position within the second): from per-sample times where rows
  * have them, else spread over the cells that the profile's interval touches. */
 struct heatmap_answer {
@@ -305,6 +332,7 @@ struct store_stats {
 	/* Of the whole store. */
 	uint64_t commits, queued_batches, fresh_chunks, blocks, rollups;
 	int64_t compaction_lag_ns; /* age of the oldest chunk that should be in a block */
+	uint64_t lock_steps;	   /* the longest loop while everybody had to wait for it */
 	uint64_t refused[ERR_COUNT_];
 	bool full; /* the disk is full: writes are refused, questions answered */
 	struct upkeep upkeep;

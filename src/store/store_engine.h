@@ -52,6 +52,16 @@ struct store_ops {
 	enum err (*services)(void *engine, struct str tenant, const struct selection *selection,
 			     struct ask *ask, enum err (*each)(void *context, struct str name),
 			     void *context);
+	enum err (*apart)(void *engine, struct str tenant, const struct selection *selection,
+			  int64_t since_ns, struct ask *ask,
+			  enum err (*each)(void *context, struct str service,
+					   struct partition *const *partitions, size_t n),
+			  void *context);
+	enum err (*indexes)(void *engine, struct str tenant, const struct selection *selection,
+			    struct ask *ask,
+			    enum err (*each)(void *context, const struct series_index *x,
+					     const uint64_t *services),
+			    void *context);
 	enum err (*spans)(struct store *s, struct str tenant, const struct span_question *question,
 			  struct ask *ask, struct span_answer *ret);
 	/* What the engine knows; `refused` is filled by store.c. */

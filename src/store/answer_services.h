@@ -1,0 +1,36 @@
+/*
+ * Private to src/store: time lines of all services, one service after the other, so that what is in
+ * memory is of one.
+ */
+#pragma once
+
+#include "store/coverage.h"
+
+/* How long anything was profiled, type by type, of many answers. */
+struct whole_list {
+	struct arena arena;
+	VEC(struct coverage_whole) v;
+};
+
+/* The partitions of a service. */
+struct service_part {
+	struct partition *const *partitions;
+	size_t n;
+};
+
+/* answer_series of some partitions; they may be light where the question looks at no stacks. What
+ * was profiled goes to `wholes` and not to ask->covered_ns. */
+enum err answer_series_of(const struct source *source, const struct service_part *part,
+			  const struct selection *selection, const struct series_question *question,
+			  struct ask *ask, struct whole_list *wholes,
+			  struct series_answer *ret) MUST_CHECK;
+/* From when on it looks for values that hold until a range begins. */
+int64_t answer_series_since(const struct series_question *question, int64_t from_ns);
+
+/* store_services. */
+enum err answer_services(const struct source *source, struct str tenant,
+			 const struct selection *selection,
+			 const struct services_question *question, struct ask *ask,
+			 enum err (*each)(void *context, struct str service,
+					  const struct series_answer *answers),
+			 void *context, struct services_answer *ret) MUST_CHECK;

@@ -1,0 +1,298 @@
+/*
+ * Service by service, for questions about all of them: the partitions are made from the indexes of
+ * the days, a few numbers each, and forgotten when the next service's turn comes.
+ */
+#include <stdlib.h>
+
+#include "store/coverage.h"
+#include "store/embedded_index.h"
+
+/* A partition without a dictionary, used again for one service after the other. */
+struct light {
+	struct partition p;
+	struct arena arena;
+};
+
+struct apart_day {
+	struct day *day;
+	struct day_index *index; /* in use, but not locked */
+	struct service_list services;
+};
+
+/* A service on one of the days. */
+struct apart_service {
+	const struct listed_service *listed;
+	uint32_t day;
+};
+
+struct apart {
+	struct embedded *engine;
+	struct ask *ask;
+	struct day_list list;
+	VEC(struct apart_day) days;
+	VEC(struct apart_service) services;
+	struct light *lights; /* one for each day */
+	struct partition **partitions;
+	struct partition **full; /* those that were loaded, to be given back */
+	struct day_service **busy;
+	size_t n; /* of the service at hand */
+};
+
+static void light_release(struct light *l)
+{
+	vec_release(&l->p.series);
+	vec_release(&l->p.types);
+	vec_release(&l->p.pairs);
+	map_release(&l->p.type_index);
+	map_release(&l->p.pair_index);
+	arena_release(&l->arena);
+	mutex_release(&l->p.lock);
+}
+
+static void apart_release(struct apart *a)
+{
+	for (size_t i = 0; i < a->days.n; i++) {
+		if (a->lights)
+			light_release(&a->lights[i]);
+		vec_release(&a->days.v[i].services.v);
+		mutex_lock(&a->days.v[i].index->lock);
+		index_put(a->days.v[i].index);
+	}
+	vec_release(&a->days);
+	vec_release(&a->services);
+	mem_free(a->lights);
+	mem_free(a->partitions);
+	mem_free(a->full);
+	mem_free(a->busy);
+	day_list_put(&a->list);
+}
+
+/* ------------------------------------------------------------------ a light partition */
+
+static enum err fill_series(struct light *l, const struct series_index *x,
+			    const struct index_service *s)
+{
+	for (size_t i = 0; i < s->series.n; i++) {
+		const struct index_series *from = &x->series.v[s->series.v[i]];
+		struct series_entry *to = &l->p.series.v[i];
+		struct label_pair *labels =
+			arena_alloc(&l->arena, (from->label_count + 1) * sizeof(*labels));
+
+		if (!labels)
+			return ERR_NO_MEMORY;
+		for (uint32_t k = 0; k < from->label_count; k++) {
+			const struct index_label *label =
+				&x->labels.v[x->label_pool.v[from->labels_at + k]];
+
+			labels[k] = (struct label_pair){x->texts.v[label->name],
+							x->texts.v[label->value]};
+		}
+		*to = (struct series_entry){.labels = labels,
+					    .n = from->label_count,
+					    .hash = from->hash,
+					    .first_ns = from->first_ns,
+					    .last_ns = from->last_ns};
+	}
+	l->p.series.n = s->series.n;
+	return ERR_OK;
+}
+
+/* Which series has which types matters only where types stand in for others. */
+static enum err fill_pairs(struct light *l, const struct series_index *x,
+			   const struct index_service *s)
+{
+	for (uint32_t t = 0; t < s->types.n; t++)
+		TRY(map_put(&l->p.type_index, l->p.types.v[t].hash, t));
+	for (uint32_t i = 0; i < s->series.n; i++) {
+		const struct index_type_set *set =
+			&x->type_sets.v[x->series.v[s->series.v[i]].type_set];
+
+		for (uint32_t k = 0; k < set->n; k++)
+			for (uint32_t t = 0; t < s->types.n; t++)
+				if (s->types.v[t] == x->type_pool.v[set->at + k])
+					TRY(partition_pair(&l->p, i, t));
+	}
+	return ERR_OK;
+}
+
+static enum err fill(struct light *l, const struct series_index *x, const struct index_service *s,
+		     struct day_service *ds)
+{
+	struct partition *p = &l->p;
+	bool derived = false;
+
+	arena_release(&l->arena);
+	l->arena = (struct arena){0};
+	p->series.n = p->types.n = p->pairs.n = 0;
+	map_clear(&p->type_index);
+	map_clear(&p->pair_index);
+	p->light = true;
+	p->engine = ds;
+	p->tenant = str_of(ds->day->tenant->name);
+	p->service = str_of(ds->name);
+	p->day = ds->day->name.day;
+	p->dict.seed = x->seed;
+	TRY(vec_reserve(&p->series, s->series.n + 1));
+	TRY(vec_reserve(&p->types, s->types.n + 1));
+	for (size_t i = 0; i < s->types.n; i++) {
+		const struct index_type *type = &x->types.v[s->types.v[i]];
+
+		derived |= type->derived;
+		p->types.v[p->types.n++] = (struct type_entry){
+			.id = x->texts.v[type->text], .gauge = type->gauge, .hash = type->hash};
+	}
+	TRY(fill_series(l, x, s));
+	return derived ? fill_pairs(l, x, s) : ERR_OK;
+}
+
+/* ------------------------------------------------------------------ a service */
+
+/* Its partition of a day, until finish_service. */
+static enum err open_service(struct apart *a, const struct apart_service *one)
+{
+	struct apart_day *d = &a->days.v[one->day];
+	struct day_service *ds = one->listed->service;
+	enum err error;
+
+	question_begin(ds);
+	a->busy[a->n] = ds;
+	a->full[a->n] = NULL;
+	a->n++;
+	if (one->listed->at == MAP_NONE || one->listed->open || index_is_stale(d->index)) {
+		error = service_partition(ds, &a->full[a->n - 1], a->ask->fault);
+		a->partitions[a->n - 1] = a->full[a->n - 1];
+		return error;
+	}
+	mutex_lock(&d->index->lock);
+	error = fill(&a->lights[one->day], &d->index->table,
+		     &d->index->table.services.v[one->listed->at], ds);
+	mutex_unlock(&d->index->lock);
+	a->partitions[a->n - 1] = &a->lights[one->day].p;
+	return error;
+}
+
+static void finish_service(struct apart *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->full[i])
+			partition_give_back(a->engine, a->full[i]);
+		question_end(a->busy[i]);
+	}
+	a->n = 0;
+}
+
+static bool same_service(const struct apart_service *x, const struct apart_service *y)
+{
+	return strcmp(x->listed->service->name, y->listed->service->name) == 0;
+}
+
+static enum err each_service(struct apart *a,
+			     enum err (*each)(void *, struct str, struct partition *const *,
+					      size_t),
+			     void *context)
+{
+	enum err error = ERR_OK;
+
+	for (size_t i = 0, n; error == ERR_OK && i < a->services.n; i += n) {
+		const struct apart_service *first = &a->services.v[i];
+
+		if (ask_cancelled(a->ask))
+			return fault_set(a->ask->fault, ERR_CANCELLED, "the question was given up");
+		for (n = 0; i + n < a->services.n && same_service(first, first + n); n++)
+			if (error == ERR_OK && atomic_load(&first[n].listed->service->id))
+				error = open_service(a, first + n);
+		if (error == ERR_OK)
+			error = each(context, str_of(first->listed->service->name), a->partitions,
+				     a->n);
+		finish_service(a);
+	}
+	return error;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static int by_service(const void *left, const void *right)
+{
+	const struct apart_service *x = left, *y = right;
+	int order = strcmp(x->listed->service->name, y->listed->service->name);
+
+	return order ? order : (x->day > y->day) - (x->day < y->day);
+}
+
+/* Of a day before the range only what reaches into it, or holds until then. */
+static void keep_reaching(struct apart_day *one, int64_t since_ns, int64_t from_ns)
+{
+	size_t kept = 0;
+
+	if ((one->day->name.day + 1) * NS_PER_DAY > from_ns)
+		return;
+	vec_for_each (listed, &one->services.v)
+		if (reach_after_day(listed->service, since_ns, from_ns))
+			one->services.v.v[kept++] = *listed;
+	one->services.v.n = kept;
+}
+
+static enum err add_day(struct apart *a, struct day *d, const struct selection *selection,
+			int64_t since_ns)
+{
+	struct apart_day one = {.day = d};
+	struct selection reaching = *selection;
+	enum err error;
+
+	reaching.from_ns = since_ns < selection->from_ns ? since_ns : selection->from_ns;
+
+	TRY(vec_reserve(&a->days, 1));
+	TRY(index_get(d, &one.index, a->ask->fault));
+	error = index_list(one.index, &reaching, a->ask, &one.services);
+	if (error != ERR_OK) {
+		index_put(one.index);
+		return error;
+	}
+	mutex_unlock(&one.index->lock);
+	keep_reaching(&one, since_ns, selection->from_ns);
+	a->days.v[a->days.n++] = one;
+	return ERR_OK;
+}
+
+static enum err gather(struct apart *a)
+{
+	size_t n = a->days.n + 1;
+
+	a->lights = mem_zalloc(n, sizeof(*a->lights));
+	a->partitions = mem_zalloc(n, sizeof(struct partition *));
+	a->full = mem_zalloc(n, sizeof(struct partition *));
+	a->busy = mem_zalloc(n, sizeof(struct day_service *));
+	if (!a->lights || !a->partitions || !a->full || !a->busy)
+		return ERR_NO_MEMORY;
+	for (uint32_t i = 0; i < a->days.n; i++) {
+		mutex_init(&a->lights[i].p.lock);
+		vec_for_each (listed, &a->days.v[i].services.v)
+			TRY(vec_push(&a->services, ((struct apart_service){listed, i})));
+	}
+	if (a->services.n)
+		qsort(a->services.v, a->services.n, sizeof(*a->services.v), by_service);
+	return ERR_OK;
+}
+
+enum err embedded_apart(void *engine, struct str tenant, const struct selection *selection,
+			int64_t since_ns, struct ask *ask,
+			enum err (*each)(void *, struct str, struct partition *const *, size_t),
+			void *context)
+{
+	CLEANUP(apart_release) struct apart a = {.engine = engine, .ask = ask};
+	int64_t from = selection->from_ns;
+	struct tenant *t;
+	enum err error = tenant_get(engine, tenant, false, &t, ask->fault);
+
+	if (error == ERR_NOT_FOUND || selection->from_ns >= selection->until_ns)
+		return ERR_OK;
+	TRY(error);
+	/* Of the days before only what reaches into the range. */
+	if (since_ns <= from)
+		from = add_saturating(since_ns, -PROFILE_LONGEST_NS);
+	TRY(days_of_range(t, DAY_PROFILES, from, selection->until_ns, &a.list, ask->fault));
+	for (size_t i = 0; i < a.list.v.n; i++)
+		TRY(add_day(&a, a.list.v.v[i], selection, since_ns));
+	TRY(gather(&a));
+	return each_service(&a, each, context);
+}

@@ -1,0 +1,89 @@
+/*
+ * Private to the embedded engine: the index of a day's series (series_index.h), in memory while
+ * somebody needs it and for some time after, and the rows of the day's file that it is made from.
+ *
+ * Whoever asks first reads the rows. From then on every transaction of the day adds what it wrote;
+ * where a question has the lock at that moment, that waits until somebody gets the lock next. What
+ * replaces or removes a service's dictionary makes the index stale: the next question reads anew.
+ * A service whose rows do not reach up to its dictionary (of an older version, or damaged) is read
+ * from its dictionary, and the keeper writes its rows anew.
+ *
+ * Locks: day_index->lock comes after day->write and before partition->lock and engine->lock.
+ */
+#pragma once
+
+#include "store/embedded.h"
+#include "store/series_index.h"
+
+struct day_index {
+	struct resident unused;
+	struct day *day;
+	struct mutex lock;
+	struct series_index table;
+	bool loaded;
+	bool trouble;		 /* memory was short: of no use any more */
+	VEC(uint32_t) unwritten; /* services whose rows are not as they should be, … */
+	VEC(uint32_t) damaged;	 /* … and those of whom the dictionary cannot be read either */
+	/* engine->lock */
+	VEC(struct index_news) news;
+	unsigned users;
+	bool stale; /* no longer the day's: the last user frees it */
+	size_t memory;
+};
+
+/* The day's index, up to date and locked, until index_put. */
+enum err index_get(struct day *d, struct day_index **ret, struct fault *fault) MUST_CHECK;
+void index_put(struct day_index *x);
+/* The day has none from now on. */
+void index_forget(struct day *d);
+/* Frees it; nobody uses it. */
+void index_free(struct day_index *x);
+static inline struct day_index *index_of_resident(struct resident *r)
+{
+	return lru_entry(r, struct day_index, unused);
+}
+/* With engine->lock: takes it out of its day. True when nobody uses it: the caller frees it. */
+bool index_detach(struct day_index *x);
+
+/* Parts of transactions: writes what the partition has between two marks of its dictionary; puts
+ * one row in place of those up to the key `last`. */
+enum err index_write(struct change *c, struct day_service *ds, struct partition *p,
+		     const struct partition_mark *from, const struct partition_mark *to,
+		     struct fault *fault) MUST_CHECK;
+enum err index_rewrite(struct change *c, struct day_service *ds, int64_t last, struct str bytes,
+		       struct fault *fault) MUST_CHECK;
+enum err index_delete(struct change *c, struct day_service *ds, struct fault *fault) MUST_CHECK;
+/* All that a partition has up to a mark, as one row; with its lock. */
+enum err index_encode_all(const struct partition *p, const struct partition_mark *to,
+			  struct buf *out) MUST_CHECK;
+/* After the transaction, before `write` is given back. Nothing here can fail. */
+void index_publish(struct change *c, bool committed);
+
+/* Writes what files of older versions lack; `upkeep` is held. */
+enum err index_catch_up(struct day *d, struct fault *fault) MUST_CHECK;
+
+/* Which services of a day a question looks at; the caller releases the list. Those that are damaged
+ * are among them. */
+struct listed_service {
+	struct day_service *service;
+	uint32_t at; /* in the index; MAP_NONE: damaged */
+	bool open;   /* rows decide whether they match */
+};
+struct service_list {
+	VEC(struct listed_service) v;
+};
+enum err index_list(struct day_index *x, const struct selection *selection, struct ask *ask,
+		    struct service_list *ret) MUST_CHECK;
+/* Whether somebody took it out of its day: what it says may be of a dictionary that is gone. */
+bool index_is_stale(struct day_index *x);
+
+/* See struct source. */
+enum err embedded_apart(void *engine, struct str tenant, const struct selection *selection,
+			int64_t since_ns, struct ask *ask,
+			enum err (*each)(void *, struct str, struct partition *const *, size_t),
+			void *context) MUST_CHECK;
+/* A day's index for a question: of `services` (bit per service of the index; NULL = all). */
+enum err embedded_indexes(void *engine, struct str tenant, const struct selection *selection,
+			  struct ask *ask,
+			  enum err (*each)(void *, const struct series_index *, const uint64_t *),
+			  void *context) MUST_CHECK;
