@@ -14,7 +14,7 @@
 struct token_options {
 	struct common_options common;
 	const char *data, *file, *tenant, *name;
-	bool read, write, admin;
+	bool read, write, admin, operator_;
 };
 
 static const struct option table[] = {
@@ -27,8 +27,11 @@ static const struct option table[] = {
 	{"read", 0, OPT_FLAG, NULL, "it may ask", AT(struct token_options, read), NULL},
 	{"write", 0, OPT_FLAG, NULL, "it may send profiles; without any of the three: both",
 	 AT(struct token_options, write), NULL},
-	{"admin", 0, OPT_FLAG, NULL, "it may delete, back up and change settings",
+	{"admin", 0, OPT_FLAG, NULL, "it may delete too, and back up if the tenant is anonymous",
 	 AT(struct token_options, admin), NULL},
+	{"operator", 0, OPT_FLAG, NULL,
+	 "it may see numbers of the whole server (/metrics), alone nothing else",
+	 AT(struct token_options, operator_), NULL},
 	{"name", 0, OPT_TEXT, "TEXT", "what it is for", AT(struct token_options, name), NULL},
 	{0},
 };
@@ -42,6 +45,7 @@ static const struct option_group groups[] = {
 static const struct example examples[] = {
 	{"vestal token create --name laptop", "may read and write; prints the token, once"},
 	{"vestal token create --write --tenant shop --name ci", "may only send"},
+	{"vestal token create --operator --name prometheus", "may see /metrics of all tenants"},
 	{"vestal token list", "without the tokens themselves: nobody has them any more"},
 	{0},
 };
@@ -62,10 +66,11 @@ static int failed(enum err e, const struct fault *fault)
 
 static unsigned rights_of(const struct token_options *o)
 {
-	if (!o->read && !o->write && !o->admin)
+	if (!o->read && !o->write && !o->admin && !o->operator_)
 		return TOKEN_READ | TOKEN_WRITE;
 	return (o->read ? TOKEN_READ : 0u) | (o->write ? TOKEN_WRITE : 0u) |
-	       (o->admin ? TOKEN_READ | TOKEN_WRITE | TOKEN_ADMIN : 0u);
+	       (o->admin ? TOKEN_READ | TOKEN_WRITE | TOKEN_ADMIN : 0u) |
+	       (o->operator_ ? TOKEN_OPERATOR : 0u);
 }
 
 static int create(const struct token_options *o, const char *path)
@@ -88,13 +93,11 @@ static int create(const struct token_options *o, const char *path)
 static void put_token(void *context, const struct token_info *t)
 {
 	struct table *table_ = context;
-	char when[CLOCK_TEXT_SIZE];
+	char when[CLOCK_TEXT_SIZE], rights[TOKEN_RIGHTS_ROOM];
 
 	table_cell(table_, str_of(t->id), NULL);
 	table_cell(table_, str_of(t->tenant), NULL);
-	table_cellf(table_, NULL, "%s%s%s", t->rights & TOKEN_READ ? "read " : "",
-		    t->rights & TOKEN_WRITE ? "write " : "",
-		    t->rights & TOKEN_ADMIN ? "admin" : "");
+	table_cell(table_, str_of(token_rights_text(t->rights, " ", rights)), NULL);
 	table_cell(table_, str_of(clock_format(t->created * NS_PER_S, 0, when)), NULL);
 	table_cell(table_, str_of(t->name), NULL);
 }
@@ -162,8 +165,9 @@ const struct command command_token = {
 	.examples = examples,
 	.description =
 		"A server with tokens lets nobody in without one. They are kept beside its data, "
-		"as hashes: a copy of that file opens nothing. The server sees changes by itself; "
-		"the first token of a running server needs a restart.\n\n"
+		"as hashes: a copy of that file opens nothing. A running server sees a new token, "
+		"the "
+		"first one too, and a revoked one with the next request.\n\n"
 		"Clients send \"Authorization: Bearer TOKEN\"; vestal takes it from --token, "
 		"--token-file or VESTAL_TOKEN.",
 	.groups = groups,

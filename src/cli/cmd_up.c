@@ -8,6 +8,7 @@
 struct up_options {
 	struct common_options common;
 	const char *data, *listen, *otlp_grpc, *otlp_http, *log_level;
+	struct text_list allowed_hosts;
 	bool memory, self_profile, no_agent;
 };
 
@@ -24,6 +25,9 @@ static const struct option table[] = {
 	 AT(struct up_options, otlp_grpc), NULL},
 	{"otlp-http", 0, OPT_TEXT, "ADDRESS", "OTLP over HTTP (" SERVE_OTLP_HTTP "); none = not",
 	 AT(struct up_options, otlp_http), NULL},
+	{"allowed-host", 0, OPT_LIST, "NAME",
+	 "answer under NAME too, beside addresses and localhost; several times",
+	 AT(struct up_options, allowed_hosts), NULL},
 	{"self-profile", 0, OPT_FLAG, NULL,
 	 "store a CPU profile of the server too, as service vestal",
 	 AT(struct up_options, self_profile), NULL},
@@ -103,6 +107,8 @@ static int run(struct invocation *in)
 	s.store.retention_ns = SERVE_RETENTION_DAYS * 86400 * NS_PER_S;
 	s.store.directory = o->memory ? NULL : o->data;
 	s.self_profile = o->self_profile;
+	s.allowed_hosts = (const char *const *)o->allowed_hosts.v;
+	s.allowed_host_count = o->allowed_hosts.n;
 	serve_address(&s, o->listen, "pages and API");
 	/* Addresses nobody asked for: a collector may have them. */
 	if (o->otlp_grpc)

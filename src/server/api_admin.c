@@ -11,6 +11,17 @@
 
 /* ------------------------------------------------------------------ status */
 
+/* Of all tenants together, and with paths of this machine in it. */
+static void put_store(const struct store_stats *s, struct jsonout *o)
+{
+	jsonout_put_u64(o, "fresh_chunks", s->fresh_chunks);
+	jsonout_put_u64(o, "blocks", s->blocks);
+	jsonout_put_u64(o, "rollups", s->rollups);
+	jsonout_put_i64(o, "compaction_lag_ns", s->compaction_lag_ns);
+	jsonout_put_u64(o, "upkeep_failures", s->upkeep.failures);
+	jsonout_put_text(o, "upkeep_last_failure", s->upkeep.last_failure.text);
+}
+
 static enum err answer_status(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
@@ -31,14 +42,10 @@ static enum err answer_status(struct inquiry *q, struct jsonout *o)
 	jsonout_put_i64(o, "newest_ns", s.newest_ns);
 	jsonout_put_u64(o, "disk_bytes", s.disk_bytes);
 	jsonout_put_u64(o, "dictionary_bytes", s.dictionary_bytes);
-	jsonout_put_u64(o, "fresh_chunks", s.fresh_chunks);
-	jsonout_put_u64(o, "blocks", s.blocks);
-	jsonout_put_u64(o, "rollups", s.rollups);
-	jsonout_put_i64(o, "compaction_lag_ns", s.compaction_lag_ns);
 	jsonout_put_bool(o, "disk_full", s.full);
 	jsonout_put_bool(o, "upkeep_fails", s.upkeep.error != ERR_OK);
-	jsonout_put_u64(o, "upkeep_failures", s.upkeep.failures);
-	jsonout_put_text(o, "upkeep_last_failure", s.upkeep.last_failure.text);
+	if (access_sees_server(r))
+		put_store(&s, o);
 	jsonout_put_i64(o, "retention_ns", r->server->options.store.retention_ns);
 	jsonout_put_u64(o, "max_size", r->server->options.store.max_size);
 	mutex_lock(&r->server->scraper_lock);

@@ -41,6 +41,7 @@ static void release(struct server *s)
 	audit_close(s->audit);
 	rates_free(s->rates);
 	agents_free(s->agents);
+	tenant_counts_free(s->counts);
 	symbol_parts_free(s->parts);
 	symbol_desk_free(s->symbols);
 	mutex_release(&s->scraper_lock);
@@ -56,31 +57,24 @@ static bool is_local(struct str address)
 	       str_starts(address, STR("localhost:")) || str_starts(address, STR("unix:"));
 }
 
-/* Once there are tokens there always are: a file that goes away lets nobody in. */
+/* A file that is named must be there; the one beside the data may come later. */
 static enum err open_tokens(struct server *s, struct fault *fault)
 {
 	char path[4096];
 	const char *directory = s->options.store.directory, *file = s->options.token_file;
-	struct tokens *tokens;
 
-	if (atomic_load(&s->tokens) || (!file && !directory))
+	if (file)
+		return tokens_open(file, false, &s->tokens, fault);
+	if (!directory)
 		return ERR_OK;
-	if (!file) {
-		if ((size_t)snprintf(path, sizeof(path), "%s/tokens", directory) >= sizeof(path))
-			return fault_set(fault, ERR_BAD_ARGUMENT, "%s is too long a path",
-					 directory);
-		if (access(path, F_OK) != 0)
-			return ERR_OK;
-		file = path;
-	}
-	TRY(tokens_open(file, &tokens, fault));
-	atomic_store(&s->tokens, tokens);
-	return ERR_OK;
+	if ((size_t)snprintf(path, sizeof(path), "%s/tokens", directory) >= sizeof(path))
+		return fault_set(fault, ERR_BAD_ARGUMENT, "%s is too long a path", directory);
+	return tokens_open(path, true, &s->tokens, fault);
 }
 
 static enum err check_exposure(const struct server *s, struct fault *fault)
 {
-	if (s->tokens || s->options.insecure)
+	if (tokens_required(s->tokens) || s->options.insecure)
 		return ERR_OK;
 	for (size_t i = 0; i < s->options.listen_count; i++) {
 		const char *address = s->options.listen[i].address;
@@ -184,6 +178,7 @@ static enum err start(struct server *s, struct fault *fault)
 	TRY(open_audit(s, fault));
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
 	TRY(agents_new(&s->agents));
+	TRY(tenant_counts_new(&s->counts));
 	TRY(open_symbols(s, fault));
 	TRY(workers_new(s->options.query_threads ? s->options.query_threads
 			: cpus > 2		 ? cpus
@@ -236,7 +231,6 @@ struct store *server_store(struct server *s)
 
 enum err server_reload(struct server *s, struct fault *fault)
 {
-	TRY(open_tokens(s, fault));
 	TRY(http_server_reload(s->http, fault));
 	return reload_scraper(s, fault);
 }

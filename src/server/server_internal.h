@@ -7,6 +7,7 @@
 #include "server/audit.h"
 #include "server/metrics.h"
 #include "server/server.h"
+#include "server/tenant_counts.h"
 #include "server/tokens.h"
 #include "server/workers.h"
 
@@ -20,10 +21,11 @@ struct server {
 	struct server_options options;
 	struct store *store;
 	struct http_server *http;
-	_Atomic(struct tokens *) tokens; /* NULL = everybody may do everything */
-	struct audit *audit;		 /* NULL = nowhere but in the log */
+	struct tokens *tokens; /* NULL = everybody may do everything, and nowhere is a file */
+	struct audit *audit;   /* NULL = nowhere but in the log */
 	struct workers *workers;
 	struct metrics metrics;
+	struct tenant_counts *counts; /* NULL = not counted */
 	struct rate_limits *rates;
 	struct agents *agents;		   /* who sends here */
 	struct symbol_desk *symbols;	   /* names that come later */
