@@ -17,6 +17,7 @@ struct server_cli_options {
 	const char *log_level, *log_style;
 	const char *config;
 	struct text_list source_roots, allowed_hosts;
+	const char *user, *backup_dir;
 	const char *debuginfod;
 };
 
@@ -39,6 +40,9 @@ static const struct option table[] = {
 	{"debuginfod", 0, OPT_TEXT, "URLS",
 	 "ask these servers for debug files and sources by build id",
 	 AT(struct server_cli_options, debuginfod), NULL},
+	{"backup-dir", 0, OPT_TEXT, "DIR",
+	 "let operators make the server write backups into new folders of DIR",
+	 AT(struct server_cli_options, backup_dir), NULL},
 	{"self-profile", 0, OPT_FLAG, NULL,
 	 "store a CPU profile of the server too, as service vestal",
 	 AT(struct server_cli_options, self_profile), NULL},
@@ -69,6 +73,9 @@ static const struct option trust_table[] = {
 	 AT(struct server_cli_options, insecure), NULL},
 	{"tokens", 0, OPT_TEXT, "FILE", "tokens (DIR/tokens when it is there)",
 	 AT(struct server_cli_options, tokens), NULL},
+	{"user", 0, OPT_TEXT, "USER",
+	 "whom root's server becomes (vestal, or 60590 where there is none); root = stay root",
+	 AT(struct server_cli_options, user), NULL},
 	{"trust-tenant-header", 0, OPT_FLAG, NULL, "X-Scope-OrgID says whose data it is",
 	 AT(struct server_cli_options, trust_tenant_header), NULL},
 	{"tls-cert", 0, OPT_TEXT, "FILE", "serve TLS with this certificate (PEM)",
@@ -203,6 +210,9 @@ static void fill(const struct server_settings *s, const struct server_cli_option
 	ret->config_file = o->config;
 	ret->source_roots = (const char *const *)o->source_roots.v;
 	ret->source_root_count = o->source_roots.n;
+	ret->confine = true;
+	ret->user = o->user;
+	ret->backup_directory = o->backup_dir;
 	ret->allowed_hosts = (const char *const *)o->allowed_hosts.v;
 	ret->allowed_host_count = o->allowed_hosts.n;
 	serve_address(ret, s->listen, "pages and API");

@@ -1,6 +1,7 @@
 /*
  * vestal token: who may talk to a server.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,15 +74,35 @@ static unsigned rights_of(const struct token_options *o)
 	       (o->operator_ ? TOKEN_OPERATOR : 0u);
 }
 
+/*
+ * Root changes files of the server's user as that user: they stay its own, and no link in its
+ * folder leads root elsewhere. From here on the folder is the current one: above it that user may
+ * not get.
+ */
+static bool act_as_owner(char *path)
+{
+	size_t slash = str_rfind(str_of(path), '/');
+	struct stat st;
+
+	if (geteuid() || !path[slash])
+		return true;
+	path[slash] = '\0';
+	if (stat(slash ? path : "/", &st) || !st.st_uid) {
+		path[slash] = '/';
+		return true;
+	}
+	if (chdir(path) || setegid(st.st_gid) || seteuid(st.st_uid))
+		return false;
+	memmove(path, path + slash + 1, strlen(path + slash + 1) + 1);
+	return true;
+}
+
 static int create(const struct token_options *o, const char *path)
 {
 	CLEANUP(buf_release) struct buf token = BUF_INIT(1024);
 	struct fault fault = {0};
 	enum err e;
 
-	/* Before the server's first start there is no such folder yet. */
-	if (!o->file)
-		mkdir(o->data, 0700);
 	e = token_create(path, str_of(o->tenant), rights_of(o), str_of(o->name), &token, &fault);
 	if (e)
 		return failed(e, &fault);
@@ -149,6 +170,12 @@ static int run(struct invocation *in)
 		snprintf(path, sizeof(path), "%s", o->file);
 	else
 		snprintf(path, sizeof(path), "%s/tokens", o->data);
+	/* Before the server's first start there is no such folder yet. */
+	if (!o->file && strcmp(what, "create") == 0)
+		mkdir(o->data, 0700);
+	if (!act_as_owner(path))
+		return complain(EXIT_OS, "%s cannot be entered as its owner: %s", o->data,
+				strerror(errno));
 	if (strcmp(what, "create") == 0 && !rest.n)
 		return create(o, path);
 	if (strcmp(what, "list") == 0 && !rest.n)

@@ -30,7 +30,12 @@ struct server_options {
 	bool insecure;		  /* no tokens although others than this host can reach it */
 	bool trust_tenant_header; /* X-Scope-OrgID chooses the tenant when no token does */
 	bool self_profile;	  /* store a CPU profile of this very process */
-	const char *cors_origin;  /* NULL = no other origin may read */
+	bool confine;	  /* this process: what it does not need is given away (server_user.h) */
+	const char *user; /* whom root's server becomes; NULL = vestal, or a number without
+			     privileges */
+	const char
+		*backup_directory; /* below it backups are written; NULL = only sent to clients */
+	const char *cors_origin;   /* NULL = no other origin may read */
 	/* Names by which others ask for this server, beside addresses and localhost; "*" = any. */
 	const char *const *allowed_hosts;
 	size_t allowed_host_count;

@@ -7,6 +7,7 @@
 #include "server/audit.h"
 #include "server/metrics.h"
 #include "server/server.h"
+#include "server/server_user.h"
 #include "server/tenant_counts.h"
 #include "server/tokens.h"
 #include "server/workers.h"
@@ -33,6 +34,7 @@ struct server {
 	struct mutex scraper_lock;	   /* the one below changes when the file is read again */
 	struct scraper *scraper;	   /* NULL = nobody is scraped */
 	struct self_profile *self_profile; /* NULL = none is taken */
+	struct server_user user;
 	struct buf addresses[SERVER_MAX_LISTEN];
 	_Atomic size_t in_flight;
 	int64_t started_ns;
