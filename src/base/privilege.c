@@ -187,16 +187,14 @@ const char *privilege_names(uint64_t capabilities, char *room, size_t size)
 					    "bpf",
 					    "checkpoint_restore"};
 	static const size_t count = sizeof(names) / sizeof(names[0]);
-	size_t n = 0, held = 0;
+	size_t n = 0, held = (size_t)__builtin_popcountll(capabilities);
 
-	snprintf(room, size, "none");
-	for (size_t i = 0; i < count && n < size; i++)
-		if (capabilities >> i & 1) {
-			n += (size_t)snprintf(room + n, size - n, "%s%s", n ? ", " : "", names[i]);
-			held++;
-		}
 	/* One may be missing in a container; the list would say little. */
+	snprintf(room, size, "%s", !held ? "none" : held < count ? "nearly all" : "all");
 	if (held + 4 >= count)
-		snprintf(room, size, "%s", held == count ? "all" : "nearly all");
+		return room;
+	for (size_t i = 0; i < count && n < size; i++)
+		if (capabilities >> i & 1)
+			n += (size_t)snprintf(room + n, size - n, "%s%s", n ? ", " : "", names[i]);
 	return room;
 }

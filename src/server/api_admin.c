@@ -1,12 +1,11 @@
 /*
- * /api/v1: state of the server, deleting, backing up, and uploads of any format.
+ * /api/v1: state of the server, deleting, and uploads of any format.
  */
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/access.h"
 #include "server/api.h"
 #include "server/scraper.h"
-#include "server/symbol_desk.h"
 #include "server/upload.h"
 
 /* ------------------------------------------------------------------ status */
@@ -27,6 +26,7 @@ static enum err answer_status(struct inquiry *q, struct jsonout *o)
 	struct request *r = q->request;
 	struct store_stats s;
 
+	backups_tidy(r->server->backups);
 	TRY(store_stats(r->server->store, r->tenant, &s));
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.status/1");
@@ -116,41 +116,6 @@ static enum err answer_delete(struct inquiry *q, struct jsonout *o)
 void api_delete(struct request *r)
 {
 	api_answer(r, answer_delete);
-}
-
-/* ------------------------------------------------------------------ backup */
-
-static enum err answer_backup(struct inquiry *q, struct jsonout *o)
-{
-	struct request *r = q->request;
-	struct str destination = parameter(r, "destination");
-	const char *path = arena_copy(&r->x->arena, destination);
-
-	if (!path)
-		return ERR_NO_MEMORY;
-	if (!access_is_operator(r))
-		return fault_set(q->fault, ERR_NO_PERMISSION,
-				 "a backup holds the data of all tenants: it takes the right "
-				 "\"admin\" of the tenant " DEFAULT_TENANT);
-	if (!destination.n || path[0] != '/' || memchr(path, 0, destination.n))
-		return fault_set(q->fault, ERR_BAD_ARGUMENT,
-				 "destination is the absolute path of a directory that is not "
-				 "there yet, on the server's host");
-	TRY(request_audit(r, "backup", &(struct audit_pair){"destination", destination}, 1,
-			  q->fault));
-	TRY(store_backup(r->server->store, path, q->fault));
-	TRY(symbol_desk_backup(r->server->symbols, path, q->fault));
-	log_info("backed up", log_str("destination", destination), log_str("peer", r->x->peer));
-	jsonout_object(o);
-	jsonout_put_text(o, "schema", "vestal.backup/1");
-	jsonout_put_str(o, "destination", destination);
-	jsonout_end_object(o);
-	return ERR_OK;
-}
-
-void api_backup(struct request *r)
-{
-	api_answer(r, answer_backup);
 }
 
 /* ------------------------------------------------------------------ uploads */

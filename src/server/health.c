@@ -26,6 +26,7 @@ static void handle_metrics(struct request *r)
 {
 	struct buf out = BUF_INIT((size_t)16 << 20);
 
+	backups_tidy(r->server->backups);
 	metrics_print(r->server, access_sees_server(r) ? (struct str){0} : r->tenant, &out);
 	request_reply(r, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }

@@ -43,6 +43,7 @@ static void release(struct server *s)
 	agents_free(s->agents);
 	tenant_counts_free(s->counts);
 	symbol_parts_free(s->parts);
+	backups_free(s->backups);
 	symbol_desk_free(s->symbols);
 	server_user_release(&s->user);
 	mutex_release(&s->scraper_lock);
@@ -174,7 +175,9 @@ static enum err open_data(struct server *s, struct fault *fault)
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
 	TRY(agents_new(&s->agents));
 	TRY(tenant_counts_new(&s->counts));
-	return open_symbols(s, fault);
+	TRY(open_symbols(s, fault));
+	return backups_new(s->options.store.directory, s->options.backup_directory, &s->backups,
+			   fault);
 }
 
 static enum err start(struct server *s, struct fault *fault)

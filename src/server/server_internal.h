@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 #include "server/audit.h"
+#include "server/backups.h"
 #include "server/metrics.h"
 #include "server/server.h"
 #include "server/server_user.h"
@@ -30,6 +31,7 @@ struct server {
 	struct rate_limits *rates;
 	struct agents *agents;		   /* who sends here */
 	struct symbol_desk *symbols;	   /* names that come later */
+	struct backups *backups;	   /* NULL = in tests, which make none */
 	struct symbol_parts *parts;	   /* symbol files that are being sent */
 	struct mutex scraper_lock;	   /* the one below changes when the file is read again */
 	struct scraper *scraper;	   /* NULL = nobody is scraped */

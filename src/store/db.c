@@ -386,7 +386,7 @@ enum err db_copy(struct db *db, const char *path, struct fault *fault)
 	enum err error;
 	int rc = sqlite3_open_v2(path, &copy,
 				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-				 NULL);
+				 db_vfs_for(path));
 
 	if (rc == SQLITE_OK)
 		backup = sqlite3_backup_init(copy, "main", db->handle, "main");
