@@ -6,6 +6,7 @@
 
 #include "agent/agent_settings.h"
 #include "agent/capture.h"
+#include "agent/confine.h"
 #include "agent/control.h"
 #include "agent/daemon.h"
 #include "agent/doctor.h"

@@ -2,17 +2,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/privilege.h"
+#include "base/seccomp.h"
 #include "unwind/unwind_format.h"
+
+#define USUAL_USER "vestal-agent"
 
 /*
  * CAP_BPF and CAP_PERFMON: maps, iterators, changes of the rate. CAP_SYS_PTRACE,
@@ -20,9 +25,11 @@
  * of others. CAP_SYSLOG: addresses in /proc/kallsyms.
  */
 #define BIT(capability) (1ull << (capability))
-#define KEPT                                                                                \
-	(BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | \
-	 BIT(CAP_SYSLOG) | BIT(CAP_CHECKPOINT_RESTORE))
+#define MAY_MEASURE	(BIT(CAP_BPF) | BIT(CAP_PERFMON))
+#define KEPT                                                                              \
+	(MAY_MEASURE | BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYSLOG) | \
+	 BIT(CAP_CHECKPOINT_RESTORE))
+#define MAY_BECOME (BIT(CAP_SETUID) | BIT(CAP_SETGID))
 
 /*
  * A list of what is forbidden, not of what is allowed: the exporter is libcurl with whatever
@@ -37,68 +44,7 @@ static const unsigned forbidden[] = {
 #endif
 	SYS_process_vm_writev,
 	SYS_process_madvise,
-	/* Becoming another program, or another user. */
-	SYS_execve,
-	SYS_execveat,
-	SYS_setuid,
-	SYS_setgid,
-	SYS_setreuid,
-	SYS_setregid,
-	SYS_setresuid,
-	SYS_setresgid,
-	SYS_setgroups,
-	SYS_setfsuid,
-	SYS_setfsgid,
-	/* Changing the machine. */
-	SYS_mount,
-	SYS_umount2,
-	SYS_pivot_root,
-	SYS_chroot,
-	SYS_move_mount,
-	SYS_open_tree,
-	SYS_fsopen,
-	SYS_fsmount,
-	SYS_mount_setattr,
-	SYS_setns,
-	SYS_unshare,
-	SYS_init_module,
-	SYS_finit_module,
-	SYS_delete_module,
-	SYS_kexec_load,
-	SYS_kexec_file_load,
-	SYS_reboot,
-	SYS_swapon,
-	SYS_swapoff,
-	SYS_acct,
-	SYS_quotactl,
-	SYS_settimeofday,
-	SYS_clock_settime,
-	SYS_clock_adjtime,
-	SYS_adjtimex,
-	SYS_sethostname,
-	SYS_setdomainname,
-	SYS_mknod,
-	SYS_mknodat,
-	/* Keys and memory of the kernel. */
-	SYS_add_key,
-	SYS_request_key,
-	SYS_keyctl,
-	SYS_userfaultfd,
-	SYS_io_uring_setup,
-#ifdef SYS_iopl
-	SYS_iopl,
-	SYS_ioperm,
-#endif
 };
-
-#define FORBIDDEN (sizeof(forbidden) / sizeof(forbidden[0]))
-
-#if defined(__x86_64__)
-#define ARCH_HERE AUDIT_ARCH_X86_64
-#define FIRST_X32 0x40000000u
-#elif defined(__aarch64__)
-#define ARCH_HERE AUDIT_ARCH_AARCH64
-#endif
 
 static enum err failed(struct fault *fault, const char *what)
 {
@@ -106,27 +52,128 @@ static enum err failed(struct fault *fault, const char *what)
 			 strerror(errno));
 }
 
-static enum err keep_capabilities(struct fault *fault)
+static enum err forbid_calls(struct fault *fault)
 {
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
+	struct seccomp_filter f;
 
-	if (syscall(SYS_capget, &head, data))
-		return failed(fault, "capabilities");
-	/* The bounding set first: dropping from it is itself a right. Whoever lacks it has, by
-	 * no_new_privs, no way to make use of the rest. */
-	for (unsigned i = 0; i <= 63; i++)
-		if (!(KEPT >> i & 1) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1 &&
-		    prctl(PR_CAPBSET_DROP, i, 0, 0, 0) && errno != EPERM)
-			return failed(fault, "capabilities");
-	for (unsigned i = 0; i < 2; i++) {
-		data[i].permitted &= (__u32)(KEPT >> (32 * i));
-		data[i].effective = data[i].permitted;
-		data[i].inheritable = 0;
-	}
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return syscall(SYS_capset, &head, data) ? failed(fault, "capabilities") : ERR_OK;
+	seccomp_begin(&f);
+	seccomp_forbid_usual(&f);
+	seccomp_list(&f, forbidden, sizeof(forbidden) / sizeof(forbidden[0]), false);
+	return seccomp_install(&f, true, fault);
 }
+
+/* ------------------------------------------------------------------ files */
+
+/* Makes what is missing of the path. */
+static bool make_path(const char *path)
+{
+	char part[4096];
+	size_t n = strlen(path);
+
+	if (!n || n >= sizeof(part))
+		return false;
+	for (size_t i = 1; i <= n; i++) {
+		if (path[i] && path[i] != '/')
+			continue;
+		memcpy(part, path, i);
+		part[i] = 0;
+		if (mkdir(part, 0700) && errno != EEXIST && errno != EISDIR)
+			return false;
+	}
+	return true;
+}
+
+/* A folder that has anything else stays whose it is; whoever cannot use it then says so. */
+static void hand_over(const struct confine_options *o, const struct privilege_user *u)
+{
+	static const char *const own[] = {"*.entry", "*.new",	   "*.debug", "*.exec",
+					  "*.sock",  "*.incoming", NULL};
+
+	for (size_t i = 0; i < CONFINE_FOLDERS; i++) {
+		const char *folder = o->folders[i];
+		struct fault fault = {0};
+
+		if (folder && make_path(folder) && privilege_folder_has_only(folder, own) &&
+		    privilege_hand_over(folder, u, &fault) != ERR_OK)
+			log_warn("a folder is not handed over", log_text("reason", fault.text));
+	}
+}
+
+static bool set_read_only(const char *path, unsigned flags, bool read_only)
+{
+	struct mount_attr attr = {.attr_set = read_only ? MOUNT_ATTR_RDONLY : 0,
+				  .attr_clr = read_only ? 0 : MOUNT_ATTR_RDONLY};
+
+	return !mount_setattr(AT_FDCWD, path, flags, &attr, sizeof(attr));
+}
+
+/*
+ * Landlock is not for this process: it would forbid to look at any other one (ptrace_may_access),
+ * which is what the agent is for. Instead it sees a file system of which nothing is writable but
+ * its own folders. Mounts of the host still come and go. A container may not do this, and has done
+ * it already.
+ */
+static bool see_files_read_only(const struct confine_options *o)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+		return false;
+	for (size_t i = 0; i < CONFINE_FOLDERS; i++)
+		if (o->folders[i] && !access(o->folders[i], F_OK) &&
+		    mount(o->folders[i], o->folders[i], NULL, MS_BIND, NULL))
+			return false;
+	if (!set_read_only("/", AT_RECURSIVE, true))
+		return false;
+	for (size_t i = 0; i < CONFINE_FOLDERS; i++)
+		if (o->folders[i] && !access(o->folders[i], F_OK) &&
+		    !set_read_only(o->folders[i], 0, false))
+			return false;
+	return true;
+}
+
+/* ------------------------------------------------------------------ the agent */
+
+static u32 began_as = UINT32_MAX;
+
+u32 confine_first_uid(void)
+{
+	return began_as == UINT32_MAX ? geteuid() : began_as;
+}
+
+/*
+ * Where root may not measure, what remains is its own processes, which only root sees. A container
+ * that allows no other uid leaves the agent root, with the same few capabilities.
+ */
+static enum err change_user(const struct confine_options *o, struct fault *fault)
+{
+	struct privilege_user u;
+
+	if (!privilege_has(MAY_MEASURE))
+		return privilege_keep(KEPT, fault);
+	if (!privilege_has(MAY_BECOME)) {
+		log_info("the agent stays root: it lacks CAP_SETUID and CAP_SETGID");
+		return privilege_keep(KEPT, fault);
+	}
+	TRY(privilege_find_user(NULL, USUAL_USER, PRIVILEGE_AGENT_UID, &u, fault));
+	hand_over(o, &u);
+	if (!see_files_read_only(o))
+		log_debug("the agent's file system stays writable",
+			  log_text("reason", strerror(errno)));
+	return privilege_become(&u, KEPT, fault);
+}
+
+enum err confine_self(const struct confine_options *o, struct fault *fault)
+{
+	if (began_as == UINT32_MAX)
+		began_as = geteuid();
+	umask(077);
+	if (geteuid())
+		TRY(privilege_keep(KEPT, fault));
+	else
+		TRY(change_user(o, fault));
+	return forbid_calls(fault);
+}
+
+/* ------------------------------------------------------------------ readers of files */
 
 /* The thread sanitizer starts threads of its own, whenever it likes. */
 #ifdef __SANITIZE_THREAD__
@@ -182,103 +229,22 @@ static const unsigned reading[] = {
 #endif
 };
 
-#define READING	 (sizeof(reading) / sizeof(reading[0]))
-#define CODE_MAX (2 * FORBIDDEN + 2 * READING + 32)
-
-struct filter {
-	struct sock_filter code[CODE_MAX];
-	unsigned n;
-};
-
-static void put(struct filter *f, unsigned code, u32 value, u8 yes, u8 no)
-{
-	f->code[f->n++] = (struct sock_filter){(__u16)code, yes, no, value};
-}
-
-static void load(struct filter *f, size_t offset)
-{
-	put(f, BPF_LD | BPF_W | BPF_ABS, (u32)offset, 0, 0);
-}
-
-static void answer(struct filter *f, bool allow)
-{
-	put(f, BPF_RET | BPF_K, allow ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM, 0, 0);
-}
-
-/* Another architecture's numbers are refused; then the call's number is there to be compared. */
-static void begin(struct filter *f)
-{
-	load(f, offsetof(struct seccomp_data, arch));
-	put(f, BPF_JMP | BPF_JEQ | BPF_K, ARCH_HERE, 1, 0);
-	answer(f, false);
-	load(f, offsetof(struct seccomp_data, nr));
-#ifdef FIRST_X32
-	put(f, BPF_JMP | BPF_JGE | BPF_K, FIRST_X32, 0, 1);
-	answer(f, false);
-#endif
-}
-
-static void list(struct filter *f, const unsigned *calls, size_t n, bool allow)
-{
-	for (size_t i = 0; i < n; i++) {
-		put(f, BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1);
-		answer(f, allow);
-	}
-}
-
-static enum err install(struct filter *f, struct fault *fault)
-{
-	struct sock_fprog program = {.filter = f->code, .len = (unsigned short)f->n};
-
-	/* All threads at once: libraries may have started some. */
-	if (!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
-		return ERR_OK;
-	/* A kernel without seccomp is no reason not to run. */
-	return errno == ENOSYS || errno == EINVAL ? ERR_OK : failed(fault, "system calls");
-}
-
-static enum err forbid_calls(struct fault *fault)
-{
-	struct filter f = {.n = 0};
-
-	begin(&f);
-	list(&f, forbidden, FORBIDDEN, false);
-	answer(&f, true);
-	return install(&f, fault);
-}
-
-/* Files are opened to be read, never to be written or made. */
-static void allow_reading_open(struct filter *f)
-{
-	put(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4);
-	load(f, offsetof(struct seccomp_data, args[2]));
-	put(f, BPF_JMP | BPF_JSET | BPF_K, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0, 1);
-	answer(f, false);
-	answer(f, true);
-}
+#define READING (sizeof(reading) / sizeof(reading[0]))
 
 enum err confine_reader(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {0};
-	struct filter f = {.n = 0};
+	struct seccomp_filter f;
 
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (syscall(SYS_capset, &head, none))
 		return failed(NULL, "capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return failed(NULL, "new rights");
-	begin(&f);
-	list(&f, reading, READING, true);
-	allow_reading_open(&f);
-	answer(&f, false);
-	return FILTERED ? install(&f, NULL) : ERR_OK;
-}
-
-enum err confine_self(struct fault *fault)
-{
-	TRY(keep_capabilities(fault));
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return failed(fault, "new rights");
-	return forbid_calls(fault);
+		return failed(NULL, "new privileges");
+	seccomp_begin(&f);
+	seccomp_list(&f, reading, READING, true);
+	/* Files are opened to be read, never to be written or made. */
+	seccomp_by_flags(&f, SYS_openat, 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
+	return FILTERED ? seccomp_install(&f, false, NULL) : ERR_OK;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -96,6 +97,56 @@ static enum err listen_at(struct control *c, struct fault *fault)
 		      : ERR_OK;
 }
 
+/* Bound by root; stays open as long as the process. */
+static struct {
+	int fd;
+	pid_t owner;
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+} prepared = {.fd = -1};
+
+/* Where the user may not: the next agent finds that nobody listens, and takes the place. */
+static void forget_prepared(void)
+{
+	if (getpid() == prepared.owner && unlink(prepared.path))
+		errno = 0;
+}
+
+enum err control_prepare(const char *path, struct fault *fault)
+{
+	struct control c = {.fd = -1};
+	enum err e;
+
+	if (prepared.fd >= 0)
+		return ERR_OK;
+	TRY(address_of(path, &c.address, fault));
+	make_folder(path);
+	e = clear_place(&c.address, fault);
+	if (!e)
+		e = listen_at(&c, fault);
+	if (e && c.fd >= 0)
+		close(c.fd);
+	if (e)
+		return e;
+	prepared.fd = c.fd;
+	prepared.owner = getpid();
+	/* Without it the socket stays, which is no harm. */
+	(void)!atexit(forget_prepared);
+	memcpy(prepared.path, c.address.sun_path, sizeof(prepared.path));
+	return ERR_OK;
+}
+
+static enum err begin(struct control *c, const char *path, struct fault *fault)
+{
+	TRY(address_of(path, &c->address, fault));
+	if (prepared.fd >= 0 && !strcmp(prepared.path, path)) {
+		c->fd = prepared.fd;
+		return ERR_OK;
+	}
+	make_folder(path);
+	TRY(clear_place(&c->address, fault));
+	return listen_at(c, fault);
+}
+
 enum err control_open(const char *path, const struct control_hooks *hooks, struct control **ret,
 		      struct fault *fault)
 {
@@ -106,13 +157,7 @@ enum err control_open(const char *path, const struct control_hooks *hooks, struc
 		return ERR_NO_MEMORY;
 	c->fd = -1;
 	c->hooks = *hooks;
-	e = address_of(path, &c->address, fault);
-	if (!e) {
-		make_folder(path);
-		e = clear_place(&c->address, fault);
-	}
-	if (!e)
-		e = listen_at(c, fault);
+	e = begin(c, path, fault);
 	if (e) {
 		if (c->fd >= 0)
 			close(c->fd);
@@ -127,8 +172,10 @@ void control_close(struct control *c)
 {
 	if (!c)
 		return;
-	close(c->fd);
-	unlink(c->address.sun_path);
+	if (c->fd != prepared.fd) {
+		close(c->fd);
+		unlink(c->address.sun_path);
+	}
 	mem_free(c);
 }
 

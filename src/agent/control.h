@@ -23,6 +23,12 @@ struct control_words {
 	size_t n;
 };
 
+/*
+ * For an agent that will not be root for long: binds the socket now, where its later user may not.
+ * control_open then takes it, also when the settings were read again.
+ */
+enum err control_prepare(const char *path, struct fault *fault) MUST_CHECK;
+
 struct control_hooks {
 	void *context;
 	void (*obey)(void *context, const struct control_words *words, struct buf *to);

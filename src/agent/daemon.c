@@ -461,10 +461,42 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 	return send_ended(d);
 }
 
+/* The folder of the control socket, which is only the agent's if nothing else is in it. */
+static const char *control_folder(const char *path, char *room, size_t size)
+{
+	size_t slash = path ? str_rfind(str_of(path), '/') : 0;
+
+	if (!path || !slash || !path[slash] || slash >= size)
+		return NULL;
+	memcpy(room, path, slash);
+	room[slash] = 0;
+	return room;
+}
+
+/* Before there are threads: each has privileges of its own. */
+static enum err confine(const struct daemon_options *o, struct fault *fault)
+{
+	struct fault kept = {0};
+	char control[108], cache[4096];
+	struct confine_options c = {
+		.folders = {o->exporter.queue.directory, NULL,
+			    control_folder(o->control, control, sizeof(control))}};
+
+	if (o->debuginfod.urls && o->debuginfod.urls[0])
+		c.folders[1] = o->debuginfod.directory			   ? o->debuginfod.directory
+			       : debug_source_folder(cache, sizeof(cache)) ? cache
+									   : NULL;
+	if (o->control && !geteuid())
+		TRY(control_prepare(o->control, fault));
+	if (confine_self(&c, &kept) != ERR_OK)
+		log_warn("the agent keeps more privileges than it needs",
+			 log_text("reason", kept.text));
+	return ERR_OK;
+}
+
 enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fault *fault)
 {
 	struct daemon d = {.options = o};
-	struct fault kept = {0};
 	int64_t begun = clock_monotonic_ns();
 	enum err e;
 
@@ -477,11 +509,9 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 	e = worker_host_start();
 	if (e)
 		return fault_set(fault, e, "no process can be started that reads files");
-	/* Before there are threads: each has rights of its own. */
-	if (confine_self(&kept) != ERR_OK)
-		log_warn("the agent keeps more rights than it needs",
-			 log_text("reason", kept.text));
-	e = open_all(&d, fault);
+	e = confine(o, fault);
+	if (!e)
+		e = open_all(&d, fault);
 	if (!e) {
 		log_info("agent started", log_u64("rate_hz", o->capture.kernel.rate_hz),
 			 log_u64("after_ms", (u64)(clock_monotonic_ns() - begun) / NS_PER_MS));

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/confine.h"
 #include "base/alloc.h"
 #include "net/net.h"
 #include "symbols/symbols.h"
@@ -97,7 +98,7 @@ bool debug_source_folder(char *path, size_t size)
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	int n;
 
-	if (geteuid() == 0)
+	if (confine_first_uid() == 0)
 		n = snprintf(path, size, ROOTS_FOLDER);
 	else if (cache && cache[0] == '/')
 		n = snprintf(path, size, "%s/vestal/debuginfod", cache);

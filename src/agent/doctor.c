@@ -216,5 +216,6 @@ enum err doctor_examine(struct findings *f)
 	TRY(check_own(f));
 	TRY(add(f, doctor_kallsyms(read_begin("/proc/kallsyms", room, sizeof(room)))));
 	TRY(check_memlock(f));
-	return check_symbols(f);
+	TRY(check_symbols(f));
+	return doctor_processes(f);
 }

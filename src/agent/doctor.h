@@ -36,6 +36,10 @@ bool doctor_may_load(void);
 /* All checks of this machine, in the order a person reads them. */
 enum err doctor_examine(struct findings *ret) MUST_CHECK;
 
+/* One finding for each process of Vestal that runs: what it holds. Of others' only root sees all.
+ */
+enum err doctor_processes(struct findings *ret) MUST_CHECK;
+
 /* ---- judgements over texts of the kernel, without a look at this machine ---- */
 
 /* "6.18.5-generic"; below 5.17 the programs cannot be loaded. */

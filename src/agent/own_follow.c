@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/confine.h"
 #include "agent/cpu_clocks.h"
 #include "agent/own_internal.h"
 #include "agent/own_sample.h"
@@ -222,5 +223,5 @@ enum err own_scan(struct own_events *o)
 		return ERR_OK;
 	o->next_scan = now + SCAN_NS;
 	TRY(forget_ended(o));
-	return scan_processes(geteuid(), o, follow_new);
+	return scan_processes(confine_first_uid(), o, follow_new);
 }

@@ -1,6 +1,7 @@
 #include "agent/self_metrics.h"
 
 #include "base/clock.h"
+#include "base/host_name.h"
 #include "base/thread.h"
 #include "net/net.h"
 
@@ -135,6 +136,18 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	       (double)x->waiting_bytes);
 }
 
+/* Prometheus and people on this machine; no page of anybody, by whatever name it reaches us. */
+static bool may(const struct http_exchange *x)
+{
+	struct str host = host_without_port(x->authority);
+	struct str site = http_find(x, STR("sec-fetch-site"));
+
+	return (x->peer_is_local || host_is_address(host) || host_is_localhost(host) ||
+		host_is_this_machine(host)) &&
+	       !http_find(x, STR("origin")).n &&
+	       (!site.n || str_eq(site, STR("none")) || str_eq(site, STR("same-origin")));
+}
+
 static void handle(void *context, struct http_exchange *x)
 {
 	static const struct http_header type[] = {
@@ -143,6 +156,10 @@ static void handle(void *context, struct http_exchange *x)
 	struct http_response r = {.status = 200, .headers = type, .header_count = 1};
 	struct self_facts facts;
 
+	if (!may(x)) {
+		http_reply_text(x, 403, "text/plain", STR("not for pages of other sites\n"));
+		return;
+	}
 	if (!str_eq(x->path, STR("/metrics"))) {
 		http_reply_text(x, 404, "text/plain", STR("only /metrics is here\n"));
 		return;

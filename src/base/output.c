@@ -66,8 +66,13 @@ static enum err write_fault(struct fault *fault, const char *path, int os_error)
 /* /dev/stdout and its like name a descriptor, whatever that happens to be connected to. */
 static bool names_a_descriptor(struct str path)
 {
-	return str_eq(path, STR("/dev/stdout")) || str_eq(path, STR("/dev/stderr")) ||
-	       str_starts(path, STR("/dev/fd/")) || str_starts(path, STR("/proc/self/fd/"));
+	static const struct str folders[] = {STR("/dev/fd/"), STR("/proc/self/fd/")};
+	uint64_t number;
+
+	for (size_t i = 0; i < 2; i++)
+		if (str_starts(path, folders[i]))
+			return str_to_u64(str_skip(path, folders[i].n), 10, &number) == ERR_OK;
+	return str_eq(path, STR("/dev/stdout")) || str_eq(path, STR("/dev/stderr"));
 }
 
 /* Follows symbolic links to the file that will be replaced; a new file keeps the name given. */
@@ -128,6 +133,10 @@ static enum err open_temporary(struct output *o, const struct stat *existing, st
 	}
 	/* Best effort: a file system without modes keeps what it has. */
 	if (existing && !(o->flags & OUTPUT_PRIVATE) && fchmod(o->fd, existing->st_mode & 0777) < 0)
+		errno = 0;
+	/* What root writes for somebody else stays that user's. */
+	if (existing && existing->st_uid && o->flags & OUTPUT_PRIVATE && !geteuid() &&
+	    fchown(o->fd, existing->st_uid, existing->st_gid) < 0)
 		errno = 0;
 	o->open = true;
 	return ERR_OK;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,16 +94,26 @@ static int serve_when_told(const struct common_options *common, const struct dae
 			   int told)
 {
 	struct daemon_options d = *o;
-	char url[300] = "http://";
+	char url[300] = "http://", byte;
 	size_t n = strlen(url);
 	ssize_t got;
 
-	while (n < sizeof(url) - 1 && (got = read(told, url + n, sizeof(url) - 1 - n)) > 0)
+	/* A line; the pipe stays open as long as the server wants the agent. */
+	while (n < sizeof(url) - 1 && (got = read(told, url + n, sizeof(url) - 1 - n)) > 0) {
 		n += (size_t)got;
-	close(told);
-	if (n == strlen("http://"))
+		if (url[n - 1] == '\n')
+			break;
+	}
+	if (n == strlen("http://") || url[n - 1] != '\n')
 		return EXIT_OK;
-	url[n] = 0;
+	url[n - 1] = 0;
+	/* Its end is a SIGTERM, whoever the server is by then, and however it goes. */
+	if (fcntl(told, F_SETOWN, getpid()) || fcntl(told, F_SETSIG, SIGTERM) ||
+	    fcntl(told, F_SETFL, O_ASYNC | O_NONBLOCK))
+		return complain(EXIT_OS, "the agent cannot follow the server");
+	listen_to_signals(false);
+	if (!read(told, &byte, 1))
+		return EXIT_OK;
 	d.exporter.endpoint.server = url;
 	return agent_serve(common, &d);
 }
@@ -112,7 +121,7 @@ static int serve_when_told(const struct common_options *common, const struct dae
 bool agent_spawn(const struct common_options *common, const struct daemon_options *o,
 		 struct agent_child *ret)
 {
-	pid_t parent = getpid(), pid;
+	pid_t pid;
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
@@ -120,10 +129,6 @@ bool agent_spawn(const struct common_options *common, const struct daemon_option
 	pid = fork();
 	if (!pid) {
 		close(ends[1]);
-		/* When the server goes, however it goes, there is nobody left to send to. */
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
-		if (getppid() != parent)
-			_exit(EXIT_OK);
 		_exit(serve_when_told(common, o, ends[0]));
 	}
 	close(ends[0]);
@@ -140,16 +145,16 @@ void agent_tell(struct agent_child *child, struct str address)
 	if (!child->pid)
 		return;
 	/* A child that is gone has said why. */
-	if (write_all(child->tell, address.p, address.n) != ERR_OK)
+	if (write_all(child->tell, address.p, address.n) != ERR_OK ||
+	    write_all(child->tell, "\n", 1) != ERR_OK)
 		child->pid = 0;
-	close(child->tell);
 }
 
 void agent_end(struct agent_child *child)
 {
 	if (!child->pid)
 		return;
-	kill(child->pid, SIGTERM);
+	close(child->tell);
 	waitpid(child->pid, NULL, 0);
 	child->pid = 0;
 }

@@ -22,7 +22,7 @@ int agent_serve_loading(struct daemon_options *o, int (*load)(void *, struct dae
 /* The agent in a process of its own. All zero is none. */
 struct agent_child {
 	pid_t pid;
-	int tell; /* where it waits for the server's address */
+	int tell; /* where it waits for the server's address; closed, it ends */
 };
 
 /* Starts it; it does nothing before it is told where to send, and ends with this process. */

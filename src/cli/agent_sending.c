@@ -53,7 +53,7 @@ static void apply_queue(const struct sending_options *o, struct exporter_options
 	const char *given = o->queue ? o->queue : x->queue.directory;
 
 	x->queue_optional = !given;
-	if (!given && geteuid() == 0)
+	if (!given && confine_first_uid() == 0)
 		given = AGENT_QUEUE;
 	x->queue.directory = given && strcmp(given, "none") != 0 ? given : NULL;
 	if (o->queue_size)

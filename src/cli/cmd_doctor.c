@@ -135,7 +135,10 @@ const struct command command_doctor = {
 		"and attaches them, opens perf events, looks for the kernel's types and names. "
 		"Each "
 		"line is ok, missing or a note; below what is missing stands the one line that "
-		"helps. Nothing is changed, nothing stays loaded.\n\n"
+		"helps. Nothing is changed, nothing stays loaded. At the end stands what each "
+		"running "
+		"process of Vestal holds: user, capabilities, no_new_privs, seccomp, Landlock "
+		"(docs/security.md has what it should be).\n\n"
 		"The exit status is 0 when all is there and 1 when something is missing.",
 	.groups = groups,
 	.options_size = sizeof(struct doctor_options),

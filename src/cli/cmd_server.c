@@ -16,7 +16,8 @@ struct server_cli_options {
 	bool require_client;
 	const char *log_level, *log_style;
 	const char *config;
-	struct text_list source_roots;
+	struct text_list source_roots, allowed_hosts;
+	const char *user, *backup_dir;
 	const char *debuginfod;
 };
 
@@ -39,6 +40,9 @@ static const struct option table[] = {
 	{"debuginfod", 0, OPT_TEXT, "URLS",
 	 "ask these servers for debug files and sources by build id",
 	 AT(struct server_cli_options, debuginfod), NULL},
+	{"backup-dir", 0, OPT_TEXT, "DIR",
+	 "let operators make the server write backups into new folders of DIR",
+	 AT(struct server_cli_options, backup_dir), NULL},
 	{"self-profile", 0, OPT_FLAG, NULL,
 	 "store a CPU profile of the server too, as service vestal",
 	 AT(struct server_cli_options, self_profile), NULL},
@@ -69,6 +73,9 @@ static const struct option trust_table[] = {
 	 AT(struct server_cli_options, insecure), NULL},
 	{"tokens", 0, OPT_TEXT, "FILE", "tokens (DIR/tokens when it is there)",
 	 AT(struct server_cli_options, tokens), NULL},
+	{"user", 0, OPT_TEXT, "USER",
+	 "whom root's server becomes (vestal, or 60590 where there is none); root = stay root",
+	 AT(struct server_cli_options, user), NULL},
 	{"trust-tenant-header", 0, OPT_FLAG, NULL, "X-Scope-OrgID says whose data it is",
 	 AT(struct server_cli_options, trust_tenant_header), NULL},
 	{"tls-cert", 0, OPT_TEXT, "FILE", "serve TLS with this certificate (PEM)",
@@ -78,6 +85,9 @@ static const struct option trust_table[] = {
 	 AT(struct server_cli_options, client_ca), NULL},
 	{"tls-require-client", 0, OPT_FLAG, NULL, "refuse clients without a certificate",
 	 AT(struct server_cli_options, require_client), NULL},
+	{"allowed-host", 0, OPT_LIST, "NAME",
+	 "answer under NAME too, beside addresses and localhost; several times; * = any name",
+	 AT(struct server_cli_options, allowed_hosts), NULL},
 	{"cors", 0, OPT_TEXT, "ORIGIN", "let pages of ORIGIN ask",
 	 AT(struct server_cli_options, cors), NULL},
 	{"log-level", 0, OPT_CHOICE, "LEVEL", "what to log (info)",
@@ -200,6 +210,11 @@ static void fill(const struct server_settings *s, const struct server_cli_option
 	ret->config_file = o->config;
 	ret->source_roots = (const char *const *)o->source_roots.v;
 	ret->source_root_count = o->source_roots.n;
+	ret->confine = true;
+	ret->user = o->user;
+	ret->backup_directory = o->backup_dir;
+	ret->allowed_hosts = (const char *const *)o->allowed_hosts.v;
+	ret->allowed_host_count = o->allowed_hosts.n;
 	serve_address(ret, s->listen, "pages and API");
 	serve_address(ret, s->otlp_grpc, "OTLP/gRPC");
 	serve_address(ret, s->otlp_http, "OTLP/HTTP");
@@ -237,6 +252,11 @@ const struct command command_server = {
 		"vestal reads. What was acknowledged is on disk.\n\n"
 		"It listens on this host alone unless told otherwise, and does not start on other "
 		"addresses without tokens (vestal token) or --insecure. It needs no privilege.\n\n"
+		"A request must name this server in its Host header by an address, localhost, the "
+		"machine's own name or one of --allowed-host, so that no web page reaches it by a "
+		"name that points here; with tokens any name will do, unless --allowed-host is "
+		"given. "
+		"Pages of other origins are refused, but for --cors.\n\n"
 		"A file (--config, docs/config.md) can say the same as the options, and whose "
 		"debug/pprof addresses are asked for profiles every few seconds. SIGHUP loads "
 		"certificates and that list again.",

@@ -1,6 +1,7 @@
 /*
  * vestal token: who may talk to a server.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 struct token_options {
 	struct common_options common;
 	const char *data, *file, *tenant, *name;
-	bool read, write, admin;
+	bool read, write, admin, operator_;
 };
 
 static const struct option table[] = {
@@ -27,8 +28,11 @@ static const struct option table[] = {
 	{"read", 0, OPT_FLAG, NULL, "it may ask", AT(struct token_options, read), NULL},
 	{"write", 0, OPT_FLAG, NULL, "it may send profiles; without any of the three: both",
 	 AT(struct token_options, write), NULL},
-	{"admin", 0, OPT_FLAG, NULL, "it may delete, back up and change settings",
+	{"admin", 0, OPT_FLAG, NULL, "it may delete too, and back up if the tenant is anonymous",
 	 AT(struct token_options, admin), NULL},
+	{"operator", 0, OPT_FLAG, NULL,
+	 "it may see numbers of the whole server (/metrics), alone nothing else",
+	 AT(struct token_options, operator_), NULL},
 	{"name", 0, OPT_TEXT, "TEXT", "what it is for", AT(struct token_options, name), NULL},
 	{0},
 };
@@ -42,6 +46,7 @@ static const struct option_group groups[] = {
 static const struct example examples[] = {
 	{"vestal token create --name laptop", "may read and write; prints the token, once"},
 	{"vestal token create --write --tenant shop --name ci", "may only send"},
+	{"vestal token create --operator --name prometheus", "may see /metrics of all tenants"},
 	{"vestal token list", "without the tokens themselves: nobody has them any more"},
 	{0},
 };
@@ -62,10 +67,34 @@ static int failed(enum err e, const struct fault *fault)
 
 static unsigned rights_of(const struct token_options *o)
 {
-	if (!o->read && !o->write && !o->admin)
+	if (!o->read && !o->write && !o->admin && !o->operator_)
 		return TOKEN_READ | TOKEN_WRITE;
 	return (o->read ? TOKEN_READ : 0u) | (o->write ? TOKEN_WRITE : 0u) |
-	       (o->admin ? TOKEN_READ | TOKEN_WRITE | TOKEN_ADMIN : 0u);
+	       (o->admin ? TOKEN_READ | TOKEN_WRITE | TOKEN_ADMIN : 0u) |
+	       (o->operator_ ? TOKEN_OPERATOR : 0u);
+}
+
+/*
+ * Root changes files of the server's user as that user: they stay its own, and no link in its
+ * folder leads root elsewhere. From here on the folder is the current one: above it that user may
+ * not get.
+ */
+static bool act_as_owner(char *path)
+{
+	size_t slash = str_rfind(str_of(path), '/');
+	struct stat st;
+
+	if (geteuid() || !path[slash])
+		return true;
+	path[slash] = '\0';
+	if (stat(slash ? path : "/", &st) || !st.st_uid) {
+		path[slash] = '/';
+		return true;
+	}
+	if (chdir(path) || setegid(st.st_gid) || seteuid(st.st_uid))
+		return false;
+	memmove(path, path + slash + 1, strlen(path + slash + 1) + 1);
+	return true;
 }
 
 static int create(const struct token_options *o, const char *path)
@@ -74,9 +103,6 @@ static int create(const struct token_options *o, const char *path)
 	struct fault fault = {0};
 	enum err e;
 
-	/* Before the server's first start there is no such folder yet. */
-	if (!o->file)
-		mkdir(o->data, 0700);
 	e = token_create(path, str_of(o->tenant), rights_of(o), str_of(o->name), &token, &fault);
 	if (e)
 		return failed(e, &fault);
@@ -88,13 +114,11 @@ static int create(const struct token_options *o, const char *path)
 static void put_token(void *context, const struct token_info *t)
 {
 	struct table *table_ = context;
-	char when[CLOCK_TEXT_SIZE];
+	char when[CLOCK_TEXT_SIZE], rights[TOKEN_RIGHTS_ROOM];
 
 	table_cell(table_, str_of(t->id), NULL);
 	table_cell(table_, str_of(t->tenant), NULL);
-	table_cellf(table_, NULL, "%s%s%s", t->rights & TOKEN_READ ? "read " : "",
-		    t->rights & TOKEN_WRITE ? "write " : "",
-		    t->rights & TOKEN_ADMIN ? "admin" : "");
+	table_cell(table_, str_of(token_rights_text(t->rights, " ", rights)), NULL);
 	table_cell(table_, str_of(clock_format(t->created * NS_PER_S, 0, when)), NULL);
 	table_cell(table_, str_of(t->name), NULL);
 }
@@ -146,6 +170,12 @@ static int run(struct invocation *in)
 		snprintf(path, sizeof(path), "%s", o->file);
 	else
 		snprintf(path, sizeof(path), "%s/tokens", o->data);
+	/* Before the server's first start there is no such folder yet. */
+	if (!o->file && strcmp(what, "create") == 0)
+		mkdir(o->data, 0700);
+	if (!act_as_owner(path))
+		return complain(EXIT_OS, "%s cannot be entered as its owner: %s", o->data,
+				strerror(errno));
 	if (strcmp(what, "create") == 0 && !rest.n)
 		return create(o, path);
 	if (strcmp(what, "list") == 0 && !rest.n)
@@ -162,8 +192,9 @@ const struct command command_token = {
 	.examples = examples,
 	.description =
 		"A server with tokens lets nobody in without one. They are kept beside its data, "
-		"as hashes: a copy of that file opens nothing. The server sees changes by itself; "
-		"the first token of a running server needs a restart.\n\n"
+		"as hashes: a copy of that file opens nothing. A running server sees a new token, "
+		"the "
+		"first one too, and a revoked one with the next request.\n\n"
 		"Clients send \"Authorization: Bearer TOKEN\"; vestal takes it from --token, "
 		"--token-file or VESTAL_TOKEN.",
 	.groups = groups,

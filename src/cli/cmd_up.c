@@ -7,7 +7,8 @@
 
 struct up_options {
 	struct common_options common;
-	const char *data, *listen, *otlp_grpc, *otlp_http, *log_level;
+	const char *data, *user, *listen, *otlp_grpc, *otlp_http, *log_level;
+	struct text_list allowed_hosts;
 	bool memory, self_profile, no_agent;
 };
 
@@ -16,6 +17,9 @@ static const struct option table[] = {
 	 AT(struct up_options, data), NULL},
 	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all is gone at the end",
 	 AT(struct up_options, memory), NULL},
+	{"user", 0, OPT_TEXT, "USER",
+	 "whom root's server becomes (vestal, or 60590 where there is none); root = stay root",
+	 AT(struct up_options, user), NULL},
 	{"no-agent", 0, OPT_FLAG, NULL, "do not profile this machine's processes",
 	 AT(struct up_options, no_agent), NULL},
 	{"listen", 'l', OPT_TEXT, "ADDRESS", "API and pages (" SERVE_LISTEN ")",
@@ -24,6 +28,9 @@ static const struct option table[] = {
 	 AT(struct up_options, otlp_grpc), NULL},
 	{"otlp-http", 0, OPT_TEXT, "ADDRESS", "OTLP over HTTP (" SERVE_OTLP_HTTP "); none = not",
 	 AT(struct up_options, otlp_http), NULL},
+	{"allowed-host", 0, OPT_LIST, "NAME",
+	 "answer under NAME too, beside addresses and localhost; several times",
+	 AT(struct up_options, allowed_hosts), NULL},
 	{"self-profile", 0, OPT_FLAG, NULL,
 	 "store a CPU profile of the server too, as service vestal",
 	 AT(struct up_options, self_profile), NULL},
@@ -54,12 +61,14 @@ static void set_defaults(void *options)
 }
 
 static struct agent_child agent;
+/* Asked before the server gives its privileges away. */
+static bool sees_everything;
 
 /* Only now the server's address is known: a port may have been chosen by the system. */
 static void tell_agent(const struct common_options *common, struct str address)
 {
 	agent_tell(&agent, address);
-	if (agent.pid && !doctor_may_load())
+	if (agent.pid && !sees_everything)
 		say(common, "agent: %s", capture_own_note);
 	else if (agent.pid)
 		say(common, "agent: every process of this machine, 97 samples a second and "
@@ -78,7 +87,8 @@ static void start_agent(const struct up_options *o)
 	struct daemon_options d = daemon_options_default;
 	struct fault fault = {0};
 
-	if (!doctor_may_load() && own_events_allowed(&fault) != ERR_OK) {
+	sees_everything = doctor_may_load();
+	if (!sees_everything && own_events_allowed(&fault) != ERR_OK) {
 		say(&o->common, "nothing on this machine is profiled: %s", fault.text);
 		return;
 	}
@@ -103,6 +113,10 @@ static int run(struct invocation *in)
 	s.store.retention_ns = SERVE_RETENTION_DAYS * 86400 * NS_PER_S;
 	s.store.directory = o->memory ? NULL : o->data;
 	s.self_profile = o->self_profile;
+	s.confine = true;
+	s.user = o->user;
+	s.allowed_hosts = (const char *const *)o->allowed_hosts.v;
+	s.allowed_host_count = o->allowed_hosts.n;
 	serve_address(&s, o->listen, "pages and API");
 	/* Addresses nobody asked for: a collector may have them. */
 	if (o->otlp_grpc)

@@ -75,8 +75,20 @@ static void announce(const struct common_options *common, const struct server_op
 	put_next(common, options, main_address);
 }
 
+/* Root's server is root no more: what only root reads it read once. */
+static void not_reloaded(const struct server_options *options, const struct fault *fault)
+{
+	const char *hint = "";
+
+	if (fault->code == ERR_NO_PERMISSION && options->confine)
+		hint = "the server runs without privileges: let its user read the file, or start "
+		       "it again";
+	log_error("not reloaded, all stays as it was", log_text("reason", fault->text),
+		  log_text("hint", hint));
+}
+
 /* The threads are deaf to these: this one waits for them. */
-static void wait_for_end(struct server *s)
+static void wait_for_end(struct server *s, const struct server_options *options)
 {
 	struct fault fault = {0};
 	sigset_t set;
@@ -92,7 +104,7 @@ static void wait_for_end(struct server *s)
 		if (server_reload(s, &fault) == ERR_OK)
 			log_info("reloaded");
 		else
-			log_error("not reloaded", log_text("reason", fault.text));
+			not_reloaded(options, &fault);
 	}
 }
 
@@ -126,7 +138,7 @@ int serve(const struct common_options *common, const struct server_options *opti
 	announce(common, options, server);
 	if (hooks)
 		hooks->started(common, server_address(server, 0));
-	wait_for_end(server);
+	wait_for_end(server, options);
 	if (hooks)
 		hooks->stopping();
 	server_stop(server);

@@ -37,6 +37,15 @@ static void name_peer(struct connection *c, bool local)
 	c->peer.text = str_n(c->peer_text, n > 0 ? (size_t)n : 0);
 }
 
+/* As the kernel knows it; of another network there is none. */
+static uint32_t peer_uid(int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) ? HTTP_NO_UID : who.uid;
+}
+
 struct connection *connection_new(struct http_server *s, const struct listener *listener, int fd)
 {
 	struct connection *c = mem_zalloc(1, sizeof(*c));
@@ -47,6 +56,8 @@ struct connection *connection_new(struct http_server *s, const struct listener *
 	}
 	c->watch = WATCH_CONNECTION;
 	c->peer.port = listener->port;
+	c->peer.is_local = listener->local;
+	c->peer.uid = listener->local ? peer_uid(fd) : HTTP_NO_UID;
 	if (!s->tls) {
 		transport_plain_init(&c->transport, fd);
 	} else if (tls_accept(s->tls, fd, &c->transport)) {

@@ -34,6 +34,8 @@ struct exchange *exchange_new(struct session *s, size_t extra, void **ret_extra)
 	x->http.peer = copy_text(&at, s->peer->text);
 	x->http.certificate = copy_text(&at, s->peer->certificate);
 	x->http.port = s->peer->port;
+	x->http.peer_is_local = s->peer->is_local;
+	x->http.peer_uid = s->peer->uid;
 	x->http.max_body = s->shared->options->max_body;
 	x->http.started_ns = s->shared->now_ns;
 	arena_init(&x->http.arena, ARENA_MAX);

@@ -21,6 +21,8 @@ struct http_header {
 	struct str name, value;
 };
 
+#define HTTP_NO_UID UINT32_MAX
+
 enum http_version { HTTP_1_0 = 10, HTTP_1_1 = 11, HTTP_2 = 20 };
 
 struct http_exchange {
@@ -33,6 +35,8 @@ struct http_exchange {
 	size_t header_count;
 	struct str body;
 	struct str peer;	/* "127.0.0.1:5123" or "unix" */
+	bool peer_is_local;	/* it came by a unix socket */
+	uint32_t peer_uid;	/* of a program at a unix socket; HTTP_NO_UID */
 	struct str certificate; /* subject of a verified client certificate, or empty */
 	uint16_t port;		/* the listener's tag: which of the server's addresses was asked */
 	int64_t started_ns;	/* monotonic, when its first byte came */

@@ -49,6 +49,8 @@ struct session_peer {
 	struct str text; /* "127.0.0.1:5123" or "unix" */
 	struct str certificate;
 	uint16_t port;
+	bool is_local; /* a unix socket */
+	uint32_t uid;  /* of the program at its other end; HTTP_NO_UID */
 };
 
 struct session;

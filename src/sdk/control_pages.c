@@ -1,11 +1,11 @@
 #include "sdk/control_pages.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/host_name.h"
 #include "base/jsonout.h"
 #include "sdk/background.h"
 #include "sdk/sampling.h"
@@ -230,38 +230,24 @@ static void state_page(const struct sdk_settings *s, struct page *p)
 
 /* ------------------------------------------------------------------ who may */
 
-/* A number or "localhost": a name that leads here may belong to anybody's page. */
-static bool is_this_host(struct str host)
+/*
+ * A name that leads here may belong to anybody's page. Whoever listens for other hosts is asked
+ * under names of the local network too.
+ */
+static bool is_known_name(struct str host, bool anywhere)
 {
-	size_t colon = str_rfind(host, ':'), bracket = str_rfind(host, ']');
-	char text[INET6_ADDRSTRLEN + 1];
-	struct in6_addr address;
-	bool v6;
-
-	if (colon < host.n && (bracket == host.n || bracket < colon))
-		host.n = colon;
-	v6 = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
-	if (v6)
-		host = str_n(host.p + 1, host.n - 2);
-	if (!host.n || str_eq(host, STR("localhost")))
-		return true;
-	if (host.n >= sizeof(text))
-		return false;
-	memcpy(text, host.p, host.n);
-	text[host.n] = 0;
-	return inet_pton(v6 ? AF_INET6 : AF_INET, text, &address) == 1;
+	return host_is_address(host) || host_is_localhost(host) || host_is_this_machine(host) ||
+	       (anywhere && host_is_local_word(host));
 }
 
 /* Pages of other sites must not do what only the user of this machine may. */
 static bool may(const struct http_request *r, const struct sdk_settings *s)
 {
-	size_t scheme = str_search(r->origin, STR("//"));
-
-	if (!s->control.listen_anywhere && !is_this_host(r->host))
+	if (!is_known_name(host_without_port(r->host), s->control.listen_anywhere))
 		return false;
 	if (r->from_elsewhere)
 		return false;
-	return !r->origin.n || str_eq(str_skip(r->origin, scheme + 2), r->host);
+	return !r->origin.n || host_equal(origin_authority(r->origin), r->host);
 }
 
 void page_of(const struct http_request *r, const struct sdk_settings *s, struct ask *ask,

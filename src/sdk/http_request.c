@@ -53,7 +53,8 @@ static bool read_header(struct str line, struct http_request *r, uint64_t *lengt
 	} else if (same_word(name, STR("origin"))) {
 		r->origin = value;
 	} else if (same_word(name, STR("sec-fetch-site"))) {
-		r->from_elsewhere = str_eq(value, STR("cross-site"));
+		r->from_elsewhere =
+			str_eq(value, STR("cross-site")) || str_eq(value, STR("same-site"));
 	} else if (same_word(name, STR("content-length"))) {
 		return !*length && str_to_u64(value, 10, length) == ERR_OK;
 	} else if (same_word(name, STR("transfer-encoding"))) {

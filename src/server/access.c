@@ -2,6 +2,7 @@
 
 #include <strings.h>
 
+#include "base/host_name.h"
 #include "server/rates.h"
 
 static bool starts_with_word(struct str text, struct str word)
@@ -39,8 +40,8 @@ static enum err identify(struct request *r, struct tokens *tokens, struct fault 
 {
 	struct token_info *info;
 
-	r->rights = TOKEN_READ | TOKEN_WRITE | TOKEN_ADMIN;
-	if (!tokens)
+	r->rights = TOKEN_READ | TOKEN_WRITE | TOKEN_ADMIN | TOKEN_OPERATOR;
+	if (!tokens_required(tokens))
 		return find_tenant(r, fault);
 	r->rights = 0;
 	if (r->route->flags & ROUTE_OPEN)
@@ -64,9 +65,10 @@ static enum err authorize(const struct request *r, struct fault *fault)
 		const char *name;
 	} needs[] = {{ROUTE_READ, TOKEN_READ, "read"},
 		     {ROUTE_WRITE, TOKEN_WRITE, "write"},
-		     {ROUTE_ADMIN, TOKEN_ADMIN, "admin"}};
+		     {ROUTE_ADMIN, TOKEN_ADMIN, "admin"},
+		     {ROUTE_NUMBERS, TOKEN_READ | TOKEN_OPERATOR, "read"}};
 
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 		if (r->route->flags & needs[i].flag && !(r->rights & needs[i].right))
 			return fault_set(fault, ERR_NO_PERMISSION,
 					 "this token has not the right \"%s\"", needs[i].name);
@@ -75,84 +77,112 @@ static enum err authorize(const struct request *r, struct fault *fault)
 
 /* ------------------------------------------------------------------ browsers */
 
-/* Without a port; "[::1]" keeps its brackets. */
-static struct str host_of(struct str authority)
+static bool is_listed(const struct server_options *o, struct str host)
 {
-	size_t colon = str_rfind(authority, ':'), bracket = str_rfind(authority, ']');
-
-	if (bracket < authority.n && colon < bracket)
-		return authority;
-	return str_n(authority.p, colon);
-}
-
-static bool is_address(struct str host)
-{
-	if (host.n && host.p[0] == '[')
-		return true;
-	for (size_t i = 0; i < host.n; i++)
-		if (!((host.p[i] >= '0' && host.p[i] <= '9') || host.p[i] == '.'))
-			return false;
-	return true;
-}
-
-static bool is_localhost(struct str host)
-{
-	static const struct str name = STR("localhost");
-
-	return host.n >= name.n && !strncasecmp(host.p + host.n - name.n, name.p, name.n) &&
-	       (host.n == name.n || host.p[host.n - name.n - 1] == '.');
+	for (size_t i = 0; i < o->allowed_host_count; i++)
+		if (host_equal(host, str_of(o->allowed_hosts[i])) ||
+		    !strcmp(o->allowed_hosts[i], "*"))
+			return true;
+	return false;
 }
 
 /*
- * Where everybody on this host may do everything, a page of a stranger must not: a name that its
- * owner lets point here ("DNS rebinding") would make the browser believe it may read what we say.
- * So the name we are asked under must be one that nobody else can own. Uploads are taken under any:
- * they tell nothing, and pages that send them are found out by their origin.
+ * With tokens a page that came by a name of its own has none to show, so that any name will do;
+ * unless the operator names those that count.
  */
-static enum err check_name(const struct request *r, const struct tokens *tokens,
-			   struct fault *fault)
+static bool is_known_name(const struct server *s, struct str authority)
 {
-	struct str host = host_of(r->x->authority);
+	const struct server_options *o = &s->options;
+	struct str host = host_without_port(authority);
 
-	if (tokens || r->server->options.insecure || str_eq(r->x->peer, STR("unix")) ||
-	    r->route->flags & ROUTE_WRITE || is_address(host) || is_localhost(host))
-		return ERR_OK;
-	return fault_set(fault, ERR_NO_PERMISSION,
-			 "asked as \"%.*s\": without tokens this server answers to localhost and "
-			 "addresses only",
-			 (int)(host.n < 60 ? host.n : 60), host.p);
+	return host_is_address(host) || host_is_localhost(host) || is_listed(o, host) ||
+	       host_is_this_machine(host) || (o->insecure && host_is_local_word(host)) ||
+	       (tokens_required(s->tokens) && !o->allowed_host_count);
 }
 
-/* A browser lets any page send a form here; it says from where. */
+static enum err check_name(const struct request *r, struct str authority, struct fault *fault)
+{
+	struct str host = host_without_port(authority);
+
+	if (r->x->peer_is_local || is_known_name(r->server, authority))
+		return ERR_OK;
+	return fault_set(fault, ERR_NO_PERMISSION,
+			 "asked as \"%.*s\": this server answers to localhost and addresses; "
+			 "--allowed-host %.*s adds this name",
+			 (int)(host.n < 60 ? host.n : 60), host.p, (int)(host.n < 60 ? host.n : 60),
+			 host.p);
+}
+
+static bool is_allowed_origin(const struct request *r, struct str origin)
+{
+	const char *allowed = r->server->options.cors_origin;
+
+	return allowed && (!strcmp(allowed, "*") || host_equal(origin, str_of(allowed)));
+}
+
+/* Of the page's own server: this one, under the name that was asked or another that it has. */
+static bool is_own_origin(const struct request *r, struct str origin)
+{
+	struct str authority = origin_authority(origin);
+
+	return authority.n && (host_equal(authority, r->x->authority) ||
+			       is_listed(&r->server->options, host_without_port(authority)));
+}
+
+/* Somebody followed a link: the answer is shown alone, not given to the page with the link. */
+static bool is_navigation(const struct request *r)
+{
+	return (str_eq(r->x->method, STR("GET")) || str_eq(r->x->method, STR("HEAD"))) &&
+	       str_eq(http_find(r->x, STR("sec-fetch-mode")), STR("navigate")) &&
+	       str_eq(http_find(r->x, STR("sec-fetch-dest")), STR("document"));
+}
+
+/* Any page may make a browser send something here; the browser says which page it was. */
 static enum err check_origin(const struct request *r, struct fault *fault)
 {
 	struct str origin = http_find(r->x, STR("origin"));
-	const char *allowed = r->server->options.cors_origin;
-	size_t scheme = str_search(origin, STR("://"));
+	struct str site = http_find(r->x, STR("sec-fetch-site"));
 
-	if (!origin.n || !(r->route->flags & (ROUTE_WRITE | ROUTE_ADMIN | ROUTE_BODY)))
+	if (is_allowed_origin(r, origin) && origin.n)
 		return ERR_OK;
-	if (allowed && (!strcmp(allowed, "*") || str_eq(origin, str_of(allowed))))
-		return ERR_OK;
-	if (scheme < origin.n && str_eq(str_skip(origin, scheme + 3), r->x->authority))
+	if (origin.n && !is_own_origin(r, origin))
+		return fault_set(fault, ERR_NO_PERMISSION,
+				 "pages of %.*s may not ask or send anything here; --cors allows "
+				 "one origin",
+				 (int)(origin.n < 80 ? origin.n : 80), origin.p);
+	if (!site.n || str_eq(site, STR("same-origin")) || str_eq(site, STR("none")) ||
+	    is_navigation(r))
 		return ERR_OK;
 	return fault_set(fault, ERR_NO_PERMISSION,
-			 "pages of %.*s may not send anything here; --cors allows one origin",
-			 (int)(origin.n < 80 ? origin.n : 80), origin.p);
+			 "a page of another origin asks (Sec-Fetch-Site: %.*s); --cors allows one",
+			 (int)(site.n < 20 ? site.n : 20), site.p);
+}
+
+enum err access_check_sender(const struct request *r, struct fault *fault)
+{
+	struct str host = http_find(r->x, STR("host"));
+
+	TRY(check_name(r, r->x->authority, fault));
+	/* Both may be there; a proxy before us may look at the other one. */
+	if (host.n)
+		TRY(check_name(r, host, fault));
+	return check_origin(r, fault);
 }
 
 enum err access_check(struct request *r, struct fault *fault)
 {
-	struct tokens *tokens = atomic_load(&r->server->tokens);
-
-	TRY(check_name(r, tokens, fault));
-	TRY(check_origin(r, fault));
-	TRY(identify(r, tokens, fault));
+	TRY(identify(r, r->server->tokens, fault));
 	return authorize(r, fault);
 }
 
 bool access_is_operator(const struct request *r)
 {
-	return !r->token_id.n ||
-	       (r->rights & TOKEN_ADMIN && str_eq(r->tenant, STR(DEFAULT_TENANT)));
+	/* Without tokens there is no id, and everybody has all rights. */
+	return r->rights & TOKEN_ADMIN &&
+	       (!r->token_id.n || str_eq(r->tenant, STR(DEFAULT_TENANT)));
+}
+
+bool access_sees_server(const struct request *r)
+{
+	return access_is_operator(r) || r->rights & TOKEN_OPERATOR;
 }

@@ -58,6 +58,8 @@ void api_status(struct request *r);
 void api_buildinfo(struct request *r);
 void api_delete(struct request *r);
 void api_backup(struct request *r);
+void api_backup_file(struct request *r);
+void api_backup_end(struct request *r);
 void api_upload(struct request *r);
 void api_symbols_upload(struct request *r);
 void api_symbols_list(struct request *r);

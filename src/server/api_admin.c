@@ -1,21 +1,32 @@
 /*
- * /api/v1: state of the server, deleting, backing up, and uploads of any format.
+ * /api/v1: state of the server, deleting, and uploads of any format.
  */
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/access.h"
 #include "server/api.h"
 #include "server/scraper.h"
-#include "server/symbol_desk.h"
 #include "server/upload.h"
 
 /* ------------------------------------------------------------------ status */
+
+/* Of all tenants together, and with paths of this machine in it. */
+static void put_store(const struct store_stats *s, struct jsonout *o)
+{
+	jsonout_put_u64(o, "fresh_chunks", s->fresh_chunks);
+	jsonout_put_u64(o, "blocks", s->blocks);
+	jsonout_put_u64(o, "rollups", s->rollups);
+	jsonout_put_i64(o, "compaction_lag_ns", s->compaction_lag_ns);
+	jsonout_put_u64(o, "upkeep_failures", s->upkeep.failures);
+	jsonout_put_text(o, "upkeep_last_failure", s->upkeep.last_failure.text);
+}
 
 static enum err answer_status(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
 	struct store_stats s;
 
+	backups_tidy(r->server->backups);
 	TRY(store_stats(r->server->store, r->tenant, &s));
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.status/1");
@@ -31,14 +42,10 @@ static enum err answer_status(struct inquiry *q, struct jsonout *o)
 	jsonout_put_i64(o, "newest_ns", s.newest_ns);
 	jsonout_put_u64(o, "disk_bytes", s.disk_bytes);
 	jsonout_put_u64(o, "dictionary_bytes", s.dictionary_bytes);
-	jsonout_put_u64(o, "fresh_chunks", s.fresh_chunks);
-	jsonout_put_u64(o, "blocks", s.blocks);
-	jsonout_put_u64(o, "rollups", s.rollups);
-	jsonout_put_i64(o, "compaction_lag_ns", s.compaction_lag_ns);
 	jsonout_put_bool(o, "disk_full", s.full);
 	jsonout_put_bool(o, "upkeep_fails", s.upkeep.error != ERR_OK);
-	jsonout_put_u64(o, "upkeep_failures", s.upkeep.failures);
-	jsonout_put_text(o, "upkeep_last_failure", s.upkeep.last_failure.text);
+	if (access_sees_server(r))
+		put_store(&s, o);
 	jsonout_put_i64(o, "retention_ns", r->server->options.store.retention_ns);
 	jsonout_put_u64(o, "max_size", r->server->options.store.max_size);
 	mutex_lock(&r->server->scraper_lock);
@@ -109,41 +116,6 @@ static enum err answer_delete(struct inquiry *q, struct jsonout *o)
 void api_delete(struct request *r)
 {
 	api_answer(r, answer_delete);
-}
-
-/* ------------------------------------------------------------------ backup */
-
-static enum err answer_backup(struct inquiry *q, struct jsonout *o)
-{
-	struct request *r = q->request;
-	struct str destination = parameter(r, "destination");
-	const char *path = arena_copy(&r->x->arena, destination);
-
-	if (!path)
-		return ERR_NO_MEMORY;
-	if (!access_is_operator(r))
-		return fault_set(q->fault, ERR_NO_PERMISSION,
-				 "a backup holds the data of all tenants: it takes the right "
-				 "\"admin\" of the tenant " DEFAULT_TENANT);
-	if (!destination.n || path[0] != '/' || memchr(path, 0, destination.n))
-		return fault_set(q->fault, ERR_BAD_ARGUMENT,
-				 "destination is the absolute path of a directory that is not "
-				 "there yet, on the server's host");
-	TRY(request_audit(r, "backup", &(struct audit_pair){"destination", destination}, 1,
-			  q->fault));
-	TRY(store_backup(r->server->store, path, q->fault));
-	TRY(symbol_desk_backup(r->server->symbols, path, q->fault));
-	log_info("backed up", log_str("destination", destination), log_str("peer", r->x->peer));
-	jsonout_object(o);
-	jsonout_put_text(o, "schema", "vestal.backup/1");
-	jsonout_put_str(o, "destination", destination);
-	jsonout_end_object(o);
-	return ERR_OK;
-}
-
-void api_backup(struct request *r)
-{
-	api_answer(r, answer_backup);
 }
 
 /* ------------------------------------------------------------------ uploads */

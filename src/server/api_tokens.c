@@ -14,6 +14,8 @@ void api_put_rights(struct jsonout *o, unsigned rights)
 		jsonout_text(o, "write");
 	if (rights & TOKEN_ADMIN)
 		jsonout_text(o, "admin");
+	if (rights & TOKEN_OPERATOR)
+		jsonout_text(o, "operator");
 	jsonout_end_array(o);
 }
 
@@ -41,15 +43,16 @@ static void put_token(void *context, const struct token_info *t)
 static enum err answer_tokens(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
-	struct tokens *tokens = atomic_load(&r->server->tokens);
+	struct tokens *tokens = r->server->tokens;
+	bool needed = tokens_required(tokens);
 	struct token_view view = {r, o};
 
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.tokens/1");
-	jsonout_put_bool(o, "needed", tokens != NULL);
+	jsonout_put_bool(o, "needed", needed);
 	jsonout_put_str(o, "own", r->token_id);
 	jsonout_put_array(o, "tokens");
-	if (tokens)
+	if (needed)
 		TRY(token_list(tokens_path(tokens), put_token, &view, q->fault));
 	jsonout_end_array(o);
 	jsonout_end_object(o);

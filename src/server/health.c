@@ -26,7 +26,8 @@ static void handle_metrics(struct request *r)
 {
 	struct buf out = BUF_INIT((size_t)16 << 20);
 
-	metrics_print(r->server, access_is_operator(r) ? (struct str){0} : r->tenant, &out);
+	backups_tidy(r->server->backups);
+	metrics_print(r->server, access_sees_server(r) ? (struct str){0} : r->tenant, &out);
 	request_reply(r, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }
 
@@ -34,6 +35,6 @@ const struct route health_routes[] = {
 	{"GET", "/-/healthy", ROUTE_OPEN, "healthy", handle_healthy, NULL},
 	{"GET", "/healthz", ROUTE_OPEN, "healthy", handle_healthy, NULL},
 	{"GET", "/ready", ROUTE_OPEN, "ready", handle_ready, NULL},
-	{"GET", "/metrics", ROUTE_READ | ROUTE_WORKER, "metrics", handle_metrics, NULL},
+	{"GET", "/metrics", ROUTE_NUMBERS | ROUTE_WORKER, "metrics", handle_metrics, NULL},
 	{0},
 };

@@ -84,7 +84,7 @@ static void receive_call(struct request *r, receiver *receive, void (*reply)(str
 
 	if (!u)
 		return;
-	atomic_fetch_add(&r->server->metrics.bytes_received, r->x->body.n);
+	request_count_received(r, r->x->body.n);
 	atomic_fetch_add(&r->server->metrics.bytes_inflated, c->message.n);
 	enum err error = receive(&u->receive, c->message, c->json, &fault);
 

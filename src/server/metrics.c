@@ -54,30 +54,43 @@ static void print_histogram(struct buf *out, const char *name, const char *help,
 		   (double)atomic_load(&h->sum_ns) / NS_PER_S, name, (unsigned long long)sum);
 }
 
-static void print_failures(struct metrics *m, struct buf *out)
+static void print_failures(const uint64_t failures[ERR_COUNT_], struct buf *out)
 {
 	head(out, "requests_failed_total", "counter", "Requests that failed, by reason.");
-	for (int e = 1; e < ERR_COUNT_; e++) {
-		uint64_t n = atomic_load(&m->failures[e]);
-
-		if (n)
+	for (int e = 1; e < ERR_COUNT_; e++)
+		if (failures[e])
 			buf_printf(out, "vestal_requests_failed_total{reason=\"%s\"} %llu\n",
-				   err_label((enum err)e), (unsigned long long)n);
-	}
+				   err_label((enum err)e), (unsigned long long)failures[e]);
+}
+
+/* Under the same names for a tenant, whose own these are, and for the server. */
+static void print_stored(const struct tenant_numbers *n, struct buf *out)
+{
+	metrics_one(out, "uploads_total", "counter", "Requests whose profiles or spans are stored.",
+		    n->uploads);
+	metrics_one(out, "profiles_total", "counter", "Profiles stored.", n->profiles);
+	metrics_one(out, "samples_total", "counter", "Samples stored.", n->samples);
+	metrics_one(out, "spans_total", "counter", "Spans of traces stored.", n->spans);
+	metrics_one(out, "rejected_parts_total", "counter",
+		    "Profiles or spans rejected out of requests that were taken.",
+		    n->rejected_parts);
+	metrics_one(out, "received_bytes_total", "counter", "Bytes of bodies as sent.",
+		    n->received_bytes);
+	print_failures(n->failures, out);
 }
 
 static void print_ingest(struct metrics *m, struct buf *out)
 {
-	metrics_one(out, "uploads_total", "counter", "Requests whose profiles or spans are stored.",
-		    atomic_load(&m->uploads));
-	metrics_one(out, "profiles_total", "counter", "Profiles stored.",
-		    atomic_load(&m->profiles));
-	metrics_one(out, "samples_total", "counter", "Samples stored.", atomic_load(&m->samples));
-	metrics_one(out, "spans_total", "counter", "Spans of traces stored.",
-		    atomic_load(&m->spans));
-	metrics_one(out, "rejected_parts_total", "counter",
-		    "Profiles or spans rejected out of requests that were taken.",
-		    atomic_load(&m->rejected_parts));
+	struct tenant_numbers all = {.uploads = atomic_load(&m->uploads),
+				     .profiles = atomic_load(&m->profiles),
+				     .samples = atomic_load(&m->samples),
+				     .spans = atomic_load(&m->spans),
+				     .rejected_parts = atomic_load(&m->rejected_parts),
+				     .received_bytes = atomic_load(&m->bytes_received)};
+
+	for (int e = 1; e < ERR_COUNT_; e++)
+		all.failures[e] = atomic_load(&m->failures[e]);
+	print_stored(&all, out);
 	metrics_one(out, "derived_profiles_total", "counter",
 		    "Profiles whose CPU time was computed from counts and their period.",
 		    atomic_load(&m->derived_profiles));
@@ -90,8 +103,6 @@ static void print_ingest(struct metrics *m, struct buf *out)
 	metrics_one(out, "clamped_values_total", "counter",
 		    "Values that did not fit the unit they are stored in.",
 		    atomic_load(&m->clamped_values));
-	metrics_one(out, "received_bytes_total", "counter", "Bytes of bodies as sent.",
-		    atomic_load(&m->bytes_received));
 	metrics_one(out, "inflated_bytes_total", "counter", "Bytes of bodies after decompression.",
 		    atomic_load(&m->bytes_inflated));
 	print_histogram(out, "ack_seconds", "From the whole request to durable.", &m->ack);
@@ -132,24 +143,29 @@ static void by_tenant(struct buf *out, const char *name, struct str tenant, uint
 		   (unsigned long long)value);
 }
 
-static void print_tenants(struct server *s, struct str only, struct buf *out)
+static void print_space(struct server *s, const struct str *tenants, size_t n, struct buf *out)
+{
+	struct store_stats stats = {0};
+
+	head(out, "store_bytes", "gauge", "Disk space, by tenant.");
+	for (size_t i = 0; i < n; i++)
+		if (store_stats(s->store, tenants[i], &stats) == ERR_OK)
+			by_tenant(out, "store_bytes", tenants[i], stats.disk_bytes);
+	head(out, "store_dictionary_bytes", "gauge", "Names and stacks in memory, by tenant.");
+	for (size_t i = 0; i < n; i++)
+		if (store_stats(s->store, tenants[i], &stats) == ERR_OK)
+			by_tenant(out, "store_dictionary_bytes", tenants[i],
+				  stats.dictionary_bytes);
+}
+
+static void print_tenants(struct server *s, struct buf *out)
 {
 	struct text_answer tenants = {0};
 	struct store_stats stats = {0};
 
 	if (store_tenants(s->store, &tenants) != ERR_OK)
 		return;
-	head(out, "store_bytes", "gauge", "Disk space, by tenant.");
-	for (size_t i = 0; i < tenants.n; i++)
-		if ((!only.n || str_eq(only, tenants.v[i])) &&
-		    store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
-			by_tenant(out, "store_bytes", tenants.v[i], stats.disk_bytes);
-	head(out, "store_dictionary_bytes", "gauge", "Names and stacks in memory, by tenant.");
-	for (size_t i = 0; i < tenants.n; i++)
-		if ((!only.n || str_eq(only, tenants.v[i])) &&
-		    store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
-			by_tenant(out, "store_dictionary_bytes", tenants.v[i],
-				  stats.dictionary_bytes);
+	print_space(s, tenants.v, tenants.n, out);
 	arena_release(&tenants.arena);
 	/* What is of the whole store stands in the answer about any tenant. */
 	if (store_stats(s->store, STR("anonymous"), &stats) == ERR_OK)
@@ -174,10 +190,16 @@ static void print_http(struct server *s, struct buf *out)
 		    atomic_load(&s->in_flight));
 }
 
-void metrics_print(struct server *s, struct str tenant, struct buf *out)
+static void print_scrapes(struct server *s, struct str tenant, struct buf *out)
+{
+	mutex_lock(&s->scraper_lock);
+	scraper_print_metrics(s->scraper, tenant, out);
+	mutex_unlock(&s->scraper_lock);
+}
+
+static void print_server(struct server *s, struct buf *out)
 {
 	print_ingest(&s->metrics, out);
-	print_failures(&s->metrics, out);
 	metrics_one(out, "questions_total", "counter", "Questions asked.",
 		    atomic_load(&s->metrics.questions));
 	metrics_one(out, "questions_cancelled_total", "counter",
@@ -188,13 +210,25 @@ void metrics_print(struct server *s, struct str tenant, struct buf *out)
 	print_histogram(out, "question_seconds", "Time to answer a question.",
 			&s->metrics.question);
 	print_http(s, out);
-	print_tenants(s, tenant, out);
-	mutex_lock(&s->scraper_lock);
-	scraper_print_metrics(s->scraper, tenant, out);
-	mutex_unlock(&s->scraper_lock);
+	print_tenants(s, out);
+	print_scrapes(s, (struct str){0}, out);
 	self_profile_print_metrics(s->self_profile, out);
 	seconds(out, "cpu_seconds_total", "counter", "CPU time of this process.",
 		(double)clock_process_cpu_ns() / NS_PER_S);
 	seconds(out, "uptime_seconds", "gauge", "Since the start.",
 		(double)(clock_monotonic_ns() - s->started_ns) / NS_PER_S);
+}
+
+void metrics_print(struct server *s, struct str tenant, struct buf *out)
+{
+	struct tenant_numbers own;
+
+	if (!tenant.n) {
+		print_server(s, out);
+		return;
+	}
+	tenant_counts_get(s->counts, tenant, &own);
+	print_stored(&own, out);
+	print_space(s, &tenant, 1, out);
+	print_scrapes(s, tenant, out);
 }

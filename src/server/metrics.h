@@ -27,7 +27,7 @@ struct metrics {
 };
 
 struct server;
-/* Of all tenants together; what is said by tenant only of `tenant`, or of all when it is empty. */
+/* Of `tenant` alone; or of the whole server and each of its tenants when it is empty. */
 void metrics_print(struct server *s, struct str tenant, struct buf *out);
 /* One number under "vestal_NAME". */
 void metrics_one(struct buf *out, const char *name, const char *type, const char *help,

@@ -1,7 +1,10 @@
 /*
  * How answers and failures look: headers that every answer has, what browsers are told, gzip.
  */
+#include <stdio.h>
+
 #include "base/jsonout.h"
+#include "server/access.h"
 #include "server/encoding.h"
 #include "server/request.h"
 #include "server/rpc_route.h"
@@ -118,11 +121,33 @@ static void fail_in_json(struct request *r, enum err error, const char *text)
 	http_reply(r->x, &response);
 }
 
+/* Where the data lies on this machine is not for those who may only see their own part of it. */
+static const char *without_paths(const struct request *r, const char *text, struct fault *room)
+{
+	const char *directory = r->server->options.store.directory;
+	struct str rest = str_of(text);
+	size_t n = 0, at;
+
+	if (!directory || !directory[0] || access_sees_server(r))
+		return text;
+	while ((at = str_search(rest, str_of(directory))) < rest.n && n < sizeof(room->text)) {
+		n += (size_t)snprintf(room->text + n, sizeof(room->text) - n, "%.*sDATA", (int)at,
+				      rest.p);
+		rest = str_skip(rest, at + strlen(directory));
+	}
+	if (n < sizeof(room->text))
+		snprintf(room->text + n, sizeof(room->text) - n, "%.*s", (int)rest.n, rest.p);
+	return room->text;
+}
+
 void request_fail(struct request *r, enum err error, const struct fault *fault)
 {
 	const char *text = fault && fault->text[0] ? fault->text : err_text(error);
+	struct fault room;
 
 	atomic_fetch_add(&r->server->metrics.failures[error], 1);
+	tenant_counts_failed(r->server->counts, r->tenant, error);
+	text = without_paths(r, text, &room);
 	if (r->route && r->route->flags & ROUTE_RPC)
 		rpc_route_fail(r, error, text);
 	else

@@ -44,8 +44,7 @@ static enum err reserve(struct request *r, struct fault *fault)
 	r->reserved = length;
 	if (before && before + length > limit)
 		return fault_set(fault, ERR_BUSY,
-				 "%zu bytes are being received already; try again in a second",
-				 before);
+				 "too much is being received already; try again in a second");
 	return rates_take(r->server->rates, r->tenant, length, fault);
 }
 
@@ -89,14 +88,18 @@ static bool refuse_unknown_call(struct request *r)
 
 static bool admit_or_reply(struct request *r)
 {
-	struct fault fault = {0};
-	enum err error;
+	struct fault fault = {0}, refused = {0};
+	enum err error = route_find(r->x, &r->route, &r->allow, &fault), sender;
 
+	sender = access_check_sender(r, &refused);
+	if (sender != ERR_OK) {
+		request_fail(r, sender, &refused);
+		return false;
+	}
 	if (r->server->options.cors_origin && request_is_preflight(r->x)) {
 		request_reply_preflight(r);
 		return false;
 	}
-	error = route_find(r->x, &r->route, &r->allow, &fault);
 	if (error == ERR_NOT_FOUND && refuse_unknown_call(r))
 		return false;
 	if (error == ERR_OK)
@@ -174,6 +177,13 @@ size_t request_max_inflated(const struct request *r)
 	return request_brings_data(r) ? r->server->options.max_inflated : REQUEST_MAX_QUESTION;
 }
 
+void request_count_received(struct request *r, size_t bytes)
+{
+	atomic_fetch_add(&r->server->metrics.bytes_received, bytes);
+	tenant_counts_add(r->server->counts, r->tenant,
+			  &(struct tenant_numbers){.received_bytes = bytes});
+}
+
 enum err request_body(struct request *r, struct buf *ret_owner, struct str *ret,
 		      struct fault *fault)
 {
@@ -181,7 +191,7 @@ enum err request_body(struct request *r, struct buf *ret_owner, struct str *ret,
 
 	limits.max_bytes = request_max_inflated(r);
 	buf_init(ret_owner, limits.max_bytes);
-	atomic_fetch_add(&r->server->metrics.bytes_received, r->x->body.n);
+	request_count_received(r, r->x->body.n);
 	TRY(encoding_undo(http_find(r->x, STR("content-encoding")), r->x->body, &limits, ret_owner,
 			  ret, fault));
 	atomic_fetch_add(&r->server->metrics.bytes_inflated, ret->n);

@@ -12,13 +12,14 @@
 #define REQUEST_MAX_QUESTION ((size_t)4 << 20)
 
 enum route_flags {
-	ROUTE_OPEN = 1 << 0,   /* needs no token: health, metrics on loopback, assets */
-	ROUTE_READ = 1 << 1,   /* the right to read */
-	ROUTE_WRITE = 1 << 2,  /* the right to write; its body counts as bytes in flight */
-	ROUTE_ADMIN = 1 << 3,  /* the right to delete and to change settings */
-	ROUTE_WORKER = 1 << 4, /* runs on a thread for questions, not on the event loop */
-	ROUTE_RPC = 1 << 5,    /* Connect or gRPC: failures are told in its words */
-	ROUTE_BODY = 1 << 6,   /* a body as large as an upload's, counted like one */
+	ROUTE_OPEN = 1 << 0,	/* needs no token: health, metrics on loopback, assets */
+	ROUTE_READ = 1 << 1,	/* the right to read */
+	ROUTE_WRITE = 1 << 2,	/* the right to write; its body counts as bytes in flight */
+	ROUTE_ADMIN = 1 << 3,	/* the right to delete and to change settings */
+	ROUTE_WORKER = 1 << 4,	/* runs on a thread for questions, not on the event loop */
+	ROUTE_RPC = 1 << 5,	/* Connect or gRPC: failures are told in its words */
+	ROUTE_BODY = 1 << 6,	/* a body as large as an upload's, counted like one */
+	ROUTE_NUMBERS = 1 << 7, /* the right to read, or that to see the server's numbers */
 };
 
 struct request;
@@ -67,6 +68,8 @@ static inline bool request_brings_data(const struct request *r)
 {
 	return r->route->flags & (ROUTE_WRITE | ROUTE_BODY);
 }
+/* Counts what came, for the server and for the tenant. */
+void request_count_received(struct request *r, size_t bytes);
 size_t request_max_inflated(const struct request *r);
 /* Whether whoever asked still listens. */
 bool request_wanted(const struct request *r);

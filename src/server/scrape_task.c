@@ -114,10 +114,14 @@ static void note_outcome(struct scrape_task *t, enum err error, const struct fau
 
 /* ------------------------------------------------------------------ storing */
 
-static void count(struct server *s, const struct received *r)
+static void count(const struct scrape_task *t, const struct received *r)
 {
+	struct server *s = t->scraper->server;
+
 	atomic_fetch_add(&s->metrics.profiles, r->profiles);
 	atomic_fetch_add(&s->metrics.samples, r->samples);
+	tenant_counts_add(s->counts, str_of(t->job->tenant),
+			  &(struct tenant_numbers){.profiles = r->profiles, .samples = r->samples});
 }
 
 static enum err store_answer(struct scrape_task *t, int64_t answered_ns, struct scraped *ret,
@@ -144,7 +148,7 @@ static enum err store_answer(struct scrape_task *t, int64_t answered_ns, struct 
 		if (e)
 			baseline_release(&ret->next);
 		else
-			count(s, &receive.result);
+			count(t, &receive.result);
 	}
 	received_release(&receive.result);
 	return e;

@@ -41,8 +41,11 @@ static void release(struct server *s)
 	audit_close(s->audit);
 	rates_free(s->rates);
 	agents_free(s->agents);
+	tenant_counts_free(s->counts);
 	symbol_parts_free(s->parts);
+	backups_free(s->backups);
 	symbol_desk_free(s->symbols);
+	server_user_release(&s->user);
 	mutex_release(&s->scraper_lock);
 	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
 		buf_release(&s->addresses[i]);
@@ -56,31 +59,24 @@ static bool is_local(struct str address)
 	       str_starts(address, STR("localhost:")) || str_starts(address, STR("unix:"));
 }
 
-/* Once there are tokens there always are: a file that goes away lets nobody in. */
+/* A file that is named must be there; the one beside the data may come later. */
 static enum err open_tokens(struct server *s, struct fault *fault)
 {
 	char path[4096];
 	const char *directory = s->options.store.directory, *file = s->options.token_file;
-	struct tokens *tokens;
 
-	if (atomic_load(&s->tokens) || (!file && !directory))
+	if (file)
+		return tokens_open(file, false, &s->tokens, fault);
+	if (!directory)
 		return ERR_OK;
-	if (!file) {
-		if ((size_t)snprintf(path, sizeof(path), "%s/tokens", directory) >= sizeof(path))
-			return fault_set(fault, ERR_BAD_ARGUMENT, "%s is too long a path",
-					 directory);
-		if (access(path, F_OK) != 0)
-			return ERR_OK;
-		file = path;
-	}
-	TRY(tokens_open(file, &tokens, fault));
-	atomic_store(&s->tokens, tokens);
-	return ERR_OK;
+	if ((size_t)snprintf(path, sizeof(path), "%s/tokens", directory) >= sizeof(path))
+		return fault_set(fault, ERR_BAD_ARGUMENT, "%s is too long a path", directory);
+	return tokens_open(path, true, &s->tokens, fault);
 }
 
 static enum err check_exposure(const struct server *s, struct fault *fault)
 {
-	if (s->tokens || s->options.insecure)
+	if (tokens_required(s->tokens) || s->options.insecure)
 		return ERR_OK;
 	for (size_t i = 0; i < s->options.listen_count; i++) {
 		const char *address = s->options.listen[i].address;
@@ -172,27 +168,38 @@ static enum err reload_scraper(struct server *s, struct fault *fault)
 	return e;
 }
 
+static enum err open_data(struct server *s, struct fault *fault)
+{
+	TRY(store_open(&s->options.store, &s->store, fault));
+	TRY(open_audit(s, fault));
+	TRY(rates_new(s->options.tenant_rate, &s->rates));
+	TRY(agents_new(&s->agents));
+	TRY(tenant_counts_new(&s->counts));
+	TRY(open_symbols(s, fault));
+	return backups_new(s->options.store.directory, s->options.backup_directory, &s->backups,
+			   fault);
+}
+
 static enum err start(struct server *s, struct fault *fault)
 {
 	struct http_handlers handlers = {s, request_admit, request_handle, request_finished};
 	unsigned cpus = thread_cpus();
 
 	mem_keep(KEPT_MEMORY);
-	TRY(open_tokens(s, fault));
-	TRY(check_exposure(s, fault));
-	TRY(store_open(&s->options.store, &s->store, fault));
-	TRY(open_audit(s, fault));
-	TRY(rates_new(s->options.tenant_rate, &s->rates));
-	TRY(agents_new(&s->agents));
-	TRY(open_symbols(s, fault));
-	TRY(workers_new(s->options.query_threads ? s->options.query_threads
-			: cpus > 2		 ? cpus
-						 : 2,
-			QUESTION_QUEUE, &s->workers));
+	TRY(server_user_prepare(&s->user, &s->options, fault));
+	/* What takes privileges: keys, the file of settings, low ports. */
 	TRY(http_server_new(&s->options.http, &handlers, &s->http, fault));
 	TRY(listen_all(s, fault));
 	/* Before the first request can look at it. */
 	TRY(load_scraper(s, &s->scraper, fault));
+	TRY(server_user_become(&s->user, &s->options, fault));
+	TRY(open_tokens(s, fault));
+	TRY(check_exposure(s, fault));
+	TRY(open_data(s, fault));
+	TRY(workers_new(s->options.query_threads ? s->options.query_threads
+			: cpus > 2		 ? cpus
+						 : 2,
+			QUESTION_QUEUE, &s->workers));
 	if (s->options.self_profile)
 		TRY(self_profile_new(s, &s->self_profile, fault));
 	TRY(http_server_start(s->http, fault));
@@ -214,6 +221,7 @@ enum err server_start(const struct server_options *options, struct server **ret,
 		*fault = (struct fault){0};
 	error = start(s, fault);
 	if (error != ERR_OK) {
+		server_user_name_paths(&s->user, fault);
 		/* Requests may be there already. */
 		if (s->http)
 			http_server_stop(s->http, 0);
@@ -236,9 +244,12 @@ struct store *server_store(struct server *s)
 
 enum err server_reload(struct server *s, struct fault *fault)
 {
-	TRY(open_tokens(s, fault));
-	TRY(http_server_reload(s->http, fault));
-	return reload_scraper(s, fault);
+	enum err e = http_server_reload(s->http, fault);
+
+	if (!e)
+		e = reload_scraper(s, fault);
+	server_user_name_paths(&s->user, fault);
+	return e;
 }
 
 /* First no more requests, then no more questions, then the store: each waits for the one before

@@ -30,10 +30,18 @@ struct server_options {
 	bool insecure;		  /* no tokens although others than this host can reach it */
 	bool trust_tenant_header; /* X-Scope-OrgID chooses the tenant when no token does */
 	bool self_profile;	  /* store a CPU profile of this very process */
-	const char *cors_origin;  /* NULL = no other origin may read */
-	const char *token_file;	  /* NULL = DIRECTORY/tokens when that exists */
-	const char *revision;	  /* of the source, for buildinfo; NULL = unknown */
-	const char *config_file;  /* whom to scrape, read at the start and by server_reload */
+	bool confine;	  /* this process: what it does not need is given away (server_user.h) */
+	const char *user; /* whom root's server becomes; NULL = vestal, or a number without
+			     privileges */
+	const char
+		*backup_directory; /* below it backups are written; NULL = only sent to clients */
+	const char *cors_origin;   /* NULL = no other origin may read */
+	/* Names by which others ask for this server, beside addresses and localhost; "*" = any. */
+	const char *const *allowed_hosts;
+	size_t allowed_host_count;
+	const char *token_file;	 /* NULL = DIRECTORY/tokens when that exists */
+	const char *revision;	 /* of the source, for buildinfo; NULL = unknown */
+	const char *config_file; /* whom to scrape, read at the start and by server_reload */
 	const char *const *source_roots; /* below these is text of source files that may be shown */
 	size_t source_root_count;
 	uint64_t symbols_max_file, symbols_max_size; /* of one that was sent; of all of a tenant */
@@ -53,7 +61,7 @@ enum err server_start(const struct server_options *options, struct server **ret,
 		      struct fault *fault) MUST_CHECK;
 /* What an address became, "127.0.0.1:4040"; empty when it is optional and was taken. */
 struct str server_address(const struct server *s, size_t index);
-/* New certificates and tokens; whom to scrape, as the file says now. */
+/* New certificates; whom to scrape, as the file says now. */
 enum err server_reload(struct server *s, struct fault *fault) MUST_CHECK;
 struct store *server_store(struct server *s);
 /* Finishes what was received, then stops; frees everything. */

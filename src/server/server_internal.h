@@ -5,8 +5,11 @@
 
 #include "base/thread.h"
 #include "server/audit.h"
+#include "server/backups.h"
 #include "server/metrics.h"
 #include "server/server.h"
+#include "server/server_user.h"
+#include "server/tenant_counts.h"
 #include "server/tokens.h"
 #include "server/workers.h"
 
@@ -20,17 +23,20 @@ struct server {
 	struct server_options options;
 	struct store *store;
 	struct http_server *http;
-	_Atomic(struct tokens *) tokens; /* NULL = everybody may do everything */
-	struct audit *audit;		 /* NULL = nowhere but in the log */
+	struct tokens *tokens; /* NULL = everybody may do everything, and nowhere is a file */
+	struct audit *audit;   /* NULL = nowhere but in the log */
 	struct workers *workers;
 	struct metrics metrics;
+	struct tenant_counts *counts; /* NULL = not counted */
 	struct rate_limits *rates;
 	struct agents *agents;		   /* who sends here */
 	struct symbol_desk *symbols;	   /* names that come later */
+	struct backups *backups;	   /* NULL = in tests, which make none */
 	struct symbol_parts *parts;	   /* symbol files that are being sent */
 	struct mutex scraper_lock;	   /* the one below changes when the file is read again */
 	struct scraper *scraper;	   /* NULL = nobody is scraped */
 	struct self_profile *self_profile; /* NULL = none is taken */
+	struct server_user user;
 	struct buf addresses[SERVER_MAX_LISTEN];
 	_Atomic size_t in_flight;
 	int64_t started_ns;

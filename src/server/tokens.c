@@ -1,5 +1,6 @@
 #include "server/tokens.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -8,15 +9,16 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/sha256.h"
 #include "base/thread.h"
 #include "base/vec.h"
 #include "server/audit.h"
 
-#define PREFIX	       "vst_"
-#define SECRET_BYTES   32
-#define MAX_FILE       ((size_t)4 << 20)
-#define CHECK_AGAIN_NS NS_PER_S
+#define PREFIX	     "vst_"
+#define SECRET_BYTES 32
+#define MAX_FILE     ((size_t)4 << 20)
+#define TRY_AGAIN_NS NS_PER_S
 
 struct token_entry {
 	char hash[65];
@@ -28,9 +30,10 @@ struct token_list {
 	size_t n, cap;
 };
 
-/* Tells whether a file is still the one that was read. */
+/* Tells whether a file is still the one that was read; all zero is none. */
 struct file_version {
-	struct timespec changed;
+	struct timespec changed, touched;
+	dev_t device;
 	ino_t inode;
 	off_t size;
 };
@@ -40,7 +43,8 @@ struct tokens {
 	struct mutex lock;
 	struct token_list list;
 	struct file_version version;
-	int64_t looked_ns;
+	bool required;	   /* the file was there once: from then on nobody gets in without */
+	int64_t failed_ns; /* when it could not be read; 0 = it could */
 };
 
 static void put_hex(const unsigned char *bytes, size_t n, char *out)
@@ -92,10 +96,11 @@ static unsigned parse_rights(struct str text)
 	struct str part;
 
 	while (str_split(&text, ',', &part))
-		rights |= str_eq(part, STR("read"))    ? TOKEN_READ
-			  : str_eq(part, STR("write")) ? TOKEN_WRITE
-			  : str_eq(part, STR("admin")) ? TOKEN_ADMIN
-						       : 0;
+		rights |= str_eq(part, STR("read"))	  ? TOKEN_READ
+			  : str_eq(part, STR("write"))	  ? TOKEN_WRITE
+			  : str_eq(part, STR("admin"))	  ? TOKEN_ADMIN
+			  : str_eq(part, STR("operator")) ? TOKEN_OPERATOR
+							  : 0;
 	return rights;
 }
 
@@ -147,21 +152,31 @@ static enum err read_list(const char *path, struct token_list *ret, struct fault
 	return error;
 }
 
-static struct file_version version_of(const char *path)
+/* False: there is no such file. One that cannot be looked at is there, for all we know. */
+static bool find_version(const char *path, struct file_version *ret)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 ? (struct file_version){st.st_mtim, st.st_ino, st.st_size}
-				    : (struct file_version){0};
+	*ret = (struct file_version){0};
+	if (stat(path, &st))
+		return errno != ENOENT && errno != ENOTDIR;
+	*ret = (struct file_version){st.st_mtim, st.st_ctim, st.st_dev, st.st_ino, st.st_size};
+	return true;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 static bool same_version(const struct file_version *a, const struct file_version *b)
 {
-	return a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec &&
-	       a->inode == b->inode && a->size == b->size;
+	return same_time(&a->changed, &b->changed) && same_time(&a->touched, &b->touched) &&
+	       a->device == b->device && a->inode == b->inode && a->size == b->size;
 }
 
-enum err tokens_open(const char *path, struct tokens **ret, struct fault *fault)
+enum err tokens_open(const char *path, bool may_be_missing, struct tokens **ret,
+		     struct fault *fault)
 {
 	struct tokens *t = mem_zalloc(1, sizeof(*t));
 	enum err error = ERR_NO_MEMORY;
@@ -171,8 +186,8 @@ enum err tokens_open(const char *path, struct tokens **ret, struct fault *fault)
 	mutex_init(&t->lock);
 	t->path = mem_strdup(path);
 	if (t->path) {
-		t->version = version_of(path);
-		error = read_list(path, &t->list, fault);
+		t->required = find_version(path, &t->version) || !may_be_missing;
+		error = t->required ? read_list(path, &t->list, fault) : ERR_OK;
 	}
 	if (error != ERR_OK)
 		tokens_close(t);
@@ -196,21 +211,54 @@ const char *tokens_path(const struct tokens *t)
 	return t->path;
 }
 
-/* Once a second at most; a file that became unreadable lets nobody in. */
+static void read_again(struct tokens *t)
+{
+	struct fault fault = {0};
+	enum err error;
+
+	vec_release(&t->list);
+	t->required = true;
+	error = read_list(t->path, &t->list, &fault);
+	t->failed_ns = error ? clock_monotonic_ns() : 0;
+	if (error)
+		log_error("nobody is let in: the tokens cannot be read",
+			  log_text("reason", fault.text[0] ? fault.text : err_text(error)));
+	else
+		log_info("tokens have changed", log_u64("tokens", t->list.n));
+}
+
+/*
+ * For every request, so that what was created or revoked holds at once. A file that went away or
+ * became unreadable lets nobody in; one that could not be read is tried again a second later.
+ */
 static void refresh(struct tokens *t)
 {
-	int64_t now = clock_monotonic_ns();
+	struct file_version version;
+	bool there = find_version(t->path, &version);
 
-	if (now - t->looked_ns < CHECK_AGAIN_NS)
+	if (!there) {
+		vec_release(&t->list);
+		t->version = version;
 		return;
-	t->looked_ns = now;
-	struct file_version version = version_of(t->path);
-
-	if (same_version(&version, &t->version))
+	}
+	if (t->required && same_version(&version, &t->version) &&
+	    (!t->failed_ns || clock_monotonic_ns() - t->failed_ns < TRY_AGAIN_NS))
 		return;
 	t->version = version;
-	vec_release(&t->list);
-	(void)!read_list(t->path, &t->list, NULL);
+	read_again(t);
+}
+
+bool tokens_required(struct tokens *t)
+{
+	bool required;
+
+	if (!t)
+		return false;
+	mutex_lock(&t->lock);
+	refresh(t);
+	required = t->required;
+	mutex_unlock(&t->lock);
+	return required;
 }
 
 enum err tokens_check(struct tokens *t, struct str token, struct token_info *ret)
@@ -232,12 +280,31 @@ enum err tokens_check(struct tokens *t, struct str token, struct token_info *ret
 	return error;
 }
 
+const char *token_rights_text(unsigned rights, const char *between, char room[TOKEN_RIGHTS_ROOM])
+{
+	static const struct {
+		unsigned right;
+		const char *name;
+	} names[] = {{TOKEN_READ, "read"},
+		     {TOKEN_WRITE, "write"},
+		     {TOKEN_ADMIN, "admin"},
+		     {TOKEN_OPERATOR, "operator"}};
+	size_t n = 0;
+
+	room[0] = '\0';
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (rights & names[i].right)
+			n += (size_t)snprintf(room + n, TOKEN_RIGHTS_ROOM - n, "%s%s",
+					      n ? between : "", names[i].name);
+	return room;
+}
+
 static void print_entry(const struct token_entry *e, struct buf *out)
 {
-	buf_printf(out, "%s %s %s %s%s%s %lld %s\n", e->info.id, e->hash, e->info.tenant,
-		   e->info.rights & TOKEN_READ ? "read," : "",
-		   e->info.rights & TOKEN_WRITE ? "write," : "",
-		   e->info.rights & TOKEN_ADMIN ? "admin," : "", (long long)e->info.created,
+	char rights[TOKEN_RIGHTS_ROOM];
+
+	buf_printf(out, "%s %s %s %s, %lld %s\n", e->info.id, e->hash, e->info.tenant,
+		   token_rights_text(e->info.rights, ",", rights), (long long)e->info.created,
 		   e->info.name);
 }
 
@@ -286,14 +353,12 @@ static void token_list_release(struct token_list *list)
 static enum err audit_token(struct audit *audit, const char *action, const struct token_entry *e,
 			    struct fault *fault)
 {
-	char rights[32];
+	char rights[TOKEN_RIGHTS_ROOM];
 
-	snprintf(rights, sizeof(rights), "%s%s%s", e->info.rights & TOKEN_READ ? "read " : "",
-		 e->info.rights & TOKEN_WRITE ? "write " : "",
-		 e->info.rights & TOKEN_ADMIN ? "admin" : "");
+	token_rights_text(e->info.rights, " ", rights);
 	struct audit_pair pairs[] = {{"token", str_of(e->info.id)},
 				     {"tenant", str_of(e->info.tenant)},
-				     {"rights", str_trim(str_of(rights))},
+				     {"rights", str_of(rights)},
 				     {"name", str_of(e->info.name)}};
 
 	return audit_write(audit, action, pairs, 4, fault);

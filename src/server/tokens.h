@@ -4,15 +4,23 @@
  *
  *	<id> <sha256 of the token> <tenant> <rights> <created, Unix seconds> <name>
  *
- * It is read again when it changes; a file that cannot be read lets nobody in.
+ * It is looked at for every request and read again when it has changed, so that a new token, a
+ *first one too, and a revocation hold at once. A file that cannot be read lets nobody in, and
+ *neither does one that was there and is not any more.
  */
 #pragma once
 
 #include "base/buf.h"
 
-enum token_rights { TOKEN_READ = 1 << 0, TOKEN_WRITE = 1 << 1, TOKEN_ADMIN = 1 << 2 };
+enum token_rights {
+	TOKEN_READ = 1 << 0,
+	TOKEN_WRITE = 1 << 1,
+	TOKEN_ADMIN = 1 << 2,
+	TOKEN_OPERATOR = 1 << 3, /* to see numbers of the whole server, and nothing else */
+};
 
-#define TOKEN_MAX_TENANT 150
+#define TOKEN_MAX_TENANT  150
+#define TOKEN_RIGHTS_ROOM 40
 
 struct tokens;
 
@@ -24,10 +32,16 @@ struct token_info {
 	char name[101];
 };
 
-enum err tokens_open(const char *path, struct tokens **ret, struct fault *fault) MUST_CHECK;
+/* ERR_NOT_FOUND without a file, unless it may be missing. */
+enum err tokens_open(const char *path, bool may_be_missing, struct tokens **ret,
+		     struct fault *fault) MUST_CHECK;
 void tokens_close(struct tokens *t);
 /* The file they are in. */
 const char *tokens_path(const struct tokens *t);
+/* Whether there is a file now or has been one: nobody gets in without a token. `t` may be NULL. */
+bool tokens_required(struct tokens *t);
+/* "read,write", with `between` for the comma. Returns `room`. */
+const char *token_rights_text(unsigned rights, const char *between, char room[TOKEN_RIGHTS_ROOM]);
 /* Who a token is; ERR_UNAUTHENTICATED when nobody. Thread safe. */
 enum err tokens_check(struct tokens *t, struct str token, struct token_info *ret) MUST_CHECK;
 

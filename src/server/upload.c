@@ -44,6 +44,14 @@ static void count(struct upload *u)
 	atomic_fetch_add(&m->dropped_rows, u->receive.result.dropped_rows);
 	atomic_fetch_add(&m->dropped_columns, u->receive.result.dropped_columns);
 	atomic_fetch_add(&m->clamped_values, u->receive.result.clamped_values);
+	tenant_counts_add(u->request->server->counts, u->request->tenant,
+			  &(struct tenant_numbers){
+				  .uploads = 1,
+				  .profiles = u->receive.result.profiles,
+				  .samples = u->receive.result.samples,
+				  .spans = u->receive.result.spans,
+				  .rejected_parts = u->receive.result.rejected,
+			  });
 	int64_t now = clock_monotonic_ns();
 
 	histogram_add(&m->ack, now - u->started_ns);

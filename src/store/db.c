@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "store/db_kept.h"
 
 #define BUSY_MS 10000
 
@@ -201,7 +202,7 @@ enum err db_open(const char *path, const struct db_schema *schema, enum db_mode 
 		goto fail;
 	if (mode == DB_CREATE)
 		flags |= SQLITE_OPEN_CREATE;
-	rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
+	rc = sqlite3_open_v2(path, &db->handle, flags, db_vfs_for(path));
 	error = db_failed(db, rc, fault);
 	if (error == ERR_OK)
 		error = prepare_connection(db, mode, fault);
@@ -387,7 +388,7 @@ enum err db_copy(struct db *db, const char *path, struct fault *fault)
 	enum err error;
 	int rc = sqlite3_open_v2(path, &copy,
 				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-				 NULL);
+				 db_vfs_for(path));
 
 	if (rc == SQLITE_OK)
 		backup = sqlite3_backup_init(copy, "main", db->handle, "main");

@@ -255,7 +255,8 @@ enum err tenant_check(struct str name, struct fault *fault)
 /* Names that the file system or this directory has another use for: their first byte in hex. */
 static bool needs_escape(struct str name)
 {
-	return name.p[0] == '.' || str_eq(name, STR("LOCK")) || str_eq(name, STR("STORE"));
+	return name.p[0] == '.' || str_eq(name, STR("LOCK")) || str_eq(name, STR("STORE")) ||
+	       str_eq(name, STR("tokens")) || str_eq(name, STR("audit.log"));
 }
 
 enum err tenant_folder(const char *path, struct str tenant, bool make, char **ret,

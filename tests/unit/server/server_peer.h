@@ -38,6 +38,7 @@ static inline enum err peer_open(struct server *s)
 	TRY(store_open(&s->options.store, &s->store, NULL));
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
 	TRY(agents_new(&s->agents));
+	TRY(tenant_counts_new(&s->counts));
 	/* Not started: for what counts them. */
 	TRY(workers_new(1, 1, &s->workers));
 	return http_server_new(&HTTP_OPTIONS_DEFAULT, &(struct http_handlers){0}, &s->http, NULL);
@@ -50,6 +51,7 @@ static inline void peer_close(struct server *s)
 	http_server_free(s->http);
 	rates_free(s->rates);
 	agents_free(s->agents);
+	tenant_counts_free(s->counts);
 	tokens_close(s->tokens);
 	audit_close(s->audit);
 }

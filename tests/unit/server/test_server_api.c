@@ -141,6 +141,9 @@ TEST(pages_of_strangers_change_nothing)
 	CHECK_INT(peer_upload(&s, "origin: http://localhost:4040\n"), 200);
 	CHECK_INT(peer_status(&s, "GET", "/api/v1/services", "origin: http://evil.example\n",
 			      STR("")),
+		  403);
+	CHECK_INT(peer_status(&s, "GET", "/api/v1/services", "origin: http://localhost:4040\n",
+			      STR("")),
 		  200);
 	s.options.cors_origin = "http://friend.example";
 	CHECK_INT(peer_upload(&s, "origin: http://friend.example\n"), 200);
@@ -176,10 +179,91 @@ TEST(without_tokens_only_names_of_this_host_are_answered)
 		CHECK_INT(asked_as(&s, "GET", "/ready", good[i]), 200);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		CHECK_INT(asked_as(&s, "GET", "/ready", bad[i]), 403);
-	/* An upload tells nothing: the name is not looked at, and the missing "name" is. */
-	CHECK_INT(asked_as(&s, "POST", "/ingest", "evil.example"), 400);
+	CHECK_INT(asked_as(&s, "POST", "/ingest", "evil.example"), 403);
+	CHECK_INT(asked_as(&s, "POST", "/ingest", "127.0.0.1"), 400);
+	CHECK_INT(asked_as(&s, "GET", "/ready", "profiles"), 403);
 	s.options.insecure = true;
-	CHECK_INT(asked_as(&s, "GET", "/ready", "profiles.example"), 200);
+	CHECK_INT(asked_as(&s, "GET", "/ready", "profiles"), 200);
+	CHECK_INT(asked_as(&s, "GET", "/ready", "profiles.example"), 403);
+	s.options.allowed_hosts = (const char *const[]){"Profiles.example"};
+	s.options.allowed_host_count = 1;
+	CHECK_INT(asked_as(&s, "GET", "/ready", "profiles.example:80"), 200);
+	CHECK_INT(asked_as(&s, "GET", "/ready", "other.example:80"), 403);
+	s.options.allowed_hosts = (const char *const[]){"*"};
+	CHECK_INT(asked_as(&s, "GET", "/ready", "other.example:80"), 200);
+}
+
+/* A path that the route matches. */
+static void path_of(const struct route *route, char *ret, size_t size)
+{
+	snprintf(ret, size, "%s", route->path);
+	if (ret[strlen(ret) - 1] == '*')
+		ret[strlen(ret) - 1] = 'x';
+}
+
+/* 200: admitted; what the handler would say is another matter. Of a call that is refused the status
+ * is that of its protocol. */
+static int status_of_route(struct server *s, const struct route *route, const char *authority,
+			   const char *head)
+{
+	CLEANUP(rpc_peer_release) struct rpc_peer p = {0};
+	char path[200], method[8];
+
+	snprintf(method, sizeof(method), "%.*s", (int)str_find(str_of(route->methods), ' '),
+		 route->methods);
+	path_of(route, path, sizeof(path));
+	if (rpc_peer_init(&p, method, path, str_of(head), STR("")) != ERR_OK)
+		return -1;
+	p.x->http.path = str_of(path);
+	p.x->http.authority = str_of(authority);
+	if (request_admit(s, &p.x->http)) {
+		request_finished(s, &p.x->http);
+		return 200;
+	}
+	if (!rpc_peer_replied(&p))
+		return -1;
+	return route->flags & ROUTE_RPC ? 403 : p.x->reply.status;
+}
+
+TEST(no_route_answers_a_page_of_another_origin_or_a_name_of_a_stranger)
+{
+	static const char *const pages[] = {
+		"origin: http://evil.example\n",
+		"origin: null\n",
+		"sec-fetch-site: cross-site\n",
+		"sec-fetch-site: same-site\n",
+		"origin: http://localhost:3000\n",
+		"origin: http://127.0.0.1:4040\nsec-fetch-site: cross-site\n"};
+	SERVER(s);
+	size_t n = 0;
+
+	for (const struct route *r; (r = route_at(n)); n++) {
+		CHECK_INT(status_of_route(&s, r, "localhost:4040", ""), 200);
+		CHECK_INT(status_of_route(&s, r, "localhost:4040",
+					  "origin: http://localhost:4040\n"
+					  "sec-fetch-site: same-origin\n"),
+			  200);
+		CHECK_INT(status_of_route(&s, r, "evil.example:4040", ""), 403);
+		CHECK_INT(status_of_route(&s, r, "localhost", "host: evil.example\n"), 403);
+		for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
+			CHECK_INT(status_of_route(&s, r, "localhost:4040", pages[i]), 403);
+	}
+	CHECK(n > 60);
+}
+
+TEST(a_link_on_another_page_may_be_followed_but_sends_nothing)
+{
+	static const char head[] = "sec-fetch-site: cross-site\nsec-fetch-mode: navigate\n"
+				   "sec-fetch-dest: document\n";
+	SERVER(s);
+
+	CHECK_INT(peer_status(&s, "GET", "/api/v1/services", head, STR("")), 200);
+	CHECK_INT(peer_upload(&s, head), 403);
+	CHECK_INT(peer_status(&s, "GET", "/api/v1/services",
+			      "sec-fetch-site: cross-site\nsec-fetch-mode: navigate\n"
+			      "sec-fetch-dest: iframe\n",
+			      STR("")),
+		  403);
 }
 
 TEST(preflights_are_answered_only_where_an_origin_is_allowed)
@@ -189,7 +273,7 @@ TEST(preflights_are_answered_only_where_an_origin_is_allowed)
 	SERVER(s);
 	REPLY(p);
 
-	CHECK_INT(peer_status(&s, "OPTIONS", "/api/v1/tree", head, STR("")), 405);
+	CHECK_INT(peer_status(&s, "OPTIONS", "/api/v1/tree", head, STR("")), 403);
 	s.options.cors_origin = "http://friend.example";
 	CHECK_OK(peer_ask(&s, &p, "OPTIONS", "/api/v1/tree", head, STR("")));
 	CHECK_INT(p.x->reply.status, 204);

@@ -188,7 +188,7 @@ TEST(a_token_opens_what_it_was_made_for_until_it_is_revoked)
 	CHECK_OK(token_create(f.path, STR("one"), TOKEN_READ | TOKEN_WRITE, STR("a name"), &token,
 			      NULL));
 	CHECK(str_starts(buf_view(&token), STR("vst_")));
-	CHECK_OK(tokens_open(f.path, &t, NULL));
+	CHECK_OK(tokens_open(f.path, false, &t, NULL));
 	CHECK_OK(tokens_check(t, buf_view(&token), &info));
 	CHECK_STR(str_of(info.tenant), "one");
 	CHECK_STR(str_of(info.name), "a name");
@@ -198,7 +198,7 @@ TEST(a_token_opens_what_it_was_made_for_until_it_is_revoked)
 	CHECK_ERR(token_revoke(f.path, STR("nobody"), NULL), ERR_NOT_FOUND);
 	CHECK_OK(tokens_check(t, buf_view(&token), &info));
 	CHECK_OK(token_revoke(f.path, str_of(info.id), NULL));
-	CHECK_OK(tokens_open(f.path, &again, NULL));
+	CHECK_OK(tokens_open(f.path, false, &again, NULL));
 	CHECK_ERR(tokens_check(again, buf_view(&token), &info), ERR_UNAUTHENTICATED);
 }
 
@@ -245,10 +245,61 @@ TEST(a_damaged_file_lets_nobody_in)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		CHECK_OK(file_write(f.path, str_of(bad[i]), OUTPUT_FORCE, NULL));
-		CHECK_ERR(tokens_open(f.path, &t, &fault), ERR_CORRUPT);
+		CHECK_ERR(tokens_open(f.path, false, &t, &fault), ERR_CORRUPT);
 	}
 	unlink(f.path);
-	CHECK_ERR(tokens_open(f.path, &t, &fault), ERR_NOT_FOUND);
+	CHECK_ERR(tokens_open(f.path, false, &t, &fault), ERR_NOT_FOUND);
+}
+
+TEST(the_first_token_and_every_change_hold_at_once)
+{
+	CLEANUP(buf_release) struct buf first = BUF_INIT(200), second = BUF_INIT(200);
+	CLEANUP(tokens_closep) struct tokens *t = NULL;
+	struct token_info info, other;
+	FILES(f);
+
+	CHECK_OK(tokens_open(f.path, true, &t, NULL));
+	CHECK(!tokens_required(t));
+	CHECK_OK(token_create(f.path, STR("one"), TOKEN_READ, STR(""), &first, NULL));
+	CHECK(tokens_required(t));
+	CHECK_OK(tokens_check(t, buf_view(&first), &info));
+	CHECK_OK(token_create(f.path, STR("two"), TOKEN_OPERATOR, STR(""), &second, NULL));
+	CHECK_OK(tokens_check(t, buf_view(&second), &other));
+	CHECK_INT(other.rights, TOKEN_OPERATOR);
+	CHECK_OK(token_revoke(f.path, str_of(info.id), NULL));
+	CHECK_ERR(tokens_check(t, buf_view(&first), &info), ERR_UNAUTHENTICATED);
+	/* The last one too: nobody gets in, but not everybody. */
+	CHECK_OK(token_revoke(f.path, str_of(other.id), NULL));
+	CHECK_ERR(tokens_check(t, buf_view(&second), &info), ERR_UNAUTHENTICATED);
+	CHECK(tokens_required(t));
+}
+
+TEST(a_file_of_tokens_that_is_damaged_or_goes_away_never_opens_access)
+{
+	CLEANUP(buf_release) struct buf token = BUF_INIT(200), kept = BUF_INIT(4096);
+	CLEANUP(tokens_closep) struct tokens *t = NULL;
+	struct token_info info;
+	FILES(f);
+
+	CHECK_OK(tokens_open(f.path, true, &t, NULL));
+	CHECK_OK(file_write(f.path, STR("no token\n"), 0, NULL));
+	CHECK(tokens_required(t));
+	CHECK_ERR(token_create(f.path, STR("one"), TOKEN_READ, STR(""), &token, NULL), ERR_CORRUPT);
+	CHECK(!unlink(f.path));
+	CHECK(tokens_required(t));
+	CHECK_OK(token_create(f.path, STR("one"), TOKEN_READ, STR(""), &token, NULL));
+	CHECK_OK(tokens_check(t, buf_view(&token), &info));
+	CHECK_OK(file_read(f.path, &kept, NULL));
+	CHECK(!unlink(f.path));
+	CHECK(tokens_required(t));
+	CHECK_ERR(tokens_check(t, buf_view(&token), &info), ERR_UNAUTHENTICATED);
+	/* Something else under the name. */
+	CHECK(!mkdir(f.path, 0700));
+	CHECK(tokens_required(t));
+	CHECK_ERR(tokens_check(t, buf_view(&token), &info), ERR_UNAUTHENTICATED);
+	CHECK(!rmdir(f.path));
+	CHECK_OK(file_write(f.path, buf_view(&kept), 0, NULL));
+	CHECK_OK(tokens_check(t, buf_view(&token), &info));
 }
 
 static void count_token(void *context, const struct token_info *info)
@@ -265,7 +316,7 @@ static enum err use_tokens(const char *path)
 	int n = 0;
 
 	TRY(token_create(path, STR("one"), TOKEN_READ, STR(""), &token, NULL));
-	TRY(tokens_open(path, &t, NULL));
+	TRY(tokens_open(path, false, &t, NULL));
 	TRY(tokens_check(t, buf_view(&token), &info));
 	TRY(token_list(path, count_token, &n, NULL));
 	return n ? token_revoke(path, str_of(info.id), NULL) : ERR_INTERNAL;

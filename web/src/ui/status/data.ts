@@ -17,11 +17,10 @@ export interface Status {
   newest_ns: number;
   disk_bytes: number;
   dictionary_bytes: number;
-  blocks: number;
-  compaction_lag_ns: number;
   disk_full: boolean;
   upkeep_fails: boolean;
-  upkeep_last_failure: string;
+  // For those who may see the whole server.
+  upkeep_last_failure?: string;
   retention_ns: number;
   max_size: number;
 }

@@ -1,0 +1,33 @@
+/*
+ * A folder that is filled with a backup: made new, looked through, removed with all that is in it.
+ * Everything by descriptors.
+ */
+#pragma once
+
+#include "base/vec.h"
+#include "server/backups.h"
+
+struct backup_folder {
+	int place; /* the folder it is in; not its own */
+	int fd;	   /* -1 = none */
+	char name[80];
+};
+
+struct backup_list {
+	VEC(struct backup_file) v;
+	uint64_t bytes;
+};
+
+/* ERR_EXISTS when there is something of that name. */
+enum err backup_folder_make(struct backup_folder *f, int place, const char *name,
+			    struct fault *fault) MUST_CHECK;
+/* The copy of everything, on the disk when it returns. */
+enum err backup_folder_fill(const struct backup_folder *f, struct store *s,
+			    struct symbol_desk *symbols, struct fault *fault) MUST_CHECK;
+enum err backup_folder_list(const struct backup_folder *f, struct backup_list *ret,
+			    struct fault *fault) MUST_CHECK;
+void backup_list_release(struct backup_list *l);
+void backup_folder_remove(struct backup_folder *f);
+void backup_folder_close(struct backup_folder *f);
+/* By name, below an open folder. */
+void backup_remove_tree(int place, const char *name);
