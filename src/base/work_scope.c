@@ -1,7 +1,6 @@
 #include "base/work_scope.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 
 #define STEP ((size_t)256 << 10)
 
@@ -67,17 +66,7 @@ static bool refuse(struct work_scope *s, enum err error)
 	return false;
 }
 
-static enum err charge(struct work_scope *s, size_t n, struct fault *fault)
-{
-	const struct work_terms *t = &s->terms;
-
-	if (!t->patience_ns)
-		return memory_charge(t->account, t->use, n, fault);
-	return memory_charge_wait(t->account, t->use, n, clock_monotonic_ns() + t->patience_ns,
-				  t->stop, fault);
-}
-
-/* Another step, or less where that is all there is room for. */
+/* Another step, or more where that is needed. */
 static bool charge_more(struct work_scope *s, size_t need)
 {
 	size_t step = need > STEP ? need : STEP;
@@ -87,7 +76,7 @@ static bool charge_more(struct work_scope *s, size_t need)
 	if (work_stopped())
 		return refuse(s, ERR_CANCELLED);
 	if (s->terms.account)
-		error = charge(s, step, &fault);
+		error = memory_charge(s->terms.account, s->terms.use, step, &fault);
 	if (error) {
 		if (!s->error)
 			s->fault = fault;
@@ -97,11 +86,46 @@ static bool charge_more(struct work_scope *s, size_t need)
 	return true;
 }
 
+enum err work_scope_wait(struct work_scope *s, size_t n, int64_t deadline_ns, struct fault *fault)
+{
+	if (!s->terms.account || n <= s->charged)
+		return ERR_OK;
+	TRY(memory_charge_wait(s->terms.account, s->terms.use, n - s->charged, deadline_ns,
+			       s->terms.stop, fault));
+	s->charged = n;
+	return ERR_OK;
+}
+
+void work_scope_allow(size_t n)
+{
+	if (now && __builtin_add_overflow(now->terms.ceiling, n, &now->terms.ceiling))
+		now->terms.ceiling = SIZE_MAX;
+}
+
+void work_scope_ease(void)
+{
+	if (now)
+		now->eased = true;
+}
+
+struct work_scope *work_scope_leave(void)
+{
+	struct work_scope *s = now;
+
+	now = NULL;
+	return s;
+}
+
+void work_scope_return(struct work_scope *s)
+{
+	now = s;
+}
+
 bool work_scope_may_take(size_t n)
 {
 	struct work_scope *s = now;
 
-	if (!s)
+	if (!s || s->eased)
 		return true;
 	if (n > s->terms.ceiling || s->used > s->terms.ceiling - n) {
 		if (!s->error)
@@ -122,6 +146,12 @@ void work_scope_took(size_t n)
 	s->used += n;
 	if (s->used > s->peak)
 		s->peak = s->used;
+	if (s->used <= s->charged)
+		return;
+	/* The heap gives a little more than was asked for; or nothing is refused any more. */
+	if (s->terms.account)
+		memory_take(s->terms.account, s->terms.use, s->used - s->charged);
+	s->charged = s->used;
 }
 
 /* What an earlier piece of work took, or another thread, is nobody's here: it cannot become less

@@ -26,7 +26,6 @@ struct work_terms {
 	enum memory_use use;
 	size_t ceiling;		 /* 0 = none */
 	const atomic_bool *stop; /* NULL = nobody stops it */
-	int64_t patience_ns;	 /* how long a charge may wait for others to give back */
 };
 
 struct work_scope {
@@ -34,6 +33,7 @@ struct work_scope {
 	size_t used;	/* bytes that were taken and not freed, in this scope */
 	size_t charged; /* to the account, at least `used` */
 	size_t peak;
+	bool eased;
 	enum err error; /* of the first allocation that was refused */
 	struct fault fault;
 	struct work_scope *outer;
@@ -44,6 +44,18 @@ void work_scope_begin(struct work_scope *s, const struct work_terms *terms);
 void work_scope_end(struct work_scope *s);
 /* What is taken from now on is for another use: what is charged moves, too. */
 void work_scope_use(enum memory_use use);
+/* Charges the first `n` bytes ahead, waiting for others to give theirs back: nowhere else does a
+ * scope wait, because its thread may hold locks. */
+enum err work_scope_wait(struct work_scope *s, size_t n, int64_t deadline_ns,
+			 struct fault *fault) MUST_CHECK;
+/* This thread may take so much more than its ceiling: tables that others filled grow by half of
+ * their size, or double, at anybody's next entry. */
+void work_scope_allow(size_t n);
+/* Nothing is refused any more, only counted: for the answer that says what was refused. */
+void work_scope_ease(void);
+/* What this thread takes is not its own for a while (a cache that it fills); to be handed back. */
+struct work_scope *work_scope_leave(void) MUST_CHECK;
+void work_scope_return(struct work_scope *s);
 /* ERR_NO_MEMORY becomes the reason for which the scope refused, with its sentence; everything else
  * stays as it is. */
 enum err work_scope_error(const struct work_scope *s, enum err error,
@@ -53,6 +65,11 @@ struct work_scope *work_scope_now(void);
 
 /* Whether somebody wants this thread's work to end: for loops that allocate nothing. */
 bool work_stopped(void);
+/* The same, looked at once in 4,096 rounds. */
+static inline bool work_stopped_at(size_t round)
+{
+	return !(round & 4095) && work_stopped();
+}
 
 /* For alloc.c: whether so many bytes may be taken; that they were; that they are free. */
 extern bool work_scopes_used;

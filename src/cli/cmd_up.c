@@ -9,6 +9,7 @@ struct up_options {
 	struct common_options common;
 	const char *data, *listen, *otlp_grpc, *otlp_http, *log_level;
 	bool memory, self_profile, no_agent;
+	size_t memory_limit;
 };
 
 static const struct option table[] = {
@@ -16,6 +17,8 @@ static const struct option table[] = {
 	 AT(struct up_options, data), NULL},
 	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all is gone at the end",
 	 AT(struct up_options, memory), NULL},
+	{"memory-limit", 0, OPT_SIZE, "SIZE", "the server's memory budget",
+	 AT(struct up_options, memory_limit), NULL},
 	{"no-agent", 0, OPT_FLAG, NULL, "do not profile this machine's processes",
 	 AT(struct up_options, no_agent), NULL},
 	{"listen", 'l', OPT_TEXT, "ADDRESS", "API and pages (" SERVE_LISTEN ")",
@@ -96,6 +99,8 @@ static int run(struct invocation *in)
 	const struct up_options *o = in->options;
 	struct server_options s = server_options_default;
 
+	if (in->arguments.n && o->memory)
+		return serve_memory_usage(in);
 	if (in->arguments.n)
 		return complain_usage(in, "%s is not understood", in->arguments.v[0]);
 	s.store = store_options_default;
@@ -103,6 +108,7 @@ static int run(struct invocation *in)
 	s.store.retention_ns = SERVE_RETENTION_DAYS * 86400 * NS_PER_S;
 	s.store.directory = o->memory ? NULL : o->data;
 	s.self_profile = o->self_profile;
+	s.memory_limit = o->memory_limit;
 	serve_address(&s, o->listen, "pages and API");
 	/* Addresses nobody asked for: a collector may have them. */
 	if (o->otlp_grpc)

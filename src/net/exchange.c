@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/work_scope.h"
 #include "net/buf_pool.h"
 
 #define BODY_STEP (256u << 10) /* what a sender's word about its length is worth */
@@ -258,6 +259,7 @@ void http_reply(struct http_exchange *http, struct http_response *r)
 {
 	struct exchange *x = (struct exchange *)http;
 
+	work_scope_ease();
 	x->reply = (struct reply){.status = r->status,
 				  .body = r->body,
 				  .static_body = r->static_body,

@@ -2,6 +2,7 @@
  * How answers and failures look: headers that every answer has, what browsers are told, gzip.
  */
 #include "base/jsonout.h"
+#include "base/work_scope.h"
 #include "server/encoding.h"
 #include "server/request.h"
 #include "server/rpc_route.h"
@@ -120,8 +121,13 @@ static void fail_in_json(struct request *r, enum err error, const char *text)
 
 void request_fail(struct request *r, enum err error, const struct fault *fault)
 {
-	const char *text = fault && fault->text[0] ? fault->text : err_text(error);
+	struct fault reason = fault ? *fault : (struct fault){0};
+	const char *text;
 
+	error = request_reason(r, error, &reason);
+	text = reason.text[0] ? reason.text : err_text(error);
+	/* The answer is small, and must not fail for the same reason. */
+	work_scope_ease();
 	atomic_fetch_add(&r->server->metrics.failures[error], 1);
 	if (r->route && r->route->flags & ROUTE_RPC)
 		rpc_route_fail(r, error, text);

@@ -11,6 +11,7 @@
 #include "server/workers.h"
 
 struct agents;
+struct memory_watch;
 struct scraper;
 struct self_profile;
 struct symbol_desk;
@@ -23,6 +24,9 @@ struct server {
 	_Atomic(struct tokens *) tokens; /* NULL = everybody may do everything */
 	struct audit *audit;		 /* NULL = nowhere but in the log */
 	struct workers *workers;
+	struct memory_budget *memory;		  /* NULL in tests: nothing is charged */
+	struct memory_account *connection_memory; /* of clients that are not known yet */
+	struct memory_watch *memory_watch;
 	struct metrics metrics;
 	struct rate_limits *rates;
 	struct agents *agents;		   /* who sends here */
@@ -32,6 +36,5 @@ struct server {
 	struct scraper *scraper;	   /* NULL = nobody is scraped */
 	struct self_profile *self_profile; /* NULL = none is taken */
 	struct buf addresses[SERVER_MAX_LISTEN];
-	_Atomic size_t in_flight;
 	int64_t started_ns;
 };
