@@ -1,12 +1,12 @@
 #include "base/alloc.h"
 
 #include <limits.h>
-#ifdef __GLIBC__
 #include <malloc.h>
-#endif
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/work_scope.h"
 
 static long fail_countdown = -1;
 static bool fail_persist;
@@ -43,23 +43,71 @@ bool alloc_fail_reached(void)
 	return fail_reached;
 }
 
+/* Somewhere in this program threads work on somebody's behalf: see work_scope.h. */
+static inline bool counted(void)
+{
+	return __builtin_expect(__atomic_load_n(&work_scopes_used, __ATOMIC_RELAXED), 0);
+}
+
+static void *took(void *p)
+{
+	if (p)
+		work_scope_took(malloc_usable_size(p));
+	return p;
+}
+
 void *mem_alloc(size_t size)
 {
-	return injected_failure() ? NULL : malloc(size ? size : 1);
+	if (injected_failure())
+		return NULL;
+	if (!counted())
+		return malloc(size ? size : 1);
+	return work_scope_may_take(size) ? took(malloc(size ? size : 1)) : NULL;
 }
 
 void *mem_zalloc(size_t count, size_t size)
 {
-	return injected_failure() ? NULL : calloc(count ? count : 1, size ? size : 1);
+	size_t all;
+
+	if (injected_failure())
+		return NULL;
+	if (!counted())
+		return calloc(count ? count : 1, size ? size : 1);
+	if (__builtin_mul_overflow(count, size, &all) || !work_scope_may_take(all))
+		return NULL;
+	return took(calloc(count ? count : 1, size ? size : 1));
+}
+
+/* What it had before may be from outside of the scope: only the difference counts. */
+static void *counted_realloc(void *p, size_t size)
+{
+	size_t before = p ? malloc_usable_size(p) : 0, after;
+	void *moved;
+
+	if (size > before && !work_scope_may_take(size - before))
+		return NULL;
+	moved = realloc(p, size ? size : 1);
+	if (!moved)
+		return NULL;
+	after = malloc_usable_size(moved);
+	if (after > before)
+		work_scope_took(after - before);
+	else
+		work_scope_freed(before - after);
+	return moved;
 }
 
 void *mem_realloc(void *p, size_t size)
 {
-	return injected_failure() ? NULL : realloc(p, size ? size : 1);
+	if (injected_failure())
+		return NULL;
+	return counted() ? counted_realloc(p, size) : realloc(p, size ? size : 1);
 }
 
 void mem_free(void *p)
 {
+	if (p && counted())
+		work_scope_freed(malloc_usable_size(p));
 	free(p);
 }
 
@@ -68,7 +116,7 @@ void mem_free_ptr(void *address_of_pointer)
 	void *p;
 
 	memcpy(&p, address_of_pointer, sizeof(p));
-	free(p);
+	mem_free(p);
 }
 
 char *mem_strndup(const char *s, size_t n)

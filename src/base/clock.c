@@ -33,6 +33,11 @@ int64_t clock_process_cpu_ns(void)
 	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+int64_t clock_thread_cpu_ns(void)
+{
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void clock_sleep_ns(int64_t ns)
 {
 	struct timespec left = {ns / NS_PER_S, ns % NS_PER_S};

@@ -18,6 +18,8 @@ int64_t clock_wall_ns(void);
 int64_t clock_suspended_ns(void);
 /* CPU time this process has used. */
 int64_t clock_process_cpu_ns(void);
+/* CPU time of the calling thread. */
+int64_t clock_thread_cpu_ns(void);
 /* Sleeps that long, also when signals arrive meanwhile. */
 void clock_sleep_ns(int64_t ns);
 

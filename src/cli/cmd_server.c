@@ -9,7 +9,8 @@ struct server_cli_options {
 	const char *data, *listen, *otlp_grpc, *otlp_http;
 	const char *retention, *span_retention, *max_age;
 	struct text_list service_retention;
-	size_t max_size, max_body, max_in_flight;
+	size_t max_size, max_body, max_in_flight, memory_limit, min_upload_rate;
+	const char *query_timeout;
 	bool memory, insecure, trust_tenant_header, self_profile;
 	const char *tokens, *cors;
 	const char *certificate, *key, *client_ca;
@@ -28,6 +29,12 @@ static const struct option table[] = {
 	 AT(struct server_cli_options, data), NULL},
 	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all is gone at the end",
 	 AT(struct server_cli_options, memory), NULL},
+	{"memory-limit", 0, OPT_SIZE, "SIZE",
+	 "the server's memory budget (three quarters of its cgroup's, else a quarter of the "
+	 "machine's)",
+	 AT(struct server_cli_options, memory_limit), NULL},
+	{"query-timeout", 0, OPT_TEXT, "TIME", "stop queries that take longer (30s); 0 = never",
+	 AT(struct server_cli_options, query_timeout), NULL},
 	{"listen", 'l', OPT_TEXT, "ADDRESS", "API and pages (127.0.0.1:4040)",
 	 AT(struct server_cli_options, listen), NULL},
 	{"otlp-grpc", 0, OPT_TEXT, "ADDRESS", "OTLP over gRPC (127.0.0.1:4317); none = not",
@@ -65,6 +72,9 @@ static const struct option keep_table[] = {
 	 AT(struct server_cli_options, max_body), NULL},
 	{"max-in-flight", 0, OPT_SIZE, "SIZE", "of all uploads being received (128MiB)",
 	 AT(struct server_cli_options, max_in_flight), NULL},
+	{"min-upload-rate", 0, OPT_SIZE, "SIZE",
+	 "refuse uploads that come with fewer bytes a second (4KiB)",
+	 AT(struct server_cli_options, min_upload_rate), NULL},
 	{0},
 };
 
@@ -111,6 +121,7 @@ static const struct example examples[] = {
 	{"vestal token create --data /var/lib/vestal && vestal server --listen 0.0.0.0:4040 "
 	 "--data /var/lib/vestal",
 	 "for other hosts, with a token"},
+	{"vestal server --memory-limit 512M", "with at most 512 MiB of memory"},
 	{"vestal server --config /etc/vestal/vestal.yaml", "settings and targets from a file"},
 	{0},
 };
@@ -121,6 +132,7 @@ static void set_defaults(void *options)
 	struct server_cli_options *o = options;
 
 	o->max_size = o->max_body = o->max_in_flight = SIZE_MAX;
+	o->memory_limit = o->min_upload_rate = SIZE_MAX;
 }
 
 static void take_text(const char **to, const char *given)
@@ -177,10 +189,13 @@ static enum err take_options(struct server_settings *s, const struct server_cli_
 	take_size(&s->max_size, o->max_size);
 	take_size(&s->limits.max_body, o->max_body);
 	take_size(&s->limits.max_in_flight, o->max_in_flight);
+	take_size(&s->memory_limit, o->memory_limit);
+	take_size(&s->limits.min_upload_rate, o->min_upload_rate);
 	s->insecure |= o->insecure;
 	s->trust_tenant_header |= o->trust_tenant_header;
 	s->self_profile |= o->self_profile;
 	s->tls.require_client |= o->require_client;
+	TRY(take_time(&s->query_timeout_ns, o->query_timeout, fault));
 	TRY(take_time(&s->retention_ns, o->retention, fault));
 	TRY(take_time(&s->max_age_ns, o->max_age, fault));
 	return take_time(&s->span_retention_ns, o->span_retention, fault);
@@ -228,6 +243,8 @@ static int run(struct invocation *in)
 	struct fault fault = {0};
 	enum err error;
 
+	if (in->arguments.n && o->memory)
+		return serve_memory_usage(in);
 	if (in->arguments.n)
 		return complain_usage(in, "%s is not understood", in->arguments.v[0]);
 	error = settle(&settings, o, &fault);

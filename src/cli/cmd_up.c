@@ -10,6 +10,7 @@ struct up_options {
 	const char *data, *user, *listen, *otlp_grpc, *otlp_http, *log_level;
 	struct text_list allowed_hosts;
 	bool memory, self_profile, no_agent;
+	size_t memory_limit;
 };
 
 static const struct option table[] = {
@@ -20,6 +21,8 @@ static const struct option table[] = {
 	{"user", 0, OPT_TEXT, "USER",
 	 "whom root's server becomes (vestal, or 60590 where there is none); root = stay root",
 	 AT(struct up_options, user), NULL},
+	{"memory-limit", 0, OPT_SIZE, "SIZE", "the server's memory budget",
+	 AT(struct up_options, memory_limit), NULL},
 	{"no-agent", 0, OPT_FLAG, NULL, "do not profile this machine's processes",
 	 AT(struct up_options, no_agent), NULL},
 	{"listen", 'l', OPT_TEXT, "ADDRESS", "API and pages (" SERVE_LISTEN ")",
@@ -106,6 +109,8 @@ static int run(struct invocation *in)
 	const struct up_options *o = in->options;
 	struct server_options s = server_options_default;
 
+	if (in->arguments.n && o->memory)
+		return serve_memory_usage(in);
 	if (in->arguments.n)
 		return complain_usage(in, "%s is not understood", in->arguments.v[0]);
 	s.store = store_options_default;
@@ -117,6 +122,7 @@ static int run(struct invocation *in)
 	s.user = o->user;
 	s.allowed_hosts = (const char *const *)o->allowed_hosts.v;
 	s.allowed_host_count = o->allowed_hosts.n;
+	s.memory_limit = o->memory_limit;
 	serve_address(&s, o->listen, "pages and API");
 	/* Addresses nobody asked for: a collector may have them. */
 	if (o->otlp_grpc)

@@ -6,6 +6,14 @@
 #include "base/log.h"
 #include "commit.h"
 
+int serve_memory_usage(const struct invocation *in)
+{
+	return complain_usage(in,
+			      "--memory takes no size: it keeps all data in memory and nothing on "
+			      "disk; --memory-limit %s limits how much memory the server takes",
+			      in->arguments.v[0]);
+}
+
 void serve_log(const char *level_text, const char *style)
 {
 	enum log_level level;

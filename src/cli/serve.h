@@ -13,6 +13,8 @@
 #define SERVE_DATA	     "vestal-data"
 #define SERVE_RETENTION_DAYS 14
 
+/* "--memory 512M": the flag means something else. */
+int serve_memory_usage(const struct invocation *in);
 void serve_log(const char *level, const char *style);
 /* One more address; "none" is none. */
 void serve_address(struct server_options *s, const char *address, const char *kind);

@@ -4,6 +4,7 @@
  * (remap.c). What depends on all profiles waits for merge_finish.c.
  */
 #include "base/hash.h"
+#include "base/work_scope.h"
 #include "model/merge_state.h"
 #include "model/types.h"
 #include "model/values.h"
@@ -318,6 +319,8 @@ static enum err merge_rows(struct merge *m, const struct profile *src, const str
 		uint32_t row = 0;
 		int64_t *to;
 
+		if (work_stopped_at(i))
+			return ERR_CANCELLED;
 		if (in_place && !src->labels[i])
 			row = row_index_plain(&m->state->rows, src->stack[i]);
 		if (!row) {

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/work_scope.h"
 #include "model/frame_order.h"
 #include "model/values.h"
 
@@ -63,6 +64,8 @@ static void visit_stacks(struct tally *t)
 		uint32_t n;
 		const uint32_t *frames;
 
+		if (work_stopped_at(stack))
+			return;
 		if (!stack_sums_any(t->sums, stack))
 			continue;
 		frames = stack_frames(t->sums->dict, stack, &n);
@@ -143,6 +146,9 @@ enum err top_build(const struct tree_column *columns, uint32_t count, unsigned f
 	TRY(stack_sums_build(columns, count, &sums));
 	TRY(frame_keys_of_sums(&sums, flags & TOP_LINES, &keys));
 	e = tally_rows(&sums, &keys, &top);
+	/* Some of the stacks may be missing. */
+	if (!e && work_stopped())
+		e = ERR_CANCELLED;
 	if (e) {
 		top_release(&top);
 		return e;

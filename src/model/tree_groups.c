@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "base/work_scope.h"
 #include "model/tree_builder.h"
 
 #define NO_GROUP UINT32_MAX /* of a stack that ends */
@@ -231,6 +232,8 @@ enum err builder_find_branches(struct tree_builder *b)
 	memset(b->branch_sums.v, 0, sums * sizeof(double));
 	b->branch_sums.n = sums;
 	for (; b->expanded < b->branches.n; b->expanded++) {
+		if (work_stopped_at(b->expanded))
+			return ERR_CANCELLED;
 		TRY(look_into(b, b->expanded));
 		if (!b->max_nodes || b->branches.n <= enough)
 			continue;

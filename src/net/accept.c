@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "net/loop.h"
@@ -53,35 +52,20 @@ static struct loop *choose_loop(struct loop *self, unsigned *ret_total)
 	return self->stopping ? self : best;
 }
 
-static void refuse(struct loop *l, int fd)
-{
-	static const char full[] =
-		"HTTP/1.1 503 Service Unavailable\r\nServer: vestal\r\nRetry-After: 1\r\n"
-		"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 52\r\n"
-		"Connection: close\r\n\r\nthe server has too many connections; try again soon\n";
-
-	counter_add(&l->shared.counters.refused, 1);
-	/* Whoever waits for a handshake cannot read it. */
-	if (!l->server->tls && send(fd, full, sizeof(full) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
-		shutdown(fd, SHUT_WR);
-	close(fd);
-}
-
 static void welcome(struct loop *l, struct listener *listener, int fd)
 {
 	unsigned total;
 	struct loop *target = choose_loop(l, &total);
-	struct connection *c;
+	struct connection *c = connection_new(target, listener, fd);
 
-	if (total >= l->server->options.max_connections) {
-		refuse(l, fd);
-		return;
-	}
-	c = connection_new(l->server, listener, fd);
 	if (!c)
 		return;
+	if (!connection_count(c, total)) {
+		connection_refuse(l, fd);
+		connection_free(c);
+		return;
+	}
 	atomic_fetch_add(&target->open, 1);
-	c->loop = target;
 	c->mail.kind = MAIL_CONNECTION;
 	if (target == l)
 		connection_begin(c);

@@ -46,15 +46,17 @@ static uint32_t peer_uid(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) ? HTTP_NO_UID : who.uid;
 }
 
-struct connection *connection_new(struct http_server *s, const struct listener *listener, int fd)
+struct connection *connection_new(struct loop *l, const struct listener *listener, int fd)
 {
 	struct connection *c = mem_zalloc(1, sizeof(*c));
+	struct http_server *s = l->server;
 
 	if (!c) {
 		close(fd);
 		return NULL;
 	}
 	c->watch = WATCH_CONNECTION;
+	c->loop = l;
 	c->peer.port = listener->port;
 	c->peer.is_local = listener->local;
 	c->peer.uid = listener->local ? peer_uid(fd) : HTTP_NO_UID;
@@ -79,7 +81,19 @@ void connection_free(struct connection *c)
 		c->transport.ops->release(&c->transport);
 	if (c->transport.fd >= 0)
 		close(c->transport.fd);
+	memory_hold_release(&c->hold);
 	mem_free(c);
+}
+
+/* Browsers open connections ahead of time, and are not sent away at once. */
+static int64_t first_byte_time(const struct connection *c)
+{
+	const struct http_options *o = &c->loop->server->options;
+	int64_t patience = 3 * o->head_timeout_ns;
+
+	if (!c->handshaken)
+		return o->head_timeout_ns;
+	return patience < o->idle_timeout_ns ? patience : o->idle_timeout_ns;
 }
 
 void connection_begin(struct connection *c)
@@ -89,12 +103,15 @@ void connection_begin(struct connection *c)
 				    .data.ptr = c};
 
 	counter_add(&l->shared.counters.connections, 1);
-	c->next = l->connections;
-	if (c->next)
-		c->next->previous = c;
-	l->connections = c;
-	c->deadline_ns = l->shared.now_ns + (c->handshaken ? l->server->options.idle_timeout_ns
-							   : l->server->options.head_timeout_ns);
+	connection_list(c);
+	if (c->at_limit && !connection_make_room(c)) {
+		connection_refuse(l, c->transport.fd);
+		connection_close(c);
+		return;
+	}
+	if (!connection_charge(c))
+		return;
+	c->deadline_ns = l->shared.now_ns + first_byte_time(c);
 	/* Most clients' first bytes are here already. */
 	c->readable = c->writable = true;
 	if (timer_heap_reserve(&l->timers, atomic_load(&l->open)) ||
@@ -120,12 +137,9 @@ void connection_close(struct connection *c)
 	close(c->transport.fd);
 	c->transport.fd = -1;
 	timer_remove(&l->timers, &c->timer);
-	if (c->previous)
-		c->previous->next = c->next;
-	else
-		l->connections = c->next;
-	if (c->next)
-		c->next->previous = c->previous;
+	memory_hold_release(&c->hold);
+	connection_uncount(c);
+	connection_unlist(c);
 	/* Events of this turn may still name it. */
 	c->next = l->dead;
 	l->dead = c;
@@ -194,6 +208,13 @@ static void input_ended(struct connection *c)
 		c->session->ops->end_of_input(c->session);
 }
 
+static void note_input(struct connection *c)
+{
+	c->asked |= c->session && c->session->exchanges;
+	connection_touch(c);
+	(void)connection_charge(c);
+}
+
 /* One read. False: the connection is closed. */
 static bool read_some(struct connection *c, size_t *budget)
 {
@@ -224,6 +245,8 @@ static bool read_some(struct connection *c, size_t *budget)
 			c->readable = false;
 		if (feed(c, str_n(room, n)))
 			connection_close(c);
+		else
+			note_input(c);
 	}
 	return !c->dead;
 }
@@ -242,7 +265,7 @@ static bool shake_hands(struct connection *c)
 
 	if (status == IO_OK) {
 		c->handshaken = true;
-		c->deadline_ns = c->loop->shared.now_ns + c->loop->server->options.idle_timeout_ns;
+		c->deadline_ns = c->loop->shared.now_ns + first_byte_time(c);
 		if (c->transport.ops->certificate)
 			c->peer.certificate = c->transport.ops->certificate(&c->transport);
 		return true;
@@ -317,6 +340,8 @@ void connection_expired(struct connection *c)
 	if (stuck || !c->session || c->session->closing) {
 		if (stuck || !c->handshaken)
 			counter_add(&c->loop->shared.counters.timeouts, 1);
+		if (stuck)
+			counter_add(&c->loop->shared.counters.slow_readers, 1);
 		connection_close(c);
 		return;
 	}

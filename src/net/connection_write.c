@@ -5,7 +5,6 @@
 #define IOV_COUNT     16
 #define LINGER_NS     (2 * NS_PER_S)
 #define LINGER_BUDGET (512u << 10) /* then others have their turn */
-#define RATE_GRACE    (3 * NS_PER_S)
 
 void connection_linger(struct connection *c)
 {
@@ -102,12 +101,12 @@ bool connection_flush(struct connection *c)
 int64_t connection_write_deadline(const struct connection *c)
 {
 	const struct http_options *o = &c->loop->server->options;
-	int64_t earned = RATE_GRACE + o->idle_timeout_ns;
+	int64_t earned = o->write_timeout_ns;
 
 	if (!c->out_since_ns)
 		return SESSION_NEVER;
-	if (o->min_body_rate) {
-		uint64_t seconds = c->out_sent / o->min_body_rate;
+	if (o->min_reply_rate) {
+		uint64_t seconds = c->out_sent / o->min_reply_rate;
 
 		earned += (int64_t)(seconds < 1u << 30 ? seconds : 1u << 30) * NS_PER_S;
 	}

@@ -2,11 +2,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/work_scope.h"
 #include "net/buf_pool.h"
 
 #define BODY_STEP (256u << 10) /* what a sender's word about its length is worth */
 #define ARENA_MAX (64u << 20)
-#define BLOCK_MAX (1u << 20) /* of reply headers */
+#define BLOCK_MAX (1u << 20)  /* of reply headers */
+#define SMALL	  (16u << 10) /* below it, counting costs more than it tells */
 #define COUNT_MAX 256
 
 static struct str copy_text(char **at, struct str text)
@@ -60,8 +62,11 @@ static void exchange_end(struct exchange *x)
 		handlers->finished(handlers->context, &x->http);
 	x->shared->live_exchanges--;
 	buf_pool_put(x->shared->pool, &x->body);
+	memory_hold_release(&x->received);
 	arena_release(&x->http.arena);
 	buf_release(&x->reply.body);
+	memory_hold_release(&x->reply.hold);
+	memory_account_put(x->http.account);
 	mem_free(x->reply.block);
 	mem_free(x);
 }
@@ -82,6 +87,24 @@ static void body_begin(struct exchange *x)
 		x->body = buf_pool_get(x->shared->pool, x->http.max_body);
 }
 
+/* Room for `n` more, charged before it is taken: the buffer grows by half as much again. */
+static enum err body_charge(struct exchange *x, size_t n)
+{
+	size_t need = x->body.n + n + 1, grown = x->body.cap + x->body.cap / 2;
+
+	if (!x->http.account || need <= x->body.cap || need <= SMALL)
+		return ERR_OK;
+	return memory_hold_grow(&x->received, x->http.account, MEMORY_RECEIVED,
+				need > grown ? need : grown, NULL);
+}
+
+/* What it took in the end. */
+static void body_charged(struct exchange *x)
+{
+	if (x->received.account && x->received.n != x->body.cap)
+		memory_hold_set(&x->received, x->http.account, MEMORY_RECEIVED, x->body.cap);
+}
+
 enum err exchange_body(struct exchange *x, struct str bytes)
 {
 	body_begin(x);
@@ -92,7 +115,9 @@ enum err exchange_body(struct exchange *x, struct str bytes)
 		x->body.data[x->body.n] = '\0';
 		return ERR_OK;
 	}
+	TRY(body_charge(x, bytes.n));
 	buf_append(&x->body, bytes.p, bytes.n);
+	body_charged(x);
 	return buf_error(&x->body);
 }
 
@@ -102,9 +127,27 @@ char *exchange_body_room(struct exchange *x, uint64_t expected, size_t *ret_n)
 	char *room;
 
 	body_begin(x);
+	/* Without room the bytes come another way, where they are refused. */
+	*ret_n = 0;
+	if (body_charge(x, want))
+		return NULL;
 	room = buf_reserve(&x->body, want);
+	body_charged(x);
 	*ret_n = room ? want : 0;
 	return room;
+}
+
+bool exchange_refuse(struct exchange *x, enum err error)
+{
+	const struct http_handlers *handlers = x->shared->handlers;
+
+	if (!handlers->refuse)
+		return false;
+	buf_release(&x->body);
+	memory_hold_release(&x->received);
+	x->owed = true;
+	handlers->refuse(handlers->context, &x->http, error);
+	return true;
 }
 
 void exchange_handle(struct exchange *x)
@@ -218,6 +261,7 @@ void http_reply(struct http_exchange *http, struct http_response *r)
 {
 	struct exchange *x = (struct exchange *)http;
 
+	work_scope_ease();
 	x->reply = (struct reply){.status = r->status,
 				  .body = r->body,
 				  .static_body = r->static_body,
@@ -227,6 +271,8 @@ void http_reply(struct http_exchange *http, struct http_response *r)
 	if (r->body.error || copy_headers(&x->reply, r))
 		x->reply.status = 0;
 	r->body = BUF_INIT(r->body.ceiling);
+	if (x->reply.body.cap > SMALL)
+		memory_hold_set(&x->reply.hold, http->account, MEMORY_UNSENT, x->reply.body.cap);
 	x->mail.kind = MAIL_REPLY;
 	mailbox_post(&x->shared->mailbox, &x->mail);
 }

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/memory_budget.h"
 
 struct http_header {
 	struct str name, value;
@@ -41,7 +42,10 @@ struct http_exchange {
 	uint16_t port;		/* the listener's tag: which of the server's addresses was asked */
 	int64_t started_ns;	/* monotonic, when its first byte came */
 
-	size_t max_body;    /* `admit` may change it; starts as the server's */
+	size_t max_body; /* `admit` may change it; starts as the server's */
+	/* Whose memory it takes: what arrives of the body is charged to it, and the reply until the
+	 * client has it. `admit` sets it, and hands its reference over. NULL = nobody's. */
+	struct memory_account *account;
 	struct arena arena; /* for what the handler needs until the reply */
 	void *user;	    /* the handler's own */
 	atomic_bool gone;   /* the client went away: whoever works for it may stop */
@@ -92,6 +96,9 @@ struct http_handlers {
 	/* Every admitted exchange ends here, replied or not, on its loop: give back what admit
 	 * took. */
 	void (*finished)(void *context, struct http_exchange *x);
+	/* The body cannot be taken (ERR_BUSY: there is no memory for it in the account's budget):
+	 * called instead of `handle`, and owes the reply. NULL = the session says so itself. */
+	void (*refuse)(void *context, struct http_exchange *x, enum err error);
 };
 
 struct tls_options {
@@ -103,12 +110,20 @@ struct tls_options {
 struct http_options {
 	unsigned loops; /* 0 = one per processor */
 	size_t max_body;
-	size_t max_head;	  /* all headers of a request */
-	unsigned max_connections; /* more are refused with 503 */
-	unsigned max_streams;	  /* of an HTTP/2 connection */
-	int64_t head_timeout_ns;  /* from the first byte to the end of the head */
-	int64_t idle_timeout_ns;  /* between requests */
-	size_t min_body_rate;	  /* bytes a second, averaged from the third second on */
+	size_t max_head; /* all headers of a request */
+	/* Beyond it, the connection that has been without a request for the longest time is closed
+	 * for a new one; when all have requests the new one is refused with 503. Three quarters of
+	 * them may come from one address. */
+	unsigned max_connections;
+	unsigned max_streams;	 /* of an HTTP/2 connection */
+	int64_t head_timeout_ns; /* from the first byte to the end of the head */
+	int64_t idle_timeout_ns; /* between requests */
+	/* Bytes a second that a client must send of a body and take of a reply, averaged over all
+	 * of it from the third second on. */
+	size_t min_body_rate, min_reply_rate;
+	int64_t write_timeout_ns; /* how long a client may take nothing of its reply */
+	/* Whose memory connections are; NULL = nobody's. Stays the caller's. */
+	struct memory_account *account;
 	struct tls_options tls;
 };
 #define HTTP_OPTIONS_DEFAULT                                    \
@@ -118,11 +133,16 @@ struct http_options {
 			       .max_streams = 128,              \
 			       .head_timeout_ns = 10000000000,  \
 			       .idle_timeout_ns = 120000000000, \
-			       .min_body_rate = 1024})
+			       .min_body_rate = 4096,           \
+			       .min_reply_rate = 16384,         \
+			       .write_timeout_ns = 10000000000})
 
 struct http_counters {
 	uint64_t connections_total, connections_open, requests_total, refused_total, timeouts_total,
 		protocol_errors_total, bytes_in, bytes_out;
+	uint64_t evicted_total;	     /* closed for others, at the limit */
+	uint64_t slow_bodies_total;  /* of timeouts: bodies that came too slowly */
+	uint64_t slow_readers_total; /* of timeouts: replies that were not taken */
 };
 
 struct http_server;

@@ -71,9 +71,9 @@ static void end_if_idle(struct http1 *h)
 		http1_over(h, false);
 }
 
-static enum err http1_input(struct session *s, struct str bytes)
+static enum err take_input(struct http1 *h, struct str bytes)
 {
-	struct http1 *h = http1_of(s);
+	struct session *s = &h->session;
 
 	if (h->state == OVER)
 		return ERR_OK;
@@ -88,6 +88,14 @@ static enum err http1_input(struct session *s, struct str bytes)
 	buf_str(&h->kept, bytes);
 	TRY(buf_error(&h->kept));
 	return h->state == WAIT ? ERR_OK : advance_kept(h);
+}
+
+static enum err http1_input(struct session *s, struct str bytes)
+{
+	enum err e = take_input(http1_of(s), bytes);
+
+	s->memory = http1_of(s)->kept.cap;
+	return e;
 }
 
 static char *http1_room(struct session *s, size_t *ret_n)
@@ -160,12 +168,14 @@ static void http1_expired(struct session *s)
 		return;
 	}
 	counter_add(&s->shared->counters.timeouts, 1);
-	if (h->state == DISCARD)
+	if (h->state == DISCARD) {
 		http1_over(h, true);
-	else if (h->state == HEAD)
+	} else if (h->state == HEAD) {
 		http1_refuse(h, 408, "the head of the request came too slowly");
-	else if (h->state == BODY)
+	} else if (h->state == BODY) {
+		counter_add(&s->shared->counters.slow_bodies, 1);
 		http1_refuse(h, 408, "the body of the request came too slowly");
+	}
 }
 
 static void http1_drain(struct session *s)

@@ -134,11 +134,21 @@ static enum err step_head(struct http1 *h, struct str *input)
 	return ERR_OK;
 }
 
+/* What still comes of the body is not read: the connection ends with the reply. */
 static enum err body_failed(struct http1 *h, enum err e)
 {
-	if (e != ERR_TOO_LARGE)
+	if (e == ERR_TOO_LARGE) {
+		http1_refuse(h, 413, "the body is larger than this server accepts");
+		return ERR_OK;
+	}
+	if (e != ERR_BUSY)
 		return e;
-	http1_refuse(h, 413, "the body is larger than this server accepts");
+	h->left = 0;
+	h->unread = true;
+	h->framing.keep_alive = false;
+	wait_for_reply(h);
+	if (!exchange_refuse(h->x, e))
+		http1_refuse(h, 429, "there is no memory for the body now");
 	return ERR_OK;
 }
 

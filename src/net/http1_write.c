@@ -100,7 +100,7 @@ void http1_write_reply(struct outqueue *out, struct reply *r, const struct http1
 	if (send_body && is_static)
 		outqueue_static(out, r->static_body);
 	else if (send_body)
-		outqueue_take(out, &r->body);
+		outqueue_take(out, &r->body, &r->hold);
 	if (chunked && send_body) {
 		buf_text(&b, length ? "\r\n0\r\n" : "0\r\n");
 		write_pairs(&b, r->trailers, r->trailer_count);
@@ -114,9 +114,15 @@ void http1_write_reply(struct outqueue *out, struct reply *r, const struct http1
 
 void http1_write_refusal(struct outqueue *out, int status, const char *why, const char *date)
 {
-	struct http_header type = {STR("Content-Type"), STR("text/plain; charset=utf-8")};
-	struct reply r = {
-		.status = status, .headers = &type, .header_count = 1, .body = BUF_INIT(1024)};
+	static const struct http_header headers[] = {
+		{STR("Content-Type"), STR("text/plain; charset=utf-8")},
+		{STR("Retry-After"), STR("1")},
+	};
+	bool again = status == 429 || status == 503;
+	struct reply r = {.status = status,
+			  .headers = headers,
+			  .header_count = again ? 2 : 1,
+			  .body = BUF_INIT(1024)};
 	struct http1_framing framing = {.version = HTTP_1_1};
 
 	buf_text(&r.body, why);

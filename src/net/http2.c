@@ -53,6 +53,22 @@ int64_t http2_body_deadline(const struct exchange *x)
 	       (int64_t)((double)x->body.n / (double)rate * NS_PER_S);
 }
 
+/*
+ * When a client that does not take this reply is given up. Streams of a connection share its way,
+ * so the rate is that of all of them; but each must move now and then.
+ */
+static int64_t reply_deadline(const struct http2 *h, const struct exchange *x)
+{
+	const struct http_options *o = h->base.shared->options;
+	int64_t quiet = http2_stream_of(x)->taken_ns + 2 * o->write_timeout_ns;
+	int64_t slow = h->answering_since_ns + o->write_timeout_ns;
+
+	if (!o->min_reply_rate)
+		return quiet;
+	slow += (int64_t)((double)h->answered_bytes / (double)o->min_reply_rate * NS_PER_S);
+	return min_ns(quiet, slow);
+}
+
 /* The next moment at which something must have come from the peer. */
 static void plan(struct http2 *h)
 {
@@ -113,6 +129,7 @@ static enum err input(struct session *s, struct str bytes)
 		counter_add(&s->shared->counters.protocol_errors, 1);
 		return ERR_CORRUPT;
 	}
+	s->memory = HTTP2_MEMORY + h->head_text.cap;
 	settle(h);
 	return ERR_OK;
 }
@@ -174,18 +191,31 @@ void http2_end_early(struct http2 *h, struct exchange *x)
 	http2_reset(h, http2_stream_of(x)->id, NGHTTP2_NO_ERROR);
 }
 
+static bool is_taking(const struct exchange *x)
+{
+	return http2_stream_of(x)->answered && !http2_stream_of(x)->said;
+}
+
 static bool is_due(const struct exchange *x)
 {
 	const struct http2_stream *stream = http2_stream_of(x);
 
-	return stream->said || (x->admitted && !stream->complete && !stream->answered);
+	return stream->said || stream->answered ||
+	       (x->admitted && !stream->complete && !stream->refused);
 }
 
-static int64_t body_deadline(const struct exchange *x)
+static int64_t deadline_of(const struct http2 *h, const struct exchange *x)
 {
 	const struct http2_stream *stream = http2_stream_of(x);
 
-	return stream->said ? stream->reset_at_ns : http2_body_deadline(x);
+	return stream->said	  ? stream->reset_at_ns
+	       : stream->answered ? reply_deadline(h, x)
+				  : http2_body_deadline(x);
+}
+
+void http2_look_again(struct http2 *h, const struct exchange *x)
+{
+	h->bodies_deadline_ns = min_ns(h->bodies_deadline_ns, deadline_of(h, x));
 }
 
 /* Bodies that come too slowly are refused; when the others have to be looked at again. */
@@ -195,12 +225,18 @@ static void check_bodies(struct http2 *h, int64_t now)
 	for (struct exchange *x = h->base.exchanges; x; x = x->next) {
 		if (!is_due(x))
 			continue;
-		if (body_deadline(x) > now) {
-			h->bodies_deadline_ns = min_ns(h->bodies_deadline_ns, body_deadline(x));
+		if (deadline_of(h, x) > now) {
+			http2_look_again(h, x);
 		} else if (http2_stream_of(x)->said) {
 			http2_end_early(h, x);
+		} else if (is_taking(x)) {
+			counter_add(&h->base.shared->counters.timeouts, 1);
+			counter_add(&h->base.shared->counters.slow_readers, 1);
+			http2_reset(h, http2_stream_of(x)->id, NGHTTP2_CANCEL);
+			http2_stream_of(x)->taken_ns = now;
 		} else {
 			counter_add(&h->base.shared->counters.timeouts, 1);
+			counter_add(&h->base.shared->counters.slow_bodies, 1);
 			http2_refuse(h, x, 408, "4", "the body came too slowly\n");
 		}
 	}

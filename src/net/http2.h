@@ -16,6 +16,7 @@
 /* A body is accepted as fast as it comes, so windows only hide the way to the sender. */
 #define HTTP2_STREAM_WINDOW	(4 << 20)
 #define HTTP2_CONNECTION_WINDOW (16 << 20)
+#define HTTP2_MEMORY		(32 << 10) /* of nghttp2 for a session, about */
 
 struct http2_field {
 	uint32_t name, value; /* lengths; the bytes follow each other in head_text */
@@ -35,6 +36,9 @@ struct http2 {
 	int64_t quiet_since_ns;	    /* last sign of life: a stream's end, bytes of a reply taken */
 	int64_t reset_credit_ns;    /* resets are paid for: now, when none is owed */
 	int64_t drain_deadline_ns;
+	/* While replies are on their way: since when, and how much the peer took of them. */
+	int64_t answering_since_ns;
+	uint64_t answered_bytes;
 
 	uint32_t streams;   /* open, with an exchange */
 	uint32_t answering; /* those of them whose reply is on its way */
@@ -48,11 +52,13 @@ struct http2 {
 struct http2_stream {
 	int32_t id;
 	bool complete; /* the request is */
+	bool refused;  /* the rest of the request is not wanted; a reply will come */
 	bool answered; /* a reply was submitted */
 	bool said;     /* and is sent, while the request still comes */
 	size_t sent;   /* of the reply's body */
 	size_t unread; /* of the request's, thrown away */
 	int64_t reset_at_ns;
+	int64_t taken_ns; /* when the peer last took some of the reply */
 };
 
 static inline struct http2_stream *http2_stream_of(const struct exchange *x)
@@ -81,5 +87,7 @@ void http2_count_reset(struct http2 *h);
 /* The reply is sent and the request is not complete: the peer is given a while to notice. */
 void http2_said_early(struct http2 *h, struct exchange *x);
 void http2_end_early(struct http2 *h, struct exchange *x);
+/* Makes sure that this stream is looked at when its time is over. */
+void http2_look_again(struct http2 *h, const struct exchange *x);
 /* When this body is behind the least rate that is accepted. */
 int64_t http2_body_deadline(const struct exchange *x);

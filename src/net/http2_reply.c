@@ -97,6 +97,8 @@ static int send_body(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *h
 	else
 		outqueue_copy(&h->base.out, bytes);
 	stream->sent += n;
+	stream->taken_ns = h->base.shared->now_ns;
+	h->answered_bytes += n;
 	return h->base.out.error ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
@@ -136,9 +138,15 @@ void http2_reply(struct http2 *h, struct exchange *x)
 								 body_of(x).n)));
 	pairs[n++] = pair(STR("server"), STR("vestal"));
 	pairs[n++] = pair(STR("date"), str_of(h->base.shared->date));
+	if (!h->answering) {
+		h->answering_since_ns = h->base.shared->now_ns;
+		h->answered_bytes = 0;
+	}
 	stream->answered = true;
+	stream->taken_ns = h->base.shared->now_ns;
 	h->answering++;
 	h->quiet_since_ns = h->base.shared->now_ns;
+	http2_look_again(h, x);
 	if (nghttp2_submit_response(h->ng, stream->id, pairs, n, has_body(x) ? &body : NULL))
 		http2_reset(h, stream->id, NGHTTP2_INTERNAL_ERROR);
 	if (r->close)

@@ -169,16 +169,29 @@ static void throw_away(struct http2 *h, struct exchange *x, size_t n)
 		http2_end_early(h, x);
 }
 
+/* The reply comes from those who know what kind of client this is; until then, and after it, the
+ * rest of the body is thrown away. */
+static void refuse_body(struct http2 *h, struct exchange *x, enum err e)
+{
+	h->body_bytes -= x->body.n;
+	http2_stream_of(x)->refused = true;
+	if (e == ERR_BUSY && exchange_refuse(x, e))
+		return;
+	buf_release(&x->body);
+	http2_refuse(h, x, e == ERR_BUSY ? 429 : 503, "8", "out of memory\n");
+}
+
 static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t *data, size_t n,
 		   void *context)
 {
 	struct http2 *h = context;
 	struct exchange *x = nghttp2_session_get_stream_user_data(ng, id);
+	enum err e;
 
 	(void)flags;
 	if (!x)
 		return 0;
-	if (!x->admitted || http2_stream_of(x)->answered) {
+	if (!x->admitted || http2_stream_of(x)->answered || http2_stream_of(x)->refused) {
 		throw_away(h, x, n);
 		return 0;
 	}
@@ -190,11 +203,11 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
 		http2_refuse(h, x, 429, "14", "too many large bodies on one connection\n");
 		return 0;
 	}
-	if (exchange_body(x, str_n(data, n))) {
-		http2_refuse(h, x, 503, "8", "out of memory\n");
-		return 0;
-	}
-	h->body_bytes += n;
+	e = exchange_body(x, str_n(data, n));
+	if (e == ERR_OK)
+		h->body_bytes += n;
+	else
+		refuse_body(h, x, e);
 	return 0;
 }
 
@@ -205,7 +218,7 @@ void http2_request_end(struct http2 *h, int32_t id)
 	if (!x)
 		return;
 	http2_stream_of(x)->complete = true;
-	if (x->admitted && !http2_stream_of(x)->answered)
+	if (x->admitted && !http2_stream_of(x)->answered && !http2_stream_of(x)->refused)
 		exchange_handle(x);
 }
 

@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "net/loop.h"
 
 #define MAX_LOOPS 256
@@ -19,6 +20,7 @@ enum err http_server_new(const struct http_options *options, const struct http_h
 		return e;
 	}
 	s->options = *options;
+	s->seed = hash_random_seed();
 	s->handlers = *handlers;
 	if (!s->options.loops)
 		s->options.loops = thread_cpus();
@@ -93,6 +95,9 @@ struct http_counters http_server_counters(const struct http_server *s)
 		sum.requests_total += atomic_load(&c->requests);
 		sum.refused_total += atomic_load(&c->refused);
 		sum.timeouts_total += atomic_load(&c->timeouts);
+		sum.evicted_total += atomic_load(&c->evicted);
+		sum.slow_bodies_total += atomic_load(&c->slow_bodies);
+		sum.slow_readers_total += atomic_load(&c->slow_readers);
 		sum.protocol_errors_total += atomic_load(&c->protocol_errors);
 		sum.bytes_in += atomic_load(&c->bytes_in);
 		sum.bytes_out += atomic_load(&c->bytes_out);

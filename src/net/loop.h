@@ -12,6 +12,7 @@
 #include "net/transport.h"
 
 #define LOOP_SCRATCH (64u << 10)
+#define ORIGINS	     4096
 
 /* What epoll gives back: the first member of what is watched. */
 enum watch { WATCH_MAILBOX, WATCH_LISTENER, WATCH_CONNECTION };
@@ -40,11 +41,15 @@ struct connection {
 	int64_t deadline_ns;  /* of the handshake, the first byte, or lingering */
 	int64_t out_since_ns; /* when output began to wait for the peer; 0 = it does not */
 	uint64_t out_sent;    /* since then */
-	struct connection *previous, *next; /* all of the loop */
+	struct connection *previous, *next; /* all of the loop, those that sent something first */
 	struct connection *next_run;	    /* in one of the lists to be run */
 	struct mail mail;		    /* for its way to the loop */
+	struct memory_hold hold;	    /* of all but its requests and replies */
 	struct session_peer peer;
 	char peer_text[56];
+	uint16_t origin; /* where it is counted: one number per address, about */
+	bool asked;	 /* it has brought a request */
+	bool at_limit;	 /* it is there only if another one goes */
 	uint8_t early_n; /* the first bytes, as long as they do not say which protocol it is */
 	char early[3];
 };
@@ -61,7 +66,7 @@ struct loop {
 	int epoll;
 	enum watch mailbox_watch;
 	atomic_uint open; /* connections, those on their way here included */
-	struct connection *connections;
+	struct connection *connections, *idlest;
 	struct run_list ready;	  /* have more to do: run once a turn */
 	struct run_list answered; /* got replies: run at once */
 	struct connection *dead;
@@ -79,7 +84,9 @@ struct http_server {
 	struct http_handlers handlers;
 	struct loop *loops;
 	unsigned loop_count;
-	struct tls *tls; /* NULL: plain */
+	struct tls *tls;	      /* NULL: plain */
+	uint64_t seed;		      /* so that nobody can choose whom to be counted with */
+	atomic_uint origins[ORIGINS]; /* connections by address */
 	VEC(struct listener *) listeners;
 	atomic_uint accepting; /* loops that still accept; the last one closes the listeners */
 	_Atomic int64_t deadline_ns; /* of the stop */
@@ -98,7 +105,7 @@ void loop_accept(struct loop *l, struct listener *listener, unsigned at_most);
 
 /* connection.c */
 /* Takes the descriptor over. NULL: no memory, it is closed. */
-struct connection *connection_new(struct http_server *s, const struct listener *listener, int fd);
+struct connection *connection_new(struct loop *l, const struct listener *listener, int fd);
 /* Begins to be watched by the loop it was given to. */
 void connection_begin(struct connection *c);
 void connection_event(struct connection *c, uint32_t events);
@@ -108,6 +115,21 @@ void connection_expired(struct connection *c);
 void connection_drain(struct connection *c);
 void connection_close(struct connection *c);
 void connection_free(struct connection *c);
+
+/* connection_limit.c */
+/* Counts it, at accept; false: neither it nor another one in its place can be taken. */
+bool connection_count(struct connection *c, unsigned total);
+void connection_uncount(struct connection *c);
+/* Into the loop's list, and out of it; to its front. */
+void connection_list(struct connection *c);
+void connection_unlist(struct connection *c);
+void connection_touch(struct connection *c);
+/* Closes the one that has been without a request for the longest time, if there is one. */
+bool connection_make_room(struct connection *c);
+/* Charges what it takes by now; false: there is no memory, and it is closed. */
+bool connection_charge(struct connection *c);
+/* Says that there are too many. */
+void connection_refuse(struct loop *l, int fd);
 
 /* connection_write.c */
 /* Sends what can be sent. False: the connection is closed or about to be. */

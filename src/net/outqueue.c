@@ -9,6 +9,7 @@ struct outpart {
 	struct outpart *next;
 	struct buf own;	  /* empty: `bytes` belong to somebody else */
 	struct str bytes; /* those not yet sent */
+	struct memory_hold hold;
 };
 
 static struct outpart *part_add(struct outqueue *q)
@@ -35,6 +36,7 @@ static void part_drop_first(struct outqueue *q)
 	if (!q->first)
 		q->last = NULL;
 	buf_release(&part->own);
+	memory_hold_release(&part->hold);
 	mem_free(part);
 }
 
@@ -71,7 +73,7 @@ void outqueue_copy(struct outqueue *q, struct str bytes)
 	q->bytes += bytes.n;
 }
 
-void outqueue_take(struct outqueue *q, struct buf *b)
+void outqueue_take(struct outqueue *q, struct buf *b, struct memory_hold *hold)
 {
 	struct outpart *part;
 
@@ -84,6 +86,10 @@ void outqueue_take(struct outqueue *q, struct buf *b)
 	if (!part) {
 		buf_release(b);
 		return;
+	}
+	if (hold) {
+		part->hold = *hold;
+		*hold = (struct memory_hold){0};
 	}
 	part->own = *b;
 	part->own.ceiling = 0;

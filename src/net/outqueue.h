@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "base/buf.h"
+#include "base/memory_budget.h"
 
 struct outpart;
 
@@ -19,8 +20,9 @@ struct outqueue {
 void outqueue_release(struct outqueue *q);
 /* Copies. */
 void outqueue_copy(struct outqueue *q, struct str bytes);
-/* Takes the memory of `b` over and leaves it empty, also on failure. */
-void outqueue_take(struct outqueue *q, struct buf *b);
+/* Takes the memory of `b` over and leaves it empty, also on failure; with it what is held for it,
+ * until it is sent. `hold` may be NULL. */
+void outqueue_take(struct outqueue *q, struct buf *b, struct memory_hold *hold);
 /* `bytes` live longer than the queue. */
 void outqueue_static(struct outqueue *q, struct str bytes);
 /* The first bytes as up to `max` pieces; returns how many. */

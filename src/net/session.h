@@ -29,6 +29,7 @@ static inline void counter_add(net_counter *c, uint64_t n)
 
 struct net_counters {
 	net_counter connections, requests, refused, timeouts, protocol_errors, bytes_in, bytes_out;
+	net_counter evicted, slow_bodies, slow_readers;
 };
 
 /* What all sessions of a loop share. */
@@ -91,6 +92,7 @@ struct session {
 	struct exchange *exchanges; /* those not dropped */
 	struct outqueue out;
 	int64_t deadline_ns; /* of whatever it waits for from the peer; SESSION_NEVER */
+	size_t memory;	     /* what it takes beside its exchanges and `out` */
 	bool paused;	     /* wants no input for now */
 	bool closing;	     /* send `out`, then end the connection */
 	bool linger;	     /* with closing: the peer may still be sending; closing at once would
@@ -120,7 +122,8 @@ struct reply {
 	struct buf body; /* empty when static_body is used */
 	struct str static_body;
 	bool head_only, close;
-	void *block; /* holds headers and trailers */
+	void *block;		 /* holds headers and trailers */
+	struct memory_hold hold; /* of the body */
 };
 
 /*
@@ -133,6 +136,7 @@ struct exchange {
 	struct session *session; /* NULL: dropped */
 	struct exchange *previous, *next;
 	struct buf body; /* the session appends; http.body is its view from exchange_handle() on */
+	struct memory_hold received; /* of the body */
 	struct reply reply;
 	bool admitted; /* `finished` is owed */
 	bool owed;     /* somebody will call, or has called, http_reply */
@@ -147,11 +151,14 @@ struct exchange {
 struct exchange *exchange_new(struct session *s, size_t extra, void **ret_extra);
 /* The head is complete: asks `admit`. False: a reply will come, the body is not wanted. */
 bool exchange_admit(struct exchange *x);
-/* Appends to the body; ERR_TOO_LARGE beyond http.max_body. */
+/* Appends to the body; ERR_TOO_LARGE beyond http.max_body, ERR_BUSY beyond what the account gets.
+ */
 enum err exchange_body(struct exchange *x, struct str bytes) MUST_CHECK;
 /* Room for up to `expected` more bytes of body, perhaps fewer (`*ret_n`), to be read into and then
  * given to exchange_body, which knows its own memory. NULL: no memory, or beyond max_body. */
 char *exchange_body_room(struct exchange *x, uint64_t expected, size_t *ret_n);
+/* The body will not be taken: a reply will come that says so. False: nobody will give one. */
+bool exchange_refuse(struct exchange *x, enum err error) MUST_CHECK;
 /* The body is complete. A reply will come. */
 void exchange_handle(struct exchange *x);
 /* The session needs it no more: answered, or the peer went away (then it is told: `gone`). */

@@ -34,7 +34,7 @@ static void handle_metrics(struct request *r)
 const struct route health_routes[] = {
 	{"GET", "/-/healthy", ROUTE_OPEN, "healthy", handle_healthy, NULL},
 	{"GET", "/healthz", ROUTE_OPEN, "healthy", handle_healthy, NULL},
-	{"GET", "/ready", ROUTE_OPEN, "ready", handle_ready, NULL},
-	{"GET", "/metrics", ROUTE_NUMBERS | ROUTE_WORKER, "metrics", handle_metrics, NULL},
+	{"GET", "/ready", ROUTE_OPEN | ROUTE_RESERVE, "ready", handle_ready, NULL},
+	{"GET", "/metrics", ROUTE_NUMBERS | ROUTE_RESERVE, "metrics", handle_metrics, NULL},
 	{0},
 };

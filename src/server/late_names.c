@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/work_scope.h"
 #include "server/late_stacks.h"
 
 /* A file that makes its reader slow does not hold up a question for longer. */
@@ -198,7 +199,7 @@ static enum err look_up(struct naming *n, struct symbol_file *file, const struct
 
 static enum err check_time(struct naming *n)
 {
-	if (n->cancelled && atomic_load(n->cancelled))
+	if (work_stopped() || (n->cancelled && atomic_load(n->cancelled)))
 		return ERR_CANCELLED;
 	n->over = clock_monotonic_ns() > n->deadline_ns;
 	return ERR_OK;

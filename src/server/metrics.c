@@ -111,6 +111,12 @@ static void print_ingest(struct metrics *m, struct buf *out)
 			&m->commit_wait);
 }
 
+static void by_tenant(struct buf *out, const char *name, struct str tenant, uint64_t value)
+{
+	buf_printf(out, "vestal_%s{tenant=\"%.*s\"} %llu\n", name, (int)tenant.n, tenant.p,
+		   (unsigned long long)value);
+}
+
 static void print_store(const struct store_stats *s, struct buf *out)
 {
 	metrics_one(out, "store_commits_total", "counter", "Group commits.", s->commits);
@@ -135,12 +141,6 @@ static void print_store(const struct store_stats *s, struct buf *out)
 		if (s->refused[e])
 			buf_printf(out, "vestal_store_refused_total{reason=\"%s\"} %llu\n",
 				   err_label((enum err)e), (unsigned long long)s->refused[e]);
-}
-
-static void by_tenant(struct buf *out, const char *name, struct str tenant, uint64_t value)
-{
-	buf_printf(out, "vestal_%s{tenant=\"%.*s\"} %llu\n", name, (int)tenant.n, tenant.p,
-		   (unsigned long long)value);
 }
 
 static void print_space(struct server *s, const struct str *tenants, size_t n, struct buf *out)
@@ -186,8 +186,106 @@ static void print_http(struct server *s, struct buf *out)
 		    c.timeouts_total);
 	metrics_one(out, "http_protocol_errors_total", "counter", "Requests that were no HTTP.",
 		    c.protocol_errors_total);
-	metrics_one(out, "in_flight_bytes", "gauge", "Bytes of bodies being received or decoded.",
-		    atomic_load(&s->in_flight));
+	metrics_one(out, "http_evicted_total", "counter",
+		    "Connections without a request closed for new ones, at the limit.",
+		    c.evicted_total);
+	metrics_one(out, "http_connections_limit", "gauge", "Connections there may be.",
+		    s->options.http.max_connections);
+	metrics_one(out, "http_slow_bodies_total", "counter",
+		    "Bodies refused (408) because they came too slowly.", c.slow_bodies_total);
+	metrics_one(out, "http_slow_readers_total", "counter",
+		    "Clients disconnected because they did not read their reply.",
+		    c.slow_readers_total);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static void print_memory(struct server *s, struct buf *out)
+{
+	struct memory_budget_figures f = {0};
+
+	if (s->memory)
+		f = memory_budget_look(s->memory);
+	metrics_one(out, "in_flight_bytes", "gauge",
+		    "Bytes of bodies that have arrived and are not stored yet.",
+		    f.all.by_use[MEMORY_RECEIVED]);
+	metrics_one(out, "memory_limit_bytes", "gauge", "The memory budget (--memory-limit).",
+		    f.limit);
+	metrics_one(out, "memory_used_bytes", "gauge",
+		    "Of the budget, what requests, caches and connections hold.", f.all.used);
+	metrics_one(out, "memory_peak_bytes", "gauge", "The most they held so far.", f.all.peak);
+	metrics_one(out, "memory_other_bytes", "gauge",
+		    "Memory of the process beyond that, which counts against the budget as well.",
+		    f.measured);
+	metrics_one(out, "memory_refused_total", "counter",
+		    "Times that the budget had no room for a request.", f.all.refused);
+	metrics_one(out, "memory_waited_total", "counter",
+		    "Times that a request waited for memory.", f.waited);
+	metrics_one(out, "memory_shrunk_bytes_total", "counter", "What caches gave up.", f.shrunk);
+	head(out, "memory_charged_bytes", "gauge", "Of the budget, by use.");
+	for (int use = 0; use < MEMORY_USES_; use++)
+		buf_printf(out, "vestal_memory_charged_bytes{use=\"%s\"} %zu\n",
+			   memory_use_name((enum memory_use)use), f.all.by_use[use]);
+}
+
+/* ------------------------------------------------------------------ tenants' shares */
+
+struct shares {
+	struct buf *out;
+	struct str only; /* empty: all */
+	const char *name;
+	enum { SHARE_CPU, SHARE_REFUSED } what;
+};
+
+static void print_memory_of(void *context, struct str tenant, struct memory_figures f)
+{
+	struct shares *s = context;
+
+	/* "(connections)" is nobody's. */
+	if (tenant_valid(tenant) && (!s->only.n || str_eq(s->only, tenant)))
+		by_tenant(s->out, s->name, tenant, s->what == SHARE_REFUSED ? f.refused : f.used);
+}
+
+static void print_lane_of(void *context, const struct fair_figures *f)
+{
+	struct shares *s = context;
+
+	if (s->only.n && !str_eq(s->only, f->tenant))
+		return;
+	if (s->what == SHARE_REFUSED)
+		by_tenant(s->out, s->name, f->tenant, f->refused);
+	else
+		buf_printf(s->out, "vestal_%s{tenant=\"%.*s\"} %.9g\n", s->name, (int)f->tenant.n,
+			   f->tenant.p, (double)f->cpu_ns / NS_PER_S);
+}
+
+/* Of tenants that asked for something lately. */
+static void print_shares(struct server *s, struct str only, struct buf *out)
+{
+	struct shares shares = {.out = out, .only = only};
+
+	if (s->memory) {
+		shares.name = "tenant_memory_bytes";
+		head(out, shares.name, "gauge", "Of the memory budget, by tenant.");
+		memory_budget_each(s->memory, print_memory_of, &shares);
+		shares.name = "tenant_memory_refused_total";
+		shares.what = SHARE_REFUSED;
+		head(out, shares.name, "counter",
+		     "Times that the budget had no room for a request, by tenant.");
+		memory_budget_each(s->memory, print_memory_of, &shares);
+	}
+	shares.name = "tenant_query_seconds_total";
+	shares.what = SHARE_CPU;
+	head(out, shares.name, "counter", "CPU time of queries, by tenant.");
+	workers_each(s->workers, LANE_QUERIES, print_lane_of, &shares);
+	shares.name = "tenant_upload_seconds_total";
+	head(out, shares.name, "counter", "CPU time of decoding uploads, by tenant.");
+	workers_each(s->workers, LANE_UPLOADS, print_lane_of, &shares);
+	shares.name = "tenant_queries_refused_total";
+	shares.what = SHARE_REFUSED;
+	head(out, shares.name, "counter",
+	     "Queries refused because too many of the tenant were waiting.");
+	workers_each(s->workers, LANE_QUERIES, print_lane_of, &shares);
 }
 
 static void print_scrapes(struct server *s, struct str tenant, struct buf *out)
@@ -205,11 +303,18 @@ static void print_server(struct server *s, struct buf *out)
 	metrics_one(out, "questions_cancelled_total", "counter",
 		    "Questions nobody waited for any more.",
 		    atomic_load(&s->metrics.questions_cancelled));
+	metrics_one(out, "queries_timed_out_total", "counter",
+		    "Queries that were not answered within --query-timeout.",
+		    atomic_load(&s->metrics.queries_late));
 	metrics_one(out, "questions_waiting", "gauge", "Questions in the queue.",
-		    workers_waiting(s->workers));
+		    workers_waiting(s->workers, LANE_QUERIES));
+	metrics_one(out, "uploads_waiting", "gauge", "Uploads that wait to be decoded.",
+		    workers_waiting(s->workers, LANE_UPLOADS));
 	print_histogram(out, "question_seconds", "Time to answer a question.",
 			&s->metrics.question);
 	print_http(s, out);
+	print_memory(s, out);
+	print_shares(s, (struct str){0}, out);
 	print_tenants(s, out);
 	print_scrapes(s, (struct str){0}, out);
 	self_profile_print_metrics(s->self_profile, out);
@@ -230,5 +335,6 @@ void metrics_print(struct server *s, struct str tenant, struct buf *out)
 	tenant_counts_get(s->counts, tenant, &own);
 	print_stored(&own, out);
 	print_space(s, &tenant, 1, out);
+	print_shares(s, tenant, out);
 	print_scrapes(s, tenant, out);
 }

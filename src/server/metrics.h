@@ -22,7 +22,7 @@ struct metrics {
 	_Atomic uint64_t derived_profiles, dropped_rows, dropped_columns, clamped_values;
 	_Atomic uint64_t bytes_received, bytes_inflated;
 	_Atomic uint64_t failures[ERR_COUNT_]; /* requests that failed, by reason */
-	_Atomic uint64_t questions, questions_cancelled;
+	_Atomic uint64_t questions, questions_cancelled, queries_late;
 	struct histogram ack, commit_wait, question;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/jsonout.h"
 #include "server/access.h"
+#include "base/work_scope.h"
 #include "server/encoding.h"
 #include "server/request.h"
 #include "server/rpc_route.h"
@@ -142,9 +143,13 @@ static const char *without_paths(const struct request *r, const char *text, stru
 
 void request_fail(struct request *r, enum err error, const struct fault *fault)
 {
-	const char *text = fault && fault->text[0] ? fault->text : err_text(error);
-	struct fault room;
+	struct fault reason = fault ? *fault : (struct fault){0}, room;
+	const char *text;
 
+	error = request_reason(r, error, &reason);
+	text = reason.text[0] ? reason.text : err_text(error);
+	/* The answer is small, and must not fail for the same reason. */
+	work_scope_ease();
 	atomic_fetch_add(&r->server->metrics.failures[error], 1);
 	tenant_counts_failed(r->server->counts, r->tenant, error);
 	text = without_paths(r, text, &room);

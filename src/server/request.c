@@ -5,15 +5,14 @@
 #include "server/request.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/work_scope.h"
 #include "format/format.h"
 #include "server/access.h"
 #include "server/encoding.h"
 #include "server/rates.h"
 #include "server/routes.h"
 #include "server/rpc_route.h"
-
-/* Of a body whose length nobody says beforehand. */
-#define UNKNOWN_BODY ((size_t)1 << 20)
 
 bool request_wanted(const struct request *r)
 {
@@ -22,54 +21,39 @@ bool request_wanted(const struct request *r)
 
 /* ------------------------------------------------------------------ admission */
 
+/* 0: nobody says it beforehand. */
 static size_t announced_length(const struct http_exchange *x)
 {
 	uint64_t length;
 
 	if (str_to_u64(http_find(x, STR("content-length")), 10, &length) != ERR_OK)
-		return UNKNOWN_BODY;
+		return 0;
 	return length < SIZE_MAX ? (size_t)length : SIZE_MAX;
 }
 
-static enum err reserve(struct request *r, struct fault *fault)
+static enum err check_body(struct request *r, struct fault *fault)
 {
-	size_t length = announced_length(r->x), limit = r->server->options.max_in_flight;
-
-	if (length > r->x->max_body)
+	r->announced = announced_length(r->x);
+	if (r->announced > r->x->max_body)
 		return fault_set(fault, ERR_TOO_LARGE,
-				 "the body has %zu bytes; at most %zu are taken", length,
+				 "the body has %zu bytes; at most %zu are taken", r->announced,
 				 r->x->max_body);
-	size_t before = atomic_fetch_add(&r->server->in_flight, length);
-
-	r->reserved = length;
-	if (before && before + length > limit)
-		return fault_set(fault, ERR_BUSY,
-				 "too much is being received already; try again in a second");
-	return rates_take(r->server->rates, r->tenant, length, fault);
+	return rates_take(r->server->rates, r->tenant, r->announced, fault);
 }
 
-static void give_back(struct request *r)
-{
-	atomic_fetch_sub(&r->server->in_flight, r->reserved);
-	r->reserved = 0;
-}
-
-/* Only uploads are large; they are counted, so that many at once are refused and not swapped. */
+/* Bodies are charged to the tenant as they arrive (net), whatever their announced length. */
 static enum err admit(struct request *r, struct fault *fault)
 {
-	enum err error;
+	struct server *s = r->server;
 
 	TRY(access_check(r, fault));
-	if (!request_brings_data(r)) {
-		if (r->x->max_body > REQUEST_MAX_QUESTION)
-			r->x->max_body = REQUEST_MAX_QUESTION;
-		return ERR_OK;
-	}
-	error = reserve(r, fault);
-	/* Who is not admitted is not told when it is finished. */
-	if (error != ERR_OK)
-		give_back(r);
-	return error;
+	if (s->memory && r->tenant.n && !(r->route->flags & ROUTE_OPEN))
+		TRY(memory_account_get(s->memory, r->tenant, &r->x->account));
+	if (request_brings_data(r))
+		return check_body(r, fault);
+	if (r->x->max_body > REQUEST_MAX_QUESTION)
+		r->x->max_body = REQUEST_MAX_QUESTION;
+	return ERR_OK;
 }
 
 /* Clients of gRPC read a status of their own kind. */
@@ -123,30 +107,167 @@ bool request_admit(void *context, struct http_exchange *x)
 	return admit_or_reply(r);
 }
 
-static void handle_on_worker(void *context)
+/* The body cannot be taken; in the words of its client. */
+void request_refuse(void *context, struct http_exchange *x, enum err error)
 {
-	struct request *r = context;
-	int64_t start = clock_monotonic_ns();
-	struct server *s = r->server;
-
-	atomic_fetch_add(&s->metrics.questions, 1);
-	if (request_wanted(r)) {
-		r->route->handle(r);
-	} else {
-		atomic_fetch_add(&s->metrics.questions_cancelled, 1);
-		request_fail(r, ERR_CANCELLED, NULL);
-	}
-	histogram_add(&s->metrics.question, clock_monotonic_ns() - start);
+	(void)context;
+	request_fail(x->user, error,
+		     &(struct fault){.text = "the server's memory budget, or the tenant's part of "
+					     "it, is used up; try again in a second"});
 }
 
-void request_measured(struct request *r)
+/* ------------------------------------------------------------------ threads */
+
+/* Of its kind on the way in: memory is charged in steps, and those that come late wait here, while
+ * they hold no lock. */
+#define UPLOAD_START	((size_t)4 << 20)
+#define QUERY_START	((size_t)1 << 20)
+#define MEMORY_PATIENCE (5 * NS_PER_S)
+/* What an upload may take while it is decoded: so much, and so many times what was sent. */
+#define UPLOAD_MEMORY	((size_t)64 << 20)
+#define UPLOAD_RATIO	32
+
+static size_t memory_ceiling(const struct request *r)
+{
+	size_t body = r->x->body.n;
+
+	if (r->route->flags & ROUTE_WRITE)
+		return UPLOAD_MEMORY + (body < SIZE_MAX / 64 ? body : SIZE_MAX / 64) * UPLOAD_RATIO;
+	return 2 * r->server->options.query_memory + body;
+}
+
+static enum err wait_for_memory(struct request *r, struct work_scope *scope, struct fault *fault)
+{
+	bool upload = r->route->flags & ROUTE_WRITE;
+	size_t n = upload ? UPLOAD_START : QUERY_START;
+
+	if (upload && r->x->body.n < n / 4)
+		n = 4 * r->x->body.n;
+	return work_scope_wait(scope, n, clock_monotonic_ns() + MEMORY_PATIENCE, fault);
+}
+
+static void count_query(struct request *r, const atomic_bool *stop)
+{
+	struct metrics *m = &r->server->metrics;
+
+	if (r->route->flags & ROUTE_WRITE)
+		return;
+	atomic_fetch_add(&m->questions, 1);
+	if (!request_wanted(r))
+		atomic_fetch_add(&m->questions_cancelled, 1);
+	else if (atomic_load(stop))
+		atomic_fetch_add(&m->queries_late, 1);
+}
+
+static void run(struct request *r, struct work_scope *scope, const atomic_bool *stop)
+{
+	struct fault fault = {0};
+	enum err error = ERR_OK;
+
+	count_query(r, stop);
+	if (!request_wanted(r) || atomic_load(stop))
+		error = ERR_CANCELLED;
+	if (error == ERR_OK)
+		error = wait_for_memory(r, scope, &fault);
+	if (error == ERR_OK)
+		r->route->handle(r);
+	else
+		request_fail(r, error, &fault);
+}
+
+/* The request is gone before this ends: what is needed is kept aside. */
+static void run_on_thread(void *context, const atomic_bool *stop)
+{
+	struct request *r = context;
+	struct server *s = r->server;
+	bool upload = r->route->flags & ROUTE_WRITE;
+	struct memory_account *account = memory_account_keep(r->x->account);
+	int64_t start = clock_monotonic_ns();
+	struct work_scope scope;
+
+	work_scope_begin(&scope,
+			 &(struct work_terms){.account = account,
+					      .use = upload ? MEMORY_DECODED : MEMORY_WORKING,
+					      .ceiling = memory_ceiling(r),
+					      .stop = stop});
+	run(r, &scope, stop);
+	work_scope_end(&scope);
+	memory_account_put(account);
+	if (!upload)
+		histogram_add(&s->metrics.question, clock_monotonic_ns() - start);
+}
+
+enum err request_reason(const struct request *r, enum err error, struct fault *fault)
+{
+	struct work_scope *scope = work_scope_now();
+
+	if (!scope)
+		return error;
+	error = work_scope_error(scope, error, fault);
+	if (error != ERR_CANCELLED || !work_stopped() || !request_wanted(r))
+		return error;
+	return fault_set(fault, ERR_TIMEOUT,
+			 "the query took longer than %.3g s and was stopped; ask for a shorter "
+			 "time range or a narrower selector, or raise --query-timeout",
+			 (double)r->server->options.query_timeout_ns / NS_PER_S);
+}
+
+void request_keeps_memory(struct request *r)
+{
+	const struct work_scope *scope = work_scope_now();
+
+	if (scope)
+		memory_hold_set(&r->stored, r->x->account, MEMORY_DECODED, scope->used);
+}
+
+static bool has_deadline(const struct request *r)
+{
+	return r->server->options.query_timeout_ns &&
+	       !(r->route->flags & (ROUTE_WRITE | ROUTE_ADMIN | ROUTE_RESERVE));
+}
+
+/* What the operator asks for, and health, must not wait for anybody's queries. */
+static enum lane lane_of(const struct request *r, struct str *ret_queue)
+{
+	*ret_queue = r->tenant;
+	if (r->route->flags & ROUTE_WRITE)
+		return LANE_UPLOADS;
+	if (r->route->flags & ROUTE_RESERVE) {
+		*ret_queue = STR("health");
+		return LANE_RESERVE;
+	}
+	if (!(r->route->flags & ROUTE_ADMIN) || !access_is_operator(r))
+		return LANE_QUERIES;
+	*ret_queue = STR("operator");
+	return LANE_RESERVE;
+}
+
+static void give_to_thread(struct request *r)
+{
+	struct str queue;
+	enum lane lane = lane_of(r, &queue);
+	struct fault fault = {0};
+	enum err error;
+
+	r->job = (struct job){.run = run_on_thread, .context = r};
+	r->job.fair.kind = r->route;
+	r->job.fair.deadline_ns =
+		has_deadline(r) ? clock_monotonic_ns() + r->server->options.query_timeout_ns
+				: INT64_MAX;
+	error = workers_give(r->server->workers, lane, queue, &r->job, &fault);
+	if (error != ERR_OK)
+		request_fail(r, error, &fault);
+}
+
+/* A body that did not say its length was not counted when it was admitted. */
+static void count_rest(struct request *r)
 {
 	size_t length = r->x->body.n;
 
-	if (!r->reserved || length <= r->reserved)
-		return;
-	atomic_fetch_add(&r->server->in_flight, length - r->reserved);
-	r->reserved = length;
+	/* It is here: the tenant pays for it later. */
+	if (request_brings_data(r) && length > r->announced &&
+	    rates_take(r->server->rates, r->tenant, length - r->announced, NULL) != ERR_OK)
+		log_debug("over the rate", log_str("tenant", r->tenant));
 }
 
 void request_handle(void *context, struct http_exchange *x)
@@ -154,20 +275,20 @@ void request_handle(void *context, struct http_exchange *x)
 	struct request *r = x->user;
 
 	(void)context;
-	request_measured(r);
-	if (!(r->route->flags & ROUTE_WORKER))
+	count_rest(r);
+	if (r->route->flags & (ROUTE_WORKER | ROUTE_WRITE | ROUTE_RESERVE))
+		give_to_thread(r);
+	else
 		r->route->handle(r);
-	else if (workers_give(r->server->workers, handle_on_worker, r) != ERR_OK)
-		request_fail(r, ERR_BUSY,
-			     &(struct fault){.text = "too many questions are waiting; try again in "
-						     "a second"});
 }
 
 void request_finished(void *context, struct http_exchange *x)
 {
+	struct request *r = x->user;
+
 	(void)context;
-	if (x->user)
-		give_back(x->user);
+	if (r)
+		memory_hold_release(&r->stored);
 }
 
 /* ------------------------------------------------------------------ bodies */
@@ -192,8 +313,12 @@ enum err request_body(struct request *r, struct buf *ret_owner, struct str *ret,
 	limits.max_bytes = request_max_inflated(r);
 	buf_init(ret_owner, limits.max_bytes);
 	request_count_received(r, r->x->body.n);
-	TRY(encoding_undo(http_find(r->x, STR("content-encoding")), r->x->body, &limits, ret_owner,
-			  ret, fault));
+	work_scope_use(MEMORY_DECOMPRESSED);
+	enum err error = encoding_undo(http_find(r->x, STR("content-encoding")), r->x->body,
+				       &limits, ret_owner, ret, fault);
+
+	work_scope_use(r->route->flags & ROUTE_WRITE ? MEMORY_DECODED : MEMORY_WORKING);
+	TRY(error);
 	atomic_fetch_add(&r->server->metrics.bytes_inflated, ret->n);
 	return ERR_OK;
 }

@@ -16,10 +16,11 @@ enum route_flags {
 	ROUTE_READ = 1 << 1,	/* the right to read */
 	ROUTE_WRITE = 1 << 2,	/* the right to write; its body counts as bytes in flight */
 	ROUTE_ADMIN = 1 << 3,	/* the right to delete and to change settings */
-	ROUTE_WORKER = 1 << 4,	/* runs on a thread for questions, not on the event loop */
+	ROUTE_WORKER = 1 << 4,	/* runs on a thread for queries; those that write have their own */
 	ROUTE_RPC = 1 << 5,	/* Connect or gRPC: failures are told in its words */
 	ROUTE_BODY = 1 << 6,	/* a body as large as an upload's, counted like one */
 	ROUTE_NUMBERS = 1 << 7, /* the right to read, or that to see the server's numbers */
+	ROUTE_RESERVE = 1 << 8, /* health and metrics: on a thread that nothing else keeps busy */
 };
 
 struct request;
@@ -39,10 +40,12 @@ struct request {
 	const struct route *route;
 	const char *allow; /* when the method was wrong: those that are right */
 	struct str tenant;
-	struct str token_id; /* empty: there are no tokens */
-	unsigned rights;     /* of enum token_rights */
-	size_t reserved;     /* bytes counted as in flight */
-	void *call;	     /* of an RPC, see rpc_route.c */
+	struct str token_id;	   /* empty: there are no tokens */
+	unsigned rights;	   /* of enum token_rights */
+	size_t announced;	   /* bytes of body that count against the tenant's rate */
+	struct job job;		   /* its way to a thread */
+	struct memory_hold stored; /* what was decoded, until it is durable */
+	void *call;		   /* of an RPC, see rpc_route.c */
 };
 
 void request_reply(struct request *r, int status, const char *content_type, struct buf *body);
@@ -73,3 +76,8 @@ void request_count_received(struct request *r, size_t bytes);
 size_t request_max_inflated(const struct request *r);
 /* Whether whoever asked still listens. */
 bool request_wanted(const struct request *r);
+/* Why a request failed that was stopped, or had no more memory than it may: the deadline, the
+ * budget. Everything else stays. */
+enum err request_reason(const struct request *r, enum err error, struct fault *fault) MUST_CHECK;
+/* What this thread took for the request stays charged until it is finished. */
+void request_keeps_memory(struct request *r);

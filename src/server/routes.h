@@ -16,8 +16,7 @@ const struct route *route_at(size_t index);
 bool request_admit(void *context, struct http_exchange *x);
 void request_handle(void *context, struct http_exchange *x);
 void request_finished(void *context, struct http_exchange *x);
-/* The body of an upload is there: what it takes is counted if nobody had said. */
-void request_measured(struct request *r);
+void request_refuse(void *context, struct http_exchange *x, enum err error);
 
 /* Lists of routes by topic, each ends with a row without a path. */
 extern const struct route ingest_routes[]; /* ingest_routes.c: /ingest, OTLP over HTTP, uploads */

@@ -6,7 +6,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "server/agents.h"
+#include "server/descriptors.h"
+#include "server/memory_watch.h"
 #include "server/rates.h"
 #include "server/routes.h"
 #include "server/scraper.h"
@@ -14,14 +17,16 @@
 #include "server/symbol_desk.h"
 #include "server/symbol_parts.h"
 
-#define STOP_PATIENCE_NS (10 * NS_PER_S)
-#define KEPT_MEMORY	 ((size_t)8 << 20) /* about what a question takes */
-#define QUESTION_QUEUE	 64
+#define STOP_PATIENCE_NS  (10 * NS_PER_S)
+#define KEPT_MEMORY	  ((size_t)8 << 20) /* about what a question takes */
+#define MEMORY_LEAST	  ((size_t)64 << 20)
+#define DICTIONARIES_MOST ((size_t)512 << 20)
 
 const struct server_options server_options_default = {
 	.max_in_flight = (size_t)128 << 20,
 	.max_inflated = (size_t)64 << 20,
 	.query_memory = (size_t)256 << 20,
+	.query_timeout_ns = 30 * NS_PER_S,
 	.symbols_max_file = (uint64_t)2 << 30,
 	.symbols_max_size = (uint64_t)8 << 30,
 	.debuginfod_max_file = (uint64_t)1 << 30,
@@ -32,6 +37,7 @@ const struct server_options server_options_default = {
 static void release(struct server *s)
 {
 	/* Questions and commits under way still reply: their exchanges must be there. */
+	memory_watch_free(s->memory_watch);
 	workers_free(s->workers);
 	scraper_free(s->scraper);
 	self_profile_free(s->self_profile);
@@ -47,6 +53,8 @@ static void release(struct server *s)
 	symbol_desk_free(s->symbols);
 	server_user_release(&s->user);
 	mutex_release(&s->scraper_lock);
+	memory_account_put(s->connection_memory);
+	memory_budget_free(s->memory);
 	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
 		buf_release(&s->addresses[i]);
 	mem_free(s);
@@ -180,12 +188,60 @@ static enum err open_data(struct server *s, struct fault *fault)
 			   fault);
 }
 
+static size_t at_most(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Everything that has a size of its own fits into the budget together. */
+static enum err open_memory(struct server *s, struct fault *fault)
+{
+	struct server_options *o = &s->options;
+	size_t limit = o->memory_limit ? o->memory_limit : memory_limit_default();
+
+	if (limit < MEMORY_LEAST)
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "--memory-limit %zu is too little: a server needs %zu bytes",
+				 limit, MEMORY_LEAST);
+	o->memory_limit = limit;
+	o->query_memory = at_most(o->query_memory, limit / 4);
+	o->store.dictionary_memory =
+		at_most(o->store.dictionary_memory, at_most(limit / 4, DICTIONARIES_MOST));
+	TRY(memory_budget_new(limit, &s->memory));
+	memory_budget_set_ceiling(s->memory, MEMORY_RECEIVED, at_most(o->max_in_flight, limit / 2));
+	memory_budget_set_ceiling(s->memory, MEMORY_CONNECTIONS, limit / 8);
+	TRY(memory_account_get(s->memory, STR("(connections)"), &s->connection_memory));
+	o->http.account = s->connection_memory;
+	return ERR_OK;
+}
+
+static enum err open_threads(struct server *s)
+{
+	struct workers_options o = {.threads = {[LANE_QUERIES] = s->options.query_threads}};
+
+	TRY(workers_new(&o, &s->workers));
+	return memory_watch_new(s->memory, s->workers, &s->memory_watch);
+}
+
+static void limit_connections(struct server *s)
+{
+	struct http_options *o = &s->options.http;
+	unsigned limit = descriptors_raise();
+
+	o->max_connections = descriptors_for_connections(limit, o->max_connections);
+}
+
 static enum err start(struct server *s, struct fault *fault)
 {
-	struct http_handlers handlers = {s, request_admit, request_handle, request_finished};
-	unsigned cpus = thread_cpus();
+	struct http_handlers handlers = {.context = s,
+					 .admit = request_admit,
+					 .handle = request_handle,
+					 .finished = request_finished,
+					 .refuse = request_refuse};
 
 	mem_keep(KEPT_MEMORY);
+	limit_connections(s);
+	TRY(open_memory(s, fault));
 	TRY(server_user_prepare(&s->user, &s->options, fault));
 	/* What takes privileges: keys, the file of settings, low ports. */
 	TRY(http_server_new(&s->options.http, &handlers, &s->http, fault));
@@ -196,10 +252,7 @@ static enum err start(struct server *s, struct fault *fault)
 	TRY(open_tokens(s, fault));
 	TRY(check_exposure(s, fault));
 	TRY(open_data(s, fault));
-	TRY(workers_new(s->options.query_threads ? s->options.query_threads
-			: cpus > 2		 ? cpus
-						 : 2,
-			QUESTION_QUEUE, &s->workers));
+	TRY(open_threads(s));
 	if (s->options.self_profile)
 		TRY(self_profile_new(s, &s->self_profile, fault));
 	TRY(http_server_start(s->http, fault));
@@ -258,7 +311,7 @@ void server_stop(struct server *s)
 {
 	if (!s)
 		return;
-	log_info("stopping", log_u64("in_flight_bytes", atomic_load(&s->in_flight)));
+	log_info("stopping", log_u64("memory_bytes", memory_budget_look(s->memory).all.used));
 	http_server_stop(s->http, clock_monotonic_ns() + STOP_PATIENCE_NS);
 	release(s);
 }

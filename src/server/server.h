@@ -48,11 +48,13 @@ struct server_options {
 	const char *debuginfod; /* URLs with blanks between, asked for debug files and sources */
 	uint64_t debuginfod_max_file, debuginfod_max_size;
 	double debuginfod_timeout;
-	size_t max_in_flight;	/* bytes of bodies being received or decoded */
-	size_t max_inflated;	/* of one upload */
-	uint64_t tenant_rate;	/* bytes a second of a tenant, 0 = any */
-	unsigned query_threads; /* 0 = one per processor, at least two */
-	size_t query_memory;	/* of one question */
+	size_t memory_limit;	  /* of the whole process; 0 = memory_limit_default() */
+	size_t max_in_flight;	  /* bytes of bodies that have arrived and are not stored yet */
+	size_t max_inflated;	  /* of one upload */
+	uint64_t tenant_rate;	  /* bytes a second of a tenant, 0 = any */
+	unsigned query_threads;	  /* 0 = one per processor, at least two */
+	int64_t query_timeout_ns; /* 0 = none */
+	size_t query_memory;	  /* of one question */
 };
 extern const struct server_options server_options_default;
 

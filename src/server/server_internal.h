@@ -14,6 +14,7 @@
 #include "server/workers.h"
 
 struct agents;
+struct memory_watch;
 struct scraper;
 struct self_profile;
 struct symbol_desk;
@@ -26,6 +27,9 @@ struct server {
 	struct tokens *tokens; /* NULL = everybody may do everything, and nowhere is a file */
 	struct audit *audit;   /* NULL = nowhere but in the log */
 	struct workers *workers;
+	struct memory_budget *memory;		  /* NULL in tests: nothing is charged */
+	struct memory_account *connection_memory; /* of clients that are not known yet */
+	struct memory_watch *memory_watch;
 	struct metrics metrics;
 	struct tenant_counts *counts; /* NULL = not counted */
 	struct rate_limits *rates;
@@ -38,6 +42,5 @@ struct server {
 	struct self_profile *self_profile; /* NULL = none is taken */
 	struct server_user user;
 	struct buf addresses[SERVER_MAX_LISTEN];
-	_Atomic size_t in_flight;
 	int64_t started_ns;
 };

@@ -18,6 +18,8 @@ static const struct config_option rows[] = {
 	SET("service_retention", MAP, service_retention),
 	SET("max_age", DURATION, max_age_ns),
 	SET("max_size", SIZE, max_size),
+	SET("memory_limit", SIZE, memory_limit),
+	SET("query_timeout", DURATION, query_timeout_ns),
 	SET("tokens", TEXT, tokens),
 	SET("insecure", BOOL, insecure),
 	SET("trust_tenant_header", BOOL, trust_tenant_header),
@@ -32,6 +34,11 @@ static const struct config_option rows[] = {
 	SET("limits.max_inflated", SIZE, limits.max_inflated),
 	SET("limits.query_memory", SIZE, limits.query_memory),
 	SET("limits.tenant_rate", SIZE, limits.tenant_rate),
+	SET("limits.min_upload_rate", SIZE, limits.min_upload_rate),
+	SET("limits.min_read_rate", SIZE, limits.min_read_rate),
+	SET("limits.write_timeout", DURATION, write_timeout_ns, .min = NS_PER_S,
+	    .max = 3600 * NS_PER_S),
+	SET("limits.max_connections", INT, limits.max_connections, .min = 16, .max = 1000000),
 	SET("limits.max_series", INT, limits.max_series, COUNT),
 	SET("limits.max_labels", INT, limits.max_labels, .min = 1, .max = 128),
 	SET("limits.max_label_name", INT, limits.max_label_name, COUNT),
@@ -63,6 +70,11 @@ void settings_init(struct server_settings *s)
 	s->limits.max_in_flight = server_options_default.max_in_flight;
 	s->limits.max_inflated = server_options_default.max_inflated;
 	s->limits.query_memory = server_options_default.query_memory;
+	s->query_timeout_ns = server_options_default.query_timeout_ns;
+	s->write_timeout_ns = HTTP_OPTIONS_DEFAULT.write_timeout_ns;
+	s->limits.min_upload_rate = HTTP_OPTIONS_DEFAULT.min_body_rate;
+	s->limits.min_read_rate = HTTP_OPTIONS_DEFAULT.min_reply_rate;
+	s->limits.max_connections = HTTP_OPTIONS_DEFAULT.max_connections;
 	s->limits.max_series = l->max_series;
 	s->limits.max_labels = l->max_labels;
 	s->limits.max_label_name = l->max_label_name;
@@ -147,6 +159,12 @@ void settings_apply(const struct server_settings *s, struct server_options *o)
 	o->http.tls = (struct tls_options){s->tls.certificate, s->tls.key, s->tls.client_ca,
 					   s->tls.require_client};
 	o->http.max_body = s->limits.max_body;
+	o->http.min_body_rate = s->limits.min_upload_rate;
+	o->http.min_reply_rate = s->limits.min_read_rate;
+	o->http.write_timeout_ns = s->write_timeout_ns;
+	o->http.max_connections = (unsigned)s->limits.max_connections;
+	o->memory_limit = s->memory_limit;
+	o->query_timeout_ns = s->query_timeout_ns;
 	o->max_in_flight = s->limits.max_in_flight;
 	o->max_inflated = s->limits.max_inflated;
 	o->query_memory = s->limits.query_memory;

@@ -16,6 +16,8 @@ struct server_settings {
 	int64_t retention_ns, span_retention_ns;
 	int64_t max_age_ns; /* 0 = not said */
 	size_t max_size;
+	size_t memory_limit; /* 0 = what there is decides */
+	int64_t query_timeout_ns, write_timeout_ns;
 	struct config_map service_retention;
 	struct service_retention overrides[SETTINGS_MAX_OVERRIDES];
 	size_t override_count;
@@ -27,6 +29,8 @@ struct server_settings {
 	} tls;
 	struct {
 		size_t max_body, max_in_flight, max_inflated, query_memory, tenant_rate;
+		size_t min_upload_rate, min_read_rate;
+		int64_t max_connections;
 		int64_t max_series, max_labels, max_label_name, max_label_value, max_depth;
 	} limits;
 	struct {

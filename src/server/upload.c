@@ -80,6 +80,7 @@ void upload_end(struct upload *u, enum err error, const struct fault *fault)
 	buf_release(&u->plain);
 	if (error == ERR_OK) {
 		u->decoded_ns = clock_monotonic_ns();
+		request_keeps_memory(u->request);
 		store_batch_commit(batch, durable, u);
 		return;
 	}

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/work_scope.h"
 #include "store/block.h"
 #include "store/partition.h"
 #include "store/series_index.h"
@@ -88,6 +89,8 @@ enum err selection_takes_service(const struct selection *selection, struct str s
 /* Whether a question still runs; engines call it now and then. */
 static inline bool ask_cancelled(const struct ask *ask)
 {
+	if (work_stopped())
+		return true;
 	return ask && ask->cancelled && atomic_load_explicit(ask->cancelled, memory_order_relaxed);
 }
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/work_scope.h"
 #include "store/question.h"
 #include "store/store_engine.h"
 
@@ -72,6 +73,20 @@ void batch_finish(struct store_batch *b, enum err error, const struct fault *fau
 		done(context, error, fault);
 }
 
+/* Tables that others filled grow by half of their size, or double, at whoever's next entry: that is
+ * not for this one's own account. */
+static void allow_growth(struct partition *p)
+{
+	size_t memory;
+
+	if (!work_scope_now())
+		return;
+	mutex_lock(&p->lock);
+	memory = partition_memory(p);
+	mutex_unlock(&p->lock);
+	work_scope_allow(memory);
+}
+
 /* The partition, held by the batch until it ends. No partition is locked while the engine looks
  * for it: that may take long, and needs locks of the engine's own. */
 static enum err hold(struct store_batch *b, struct str service, int64_t day, struct partition **ret,
@@ -88,6 +103,8 @@ static enum err hold(struct store_batch *b, struct str service, int64_t day, str
 	if (b->locked)
 		mutex_unlock(&b->locked->lock);
 	e = b->store->ops->partition(b->store, b->tenant, service, day, ret, fault);
+	if (!e)
+		allow_growth(*ret);
 	if (b->locked)
 		mutex_lock(&b->locked->lock);
 	if (!e)

@@ -1,6 +1,7 @@
 /* Partitions: loaded from their day's file when somebody needs them, let go when memory is short.
  */
 #include "base/clock.h"
+#include "base/work_scope.h"
 #include "store/embedded_index.h"
 
 enum err service_load(struct day_service *ds, struct db *reader, int64_t last_key,
@@ -76,12 +77,15 @@ enum err service_partition(struct day_service *ds, struct partition **ret, struc
 	struct embedded *e = d->engine;
 	struct db *reader = NULL;
 	struct partition *p = service_loaded(ds);
+	struct work_scope *scope;
 	enum err error = ERR_OK;
 
 	if (p) {
 		*ret = p;
 		return ERR_OK;
 	}
+	/* What is loaded is everybody's: no query or upload pays for it. */
+	scope = work_scope_leave();
 	mutex_lock(&d->loading);
 	p = service_loaded(ds);
 	if (!p) {
@@ -102,6 +106,7 @@ enum err service_partition(struct day_service *ds, struct partition **ret, struc
 		}
 	}
 	mutex_unlock(&d->loading);
+	work_scope_return(scope);
 	if (error == ERR_OK)
 		*ret = p;
 	return error;

@@ -8,6 +8,8 @@ struct site {
 	struct buf log; /* what the handlers saw */
 	struct http_exchange *held;
 	int admitted, finished;
+	struct memory_account *account; /* whose memory requests are; NULL = nobody's */
+	enum err refused;
 	size_t max_body; /* admit sets it when not 0 */
 };
 
@@ -22,6 +24,7 @@ static bool site_admit(void *context, struct http_exchange *x)
 		return false;
 	}
 	s->admitted++;
+	x->account = memory_account_keep(s->account);
 	return true;
 }
 
@@ -67,6 +70,14 @@ static void site_handle(void *context, struct http_exchange *x)
 	http_reply(x, &r);
 }
 
+static void site_refuse(void *context, struct http_exchange *x, enum err error)
+{
+	struct site *s = context;
+
+	s->refused = error;
+	http_reply_text(x, 429, "text/plain", STR("later\n"));
+}
+
 static void site_finished(void *context, struct http_exchange *x)
 {
 	struct site *s = context;
@@ -77,7 +88,11 @@ static void site_finished(void *context, struct http_exchange *x)
 
 static enum err site_init(struct site *s)
 {
-	struct http_handlers handlers = {s, site_admit, site_handle, site_finished};
+	struct http_handlers handlers = {.context = s,
+					 .admit = site_admit,
+					 .handle = site_handle,
+					 .finished = site_finished,
+					 .refuse = site_refuse};
 
 	buf_init(&s->log, SIZE_MAX);
 	return driver_init(&s->d, &handlers, http1_session_new);
@@ -288,6 +303,74 @@ TEST(heads_beyond_the_ceiling_are_refused)
 	CHECK_INT(endless.d.shared.counters.protocol_errors, 1);
 }
 
+static void budget_free(struct memory_budget **b)
+{
+	memory_budget_free(*b);
+}
+
+TEST(what_a_body_and_its_reply_take_is_charged_and_given_back)
+{
+	CLEANUP(budget_free) struct memory_budget *b = NULL;
+	struct memory_account *a;
+	char part[10001];
+
+	CHECK_OK(memory_budget_new(4 << 20, &b));
+	CHECK_OK(memory_account_get(b, STR("a"), &a));
+	memset(part, 'x', 10000);
+	part[10000] = '\0';
+	for (int chunked = 0; chunked < 2; chunked++) {
+		CLEANUP(site_release) struct site s = {.account = a};
+		size_t peak = memory_account_look(a).peak;
+
+		CHECK_OK(site_init(&s));
+		site_send(&s, chunked ? "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+					"chunked\r\n\r\nF4240\r\n"
+				      : "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: "
+					"1000000\r\n\r\n");
+		CHECK_INT(memory_account_look(a).by_use[MEMORY_RECEIVED], 0);
+		for (int i = 0; i < 100; i++) {
+			CHECK(memory_account_look(a).by_use[MEMORY_RECEIVED] <
+			      600000 + (size_t)i * 15000);
+			site_send(&s, part);
+		}
+		site_send(&s, chunked ? "\r\n0\r\n\r\n" : "");
+		CHECK_INT(status_of(&s, 0), 200);
+		CHECK(memory_account_look(a).peak >= 2000000 || peak);
+	}
+	CHECK_INT(memory_account_look(a).used, 0);
+	memory_account_put(a);
+}
+
+TEST(a_body_beyond_its_budget_is_refused_in_the_handlers_words)
+{
+	CLEANUP(budget_free) struct memory_budget *b = NULL;
+	struct memory_account *a;
+	char part[10001];
+
+	CHECK_OK(memory_budget_new(1 << 20, &b));
+	CHECK_OK(memory_account_get(b, STR("a"), &a));
+	memset(part, 'x', 10000);
+	part[10000] = '\0';
+	for (int chunked = 0; chunked < 2; chunked++) {
+		CLEANUP(site_release) struct site s = {.account = a};
+		int sent = 0;
+
+		CHECK_OK(site_init(&s));
+		site_send(&s, chunked ? "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+					"chunked\r\n\r\nF4240\r\n"
+				      : "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: "
+					"1000000\r\n\r\n");
+		while (sent++ < 100 && !s.d.ended)
+			site_send(&s, part);
+		CHECK(sent > 20 && sent < 60);
+		CHECK_INT(status_of(&s, 0), 429);
+		CHECK_INT(s.refused, ERR_BUSY);
+		CHECK_INT(s.finished, 1);
+		CHECK_INT(memory_account_look(a).used, 0);
+	}
+	memory_account_put(a);
+}
+
 TEST(slow_heads_and_bodies_run_out_of_time)
 {
 	CLEANUP(site_release) struct site head = {0}, body = {0}, steady = {0}, quiet = {0};
@@ -312,12 +395,12 @@ TEST(slow_heads_and_bodies_run_out_of_time)
 
 	/* At twice the least rate nobody complains. */
 	CHECK_OK(site_init(&steady));
-	site_send(&steady, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 20480\r\n\r\n");
+	site_send(&steady, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 81920\r\n\r\n");
 	for (int i = 0; i < 10; i++) {
-		char kilobytes[2049];
+		char kilobytes[8193];
 
-		memset(kilobytes, 'x', 2048);
-		kilobytes[2048] = '\0';
+		memset(kilobytes, 'x', 8192);
+		kilobytes[8192] = '\0';
 		driver_wait(&steady.d, NS_PER_S);
 		site_send(&steady, kilobytes);
 	}

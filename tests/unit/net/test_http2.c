@@ -74,7 +74,10 @@ static void site_finished(void *context, struct http_exchange *x)
 
 static enum err site_init(struct site *s)
 {
-	struct http_handlers handlers = {s, site_admit, site_handle, site_finished};
+	struct http_handlers handlers = {.context = s,
+					 .admit = site_admit,
+					 .handle = site_handle,
+					 .finished = site_finished};
 
 	buf_init(&s->log, 1 << 20);
 	http2_client_init(&s->c, &s->d);

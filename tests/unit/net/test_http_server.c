@@ -140,7 +140,8 @@ static void finished(void *context, struct http_exchange *x)
 
 static enum err fixture_new_server(struct fixture *f)
 {
-	struct http_handlers handlers = {f, admit, handle, finished};
+	struct http_handlers handlers = {
+		.context = f, .admit = admit, .handle = handle, .finished = finished};
 
 	if (!f->options.max_body)
 		f->options = HTTP_OPTIONS_DEFAULT;
@@ -417,12 +418,13 @@ TEST(refusals_arrive_though_the_body_is_not_read)
 	CHECK(client_read_all(fd, &kept));
 }
 
-TEST(more_connections_than_the_limit_are_refused)
+TEST(at_the_limit_the_connection_without_a_request_goes_and_one_with_a_request_stays)
 {
 	CLEANUP(fixture_end) struct fixture f = {.options = HTTP_OPTIONS_DEFAULT};
 	CLEANUP(buf_release) struct buf kept = BUF_INIT(1 << 20);
 	CLEANUP(close_fd) int first = -1;
 	CLEANUP(close_fd) int second = -1;
+	CLEANUP(close_fd) int third = -1;
 
 	f.options.max_connections = 2;
 	CHECK_OK(fixture_start(&f, "127.0.0.1:0"));
@@ -431,9 +433,34 @@ TEST(more_connections_than_the_limit_are_refused)
 	CHECK(client_send(first, STR(GET("/"))) && client_send(second, STR(GET("/"))));
 	CHECK_INT(client_reply(first, &kept, NULL), 200);
 	CHECK_INT(client_reply(second, &kept, NULL), 200);
+	/* Each loop has one; the new one takes the place of that of its loop. */
+	third = client_connect(buf_view(&f.address));
+	CHECK(client_send(third, STR(GET("/"))));
+	CHECK_INT(client_reply(third, &kept, NULL), 200);
+	CHECK_INT(http_server_counters(f.server).evicted_total, 1);
+	CHECK_INT(http_server_counters(f.server).refused_total, 0);
+	CHECK_INT(http_server_counters(f.server).connections_open, 2);
+}
+
+TEST(no_connection_goes_when_all_have_requests)
+{
+	CLEANUP(fixture_end) struct fixture f = {.held = true, .options = HTTP_OPTIONS_DEFAULT};
+	CLEANUP(buf_release) struct buf kept = BUF_INIT(1 << 20);
+	CLEANUP(close_fd) int first = -1;
+	CLEANUP(close_fd) int second = -1;
+
+	f.options.max_connections = 2;
+	CHECK_OK(fixture_start(&f, "127.0.0.1:0"));
+	first = client_connect(buf_view(&f.address));
+	second = client_connect(buf_view(&f.address));
+	CHECK(client_send(first, STR(GET("/hold"))) && client_send(second, STR(GET("/hold"))));
+	wait_holding(&f, 2);
 	CLIENT(&f);
 	CHECK_INT(client_reply(fd, &kept, NULL), 503);
 	CHECK_INT(http_server_counters(f.server).refused_total, 1);
+	hold(&f, false);
+	CHECK_INT(client_reply(first, &kept, NULL), 200);
+	CHECK_INT(client_reply(second, &kept, NULL), 200);
 }
 
 TEST(slow_and_silent_clients_are_sent_away)
@@ -463,7 +490,8 @@ TEST(a_client_that_does_not_read_is_sent_away)
 	CLEANUP(fixture_end) struct fixture f = {.options = HTTP_OPTIONS_DEFAULT};
 	int64_t deadline = clock_monotonic_ns() + CLIENT_PATIENCE_MS * NS_PER_MS;
 
-	f.options.idle_timeout_ns = 20 * NS_PER_MS;
+	f.options.write_timeout_ns = 20 * NS_PER_MS;
+	f.options.min_reply_rate = 0;
 	CHECK_OK(fixture_start(&f, "127.0.0.1:0"));
 	CLIENT(&f);
 	CHECK(client_send(fd, STR(GET("/large"))));

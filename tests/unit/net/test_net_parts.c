@@ -51,7 +51,7 @@ TEST(outqueue_gives_back_what_went_in_however_it_is_sent)
 		buf_str(&want, piece);
 		if (round % 3 == 0) {
 			buf_str(&own, piece);
-			outqueue_take(&q, &own);
+			outqueue_take(&q, &own, NULL);
 			CHECK(!own.data);
 		} else if (round % 3 == 1) {
 			outqueue_static(&q, piece);
@@ -77,7 +77,7 @@ static enum err fill_queue(void)
 	buf_append(&large, bytes, sizeof(bytes));
 	TRY(buf_error(&large));
 	outqueue_copy(&q, STR("small"));
-	outqueue_take(&q, &large);
+	outqueue_take(&q, &large, NULL);
 	outqueue_copy(&q, str_n(bytes, sizeof(bytes)));
 	outqueue_static(&q, str_n(bytes, sizeof(bytes)));
 	outqueue_copy(&q, STR("small"));

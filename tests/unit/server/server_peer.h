@@ -40,7 +40,7 @@ static inline enum err peer_open(struct server *s)
 	TRY(agents_new(&s->agents));
 	TRY(tenant_counts_new(&s->counts));
 	/* Not started: for what counts them. */
-	TRY(workers_new(1, 1, &s->workers));
+	TRY(workers_new(&(struct workers_options){.threads = {1, 1, 1}}, &s->workers));
 	return http_server_new(&HTTP_OPTIONS_DEFAULT, &(struct http_handlers){0}, &s->http, NULL);
 }
 
@@ -72,7 +72,6 @@ static inline enum err peer_ask(struct server *s, struct rpc_peer *p, const char
 	if (request_admit(s, &p->x->http)) {
 		r = p->x->http.user;
 		p->x->admitted = true;
-		request_measured(r);
 		r->route->handle(r);
 	}
 	return rpc_peer_replied(p) ? ERR_OK : ERR_INTERNAL;

@@ -7,73 +7,12 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/thread.h"
 #include "server/call_graph.h"
 #include "server/keep_path.h"
 #include "server/pgo_stacks.h"
 #include "server/rates.h"
 #include "server/tokens.h"
-#include "server/workers.h"
 #include "test.h"
-
-/* ------------------------------------------------------------------ workers */
-
-struct gate {
-	struct mutex lock;
-	struct cond wake;
-	bool open;
-	atomic_int ran;
-};
-
-static void pass_gate(void *context)
-{
-	struct gate *g = context;
-
-	mutex_lock(&g->lock);
-	while (!g->open)
-		cond_wait(&g->wake, &g->lock);
-	mutex_unlock(&g->lock);
-	atomic_fetch_add(&g->ran, 1);
-}
-
-TEST(workers_refuse_more_than_their_queue_and_run_all_they_took)
-{
-	struct gate g = {0};
-	struct workers *w;
-	int taken = 0;
-
-	mutex_init(&g.lock);
-	cond_init(&g.wake);
-	CHECK_OK(workers_new(2, 4, &w));
-	while (taken < 100 && workers_give(w, pass_gate, &g) == ERR_OK)
-		taken++;
-	/* Those in the queue, and at most one in each thread. */
-	CHECK(taken >= 4 && taken <= 6);
-	CHECK(workers_waiting(w) <= 4);
-	mutex_lock(&g.lock);
-	g.open = true;
-	cond_broadcast(&g.wake);
-	mutex_unlock(&g.lock);
-	workers_free(w);
-	CHECK_INT(g.ran, taken);
-	cond_release(&g.wake);
-	mutex_release(&g.lock);
-}
-
-static enum err make_workers(void)
-{
-	struct workers *w;
-
-	TRY(workers_new(2, 4, &w));
-	workers_free(w);
-	return ERR_OK;
-}
-
-TEST(workers_survive_a_lack_of_memory)
-{
-	workers_free(NULL);
-	ALLOC_SWEEP(make_workers());
-}
 
 /* ------------------------------------------------------------------ rates */
 

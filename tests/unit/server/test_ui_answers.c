@@ -216,7 +216,6 @@ TEST(files_are_drawn_and_not_stored)
 		       "\"title\":\"a.folded\""),
 		  200);
 	CHECK(says(&s, "/api/v1/services", 200, "\"services\":[]"));
-	CHECK_INT(s.in_flight, 0);
 }
 
 static void put_file(struct buf *b, const char *name, const char *body)
@@ -280,7 +279,6 @@ TEST(several_files_are_drawn_with_every_type_in_order_of_time)
 	put_file(&again, "good", "main;work 3\n");
 	put_file(&again, "bad", "\x01\x02\x03");
 	CHECK_INT(view_form(&s, &again, "bad: "), 415);
-	CHECK_INT(s.in_flight, 0);
 }
 
 TEST(files_are_compared_with_what_is_stored)
