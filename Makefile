@@ -27,6 +27,9 @@ bench: all
 bench-server: all
 	@bench/server
 
+bench-fair: all
+	@bench/fair
+
 bench-symbols: all
 	@bench/symbols
 
@@ -80,5 +83,5 @@ deps-bench:
 clean:
 	rm -rf build build-* web/dist
 
-.PHONY: all build/vestal run test test-long test-fresh shots bench bench-server bench-symbols bench-agent bench-real bench-library bench-web fuzz install format check-format web deps \
+.PHONY: all build/vestal run test test-long test-fresh shots bench bench-server bench-fair bench-symbols bench-agent bench-real bench-library bench-web fuzz install format check-format web deps \
 	deps-run deps-test deps-fresh deps-bench clean

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/work_scope.h"
-
 static long fail_countdown = -1;
 static bool fail_persist;
 static bool fail_reached;
@@ -43,71 +41,85 @@ bool alloc_fail_reached(void)
 	return fail_reached;
 }
 
-/* Somewhere in this program threads work on somebody's behalf: see work_scope.h. */
-static inline bool counted(void)
+/* NULL: nobody counts. Set once, and then for good. */
+static const struct mem_counter *counter;
+
+static inline const struct mem_counter *counted(void)
 {
-	return __builtin_expect(__atomic_load_n(&work_scopes_used, __ATOMIC_RELAXED), 0);
+	return __atomic_load_n(&counter, __ATOMIC_ACQUIRE);
 }
 
-static void *took(void *p)
+void mem_count_with(const struct mem_counter *c)
+{
+	__atomic_store_n(&counter, c, __ATOMIC_RELEASE);
+}
+
+static void *took(const struct mem_counter *c, void *p)
 {
 	if (p)
-		work_scope_took(malloc_usable_size(p));
+		c->took(malloc_usable_size(p));
 	return p;
 }
 
 void *mem_alloc(size_t size)
 {
+	const struct mem_counter *c = counted();
+
 	if (injected_failure())
 		return NULL;
-	if (!counted())
+	if (!c)
 		return malloc(size ? size : 1);
-	return work_scope_may_take(size) ? took(malloc(size ? size : 1)) : NULL;
+	return c->may_take(size) ? took(c, malloc(size ? size : 1)) : NULL;
 }
 
 void *mem_zalloc(size_t count, size_t size)
 {
+	const struct mem_counter *c = counted();
 	size_t all;
 
 	if (injected_failure())
 		return NULL;
-	if (!counted())
+	if (!c)
 		return calloc(count ? count : 1, size ? size : 1);
-	if (__builtin_mul_overflow(count, size, &all) || !work_scope_may_take(all))
+	if (__builtin_mul_overflow(count, size, &all) || !c->may_take(all))
 		return NULL;
-	return took(calloc(count ? count : 1, size ? size : 1));
+	return took(c, calloc(count ? count : 1, size ? size : 1));
 }
 
 /* What it had before may be from outside of the scope: only the difference counts. */
-static void *counted_realloc(void *p, size_t size)
+static void *counted_realloc(const struct mem_counter *c, void *p, size_t size)
 {
 	size_t before = p ? malloc_usable_size(p) : 0, after;
 	void *moved;
 
-	if (size > before && !work_scope_may_take(size - before))
+	if (size > before && !c->may_take(size - before))
 		return NULL;
 	moved = realloc(p, size ? size : 1);
 	if (!moved)
 		return NULL;
 	after = malloc_usable_size(moved);
 	if (after > before)
-		work_scope_took(after - before);
+		c->took(after - before);
 	else
-		work_scope_freed(before - after);
+		c->freed(before - after);
 	return moved;
 }
 
 void *mem_realloc(void *p, size_t size)
 {
+	const struct mem_counter *c = counted();
+
 	if (injected_failure())
 		return NULL;
-	return counted() ? counted_realloc(p, size) : realloc(p, size ? size : 1);
+	return c ? counted_realloc(c, p, size) : realloc(p, size ? size : 1);
 }
 
 void mem_free(void *p)
 {
-	if (p && counted())
-		work_scope_freed(malloc_usable_size(p));
+	const struct mem_counter *c = counted();
+
+	if (p && c)
+		c->freed(malloc_usable_size(p));
 	free(p);
 }
 

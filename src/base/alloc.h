@@ -35,6 +35,18 @@ enum err mem_grow(void *array, size_t *cap, size_t need, size_t size, size_t cei
 void mem_keep(size_t bytes);
 void mem_trim(void);
 
+/*
+ * Somebody who counts what threads take (work_scope.h). may_take() is asked before; took() and
+ * freed() are told, on the thread that does it, how many bytes the heap really gave.
+ */
+struct mem_counter {
+	bool (*may_take)(size_t n);
+	void (*took)(size_t n);
+	void (*freed)(size_t n);
+};
+/* From now on, for the whole program. It must live as long. */
+void mem_count_with(const struct mem_counter *c);
+
 /* Fault injection, for tests: the n-th allocation from now fails (0 = the next), and all after it
  * when `persist`. Not thread safe. Returns nothing; alloc_fail_reached() says whether it happened.
  */

@@ -4,19 +4,7 @@
 
 #define STEP ((size_t)256 << 10)
 
-/* Of programs that never begin one, such as those the library is loaded into, no thread-local
- * variable is touched: malloc may be called from anywhere. */
-bool work_scopes_used;
-static _Thread_local struct work_scope *now __attribute__((tls_model("initial-exec")));
-
-void work_scope_begin(struct work_scope *s, const struct work_terms *terms)
-{
-	*s = (struct work_scope){.terms = *terms, .outer = now};
-	if (!s->terms.ceiling)
-		s->terms.ceiling = SIZE_MAX;
-	__atomic_store_n(&work_scopes_used, true, __ATOMIC_RELAXED);
-	now = s;
-}
+static _Thread_local struct work_scope *now;
 
 void work_scope_end(struct work_scope *s)
 {
@@ -121,7 +109,7 @@ void work_scope_return(struct work_scope *s)
 	now = s;
 }
 
-bool work_scope_may_take(size_t n)
+static bool may_take(size_t n)
 {
 	struct work_scope *s = now;
 
@@ -137,7 +125,7 @@ bool work_scope_may_take(size_t n)
 	return s->used + n <= s->charged || charge_more(s, s->used + n - s->charged);
 }
 
-void work_scope_took(size_t n)
+static void took(size_t n)
 {
 	struct work_scope *s = now;
 
@@ -156,7 +144,7 @@ void work_scope_took(size_t n)
 
 /* What an earlier piece of work took, or another thread, is nobody's here: it cannot become less
  * than nothing. */
-void work_scope_freed(size_t n)
+static void freed(size_t n)
 {
 	struct work_scope *s = now;
 
@@ -169,4 +157,15 @@ void work_scope_freed(size_t n)
 
 	memory_give_back(s->terms.account, s->terms.use, back);
 	s->charged -= back;
+}
+
+static const struct mem_counter counter = {may_take, took, freed};
+
+void work_scope_begin(struct work_scope *s, const struct work_terms *terms)
+{
+	*s = (struct work_scope){.terms = *terms, .outer = now};
+	if (!s->terms.ceiling)
+		s->terms.ceiling = SIZE_MAX;
+	mem_count_with(&counter);
+	now = s;
 }

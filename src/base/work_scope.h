@@ -70,9 +70,3 @@ static inline bool work_stopped_at(size_t round)
 {
 	return !(round & 4095) && work_stopped();
 }
-
-/* For alloc.c: whether so many bytes may be taken; that they were; that they are free. */
-extern bool work_scopes_used;
-bool work_scope_may_take(size_t n);
-void work_scope_took(size_t n);
-void work_scope_freed(size_t n);

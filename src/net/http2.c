@@ -60,12 +60,14 @@ int64_t http2_body_deadline(const struct exchange *x)
 static int64_t reply_deadline(const struct http2 *h, const struct exchange *x)
 {
 	const struct http_options *o = h->base.shared->options;
-	int64_t quiet = http2_stream_of(x)->taken_ns + 2 * o->write_timeout_ns;
-	int64_t slow = h->answering_since_ns + o->write_timeout_ns;
+	const struct http2_stream *stream = http2_stream_of(x);
+	int64_t quiet = stream->taken_ns + 2 * o->write_timeout_ns;
+	int64_t slow = stream->answered_ns + o->write_timeout_ns;
+	uint64_t taken = h->answered_bytes - stream->answered_after;
 
 	if (!o->min_reply_rate)
 		return quiet;
-	slow += (int64_t)((double)h->answered_bytes / (double)o->min_reply_rate * NS_PER_S);
+	slow += (int64_t)((double)taken / (double)o->min_reply_rate * NS_PER_S);
 	return min_ns(quiet, slow);
 }
 

@@ -36,9 +36,7 @@ struct http2 {
 	int64_t quiet_since_ns;	    /* last sign of life: a stream's end, bytes of a reply taken */
 	int64_t reset_credit_ns;    /* resets are paid for: now, when none is owed */
 	int64_t drain_deadline_ns;
-	/* While replies are on their way: since when, and how much the peer took of them. */
-	int64_t answering_since_ns;
-	uint64_t answered_bytes;
+	uint64_t answered_bytes; /* of replies that the peer took, on all streams */
 
 	uint32_t streams;   /* open, with an exchange */
 	uint32_t answering; /* those of them whose reply is on its way */
@@ -58,7 +56,9 @@ struct http2_stream {
 	size_t sent;   /* of the reply's body */
 	size_t unread; /* of the request's, thrown away */
 	int64_t reset_at_ns;
-	int64_t taken_ns; /* when the peer last took some of the reply */
+	int64_t answered_ns;	 /* when the reply was submitted, */
+	uint64_t answered_after; /* and how much the peer had taken before */
+	int64_t taken_ns;	 /* when the peer last took some of the reply */
 };
 
 static inline struct http2_stream *http2_stream_of(const struct exchange *x)

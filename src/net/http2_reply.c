@@ -138,12 +138,9 @@ void http2_reply(struct http2 *h, struct exchange *x)
 								 body_of(x).n)));
 	pairs[n++] = pair(STR("server"), STR("vestal"));
 	pairs[n++] = pair(STR("date"), str_of(h->base.shared->date));
-	if (!h->answering) {
-		h->answering_since_ns = h->base.shared->now_ns;
-		h->answered_bytes = 0;
-	}
 	stream->answered = true;
-	stream->taken_ns = h->base.shared->now_ns;
+	stream->answered_ns = stream->taken_ns = h->base.shared->now_ns;
+	stream->answered_after = h->answered_bytes;
 	h->answering++;
 	h->quiet_since_ns = h->base.shared->now_ns;
 	http2_look_again(h, x);
