@@ -152,6 +152,15 @@ static void remove_marked(struct expanded *x, const struct removal *r)
 	drop_empty_rows(p);
 }
 
+static bool has_types(const struct expanded *x)
+{
+	bool any = !x->profile.type_count;
+
+	for (uint32_t t = 0; t < x->profile.type_count; t++)
+		any |= x->types[t].n > 0;
+	return any;
+}
+
 static void lock_both(struct partition *a, struct partition *b)
 {
 	mutex_lock(a->order < b->order ? &a->lock : &b->lock);
@@ -170,7 +179,8 @@ enum err chunk_view_move(struct partition *from, const struct chunk_view *v, str
 	error = expand(from, v, &x);
 	if (error == ERR_OK && removal)
 		remove_marked(&x, removal);
-	if (error == ERR_OK && (x.profile.row_count || !removal))
+	/* What is left without rows was measured all the same. */
+	if (error == ERR_OK && has_types(&x))
 		error = partition_encode(to, &x.series_profile, &no_limits, out, ret, fault);
 	mutex_unlock(&from->lock);
 	mutex_unlock(&to->lock);

@@ -71,7 +71,11 @@ static enum err mark(struct rewriting *w, const struct chunk_view *v, struct are
 		return ERR_OK;
 	for (uint32_t t = 0; t < v->head.column_count; t++)
 		any_type |= types[t] = choice_has_type(&w->choice, v->head.columns[t].type);
-	return any_type ? mark_rows(w, v, arena, rows, ret_any) : ERR_OK;
+	if (any_type && v->head.rows)
+		return mark_rows(w, v, arena, rows, ret_any);
+	/* A profile without rows goes where all of its series is selected. */
+	*ret_any = any_type && !w->choice.open[v->head.series] && !w->selection->link_count;
+	return ERR_OK;
 }
 
 /* Appends what is left of a chunk. */

@@ -222,6 +222,31 @@ ENGINE_TEST(deletes_what_is_selected_and_nothing_else)
 	arena_release(&types.arena);
 }
 
+/* A process that slept: its time is covered, and must not be when the profile is deleted. */
+ENGINE_TEST(deletes_profiles_without_rows)
+{
+	struct model_profile v[] = {one_row("a"), one_row("a"), one_row("b")};
+	struct selection s = everything(TYPE_CPU);
+	struct store_stats stats;
+	uint64_t deleted = 0;
+
+	OPEN(f);
+	v[1].n = v[2].n = 0;
+	v[1].time += v[1].duration;
+	CHECK_OK(send_some(f->store, v, 3, false));
+	if (f->kind == IN_FILES_SETTLED)
+		CHECK_OK(store_settle(f->store, true, NULL));
+	CHECK_OK(store_delete(f->store, STR("acme"), &s, NULL, &deleted));
+	CHECK_INT(deleted, 3);
+	/* The counts of samples are still there. */
+	CHECK_OK(store_stats(f->store, STR("acme"), &stats));
+	CHECK_INT(stats.profiles, 3);
+	s.type = TYPE_SAMPLES;
+	CHECK_OK(store_delete(f->store, STR("acme"), &s, NULL, &deleted));
+	CHECK_OK(store_stats(f->store, STR("acme"), &stats));
+	CHECK_INT(stats.profiles, 0);
+}
+
 ENGINE_TEST(an_abandoned_batch_leaves_nothing)
 {
 	struct model_profile p = one_row("a");
