@@ -122,14 +122,20 @@ static enum err reach_all(struct server_user *u, struct server_options *o)
 	return reach_file(u, &o->http.tls.client_ca);
 }
 
-static void warn_of_sources(const struct server_user *u, const struct server_options *o)
+/* The list is the caller's: it gets one of its own. */
+static enum err reach_sources(struct server_user *u, struct server_options *o)
 {
-	for (size_t i = 0; i < o->source_root_count; i++)
-		if (!privilege_reaches(&u->user, o->source_roots[i]))
-			log_warn("the server's user cannot enter this folder: no source is shown "
-				 "from it",
-				 log_text("source_root", o->source_roots[i]),
-				 log_text("user", u->user.name));
+	if (!o->source_root_count)
+		return ERR_OK;
+	u->source_roots = mem_zalloc(o->source_root_count, sizeof(*u->source_roots));
+	if (!u->source_roots)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < o->source_root_count; i++) {
+		u->source_roots[i] = o->source_roots[i];
+		TRY(reach_folder(u, &u->source_roots[i]));
+	}
+	o->source_roots = u->source_roots;
+	return ERR_OK;
 }
 
 enum err server_user_prepare(struct server_user *u, struct server_options *o, struct fault *fault)
@@ -146,7 +152,7 @@ enum err server_user_prepare(struct server_user *u, struct server_options *o, st
 	if (!u->change)
 		return ERR_OK;
 	TRY(hand_over(u, o, fault));
-	warn_of_sources(u, o);
+	TRY(reach_sources(u, o));
 	return reach_all(u, o);
 }
 
@@ -270,7 +276,7 @@ enum err server_user_become(struct server_user *u, const struct server_options *
 		return ERR_OK;
 	TRY(change(u, o, fault));
 	if (u->change)
-		log_info("privileges are given away", log_text("user", u->user.name),
+		log_debug("privileges are given away", log_text("user", u->user.name),
 			 log_text("landlock", u->landlocked ? "yes" : "this kernel has none"));
 	return ERR_OK;
 }
@@ -295,4 +301,6 @@ void server_user_release(struct server_user *u)
 	for (size_t i = 0; i < u->kept_count; i++)
 		mem_free(u->kept[i].path);
 	u->kept_count = 0;
+	mem_free(u->source_roots);
+	u->source_roots = NULL;
 }

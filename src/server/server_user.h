@@ -23,6 +23,7 @@ struct server_user {
 		const char *given;
 	} kept[SERVER_KEPT_PATHS];
 	size_t kept_count;
+	const char **source_roots;
 	bool landlocked;
 };
 
