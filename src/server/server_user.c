@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/landlock.h"
-#include "base/log.h"
 #include "base/seccomp.h"
 
 #define USUAL_USER "vestal"
@@ -148,7 +147,7 @@ enum err server_user_prepare(struct server_user *u, struct server_options *o, st
 	if (geteuid())
 		return ERR_OK;
 	TRY(privilege_find_user(o->user, USUAL_USER, PRIVILEGE_SERVER_UID, &u->user, fault));
-	u->change = u->user.uid != 0;
+	u->change = u->user.uid && (o->user || privilege_may_become(&u->user));
 	if (!u->change)
 		return ERR_OK;
 	TRY(hand_over(u, o, fault));
@@ -186,8 +185,7 @@ static void add_folder_of(struct path_list *l, const char *path)
 	add(l, l->made[l->n], false);
 }
 
-static enum err only_own_files(struct server_user *u, const struct server_options *o,
-			       struct fault *fault)
+static enum err only_own_files(const struct server_options *o, struct fault *fault)
 {
 	struct path_list l = {0};
 	char program[4096] = "";
@@ -208,7 +206,7 @@ static enum err only_own_files(struct server_user *u, const struct server_option
 	/* --self-profile reads names from it. */
 	if (readlink("/proc/self/exe", program, sizeof(program) - 1) > 0)
 		add(&l, program, false);
-	e = landlock_only(l.v, l.n, &u->landlocked, fault);
+	e = landlock_only(l.v, l.n, fault);
 	for (unsigned i = 0; i < PATHS_MAX; i++)
 		mem_free(l.made[i]);
 	return e;
@@ -265,7 +263,7 @@ static enum err change(struct server_user *u, const struct server_options *o, st
 		TRY(privilege_become(&u->user, 0, fault));
 	else
 		TRY(privilege_keep(0, fault));
-	TRY(only_own_files(u, o, fault));
+	TRY(only_own_files(o, fault));
 	return forbid_calls(fault);
 }
 
@@ -274,11 +272,7 @@ enum err server_user_become(struct server_user *u, const struct server_options *
 {
 	if (!u->confine)
 		return ERR_OK;
-	TRY(change(u, o, fault));
-	if (u->change)
-		log_debug("privileges are given away", log_text("user", u->user.name),
-			 log_text("landlock", u->landlocked ? "yes" : "this kernel has none"));
-	return ERR_OK;
+	return change(u, o, fault);
 }
 
 void server_user_name_paths(const struct server_user *u, struct fault *fault)

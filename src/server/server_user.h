@@ -24,7 +24,6 @@ struct server_user {
 	} kept[SERVER_KEPT_PATHS];
 	size_t kept_count;
 	const char **source_roots;
-	bool landlocked;
 };
 
 /* Makes and hands over what is to be written, and changes paths in the options that the user will

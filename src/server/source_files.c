@@ -120,9 +120,8 @@ enum err source_file_read(const char *const *roots, size_t root_count, struct st
 	do {
 		for (size_t i = 0; i < root_count; i++) {
 			int fd = open_below(roots[i], tail);
-			enum err error =
-				fd < 0 ? ERR_NOT_FOUND
-				       : read_regular(fd, "the source file", ret, fault);
+			enum err error = fd < 0 ? ERR_NOT_FOUND
+						: read_regular(fd, "the source file", ret, fault);
 
 			if (error != ERR_NOT_FOUND)
 				return error;

@@ -104,7 +104,7 @@ def metric(page, name):
 @test
 def a_tenant_sees_its_own_numbers_and_an_operator_all():
     data = fresh("scoped")
-    red, blue = (create(data, "--tenant", name, "--name", name) for name in ("red", "blue"))
+    red, blue = (create(data, "--tenant", name, "--name", name) for name in ("crimson", "cobalt"))
     watcher = create(data, "--operator", "--name", "watcher")
     admin = create(data, "--admin", "--name", "admin")
     with Server(folder=data) as server:
@@ -120,9 +120,9 @@ def a_tenant_sees_its_own_numbers_and_an_operator_all():
             of_server = {"http_connections", "store_commits_total", "uptime_seconds", "cpu_seconds_total",
                          "questions_total", "in_flight_bytes", "ack_seconds_count"}
             if token in (watcher, admin):
-                assert of_server <= names and 'tenant="red"' in page and 'tenant="blue"' in page, page
+                assert of_server <= names and 'tenant="crimson"' in page and 'tenant="cobalt"' in page, page
             else:
-                other = "blue" if token == red else "red"
+                other = "cobalt" if token == red else "crimson"
                 assert not of_server & names and other not in page and data not in page, page
         # It opens nothing else.
         for path in ("/api/v1/services", "/api/v1/status", "/api/v1/top?query=r", "/api/v1/tokens", "/api/v1/agents"):
