@@ -101,8 +101,10 @@ static enum err hand_over(struct server_user *u, const struct server_options *o,
 {
 	const char *data = o->store.directory;
 
-	/* What is no store is refused by the store itself, in its own words. */
-	if (data && is_ours_to_give(data))
+	if (data && !is_ours_to_give(data))
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "%s is not a store and not empty: name another directory", data);
+	if (data)
 		TRY(privilege_hand_over(data, &u->user, fault));
 	if (o->backup_directory &&
 	    privilege_folder_has_only(o->backup_directory, (const char *const[]){NULL}))

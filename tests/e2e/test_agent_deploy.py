@@ -126,7 +126,10 @@ def works_confined(more, uid):
         names = server.get("/api/v1/top", query='{service_name="shell-of-another"}', n=0)
         assert names["total"] > 0, names
         # The kernel's own functions have names: CAP_SYSLOG works.
-        assert not re.search(r"level=(warn|error)", said()), said()
+        # A busy machine may cost samples; nothing else is wrong.
+        wrong = [line for line in said().splitlines() if re.search(r"level=(warn|error)", line) and
+                 not re.search(r"samples were lost|rate lowered|costs too much|less closely", line)]
+        assert not wrong, said()
 
 
 main()

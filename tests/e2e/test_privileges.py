@@ -247,6 +247,7 @@ def vestal_services(address):
 def the_agent_writes_only_into_its_own_folders():
     as_root()
     allowed()
+    os.chmod(scratch(), 0o755)
     queue, control = fresh("queue"), f"{fresh('control')}/agent.sock"
     log = f"{scratch()}/agent.log"
     with open(log, "w", encoding="utf-8") as err:
