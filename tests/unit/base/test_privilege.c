@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,26 @@
 
 static char folder[64];
 
+static int remove_one(const char *name, const struct stat *st, int kind, struct FTW *walk)
+{
+	(void)st, (void)kind, (void)walk;
+	return remove(name);
+}
+
+/* What the tests before have left. */
+static void remove_made(void)
+{
+	if (folder[0])
+		nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 static bool make_folder(void)
 {
+	static bool registered;
+
+	if (!registered)
+		registered = !atexit(remove_made);
+	remove_made();
 	snprintf(folder, sizeof(folder), "/tmp/vestal-privilege-XXXXXX");
 	return mkdtemp(folder);
 }

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,8 +11,28 @@
 
 static char data[64], place[64], path[160];
 
+static int remove_one(const char *name, const struct stat *st, int kind, struct FTW *walk)
+{
+	(void)st, (void)kind, (void)walk;
+	return remove(name);
+}
+
+/* What the tests before have left. */
+static void remove_made(void)
+{
+	if (data[0])
+		nftw(data, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	if (place[0])
+		nftw(place, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 static bool make_folders(void)
 {
+	static bool registered;
+
+	if (!registered)
+		registered = !atexit(remove_made);
+	remove_made();
 	snprintf(data, sizeof(data), "/tmp/vestal-backups-XXXXXX");
 	snprintf(place, sizeof(place), "/tmp/vestal-place-XXXXXX");
 	return mkdtemp(data) && mkdtemp(place);
