@@ -29,7 +29,6 @@
 #define KEPT                                                                              \
 	(MAY_MEASURE | BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYSLOG) | \
 	 BIT(CAP_CHECKPOINT_RESTORE))
-#define MAY_BECOME (BIT(CAP_SETUID) | BIT(CAP_SETGID))
 
 /*
  * A list of what is forbidden, not of what is allowed: the exporter is libcurl with whatever
@@ -149,11 +148,12 @@ static enum err change_user(const struct confine_options *o, struct fault *fault
 
 	if (!privilege_has(MAY_MEASURE))
 		return privilege_keep(KEPT, fault);
-	if (!privilege_has(MAY_BECOME)) {
-		log_info("the agent stays root: it lacks CAP_SETUID and CAP_SETGID");
+	TRY(privilege_find_user(NULL, USUAL_USER, PRIVILEGE_AGENT_UID, &u, fault));
+	if (!privilege_may_become(&u)) {
+		log_info("the agent stays root: it may not become another user",
+			 log_text("needs", "CAP_SETUID, CAP_SETGID"), log_text("user", u.name));
 		return privilege_keep(KEPT, fault);
 	}
-	TRY(privilege_find_user(NULL, USUAL_USER, PRIVILEGE_AGENT_UID, &u, fault));
 	hand_over(o, &u);
 	if (!see_files_read_only(o))
 		log_debug("the agent's file system stays writable",

@@ -2,12 +2,10 @@
  * What each running process of Vestal holds, as the kernel tells it: user, capabilities, filter of
  * system calls, and what it may do with files.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -166,10 +164,12 @@ enum err doctor_processes(struct findings *f)
 	enum err e = ERR_OK;
 	struct dirent *entry;
 	size_t before = f->list.n;
+	uint64_t pid;
 
 	while (processes && !e && (entry = readdir(processes)))
-		if (isdigit((unsigned char)entry->d_name[0]) && f->list.n - before < LOOKED_AT_MAX)
-			e = look_at(f, (unsigned)strtoul(entry->d_name, NULL, 10));
+		if (str_to_u64(str_of(entry->d_name), 10, &pid) == ERR_OK &&
+		    f->list.n - before < LOOKED_AT_MAX)
+			e = look_at(f, (unsigned)pid);
 	if (processes)
 		closedir(processes);
 	return e;

@@ -65,15 +65,13 @@ static enum err allow(int rules, const struct landlock_path *p, uint64_t handled
 	return e;
 }
 
-enum err landlock_only(const struct landlock_path *paths, unsigned n, bool *ret_works,
-		       struct fault *fault)
+enum err landlock_only(const struct landlock_path *paths, unsigned n, struct fault *fault)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	struct landlock_ruleset_attr attr = {.handled_access_fs = abi > 0 ? handled_by(abi) : 0};
 	enum err e = ERR_OK;
 	int rules;
 
-	*ret_works = false;
 	if (abi < 1)
 		return ERR_OK;
 	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
@@ -85,7 +83,5 @@ enum err landlock_only(const struct landlock_path *paths, unsigned n, bool *ret_
 		e = failed(fault, "no_new_privs is not set");
 	if (e)
 		close(rules);
-	else
-		*ret_works = true;
 	return e;
 }

@@ -16,9 +16,9 @@ struct landlock_path {
 
 /*
  * Only these from now on, for this thread and those it starts. no_new_privs is set already.
- * `*ret_works` tells whether the kernel has it. The descriptor of the rules stays open: it shows in
+ * The descriptor of the rules stays open: it shows in
  * /proc/PID/fd (LANDLOCK_LINK) what the process holds.
  */
 #define LANDLOCK_LINK "landlock-ruleset"
-enum err landlock_only(const struct landlock_path *paths, unsigned n, bool *ret_works,
+enum err landlock_only(const struct landlock_path *paths, unsigned n,
 		       struct fault *fault) MUST_CHECK;

@@ -119,6 +119,13 @@ enum err privilege_keep(uint64_t capabilities, struct fault *fault)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? failed(fault, "new privileges") : ERR_OK;
 }
 
+bool privilege_may_become(const struct privilege_user *u)
+{
+	if (!privilege_has(1ull << CAP_SETUID | 1ull << CAP_SETGID) || setegid(u->gid))
+		return false;
+	return (!setegid(0) && !seteuid(u->uid)) && !seteuid(0);
+}
+
 enum err privilege_become(const struct privilege_user *u, uint64_t capabilities,
 			  struct fault *fault)
 {

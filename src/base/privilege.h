@@ -26,6 +26,8 @@ struct privilege_user {
  */
 enum err privilege_find_user(const char *wanted, const char *usual, uint32_t fallback,
 			     struct privilege_user *ret, struct fault *fault) MUST_CHECK;
+/* Whether root may: a container may lack the capabilities, or know no such number. */
+bool privilege_may_become(const struct privilege_user *u);
 /* Keeps these capabilities (a bit each) of those it has, for good: bounding set and no_new_privs
  * too. Before there are threads: each has its own. */
 enum err privilege_keep(uint64_t capabilities, struct fault *fault) MUST_CHECK;

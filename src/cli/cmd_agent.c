@@ -230,11 +230,16 @@ const struct command command_agent = {
 		"restart: ctl status, ctl targets, ctl targets all, ctl targets name=N uid=USER "
 		"cgroup=GROUP pid=N label=KEY=VALUE, ctl rate HZ.\n\n"
 		"Needs root, or CAP_BPF and CAP_PERFMON; without them it profiles the processor "
-		"time of the user's own processes. It gives away what it does not need: of "
-		"root's rights remain those to sample and to read (CAP_BPF, CAP_PERFMON, "
-		"CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG, CAP_CHECKPOINT_RESTORE), and a "
-		"seccomp filter forbids to trace, to run programs, to mount and the like. Files of "
-		"programs are read by processes that have no rights at all.",
+		"time of the user's own processes. It gives away what it does not need: root "
+		"becomes "
+		"the user vestal-agent (60591 where there is none) with the capabilities to sample "
+		"and to read (CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, "
+		"CAP_SYSLOG, "
+		"CAP_CHECKPOINT_RESTORE), writes only into the folders of its queue, cache and "
+		"control "
+		"socket, and a seccomp filter forbids to trace, to run programs, to mount and the "
+		"like. "
+		"Files of programs are read by processes that have no capabilities at all.",
 	.groups = groups,
 	.options_size = sizeof(struct agent_options),
 	.defaults = set_defaults,

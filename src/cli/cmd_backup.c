@@ -36,7 +36,6 @@ static const struct option_group groups[] = {
 static const struct example examples[] = {
 	{"vestal backup copy-of-today",
 	 "everything, while the server runs, into a new folder here"},
-	{"vestal backup --on-server 2026-11-19", "the same below the server's --backup-dir"},
 	{0},
 };
 
@@ -264,7 +263,8 @@ const struct command command_backup = {
 		"rights of whoever runs this command; files are for that user alone. Until it is "
 		"fetched the server holds the copy beside its data, so that its disk needs room "
 		"for it. A server started with --data on the copy has the same profiles.\n\n"
-		"A server with --backup-dir also writes it itself, into a new folder there. That "
+		"With --on-server a server with --backup-dir writes it itself, into a new folder "
+		"there. That "
 		"takes "
 		"a token with the right admin of the tenant anonymous; where there are no tokens, "
 		"a "

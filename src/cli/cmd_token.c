@@ -159,23 +159,12 @@ static int revoke_all(const struct token_options *o, const char *path, const str
 	return EXIT_OK;
 }
 
-static int run(struct invocation *in)
+static int obey(struct invocation *in, const char *path)
 {
 	const struct token_options *o = in->options;
 	const char *what = in->arguments.n ? in->arguments.v[0] : "";
 	struct text_list rest = {in->arguments.v + 1, in->arguments.n ? in->arguments.n - 1 : 0, 0};
-	char path[4096];
 
-	if (o->file)
-		snprintf(path, sizeof(path), "%s", o->file);
-	else
-		snprintf(path, sizeof(path), "%s/tokens", o->data);
-	/* Before the server's first start there is no such folder yet. */
-	if (!o->file && strcmp(what, "create") == 0)
-		mkdir(o->data, 0700);
-	if (!act_as_owner(path))
-		return complain(EXIT_OS, "%s cannot be entered as its owner: %s", o->data,
-				strerror(errno));
 	if (strcmp(what, "create") == 0 && !rest.n)
 		return create(o, path);
 	if (strcmp(what, "list") == 0 && !rest.n)
@@ -183,6 +172,28 @@ static int run(struct invocation *in)
 	if (strcmp(what, "revoke") == 0 && rest.n)
 		return revoke_all(o, path, &rest);
 	return complain_usage(in, "create, list, or revoke ID");
+}
+
+static int run(struct invocation *in)
+{
+	const struct token_options *o = in->options;
+	bool creates = in->arguments.n == 1 && !strcmp(in->arguments.v[0], "create");
+	char path[4096];
+	uid_t before = geteuid();
+	int status;
+
+	if (o->file)
+		snprintf(path, sizeof(path), "%s", o->file);
+	else
+		snprintf(path, sizeof(path), "%s/tokens", o->data);
+	/* Before the server's first start there is no such folder yet. */
+	if (!o->file && creates)
+		mkdir(o->data, 0700);
+	if (!act_as_owner(path))
+		return complain(EXIT_OS, "%s cannot be entered as its owner: %s", o->data,
+				strerror(errno));
+	status = obey(in, path);
+	return seteuid(before) ? complain(EXIT_OS, "%s", strerror(errno)) : status;
 }
 
 const struct command command_token = {

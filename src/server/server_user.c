@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/landlock.h"
-#include "base/log.h"
 #include "base/seccomp.h"
 
 #define USUAL_USER "vestal"
@@ -102,8 +101,10 @@ static enum err hand_over(struct server_user *u, const struct server_options *o,
 {
 	const char *data = o->store.directory;
 
-	/* What is no store is refused by the store itself, in its own words. */
-	if (data && is_ours_to_give(data))
+	if (data && !is_ours_to_give(data))
+		return fault_set(fault, ERR_BAD_ARGUMENT,
+				 "%s is not a store and not empty: name another directory", data);
+	if (data)
 		TRY(privilege_hand_over(data, &u->user, fault));
 	if (o->backup_directory &&
 	    privilege_folder_has_only(o->backup_directory, (const char *const[]){NULL}))
@@ -122,14 +123,20 @@ static enum err reach_all(struct server_user *u, struct server_options *o)
 	return reach_file(u, &o->http.tls.client_ca);
 }
 
-static void warn_of_sources(const struct server_user *u, const struct server_options *o)
+/* The list is the caller's: it gets one of its own. */
+static enum err reach_sources(struct server_user *u, struct server_options *o)
 {
-	for (size_t i = 0; i < o->source_root_count; i++)
-		if (!privilege_reaches(&u->user, o->source_roots[i]))
-			log_warn("the server's user cannot enter this folder: no source is shown "
-				 "from it",
-				 log_text("source_root", o->source_roots[i]),
-				 log_text("user", u->user.name));
+	if (!o->source_root_count)
+		return ERR_OK;
+	u->source_roots = mem_zalloc(o->source_root_count, sizeof(*u->source_roots));
+	if (!u->source_roots)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < o->source_root_count; i++) {
+		u->source_roots[i] = o->source_roots[i];
+		TRY(reach_folder(u, &u->source_roots[i]));
+	}
+	o->source_roots = u->source_roots;
+	return ERR_OK;
 }
 
 enum err server_user_prepare(struct server_user *u, struct server_options *o, struct fault *fault)
@@ -142,11 +149,11 @@ enum err server_user_prepare(struct server_user *u, struct server_options *o, st
 	if (geteuid())
 		return ERR_OK;
 	TRY(privilege_find_user(o->user, USUAL_USER, PRIVILEGE_SERVER_UID, &u->user, fault));
-	u->change = u->user.uid != 0;
+	u->change = u->user.uid && (o->user || privilege_may_become(&u->user));
 	if (!u->change)
 		return ERR_OK;
 	TRY(hand_over(u, o, fault));
-	warn_of_sources(u, o);
+	TRY(reach_sources(u, o));
 	return reach_all(u, o);
 }
 
@@ -180,8 +187,7 @@ static void add_folder_of(struct path_list *l, const char *path)
 	add(l, l->made[l->n], false);
 }
 
-static enum err only_own_files(struct server_user *u, const struct server_options *o,
-			       struct fault *fault)
+static enum err only_own_files(const struct server_options *o, struct fault *fault)
 {
 	struct path_list l = {0};
 	char program[4096] = "";
@@ -202,7 +208,7 @@ static enum err only_own_files(struct server_user *u, const struct server_option
 	/* --self-profile reads names from it. */
 	if (readlink("/proc/self/exe", program, sizeof(program) - 1) > 0)
 		add(&l, program, false);
-	e = landlock_only(l.v, l.n, &u->landlocked, fault);
+	e = landlock_only(l.v, l.n, fault);
 	for (unsigned i = 0; i < PATHS_MAX; i++)
 		mem_free(l.made[i]);
 	return e;
@@ -259,7 +265,7 @@ static enum err change(struct server_user *u, const struct server_options *o, st
 		TRY(privilege_become(&u->user, 0, fault));
 	else
 		TRY(privilege_keep(0, fault));
-	TRY(only_own_files(u, o, fault));
+	TRY(only_own_files(o, fault));
 	return forbid_calls(fault);
 }
 
@@ -268,11 +274,7 @@ enum err server_user_become(struct server_user *u, const struct server_options *
 {
 	if (!u->confine)
 		return ERR_OK;
-	TRY(change(u, o, fault));
-	if (u->change)
-		log_info("privileges are given away", log_text("user", u->user.name),
-			 log_text("landlock", u->landlocked ? "yes" : "this kernel has none"));
-	return ERR_OK;
+	return change(u, o, fault);
 }
 
 void server_user_name_paths(const struct server_user *u, struct fault *fault)
@@ -295,4 +297,6 @@ void server_user_release(struct server_user *u)
 	for (size_t i = 0; i < u->kept_count; i++)
 		mem_free(u->kept[i].path);
 	u->kept_count = 0;
+	mem_free(u->source_roots);
+	u->source_roots = NULL;
 }

@@ -23,7 +23,7 @@ struct server_user {
 		const char *given;
 	} kept[SERVER_KEPT_PATHS];
 	size_t kept_count;
-	bool landlocked;
+	const char **source_roots;
 };
 
 /* Makes and hands over what is to be written, and changes paths in the options that the user will

@@ -19,6 +19,8 @@ from support.wait import until
 with open(f"{ROOT}/docs/agent.md", encoding="utf-8") as page:
     PAGE = page.read()
 UNIT = re.search(r"```ini\n(.*?)```", PAGE, re.S)[1]
+# Used once, to become another user to whom the queue belongs.
+AT_START = {"setuid", "setgid", "setpcap", "chown"}
 # As a container has it: little is writable, and what the host has elsewhere is not seen.
 READ_ONLY = """set -e
 mount --make-rprivate /
@@ -41,9 +43,9 @@ def all_examples_give_the_rights_that_the_table_names():
     unit = re.search(r"CapabilityBoundingSet=(.*)", UNIT)[1]
     assert {name.lower() for name in re.findall(r"CAP_(\w+)", unit)} == wanted, unit
     docker = re.search(r"docker run.*?```", PAGE, re.S)[0]
-    assert {name.lower() for name in re.findall(r"--cap-add (\w+)", docker)} == wanted, docker
+    assert {name.lower() for name in re.findall(r"--cap-add (\w+)", docker)} == wanted | AT_START, docker
     kubernetes = re.search(r"\n +add: \[([^\]]*)\]", PAGE)[1]
-    assert {name.strip().lower() for name in kubernetes.split(",")} == wanted, kubernetes
+    assert {name.strip().lower() for name in kubernetes.split(",")} == wanted | AT_START, kubernetes
 
 
 @test
@@ -62,23 +64,32 @@ def systemd_understands_the_unit():
     assert not said, said
 
 
-def confined(folder, *command):
+def confined(folder, more, *command):
     """The command with the rights of the examples alone, and one writable folder."""
     os.makedirs(f"{folder}/queue", exist_ok=True)
-    rights = ",".join(f"+{name}" for name in sorted(capabilities()))
+    rights = ",".join(f"+{name}" for name in sorted(capabilities() | more))
     return ["unshare", "--mount", "--uts", "--ipc", "sh", "-c", READ_ONLY.format(folder=folder), "sh",
             "setpriv", "--bounding-set", f"-all,{rights}", "--inh-caps", "-all", "--no-new-privs", "--",
             *command]
 
 
 @test
-def the_rights_of_the_examples_are_enough_in_a_container_that_is_read_only():
+def six_capabilities_are_enough_in_a_container_that_is_read_only():
+    works_confined(set(), 0)
+
+
+@test
+def with_those_of_the_start_the_agent_is_another_user():
+    works_confined(AT_START, 60591)
+
+
+def works_confined(more, uid):
     allowed()
     for tool in ("unshare", "setpriv"):
         if not shutil.which(tool):
             raise Skip(f"no {tool}")
     folder = f"{scratch()}/container"
-    probe = subprocess.run(confined(folder, "true"), capture_output=True, text=True, check=False)
+    probe = subprocess.run(confined(folder, more, "true"), capture_output=True, text=True, check=False)
     if probe.returncode:
         raise Skip(f"no mount namespaces here: {probe.stderr.strip()}")
     shell = f"{scratch()}/shell-of-another"
@@ -89,7 +100,7 @@ def the_rights_of_the_examples_are_enough_in_a_container_that_is_read_only():
     with Server() as server, open(log, "w", encoding="utf-8") as err:
         busy = subprocess.Popen(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
                                  shell, "-c", "while :; do :; done"])
-        agent = subprocess.Popen(confined(folder, VESTAL, "agent", "--server", "http://" + server.otlp_http,
+        agent = subprocess.Popen(confined(folder, more, VESTAL, "agent", "--server", "http://" + server.otlp_http,
                                           "--interval", "1", "--queue", f"{folder}/queue"), stderr=err)
 
         def said():
@@ -103,6 +114,7 @@ def the_rights_of_the_examples_are_enough_in_a_container_that_is_read_only():
             numbers = {"dac_read_search": 2, "sys_ptrace": 19, "syslog": 34, "perfmon": 38, "bpf": 39,
                        "checkpoint_restore": 40}
             kept = sum(1 << numbers[name] for name in capabilities())
+            assert uid == 0 or int(re.search(r"Uid:\s+(\d+)", status)[1]) == uid, status
             assert int(re.search(r"CapEff:\s+(\w+)", status)[1], 16) == kept, status
             until(lambda: "shell-of-another" in json.dumps(server.get("/api/v1/services")), said)
         finally:
@@ -114,7 +126,10 @@ def the_rights_of_the_examples_are_enough_in_a_container_that_is_read_only():
         names = server.get("/api/v1/top", query='{service_name="shell-of-another"}', n=0)
         assert names["total"] > 0, names
         # The kernel's own functions have names: CAP_SYSLOG works.
-        assert not re.search(r"level=(warn|error)", said()), said()
+        # A busy machine may cost samples; nothing else is wrong.
+        wrong = [line for line in said().splitlines() if re.search(r"level=(warn|error)", line) and
+                 not re.search(r"samples were lost|rate lowered|costs too much|less closely", line)]
+        assert not wrong, said()
 
 
 main()

@@ -306,8 +306,7 @@ def a_backup_has_them():
         push(server, pprof(p, stacks_of(p), (0, 1 << 20, 0), time.time_ns()))
         symbols(server, "upload", p.whole)
         copy = folder("kept-copy")
-        status, body = server.ask(f"/api/v1/backup?destination={copy}", b"")
-        assert status == 200, body
+        vestal("backup", copy, "--server", server.url)
     with Server(folder=copy) as server:
         check_named(server, p, stacks_of(p))
 

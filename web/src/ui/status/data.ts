@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, getText } from "../api";
 
-export type Right = "read" | "write" | "admin";
+export type Right = "read" | "write" | "admin" | "operator";
 
 export interface Status {
   tenant: string;

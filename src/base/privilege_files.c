@@ -43,10 +43,11 @@ static enum err give(struct walk *w, int fd, const struct stat *st, const char *
 				 "%s belongs to the user with number %u: start as that user, or "
 				 "with --user %u",
 				 name, st->st_uid, st->st_uid);
+	/* While it still is root's: a container may have no CAP_FOWNER. */
+	if (st->st_mode & 07077 && fchmod(fd, st->st_mode & 0700))
+		return os_failed(w, name);
 	if ((st->st_uid != w->user->uid || st->st_gid != w->user->gid) &&
 	    fchown(fd, w->user->uid, w->user->gid))
-		return os_failed(w, name);
-	if (st->st_mode & 07077 && fchmod(fd, st->st_mode & 0700))
 		return os_failed(w, name);
 	return ERR_OK;
 }
