@@ -1,6 +1,7 @@
 #include "agent/daemon.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/confine.h"
@@ -20,6 +21,9 @@
 #define SUSPENDED_LEAST_NS NS_PER_S
 /* Who starts an agent wants to see something soon. */
 #define FIRST_WINDOW_NS	   (4 * NS_PER_S)
+/* It does little, a few times a second, and the ring is full when it waits for its turn behind all
+ * the others of a machine that has too much to do. */
+#define PRIORITY	   (-10)
 /* A window waits so long for names that are still looked for. */
 #define NAMES_PATIENCE_NS  (10 * NS_PER_S)
 
@@ -509,6 +513,8 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 	e = worker_host_start();
 	if (e)
 		return fault_set(fault, e, "no process can be started that reads files");
+	/* Without the right it is as the others are. Workers, begun above, have no haste. */
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	e = confine(o, fault);
 	if (!e)
 		e = open_all(&d, fault);

@@ -80,7 +80,8 @@ void losses_add(struct losses *l, const struct loss *one)
 
 void losses_add_record(struct losses *l, const struct record_head *head)
 {
-	double p = head->keep ? -expm1(-(double)head->keep / KEEP_ONE) : 1;
+	double kept = head->keep ? -expm1(-(double)head->keep / KEEP_ONE) : 1;
+	double p = ldexp(kept, -(int)head->thin);
 	struct loss one = {{head->pid, head->kind, LOSS_AGENT}, 1 / p, (double)head->value / p, ""};
 
 	memcpy(one.comm, head->comm, sizeof(one.comm));

@@ -116,7 +116,8 @@ static __always_inline void send(struct scratch *s, u64 size)
 	if (bpf_ringbuf_output(&ring, s, size, flags)) {
 		if (c)
 			c->dropped++;
-		lose(s->head.pid, s->head.kind, LOSS_RING, s->head.value, s->head.keep);
+		lose(s->head.pid, s->head.kind, loss_how(LOSS_RING, s->head.thin), s->head.value,
+		     s->head.keep);
 	}
 	meter(c, s);
 }

@@ -22,7 +22,7 @@ __attribute__((noinline)) int turn_begins(void)
 
 __attribute__((noinline)) int turn_ends(void)
 {
-	u32 tid = bpf_get_current_pid_tgid();
+	u32 tid = bpf_get_current_pid_tgid(), keep;
 	u64 *turn = bpf_map_lookup_elem(&loops, &tid), start, length, mean;
 	struct task_struct *task;
 	struct scratch *s;
@@ -35,12 +35,14 @@ __attribute__((noinline)) int turn_ends(void)
 	mean = wait_mean(settings.wait_level);
 	if (length < exponential(wait_draw(tid, start), mean))
 		return 0;
+	keep = keep_of(length, mean);
 	s = begin(SCRATCH_CALL, RECORD_LOOP);
 	if (!s)
-		return 0;
+		return lose(bpf_get_current_pid_tgid() >> 32, RECORD_LOOP, LOSS_NESTED, length,
+			    keep);
 	task = bpf_get_current_task_btf();
 	s->head.value = length;
-	s->head.keep = keep_of(length, mean);
+	s->head.keep = keep;
 	s->head.turn = start;
 	entry_registers(s, task);
 	finish(s, task);

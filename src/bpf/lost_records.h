@@ -33,11 +33,19 @@ static __always_inline bool loss_add(struct loss_key *key, u64 count, u64 value)
 	return true;
 }
 
-/* A function of its own: verified once, and called where nothing goes right any more. */
-__attribute__((noinline)) int lose(u32 pid, u32 kind, u32 cause, u64 value, u32 keep)
+/* Functions have five arguments at most: a cause, and of waits that only one in 2^thin was
+ * followed. */
+static __always_inline u32 loss_how(u32 cause, u32 thin)
 {
-	struct loss_key key = {.pid = pid, .kind = kind, .cause = cause};
+	return cause | thin << 8;
+}
+
+/* A function of its own: verified once, and called where nothing goes right any more. */
+__attribute__((noinline)) int lose(u32 pid, u32 kind, u32 how, u64 value, u32 keep)
+{
+	struct loss_key key = {.pid = pid, .kind = kind, .cause = how & 0xff};
 	u64 count = LOSS_ONE;
+	u32 thin = how >> 8 & 15;
 
 	/* Stacks and names of what is told elsewhere, and what is looked at again, are none. */
 	if (!value || kind == RECORD_WAKER || kind == RECORD_LEFT || kind == RECORD_OPEN ||
@@ -49,6 +57,8 @@ __attribute__((noinline)) int lose(u32 pid, u32 kind, u32 cause, u64 value, u32 
 			(u64)LOSS_ONE * keep / (12ull * KEEP_ONE);
 		value = (value >> 8) * count >> (LOSS_SHIFT - 8);
 	}
+	count <<= thin;
+	value <<= thin;
 	if (!loss_add(&key, count, value)) {
 		key.pid = 0;
 		loss_add(&key, count, value);

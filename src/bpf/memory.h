@@ -53,13 +53,18 @@ static __always_inline struct memory_state *memory_of(struct mm_struct *mm, u32 
 static __always_inline void send_growth(struct task_struct *task, u32 kind, u64 bytes, u32 what)
 {
 	struct scratch *s;
+	u32 keep;
 
 	if (bytes < exponential(bpf_get_prandom_u32(), settings.memory_mean_bytes))
 		return;
+	keep = keep_of(bytes, settings.memory_mean_bytes);
 	s = begin(SCRATCH_CALL, kind);
-	if (!s)
+	if (!s) {
+		lose(task->tgid, kind, LOSS_NESTED, bytes, keep);
 		return;
+	}
 	s->head.value = bytes;
+	s->head.keep = keep;
 	s->head.wait_state = what;
 	entry_registers(s, task);
 	finish(s, task);

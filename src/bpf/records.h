@@ -76,7 +76,7 @@ struct record_head {
 	u64 turn;	   /* of an event loop: when it began; 0 = in none */
 	u64 address_space; /* tells one program of a process from the next (exec) */
 	s32 syscall;	   /* the thread is in it, or -1 */
-	u32 keep;	   /* of a wait, kept with probability p: -ln(1 - p) in 1 / KEEP_ONE */
+	u32 keep;	   /* of what is kept with probability p: -ln(1 - p) in 1 / KEEP_ONE */
 	u64 lock;	   /* the address it waits on, when the call is futex */
 	u8 trace_id[16], span_id[8];
 	char comm[16];

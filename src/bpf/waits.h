@@ -294,7 +294,9 @@ int on_return(u64 *context)
 		c->waits_kept++;
 	s = begin(SCRATCH_TRACE, RECORD_WAIT);
 	if (!s)
-		return 0;
+		return lose(bpf_get_current_pid_tgid() >> 32, RECORD_WAIT,
+			    loss_how(LOSS_NESTED, a->thin), a->length,
+			    keep_of(a->length, wait_mean(a->level)));
 	task = bpf_get_current_task_btf();
 	s->head.value = a->length;
 	s->head.keep = keep_of(a->length, wait_mean(a->level));

@@ -250,6 +250,10 @@ def the_running_agent_has_given_its_other_rights_away():
             rows = status_rows(host, host)
             assert int(rows["CapEff"], 16) == int(rows["CapPrm"], 16) == 0, rows
             assert rows["Uid"].split() == ["65534"] * 4, rows
+            # Who drains the ring comes before others, who reads files does not.
+            usual = os.getpriority(os.PRIO_PROCESS, 0)
+            assert os.getpriority(os.PRIO_PROCESS, pid) == -10, os.getpriority(os.PRIO_PROCESS, pid)
+            assert os.getpriority(os.PRIO_PROCESS, host) == usual, os.getpriority(os.PRIO_PROCESS, host)
             for task in tasks:
                 rows = status_rows(pid, task)
                 for name in ("CapEff", "CapPrm", "CapBnd"):

@@ -1,6 +1,7 @@
 /* A capture of this very process, with the kernel. Needs root: without it all is skipped. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,6 +157,43 @@ TEST(nothing_is_lost_however_often_clocks_are_set)
 	/* A third of the time passes between the last sample and the next setting; setting takes
 	 * some hundredths. */
 	CHECK(value > 0.8 * spent && value < 1.15 * spent);
+}
+
+static void add_value(void *context, const struct loss_key *key, const struct loss_count *lost)
+{
+	if (key->kind == RECORD_FAULT)
+		*(double *)context += (double)lost->value;
+}
+
+/* What is kept by chance counts for more, in a profile and among what was lost. */
+TEST(memory_that_a_full_ring_could_not_take_counts_for_all_it_stands_for)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	size_t size = (size_t)512 << 20, page = 4096;
+	double lost = 0, found = 0;
+	char *memory;
+
+	o.kernel.types = CAPTURE_FAULTS;
+	o.kernel.ring_kib = 4;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(memory != MAP_FAILED && !madvise(memory, size, MADV_NOHUGEPAGE));
+	CHECK_OK(capture_start(c, NULL));
+	for (size_t at = 0; at < size; at += page)
+		memory[at] = 1;
+	capture_stop(c);
+	CHECK_OK(capture_finish(c, NS_PER_S));
+	munmap(memory, size);
+	kernel_losses(capture_kernel(c), &lost, add_value);
+	vec_for_each (one, &capture_collector(c)->list)
+		found += one->value;
+	/* Some thousand steps, of which nearly all are lost. */
+	CHECK(lost > found);
+	CHECK(lost + found > 0.8 * (double)size && lost + found < 1.2 * (double)size);
 }
 
 #define SLEEPERS 8

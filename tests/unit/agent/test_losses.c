@@ -404,6 +404,13 @@ TEST(a_record_without_room_in_the_agent_counts_for_all_it_stands_for)
 	/* Kept with probability 1 - 1/e. */
 	CHECK_INT(llround(1000 * l.list.v[0].count), 1582);
 	CHECK_INT(l.list.v[0].key.cause, LOSS_AGENT);
+	/* Only one wait in eight was followed. */
+	head.kind = RECORD_WAIT;
+	head.pid = 8;
+	head.thin = 3;
+	losses_add_record(&l, &head);
+	CHECK_INT(llround(1000 * l.list.v[1].count), 12656);
+	CHECK_INT(llround(l.list.v[1].value), 1266);
 	losses_release(&l);
 }
 
