@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "net/loop.h"
 
-#define READ_BUDGET (512u << 10) /* then others have their turn */
+#define READ_BUDGET (128u << 10) /* then others have their turn */
 
 static void name_peer(struct connection *c, bool local)
 {

@@ -9,9 +9,10 @@
 #include "base/hash.h"
 #include "net/loop.h"
 
-#define LOOK_AT	   256		      /* connections, from the idlest on */
-#define PLAIN_SIZE ((size_t)4 << 10)  /* of the structs and what the heap adds */
-#define TLS_SIZE   ((size_t)48 << 10) /* of OpenSSL, about */
+#define LOOK_AT	      256		 /* connections, from the idlest on */
+#define PLAIN_SIZE    ((size_t)4 << 10)	 /* of the structs and what the heap adds */
+#define TLS_SIZE      ((size_t)48 << 10) /* of OpenSSL, about */
+#define SMALL_SESSION ((size_t)40 << 10) /* HTTP/2's own, and the beginning of a head */
 
 /* Of IPv6 the network: its hosts choose the rest of their address freely. */
 static uint16_t origin_of(const struct connection *c)
@@ -128,8 +129,14 @@ bool connection_charge(struct connection *c)
 	size_t n = PLAIN_SIZE + (c->loop->server->tls ? TLS_SIZE : 0) +
 		   (c->session ? c->session->memory : 0);
 
-	if (!account || n == c->hold.n ||
-	    memory_hold_grow(&c->hold, account, MEMORY_CONNECTIONS, n, NULL) == ERR_OK)
+	if (!account || n == c->hold.n)
+		return true;
+	/* Health checks get in when memory is short: only what a head gathers is asked for. */
+	if (!c->session || c->session->memory <= SMALL_SESSION) {
+		memory_hold_set(&c->hold, account, MEMORY_CONNECTIONS, n);
+		return true;
+	}
+	if (memory_hold_grow(&c->hold, account, MEMORY_CONNECTIONS, n, NULL) == ERR_OK)
 		return true;
 	connection_close(c);
 	return false;

@@ -4,7 +4,7 @@
 
 #define IOV_COUNT     16
 #define LINGER_NS     (2 * NS_PER_S)
-#define LINGER_BUDGET (512u << 10) /* then others have their turn */
+#define LINGER_BUDGET (128u << 10) /* then others have their turn */
 
 void connection_linger(struct connection *c)
 {

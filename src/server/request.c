@@ -126,6 +126,8 @@ void request_refuse(void *context, struct http_exchange *x, enum err error)
 /* What an upload may take while it is decoded: so much, and so many times what was sent. */
 #define UPLOAD_MEMORY	((size_t)64 << 20)
 #define UPLOAD_RATIO	32
+/* And a query for its answer, beside what it may read. */
+#define QUERY_MEMORY	((size_t)64 << 20)
 
 static size_t memory_ceiling(const struct request *r)
 {
@@ -133,7 +135,7 @@ static size_t memory_ceiling(const struct request *r)
 
 	if (r->route->flags & ROUTE_WRITE)
 		return UPLOAD_MEMORY + (body < SIZE_MAX / 64 ? body : SIZE_MAX / 64) * UPLOAD_RATIO;
-	return 2 * r->server->options.query_memory + body;
+	return QUERY_MEMORY + 2 * r->server->options.query_memory + body;
 }
 
 static enum err wait_for_memory(struct request *r, struct work_scope *scope, struct fault *fault)

@@ -22,8 +22,8 @@ rows = []
 def heavy_queries(target, stop):
     """Wide and deep answers over everything the attacker has, from many connections."""
     def ask(number):
-        target.attacker("GET", "/render", query="samples{}", **{"from": "now-24h", "format": "json",
-                                                              "max-nodes": str(1000000 - number)})
+        target.attacker("GET", f"/api/v1/{('top', 'tree')[number % 2]}", query="{}", type="samples", limit="100000",
+                        max_nodes=str(1000000 - number), **{"from": "now-24h"})
     crowd(24, ask, stop)
 
 
@@ -122,7 +122,7 @@ def half_open(target, stop):
 
 def unread_answers(target, stop):
     """Large answers that nobody reads."""
-    request = (b"GET /render?query=samples%7B%7D&from=now-24h&format=json&max-nodes=1000000 HTTP/1.1\r\nHost: h\r\n"
+    request = (b"GET /api/v1/top?query=%7B%7D&type=samples&from=now-24h&limit=100000 HTTP/1.1\r\nHost: h\r\n"
                b"X-Scope-OrgID: attacker\r\n\r\n")
     sockets = []
     while not stop.is_set():

@@ -1,7 +1,7 @@
 """One attack beside an innocent tenant: what the innocent one notices, and what the server takes.
 
-An attack is a function of a Target and a threading.Event: it goes on until the event is set. It sends as
-tenant "attacker" (Target.attacker). `run` lets it go on for some seconds beside an Innocent, who uploads and
+An attack is a function of a Target and an event: it goes on until the event is set, in a process of its own.
+It sends as tenant "attacker" (Target.attacker). `run` lets it go on for some seconds beside an Innocent, who uploads and
 asks in turn and checks every answer, and gives back a Row. Times are printed and never judged: machines
 that run tests are busy. What is judged: uploads acknowledged and lost, wrong answers, requests of the
 innocent tenant refused, memory above the budget.
@@ -9,10 +9,12 @@ innocent tenant refused, memory above the budget.
 import concurrent.futures
 import http.client
 import json
+import multiprocessing
 import os
 import re
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -36,7 +38,7 @@ class Target:
 
     def __init__(self, budget, *arguments, descriptors=None, folder=None):
         self.budget = budget
-        self.folder = folder or os.path.join(scratch(), f"attacked-{id(self)}")
+        self.folder = folder or tempfile.mkdtemp(dir=scratch())
         self.command = [VESTAL, "server", "--data", self.folder, "--listen", "127.0.0.1:0", "--otlp-grpc",
                         "127.0.0.1:0", "--otlp-http", "none", "--log-level", "warn", "--insecure",
                         "--trust-tenant-header", "--memory-limit", str(budget), *arguments]
@@ -186,16 +188,21 @@ def run(target, name, attacks, seconds=SECONDS):
     """One attack, or several at once, beside the innocent tenant."""
     innocent = Innocent(target)
     quiet = innocent.go_on(min(seconds, 3))
-    stop = threading.Event()
-    threads = [threading.Thread(target=attack, args=(target, stop), daemon=True) for attack in attacks]
+    fork = multiprocessing.get_context("fork")
+    stop = fork.Event()
+    # Processes: threads of this one would keep the innocent tenant's own clock waiting.
+    attackers = [fork.Process(target=attack, args=(target, stop), daemon=True) for attack in attacks]
     target.peak = 0
-    for thread in threads:
-        thread.start()
-    time.sleep(0.3)
+    for attacker in attackers:
+        attacker.start()
+    time.sleep(0.5)
     attacked = innocent.go_on(seconds)
     stop.set()
-    for thread in threads:
-        thread.join()
+    for attacker in attackers:
+        attacker.join(60)
+        if attacker.is_alive():
+            attacker.terminate()
+            attacker.join()
     # Whatever was acknowledged is there afterwards, and nothing else.
     lost = innocent.acknowledged * 10 - (innocent.total() or 0)
     return Row(name, quiet, attacked, target.peak, innocent, lost)
