@@ -11,6 +11,7 @@
 #include "server/routes.h"
 #include "server/scraper.h"
 #include "server/self_profile.h"
+#include "server/store_events.h"
 #include "server/symbol_desk.h"
 #include "server/symbol_parts.h"
 
@@ -44,6 +45,7 @@ static void release(struct server *s)
 	symbol_parts_free(s->parts);
 	symbol_desk_free(s->symbols);
 	mutex_release(&s->scraper_lock);
+	mutex_release(&s->told_lock);
 	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
 		buf_release(&s->addresses[i]);
 	mem_free(s);
@@ -101,6 +103,25 @@ static enum err open_audit(struct server *s, struct fault *fault)
 	const char *directory = s->options.store.directory;
 
 	return directory ? audit_open(directory, &s->audit, fault) : ERR_OK;
+}
+
+/* What the store tells of from its own threads waits until it can be audited. */
+static enum err open_store(struct server *s, struct fault *fault)
+{
+	enum err error;
+
+	s->options.store.tell = store_events_tell;
+	s->options.store.tell_context = s;
+	mutex_lock(&s->told_lock);
+	error = store_open(&s->options.store, &s->store, fault);
+	if (!error)
+		error = open_audit(s, fault);
+	if (error == ERR_NO_SPACE && s->store) {
+		store_use_reserve(s->store);
+		error = open_audit(s, fault);
+	}
+	mutex_unlock(&s->told_lock);
+	return error;
 }
 
 static enum err open_symbols(struct server *s, struct fault *fault)
@@ -180,8 +201,7 @@ static enum err start(struct server *s, struct fault *fault)
 	mem_keep(KEPT_MEMORY);
 	TRY(open_tokens(s, fault));
 	TRY(check_exposure(s, fault));
-	TRY(store_open(&s->options.store, &s->store, fault));
-	TRY(open_audit(s, fault));
+	TRY(open_store(s, fault));
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
 	TRY(agents_new(&s->agents));
 	TRY(open_symbols(s, fault));
@@ -210,6 +230,7 @@ enum err server_start(const struct server_options *options, struct server **ret,
 	s->options = *options;
 	s->started_ns = clock_monotonic_ns();
 	mutex_init(&s->scraper_lock);
+	mutex_init(&s->told_lock);
 	if (fault)
 		*fault = (struct fault){0};
 	error = start(s, fault);

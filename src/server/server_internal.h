@@ -22,6 +22,7 @@ struct server {
 	struct http_server *http;
 	_Atomic(struct tokens *) tokens; /* NULL = everybody may do everything */
 	struct audit *audit;		 /* NULL = nowhere but in the log */
+	struct mutex told_lock;		 /* store_events.c */
 	struct workers *workers;
 	struct metrics metrics;
 	struct rate_limits *rates;

@@ -141,6 +141,16 @@ static enum err add_day(struct day *d, bool own, int64_t now_ns, struct store_st
 	return error;
 }
 
+static void add_deleted(struct tenant *t, struct store_stats *s)
+{
+	s->max_size = atomic_load(&t->limit);
+	for (size_t i = 0; i < STORE_DELETED_WHYS_; i++) {
+		s->deleted[i].times = atomic_load(&t->deleted[i].times);
+		s->deleted[i].bytes = atomic_load(&t->deleted[i].bytes);
+		s->deleted[i].count = atomic_load(&t->deleted[i].count);
+	}
+}
+
 enum err embedded_stats(struct store *store, struct str tenant, struct store_stats *ret)
 {
 	struct embedded *e = embedded_of(store);
@@ -162,7 +172,11 @@ enum err embedded_stats(struct store *store, struct str tenant, struct store_sta
 	day_list_put(&days);
 	s.commits = atomic_load(&e->commits);
 	s.queued_batches = atomic_load(&e->queued);
-	s.full = atomic_load(&e->full);
+	s.full = disk_guard_refuses(&e->disk);
+	if (t)
+		add_deleted(t, &s);
+	else
+		s.max_size = e->base.options.tenant_max_size;
 	mutex_lock(&e->keeper_lock);
 	s.upkeep = e->upkeep;
 	mutex_unlock(&e->keeper_lock);
