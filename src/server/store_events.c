@@ -14,6 +14,11 @@
 static void audit_deleted(struct server *s, const struct store_deleted *d, const char *day)
 {
 	char bytes[24], count[24];
+	struct fault fault = {0};
+	enum err error;
+
+	snprintf(bytes, sizeof(bytes), "%" PRIu64, d->bytes);
+	snprintf(count, sizeof(count), "%" PRIu64, d->count);
 	struct audit_pair pairs[] = {{"tenant", d->tenant},
 				     {"service", d->service},
 				     {"reason", str_of(store_deleted_text(d->why))},
@@ -21,11 +26,7 @@ static void audit_deleted(struct server *s, const struct store_deleted *d, const
 				     {"kind", d->spans ? STR("spans") : STR("profiles")},
 				     {"bytes", str_of(bytes)},
 				     {"count", str_of(count)}};
-	struct fault fault = {0};
-	enum err error;
 
-	snprintf(bytes, sizeof(bytes), "%" PRIu64, d->bytes);
-	snprintf(count, sizeof(count), "%" PRIu64, d->count);
 	error = audit_write(s->audit, "deleted", pairs, sizeof(pairs) / sizeof(*pairs), &fault);
 	/* It is in the log, and not deleting it would not make room for the line. */
 	if (error)
@@ -50,7 +51,7 @@ static void tell_deleted(struct server *s, const struct store_deleted *d)
 /* "30 days", "5 hours". */
 static void put_span(struct buf *out, int64_t ns)
 {
-	int64_t hours = (ns < 0 ? -ns : ns) / NS_PER_HOUR;
+	int64_t hours = ((ns < 0 ? -ns : ns) + NS_PER_HOUR / 2) / NS_PER_HOUR;
 
 	if (hours >= 72)
 		buf_printf(out, "%lld days", (long long)(hours / 24));
