@@ -68,6 +68,12 @@ static enum store_disk_state state_of_errno(int os)
 	}
 }
 
+/* What this process lacks, and not the disk: it says nothing about that. */
+static bool is_own_shortage(int os)
+{
+	return os == EMFILE || os == ENFILE || os == ENOMEM || os == EINTR;
+}
+
 /* ------------------------------------------------------------------ writing */
 
 /* Not zeros: some file systems store those nowhere. */
@@ -237,6 +243,8 @@ static enum store_disk_state judge(struct disk_guard *g, bool write)
 		os = try_to_write(g);
 	if (!os && atomic_load(&g->held) < RESERVE_FILES)
 		os = rebuild(g);
+	if (is_own_shortage(os))
+		return atomic_load(&g->state);
 	if (!os && write)
 		disk_guard_proved(g);
 	return judge_write(os, &room);

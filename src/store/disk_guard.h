@@ -19,7 +19,7 @@
 #include "base/thread.h"
 #include "store/store.h"
 
-#define RESERVE_FILES 8
+#define RESERVE_FILES 16
 
 struct disk_guard {
 	struct mutex lock; /* held over I/O */

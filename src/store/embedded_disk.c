@@ -8,9 +8,9 @@
 #include "base/file.h"
 #include "store/embedded.h"
 
-#define RECORD_MAX   8192
-#define RECORD_NS    (60 * NS_PER_S)
-#define RESERVE_HALF (RESERVE_FILES / 2)
+#define RECORD_MAX    8192
+#define RECORD_NS     (60 * NS_PER_S)
+#define FILES_OF_A_DB 3 /* itself, its log, the index of that */
 
 /* ------------------------------------------------------------------ the record of the clock */
 
@@ -193,16 +193,24 @@ void embedded_wrote(struct embedded *e, struct tenant *t, enum err error)
 
 /* ------------------------------------------------------------------ the reserve */
 
-/* Whatever is given up must not go to uploads: those are refused first. */
-static bool give(struct embedded *e, unsigned files, unsigned least)
+/* SQLite's errors do not always say why a file could not be made: the disk is asked. Uploads are
+ * refused from here on, so that what is given up does not go to them. */
+static bool give(struct embedded *e, enum err error, unsigned files, unsigned least)
 {
-	embedded_wrote(e, NULL, ERR_NO_SPACE);
+	enum store_disk_state state;
+
+	if (error != ERR_NO_SPACE && error != ERR_IO)
+		return false;
+	embedded_wrote(e, NULL, error);
+	state = atomic_load(&e->disk.state);
+	if (state != STORE_DISK_FULL && state != STORE_DISK_NO_INODES && state != STORE_DISK_QUOTA)
+		return false;
 	return disk_guard_give(&e->disk, files, least);
 }
 
 bool embedded_make_room(struct embedded *e, enum err error)
 {
-	return error == ERR_NO_SPACE && give(e, RESERVE_FILES, 0);
+	return give(e, error, RESERVE_FILES, 0);
 }
 
 enum err embedded_db_open(struct embedded *e, const char *path, const struct db_schema *schema,
@@ -211,7 +219,7 @@ enum err embedded_db_open(struct embedded *e, const char *path, const struct db_
 	enum err error = db_open(path, schema, mode, ret, fault);
 
 	/* Half of it stays for deletes. */
-	if (error == ERR_NO_SPACE && give(e, 1, RESERVE_HALF))
+	if (error != ERR_OK && give(e, error, FILES_OF_A_DB, RESERVE_FILES / 2))
 		error = db_open(path, schema, mode, ret, fault);
 	return error;
 }
@@ -223,7 +231,7 @@ void embedded_disk_state(struct store *s, struct store_disk *ret)
 
 void embedded_use_reserve(struct store *s)
 {
-	(void)give(embedded_of(s), RESERVE_FILES, 0);
+	(void)give(embedded_of(s), ERR_NO_SPACE, RESERVE_FILES, 0);
 }
 
 void embedded_confirmed(struct store *s)
