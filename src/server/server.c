@@ -36,14 +36,15 @@ static void release(struct server *s)
 	workers_free(s->workers);
 	scraper_free(s->scraper);
 	self_profile_free(s->self_profile);
+	/* What it fetches asks the store whether there is room. */
+	symbol_parts_free(s->parts);
+	symbol_desk_free(s->symbols);
 	store_close(s->store);
 	http_server_free(s->http);
 	tokens_close(s->tokens);
 	audit_close(s->audit);
 	rates_free(s->rates);
 	agents_free(s->agents);
-	symbol_parts_free(s->parts);
-	symbol_desk_free(s->symbols);
 	mutex_release(&s->scraper_lock);
 	mutex_release(&s->told_lock);
 	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
@@ -124,6 +125,15 @@ static enum err open_store(struct server *s, struct fault *fault)
 	return error;
 }
 
+static bool has_room(void *context)
+{
+	const struct server *s = context;
+	struct store_state state;
+
+	store_state(s->store, &state);
+	return state.disk.state == STORE_DISK_OK;
+}
+
 static enum err open_symbols(struct server *s, struct fault *fault)
 {
 	const struct server_options *o = &s->options;
@@ -133,7 +143,9 @@ static enum err open_symbols(struct server *s, struct fault *fault)
 				    .debuginfod = o->debuginfod,
 				    .debuginfod_max_file = o->debuginfod_max_file,
 				    .debuginfod_max_size = o->debuginfod_max_size,
-				    .debuginfod_timeout = o->debuginfod_timeout};
+				    .debuginfod_timeout = o->debuginfod_timeout,
+				    .has_room = has_room,
+				    .context = s};
 
 	TRY(symbol_desk_new(&desk, &s->symbols, fault));
 	return symbol_parts_new(o->symbols_max_file, &s->parts);

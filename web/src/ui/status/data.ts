@@ -20,10 +20,15 @@ export interface Status {
   blocks: number;
   compaction_lag_ns: number;
   disk_full: boolean;
+  disk_state: string;
+  retention_suspended: boolean;
+  retention_suspended_why: string;
+  uncounted_ns: number;
   upkeep_fails: boolean;
   upkeep_last_failure: string;
   retention_ns: number;
   max_size: number;
+  tenant_max_size: number;
 }
 
 export interface Build {
