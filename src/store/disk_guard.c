@@ -306,8 +306,10 @@ enum err disk_guard_open(struct disk_guard *g, const char *directory)
 
 	mutex_init(&g->lock);
 	g->directory = mem_strdup(directory);
-	if (!g->directory)
+	if (!g->directory) {
+		mutex_release(&g->lock);
 		return ERR_NO_MEMORY;
+	}
 	(void)look_at_room(g, &room);
 	g->file_bytes = reserve_size(&room);
 	count_files(g);

@@ -93,3 +93,20 @@ TEST(a_reserve_of_an_earlier_run_is_found)
 	CHECK_INT(again.held, RESERVE_FILES);
 	disk_guard_close(&again);
 }
+
+static enum err open_and_close(const char *path)
+{
+	struct disk_guard g = {0};
+
+	TRY(disk_guard_open(&g, path));
+	disk_guard_close(&g);
+	return ERR_OK;
+}
+
+TEST(opening_survives_a_lack_of_memory)
+{
+	CLEANUP(scratch_remove) struct scratch dir;
+
+	scratch_make(&dir);
+	ALLOC_SWEEP(open_and_close(dir.path));
+}

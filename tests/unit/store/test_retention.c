@@ -376,6 +376,27 @@ TEST(a_tenant_above_its_own_limit_loses_its_own)
 	CHECK_INT(stats.max_size, 100 << 20);
 }
 
+TEST(limits_survive_a_lack_of_memory)
+{
+	CLEANUP(scratch_remove) struct scratch dir;
+	CLEANUP(close_store) struct store *s = NULL;
+	struct store_options o;
+	struct told told;
+
+	reset(&told);
+	scratch_make_fast(&dir);
+	o = options_at(dir.path, &told);
+	o.tenant_max_size = 300 << 10;
+	o.max_size = 500 << 10;
+	CHECK_OK(store_open(&o, &s, NULL));
+	fill(s, "small", 1, 10);
+	fill(s, "flood", 4, 40);
+	ALLOC_SWEEP(store_settle(s, false, NULL));
+	CHECK_OK(store_settle(s, false, NULL));
+	CHECK_INT(profiles_of(s, "small"), 10);
+	CHECK(bytes_of(s, "flood") <= (300 << 10));
+}
+
 static void fill_spans(struct store *s, int n)
 {
 	for (int i = 0; i < n; i++) {
