@@ -9,7 +9,8 @@ struct server_cli_options {
 	const char *data, *listen, *otlp_grpc, *otlp_http;
 	const char *retention, *span_retention, *max_age;
 	struct text_list service_retention;
-	size_t max_size, max_body, max_in_flight, memory_limit, min_upload_rate;
+	struct text_list tenant_sizes;
+	size_t max_size, tenant_max_size, max_body, max_in_flight, memory_limit, min_upload_rate;
 	const char *query_timeout;
 	bool memory, insecure, trust_tenant_header, self_profile;
 	const char *tokens, *cors;
@@ -66,8 +67,14 @@ static const struct option keep_table[] = {
 	{"max-age", 0, OPT_TEXT, "TIME",
 	 "refuse profiles that began longer ago (30d, or the longest retention)",
 	 AT(struct server_cli_options, max_age), NULL},
-	{"max-size", 0, OPT_SIZE, "SIZE", "delete the oldest data above SIZE on disk",
+	{"max-size", 0, OPT_SIZE, "SIZE",
+	 "above SIZE on disk delete the oldest data of tenants above a fair share of it",
 	 AT(struct server_cli_options, max_size), NULL},
+	{"tenant-max-size", 0, OPT_SIZE, "SIZE",
+	 "above SIZE on disk delete the oldest data of a tenant",
+	 AT(struct server_cli_options, tenant_max_size), NULL},
+	{"tenant-size", 0, OPT_LIST, "NAME=SIZE", "another size for one tenant",
+	 AT(struct server_cli_options, tenant_sizes), NULL},
 	{"max-body", 0, OPT_SIZE, "SIZE", "refuse uploads above SIZE (64MiB)",
 	 AT(struct server_cli_options, max_body), NULL},
 	{"max-in-flight", 0, OPT_SIZE, "SIZE", "of all uploads being received (128MiB)",
@@ -131,7 +138,7 @@ static void set_defaults(void *options)
 {
 	struct server_cli_options *o = options;
 
-	o->max_size = o->max_body = o->max_in_flight = SIZE_MAX;
+	o->max_size = o->tenant_max_size = o->max_body = o->max_in_flight = SIZE_MAX;
 	o->memory_limit = o->min_upload_rate = SIZE_MAX;
 }
 
@@ -170,6 +177,25 @@ static enum err take_overrides(struct server_settings *s, const struct text_list
 	return ERR_OK;
 }
 
+/* NAME=SIZE of --tenant-size. */
+static enum err take_tenant_sizes(struct server_settings *s, const struct text_list *texts,
+				  struct fault *fault)
+{
+	for (size_t i = 0; i < texts->n; i++) {
+		struct str text = str_of(texts->v[i]);
+		size_t equals = str_rfind(text, '=');
+		size_t size;
+
+		if (equals == text.n || !tenant_valid(str_n(text.p, equals)) ||
+		    size_parse(str_skip(text, equals + 1), &size))
+			return fault_set(fault, ERR_BAD_ARGUMENT,
+					 "--tenant-size %s is not NAME=SIZE, such as acme=10GB",
+					 texts->v[i]);
+		TRY(settings_add_tenant_size(s, str_n(text.p, equals), size, fault));
+	}
+	return ERR_OK;
+}
+
 /* What was given on the command line wins over the file. */
 static enum err take_options(struct server_settings *s, const struct server_cli_options *o,
 			     struct fault *fault)
@@ -187,6 +213,7 @@ static enum err take_options(struct server_settings *s, const struct server_cli_
 	take_text(&s->log_level, o->log_level);
 	take_text(&s->log_format, o->log_style);
 	take_size(&s->max_size, o->max_size);
+	take_size(&s->tenant_max_size, o->tenant_max_size);
 	take_size(&s->limits.max_body, o->max_body);
 	take_size(&s->limits.max_in_flight, o->max_in_flight);
 	take_size(&s->memory_limit, o->memory_limit);
@@ -211,6 +238,7 @@ static enum err settle(struct server_settings *s, const struct server_cli_option
 	s->otlp_http = SERVE_OTLP_HTTP;
 	/* Of overrides the first holds: these come before the file's. */
 	TRY(take_overrides(s, &o->service_retention, fault));
+	TRY(take_tenant_sizes(s, &o->tenant_sizes, fault));
 	return o->config ? settings_load(s, o->config, fault) : ERR_OK;
 }
 

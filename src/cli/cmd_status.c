@@ -46,9 +46,13 @@ enum {
 	NEWEST,
 	DISK,
 	FULL,
+	STATE,
 	FAILS,
 	KEPT,
-	MOST
+	MOST,
+	SUSPENDED,
+	UNCOUNTED,
+	QUOTA
 };
 
 static void line(struct buf *out, const char *name)
@@ -102,7 +106,16 @@ static void put_text(const struct answer_field *f, const char *server, struct bu
 		buf_text(out, " of at most ");
 		put_bytes(out, f[MOST].value);
 	}
-	buf_text(out, f[FULL].value ? "; it is full, nothing new is taken\n" : "\n");
+	if (f[FULL].value)
+		buf_printf(out, "; %s: nothing new is taken",
+			   f[STATE].text[0] ? f[STATE].text : "it is full");
+	buf_byte(out, '\n');
+	if (f[QUOTA].value && f[QUOTA].value != f[MOST].value) {
+		line(out, "tenant");
+		buf_text(out, "at most ");
+		put_bytes(out, f[QUOTA].value);
+		buf_text(out, "; above, its oldest data is deleted\n");
+	}
 	if (f[FAILS].value) {
 		line(out, "upkeep");
 		buf_text(out, "fails and is tried again; vestal status --json has the reason\n");
@@ -112,7 +125,14 @@ static void put_text(const struct answer_field *f, const char *server, struct bu
 		put_duration(out, f[KEPT].value);
 	else
 		buf_text(out, "for ever");
+	if (f[UNCOUNTED].value) {
+		buf_text(out, "; the machine was off for ");
+		put_duration(out, f[UNCOUNTED].value);
+		buf_text(out, ", which does not count");
+	}
 	buf_byte(out, '\n');
+	if (f[SUSPENDED].text[0])
+		buf_printf(out, "%s\n", f[SUSPENDED].text);
 }
 
 static int run(struct invocation *in)
@@ -120,13 +140,24 @@ static int run(struct invocation *in)
 	CLEANUP(buf_release) struct buf answer = BUF_INIT(1 << 20), out = BUF_INIT(1 << 20);
 	CLEANUP(call_release) struct call c = {0};
 	const struct status_options *o = in->options;
-	struct answer_field fields[] = {{"uptime_ns", 0},    {"profiles", 0},
-					{"samples", 0},	     {"series", 0},
-					{"services", 0},     {"spans", 0},
-					{"oldest_ns", 0},    {"newest_ns", 0},
-					{"disk_bytes", 0},   {"disk_full", 0},
-					{"upkeep_fails", 0}, {"retention_ns", 0},
-					{"max_size", 0},     {0}};
+	struct answer_field fields[] = {[UPTIME] = {.key = "uptime_ns"},
+					[PROFILES] = {.key = "profiles"},
+					[SAMPLES] = {.key = "samples"},
+					[SERIES] = {.key = "series"},
+					[SERVICES] = {.key = "services"},
+					[SPANS] = {.key = "spans"},
+					[OLDEST] = {.key = "oldest_ns"},
+					[NEWEST] = {.key = "newest_ns"},
+					[DISK] = {.key = "disk_bytes"},
+					[FULL] = {.key = "disk_full"},
+					[STATE] = {.key = "disk_state"},
+					[FAILS] = {.key = "upkeep_fails"},
+					[KEPT] = {.key = "retention_ns"},
+					[MOST] = {.key = "max_size"},
+					[SUSPENDED] = {.key = "retention_suspended_why"},
+					[UNCOUNTED] = {.key = "uncounted_ns"},
+					[QUOTA] = {.key = "tenant_max_size"},
+					{0}};
 	int status;
 
 	if (in->arguments.n)

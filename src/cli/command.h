@@ -83,6 +83,7 @@ COMMAND(flame);
 COMMAND(diff);
 COMMAND(convert);
 COMMAND(redact);
+COMMAND(retention);
 COMMAND(record);
 COMMAND(agent);
 COMMAND(live);

@@ -133,7 +133,7 @@ bool push_bytes(const struct push_options *o, const char *name, struct buf *byte
 {
 	CLEANUP(buf_release) struct buf answer = BUF_INIT(1 << 20);
 	CLEANUP(call_release) struct call c;
-	struct answer_field fields[] = {{"profiles", 0}, {"samples", 0}, {0}};
+	struct answer_field fields[] = {{.key = "profiles"}, {.key = "samples"}, {0}};
 	struct client_failure failure;
 	struct str body;
 

@@ -1,5 +1,7 @@
 #include "cli/small_answer.h"
 
+#include <stdio.h>
+
 #include "cli/command.h"
 #include "cli/sink.h"
 
@@ -7,6 +9,7 @@ static void take(struct json *j, struct answer_field *field)
 {
 	struct json_number n = {0};
 	bool yes = false;
+	struct str text;
 
 	if (json_peek(j) == JSON_NUMBER && json_number(j, &n)) {
 		field->value = n.kind == JSON_I64   ? n.i
@@ -14,6 +17,8 @@ static void take(struct json *j, struct answer_field *field)
 						    : (int64_t)n.d;
 	} else if (json_peek(j) == JSON_BOOL && json_bool(j, &yes)) {
 		field->value = yes;
+	} else if (json_peek(j) == JSON_STRING && json_string(j, &text)) {
+		snprintf(field->text, sizeof(field->text), "%.*s", (int)text.n, text.p);
 	} else {
 		json_skip(j);
 	}
@@ -53,7 +58,7 @@ int answer_fields(const struct buf *answer, struct answer_field *fields)
 
 int answer_number(const struct buf *answer, const char *key, int64_t *ret)
 {
-	struct answer_field fields[] = {{key, 0}, {0}};
+	struct answer_field fields[] = {{.key = key}, {0}};
 	int status = answer_fields(answer, fields);
 
 	*ret = fields[0].value;

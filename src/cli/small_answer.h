@@ -16,7 +16,8 @@ int answer_read(struct json *j, const struct reading *r);
 
 struct answer_field {
 	const char *key;
-	int64_t value; /* numbers; true is 1 */
+	int64_t value;	/* numbers; true is 1 */
+	char text[400]; /* what is a text, cut to fit */
 };
 /* Fills the values of all fields that are there; the list ends with a field without a key. */
 int answer_fields(const struct buf *answer, struct answer_field *fields);

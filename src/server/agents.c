@@ -14,6 +14,7 @@
 
 struct agent {
 	char tenant[MAX_TENANT];
+	int64_t seen_ns; /* monotonic: a wall clock that is set makes nobody older */
 	struct agent_facts facts;
 };
 
@@ -109,12 +110,12 @@ static size_t find(const struct agents *a, const char *tenant, const char *host)
 }
 
 /* Those that were not heard of for a day. */
-static void forget(struct agents *a, int64_t now_ns)
+static void forget(struct agents *a, int64_t steady_ns)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < a->list.n; i++) {
-		if (now_ns - a->list.v[i]->facts.last_seen_ns > FORGET_NS)
+		if (steady_ns - a->list.v[i]->seen_ns > FORGET_NS)
 			mem_free(a->list.v[i]);
 		else
 			a->list.v[kept++] = a->list.v[i];
@@ -128,11 +129,11 @@ static void keep(struct agents *a, const struct agent *one)
 	struct agent *fresh;
 
 	if (at < a->list.n && !compare(a->list.v[at], one->tenant, one->facts.host)) {
-		a->list.v[at]->facts = one->facts;
+		*a->list.v[at] = *one;
 		return;
 	}
 	if (a->list.n >= MAX_AGENTS) {
-		forget(a, one->facts.last_seen_ns);
+		forget(a, one->seen_ns);
 		at = find(a, one->tenant, one->facts.host);
 	}
 	fresh = a->list.n < MAX_AGENTS ? mem_alloc(sizeof(*fresh)) : NULL;
@@ -146,9 +147,9 @@ static void keep(struct agents *a, const struct agent *one)
 	a->list.n++;
 }
 
-void agents_saw(struct agents *a, struct str tenant, struct str header, int64_t now_ns)
+void agents_saw(struct agents *a, struct str tenant, struct str header, int64_t steady_ns)
 {
-	struct agent one = {.facts.last_seen_ns = now_ns};
+	struct agent one = {.seen_ns = steady_ns};
 
 	if (!a || !header.n || !take_text(one.tenant, sizeof(one.tenant), tenant) ||
 	    !read_header(header, &one.facts))
@@ -158,7 +159,7 @@ void agents_saw(struct agents *a, struct str tenant, struct str header, int64_t 
 	mutex_unlock(&a->lock);
 }
 
-void agents_list(struct agents *a, struct str tenant, int64_t now_ns,
+void agents_list(struct agents *a, struct str tenant, int64_t wall_ns, int64_t steady_ns,
 		 void (*each)(void *context, const struct agent_facts *f), void *context)
 {
 	char name[MAX_TENANT];
@@ -166,9 +167,13 @@ void agents_list(struct agents *a, struct str tenant, int64_t now_ns,
 	if (!a || !take_text(name, sizeof(name), tenant))
 		return;
 	mutex_lock(&a->lock);
-	forget(a, now_ns);
+	forget(a, steady_ns);
 	for (size_t i = find(a, name, ""); i < a->list.n && !strcmp(a->list.v[i]->tenant, name);
-	     i++)
-		each(context, &a->list.v[i]->facts);
+	     i++) {
+		struct agent *one = a->list.v[i];
+
+		one->facts.last_seen_ns = wall_ns - (steady_ns - one->seen_ns);
+		each(context, &one->facts);
+	}
 	mutex_unlock(&a->lock);
 }

@@ -21,8 +21,10 @@ struct agents;
 
 enum err agents_new(struct agents **ret) MUST_CHECK;
 void agents_free(struct agents *a);
-/* Takes note; what cannot be read, or is one agent too many, is not kept. */
-void agents_saw(struct agents *a, struct str tenant, struct str header, int64_t now_ns);
-/* Calls `each` with the agents of a tenant that were heard of in the last day, by host. */
-void agents_list(struct agents *a, struct str tenant, int64_t now_ns,
+/* Takes note, at this monotonic time; what cannot be read, or is one agent too many, is not kept.
+ */
+void agents_saw(struct agents *a, struct str tenant, struct str header, int64_t steady_ns);
+/* Calls `each` with the agents of a tenant that were heard of in the last day, by host. When that
+ * was is said by the wall clock as it is now. */
+void agents_list(struct agents *a, struct str tenant, int64_t wall_ns, int64_t steady_ns,
 		 void (*each)(void *context, const struct agent_facts *f), void *context);

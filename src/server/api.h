@@ -31,6 +31,10 @@ void api_covered(struct jsonout *o, const struct series_points *s, size_t first)
 int64_t api_step(int64_t ns);
 /* What a token may do, as "rights": ["read", …]. */
 void api_put_rights(struct jsonout *o, unsigned rights);
+/* How disk and clock are: "disk_state", "retention_suspended" and more. */
+void api_put_state(struct request *r, struct jsonout *o);
+/* What was deleted of a tenant, and why, as "deleted": {"age": {…}, …}. */
+void api_put_deleted(const struct store_stats *s, struct jsonout *o);
 void api_labels(struct jsonout *o, const struct label_pair *labels, size_t n);
 
 /* api_*.c */
@@ -56,6 +60,8 @@ void api_label_values(struct request *r);
 void api_spans(struct request *r);
 void api_status(struct request *r);
 void api_buildinfo(struct request *r);
+void api_retention(struct request *r);
+void api_retention_confirm(struct request *r);
 void api_delete(struct request *r);
 void api_backup(struct request *r);
 void api_backup_file(struct request *r);

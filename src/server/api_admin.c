@@ -43,11 +43,14 @@ static enum err answer_status(struct inquiry *q, struct jsonout *o)
 	jsonout_put_u64(o, "disk_bytes", s.disk_bytes);
 	jsonout_put_u64(o, "dictionary_bytes", s.dictionary_bytes);
 	jsonout_put_bool(o, "disk_full", s.full);
+	api_put_state(r, o);
 	jsonout_put_bool(o, "upkeep_fails", s.upkeep.error != ERR_OK);
 	if (access_sees_server(r))
 		put_store(&s, o);
 	jsonout_put_i64(o, "retention_ns", r->server->options.store.retention_ns);
 	jsonout_put_u64(o, "max_size", r->server->options.store.max_size);
+	jsonout_put_u64(o, "tenant_max_size", s.max_size);
+	api_put_deleted(&s, o);
 	mutex_lock(&r->server->scraper_lock);
 	scraper_put_status(r->server->scraper, r->tenant, o);
 	mutex_unlock(&r->server->scraper_lock);

@@ -26,7 +26,8 @@ static enum err answer_agents(struct inquiry *q, struct jsonout *o)
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.agents/1");
 	jsonout_put_array(o, "agents");
-	agents_list(q->request->server->agents, q->request->tenant, clock_wall_ns(), put_agent, o);
+	agents_list(q->request->server->agents, q->request->tenant, clock_wall_ns(),
+		    clock_monotonic_ns(), put_agent, o);
 	jsonout_end_array(o);
 	jsonout_end_object(o);
 	return ERR_OK;

@@ -4,17 +4,20 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/jsonout.h"
+#include "base/thread.h"
 
 #define MAX_LINE (64u << 10)
 
 struct audit {
 	int fd;
+	struct mutex lock; /* so that a line that was cut off is at the end */
 	char path[4096];
 };
 
@@ -39,6 +42,7 @@ static enum err open_in(struct str directory, struct audit **ret, struct fault *
 	if (!a)
 		return ERR_NO_MEMORY;
 	error = open_file(a, directory, fault);
+	mutex_init(&a->lock);
 	if (error != ERR_OK)
 		mem_free(a);
 	else
@@ -71,7 +75,26 @@ void audit_close(struct audit *a)
 	if (!a)
 		return;
 	close(a->fd);
+	mutex_release(&a->lock);
 	mem_free(a);
+}
+
+/* Whole, or not at all: on a full disk only a part of it may have found room. */
+static enum err append(struct audit *a, struct str line)
+{
+	struct stat before, after;
+	int os = 0;
+
+	if (fstat(a->fd, &before) < 0)
+		return err_from_errno(errno);
+	if (write_all(a->fd, line.p, line.n) == ERR_OK && fdatasync(a->fd) == 0)
+		return ERR_OK;
+	os = errno;
+	if (fstat(a->fd, &after) == 0 && after.st_size > before.st_size &&
+	    after.st_size < before.st_size + (off_t)line.n && ftruncate(a->fd, before.st_size) < 0)
+		os = errno;
+	errno = os;
+	return err_from_errno(os);
 }
 
 enum err audit_write(struct audit *a, const char *action, const struct audit_pair *pairs, size_t n,
@@ -80,6 +103,7 @@ enum err audit_write(struct audit *a, const char *action, const struct audit_pai
 	CLEANUP(buf_release) struct buf line = BUF_INIT(MAX_LINE);
 	struct jsonout o = jsonout_of(&line, false);
 	char time[CLOCK_TEXT_SIZE];
+	enum err error;
 
 	if (!a)
 		return ERR_OK;
@@ -91,8 +115,10 @@ enum err audit_write(struct audit *a, const char *action, const struct audit_pai
 	jsonout_end_object(&o);
 	buf_byte(&line, '\n');
 	TRY(buf_error(&line));
-	if (write_all(a->fd, line.data, line.n) != ERR_OK || fdatasync(a->fd) != 0)
-		return fault_set(fault, err_from_errno(errno), "%s cannot be written: %s", a->path,
-				 strerror(errno));
-	return ERR_OK;
+	mutex_lock(&a->lock);
+	error = append(a, buf_view(&line));
+	if (error != ERR_OK)
+		(void)fault_set(fault, error, "%s cannot be written: %s", a->path, strerror(errno));
+	mutex_unlock(&a->lock);
+	return error;
 }

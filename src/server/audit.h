@@ -1,6 +1,6 @@
 /*
- * What cannot be undone or opens a door, line by line in audit.log: deletes, backups, changed
- * settings, tokens made and revoked. A line is JSON:
+ * What cannot be undone or opens a door, line by line in audit.log: deletes, by whom or by which
+ * rule, backups, changed settings, a confirmed clock, tokens made and revoked. A line is JSON:
  *
  *	{"time":"2026-11-15T10:00:00.000Z","action":"delete","token":"…","peer":"…",…}
  *

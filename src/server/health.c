@@ -2,24 +2,39 @@
  * For those who watch the server: is it up, is it able to take data, what does it count.
  */
 #include "server/access.h"
+#include "server/parameters.h"
 #include "server/routes.h"
+#include "server/store_events.h"
 
 static void handle_healthy(struct request *r)
 {
 	request_reply_text(r, 200, "text/plain; charset=utf-8", STR("ok\n"));
 }
 
-/* Ready means: writes are taken. A full disk is not ready, but healthy. */
+/*
+ * Ready means that uploads are taken; ?for=queries asks only whether questions are answered, which
+ * they are also while the disk takes nothing. What somebody should look at is in the lines after
+ * the first. Looks at the state in memory alone, so that it answers when the disk does not.
+ */
 static void handle_ready(struct request *r)
 {
-	struct store_stats stats = {0};
+	struct buf out = BUF_INIT(4096), clock = BUF_INIT(1024);
+	struct store_state state;
+	bool writes, ready;
 
-	if (store_stats(r->server->store, STR(DEFAULT_TENANT), &stats) == ERR_OK && stats.full)
-		request_reply_text(
-			r, 503, "text/plain; charset=utf-8",
-			STR("the disk is full: writes are refused, questions answered\n"));
-	else
-		request_reply_text(r, 200, "text/plain; charset=utf-8", STR("ready\n"));
+	store_state(r->server->store, &state);
+	writes = state.disk.state == STORE_DISK_OK;
+	ready = writes || str_eq(parameter(r, "for"), STR("queries"));
+	store_events_clock_text(&state.clock, &clock);
+	if (ready)
+		buf_text(&out, "ready\n");
+	if (!writes)
+		buf_printf(&out, "%s: uploads are refused, queries and deletes go on\n",
+			   store_disk_text(state.disk.state));
+	if (clock.n)
+		buf_printf(&out, "%.*s\n", (int)clock.n, clock.data);
+	buf_release(&clock);
+	request_reply(r, ready ? 200 : 503, "text/plain; charset=utf-8", &out);
 }
 
 static void handle_metrics(struct request *r)

@@ -18,7 +18,7 @@ void histogram_add(struct histogram *h, int64_t ns)
 	atomic_fetch_add_explicit(&h->sum_ns, (uint64_t)(ns > 0 ? ns : 0), memory_order_relaxed);
 }
 
-static void head(struct buf *out, const char *name, const char *type, const char *help)
+void metrics_head(struct buf *out, const char *name, const char *type, const char *help)
 {
 	buf_printf(out, "# HELP vestal_%s %s\n# TYPE vestal_%s %s\n", name, help, name, type);
 }
@@ -26,14 +26,14 @@ static void head(struct buf *out, const char *name, const char *type, const char
 void metrics_one(struct buf *out, const char *name, const char *type, const char *help,
 		 uint64_t value)
 {
-	head(out, name, type, help);
+	metrics_head(out, name, type, help);
 	buf_printf(out, "vestal_%s %llu\n", name, (unsigned long long)value);
 }
 
-static void seconds(struct buf *out, const char *name, const char *type, const char *help,
-		    double value)
+void metrics_seconds(struct buf *out, const char *name, const char *type, const char *help,
+		     double value)
 {
-	head(out, name, type, help);
+	metrics_head(out, name, type, help);
 	buf_printf(out, "vestal_%s %.9g\n", name, value);
 }
 
@@ -42,7 +42,7 @@ static void print_histogram(struct buf *out, const char *name, const char *help,
 {
 	uint64_t sum = 0;
 
-	head(out, name, "histogram", help);
+	metrics_head(out, name, "histogram", help);
 	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		sum += atomic_load(&h->buckets[i]);
 		buf_printf(out, "vestal_%s_bucket{le=\"%g\"} %llu\n", name,
@@ -56,7 +56,7 @@ static void print_histogram(struct buf *out, const char *name, const char *help,
 
 static void print_failures(const uint64_t failures[ERR_COUNT_], struct buf *out)
 {
-	head(out, "requests_failed_total", "counter", "Requests that failed, by reason.");
+	metrics_head(out, "requests_failed_total", "counter", "Requests that failed, by reason.");
 	for (int e = 1; e < ERR_COUNT_; e++)
 		if (failures[e])
 			buf_printf(out, "vestal_requests_failed_total{reason=\"%s\"} %llu\n",
@@ -126,47 +126,29 @@ static void print_store(const struct store_stats *s, struct buf *out)
 		    s->fresh_chunks);
 	metrics_one(out, "store_blocks", "gauge", "Blocks.", s->blocks);
 	metrics_one(out, "store_rollups", "gauge", "Roll-ups.", s->rollups);
-	seconds(out, "store_compaction_lag_seconds", "gauge",
-		"Age of the oldest chunk due for compaction.",
-		(double)s->compaction_lag_ns / NS_PER_S);
-	metrics_one(out, "store_full", "gauge", "1 while the disk is full and writes are refused.",
-		    s->full);
+	metrics_seconds(out, "store_compaction_lag_seconds", "gauge",
+			"Age of the oldest chunk due for compaction.",
+			(double)s->compaction_lag_ns / NS_PER_S);
+	metrics_one(out, "store_full", "gauge",
+		    "1 while the disk takes nothing and writes are refused.", s->full);
 	metrics_one(out, "store_upkeep_fails", "gauge",
 		    "1 while compaction or retention fails; status has the reason.",
 		    s->upkeep.error != ERR_OK);
 	metrics_one(out, "store_upkeep_failures_total", "counter",
 		    "Rounds of compaction and retention that failed.", s->upkeep.failures);
-	head(out, "store_refused_total", "counter", "Profiles the store refused, by reason.");
+	metrics_head(out, "store_refused_total", "counter",
+		     "Profiles the store refused, by reason.");
 	for (int e = 1; e < ERR_COUNT_; e++)
 		if (s->refused[e])
 			buf_printf(out, "vestal_store_refused_total{reason=\"%s\"} %llu\n",
 				   err_label((enum err)e), (unsigned long long)s->refused[e]);
 }
 
-static void print_space(struct server *s, const struct str *tenants, size_t n, struct buf *out)
-{
-	struct store_stats stats = {0};
-
-	head(out, "store_bytes", "gauge", "Disk space, by tenant.");
-	for (size_t i = 0; i < n; i++)
-		if (store_stats(s->store, tenants[i], &stats) == ERR_OK)
-			by_tenant(out, "store_bytes", tenants[i], stats.disk_bytes);
-	head(out, "store_dictionary_bytes", "gauge", "Names and stacks in memory, by tenant.");
-	for (size_t i = 0; i < n; i++)
-		if (store_stats(s->store, tenants[i], &stats) == ERR_OK)
-			by_tenant(out, "store_dictionary_bytes", tenants[i],
-				  stats.dictionary_bytes);
-}
-
 static void print_tenants(struct server *s, struct buf *out)
 {
-	struct text_answer tenants = {0};
 	struct store_stats stats = {0};
 
-	if (store_tenants(s->store, &tenants) != ERR_OK)
-		return;
-	print_space(s, tenants.v, tenants.n, out);
-	arena_release(&tenants.arena);
+	metrics_print_kept(s, (struct str){0}, out);
 	/* What is of the whole store stands in the answer about any tenant. */
 	if (store_stats(s->store, STR("anonymous"), &stats) == ERR_OK)
 		print_store(&stats, out);
@@ -222,7 +204,7 @@ static void print_memory(struct server *s, struct buf *out)
 	metrics_one(out, "memory_waited_total", "counter",
 		    "Times that a request waited for memory.", f.waited);
 	metrics_one(out, "memory_shrunk_bytes_total", "counter", "What caches gave up.", f.shrunk);
-	head(out, "memory_charged_bytes", "gauge", "Of the budget, by use.");
+	metrics_head(out, "memory_charged_bytes", "gauge", "Of the budget, by use.");
 	for (int use = 0; use < MEMORY_USES_; use++)
 		buf_printf(out, "vestal_memory_charged_bytes{use=\"%s\"} %zu\n",
 			   memory_use_name((enum memory_use)use), f.all.by_use[use]);
@@ -266,24 +248,24 @@ static void print_shares(struct server *s, struct str only, struct buf *out)
 
 	if (s->memory) {
 		shares.name = "tenant_memory_bytes";
-		head(out, shares.name, "gauge", "Of the memory budget, by tenant.");
+		metrics_head(out, shares.name, "gauge", "Of the memory budget, by tenant.");
 		memory_budget_each(s->memory, print_memory_of, &shares);
 		shares.name = "tenant_memory_refused_total";
 		shares.what = SHARE_REFUSED;
-		head(out, shares.name, "counter",
+		metrics_head(out, shares.name, "counter",
 		     "Times that the budget had no room for a request, by tenant.");
 		memory_budget_each(s->memory, print_memory_of, &shares);
 	}
 	shares.name = "tenant_query_seconds_total";
 	shares.what = SHARE_CPU;
-	head(out, shares.name, "counter", "CPU time of queries, by tenant.");
+	metrics_head(out, shares.name, "counter", "CPU time of queries, by tenant.");
 	workers_each(s->workers, LANE_QUERIES, print_lane_of, &shares);
 	shares.name = "tenant_upload_seconds_total";
-	head(out, shares.name, "counter", "CPU time of decoding uploads, by tenant.");
+	metrics_head(out, shares.name, "counter", "CPU time of decoding uploads, by tenant.");
 	workers_each(s->workers, LANE_UPLOADS, print_lane_of, &shares);
 	shares.name = "tenant_queries_refused_total";
 	shares.what = SHARE_REFUSED;
-	head(out, shares.name, "counter",
+	metrics_head(out, shares.name, "counter",
 	     "Queries refused because too many of the tenant were waiting.");
 	workers_each(s->workers, LANE_QUERIES, print_lane_of, &shares);
 }
@@ -318,10 +300,10 @@ static void print_server(struct server *s, struct buf *out)
 	print_tenants(s, out);
 	print_scrapes(s, (struct str){0}, out);
 	self_profile_print_metrics(s->self_profile, out);
-	seconds(out, "cpu_seconds_total", "counter", "CPU time of this process.",
-		(double)clock_process_cpu_ns() / NS_PER_S);
-	seconds(out, "uptime_seconds", "gauge", "Since the start.",
-		(double)(clock_monotonic_ns() - s->started_ns) / NS_PER_S);
+	metrics_seconds(out, "cpu_seconds_total", "counter", "CPU time of this process.",
+			(double)clock_process_cpu_ns() / NS_PER_S);
+	metrics_seconds(out, "uptime_seconds", "gauge", "Since the start.",
+			(double)(clock_monotonic_ns() - s->started_ns) / NS_PER_S);
 }
 
 void metrics_print(struct server *s, struct str tenant, struct buf *out)
@@ -334,7 +316,7 @@ void metrics_print(struct server *s, struct str tenant, struct buf *out)
 	}
 	tenant_counts_get(s->counts, tenant, &own);
 	print_stored(&own, out);
-	print_space(s, &tenant, 1, out);
+	metrics_print_kept(s, tenant, out);
 	print_shares(s, tenant, out);
 	print_scrapes(s, tenant, out);
 }

@@ -29,6 +29,12 @@ struct metrics {
 struct server;
 /* Of `tenant` alone; or of the whole server and each of its tenants when it is empty. */
 void metrics_print(struct server *s, struct str tenant, struct buf *out);
+/* The part of it about what is kept. */
+void metrics_print_kept(struct server *s, struct str tenant, struct buf *out);
+/* The lines before a number; a number of seconds. */
+void metrics_head(struct buf *out, const char *name, const char *type, const char *help);
+void metrics_seconds(struct buf *out, const char *name, const char *type, const char *help,
+		     double value);
 /* One number under "vestal_NAME". */
 void metrics_one(struct buf *out, const char *name, const char *type, const char *help,
 		 uint64_t value);

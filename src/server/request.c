@@ -331,8 +331,16 @@ enum err request_audit(struct request *r, const char *action, const struct audit
 	struct audit_pair all[3 + REQUEST_AUDIT_PAIRS] = {
 		{"tenant", r->tenant}, {"token", r->token_id}, {"peer", r->x->peer}};
 
-	for (size_t i = 0; i < n && i < REQUEST_AUDIT_PAIRS; i++)
+	enum err error;
+
+	n = n < REQUEST_AUDIT_PAIRS ? n : REQUEST_AUDIT_PAIRS;
+	for (size_t i = 0; i < n; i++)
 		all[3 + i] = pairs[i];
-	return audit_write(r->server->audit, action, all,
-			   3 + (n < REQUEST_AUDIT_PAIRS ? n : REQUEST_AUDIT_PAIRS), fault);
+	error = audit_write(r->server->audit, action, all, 3 + n, fault);
+	/* What is audited may be what frees space. */
+	if (error == ERR_NO_SPACE) {
+		store_use_reserve(r->server->store);
+		error = audit_write(r->server->audit, action, all, 3 + n, fault);
+	}
+	return error;
 }

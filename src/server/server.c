@@ -14,6 +14,7 @@
 #include "server/routes.h"
 #include "server/scraper.h"
 #include "server/self_profile.h"
+#include "server/store_events.h"
 #include "server/symbol_desk.h"
 #include "server/symbol_parts.h"
 
@@ -41,6 +42,9 @@ static void release(struct server *s)
 	workers_free(s->workers);
 	scraper_free(s->scraper);
 	self_profile_free(s->self_profile);
+	/* What it fetches asks the store whether there is room. */
+	symbol_parts_free(s->parts);
+	symbol_desk_free(s->symbols);
 	store_close(s->store);
 	http_server_free(s->http);
 	tokens_close(s->tokens);
@@ -48,11 +52,10 @@ static void release(struct server *s)
 	rates_free(s->rates);
 	agents_free(s->agents);
 	tenant_counts_free(s->counts);
-	symbol_parts_free(s->parts);
 	backups_free(s->backups);
-	symbol_desk_free(s->symbols);
 	server_user_release(&s->user);
 	mutex_release(&s->scraper_lock);
+	mutex_release(&s->told_lock);
 	memory_account_put(s->connection_memory);
 	memory_budget_free(s->memory);
 	for (size_t i = 0; i < SERVER_MAX_LISTEN; i++)
@@ -107,6 +110,34 @@ static enum err open_audit(struct server *s, struct fault *fault)
 	return directory ? audit_open(directory, &s->audit, fault) : ERR_OK;
 }
 
+/* What the store tells of from its own threads waits until it can be audited. */
+static enum err open_store(struct server *s, struct fault *fault)
+{
+	enum err error;
+
+	s->options.store.tell = store_events_tell;
+	s->options.store.tell_context = s;
+	mutex_lock(&s->told_lock);
+	error = store_open(&s->options.store, &s->store, fault);
+	if (!error)
+		error = open_audit(s, fault);
+	if (error == ERR_NO_SPACE && s->store) {
+		store_use_reserve(s->store);
+		error = open_audit(s, fault);
+	}
+	mutex_unlock(&s->told_lock);
+	return error;
+}
+
+static bool has_room(void *context)
+{
+	const struct server *s = context;
+	struct store_state state;
+
+	store_state(s->store, &state);
+	return state.disk.state == STORE_DISK_OK;
+}
+
 static enum err open_symbols(struct server *s, struct fault *fault)
 {
 	const struct server_options *o = &s->options;
@@ -116,7 +147,9 @@ static enum err open_symbols(struct server *s, struct fault *fault)
 				    .debuginfod = o->debuginfod,
 				    .debuginfod_max_file = o->debuginfod_max_file,
 				    .debuginfod_max_size = o->debuginfod_max_size,
-				    .debuginfod_timeout = o->debuginfod_timeout};
+				    .debuginfod_timeout = o->debuginfod_timeout,
+				    .has_room = has_room,
+				    .context = s};
 
 	TRY(symbol_desk_new(&desk, &s->symbols, fault));
 	return symbol_parts_new(o->symbols_max_file, &s->parts);
@@ -178,8 +211,7 @@ static enum err reload_scraper(struct server *s, struct fault *fault)
 
 static enum err open_data(struct server *s, struct fault *fault)
 {
-	TRY(store_open(&s->options.store, &s->store, fault));
-	TRY(open_audit(s, fault));
+	TRY(open_store(s, fault));
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
 	TRY(agents_new(&s->agents));
 	TRY(tenant_counts_new(&s->counts));
@@ -270,6 +302,7 @@ enum err server_start(const struct server_options *options, struct server **ret,
 	s->options = *options;
 	s->started_ns = clock_monotonic_ns();
 	mutex_init(&s->scraper_lock);
+	mutex_init(&s->told_lock);
 	if (fault)
 		*fault = (struct fault){0};
 	error = start(s, fault);

@@ -26,6 +26,7 @@ struct server {
 	struct http_server *http;
 	struct tokens *tokens; /* NULL = everybody may do everything, and nowhere is a file */
 	struct audit *audit;   /* NULL = nowhere but in the log */
+	struct mutex told_lock; /* store_events.c */
 	struct workers *workers;
 	struct memory_budget *memory;		  /* NULL in tests: nothing is charged */
 	struct memory_account *connection_memory; /* of clients that are not known yet */

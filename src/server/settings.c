@@ -20,6 +20,8 @@ static const struct config_option rows[] = {
 	SET("max_size", SIZE, max_size),
 	SET("memory_limit", SIZE, memory_limit),
 	SET("query_timeout", DURATION, query_timeout_ns),
+	SET("tenant_max_size", SIZE, tenant_max_size),
+	SET("tenant_max_sizes", MAP, tenant_max_sizes),
 	SET("tokens", TEXT, tokens),
 	SET("insecure", BOOL, insecure),
 	SET("trust_tenant_header", BOOL, trust_tenant_header),
@@ -115,11 +117,44 @@ static enum err add_overrides(struct server_settings *s, const char *path, struc
 	return ERR_OK;
 }
 
+enum err settings_add_tenant_size(struct server_settings *s, struct str tenant, uint64_t max_size,
+				  struct fault *fault)
+{
+	for (size_t i = 0; i < s->tenant_size_count; i++)
+		if (str_eq(s->tenant_sizes[i].tenant, tenant))
+			return ERR_OK;
+	if (s->tenant_size_count == SETTINGS_MAX_OVERRIDES)
+		return fault_set(fault, ERR_TOO_LARGE, "more than %d tenants have a size",
+				 SETTINGS_MAX_OVERRIDES);
+	s->tenant_sizes[s->tenant_size_count++] = (struct tenant_size){tenant, max_size};
+	return ERR_OK;
+}
+
+static enum err add_tenant_sizes(struct server_settings *s, const char *path, struct fault *fault)
+{
+	for (size_t i = 0; i < s->tenant_max_sizes.n; i++) {
+		const struct config_pair *pair = &s->tenant_max_sizes.v[i];
+		size_t size;
+
+		if (!tenant_valid(str_of(pair->name)))
+			return fault_set(fault, ERR_BAD_ARGUMENT,
+					 "%.60s: tenant_max_sizes: %.60s is no name of a tenant",
+					 path, pair->name);
+		if (size_parse(str_of(pair->value), &size))
+			return fault_set(fault, ERR_BAD_ARGUMENT,
+					 "%.60s: tenant_max_sizes of %.60s is no size such as 10GB",
+					 path, pair->name);
+		TRY(settings_add_tenant_size(s, str_of(pair->name), size, fault));
+	}
+	return ERR_OK;
+}
+
 enum err settings_load(struct server_settings *s, const char *path, struct fault *fault)
 {
 	TRY(config_open(path, &s->config, fault));
 	TRY(config_read(s->config, &table, s, fault));
 	TRY(scrape_jobs_check(s->scrape.v, s->scrape.n, path, fault));
+	TRY(add_tenant_sizes(s, path, fault));
 	return add_overrides(s, path, fault);
 }
 
@@ -149,6 +184,9 @@ void settings_apply(const struct server_settings *s, struct server_options *o)
 	o->store.retention_ns = s->retention_ns;
 	o->store.span_retention_ns = s->span_retention_ns;
 	o->store.max_size = s->max_size;
+	o->store.tenant_max_size = s->tenant_max_size;
+	o->store.tenant_sizes = s->tenant_sizes;
+	o->store.tenant_size_count = s->tenant_size_count;
 	o->store.overrides = s->overrides;
 	o->store.override_count = s->override_count;
 	o->token_file = s->tokens;

@@ -15,12 +15,14 @@ struct server_settings {
 	const char *data, *listen, *otlp_grpc, *otlp_http;
 	int64_t retention_ns, span_retention_ns;
 	int64_t max_age_ns; /* 0 = not said */
-	size_t max_size;
+	size_t max_size, tenant_max_size;
 	size_t memory_limit; /* 0 = what there is decides */
 	int64_t query_timeout_ns, write_timeout_ns;
-	struct config_map service_retention;
+	struct config_map service_retention, tenant_max_sizes;
 	struct service_retention overrides[SETTINGS_MAX_OVERRIDES];
 	size_t override_count;
+	struct tenant_size tenant_sizes[SETTINGS_MAX_OVERRIDES];
+	size_t tenant_size_count;
 	const char *tokens, *cors;
 	bool insecure, trust_tenant_header, self_profile;
 	struct {
@@ -52,6 +54,9 @@ enum err settings_load(struct server_settings *s, const char *path, struct fault
 /* Another time to keep one service; what was added first holds. */
 enum err settings_add_override(struct server_settings *s, struct str service, int64_t retention_ns,
 			       struct fault *fault) MUST_CHECK;
+/* Another limit for one tenant; what was added first holds. */
+enum err settings_add_tenant_size(struct server_settings *s, struct str tenant, uint64_t max_size,
+				  struct fault *fault) MUST_CHECK;
 void settings_release(struct server_settings *s);
 
 struct server_options;

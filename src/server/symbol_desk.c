@@ -79,10 +79,18 @@ static enum err find_tenants(struct symbol_desk *d, struct fault *fault)
 
 /* ------------------------------------------------------------------ debuginfod */
 
+static enum err check_room(const struct symbol_desk *d, struct fault *fault)
+{
+	if (!d->options.has_room || d->options.has_room(d->options.context))
+		return ERR_OK;
+	return fault_set(fault, ERR_NO_SPACE, "the disk takes no files; try again later");
+}
+
 static enum err get_debug_file(void *context, const char *build_id, int fd, struct fault *fault)
 {
 	struct symbol_desk *d = context;
 
+	TRY(check_room(d, fault));
 	return debuginfod_debug_file(d->debuginfod, build_id, fd, fault);
 }
 
@@ -176,6 +184,8 @@ enum err symbol_desk_shelf(struct symbol_desk *d, struct str tenant, bool make,
 	if (!d->options.directory)
 		return fault_set(fault, ERR_UNSUPPORTED,
 				 "this server keeps everything in memory, and no symbol files");
+	if (make)
+		TRY(check_room(d, fault));
 	mutex_lock(&d->lock);
 	*ret = find_locked(d, tenant);
 	if (!*ret && !make)

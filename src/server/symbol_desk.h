@@ -21,13 +21,17 @@ struct desk_options {
 	const char *debuginfod; /* URLs; NULL or "" = nobody is asked */
 	uint64_t debuginfod_max_file, debuginfod_max_size;
 	double debuginfod_timeout;
+	/* Whether the disk takes files now; its last room is for what frees space. */
+	bool (*has_room)(void *context);
+	void *context;
 };
 
 enum err symbol_desk_new(const struct desk_options *o, struct symbol_desk **ret,
 			 struct fault *fault) MUST_CHECK;
 void symbol_desk_free(struct symbol_desk *d);
 
-/* The tenant's files; with `make`, its folder is made when it is missing, else ERR_NOT_FOUND. */
+/* The tenant's files; with `make`, for those who add one: its folder is made when it is missing,
+ * and ERR_NO_SPACE when the disk takes none. Else ERR_NOT_FOUND. */
 enum err symbol_desk_shelf(struct symbol_desk *d, struct str tenant, bool make,
 			   struct symbol_shelf **ret, struct fault *fault) MUST_CHECK;
 /* NULL = none is configured. A desk of NULL, here and below, has nothing. */

@@ -24,7 +24,7 @@ struct upload *upload_begin(struct request *r, void (*reply)(struct upload *u))
 	if (error == ERR_OK) {
 		receive_into_batch(&u->receive, r->server, u->batch);
 		agents_saw(r->server->agents, r->tenant, http_find(r->x, STR(AGENT_HEADER)),
-			   u->receive.now_ns);
+			   u->started_ns);
 		return u;
 	}
 	request_fail(r, error, &fault);

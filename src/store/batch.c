@@ -151,18 +151,21 @@ enum err store_batch_service(struct store_batch *b, struct str service, struct d
 static enum err check_time(const struct store_batch *b, int64_t time_ns, struct fault *fault)
 {
 	const struct store_limits *limits = &b->store->options.limits;
-	int64_t now = store_now(b->store);
+	int64_t low, high;
 	char text[CLOCK_TEXT_SIZE];
 
+	/* While the clock cannot be trusted, senders with the right time and those on this host are
+	 * both believed: what is refused is lost. */
+	trusted_clock_bounds(&b->store->clock, &low, &high);
 	if (time_ns <= 0)
 		return fault_set(fault, ERR_BAD_ARGUMENT, "the profile does not say when it began");
-	if (time_ns < now - limits->max_age_ns)
+	if (time_ns < low - limits->max_age_ns)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "the profile began at %s, and nothing older than %lld hours is "
 				 "taken",
 				 clock_format(time_ns, 0, text),
 				 (long long)limits->max_age_ns / (3600 * NS_PER_S));
-	if (time_ns > now && time_ns - now > limits->max_ahead_ns)
+	if (time_ns > high && time_ns - high > limits->max_ahead_ns)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "the profile began at %s, which is more than %lld minutes ahead: "
 				 "is the sender's clock right?",

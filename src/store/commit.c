@@ -285,23 +285,20 @@ static void forget_fresh(struct tenant *t, const struct undo_list *undo)
 
 /* ------------------------------------------------------------------ groups */
 
-static void note_full(struct embedded *e, const struct pending *p)
+/* What fails in the disk is no fault of the sender, who may try again. */
+static void note_disk(struct embedded *e, struct pending *p)
 {
-	if (p->error == ERR_OK) {
-		atomic_store(&e->full, false);
-	} else if (p->error == ERR_NO_SPACE) {
-		mutex_lock(&e->queue_lock);
-		e->full_tenant = p->tenant;
-		mutex_unlock(&e->queue_lock);
-		atomic_store(&e->full, true);
-	}
+	embedded_wrote(e, p->tenant, p->error);
+	if (p->error == ERR_IO)
+		p->error = p->fault.code = ERR_UNAVAILABLE;
 }
 
 static void commit_group(struct embedded *e, struct group *g)
 {
 	for_each_pending(p, g)
 	{
-		p->error = find_files(e, p);
+		/* Room that was made is not for those who were already waiting. */
+		p->error = disk_guard_refuses(&e->disk) ? ERR_NO_SPACE : find_files(e, p);
 	}
 	for (size_t i = 0; i < g->n; i++) {
 		struct pending *p = &g->v[i];
@@ -318,7 +315,7 @@ static void finish_group(struct embedded *e, struct group *g)
 {
 	for_each_pending(p, g)
 	{
-		note_full(e, p);
+		note_disk(e, p);
 		atomic_fetch_sub(&e->queued, 1);
 		if (p->error != ERR_OK && !p->fault.code)
 			fault_set(&p->fault, p->error, "%s", err_text(p->error));
@@ -404,12 +401,12 @@ void embedded_commit(struct store *s, struct store_batch *b)
 		batch_finish(b, ERR_OK, NULL);
 		return;
 	}
-	if (atomic_load(&e->full)) {
+	if (disk_guard_refuses(&e->disk)) {
 		struct fault fault;
 
 		fault_set(&fault, ERR_NO_SPACE,
-			  "the disk of %s is full: nothing new is stored until there is room",
-			  e->dir.path);
+			  "%s is %s: nothing new is stored until that is over", e->dir.path,
+			  store_disk_text(atomic_load(&e->disk.state)));
 		batch_finish(b, ERR_NO_SPACE, &fault);
 		return;
 	}

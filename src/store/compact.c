@@ -257,7 +257,7 @@ static enum err run_tasks(struct day *d, const struct agenda *a, struct fault *f
 
 enum err compact_day(struct day *d, bool all, bool *ret_changed, struct fault *fault)
 {
-	int64_t before = all ? INT64_MAX : store_now(&d->engine->base) - WINDOW_LATE_NS;
+	int64_t before = all ? INT64_MAX : upkeep_now(d->engine) - WINDOW_LATE_NS;
 	CLEANUP(agenda_release) struct agenda agenda = {0};
 	struct day_service *ds;
 

@@ -40,6 +40,12 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 	[SERVICE_ADD] = "INSERT INTO services(name, series) VALUES (?, 0)",
 	[SERVICE_SERIES] = "UPDATE services SET series = ? WHERE id = ?",
 	[SERVICE_DELETE] = "DELETE FROM services WHERE id = ?",
+	[SERVICE_BYTES] =
+		"SELECT (SELECT coalesce(sum(length(data)), 0) FROM blocks WHERE service = ?1)"
+		" + (SELECT coalesce(sum(length(data)), 0) FROM chunks WHERE service = ?1)"
+		" + (SELECT coalesce(sum(length(data)), 0) FROM rollups WHERE service = ?1)"
+		" + (SELECT coalesce(sum(length(data)), 0) FROM dictionary"
+		" WHERE id >= ?2 AND id <= ?3)",
 	[DICTIONARY_OF] = "SELECT id, data FROM dictionary WHERE id >= ? AND id <= ? ORDER BY id",
 	[DICTIONARY_LAST] = "SELECT max(id), count(*) FROM dictionary WHERE id >= ? AND id <= ?",
 	[DICTIONARY_ADD] = "INSERT INTO dictionary(id, data) VALUES (?, ?)",
@@ -117,6 +123,7 @@ static const char *const spans_statements[SPANS_STATEMENTS_] = {
 	[SPAN_OF_TRACE] =
 		SPAN_COLUMNS "WHERE s.id >= ? AND s.id < ? AND s.trace = ? ORDER BY s.id DESC",
 	[SPAN_DELETE_BEFORE] = "DELETE FROM spans WHERE id < ?",
+	[SPAN_ENDS] = "SELECT (SELECT min(id) FROM spans), (SELECT max(id) FROM spans)",
 	[NAME_FIND] = "SELECT id FROM names WHERE text = ?",
 	[NAME_ADD] = "INSERT INTO names(text) VALUES (?)",
 };

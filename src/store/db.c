@@ -1,5 +1,6 @@
 #include "store/db.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -27,8 +28,9 @@ static enum err code_of(int rc)
 		return ERR_CORRUPT;
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
-	case SQLITE_READONLY:
 		return ERR_NO_PERMISSION;
+	case SQLITE_READONLY:
+		return ERR_UNAVAILABLE;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return ERR_TIMEOUT;
@@ -43,13 +45,26 @@ static enum err code_of(int rc)
 	}
 }
 
+static enum err code_of_errno(int os)
+{
+	switch (os) {
+	case ENOSPC:
+	case EDQUOT:
+		return ERR_NO_SPACE;
+	case EROFS:
+		return ERR_UNAVAILABLE;
+	default:
+		return ERR_IO;
+	}
+}
+
 static enum err failed(const char *path, sqlite3 *handle, int rc, struct fault *fault)
 {
 	enum err code = code_of(rc);
 
-	/* A disk that is full shows itself as a failed write when the file grows by mapping. */
-	if (code == ERR_IO && handle && sqlite3_system_errno(handle) == 28 /* ENOSPC */)
-		code = ERR_NO_SPACE;
+	/* A disk without room shows itself as a failed write, or as a file that cannot be made. */
+	if (code == ERR_IO && handle)
+		code = code_of_errno(sqlite3_system_errno(handle));
 	if (code == ERR_OK)
 		return ERR_OK;
 	return fault_set(fault, code, "%s: %s", path,

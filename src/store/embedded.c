@@ -60,6 +60,9 @@ enum err embedded_setting_set(struct store *s, struct str tenant, struct str nam
 
 	if (!name.n || name.n > SETTING_MAX || value.n > SETTING_MAX)
 		return ERR_BAD_ARGUMENT;
+	/* What is left is for what frees space. */
+	if (value.p && disk_guard_refuses(&embedded_of(s)->disk))
+		return ERR_NO_SPACE;
 	TRY(tenant_get(embedded_of(s), tenant, true, &t, NULL));
 	TRY(tenant_catalog(t, &catalog, NULL));
 	error = put_setting(catalog, name, value, store_now(s), NULL);
@@ -202,7 +205,9 @@ static void embedded_close(struct store *s)
 	committer_stop(e);
 	keeper_stop(e);
 	embedded_free_tenants(e);
+	embedded_disk_close(e);
 	store_dir_close(&e->dir);
+	mutex_release(&e->record_lock);
 	mutex_release(&e->lock);
 	mutex_release(&e->making);
 	cond_release(&e->changed);
@@ -235,6 +240,9 @@ static const struct store_ops embedded_ops = {
 	.settle = embedded_settle,
 	.setting_set = embedded_setting_set,
 	.settings = embedded_settings,
+	.disk = embedded_disk_state,
+	.use_reserve = embedded_use_reserve,
+	.confirmed = embedded_confirmed,
 };
 
 static enum err start(struct embedded *e, const struct store_options *options, struct fault *fault)
@@ -243,6 +251,8 @@ static enum err start(struct embedded *e, const struct store_options *options, s
 
 	if (error == ERR_OK)
 		error = store_base_init(&e->base, &embedded_ops, options, e->dir.seed);
+	if (error == ERR_OK)
+		error = embedded_disk_open(e);
 	if (error == ERR_OK)
 		error = committer_start(e);
 	if (error == ERR_OK)
@@ -269,6 +279,7 @@ enum err store_embedded_open(const struct store_options *options, struct store *
 	if (!e)
 		return ERR_NO_MEMORY;
 	mutex_init(&e->lock);
+	mutex_init(&e->record_lock);
 	mutex_init(&e->making);
 	cond_init(&e->changed);
 	mutex_init(&e->queue_lock);

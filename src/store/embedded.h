@@ -27,6 +27,7 @@
 #pragma once
 
 #include "store/day_sql.h"
+#include "store/disk_guard.h"
 #include "store/lru.h"
 #include "store/store_dir.h"
 #include "store/store_engine.h"
@@ -121,7 +122,11 @@ struct tenant {
 	char *name, *folder;
 	struct mutex catalog_lock;
 	struct db *catalog;
-	bool undo_left;		/* a batch that failed could not be taken back wholly */
+	bool undo_left;	     /* a batch that failed could not be taken back wholly */
+	atomic_ullong limit; /* of its bytes on disk, its own or a share; 0 = none */
+	struct tenant_deleted {
+		atomic_ullong times, bytes, count;
+	} deleted[STORE_DELETED_WHYS_];
 	VEC(struct day *) days; /* by day and kind; engine->lock */
 };
 
@@ -152,16 +157,20 @@ struct embedded {
 	struct mutex commit_gate; /* held while a group is written */
 	atomic_ullong queued, commits;
 	bool stopping;
-	atomic_bool full;
-	struct tenant *full_tenant; /* under queue_lock */
+	struct disk_guard disk;
+	struct tenant *failed_tenant; /* whose batch the disk did not take; under queue_lock */
 
 	struct thread keeper;
 	struct mutex keeper_lock;
 	struct cond keeper_wake;
-	bool keeper_stop;
+	bool keeper_stop, keeper_hurry;
 	struct mutex round_lock; /* one round of house-keeping at a time */
 	bool tenants_found;	 /* under round_lock */
 	struct upkeep upkeep;	 /* how it goes; under keeper_lock */
+	struct mutex record_lock;
+	bool looked;	     /* the keeper's own: somebody was told how it was at the start */
+	int64_t recorded_ns; /* monotonic; when the clock was last written down, under record_lock
+			      */
 };
 
 static inline struct embedded *embedded_of(struct store *s)
@@ -399,6 +408,10 @@ enum err undo_recover(const char *tenant_path, struct db *catalog, struct fault 
 
 enum err keeper_start(struct embedded *e) MUST_CHECK;
 void keeper_stop(struct embedded *e);
+/* The next look at retention is now. */
+void keeper_hurry(struct embedded *e);
+/* The time by which compaction and roll-ups are due: the later of wall clock and trusted time. */
+int64_t upkeep_now(const struct embedded *e);
 /* One round over everything that is due. */
 enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *fault) MUST_CHECK;
 
@@ -450,6 +463,43 @@ enum err dictionary_put(struct change *c, struct day_service *ds, int64_t last, 
 			struct fault *fault) MUST_CHECK;
 enum err day_shrink(struct day *d, struct fault *fault) MUST_CHECK;
 enum err retention_run(struct embedded *e, struct fault *fault) MUST_CHECK;
+/* The part of it that looks at sizes. */
+enum err quota_run(struct embedded *e, const struct day_list *days, struct fault *fault) MUST_CHECK;
+
+/* What is deleted (deletion.c). Profiles or spans of a day: */
+uint64_t day_count(struct day *d);
+/* What a service takes in its file. */
+uint64_t service_bytes(struct day_service *ds);
+/* Tells of something that was deleted; no service = of all. */
+void deletion_tell(struct day *d, enum store_deleted_why why, struct str service, uint64_t bytes,
+		   uint64_t count);
+/* Around a deletion of parts of a day. */
+struct deletion_count {
+	uint64_t bytes, count;
+};
+void deletion_begin(struct deletion_count *c, struct day *d);
+void deletion_end(const struct deletion_count *c, struct day *d, enum store_deleted_why why);
+/* Its oldest part, so that its file is `excess` bytes smaller: windows, or a part of the spans. */
+enum err day_cut(struct day *d, uint64_t excess, enum store_deleted_why why,
+		 struct fault *fault) MUST_CHECK;
+/* The whole day. */
+enum err day_delete(struct day *d, enum store_deleted_why why, struct fault *fault) MUST_CHECK;
+
+/* The disk and the record of the clock (embedded_disk.c). */
+enum err embedded_disk_open(struct embedded *e) MUST_CHECK;
+void embedded_disk_close(struct embedded *e);
+void embedded_disk_state(struct store *s, struct store_disk *ret);
+void embedded_use_reserve(struct store *s);
+void embedded_confirmed(struct store *s);
+/* Looks at clock and disk, tells of changes, and records the time when that is due. */
+void embedded_look(struct embedded *e);
+/* A write ended so; of a batch of this tenant, if any. */
+void embedded_wrote(struct embedded *e, struct tenant *t, enum err error);
+/* db_open that takes room from the reserve when there is none for the files beside it. */
+enum err embedded_db_open(struct embedded *e, const char *path, const struct db_schema *schema,
+			  enum db_mode mode, struct db **ret, struct fault *fault) MUST_CHECK;
+/* After an error of something that frees space: whether to try it again, with the reserve. */
+bool embedded_make_room(struct embedded *e, enum err error);
 /* Removes a service with all it has; `upkeep` is held. */
 enum err service_count(struct day_service *ds, uint64_t *ret, struct fault *fault) MUST_CHECK;
 enum err service_drop(struct day_service *ds, uint64_t *ret_profiles,

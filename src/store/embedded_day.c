@@ -347,7 +347,7 @@ enum err day_reader(struct day *d, struct db **ret, struct fault *fault)
 		reader = d->readers.v[--d->readers.n];
 	engine_unlock(d->engine);
 	if (!reader)
-		TRY(db_open(d->path, schema_of(d), DB_READ, &reader, fault));
+		TRY(embedded_db_open(d->engine, d->path, schema_of(d), DB_READ, &reader, fault));
 	*ret = reader;
 	return ERR_OK;
 }
@@ -375,7 +375,8 @@ enum err day_writer(struct day *d, struct db **ret, struct fault *fault)
 		/* Its name may belong to another file by now. */
 		error = fault_set(fault, ERR_NOT_FOUND, "%s was removed as too old", d->path);
 	} else if (!d->writer) {
-		error = db_open(d->path, schema_of(d), DB_CREATE, &d->writer, fault);
+		error = embedded_db_open(d->engine, d->path, schema_of(d), DB_CREATE, &d->writer,
+					 fault);
 		if (error == ERR_OK && !atomic_load(&d->exists)) {
 			error = folder_sync(d->tenant->folder, fault);
 			atomic_store(&d->exists, error == ERR_OK);

@@ -34,14 +34,19 @@ static enum err delete_in_service(struct day_service *ds, const struct selection
 	return error;
 }
 
-static enum err delete_in_day(struct day *d, const struct selection *selection, struct ask *ask,
-			      uint64_t *removed)
+static uint64_t shrunk_by(const struct day *d, const struct deletion_count *before)
+{
+	uint64_t bytes = db_disk_bytes(d->path);
+
+	return bytes < before->bytes ? before->bytes - bytes : 0;
+}
+
+static enum err delete_services(struct day *d, const struct selection *selection, struct ask *ask,
+				uint64_t *removed)
 {
 	struct fault *fault = ask ? ask->fault : NULL;
-	uint64_t before = *removed;
 	enum err error = ERR_OK;
 
-	mutex_lock(&d->upkeep);
 	for (size_t i = 0; error == ERR_OK; i++) {
 		struct day_service *ds = day_service_at(d, i);
 		bool takes;
@@ -54,9 +59,44 @@ static enum err delete_in_day(struct day *d, const struct selection *selection, 
 		if (error == ERR_OK && takes && atomic_load(&ds->id))
 			error = delete_in_service(ds, selection, fault, removed);
 	}
+	return error;
+}
+
+/* The file is smaller only after a checkpoint, and on a full disk that is what counts. */
+static enum err shrink_now(struct day *d, struct fault *fault)
+{
+	struct db *writer;
+	enum err error;
+
+	TRY(day_shrink(d, fault));
+	if (!disk_guard_refuses(&d->engine->disk))
+		return ERR_OK;
+	TRY(day_writer(d, &writer, fault));
+	error = db_checkpoint(writer, fault);
+	mutex_unlock(&d->write);
+	return error;
+}
+
+static enum err delete_in_day(struct day *d, const struct selection *selection, struct ask *ask,
+			      uint64_t *removed)
+{
+	struct fault *fault = ask ? ask->fault : NULL;
+	uint64_t before = *removed;
+	struct deletion_count count;
+	enum err error;
+
+	deletion_begin(&count, d);
+	mutex_lock(&d->upkeep);
+	error = delete_services(d, selection, ask, removed);
+	/* With the reserve, when it was the disk that had no room for it. */
+	if (embedded_make_room(d->engine, error))
+		error = delete_services(d, selection, ask, removed);
 	if (error == ERR_OK && *removed > before)
-		error = day_shrink(d, fault);
+		error = shrink_now(d, fault);
 	mutex_unlock(&d->upkeep);
+	if (*removed > before)
+		deletion_tell(d, STORE_DELETED_SELECTOR, (struct str){0}, shrunk_by(d, &count),
+			      *removed - before);
 	return error;
 }
 
@@ -91,6 +131,8 @@ enum err embedded_delete(struct store *s, struct str tenant, const struct select
 	describe(selection, &what);
 	/* Who deletes is written down before anything is deleted. */
 	error = audit_add(t, "delete", buf_view(&what), fault);
+	if (embedded_make_room(t->engine, error))
+		error = audit_add(t, "delete", buf_view(&what), fault);
 	buf_release(&what);
 	if (error == ERR_OK)
 		error = days_of_range(t, DAY_PROFILES, selection->from_ns, selection->until_ns,

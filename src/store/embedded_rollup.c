@@ -195,7 +195,7 @@ static enum err roll_service(struct day_service *ds, int64_t until_ns, struct fa
 
 enum err rollup_day(struct day *d, bool all, struct fault *fault)
 {
-	int64_t until = all ? INT64_MAX : store_now(&d->engine->base) - 2 * WINDOW_LATE_NS;
+	int64_t until = all ? INT64_MAX : upkeep_now(d->engine) - 2 * WINDOW_LATE_NS;
 	enum err error = ERR_OK;
 
 	for (size_t i = 0; error == ERR_OK; i++) {

@@ -151,10 +151,20 @@ static void add_store(struct embedded *e, struct store_stats *s)
 	s->commits = atomic_load(&e->commits);
 	s->queued_batches = atomic_load(&e->queued);
 	s->lock_steps = atomic_load(&e->most_steps);
-	s->full = atomic_load(&e->full);
+	s->full = disk_guard_refuses(&e->disk);
 	mutex_lock(&e->keeper_lock);
 	s->upkeep = e->upkeep;
 	mutex_unlock(&e->keeper_lock);
+}
+
+static void add_deleted(struct tenant *t, struct store_stats *s)
+{
+	s->max_size = atomic_load(&t->limit);
+	for (size_t i = 0; i < STORE_DELETED_WHYS_; i++) {
+		s->deleted[i].times = atomic_load(&t->deleted[i].times);
+		s->deleted[i].bytes = atomic_load(&t->deleted[i].bytes);
+		s->deleted[i].count = atomic_load(&t->deleted[i].count);
+	}
 }
 
 enum err embedded_stats(struct store *store, struct str tenant, struct store_stats *ret)
@@ -169,6 +179,10 @@ enum err embedded_stats(struct store *store, struct str tenant, struct store_sta
 	if (error == ERR_OK && t)
 		error = add_tenant(t, &s);
 	add_store(e, &s);
+	if (t)
+		add_deleted(t, &s);
+	else
+		s.max_size = e->base.options.tenant_max_size;
 	if (error == ERR_OK)
 		*ret = s;
 	return error;

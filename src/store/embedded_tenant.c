@@ -40,7 +40,7 @@ static enum err open_catalog(struct tenant *t, enum db_mode mode, struct db **re
 	if (error == ERR_OK && mode == DB_WRITE && access(path.data, F_OK) < 0)
 		error = ERR_NOT_FOUND;
 	if (error == ERR_OK)
-		error = db_open(path.data, &catalog_schema, mode, ret, fault);
+		error = embedded_db_open(t->engine, path.data, &catalog_schema, mode, ret, fault);
 	if (error == ERR_OK && mode == DB_CREATE)
 		error = folder_sync(t->folder, fault);
 	buf_release(&path);

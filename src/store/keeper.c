@@ -41,9 +41,19 @@ static enum err end_of_day(struct day *d, struct fault *fault)
 	return error;
 }
 
+/* A wall clock that was put back must not let chunks pile up; what is merged too early is merged
+ * again. */
+int64_t upkeep_now(const struct embedded *e)
+{
+	int64_t low, high;
+
+	trusted_clock_bounds(&e->base.clock, &low, &high);
+	return high;
+}
+
 static enum err keep_day(struct day *d, bool all, struct fault *fault)
 {
-	int64_t now = store_now(&d->engine->base);
+	int64_t now = upkeep_now(d->engine);
 	bool changed = false, over = (d->name.day + 1) * NS_PER_DAY + 3 * WINDOW_LATE_NS < now;
 	enum err error;
 
@@ -75,34 +85,56 @@ static enum err keep_day(struct day *d, bool all, struct fault *fault)
 	return error;
 }
 
-static enum err look_after_all(struct embedded *e, bool all, bool retain, struct fault *fault)
+static enum err find_tenants(struct embedded *e, bool again, struct fault *fault)
 {
 	struct found_tenants found = {.engine = e};
+
+	if (e->tenants_found && !again)
+		return ERR_OK;
+	TRY(store_dir_tenants(e->dir.path, found_tenant, &found, fault));
+	e->tenants_found = found.error == ERR_OK;
+	return found.error;
+}
+
+/* One day's trouble does not keep the others from being looked after. */
+static enum err keep_days(struct embedded *e, bool all, struct fault *fault)
+{
 	struct day_list days = {0};
 	int64_t due = INT64_MAX;
-	enum err error = ERR_OK;
+	enum err error;
 
-	mutex_lock(&e->round_lock);
-	if (!e->tenants_found || all) {
-		error = store_dir_tenants(e->dir.path, found_tenant, &found, fault);
-		e->tenants_found = error == ERR_OK;
-	}
-	if (error == ERR_OK && retain)
-		error = retention_run(e, fault);
-	if (error == ERR_OK)
-		error = days_all(e, &days, fault);
-	for (size_t i = 0; i < days.v.n; i++) {
-		/* One day's trouble does not keep the others from being looked after. */
-		enum err one = keep_day(days.v.v[i], all, error == ERR_OK ? fault : NULL);
+	TRY(days_all(e, &days, fault));
+	error = ERR_OK;
+	vec_for_each (d, &days.v) {
+		enum err one = keep_day(*d, all, error == ERR_OK ? fault : NULL);
 
 		if (error == ERR_OK)
 			error = one;
-		day_rest(days.v.v[i], clock_monotonic_ns());
-		if (day_fresh_due(days.v.v[i]) < due)
-			due = day_fresh_due(days.v.v[i]);
+		day_rest(*d, clock_monotonic_ns());
+		if (day_fresh_due(*d) < due)
+			due = day_fresh_due(*d);
 	}
 	atomic_store(&e->fresh_due_ns, due);
 	day_list_put(&days);
+	return error;
+}
+
+/* What fails keeps nothing else from being done, least of all what frees space. */
+static enum err look_after_all(struct embedded *e, bool all, bool retain, struct fault *fault)
+{
+	enum err error, one = ERR_OK;
+
+	mutex_lock(&e->round_lock);
+	error = find_tenants(e, all, fault);
+	if (retain)
+		one = retention_run(e, error == ERR_OK ? fault : NULL);
+	if (error == ERR_OK)
+		error = one;
+	/* Merging takes room before it gives any back, and files that are closed must be opened. */
+	if (!disk_guard_refuses(&e->disk))
+		one = keep_days(e, all, error == ERR_OK ? fault : NULL);
+	if (error == ERR_OK)
+		error = one;
 	partitions_evict(e);
 	mutex_unlock(&e->round_lock);
 	return error;
@@ -135,53 +167,59 @@ enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *f
 	return error;
 }
 
-/* A full disk shows in the file system and in SQLite alike: only a write tells. */
-static void probe(struct embedded *e)
-{
-	struct tenant *t;
-	struct db *catalog;
-	int64_t left;
-	bool room = false;
+/* What is due now, with the lock held. */
+struct keeper_due {
+	int64_t round_ns, retention_ns;
+	bool was_full;
+};
 
-	mutex_lock(&e->queue_lock);
-	t = e->full_tenant;
-	mutex_unlock(&e->queue_lock);
-	if (!t || tenant_catalog(t, &catalog, NULL) != ERR_OK)
+static void keep(struct embedded *e, struct keeper_due *due)
+{
+	bool full, retain;
+
+	embedded_look(e);
+	full = disk_guard_refuses(&e->disk);
+	/* Limits may make room at once. */
+	if (full && !due->was_full)
+		due->round_ns = due->retention_ns = 0;
+	due->was_full = full;
+	retain = clock_monotonic_ns() >= due->retention_ns;
+	if (clock_monotonic_ns() < due->round_ns)
 		return;
-	if (db_run_numbers(catalog, PROBE_ADD, NULL, 0, NULL) == ERR_OK)
-		room = db_run_numbers(catalog, PROBE_DELETE, NULL, 0, NULL) == ERR_OK &&
-		       db_vacuum(catalog, 1000, &left, NULL) == ERR_OK;
-	mutex_unlock(&t->catalog_lock);
-	if (room)
-		atomic_store(&e->full, false);
+	/* What fails now is tried again in the next round, and noted. */
+	(void)!keeper_round(e, false, retain, NULL);
+	due->round_ns = clock_monotonic_ns() + ROUND_NS;
+	if (retain)
+		due->retention_ns = clock_monotonic_ns() + RETENTION_NS;
 }
 
 static void run(void *context)
 {
 	struct embedded *e = context;
-	int64_t next_round = 0, next_retention = 0;
+	struct keeper_due due = {0};
 
 	mutex_lock(&e->keeper_lock);
 	while (!e->keeper_stop) {
-		int64_t now = clock_monotonic_ns();
-		bool retain = now >= next_retention;
-
+		if (e->keeper_hurry)
+			due.round_ns = due.retention_ns = 0;
+		e->keeper_hurry = false;
 		mutex_unlock(&e->keeper_lock);
-		if (atomic_load(&e->full))
-			probe(e);
-		if (now >= next_round) {
-			/* What fails now is tried again in the next round, and noted. */
-			(void)!keeper_round(e, false, retain, NULL);
-			next_round = clock_monotonic_ns() + ROUND_NS;
-			if (retain)
-				next_retention = clock_monotonic_ns() + RETENTION_NS;
-		}
+		keep(e, &due);
 		mutex_lock(&e->keeper_lock);
-		if (!e->keeper_stop)
+		if (!e->keeper_stop && !e->keeper_hurry)
 			cond_wait_until(&e->keeper_wake, &e->keeper_lock,
-					clock_monotonic_ns() +
-						(atomic_load(&e->full) ? PROBE_NS : ROUND_NS / 4));
+					clock_monotonic_ns() + (disk_guard_refuses(&e->disk)
+									? PROBE_NS
+									: ROUND_NS / 4));
 	}
+	mutex_unlock(&e->keeper_lock);
+}
+
+void keeper_hurry(struct embedded *e)
+{
+	mutex_lock(&e->keeper_lock);
+	e->keeper_hurry = true;
+	cond_broadcast(&e->keeper_wake);
 	mutex_unlock(&e->keeper_lock);
 }
 

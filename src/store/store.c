@@ -25,6 +25,23 @@ const struct store_options store_options_default = {
 	.dictionary_memory = SIZE_MAX,
 };
 
+static enum err copy_tenant_sizes(struct store *s, const struct store_options *o)
+{
+	struct tenant_size *sizes =
+		arena_zalloc(&s->arena, o->tenant_size_count + 1, sizeof(*sizes));
+
+	if (!sizes)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < o->tenant_size_count; i++) {
+		sizes[i].tenant = arena_str(&s->arena, o->tenant_sizes[i].tenant);
+		sizes[i].max_size = o->tenant_sizes[i].max_size;
+		if (!sizes[i].tenant.p)
+			return ERR_NO_MEMORY;
+	}
+	s->options.tenant_sizes = sizes;
+	return ERR_OK;
+}
+
 static enum err copy_options(struct store *s, const struct store_options *o)
 {
 	struct service_retention *overrides =
@@ -40,6 +57,7 @@ static enum err copy_options(struct store *s, const struct store_options *o)
 	}
 	s->options = *o;
 	s->options.overrides = overrides;
+	TRY(copy_tenant_sizes(s, o));
 	if (!o->directory)
 		return ERR_OK;
 	s->options.directory = arena_copy(&s->arena, str_of(o->directory));
@@ -60,11 +78,13 @@ enum err store_base_init(struct store *s, const struct store_ops *ops,
 		.indexes = ops->indexes,
 		.apart = ops->apart,
 	};
+	trusted_clock_init(&s->clock, options);
 	return copy_options(s, options);
 }
 
 void store_base_release(struct store *s)
 {
+	trusted_clock_release(&s->clock);
 	arena_release(&s->arena);
 }
 
@@ -168,6 +188,65 @@ enum err store_stats(struct store *s, struct str tenant, struct store_stats *ret
 		stats.refused[i] = atomic_load(&s->refused[i]);
 	*ret = stats;
 	return ERR_OK;
+}
+
+void store_state(struct store *s, struct store_state *ret)
+{
+	struct store_state state = {0};
+
+	if (s->ops->disk) {
+		/* Its engine looks by itself, and tells. */
+		trusted_clock_peek(&s->clock, &state.clock);
+		s->ops->disk(s, &state.disk);
+	} else {
+		(void)trusted_clock_look(&s->clock, &state.clock);
+	}
+	*ret = state;
+}
+
+void store_clock_confirm(struct store *s)
+{
+	trusted_clock_confirm(&s->clock);
+	if (s->ops->confirmed)
+		s->ops->confirmed(s);
+}
+
+void store_use_reserve(struct store *s)
+{
+	if (s->ops->use_reserve)
+		s->ops->use_reserve(s);
+}
+
+void store_tell(const struct store *s, const struct store_event *event)
+{
+	if (s->options.tell)
+		s->options.tell(s->options.tell_context, event);
+}
+
+const char *store_disk_text(enum store_disk_state state)
+{
+	static const char *const texts[STORE_DISK_STATES_] = {
+		[STORE_DISK_OK] = "ok",
+		[STORE_DISK_FULL] = "read-only: disk full",
+		[STORE_DISK_NO_INODES] = "read-only: no inodes left",
+		[STORE_DISK_QUOTA] = "read-only: disk quota exceeded",
+		[STORE_DISK_READ_ONLY] = "read-only: file system is mounted read-only",
+		[STORE_DISK_FAILING] = "read-only: writing to the disk fails",
+	};
+
+	return texts[state];
+}
+
+const char *store_deleted_text(enum store_deleted_why why)
+{
+	static const char *const texts[STORE_DELETED_WHYS_] = {
+		[STORE_DELETED_AGE] = "age",
+		[STORE_DELETED_QUOTA] = "quota",
+		[STORE_DELETED_SIZE] = "size",
+		[STORE_DELETED_SELECTOR] = "selector",
+	};
+
+	return texts[why];
 }
 
 enum err store_tenants(struct store *s, struct text_answer *ret)

@@ -23,6 +23,66 @@
 
 struct store;
 
+/* ------------------------------------------------------------------ how it is */
+
+/* Whether the wall clock is believed (trusted_clock.h). While it is not, nothing is deleted for its
+ * age. */
+enum store_clock_trust { STORE_CLOCK_TRUSTED, STORE_CLOCK_AHEAD, STORE_CLOCK_BEHIND };
+
+struct store_clock_state {
+	enum store_clock_trust trust;
+	int64_t off_by_ns;    /* the wall clock against trusted time; 0 while it is trusted */
+	int64_t trusted_ns;   /* what the time is as far as it was measured */
+	int64_t since_ns;     /* trusted time of the last change of trust; 0 = never */
+	int64_t uncounted_ns; /* while the machine was off, which does not age data */
+};
+
+/* Whether the disk takes writes (disk_guard.h). While it does not, uploads are refused. */
+enum store_disk_state {
+	STORE_DISK_OK,
+	STORE_DISK_FULL,
+	STORE_DISK_NO_INODES,
+	STORE_DISK_QUOTA,
+	STORE_DISK_READ_ONLY,
+	STORE_DISK_FAILING,
+	STORE_DISK_STATES_
+};
+
+struct store_disk {
+	enum store_disk_state state;
+	uint64_t free_bytes, total_bytes; /* of the file system; 0 = in memory */
+	uint64_t reserve_bytes;		  /* held for deletes */
+	int64_t since_ns;		  /* wall clock of the last change; 0 = never */
+};
+/* "read-only: disk full"; "ok". */
+const char *store_disk_text(enum store_disk_state state);
+
+enum store_deleted_why {
+	STORE_DELETED_AGE,
+	STORE_DELETED_QUOTA, /* the tenant is above its own limit */
+	STORE_DELETED_SIZE,  /* all together are above theirs, and the tenant above its share */
+	STORE_DELETED_SELECTOR,
+	STORE_DELETED_WHYS_
+};
+/* "age", "quota", "size", "selector". */
+const char *store_deleted_text(enum store_deleted_why why);
+
+struct store_deleted {
+	enum store_deleted_why why;
+	struct str tenant, service; /* service empty: of all */
+	int64_t day;		    /* since 1970-01-01 */
+	bool spans;
+	uint64_t bytes; /* on disk, as far as it was given back */
+	uint64_t count; /* profiles or spans */
+};
+
+struct store_event {
+	enum store_event_kind { STORE_DELETED, STORE_CLOCK_CHANGED, STORE_DISK_CHANGED } kind;
+	const struct store_deleted *deleted;
+	const struct store_clock_state *clock;
+	const struct store_disk *disk;
+};
+
 /* ------------------------------------------------------------------ opening */
 
 struct store_limits {
@@ -40,7 +100,18 @@ struct store_options {
 	struct store_limits limits;
 	int64_t retention_ns;	   /* 0 = for ever */
 	int64_t span_retention_ns; /* of traces */
-	uint64_t max_size;	   /* bytes on disk, 0 = no limit: oldest data goes first */
+	/*
+	 * Bytes on disk; 0 = no limit. A tenant above its own loses its oldest data. When all
+	 * together have more than max_size, those with more than a fair share lose their oldest
+	 * data (fair_share.h), and the others nothing.
+	 */
+	uint64_t max_size, tenant_max_size;
+	/* Another limit than tenant_max_size for one tenant. */
+	const struct tenant_size {
+		struct str tenant;
+		uint64_t max_size;
+	} * tenant_sizes;
+	size_t tenant_size_count;
 	/*
 	 * Dictionaries that nobody uses at the moment stay in memory up to so many bytes. SIZE_MAX:
 	 * a 32nd of the machine's memory, 64 to 512 MiB. A fleet that sends for more services in
@@ -54,6 +125,13 @@ struct store_options {
 	} * overrides;
 	size_t override_count;
 	int64_t (*now_ns)(void); /* wall clock; NULL = the real one (tests move it) */
+	/* Time that certainly passed, and how long the machine was suspended meanwhile. NULL: the
+	 * machine's, or with a wall clock of the test as that one goes, and no suspension. */
+	int64_t (*steady_ns)(void), (*asleep_ns)(void);
+	/* Called for what a log should have, from any thread, with locks of the store held: it must
+	 * not call the store. NULL = nobody is told. */
+	void (*tell)(void *context, const struct store_event *event);
+	void *tell_context;
 };
 extern const struct store_options store_options_default;
 
@@ -334,9 +412,26 @@ struct store_stats {
 	int64_t compaction_lag_ns; /* age of the oldest chunk that should be in a block */
 	uint64_t lock_steps;	   /* the longest loop while everybody had to wait for it */
 	uint64_t refused[ERR_COUNT_];
-	bool full; /* the disk is full: writes are refused, questions answered */
+	bool full; /* the disk takes nothing: writes are refused, questions answered */
 	struct upkeep upkeep;
+	uint64_t max_size; /* of the tenant: its own limit or its fair share; 0 = none */
+	/* Of the tenant, since the store was opened. */
+	struct store_deleted_sum {
+		uint64_t times, bytes, count;
+	} deleted[STORE_DELETED_WHYS_];
 };
+/* Of clock and disk alone; quick, and never waits for a disk. */
+struct store_state {
+	struct store_clock_state clock;
+	struct store_disk disk;
+};
+void store_state(struct store *s, struct store_state *ret);
+/* The wall clock is right as it is: data ages by it again, also by the time nobody measured. */
+void store_clock_confirm(struct store *s);
+/* Gives up the reserve for something that frees space or must be written down; until it is rebuilt
+ * uploads are refused. */
+void store_use_reserve(struct store *s);
+
 enum err store_stats(struct store *s, struct str tenant, struct store_stats *ret) MUST_CHECK;
 enum err store_tenants(struct store *s, struct text_answer *ret) MUST_CHECK;
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "store/answer.h"
+#include "store/trusted_clock.h"
 
 struct batch_chunk {
 	struct partition *partition; /* held until the batch is finished */
@@ -74,6 +75,11 @@ struct store_ops {
 	enum err (*setting_set)(struct store *s, struct str tenant, struct str name,
 				struct str value);
 	enum err (*settings)(struct store *s, struct str tenant, struct setting_answer *ret);
+	/* What store_state says of the disk; these may be NULL. */
+	void (*disk)(struct store *s, struct store_disk *ret);
+	void (*use_reserve)(struct store *s);
+	/* The clock was confirmed. */
+	void (*confirmed)(struct store *s);
 };
 
 struct store {
@@ -82,6 +88,7 @@ struct store {
 	struct arena arena;
 	uint64_t seed;
 	struct source source; /* of ops->partitions, scan and services */
+	struct trusted_clock clock;
 	atomic_ullong refused[ERR_COUNT_];
 	atomic_size_t filling; /* batches begun, and neither given to the engine nor abandoned */
 };
@@ -90,6 +97,8 @@ enum err store_base_init(struct store *s, const struct store_ops *ops,
 			 const struct store_options *options, uint64_t seed) MUST_CHECK;
 void store_base_release(struct store *s);
 int64_t store_now(const struct store *s);
+/* Tells whoever wants to know. */
+void store_tell(const struct store *s, const struct store_event *event);
 
 enum err store_memory_open(const struct store_options *options, struct store **ret,
 			   struct fault *fault) MUST_CHECK;

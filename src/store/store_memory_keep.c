@@ -117,8 +117,22 @@ static enum err delete_in(struct partition *p, const struct selection *selection
 	return e;
 }
 
-/* Empty partitions go, and their dictionaries with them. */
-static void drop_partitions(struct memory_store *m, int64_t before_ns)
+static void tell_aged(struct memory_store *m, const struct partition *p)
+{
+	const struct memory_partition *own = p->engine;
+	struct store_deleted deleted = {.why = STORE_DELETED_AGE,
+					.tenant = p->tenant,
+					.service = p->service,
+					.day = p->day,
+					.count = own->chunks.n};
+
+	for (size_t i = 0; i < own->chunks.n; i++)
+		deleted.bytes += own->chunks.v[i].n;
+	store_tell(&m->base, &(struct store_event){STORE_DELETED, .deleted = &deleted});
+}
+
+/* Empty partitions go, and their dictionaries with them; old ones too. 0: none is too old. */
+static void drop_partitions(struct memory_store *m, int64_t retention_ns)
 {
 	size_t kept = 0;
 
@@ -126,7 +140,12 @@ static void drop_partitions(struct memory_store *m, int64_t before_ns)
 	for (size_t i = 0; i < m->partitions.n; i++) {
 		struct partition *p = m->partitions.v[i];
 		struct memory_partition *own = p->engine;
-		bool old = (p->day + 1) * NS_PER_DAY <= before_ns;
+		bool old = retention_ns &&
+			   trusted_clock_age(&m->base.clock, (p->day + 1) * NS_PER_DAY) >=
+				   retention_ns;
+
+		if (old && own->chunks.n)
+			tell_aged(m, p);
 
 		/* One that a batch holds will get something. */
 		if (old || (atomic_load(&p->references) == 1 && !own->chunks.n))
@@ -156,7 +175,7 @@ enum err memory_delete(struct store *s, struct str tenant, const struct selectio
 			e = delete_in(list.v[i], selection, &profiles);
 	}
 	partition_list_release(&list);
-	drop_partitions(m, INT64_MIN);
+	drop_partitions(m, 0);
 	memory_leave_alone(m);
 	if (e == ERR_UNSUPPORTED)
 		return fault_set(ask ? ask->fault : NULL, e,
@@ -170,13 +189,15 @@ enum err memory_delete(struct store *s, struct str tenant, const struct selectio
 enum err memory_settle(struct store *s, bool all, struct fault *fault)
 {
 	struct memory_store *m = (struct memory_store *)s;
+	struct store_state state;
 
 	(void)all;
 	(void)fault;
-	if (!s->options.retention_ns)
+	store_state(s, &state);
+	if (!s->options.retention_ns || state.clock.trust != STORE_CLOCK_TRUSTED)
 		return ERR_OK;
 	memory_enter_alone(m);
-	drop_partitions(m, store_now(s) - s->options.retention_ns);
+	drop_partitions(m, s->options.retention_ns);
 	memory_leave_alone(m);
 	return ERR_OK;
 }

@@ -22,7 +22,7 @@ from support.tap import ROOT, VESTAL, Skip, go_profiles, go_program, main, scrat
 
 FILE_COMMANDS = ["show", "top", "flame", "diff", "convert", "redact", "completion", "version", "help"]
 # Their examples are run by test_server_cli.py, which has a server.
-SERVER_COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status",
+SERVER_COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status", "retention",
                    "delete", "backup", "check", "token", "symbols"]
 # They need root and a machine at work: test_record.py, test_agent.py and the like.
 AGENT_COMMANDS = ["record", "live", "agent", "doctor"]

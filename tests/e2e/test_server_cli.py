@@ -17,7 +17,7 @@ import urllib.request
 from support.tap import VESTAL, Skip, go_profiles, main, scratch, test, vestal
 from support.wait import until
 
-COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status", "delete",
+COMMANDS = ["up", "server", "push", "query", "services", "labels", "types", "status", "retention", "delete",
             "backup", "check", "token", "symbols"]
 
 

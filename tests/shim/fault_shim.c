@@ -35,6 +35,8 @@ enum kind {
 	NO_DESCRIPTOR, /* EMFILE of accept */
 	ABORTED,       /* ECONNABORTED of accept */
 	POLL_INTERRUPT,
+	DISK_QUOTA,	/* EDQUOT */
+	DISK_READ_ONLY, /* EROFS, also where a file is opened to be written */
 	KINDS
 };
 
@@ -105,7 +107,8 @@ static bool fail_disk_read(void)
 static bool fail_disk_write(void)
 {
 	return fail_with(DISK_INTERRUPT, EINTR) || fail_with(DISK_FULL, ENOSPC) ||
-	       fail_with(DISK_BAD_WRITE, EIO);
+	       fail_with(DISK_BAD_WRITE, EIO) || fail_with(DISK_QUOTA, EDQUOT) ||
+	       fail_with(DISK_READ_ONLY, EROFS);
 }
 
 /* Finds the function behind the one of this name, once. */

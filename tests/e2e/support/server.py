@@ -36,6 +36,10 @@ class Server:
 
     def announced(self, pattern):
         line = self.process.stderr.readline()
+        # What the store has to say may come first.
+        while line.startswith("time="):
+            self.log.append(line)
+            line = self.process.stderr.readline()
         match = re.search(pattern, line)
         assert match, f"the server said: {line}{self.process.stderr.read() if not line else ''}"
         return match[1]

@@ -330,17 +330,17 @@ TEST(agents_are_kept_by_tenant_and_forgotten_after_a_day)
 		snprintf(header, sizeof(header), "host=h%d;rate=1", i * 7919 % 10050);
 		agents_saw(a, STR("acme"), str_of(header), NS_PER_S);
 	}
-	agents_list(a, STR("acme"), NS_PER_S, count_agent, &rates);
+	agents_list(a, STR("acme"), NS_PER_S, NS_PER_S, count_agent, &rates);
 	CHECK_INT(rates, 10000);
 	/* The same again is one; when all are old there is room for others. */
 	agents_saw(a, STR("acme"), STR("host=h1;rate=5"), NS_PER_S);
 	agents_saw(a, STR("b"), STR("host=h1;rate=2"), 86402 * NS_PER_S);
 	rates = 0;
-	agents_list(a, STR("acme"), 86402 * NS_PER_S, count_agent, &rates);
+	agents_list(a, STR("acme"), 86402 * NS_PER_S, 86402 * NS_PER_S, count_agent, &rates);
 	CHECK_INT(rates, 0);
-	agents_list(a, STR("b"), 86402 * NS_PER_S, count_agent, &rates);
+	agents_list(a, STR("b"), 86402 * NS_PER_S, 86402 * NS_PER_S, count_agent, &rates);
 	CHECK_INT(rates, 2);
-	agents_list(a, STR(""), 86402 * NS_PER_S, count_agent, &rates);
+	agents_list(a, STR(""), 86402 * NS_PER_S, 86402 * NS_PER_S, count_agent, &rates);
 	CHECK_INT(rates, 2);
 	agents_free(a);
 	agents_free(NULL);

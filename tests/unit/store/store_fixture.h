@@ -114,14 +114,14 @@ static inline enum err fixture_add(struct store *s, struct store_batch *b,
 	return error;
 }
 
-/* One batch of these profiles, committed. */
-static inline enum err fixture_write(struct store *s, const struct test_profile *v, size_t n,
-				     struct fault *fault)
+/* One batch of these profiles of a tenant, committed. */
+static inline enum err fixture_write_of(struct store *s, struct str tenant,
+					const struct test_profile *v, size_t n, struct fault *fault)
 {
 	struct store_batch *b;
 	enum err error;
 
-	TRY(store_batch_new(s, TEST_TENANT, &b, fault));
+	TRY(store_batch_new(s, tenant, &b, fault));
 	for (size_t i = 0; i < n; i++) {
 		error = fixture_add(s, b, &v[i], fault);
 		if (error != ERR_OK) {
@@ -130,6 +130,12 @@ static inline enum err fixture_write(struct store *s, const struct test_profile 
 		}
 	}
 	return commit_and_wait(b, fault);
+}
+
+static inline enum err fixture_write(struct store *s, const struct test_profile *v, size_t n,
+				     struct fault *fault)
+{
+	return fixture_write_of(s, TEST_TENANT, v, n, fault);
 }
 
 static inline struct selection fixture_all(void)

@@ -143,7 +143,7 @@ TEST(a_store_that_is_full_answers_refuses_quickly_and_recovers)
 	fault_vfs_fail(DISK_FULL, 0, true);
 	CHECK_ERR(write_batch(s, 2, &fault), ERR_NO_SPACE);
 	CHECK_ERR(write_batch(s, 4, &fault), ERR_NO_SPACE);
-	CHECK(strstr(fault.text, "is full"));
+	CHECK(strstr(fault.text, "disk full"));
 	CHECK_OK(store_stats(s, TEST_TENANT, &stats));
 	CHECK(stats.full);
 	CHECK_INT(fixture_total(s, &all), 2);

@@ -50,7 +50,7 @@ function Keeping({ status, now }: { status: Kept; now: number }) {
       <h2>Kept</h2>
       <dl>
         <Fact word="On disk" value={bytes(status.disk_bytes)} title={`${bytes(status.dictionary_bytes)} of names in memory`} />
-        <Fact word="Limit" value={status.max_size > 0 ? bytes(status.max_size) : "none"} />
+        <Fact word="Limit" value={status.tenant_max_size > 0 ? bytes(status.tenant_max_size) : status.max_size > 0 ? bytes(status.max_size) : "none"} title={status.max_size > 0 ? `${bytes(status.max_size)} for all tenants` : ""} />
         <Fact word="Kept for" value={status.retention_ns > 0 ? units.duration(status.retention_ns) : "ever"} />
         <Fact word="Oldest" value={held ? local(oldest, now) : "–"} title={held ? utc(oldest) : ""} />
         <Fact word="Newest" value={held ? ago(newest, now) : "–"} title={held ? utc(newest) : ""} />
@@ -60,7 +60,9 @@ function Keeping({ status, now }: { status: Kept; now: number }) {
         <Fact word="Samples" value={plain(status.samples)} />
         <Fact word="Spans" value={plain(status.spans)} />
       </dl>
-      {status.disk_full && <p class="up" role="alert">The disk is full: nothing more is taken.</p>}
+      {status.disk_full && <p class="up" role="alert">{status.disk_state}: nothing more is taken.</p>}
+      {status.retention_suspended && <p class="up" role="alert">{status.retention_suspended_why}</p>}
+      {!status.retention_suspended && status.uncounted_ns > 0 && <p class="dim">The machine was off for {units.duration(status.uncounted_ns)}, which does not count towards the age of data.</p>}
       {status.upkeep_fails && <p class="up" role="alert">Upkeep fails: {status.upkeep_last_failure || "see the log"}.</p>}
     </section>
   );

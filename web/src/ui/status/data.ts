@@ -18,11 +18,16 @@ export interface Status {
   disk_bytes: number;
   dictionary_bytes: number;
   disk_full: boolean;
+  disk_state: string;
+  retention_suspended: boolean;
+  retention_suspended_why: string;
+  uncounted_ns: number;
   upkeep_fails: boolean;
   // For those who may see the whole server.
   upkeep_last_failure?: string;
   retention_ns: number;
   max_size: number;
+  tenant_max_size: number;
 }
 
 export interface Build {

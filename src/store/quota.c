@@ -1,0 +1,221 @@
+/*
+ * What is too much goes, the oldest data of those who have too much: tenants above their own limit,
+ * and when all together are above theirs, tenants above a fair share of it (fair_share.h). Whole
+ * days where possible, of the last one windows.
+ */
+#include "store/embedded.h"
+#include "store/fair_share.h"
+
+/* Below the limit by this much, so that the next byte is not over it again. */
+#define ROOM_PERCENT 5
+
+/* ------------------------------------------------------------------ a tenant */
+
+struct tenant_use {
+	struct tenant *tenant;
+	uint64_t bytes;
+};
+
+struct tenant_uses {
+	VEC(struct tenant_use) v;
+};
+
+static bool is_there(const struct day *d, const struct tenant *t)
+{
+	return d->tenant == t && !d->gone && atomic_load(&d->exists);
+}
+
+/* `ret_only`: all that the tenant has is of that day. */
+static struct day *oldest_day(const struct day_list *days, const struct tenant *t, bool *ret_only)
+{
+	struct day *oldest = NULL;
+	int64_t newest = INT64_MIN;
+
+	vec_for_each (d, &days->v) {
+		if (!is_there(*d, t))
+			continue;
+		newest = (*d)->name.day > newest ? (*d)->name.day : newest;
+		if (!oldest || (*d)->name.day < oldest->name.day)
+			oldest = *d;
+	}
+	*ret_only = oldest && oldest->name.day == newest;
+	return oldest;
+}
+
+/* Of each file of the last day its share. */
+static enum err cut_last_day(const struct day_list *days, const struct tenant_use *use,
+			     uint64_t excess, enum store_deleted_why why, struct fault *fault)
+{
+	enum err error = ERR_OK;
+
+	vec_for_each (d, &days->v)
+		if (error == ERR_OK && is_there(*d, use->tenant))
+			error = day_cut(
+				*d,
+				(uint64_t)((double)excess * ((double)db_disk_bytes((*d)->path) /
+							     (double)(use->bytes + 1))),
+				why, fault);
+	return error;
+}
+
+/* The oldest data of the tenant goes until it has `most` bytes. */
+static enum err reduce(const struct day_list *days, struct tenant_use *use, uint64_t most,
+		       enum store_deleted_why why, struct fault *fault)
+{
+	while (use->bytes > most) {
+		bool only;
+		struct day *d = oldest_day(days, use->tenant, &only);
+		uint64_t size;
+
+		if (!d)
+			break;
+		if (only)
+			return cut_last_day(days, use, use->bytes - most, why, fault);
+		size = db_disk_bytes(d->path);
+		TRY(day_delete(d, why, fault));
+		use->bytes -= size < use->bytes ? size : use->bytes;
+	}
+	return ERR_OK;
+}
+
+static uint64_t with_room(uint64_t most)
+{
+	return most - most / 100 * ROOM_PERCENT;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static uint64_t own_limit(const struct embedded *e, struct str tenant)
+{
+	const struct store_options *o = &e->base.options;
+
+	for (size_t i = 0; i < o->tenant_size_count; i++)
+		if (str_eq(o->tenant_sizes[i].tenant, tenant))
+			return o->tenant_sizes[i].max_size;
+	return o->tenant_max_size;
+}
+
+/* Days come tenant by tenant. */
+static enum err add_use(struct tenant_uses *uses, struct day *d)
+{
+	struct tenant_use *last = uses->v.n ? &uses->v.v[uses->v.n - 1] : NULL;
+	struct tenant_use fresh = {d->tenant, 0};
+
+	if (!last || last->tenant != d->tenant) {
+		TRY(vec_push(&uses->v, fresh));
+		last = &uses->v.v[uses->v.n - 1];
+	}
+	if (!d->gone)
+		last->bytes += db_disk_bytes(d->path);
+	return ERR_OK;
+}
+
+static enum err measure(const struct day_list *days, struct tenant_uses *ret)
+{
+	ret->v.n = 0;
+	vec_for_each (d, &days->v)
+		TRY(add_use(ret, *d));
+	return ERR_OK;
+}
+
+static uint64_t total_of(const struct tenant_uses *uses)
+{
+	uint64_t total = 0;
+
+	vec_for_each (use, &uses->v)
+		total += use->bytes;
+	return total;
+}
+
+static bool is_over(const struct embedded *e, const struct tenant_uses *uses)
+{
+	uint64_t most = e->base.options.max_size;
+
+	vec_for_each (use, &uses->v) {
+		uint64_t own = own_limit(e, str_of(use->tenant->name));
+
+		if (own && use->bytes > own)
+			return true;
+	}
+	return most && total_of(uses) > most;
+}
+
+/* Logs of SQLite are no data; what they take is given back first. On a full disk they stay. */
+static void empty_logs(const struct day_list *days)
+{
+	vec_for_each (d, &days->v) {
+		mutex_lock(&(*d)->write);
+		if ((*d)->writer)
+			(void)!db_checkpoint((*d)->writer, NULL);
+		mutex_unlock(&(*d)->write);
+	}
+}
+
+/* The share of everybody, when all together have too much; UINT64_MAX when not. */
+static enum err find_share(const struct tenant_uses *uses, uint64_t most, uint64_t *ret)
+{
+	uint64_t *bytes;
+
+	*ret = UINT64_MAX;
+	if (!most || total_of(uses) <= most)
+		return ERR_OK;
+	bytes = mem_zalloc(uses->v.n, sizeof(*bytes));
+	if (!bytes)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < uses->v.n; i++)
+		bytes[i] = uses->v.v[i].bytes;
+	*ret = fair_share(bytes, uses->v.n, with_room(most));
+	mem_free(bytes);
+	return ERR_OK;
+}
+
+static void keep_first(enum err *error, enum err one)
+{
+	if (*error == ERR_OK)
+		*error = one;
+}
+
+static enum err reduce_all(struct embedded *e, const struct day_list *days,
+			   struct tenant_uses *uses, struct fault *fault)
+{
+	uint64_t share = UINT64_MAX, all = e->base.options.max_size;
+	enum err error = ERR_OK;
+
+	/* One tenant's trouble is not the others'. */
+	for (size_t i = 0; i < uses->v.n; i++) {
+		struct tenant_use *use = &uses->v.v[i];
+		uint64_t most = own_limit(e, str_of(use->tenant->name));
+
+		atomic_store(&use->tenant->limit, all && (!most || all < most) ? all : most);
+		if (most && use->bytes > most)
+			keep_first(&error, reduce(days, use, with_room(most), STORE_DELETED_QUOTA,
+						  error == ERR_OK ? fault : NULL));
+	}
+	keep_first(&error, find_share(uses, all, &share));
+	for (size_t i = 0; share != UINT64_MAX && i < uses->v.n; i++) {
+		struct tenant_use *use = &uses->v.v[i];
+		uint64_t own = atomic_load(&use->tenant->limit);
+
+		if (!own || share < own)
+			atomic_store(&use->tenant->limit, share);
+		if (use->bytes > share)
+			keep_first(&error, reduce(days, use, share, STORE_DELETED_SIZE,
+						  error == ERR_OK ? fault : NULL));
+	}
+	return error;
+}
+
+enum err quota_run(struct embedded *e, const struct day_list *days, struct fault *fault)
+{
+	struct tenant_uses uses = {0};
+	enum err error = measure(days, &uses);
+
+	if (error == ERR_OK && is_over(e, &uses)) {
+		empty_logs(days);
+		error = measure(days, &uses);
+	}
+	if (error == ERR_OK)
+		error = reduce_all(e, days, &uses, fault);
+	vec_release(&uses.v);
+	return error;
+}

@@ -1,0 +1,74 @@
+/*
+ * The time that retention counts.
+ *
+ * The wall clock is set by people and by NTP, and may be wrong. What is certain is the time that
+ * the machine itself has measured: the monotonic clock. So the wall clock is believed while it
+ * advances as the monotonic clock does, and:
+ *
+ *	a jump	an hour or more that neither running nor suspension explains: the clock is not
+ *		trusted, and nothing is deleted for its age, until the clock comes back or an
+ *		operator confirms that it is right now
+ *	a gap	time in which the machine was off or suspended: nobody measured it. It does not
+ *count towards the age of data. Data of before is kept that much longer, never less long.
+ *
+ * What is known is recorded (trusted_clock_write), so that the same holds across restarts: within
+ * one boot of the machine the monotonic clock goes on, and tells a jump; after another boot the
+ * time since the record is a gap.
+ *
+ * Thread safe. Nothing here allocates, except the text of a record.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/thread.h"
+#include "store/store.h"
+
+#define CLOCK_GAPS_MAX 64
+
+struct time_gap {
+	int64_t from_ns, until_ns;
+};
+
+struct trusted_clock {
+	int64_t (*wall_ns)(void), (*steady_ns)(void), (*asleep_ns)(void);
+	struct mutex lock;
+	char boot[48];
+	/* Trusted time = steady + offset. */
+	_Atomic(int64_t) offset_ns;
+	int64_t anchor_ns;	/* steady time since which the offset holds */
+	int64_t asleep_seen_ns; /* suspension that the offset contains */
+	enum store_clock_trust trust;
+	int64_t off_by_ns, since_ns;
+	struct time_gap gaps[CLOCK_GAPS_MAX];
+	size_t gap_count;
+	/* After another boot: the clock may still be set right, and the last gap is provisional. */
+	bool settling;
+	int64_t record_ns, start_ns;
+	size_t settled_gaps;
+};
+
+/* Clocks that are NULL are the machine's. */
+void trusted_clock_init(struct trusted_clock *c, const struct store_options *o);
+void trusted_clock_release(struct trusted_clock *c);
+
+/* Goes on from a record; what is no record is ERR_CORRUPT and changes nothing. */
+enum err trusted_clock_read(struct trusted_clock *c, struct str record) MUST_CHECK;
+/* Goes on from the newest data where there is no record: it was stored some time ago. */
+void trusted_clock_resume_from(struct trusted_clock *c, int64_t newest_ns);
+enum err trusted_clock_write(struct trusted_clock *c, struct buf *out) MUST_CHECK;
+
+/* Compares the clocks; true when trust has changed. */
+bool trusted_clock_look(struct trusted_clock *c, struct store_clock_state *ret);
+/* What was found when it was last looked at. */
+void trusted_clock_peek(struct trusted_clock *c, struct store_clock_state *ret);
+/* The wall clock is right: from now on it is believed, and gaps count. */
+void trusted_clock_confirm(struct trusted_clock *c);
+
+/* How much time has been measured since, for certain; 0 when that is in the future. */
+int64_t trusted_clock_age(struct trusted_clock *c, int64_t time_ns);
+/* The earlier and the later of what the wall clock says and what is trusted. */
+void trusted_clock_bounds(const struct trusted_clock *c, int64_t *ret_low_ns, int64_t *ret_high_ns);
+/* Gaps that end before are no longer needed. */
+void trusted_clock_forget(struct trusted_clock *c, int64_t before_ns);
