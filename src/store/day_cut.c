@@ -116,15 +116,35 @@ static enum err cut_before(struct day *d, int64_t end_ns, struct fault *fault)
 	return error;
 }
 
-static enum err give_back(struct day *d, struct fault *fault)
+static enum err checkpoint(struct day *d, struct fault *fault)
 {
 	struct db *writer;
 	enum err error;
 
-	TRY(day_shrink(d, fault));
 	TRY(day_writer(d, &writer, fault));
 	error = db_checkpoint(writer, fault);
 	mutex_unlock(&d->write);
+	return error;
+}
+
+/* What is in the log goes into the file first, as far as there is room: moving pages takes a log
+ * again. */
+static enum err shrink_file(struct day *d, struct fault *fault)
+{
+	enum err error, last;
+
+	(void)!checkpoint(d, NULL);
+	error = day_shrink(d, fault);
+	last = checkpoint(d, error == ERR_OK ? fault : NULL);
+	return error == ERR_OK ? last : error;
+}
+
+enum err day_give_back(struct day *d, struct fault *fault)
+{
+	enum err error = shrink_file(d, fault);
+
+	if (error != ERR_OK && embedded_make_room(d->engine, error))
+		error = shrink_file(d, fault);
 	return error;
 }
 
@@ -137,14 +157,16 @@ static enum err cut_profiles(struct day *d, uint64_t excess, struct fault *fault
 
 	TRY(day_look_into(d, fault));
 	mutex_lock(&d->upkeep);
-	do {
+	/* What was deleted before may not have been given back, when the disk was full. */
+	error = day_give_back(d, fault);
+	while (error == ERR_OK && db_disk_bytes(d->path) + excess > begin) {
 		error = oldest_window(d, &end_ns, fault);
 		if (error != ERR_OK || end_ns == INT64_MAX)
 			break;
 		error = cut_before(d, end_ns, fault);
 		if (error == ERR_OK)
-			error = give_back(d, fault);
-	} while (error == ERR_OK && db_disk_bytes(d->path) + excess > begin);
+			error = day_give_back(d, fault);
+	}
 	mutex_unlock(&d->upkeep);
 	return error;
 }
@@ -198,10 +220,16 @@ static enum err cut_spans(struct day *d, uint64_t excess, struct fault *fault)
 			break;
 		error = delete_spans(d, key, fault);
 		if (error == ERR_OK)
-			error = give_back(d, fault);
+			error = day_give_back(d, fault);
 	} while (error == ERR_OK && db_disk_bytes(d->path) + excess > begin);
 	mutex_unlock(&d->upkeep);
 	return error;
+}
+
+static enum err cut(struct day *d, uint64_t excess, struct fault *fault)
+{
+	return d->name.kind == DAY_SPANS ? cut_spans(d, excess, fault)
+					 : cut_profiles(d, excess, fault);
 }
 
 enum err day_cut(struct day *d, uint64_t excess, enum store_deleted_why why, struct fault *fault)
@@ -210,8 +238,9 @@ enum err day_cut(struct day *d, uint64_t excess, enum store_deleted_why why, str
 	enum err error;
 
 	deletion_begin(&count, d);
-	error = d->name.kind == DAY_SPANS ? cut_spans(d, excess, fault)
-					  : cut_profiles(d, excess, fault);
+	error = cut(d, excess, fault);
+	if (error != ERR_OK && embedded_make_room(d->engine, error))
+		error = cut(d, excess, fault);
 	deletion_end(&count, d, why);
 	return error;
 }

@@ -482,6 +482,8 @@ void deletion_end(const struct deletion_count *c, struct day *d, enum store_dele
 /* Its oldest part, so that its file is `excess` bytes smaller: windows, or a part of the spans. */
 enum err day_cut(struct day *d, uint64_t excess, enum store_deleted_why why,
 		 struct fault *fault) MUST_CHECK;
+/* Makes the file as small as what is in it; `upkeep` is held. */
+enum err day_give_back(struct day *d, struct fault *fault) MUST_CHECK;
 /* The whole day. */
 enum err day_delete(struct day *d, enum store_deleted_why why, struct fault *fault) MUST_CHECK;
 

@@ -65,16 +65,13 @@ static enum err delete_services(struct day *d, const struct selection *selection
 /* The file is smaller only after a checkpoint, and on a full disk that is what counts. */
 static enum err shrink_now(struct day *d, struct fault *fault)
 {
-	struct db *writer;
 	enum err error;
 
-	TRY(day_shrink(d, fault));
 	if (!disk_guard_refuses(&d->engine->disk))
-		return ERR_OK;
-	TRY(day_writer(d, &writer, fault));
-	error = db_checkpoint(writer, fault);
-	mutex_unlock(&d->write);
-	return error;
+		return day_shrink(d, fault);
+	error = day_give_back(d, NULL);
+	/* What is deleted is deleted: the next delete or cut of the day tries this again. */
+	return error == ERR_NO_SPACE ? ERR_OK : error;
 }
 
 static enum err delete_in_day(struct day *d, const struct selection *selection, struct ask *ask,
@@ -89,9 +86,10 @@ static enum err delete_in_day(struct day *d, const struct selection *selection, 
 	mutex_lock(&d->upkeep);
 	error = delete_services(d, selection, ask, removed);
 	/* With the reserve, when it was the disk that had no room for it. */
-	if (embedded_make_room(d->engine, error))
+	if (error != ERR_OK && embedded_make_room(d->engine, error))
 		error = delete_services(d, selection, ask, removed);
-	if (error == ERR_OK && *removed > before)
+	/* Also what a delete before could not give back. */
+	if (error == ERR_OK && (*removed > before || disk_guard_refuses(&d->engine->disk)))
 		error = shrink_now(d, fault);
 	mutex_unlock(&d->upkeep);
 	if (*removed > before)
@@ -131,7 +129,7 @@ enum err embedded_delete(struct store *s, struct str tenant, const struct select
 	describe(selection, &what);
 	/* Who deletes is written down before anything is deleted. */
 	error = audit_add(t, "delete", buf_view(&what), fault);
-	if (embedded_make_room(t->engine, error))
+	if (error != ERR_OK && embedded_make_room(t->engine, error))
 		error = audit_add(t, "delete", buf_view(&what), fault);
 	buf_release(&what);
 	if (error == ERR_OK)

@@ -178,6 +178,8 @@ static enum err retain_all(struct embedded *e, const struct day_list *days, stru
 		if (clock.trust != STORE_CLOCK_TRUSTED)
 			break;
 		one = retain_day(*d, error == ERR_OK ? fault : NULL);
+		if (one != ERR_OK && embedded_make_room(e, one))
+			one = retain_day(*d, error == ERR_OK ? fault : NULL);
 		if (error == ERR_OK)
 			error = one;
 	}

@@ -89,6 +89,8 @@ def is_refused(server, text):
     status, body = server.ready()
     assert body.startswith(text), body
     assert server.upload() == 503
+    # What is left is for what frees space.
+    assert server.ask("/api/v1/symbols/upload", b"no program")[0] == 503
     status, body = server.ask("/ready?for=queries")
     assert status == 200 and text in body.decode(), body
     assert server.get("/api/v1/status")["disk_state"] == text
@@ -139,6 +141,28 @@ def a_disk_that_uploads_fill_recovers_when_others_make_room():
         assert server.delete_all()["profiles"] == stored
         server.recovers()
     vestal("check", server.folder)
+
+
+@test
+def retention_frees_a_full_disk_with_the_reserve():
+    """A day is cut, which writes before it frees."""
+    own_mounts()
+    folder = os.path.join(scratch(), "cut")
+    os.makedirs(folder)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", folder], check=True)
+    with Server("--retention", "0", folder=folder) as server:
+        now = int(time.time()) // 86400 * 86400 - 86400
+        for window in range(40):
+            when = now + window * 600
+            text = "\n".join(f"main;f{window}_{os.urandom(100).hex()} 1" for _ in range(200))
+            status, body = server.ask(f"/ingest?name=shop&format=folded&from={when}&until={when + 10}", text.encode())
+            assert status == 200, body
+    fill(folder)
+    with Server("--retention", "0", "--max-size", "400KB", folder=folder) as server:
+        wait(lambda: any("reason=size" in line for line in server.log))
+        os.unlink(folder + "/.filler")
+        wait(lambda: server.ask("/ready")[0] == 200)
+    vestal("check", folder)
 
 
 @test
