@@ -172,6 +172,18 @@ static enum err listen_all(struct server *s, struct fault *fault)
 	return ERR_OK;
 }
 
+static enum err reach_files(struct server *s, struct server_settings *settings)
+{
+	struct scrape_job *jobs = settings->scrape.v;
+
+	for (size_t i = 0; i < settings->scrape.n; i++) {
+		TRY(server_user_reach(&s->user, &jobs[i].bearer_token_file));
+		TRY(server_user_reach(&s->user, &jobs[i].password_file));
+		TRY(server_user_reach(&s->user, &jobs[i].ca_file));
+	}
+	return ERR_OK;
+}
+
 /* What the file says about scraping, ready to be started; NULL when that is nothing. */
 static enum err load_scraper(struct server *s, struct scraper **ret, struct fault *fault)
 {
@@ -183,6 +195,8 @@ static enum err load_scraper(struct server *s, struct scraper **ret, struct faul
 		return ERR_OK;
 	settings_init(&settings);
 	e = settings_load(&settings, s->options.config_file, fault);
+	if (!e)
+		e = reach_files(s, &settings);
 	if (!e && settings.scrape.n)
 		e = scraper_new(s, &settings, ret, fault);
 	settings_release(&settings);

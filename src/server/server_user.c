@@ -47,7 +47,13 @@ static enum err keep(struct server_user *u, const char *folder, const char *name
 	}
 	snprintf(text, 40 + strlen(name), "/proc/self/fd/%d%s%s", fd, name[0] ? "/" : "", name);
 	u->kept[u->kept_count].path = text;
-	u->kept[u->kept_count++].given = *path;
+	u->kept[u->kept_count].given = mem_strdup(*path);
+	if (!u->kept[u->kept_count].given) {
+		mem_free(text);
+		close(fd);
+		return ERR_NO_MEMORY;
+	}
+	u->kept_count++;
 	*path = text;
 	return ERR_OK;
 }
@@ -69,6 +75,25 @@ static enum err reach_file(struct server_user *u, const char **path)
 		e = keep(u, folder, (*path)[slash] ? *path + slash + 1 : *path, path);
 	mem_free(folder);
 	return e;
+}
+
+enum err server_user_reach(struct server_user *u, const char **path)
+{
+	if (!u->confine || !*path)
+		return ERR_OK;
+	for (size_t i = 0; i < u->kept_count; i++)
+		if (!strcmp(u->kept[i].given, *path)) {
+			*path = u->kept[i].path;
+			return ERR_OK;
+		}
+	if (u->become)
+		return ERR_OK;
+	if (u->folder_count < SERVER_KEPT_PATHS) {
+		u->folders[u->folder_count] = folder_of(*path);
+		if (!u->folders[u->folder_count++])
+			return ERR_NO_MEMORY;
+	}
+	return u->change ? reach_file(u, path) : ERR_OK;
 }
 
 static enum err make_folder(const char *path, struct fault *fault)
@@ -164,7 +189,7 @@ enum err server_user_prepare(struct server_user *u, struct server_options *o, st
 static const char *const system_folders[] = {"/usr", "/lib",  "/lib32", "/lib64", "/etc", "/opt",
 					     "/nix", "/proc", "/sys",	"/run",	  "/dev"};
 #define SYSTEM_FOLDERS (sizeof(system_folders) / sizeof(system_folders[0]))
-#define PATHS_MAX      (SYSTEM_FOLDERS + 64)
+#define PATHS_MAX      (SYSTEM_FOLDERS + 96)
 
 struct path_list {
 	struct landlock_path v[PATHS_MAX];
@@ -187,7 +212,8 @@ static void add_folder_of(struct path_list *l, const char *path)
 	add(l, l->made[l->n], false);
 }
 
-static enum err only_own_files(const struct server_options *o, struct fault *fault)
+static enum err only_own_files(const struct server_user *u, const struct server_options *o,
+			       struct fault *fault)
 {
 	struct path_list l = {0};
 	char program[4096] = "";
@@ -205,6 +231,8 @@ static enum err only_own_files(const struct server_options *o, struct fault *fau
 	add_folder_of(&l, o->http.tls.client_ca);
 	for (size_t i = 0; i < o->source_root_count; i++)
 		add(&l, o->source_roots[i], false);
+	for (size_t i = 0; i < u->folder_count; i++)
+		add(&l, u->folders[i], false);
 	/* --self-profile reads names from it. */
 	if (readlink("/proc/self/exe", program, sizeof(program) - 1) > 0)
 		add(&l, program, false);
@@ -265,7 +293,7 @@ static enum err change(struct server_user *u, const struct server_options *o, st
 		TRY(privilege_become(&u->user, 0, fault));
 	else
 		TRY(privilege_keep(0, fault));
-	TRY(only_own_files(o, fault));
+	TRY(only_own_files(u, o, fault));
 	return forbid_calls(fault);
 }
 
@@ -274,6 +302,7 @@ enum err server_user_become(struct server_user *u, const struct server_options *
 {
 	if (!u->confine)
 		return ERR_OK;
+	u->become = true;
 	return change(u, o, fault);
 }
 
@@ -294,9 +323,14 @@ void server_user_name_paths(const struct server_user *u, struct fault *fault)
 
 void server_user_release(struct server_user *u)
 {
-	for (size_t i = 0; i < u->kept_count; i++)
+	for (size_t i = 0; i < u->kept_count; i++) {
 		mem_free(u->kept[i].path);
+		mem_free(u->kept[i].given);
+	}
 	u->kept_count = 0;
+	for (size_t i = 0; i < u->folder_count; i++)
+		mem_free(u->folders[i]);
+	u->folder_count = 0;
 	mem_free(u->source_roots);
 	u->source_roots = NULL;
 }

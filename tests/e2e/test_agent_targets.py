@@ -123,7 +123,7 @@ class Told(Agent):
 
     def __init__(self, text):
         self.folder = tempfile.mkdtemp(dir=scratch())
-        self.file, self.socket = f"{self.folder}/agent.yaml", f"{self.folder}/control.sock"
+        self.file, self.socket = f"{self.folder}/agent.yaml", f"{self.folder}/control/agent.sock"
         self.write(text)
         self.server = Server()
         super().__init__("--config", self.file, "--interval", "1", "--queue", "none", "--control",
@@ -212,6 +212,7 @@ def the_socket_is_not_for_others():
         while folder not in ("/", "/tmp"):
             os.chmod(folder, os.stat(folder).st_mode | 0o755)
             folder = os.path.dirname(folder)
+        os.chmod(os.path.dirname(agent.socket), 0o755)
         os.chmod(agent.socket, 0o777)
         shutil.copy(VESTAL, f"{agent.folder}/vestal")
         done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups",

@@ -68,6 +68,8 @@ def scratch():
     global _scratch  # pylint: disable=global-statement
     if _scratch is None:
         _scratch = tempfile.mkdtemp(prefix="vestal-e2e-")
+        # Root's server is another user, who reads what it is told to read.
+        os.chmod(_scratch, 0o755)
         atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
     return _scratch
 
