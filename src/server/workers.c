@@ -19,12 +19,16 @@ struct worker {
 	struct job *job; /* NULL: none; with the lane's lock */
 	int64_t deadline_ns;
 	atomic_bool stop;
+	/* Idle threads are woken last in, first out: what the last one touched is still warm. */
+	struct cond wake;
+	struct worker *next_idle;
+	bool idle;
 };
 
 struct lane_state {
 	struct mutex lock;
-	struct cond wake;
 	struct fair_queue *queue;
+	struct worker *idle;
 	struct worker *workers;
 	unsigned worker_count, started;
 	bool stopping;
@@ -43,13 +47,34 @@ struct workers {
 
 /* ------------------------------------------------------------------ running */
 
-static struct fair_job *wait_for_job(struct lane_state *l)
+static void wake_one(struct lane_state *l)
 {
+	struct worker *w = l->idle;
+
+	if (!w)
+		return;
+	l->idle = w->next_idle;
+	w->idle = false;
+	cond_signal(&w->wake);
+}
+
+static void wait_idle(struct worker *w)
+{
+	w->idle = true;
+	w->next_idle = w->lane->idle;
+	w->lane->idle = w;
+	while (w->idle)
+		cond_wait(&w->wake, &w->lane->lock);
+}
+
+static struct fair_job *wait_for_job(struct worker *w)
+{
+	struct lane_state *l = w->lane;
 	struct fair_job *next;
 
 	while (!(next = fair_queue_take(l->queue, clock_monotonic_ns(), l->stopping)) &&
 	       !l->stopping)
-		cond_wait(&l->wake, &l->lock);
+		wait_idle(w);
 	return next;
 }
 
@@ -79,7 +104,7 @@ static void work(void *context)
 	struct fair_job *next;
 
 	mutex_lock(&l->lock);
-	while ((next = wait_for_job(l)))
+	while ((next = wait_for_job(w)))
 		run(w, next);
 	mutex_unlock(&l->lock);
 }
@@ -163,10 +188,13 @@ static enum err lane_start(struct lane_state *l, const struct fair_limits *limit
 	l->workers = mem_zalloc(l->worker_count, sizeof(*l->workers));
 	if (!l->workers)
 		return ERR_NO_MEMORY;
+	for (unsigned i = 0; i < l->worker_count; i++) {
+		l->workers[i].lane = l;
+		cond_init(&l->workers[i].wake);
+	}
 	for (; l->started < l->worker_count; l->started++) {
 		struct worker *w = &l->workers[l->started];
 
-		w->lane = l;
 		TRY(thread_start(&w->thread, name, work, w));
 	}
 	return ERR_OK;
@@ -212,10 +240,8 @@ enum err workers_new(const struct workers_options *options, struct workers **ret
 
 	if (!w)
 		return ERR_NO_MEMORY;
-	for (int i = 0; i < LANES_; i++) {
+	for (int i = 0; i < LANES_; i++)
 		mutex_init(&w->lanes[i].lock);
-		cond_init(&w->lanes[i].wake);
-	}
 	mutex_init(&w->lock);
 	cond_init(&w->changed);
 	w->next_ns = INT64_MAX;
@@ -241,7 +267,7 @@ enum err workers_give(struct workers *w, enum lane lane, struct str tenant, stru
 				       fault);
 	/* Where nobody may take it now, a thread looks for it at the end of its work. */
 	if (now)
-		cond_signal(&l->wake);
+		wake_one(l);
 	mutex_unlock(&l->lock);
 	/* The job may be over by now. */
 	if (error == ERR_OK && deadline != INT64_MAX)
@@ -288,7 +314,8 @@ static void lane_end(struct lane_state *l)
 {
 	mutex_lock(&l->lock);
 	l->stopping = true;
-	cond_broadcast(&l->wake);
+	while (l->idle)
+		wake_one(l);
 	mutex_unlock(&l->lock);
 	for (unsigned i = 0; l->workers && i < l->started; i++)
 		thread_join(&l->workers[i].thread);
@@ -297,8 +324,9 @@ static void lane_end(struct lane_state *l)
 static void lane_release(struct lane_state *l)
 {
 	fair_queue_free(l->queue);
+	for (unsigned i = 0; l->workers && i < l->worker_count; i++)
+		cond_release(&l->workers[i].wake);
 	mem_free(l->workers);
-	cond_release(&l->wake);
 	mutex_release(&l->lock);
 }
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 
 from support.tap import VESTAL, Skip, go_profiles, main, scratch, test, vestal
@@ -227,6 +228,32 @@ def what_was_acknowledged_survives_a_restart_and_a_kill():
     vestal("check", backup)
     with Server("--data", backup) as server:
         assert server.total("checkout") == 2 * total_of("cpu")
+
+
+@test
+def a_memory_limit_is_not_mistaken_for_memory():
+    for command in ("server", "up"):
+        _, err = vestal(command, "--memory", "512M", status=64)
+        assert "--memory takes no size" in err and "--memory-limit 512M" in err, err
+    _, err = vestal("server", "--memory", "--listen", "127.0.0.1:0", "--memory-limit", "1M", status=None)
+    assert "too little" in err, err
+    with Server("--memory", "--memory-limit", "100M") as server:
+        with urllib.request.urlopen(server.url + "/metrics") as reply:
+            assert b"\nvestal_memory_limit_bytes 104857600\n" in reply.read()
+
+
+@test
+def a_query_beyond_its_time_is_an_error_and_no_answer():
+    with Server("--memory", "--query-timeout", "1us") as server:
+        server.push("cpu", "--service", "checkout")
+        try:
+            urllib.request.urlopen(server.url + "/api/v1/top?query=checkout").close()
+            raise AssertionError("it was answered")
+        except urllib.error.HTTPError as error:
+            assert error.code == 504 and b"--query-timeout" in error.read(), error
+        # Health and metrics have no deadline, and nothing before them.
+        with urllib.request.urlopen(server.url + "/metrics") as reply:
+            assert b"\nvestal_queries_timed_out_total 1\n" in reply.read()
 
 
 @test

@@ -91,7 +91,8 @@ static void finished(void *context, struct http_exchange *x)
 
 static void serve(struct site *s, struct str bytes, size_t step)
 {
-	struct http_handlers handlers = {s, admit, handle, finished};
+	struct http_handlers handlers = {
+		.context = s, .admit = admit, .handle = handle, .finished = finished};
 
 	s->d.options = HTTP_OPTIONS_DEFAULT;
 	s->d.options.max_head = 4096;

@@ -111,7 +111,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct site s = {.mode = size > 1 ? data[1] : 0};
-	struct http_handlers handlers = {&s, admit, handle, finished};
+	struct http_handlers handlers = {
+		.context = &s, .admit = admit, .handle = handle, .finished = finished};
 
 	s.d.options = HTTP_OPTIONS_DEFAULT;
 	s.d.options.max_head = 2048;

@@ -10,6 +10,8 @@ struct site {
 	struct http_exchange *held[CLIENT_STREAMS];
 	size_t held_n;
 	int admitted, finished;
+	struct memory_account *account; /* whose memory requests are; NULL = nobody's */
+	enum err refused;
 };
 
 static bool site_admit(void *context, struct http_exchange *x)
@@ -21,6 +23,7 @@ static bool site_admit(void *context, struct http_exchange *x)
 		return false;
 	}
 	s->admitted++;
+	x->account = memory_account_keep(s->account);
 	return true;
 }
 
@@ -66,6 +69,12 @@ static void site_handle(void *context, struct http_exchange *x)
 	http_reply(x, &r);
 }
 
+static void site_refuse(void *context, struct http_exchange *x, enum err error)
+{
+	((struct site *)context)->refused = error;
+	http_reply_text(x, 429, "text/plain", STR("later\n"));
+}
+
 static void site_finished(void *context, struct http_exchange *x)
 {
 	(void)x;
@@ -77,7 +86,8 @@ static enum err site_init(struct site *s)
 	struct http_handlers handlers = {.context = s,
 					 .admit = site_admit,
 					 .handle = site_handle,
-					 .finished = site_finished};
+					 .finished = site_finished,
+					 .refuse = site_refuse};
 
 	buf_init(&s->log, 1 << 20);
 	http2_client_init(&s->c, &s->d);
@@ -131,6 +141,36 @@ TEST(a_request_reaches_its_handler_and_is_answered)
 	CHECK(stream->ended && stream->closed && stream->reset == 0);
 	CHECK_INT(s.finished, 1);
 	CHECK_INT(s.d.shared.live_exchanges, 0);
+}
+
+static void budget_free(struct memory_budget **b)
+{
+	memory_budget_free(*b);
+}
+
+TEST(a_body_beyond_its_budget_is_refused_and_given_back)
+{
+	CLEANUP(budget_free) struct memory_budget *b = NULL;
+	CLEANUP(buf_release) struct buf body = BUF_INIT(1 << 20);
+	struct memory_account *a;
+
+	CHECK_OK(memory_budget_new(1 << 20, &b));
+	CHECK_OK(memory_account_get(b, STR("a"), &a));
+	for (int i = 0; i < 100000; i++)
+		buf_text(&body, "12345678");
+	for (int round = 0; round < 2; round++) {
+		CLEANUP(site_release) struct site s = {.account = a};
+		struct client_stream *stream;
+
+		CHECK_OK(site_init(&s));
+		stream = post(&s, "/echo", "", round ? str_n(body.data, 100000) : buf_view(&body),
+			      false);
+		CHECK_INT(stream->status, round ? 200 : 429);
+		CHECK_INT(s.refused, round ? ERR_OK : ERR_BUSY);
+		CHECK_INT(s.finished, 1);
+	}
+	CHECK_INT(memory_account_look(a).used, 0);
+	memory_account_put(a);
 }
 
 TEST(requests_may_come_byte_by_byte)
