@@ -112,6 +112,11 @@ static void print_store(const struct store_stats *s, struct buf *out)
 	seconds(out, "store_compaction_lag_seconds", "gauge",
 		"Age of the oldest chunk due for compaction.",
 		(double)s->compaction_lag_ns / NS_PER_S);
+	metrics_one(out, "store_connections", "gauge", "Connections to files, open.",
+		    s->connections);
+	metrics_one(out, "store_lock_steps", "gauge",
+		    "The longest loop since the start that held up everybody's requests.",
+		    s->lock_steps);
 	metrics_one(out, "store_full", "gauge", "1 while the disk is full and writes are refused.",
 		    s->full);
 	metrics_one(out, "store_upkeep_fails", "gauge",
@@ -134,22 +139,23 @@ static void by_tenant(struct buf *out, const char *name, struct str tenant, uint
 
 static void print_tenants(struct server *s, struct str only, struct buf *out)
 {
+	CLEANUP(buf_release) struct buf dictionaries = BUF_INIT(SIZE_MAX);
 	struct text_answer tenants = {0};
 	struct store_stats stats = {0};
 
 	if (store_tenants(s->store, &tenants) != ERR_OK)
 		return;
 	head(out, "store_bytes", "gauge", "Disk space, by tenant.");
-	for (size_t i = 0; i < tenants.n; i++)
-		if ((!only.n || str_eq(only, tenants.v[i])) &&
-		    store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
-			by_tenant(out, "store_bytes", tenants.v[i], stats.disk_bytes);
+	for (size_t i = 0; i < tenants.n; i++) {
+		if ((only.n && !str_eq(only, tenants.v[i])) ||
+		    store_stats(s->store, tenants.v[i], &stats) != ERR_OK)
+			continue;
+		by_tenant(out, "store_bytes", tenants.v[i], stats.disk_bytes);
+		by_tenant(&dictionaries, "store_dictionary_bytes", tenants.v[i],
+			  stats.dictionary_bytes);
+	}
 	head(out, "store_dictionary_bytes", "gauge", "Names and stacks in memory, by tenant.");
-	for (size_t i = 0; i < tenants.n; i++)
-		if ((!only.n || str_eq(only, tenants.v[i])) &&
-		    store_stats(s->store, tenants.v[i], &stats) == ERR_OK)
-			by_tenant(out, "store_dictionary_bytes", tenants.v[i],
-				  stats.dictionary_bytes);
+	buf_str(out, buf_view(&dictionaries));
 	arena_release(&tenants.arena);
 	/* What is of the whole store stands in the answer about any tenant. */
 	if (store_stats(s->store, STR("anonymous"), &stats) == ERR_OK)
