@@ -2,6 +2,28 @@
 #include "base/clock.h"
 #include "store/embedded_index.h"
 
+/* One that nobody knows yet, or any more: no lock is taken. */
+static void release(struct day *d)
+{
+	vec_for_each (ds, &d->services) {
+		partition_free((*ds)->partition);
+		vec_release(&(*ds)->fresh);
+		vec_release(&(*ds)->reaches);
+		mem_free((*ds)->name);
+		mem_free(*ds);
+	}
+	vec_release(&d->services);
+	map_release(&d->service_index);
+	map_release(&d->id_index);
+	vec_release(&d->readers);
+	mutex_release(&d->upkeep);
+	mutex_release(&d->write);
+	mutex_release(&d->loading);
+	mutex_release(&d->lists);
+	mem_free(d->path);
+	mem_free(d);
+}
+
 enum err day_new(struct tenant *t, struct day_name name, struct day **ret)
 {
 	struct day *d = mem_zalloc(1, sizeof(*d));
@@ -18,7 +40,7 @@ enum err day_new(struct tenant *t, struct day_name name, struct day **ret)
 	mutex_init(&d->lists);
 	d->path = day_path(t->folder, name);
 	if (!d->path) {
-		day_free(d);
+		release(d);
 		return ERR_NO_MEMORY;
 	}
 	*ret = d;
@@ -34,25 +56,11 @@ void day_free(struct day *d)
 		engine_lock(d->engine);
 		lru_remove(&(*ds)->unused.node);
 		engine_unlock(d->engine);
-		partition_free((*ds)->partition);
 		atomic_fetch_sub(&d->engine->memory, (*ds)->memory);
-		vec_release(&(*ds)->fresh);
-		vec_release(&(*ds)->reaches);
-		mem_free((*ds)->name);
-		mem_free(*ds);
 	}
-	vec_release(&d->services);
 	index_forget(d);
 	connections_close(d);
-	map_release(&d->service_index);
-	map_release(&d->id_index);
-	vec_release(&d->readers);
-	mutex_release(&d->upkeep);
-	mutex_release(&d->write);
-	mutex_release(&d->loading);
-	mutex_release(&d->lists);
-	mem_free(d->path);
-	mem_free(d);
+	release(d);
 }
 
 /* Where a day is, or would stand. */
@@ -202,7 +210,7 @@ enum err day_get(struct tenant *t, struct day_name name, bool make, struct day *
 	if (!d && make) {
 		error = day_new(t, name, &d);
 		if (error == ERR_OK && (error = day_insert(t, d)) != ERR_OK) {
-			day_free(d);
+			release(d);
 			d = NULL;
 		}
 	} else if (!d || (!make && !atomic_load(&d->exists))) {
