@@ -222,12 +222,22 @@ enum err dict_stack(struct dict *d, const uint32_t *frames, uint32_t n, uint32_t
 	uint64_t sum = 0, hash;
 	uint32_t found;
 
+	if (d->max_depth && n > d->max_depth) {
+		frames += n - d->max_depth;
+		n = d->max_depth;
+		d->cut_stacks++;
+	}
 	for (uint32_t i = 0; i < n; i++)
 		sum += d->frames.hash.v[frames[i]] * content_multiplier(d, i);
 	hash = content_stack(sum, n);
 	found = map_get(&d->stacks.index, hash);
 	if (found != MAP_NONE) {
 		*ret = found;
+		return ERR_OK;
+	}
+	if (d->max_stacks && d->stacks.entries.n >= d->max_stacks) {
+		d->refused_stacks++;
+		*ret = 0;
 		return ERR_OK;
 	}
 	return sequence_add(d, &d->stacks, hash, frames, n, ret);

@@ -141,6 +141,13 @@ struct dict {
 	/* Never changed after dict_init, like the seed: any thread may compute content hashes. */
 	uint64_t *multipliers; /* STACK_MULTIPLIERS secret odd numbers, one per stack position */
 	uint64_t no_function, no_mapping; /* hashes of the empty entries */
+	/*
+	 * Limits of dict_stack; 0 = none. Of a deeper stack the root side is interned and the rest
+	 * counted; in place of a new stack beyond the limit stands the empty one, counted too. So a
+	 * reader of whatever format cannot make the dictionary larger than that.
+	 */
+	uint32_t max_depth, max_stacks;
+	uint64_t cut_stacks, refused_stacks;
 };
 
 enum err dict_init(struct dict *d, uint64_t seed) MUST_CHECK;

@@ -129,6 +129,11 @@ static void print_store(const struct store_stats *s, struct buf *out)
 	metrics_seconds(out, "store_compaction_lag_seconds", "gauge",
 			"Age of the oldest chunk due for compaction.",
 			(double)s->compaction_lag_ns / NS_PER_S);
+	metrics_one(out, "store_connections", "gauge", "Connections to files, open.",
+		    s->connections);
+	metrics_one(out, "store_lock_steps", "gauge",
+		    "The longest loop since the start that held up everybody's requests.",
+		    s->lock_steps);
 	metrics_one(out, "store_full", "gauge",
 		    "1 while the disk takes nothing and writes are refused.", s->full);
 	metrics_one(out, "store_upkeep_fails", "gauge",

@@ -4,7 +4,7 @@
  * a series numbers are compared.
  */
 #include "base/hash.h"
-#include "store/listing.h"
+#include "store/label_listing.h"
 
 /* How often somebody looks whether the answer is still wanted. */
 #define SERIES_AT_ONCE 65536

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "store/listing.h"
+#include "store/label_listing.h"
 #include "store/question.h"
 
 void listing_release(struct listing *l)

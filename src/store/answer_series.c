@@ -817,8 +817,18 @@ static bool is_near(const struct question *q, const struct partition *p)
 {
 	int64_t from = add_saturating(q->selection->from_ns, -q->lookback_ns);
 
-	return p->day * NS_PER_DAY < q->selection->until_ns &&
-	       (p->day + 1) * NS_PER_DAY > add_saturating(from, -PROFILE_LONGEST_NS);
+	if (p->day * NS_PER_DAY >= q->selection->until_ns ||
+	    (p->day + 1) * NS_PER_DAY <= add_saturating(from, -PROFILE_LONGEST_NS))
+		return false;
+	/* A light one knows when its series were, and nobody adds to it. */
+	for (size_t i = 0; p->light && i < p->series.n; i++) {
+		const struct series_entry *s = &p->series.v[i];
+
+		if ((!s->first_ns && !s->last_ns) ||
+		    (s->last_ns >= from && s->first_ns < q->selection->until_ns))
+			return true;
+	}
+	return !p->light;
 }
 
 enum err answer_series_of(const struct source *source, const struct service_part *part,

@@ -124,7 +124,7 @@ static enum err ask_wholes(struct serving *s, struct services_answer *ret)
 
 static enum err split(struct serving *s, struct services_answer *ret)
 {
-	struct series_answer all[SERVICES_RANGES] = {0}, parts[SERVICES_RANGES];
+	struct series_answer all[SERVICES_RANGES] = {0}, parts[SERVICES_RANGES] = {0};
 	size_t n = s->question->range_count, at[SERVICES_RANGES] = {0};
 	enum err error = ERR_OK;
 	struct str service;

@@ -38,7 +38,7 @@ static void unlock(struct store_batch *b)
 	b->locked = NULL;
 }
 
-static void filled(struct store_batch *b)
+void batch_filled(struct store_batch *b)
 {
 	if (b->filling)
 		atomic_fetch_sub(&b->store->filling, 1);
@@ -50,7 +50,7 @@ void store_batch_abandon(struct store_batch *b)
 	if (!b)
 		return;
 	unlock(b);
-	filled(b);
+	batch_filled(b);
 	for (size_t i = 0; i < b->held.n; i++)
 		b->store->ops->give_back(b->store, b->held.v[i]);
 	vec_release(&b->held);
@@ -131,6 +131,7 @@ static enum err lock_service(struct store_batch *b, struct str service, struct f
 	TRY(hold(b, service, day, &p, fault));
 	mutex_lock(&p->lock);
 	b->locked = p;
+	partition_limit(p, &b->store->options.limits);
 	if (p->dict.stacks.entries.n < b->store->options.limits.max_stacks)
 		return ERR_OK;
 	unlock(b);
@@ -281,7 +282,6 @@ void store_batch_commit(struct store_batch *b,
 			void *context)
 {
 	unlock(b);
-	filled(b);
 	b->done = done;
 	b->context = context;
 	if (!b->chunks.n && !b->spans.n)

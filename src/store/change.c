@@ -24,6 +24,7 @@ enum err change_touch(struct change *c, struct day_service *ds)
 	ds->touched = true;
 	ds->new_id = atomic_load(&ds->id);
 	ds->delta_of = NULL;
+	ds->delta_last = NULL;
 	return ERR_OK;
 }
 
@@ -43,6 +44,7 @@ static void take_turns(struct embedded *e)
 static void publish(struct change *c)
 {
 	struct embedded *e = c->day->engine;
+	struct prepared_delta *written = NULL;
 
 	engine_lock(e);
 	vec_for_each (s, &c->touched) {
@@ -52,15 +54,17 @@ static void publish(struct change *c)
 		if (ds->delta_of) {
 			ds->delta_of->persisted = ds->delta_end;
 			atomic_store(&ds->series, ds->delta_end.series);
+			written = delta_written(ds->delta_of, ds->delta_last, written);
 		}
-		take_turns(e);
-	}
-	vec_for_each (chunk, &c->inserted.v) {
-		day_service_add_fresh(chunk->service, chunk->chunk);
 		take_turns(e);
 	}
 	reach_publish(c);
 	engine_unlock(e);
+	mutex_lock(&c->day->lists);
+	vec_for_each (chunk, &c->inserted.v)
+		day_service_add_fresh(chunk->service, chunk->chunk);
+	mutex_unlock(&c->day->lists);
+	delta_free_chain(written);
 	atomic_store(&c->day->settled, false);
 	atomic_fetch_add(&e->commits, 1);
 }
@@ -85,6 +89,7 @@ enum err change_finish(struct change *c, enum err error)
 		(*s)->touched = false;
 		(*s)->coming = 0;
 		(*s)->delta_of = NULL;
+		(*s)->delta_last = NULL;
 		if (error != ERR_OK)
 			(*s)->next_delta = 0;
 	}
@@ -118,9 +123,9 @@ static enum err make_room(struct change *c, struct day_service *ds)
 	enum err error;
 
 	TRY(vec_reserve(&c->inserted.v, 1));
-	engine_lock(c->day->engine);
+	mutex_lock(&c->day->lists);
 	error = vec_reserve(&ds->fresh, ds->coming + 1);
-	engine_unlock(c->day->engine);
+	mutex_unlock(&c->day->lists);
 	return error;
 }
 
@@ -149,53 +154,4 @@ enum err change_chunk(struct change *c, struct day_service *ds, const struct enc
 		.last_ns = last_moment(info->time_ns, info->duration_ns),
 	};
 	return reach_note(c, ds, info->time_ns, info->duration_ns, fault);
-}
-
-static enum err find_next_delta(struct change *c, struct day_service *ds, struct fault *fault)
-{
-	sqlite3_stmt *q;
-	bool row;
-	enum err error;
-
-	TRY(db_query_with(c->writer, DICTIONARY_LAST, &q, fault, dictionary_key(ds->new_id, 0),
-			  dictionary_key(ds->new_id, UINT32_MAX)));
-	error = db_step(c->writer, q, &row, fault);
-	if (error == ERR_OK)
-		ds->next_delta = (uint32_t)sqlite3_column_int64(q, 0) + 1;
-	db_reset(q);
-	return error;
-}
-
-enum err change_delta(struct change *c, struct day_service *ds, struct partition *p, bool again,
-		      struct fault *fault)
-{
-	struct partition_mark from, to;
-	sqlite3_stmt *q;
-	enum err error = ERR_OK;
-
-	TRY(change_service(c, ds, fault));
-	if (ds->delta_of && !again)
-		return ERR_OK;
-	from = ds->delta_of ? ds->delta_end : p->persisted;
-	buf_clear(&c->bytes);
-	mutex_lock(&p->lock);
-	to = partition_mark(p);
-	if (!partition_mark_equal(&from, &to))
-		error = partition_delta_encode(p, &from, 0, &c->bytes);
-	mutex_unlock(&p->lock);
-	if (error != ERR_OK || partition_mark_equal(&from, &to))
-		return error;
-	if (!ds->next_delta)
-		TRY(find_next_delta(c, ds, fault));
-	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, fault,
-			  dictionary_key(ds->new_id, ds->next_delta)));
-	db_bind(q, 2, buf_view(&c->bytes));
-	TRY(db_run(c->writer, q, fault));
-	TRY(index_write(c, ds, p, &from, &to, fault));
-	if (to.series != from.series)
-		TRY(db_run_with(c->writer, SERVICE_SERIES, fault, to.series, ds->new_id));
-	ds->next_delta++;
-	ds->delta_of = p;
-	ds->delta_end = to;
-	return ERR_OK;
 }

@@ -4,6 +4,8 @@
  * It takes whatever was queued while the last commit ran: alone, a batch is written at once; under
  * load, many share a transaction and its wait for the disk. While others are on their way it waits
  * for them, but never longer than the last commit took: going without them would cost them that.
+ * Tenants take turns by bytes, and what takes long besides (encoding) was done by the thread that
+ * brought the batch (change_delta.c): a flood of one delays the others by about one transaction.
  *
  * A batch whose rows go into one file is all or nothing by SQLite. One that touches several files
  * (midnight, late data, spans beside profiles) first notes its rows in the catalog; whoever finds
@@ -16,6 +18,10 @@
 
 #define GROUP_MAX_BYTES (8u << 20)
 #define GROUP_MAX	512
+#define QUANTUM		(256u << 10)
+/* Of rows, beside their bytes. */
+#define CHUNK_COST	512
+#define SPAN_COST	512
 #define COMPANY_NS	(5 * NS_PER_MS) /* at most, however slow the disk is */
 
 struct pending {
@@ -29,7 +35,7 @@ struct pending {
 
 /* Of fixed size, so that the queue moves also when there is no memory. */
 struct group {
-	size_t n;
+	size_t n, bytes;
 	struct pending v[GROUP_MAX];
 };
 
@@ -120,8 +126,10 @@ static enum err write_chunk(struct change *c, const struct store_batch *b,
 	error = p == chunk->partition
 			? ERR_OK
 			: chunk_move(chunk->partition, bytes, p, &moved, &info, fault);
+	if (error == ERR_OK && p != chunk->partition)
+		error = delta_prepare(ds->day->engine, p);
 	if (error == ERR_OK)
-		error = change_delta(c, ds, p, p != chunk->partition, fault);
+		error = change_delta(c, ds, p, fault);
 	if (error == ERR_OK)
 		error = change_chunk(c, ds, &info, p == chunk->partition ? bytes : buf_view(&moved),
 				     fault);
@@ -338,24 +346,80 @@ static void wait_for_company(struct embedded *e)
 	e->waits_for_company = false;
 }
 
+/* About what a batch costs: bytes, and rows beside them. */
+static size_t cost_of(const struct store_batch *b)
+{
+	return b->bytes.n + b->delta_bytes + b->chunks.n * CHUNK_COST + b->spans.n * SPAN_COST;
+}
+
+/* With queue_lock: the next batch of the tenant whose turn it is. */
+static void take_batch(struct group *g, struct tenant *t)
+{
+	struct store_batch *b = t->queue_first;
+
+	t->queue_first = b->next;
+	if (!t->queue_first)
+		t->queue_last = &t->queue_first;
+	g->v[g->n++] = (struct pending){.batch = b};
+	g->bytes += cost_of(b);
+}
+
+/* With queue_lock: the tenant whose turn it is goes to the end, or out when nothing is left. */
+static void next_turn(struct embedded *e, struct tenant *t)
+{
+	e->queue_first = t->queue_next;
+	if (!e->queue_first)
+		e->queue_last = NULL;
+	t->queue_next = NULL;
+	if (!t->queue_first) {
+		t->deficit = 0;
+		t->queued = false;
+		return;
+	}
+	if (e->queue_last)
+		e->queue_last->queue_next = t;
+	else
+		e->queue_first = t;
+	e->queue_last = t;
+}
+
+/*
+ * Deficit round robin: each tenant in turn may write as much as the others. A batch that is too
+ * large for one turn waits for several, and goes alone when it is larger than a group: who sends a
+ * little waits for one transaction of who sends much.
+ */
+static void fill_group(struct embedded *e, struct group *g)
+{
+	while (e->queue_first && g->n < GROUP_MAX) {
+		struct tenant *t = e->queue_first;
+		size_t cost = cost_of(t->queue_first);
+
+		if (g->n && (g->bytes >= GROUP_MAX_BYTES || cost > GROUP_MAX_BYTES - g->bytes))
+			return;
+		/* Nobody waits for it to save up. */
+		if (!t->queue_next && t->deficit < cost)
+			t->deficit = cost;
+		if (t->deficit < cost) {
+			t->deficit += QUANTUM;
+			next_turn(e, t);
+			continue;
+		}
+		t->deficit -= cost;
+		take_batch(g, t);
+		if (!t->queue_first)
+			next_turn(e, t);
+	}
+}
+
 /* What there is, up to a size that keeps a transaction short. False at the end. */
 static bool take_group(struct embedded *e, struct group *g)
 {
-	size_t bytes = 0;
-
 	mutex_lock(&e->queue_lock);
 	while (!e->queue_first && !e->stopping)
 		cond_wait(&e->queue_changed, &e->queue_lock);
 	wait_for_company(e);
-	while (e->queue_first && bytes < GROUP_MAX_BYTES && g->n < GROUP_MAX) {
-		struct store_batch *b = e->queue_first;
-
-		g->v[g->n++] = (struct pending){.batch = b};
-		bytes += b->bytes.n;
-		e->queue_first = b->next;
-		if (!e->queue_first)
-			e->queue_last = &e->queue_first;
-	}
+	g->bytes = 0;
+	fill_group(e, g);
 	mutex_unlock(&e->queue_lock);
 	return g->n > 0;
 }
@@ -377,7 +441,6 @@ static void run(void *context)
 
 enum err committer_start(struct embedded *e)
 {
-	e->queue_last = &e->queue_first;
 	e->group = mem_zalloc(1, sizeof(*e->group));
 	return e->group ? thread_start(&e->committer, "store-commit", run, e) : ERR_NO_MEMORY;
 }
@@ -393,28 +456,63 @@ void committer_stop(struct embedded *e)
 	e->group = NULL;
 }
 
+/* All that takes long and needs no file: the thread that commits writes bytes. */
+static enum err prepare_batch(struct embedded *e, struct store_batch *b, struct tenant **ret,
+			      struct fault *fault)
+{
+	TRY(tenant_get(e, b->tenant, true, ret, fault));
+	for (size_t i = 0; i < b->held.n; i++) {
+		TRY(delta_prepare(e, b->held.v[i]));
+		b->delta_bytes += atomic_load(&b->held.v[i]->prepared_bytes);
+	}
+	return ERR_OK;
+}
+
+/* With queue_lock. */
+static void enqueue(struct embedded *e, struct tenant *t, struct store_batch *b)
+{
+	if (!t->queue_first)
+		t->queue_last = &t->queue_first;
+	*t->queue_last = b;
+	t->queue_last = &b->next;
+	if (t->queued)
+		return;
+	t->queued = true;
+	if (e->queue_last)
+		e->queue_last->queue_next = t;
+	else
+		e->queue_first = t;
+	e->queue_last = t;
+}
+
 void embedded_commit(struct store *s, struct store_batch *b)
 {
 	struct embedded *e = embedded_of(s);
+	struct fault fault = {0};
+	struct tenant *t;
+	enum err error;
 
 	if (!b->chunks.n && !b->spans.n) {
 		batch_finish(b, ERR_OK, NULL);
 		return;
 	}
 	if (disk_guard_refuses(&e->disk)) {
-		struct fault fault;
-
 		fault_set(&fault, ERR_NO_SPACE,
 			  "%s is %s: nothing new is stored until that is over", e->dir.path,
 			  store_disk_text(atomic_load(&e->disk.state)));
 		batch_finish(b, ERR_NO_SPACE, &fault);
 		return;
 	}
+	error = prepare_batch(e, b, &t, &fault);
+	if (error != ERR_OK) {
+		batch_finish(b, error, fault.text[0] ? &fault : NULL);
+		return;
+	}
 	b->next = NULL;
 	atomic_fetch_add(&e->queued, 1);
 	mutex_lock(&e->queue_lock);
-	*e->queue_last = b;
-	e->queue_last = &b->next;
+	batch_filled(b);
+	enqueue(e, t, b);
 	if (!e->waits_for_company || !atomic_load(&e->base.filling))
 		cond_signal(&e->queue_changed);
 	mutex_unlock(&e->queue_lock);

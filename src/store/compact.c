@@ -194,7 +194,7 @@ static enum err due_chunks(struct day_service *ds, int64_t before_ns, struct row
 	size_t first = ret->v.n;
 	enum err error = ERR_OK;
 
-	engine_lock(ds->day->engine);
+	mutex_lock(&ds->day->lists);
 	vec_for_each (chunk, &ds->fresh) {
 		int64_t time = row_time_ns(chunk->key);
 
@@ -204,7 +204,7 @@ static enum err due_chunks(struct day_service *ds, int64_t before_ns, struct row
 		if (error != ERR_OK)
 			break;
 	}
-	engine_unlock(ds->day->engine);
+	mutex_unlock(&ds->day->lists);
 	if (ret->v.n > first)
 		qsort(ret->v.v + first, ret->v.n - first, sizeof(*ret->v.v), compare_row_keys);
 	return error;

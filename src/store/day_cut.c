@@ -11,7 +11,7 @@
 /* The end of the oldest window that holds anything; INT64_MAX when there is only one. */
 static enum err oldest_window(struct day *d, int64_t *ret_end_ns, struct fault *fault)
 {
-	int64_t oldest = INT64_MAX, newest = INT64_MIN;
+	int64_t oldest = INT64_MAX, newest = INT64_MIN, first, last;
 	struct db *reader;
 	sqlite3_stmt *q;
 	bool row;
@@ -28,15 +28,10 @@ static enum err oldest_window(struct day *d, int64_t *ret_end_ns, struct fault *
 	}
 	day_reader_back(d, reader, error);
 	TRY(error);
-	mutex_lock(&d->engine->lock);
-	vec_for_each (ds, &d->services)
-		vec_for_each (chunk, &(*ds)->fresh) {
-			int64_t time = row_time_ns(chunk->key);
-
-			oldest = time < oldest ? time : oldest;
-			newest = time > newest ? time : newest;
-		}
-	mutex_unlock(&d->engine->lock);
+	if (day_fresh_bounds(d, &first, &last)) {
+		oldest = first < oldest ? first : oldest;
+		newest = last > newest ? last : newest;
+	}
 	*ret_end_ns = INT64_MAX;
 	if (newest > oldest && newest / WINDOW_NS != oldest / WINDOW_NS)
 		*ret_end_ns = (oldest / WINDOW_NS + 1) * WINDOW_NS;
@@ -50,6 +45,7 @@ struct old_rows {
 static enum err find_old(struct day *d, struct db *writer, int64_t before, struct old_rows *ret,
 			 struct fault *fault)
 {
+	struct day_service *ds;
 	sqlite3_stmt *q;
 	bool row;
 	enum err error;
@@ -63,12 +59,13 @@ static enum err find_old(struct day *d, struct db *writer, int64_t before, struc
 			break;
 	}
 	db_reset(q);
-	mutex_lock(&d->engine->lock);
-	vec_for_each (ds, &d->services)
-		vec_for_each (chunk, &(*ds)->fresh)
+	for (size_t i = 0; (ds = day_service_at(d, i)); i++) {
+		mutex_lock(&d->lists);
+		vec_for_each (chunk, &ds->fresh)
 			if (error == ERR_OK && chunk->key < before)
 				error = vec_push(&ret->chunks, chunk->key);
-	mutex_unlock(&d->engine->lock);
+		mutex_unlock(&d->lists);
+	}
 	return error;
 }
 

@@ -25,6 +25,7 @@ static uint64_t count_rows(struct day *d, unsigned statement, int column)
 
 uint64_t day_count(struct day *d)
 {
+	struct day_service *ds;
 	uint64_t count;
 
 	if (d->name.kind == DAY_SPANS)
@@ -32,10 +33,11 @@ uint64_t day_count(struct day *d)
 	/* Chunks in no block are known only to who has looked into the day. */
 	(void)!day_look_into(d, NULL);
 	count = count_rows(d, BLOCK_COUNT, 1);
-	mutex_lock(&d->engine->lock);
-	vec_for_each (ds, &d->services)
-		count += (*ds)->fresh.n;
-	mutex_unlock(&d->engine->lock);
+	for (size_t i = 0; (ds = day_service_at(d, i)); i++) {
+		mutex_lock(&d->lists);
+		count += ds->fresh.n;
+		mutex_unlock(&d->lists);
+	}
 	return count;
 }
 

@@ -206,6 +206,8 @@ static void embedded_close(struct store *s)
 	keeper_stop(e);
 	embedded_free_tenants(e);
 	embedded_disk_close(e);
+	connections_release(e);
+	mutex_release(&e->spare_lock);
 	store_dir_close(&e->dir);
 	mutex_release(&e->record_lock);
 	mutex_release(&e->lock);
@@ -288,7 +290,9 @@ enum err store_embedded_open(const struct store_options *options, struct store *
 	mutex_init(&e->keeper_lock);
 	cond_init(&e->keeper_wake);
 	mutex_init(&e->round_lock);
+	mutex_init(&e->spare_lock);
 	lru_init(&e->unused);
+	connections_init(e);
 	e->memory_ceiling = dictionary_memory(options);
 	e->dir.lock_fd = -1;
 	error = start(e, options, fault);

@@ -20,6 +20,7 @@
  *	day->loading	the day is being looked into for the first time, or a partition loaded
  *	partition->lock
  *	tenant->catalog_lock
+ *	day->lists	fresh chunks of the day's services: a tenant may have very many
  *	engine->lock	tables of tenants, days, services, and lists; never held over I/O, and never
  *			for a walk over all partitions, services, days or tenants: everybody's
  *			requests wait for it (engine_lock counts the steps)
@@ -63,21 +64,29 @@ struct resident {
 struct day_service {
 	struct day *day;
 	char *name;
-	atomic_uint id;			 /* in the file; 0 = not there yet */
-	uint32_t new_id;		 /* … as the transaction under way will have it */
-	uint32_t next_delta;		 /* sequence of the next row; 0 = not known yet */
-	struct partition *partition;	 /* NULL = not loaded */
-	VEC(struct fresh_chunk) fresh;	 /* in any order */
-	VEC(struct reach) reaches;	 /* in any order, each window once; engine->lock */
-	unsigned questions;		 /* that run on the partition now */
-	atomic_uint series;		 /* in the file */
-	bool closing;			 /* the partition is about to be replaced: wait */
-	size_t coming;			 /* keys that will be in `fresh` after the transaction */
-	bool touched;			 /* by the transaction under way */
-	struct partition *delta_of;	 /* whose dictionary it wrote … */
-	struct partition_mark delta_end; /* … up to here */
-	struct resident unused;		 /* while the partition is in memory and not in use */
-	size_t memory;			 /* of the partition when last looked at */
+	atomic_uint id;			   /* in the file; 0 = not there yet */
+	uint32_t new_id;		   /* … as the transaction under way will have it */
+	uint32_t next_delta;		   /* sequence of the next row; 0 = not known yet */
+	struct partition *partition;	   /* NULL = not loaded */
+	VEC(struct fresh_chunk) fresh;	   /* in any order; day->lists */
+	VEC(struct reach) reaches;	   /* in any order, each window once; engine->lock */
+	unsigned questions;		   /* that run on the partition now */
+	atomic_uint series;		   /* in the file */
+	bool closing;			   /* the partition is about to be replaced: wait */
+	size_t coming;			   /* keys that will be in `fresh` after the transaction */
+	bool touched;			   /* by the transaction under way */
+	struct partition *delta_of;	   /* whose dictionary it wrote … */
+	struct partition_mark delta_end;   /* … up to here, … */
+	struct prepared_delta *delta_last; /* … which is this one */
+	struct resident unused;		   /* while the partition is in memory and not in use */
+	size_t memory;			   /* of the partition when last looked at */
+};
+
+/* Of a day or of a tenant: in engine->idle while a connection may be closed. */
+struct connection_owner {
+	struct lru_node node;
+	struct day *day; /* or */
+	struct tenant *tenant;
 };
 
 struct day {
@@ -89,16 +98,18 @@ struct day {
 	atomic_bool settled; /* nothing to compact or roll up until something is written */
 	int64_t rolled_hour; /* when roll-ups were last looked at */
 	atomic_bool gone;    /* its file was removed: freed with the last reference */
-	struct mutex upkeep, write, loading;
+	struct mutex upkeep, write, loading, lists;
 	atomic_bool known;	  /* services and fresh chunks were read */
 	atomic_bool measured;	  /* `reaches` says all; else any profile may last a day */
 	struct db *writer;	  /* under `write`; NULL until something is written */
 	atomic_bool exists;	  /* the file is there */
 	VEC(struct db *) readers; /* idle ones, engine->lock */
+	struct connection_owner connections;
 	VEC(struct day_service *) services;
 	struct map service_index; /* by name */
 	struct map id_index;	  /* by id; entries of ids that were never given may be there */
-	/* Sums over its services, so that nobody has to walk over them; engine->lock. */
+	/* Sums over its services, so that nobody has to walk over them; of partitions under
+	 * engine->lock, of fresh chunks under `lists`. */
 	size_t partition_bytes;
 	uint64_t fresh_chunks, fresh_rows;
 	uint64_t fresh_changes;				/* how often these lists changed */
@@ -121,14 +132,23 @@ struct tenant {
 	struct embedded *engine;
 	char *name, *folder;
 	struct mutex catalog_lock;
-	struct db *catalog;
-	bool undo_left;	     /* a batch that failed could not be taken back wholly */
+	struct db *catalog; /* NULL = closed */
+	struct connection_owner connections;
+	/* Batches that wait, in order; engine->queue_lock. */
+	struct store_batch *queue_first, **queue_last;
+	struct tenant *queue_next; /* whose turn comes after */
+	bool queued;		   /* it has its turn */
+	size_t deficit;		   /* bytes that it may write */
+	bool undo_left;		   /* a batch that failed could not be taken back wholly */
 	atomic_ullong limit; /* of its bytes on disk, its own or a share; 0 = none */
 	struct tenant_deleted {
 		atomic_ullong times, bytes, count;
 	} deleted[STORE_DELETED_WHYS_];
-	VEC(struct day *) days; /* by day and kind; engine->lock */
+	VEC(struct day *) days;	   /* by day and kind; engine->lock */
 };
+
+/* A file, its log, and the log's index. */
+#define SPARE_FILES 3
 
 struct embedded {
 	struct store base;
@@ -140,7 +160,12 @@ struct embedded {
 	struct map tenant_index;
 	atomic_size_t memory; /* of loaded partitions and indexes */
 	size_t memory_ceiling;
-	struct lru unused;	    /* of what nobody uses: first in, first to go */
+	struct lru unused;	   /* of what nobody uses: first in, first to go */
+	struct lru idle;	   /* days and catalogs with connections, by use */
+	atomic_size_t connections; /* open */
+	size_t most_connections;   /* above which idle ones are closed */
+	struct mutex spare_lock;
+	int spare[SPARE_FILES];	    /* descriptors in reserve, for when there are no more; -1 */
 	atomic_ullong fresh_chunks; /* of all tenants */
 	atomic_llong fresh_due_ns;  /* when the first of them was due, as the keeper last saw it */
 	/* Steps of loops that were taken with the lock held: since it was taken, and at most. */
@@ -150,7 +175,7 @@ struct embedded {
 	struct thread committer;
 	struct mutex queue_lock;
 	struct cond queue_changed;
-	struct store_batch *queue_first, **queue_last;
+	struct tenant *queue_first, *queue_last; /* with something queued, in turn */
 	struct group *group;
 	bool waits_for_company;	  /* under queue_lock: wake it for the last batch, not for each */
 	int64_t commit_ns;	  /* what the last group took; the committer's own */
@@ -231,6 +256,18 @@ enum err days_of_tenant(struct tenant *t, struct day_list *ret) MUST_CHECK;
 /* Every day of every tenant, with references; the lock is taken tenant by tenant. */
 enum err days_all(struct embedded *e, struct day_list *ret, struct fault *fault) MUST_CHECK;
 
+/* (embedded_connections.c) */
+void connections_init(struct embedded *e);
+void connections_release(struct embedded *e);
+/* Closes what is idle where descriptors are short. */
+enum err connection_open(struct embedded *e, const char *path, const struct db_schema *schema,
+			 enum db_mode mode, struct db **ret, struct fault *fault) MUST_CHECK;
+/* All of a day that nobody uses any more. */
+void connections_close(struct day *d);
+/* With catalog_lock, or before anybody else knows the tenant. */
+enum err catalog_open(struct tenant *t, const char *path, enum db_mode mode,
+		      struct fault *fault) MUST_CHECK;
+void catalog_close(struct tenant *t);
 /* A connection for reading, and back; one that failed is closed. */
 enum err day_reader(struct day *d, struct db **ret, struct fault *fault) MUST_CHECK;
 void day_reader_back(struct day *d, struct db *reader, enum err error);
@@ -243,12 +280,14 @@ void day_rest(struct day *d, int64_t now_ns);
 
 /* The service of a day, made when missing. */
 enum err day_service_get(struct day *d, struct str name, struct day_service **ret) MUST_CHECK;
+/* NULL when there is none. */
+struct day_service *day_service_find(struct day *d, struct str name);
 /* The i-th, NULL behind the last: for a walk over all while others are added. */
 struct day_service *day_service_at(struct day *d, size_t i);
 struct day_service *day_service_by_id(struct day *d, uint32_t id);
 /* A transaction may give the service this id: room for that, so that nothing can fail after it. */
 enum err day_service_expect_id(struct day_service *ds, uint32_t id) MUST_CHECK;
-/* A chunk more, for which there is room; with engine->lock, as the next. */
+/* A chunk more, for which there is room; with day->lists, as the next. */
 void day_service_add_fresh(struct day_service *ds, struct fresh_chunk chunk);
 void day_service_clear_fresh(struct day_service *ds);
 /* Times of the oldest and the newest fresh chunk; false when there is none. */
@@ -365,9 +404,15 @@ enum err change_service(struct change *c, struct day_service *ds, struct fault *
 enum err change_chunk(struct change *c, struct day_service *ds, const struct encoded_chunk *info,
 		      struct str bytes, struct fault *fault) MUST_CHECK;
 enum err change_touch(struct change *c, struct day_service *ds) MUST_CHECK;
-/* What the file lacks of the partition; once per transaction, or `again`. */
-enum err change_delta(struct change *c, struct day_service *ds, struct partition *p, bool again,
+/* Writes what is prepared of the partition. */
+enum err change_delta(struct change *c, struct day_service *ds, struct partition *p,
 		      struct fault *fault) MUST_CHECK;
+/* Encodes what the partition has that the file lacks, for change_delta; not while it is locked. */
+enum err delta_prepare(struct embedded *e, struct partition *p) MUST_CHECK;
+/* With engine->lock: takes what a transaction wrote out of the list, and puts it before others. */
+struct prepared_delta *delta_written(struct partition *p, struct prepared_delta *last,
+				     struct prepared_delta *others);
+void delta_free_chain(struct prepared_delta *d);
 
 /* Appends a chunk of one partition as a chunk of another. Takes both locks. */
 enum err chunk_move(struct partition *from, struct str bytes, struct partition *to, struct buf *out,

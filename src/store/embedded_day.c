@@ -2,8 +2,27 @@
 #include "base/clock.h"
 #include "store/embedded_index.h"
 
-#define MAX_IDLE_READERS 4
-#define REST_AFTER_NS	 INT64_C(60000000000)
+/* One that nobody knows yet, or any more: no lock is taken. */
+static void release(struct day *d)
+{
+	vec_for_each (ds, &d->services) {
+		partition_free((*ds)->partition);
+		vec_release(&(*ds)->fresh);
+		vec_release(&(*ds)->reaches);
+		mem_free((*ds)->name);
+		mem_free(*ds);
+	}
+	vec_release(&d->services);
+	map_release(&d->service_index);
+	map_release(&d->id_index);
+	vec_release(&d->readers);
+	mutex_release(&d->upkeep);
+	mutex_release(&d->write);
+	mutex_release(&d->loading);
+	mutex_release(&d->lists);
+	mem_free(d->path);
+	mem_free(d);
+}
 
 enum err day_new(struct tenant *t, struct day_name name, struct day **ret)
 {
@@ -14,12 +33,14 @@ enum err day_new(struct tenant *t, struct day_name name, struct day **ret)
 	d->engine = t->engine;
 	d->tenant = t;
 	d->name = name;
+	d->connections.day = d;
 	mutex_init(&d->upkeep);
 	mutex_init(&d->write);
 	mutex_init(&d->loading);
+	mutex_init(&d->lists);
 	d->path = day_path(t->folder, name);
 	if (!d->path) {
-		day_free(d);
+		release(d);
 		return ERR_NO_MEMORY;
 	}
 	*ret = d;
@@ -35,26 +56,11 @@ void day_free(struct day *d)
 		engine_lock(d->engine);
 		lru_remove(&(*ds)->unused.node);
 		engine_unlock(d->engine);
-		partition_free((*ds)->partition);
 		atomic_fetch_sub(&d->engine->memory, (*ds)->memory);
-		vec_release(&(*ds)->fresh);
-		vec_release(&(*ds)->reaches);
-		mem_free((*ds)->name);
-		mem_free(*ds);
 	}
-	vec_release(&d->services);
 	index_forget(d);
-	map_release(&d->service_index);
-	map_release(&d->id_index);
-	vec_for_each (reader, &d->readers)
-		db_close(*reader);
-	vec_release(&d->readers);
-	db_close(d->writer);
-	mutex_release(&d->upkeep);
-	mutex_release(&d->write);
-	mutex_release(&d->loading);
-	mem_free(d->path);
-	mem_free(d);
+	connections_close(d);
+	release(d);
 }
 
 /* Where a day is, or would stand. */
@@ -99,11 +105,11 @@ static enum err read_fresh(struct day_service *ds, struct fresh_chunk chunk)
 {
 	enum err error;
 
-	engine_lock(ds->day->engine);
+	mutex_lock(&ds->day->lists);
 	error = vec_reserve(&ds->fresh, 1);
 	if (error == ERR_OK)
 		day_service_add_fresh(ds, chunk);
-	engine_unlock(ds->day->engine);
+	mutex_unlock(&ds->day->lists);
 	return error;
 }
 
@@ -150,8 +156,10 @@ static void forget_services(struct day *d)
 	struct day_service *ds;
 
 	for (size_t i = 0; (ds = day_service_at(d, i)); i++) {
-		engine_lock(d->engine);
+		mutex_lock(&d->lists);
 		day_service_clear_fresh(ds);
+		mutex_unlock(&d->lists);
+		engine_lock(d->engine);
 		ds->reaches.n = 0;
 		engine_unlock(d->engine);
 	}
@@ -202,7 +210,7 @@ enum err day_get(struct tenant *t, struct day_name name, bool make, struct day *
 	if (!d && make) {
 		error = day_new(t, name, &d);
 		if (error == ERR_OK && (error = day_insert(t, d)) != ERR_OK) {
-			day_free(d);
+			release(d);
 			d = NULL;
 		}
 	} else if (!d || (!make && !atomic_load(&d->exists))) {
@@ -329,90 +337,4 @@ enum err day_drop(struct day *d, struct fault *fault)
 	engine_unlock(d->engine);
 	TRY(day_unlink(t->folder, d->name, fault));
 	return folder_sync(t->folder, fault);
-}
-
-/* ------------------------------------------------------------------ connections */
-
-static const struct db_schema *schema_of(const struct day *d)
-{
-	return d->name.kind == DAY_SPANS ? &spans_schema : &day_schema;
-}
-
-enum err day_reader(struct day *d, struct db **ret, struct fault *fault)
-{
-	struct db *reader = NULL;
-
-	engine_lock(d->engine);
-	if (d->readers.n)
-		reader = d->readers.v[--d->readers.n];
-	engine_unlock(d->engine);
-	if (!reader)
-		TRY(embedded_db_open(d->engine, d->path, schema_of(d), DB_READ, &reader, fault));
-	*ret = reader;
-	return ERR_OK;
-}
-
-void day_reader_back(struct day *d, struct db *reader, enum err error)
-{
-	if (!reader)
-		return;
-	db_rollback(reader);
-	if (error == ERR_OK || error == ERR_CANCELLED) {
-		engine_lock(d->engine);
-		if (d->readers.n < MAX_IDLE_READERS && vec_push(&d->readers, reader) == ERR_OK)
-			reader = NULL;
-		engine_unlock(d->engine);
-	}
-	db_close(reader);
-}
-
-enum err day_writer(struct day *d, struct db **ret, struct fault *fault)
-{
-	enum err error = ERR_OK;
-
-	mutex_lock(&d->write);
-	if (!d->writer && atomic_load(&d->gone)) {
-		/* Its name may belong to another file by now. */
-		error = fault_set(fault, ERR_NOT_FOUND, "%s was removed as too old", d->path);
-	} else if (!d->writer) {
-		error = embedded_db_open(d->engine, d->path, schema_of(d), DB_CREATE, &d->writer,
-					 fault);
-		if (error == ERR_OK && !atomic_load(&d->exists)) {
-			error = folder_sync(d->tenant->folder, fault);
-			atomic_store(&d->exists, error == ERR_OK);
-		}
-		/* After a restart keys begin somewhere else, so that few are taken already. */
-		d->sequence = (uint32_t)hash_mix((uint64_t)clock_monotonic_ns(), (uintptr_t)d);
-	}
-	if (error != ERR_OK) {
-		db_close(d->writer);
-		d->writer = NULL;
-		mutex_unlock(&d->write);
-		return error;
-	}
-	atomic_store(&d->counted, false);
-	*ret = d->writer;
-	return ERR_OK;
-}
-
-void day_rest(struct day *d, int64_t now_ns)
-{
-	struct embedded *e = d->engine;
-	struct db *reader;
-
-	engine_lock(e);
-	while (now_ns - d->used_ns > REST_AFTER_NS && d->readers.n) {
-		reader = d->readers.v[--d->readers.n];
-		engine_unlock(e);
-		db_close(reader);
-		engine_lock(e);
-	}
-	engine_unlock(e);
-	mutex_lock(&d->write);
-	if (now_ns - d->used_ns > REST_AFTER_NS && d->writer) {
-		/* The last connection to close also empties the log. */
-		db_close(d->writer);
-		d->writer = NULL;
-	}
-	mutex_unlock(&d->write);
 }

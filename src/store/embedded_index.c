@@ -1,7 +1,7 @@
 #include "store/embedded_index.h"
 
 #include "store/coverage.h"
-#include "store/listing.h"
+#include "store/label_listing.h"
 
 /* News that nobody reads for so long are read from the file, if ever. */
 #define NEWS_MAX	 250000
@@ -91,8 +91,8 @@ static enum err read_rows(struct day_index *x, struct db *reader, struct fault *
 		if (!id)
 			continue;
 		error = series_delta_apply(&x->table, id, db_column(q, 1));
-		/* Its dictionary knows better. */
-		if (error == ERR_CORRUPT || error == ERR_UNSUPPORTED) {
+		/* Damaged, or of another version: its dictionary knows better. */
+		if (error != ERR_OK && error != ERR_NO_MEMORY) {
 			series_index_forget(&x->table, id);
 			error = ERR_OK;
 		}
@@ -386,24 +386,16 @@ enum err index_encode_all(const struct partition *p, const struct partition_mark
 	return series_delta_encode(p, &first, &last, INDEX_LEVEL, out);
 }
 
-enum err index_write(struct change *c, struct day_service *ds, struct partition *p,
-		     const struct partition_mark *from, const struct partition_mark *to,
+enum err index_write(struct change *c, struct day_service *ds, struct str bytes,
 		     struct fault *fault)
 {
-	CLEANUP(buf_release) struct buf bytes = BUF_INIT(SIZE_MAX);
-	struct series_mark first = series_mark_of(from), last = series_mark_of(to);
 	struct index_news news = {.service = ds->new_id};
-	enum err error;
 
-	if (series_mark_equal(&first, &last))
+	if (!bytes.n)
 		return ERR_OK;
-	mutex_lock(&p->lock);
-	error = series_delta_encode(p, &first, &last, 0, &bytes);
-	mutex_unlock(&p->lock);
-	TRY(error);
-	TRY(put_row(c, dictionary_key(ds->new_id, ds->next_delta), buf_view(&bytes), fault));
+	TRY(put_row(c, dictionary_key(ds->new_id, ds->next_delta), bytes, fault));
 	TRY(vec_reserve(&c->news, 1));
-	news.delta = str_n(mem_strndup(bytes.data, bytes.n), bytes.n);
+	news.delta = str_n(mem_strndup(bytes.p, bytes.n), bytes.n);
 	if (!news.delta.p)
 		return ERR_NO_MEMORY;
 	c->news.v[c->news.n++] = news;

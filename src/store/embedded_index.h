@@ -45,10 +45,9 @@ static inline struct day_index *index_of_resident(struct resident *r)
 /* With engine->lock: takes it out of its day. True when nobody uses it: the caller frees it. */
 bool index_detach(struct day_index *x);
 
-/* Parts of transactions: writes what the partition has between two marks of its dictionary; puts
- * one row in place of those up to the key `last`. */
-enum err index_write(struct change *c, struct day_service *ds, struct partition *p,
-		     const struct partition_mark *from, const struct partition_mark *to,
+/* Parts of transactions: the row beside the service's next one of the dictionary; one row in place
+ * of those up to the key `last`. */
+enum err index_write(struct change *c, struct day_service *ds, struct str bytes,
 		     struct fault *fault) MUST_CHECK;
 enum err index_rewrite(struct change *c, struct day_service *ds, int64_t last, struct str bytes,
 		       struct fault *fault) MUST_CHECK;

@@ -34,7 +34,7 @@ enum err service_load(struct day_service *ds, struct db *reader, int64_t last_ke
 		partition_free(p);
 		return error;
 	}
-	p->persisted = partition_mark(p);
+	p->persisted = p->prepared = partition_mark(p);
 	p->engine = ds;
 	*ret = p;
 	return ERR_OK;

@@ -53,12 +53,14 @@ static enum err each_service(struct day_service *ds, const struct seeking *k)
 {
 	struct fault *fault = k->ask ? k->ask->fault : NULL;
 	struct partition *p;
+	bool takes;
 	enum err error;
 
 	if (ask_cancelled(k->ask))
 		return fault_set(fault, ERR_CANCELLED, "the question was given up");
-	/* Gone since it was found. */
-	if (!ds->id || !is_wanted(ds, k))
+	TRY(selection_takes_service(k->selection, str_of(ds->name), &takes));
+	/* Not in the file: only begun, or gone since it was found. */
+	if (!takes || !ds->id || !is_wanted(ds, k))
 		return ERR_OK;
 	question_begin(ds);
 	error = service_partition(ds, &p, fault);
@@ -70,14 +72,32 @@ static enum err each_service(struct day_service *ds, const struct seeking *k)
 	return error;
 }
 
+/* Whether a selection names its service. */
+static bool names_service(const struct selection *s, struct str *ret)
+{
+	for (size_t i = 0; i < s->matcher_count; i++)
+		if (s->matchers[i].op == MATCH_EQUAL && s->matchers[i].value.n &&
+		    str_eq(s->matchers[i].name, STR("service_name"))) {
+			*ret = s->matchers[i].value;
+			return true;
+		}
+	return false;
+}
+
 /* Those that may have something to say: no other dictionary is read. When their series were is left
  * to the chunks. */
 static enum err find_services(struct day *d, const struct seeking *k, struct service_list *ret)
 {
 	struct selection any_time = *k->selection;
+	struct listed_service one = {.at = MAP_NONE};
+	struct str name;
 	struct day_index *x;
 	enum err error;
 
+	if (names_service(k->selection, &name)) {
+		one.service = day_service_find(d, name);
+		return one.service ? vec_push(&ret->v, one) : ERR_OK;
+	}
 	any_time.from_ns = INT64_MIN;
 	any_time.until_ns = INT64_MAX;
 	TRY(index_get(d, &x, k->ask ? k->ask->fault : NULL));
@@ -411,7 +431,7 @@ static enum err copy_fresh(const struct scanner *s, struct key_list *ret)
 	struct day_service *ds = s->ds;
 	enum err error = ERR_OK;
 
-	engine_lock(ds->day->engine);
+	mutex_lock(&ds->day->lists);
 	vec_for_each (chunk, &ds->fresh) {
 		if (!may_show(s, row_time_ns(chunk->key)))
 			continue;
@@ -419,7 +439,7 @@ static enum err copy_fresh(const struct scanner *s, struct key_list *ret)
 		if (error != ERR_OK)
 			break;
 	}
-	engine_unlock(ds->day->engine);
+	mutex_unlock(&ds->day->lists);
 	/* Rows are read in the order they stand in. */
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_key);

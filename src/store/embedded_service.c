@@ -37,6 +37,20 @@ enum err day_service_get(struct day *d, struct str name, struct day_service **re
 	return error;
 }
 
+struct day_service *day_service_find(struct day *d, struct str name)
+{
+	struct day_service *found = NULL;
+
+	engine_lock(d->engine);
+	MAP_PROBE(&d->service_index, hash_str(name, d->engine->base.seed), i)
+	{
+		if (str_eq(str_of(d->services.v[i]->name), name))
+			found = d->services.v[i];
+	}
+	engine_unlock(d->engine);
+	return found;
+}
+
 struct day_service *day_service_at(struct day *d, size_t i)
 {
 	struct day_service *ds;
@@ -130,10 +144,8 @@ void day_service_add_fresh(struct day_service *ds, struct fresh_chunk chunk)
 
 void day_service_clear_fresh(struct day_service *ds)
 {
-	vec_for_each (chunk, &ds->fresh) {
+	vec_for_each (chunk, &ds->fresh)
 		discount_fresh(ds->day, chunk);
-		engine_step(ds->day->engine);
-	}
 	ds->fresh.n = 0;
 }
 
@@ -149,16 +161,15 @@ void day_service_remove_fresh(struct day_service *ds, const int64_t *keys, size_
 {
 	size_t kept = 0;
 
-	engine_lock(ds->day->engine);
+	mutex_lock(&ds->day->lists);
 	vec_for_each (chunk, &ds->fresh) {
-		engine_step(ds->day->engine);
 		if (bsearch(&chunk->key, keys, n, sizeof(*keys), by_key))
 			discount_fresh(ds->day, chunk);
 		else
 			ds->fresh.v[kept++] = *chunk;
 	}
 	ds->fresh.n = kept;
-	engine_unlock(ds->day->engine);
+	mutex_unlock(&ds->day->lists);
 }
 
 /* Goes through the chunks, since the oldest or the newest became part of a block. */
@@ -168,27 +179,26 @@ static void look_for_bounds(struct day *d, int64_t *ret_oldest_ns, int64_t *ret_
 	struct day_service *ds;
 	uint64_t changes;
 
-	engine_lock(d->engine);
+	mutex_lock(&d->lists);
 	changes = d->fresh_changes;
-	engine_unlock(d->engine);
+	mutex_unlock(&d->lists);
 	for (size_t i = 0; (ds = day_service_at(d, i)); i++) {
-		engine_lock(d->engine);
+		mutex_lock(&d->lists);
 		vec_for_each (chunk, &ds->fresh) {
 			int64_t time = row_time_ns(chunk->key);
 
 			oldest = time < oldest ? time : oldest;
 			newest = time > newest ? time : newest;
-			engine_step(d->engine);
 		}
-		engine_unlock(d->engine);
+		mutex_unlock(&d->lists);
 	}
-	engine_lock(d->engine);
+	mutex_lock(&d->lists);
 	if (changes == d->fresh_changes) {
 		d->fresh_oldest_ns = oldest;
 		d->fresh_newest_ns = newest;
 		d->fresh_unsure = false;
 	}
-	engine_unlock(d->engine);
+	mutex_unlock(&d->lists);
 	*ret_oldest_ns = oldest;
 	*ret_newest_ns = newest;
 }
@@ -197,12 +207,12 @@ bool day_fresh_bounds(struct day *d, int64_t *ret_oldest_ns, int64_t *ret_newest
 {
 	bool any, unsure;
 
-	engine_lock(d->engine);
+	mutex_lock(&d->lists);
 	any = d->fresh_chunks > 0;
 	unsure = d->fresh_unsure;
 	*ret_oldest_ns = d->fresh_oldest_ns;
 	*ret_newest_ns = d->fresh_newest_ns;
-	engine_unlock(d->engine);
+	mutex_unlock(&d->lists);
 	if (any && unsure)
 		look_for_bounds(d, ret_oldest_ns, ret_newest_ns);
 	return any && *ret_oldest_ns <= *ret_newest_ns;
@@ -212,12 +222,12 @@ int64_t day_fresh_due(struct day *d)
 {
 	int64_t due = INT64_MAX;
 
-	engine_lock(d->engine);
+	mutex_lock(&d->lists);
 	for (int64_t w = 0; d->fresh_chunks && w < NS_PER_DAY / WINDOW_NS; w++)
 		if (d->fresh_windows[w]) {
 			due = d->name.day * NS_PER_DAY + (w + 1) * WINDOW_NS + WINDOW_LATE_NS;
 			break;
 		}
-	engine_unlock(d->engine);
+	mutex_unlock(&d->lists);
 	return due;
 }

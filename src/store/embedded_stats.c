@@ -64,9 +64,11 @@ static void add_fresh(struct day *d, struct store_stats *s)
 
 	engine_lock(d->engine);
 	s->dictionary_bytes += d->partition_bytes;
+	engine_unlock(d->engine);
+	mutex_lock(&d->lists);
 	s->profiles += d->fresh_chunks;
 	s->rows += d->fresh_rows;
-	engine_unlock(d->engine);
+	mutex_unlock(&d->lists);
 	if (day_fresh_bounds(d, &oldest, &newest))
 		widen(s, oldest, newest);
 }
@@ -150,6 +152,7 @@ static void add_store(struct embedded *e, struct store_stats *s)
 		s->compaction_lag_ns = store_now(&e->base) - due;
 	s->commits = atomic_load(&e->commits);
 	s->queued_batches = atomic_load(&e->queued);
+	s->connections = atomic_load(&e->connections);
 	s->lock_steps = atomic_load(&e->most_steps);
 	s->full = disk_guard_refuses(&e->disk);
 	mutex_lock(&e->keeper_lock);

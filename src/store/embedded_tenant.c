@@ -11,7 +11,7 @@ static void tenant_free(struct tenant *t)
 		return;
 	vec_for_each (d, &t->days)
 		day_free(*d);
-	db_close(t->catalog);
+	catalog_close(t);
 	mutex_release(&t->catalog_lock);
 	vec_release(&t->days);
 	mem_free(t->name);
@@ -29,8 +29,7 @@ static struct tenant *tenant_find(struct embedded *e, struct str name)
 	return NULL;
 }
 
-static enum err open_catalog(struct tenant *t, enum db_mode mode, struct db **ret,
-			     struct fault *fault)
+static enum err open_catalog(struct tenant *t, enum db_mode mode, struct fault *fault)
 {
 	struct buf path = BUF_INIT(OUTPUT_PATH_MAX);
 	enum err error;
@@ -40,7 +39,7 @@ static enum err open_catalog(struct tenant *t, enum db_mode mode, struct db **re
 	if (error == ERR_OK && mode == DB_WRITE && access(path.data, F_OK) < 0)
 		error = ERR_NOT_FOUND;
 	if (error == ERR_OK)
-		error = embedded_db_open(t->engine, path.data, &catalog_schema, mode, ret, fault);
+		error = catalog_open(t, path.data, mode, fault);
 	if (error == ERR_OK && mode == DB_CREATE)
 		error = folder_sync(t->folder, fault);
 	buf_release(&path);
@@ -50,7 +49,7 @@ static enum err open_catalog(struct tenant *t, enum db_mode mode, struct db **re
 /* Before anybody can look at its days. */
 static enum err recover_tenant(struct tenant *t, struct fault *fault)
 {
-	enum err error = open_catalog(t, DB_WRITE, &t->catalog, fault);
+	enum err error = open_catalog(t, DB_WRITE, fault);
 
 	if (error == ERR_NOT_FOUND)
 		return ERR_OK;
@@ -63,11 +62,15 @@ enum err tenant_catalog(struct tenant *t, struct db **ret, struct fault *fault)
 
 	mutex_lock(&t->catalog_lock);
 	if (!t->catalog)
-		error = open_catalog(t, DB_CREATE, &t->catalog, fault);
+		error = open_catalog(t, DB_CREATE, fault);
 	if (error != ERR_OK) {
+		catalog_close(t);
 		mutex_unlock(&t->catalog_lock);
 		return error;
 	}
+	engine_lock(t->engine);
+	lru_touch(&t->engine->idle, &t->connections.node);
+	engine_unlock(t->engine);
 	*ret = t->catalog;
 	return ERR_OK;
 }
@@ -103,6 +106,7 @@ static enum err tenant_new(struct embedded *e, struct str name, bool make, struc
 	if (!t)
 		return ERR_NO_MEMORY;
 	t->engine = e;
+	t->connections.tenant = t;
 	mutex_init(&t->catalog_lock);
 	t->name = mem_strndup(name.p, name.n);
 	error = t->name ? tenant_folder(e->dir.path, name, make, &t->folder, fault) : ERR_NO_MEMORY;

@@ -22,7 +22,7 @@ enum err partition_new(struct str tenant, struct str service, int64_t day, uint6
 	p->day = day;
 	p->quota = quota;
 	p->order = atomic_fetch_add(&made, 1);
-	p->persisted = partition_mark(p);
+	p->persisted = p->prepared = partition_mark(p);
 	if (!p->tenant.p || !p->service.p) {
 		partition_free(p);
 		return ERR_NO_MEMORY;
@@ -31,10 +31,33 @@ enum err partition_new(struct str tenant, struct str service, int64_t day, uint6
 	return ERR_OK;
 }
 
+void prepared_delta_free(struct prepared_delta *d)
+{
+	if (!d)
+		return;
+	buf_release(&d->dictionary);
+	buf_release(&d->index);
+	mem_free(d);
+}
+
+void partition_limit(struct partition *p, const struct store_limits *limits)
+{
+	p->dict.max_depth = limits->max_depth;
+	p->dict.max_stacks =
+		limits->max_stacks < UINT32_MAX ? (uint32_t)limits->max_stacks : UINT32_MAX;
+	p->dict.cut_stacks = p->dict.refused_stacks = 0;
+}
+
 void partition_free(struct partition *p)
 {
 	if (!p)
 		return;
+	while (p->prepared_first) {
+		struct prepared_delta *d = p->prepared_first;
+
+		p->prepared_first = d->next;
+		prepared_delta_free(d);
+	}
 	dict_release(&p->dict);
 	vec_release(&p->series);
 	map_release(&p->series_index);
@@ -66,8 +89,8 @@ size_t partition_memory(const struct partition *p)
 {
 	const struct dict *d = &p->dict;
 
-	return sizeof(*p) + STACK_MULTIPLIERS * sizeof(uint64_t) + d->bytes.cap +
-	       TABLE_MEMORY(&d->strings) + TABLE_MEMORY(&d->functions) +
+	return sizeof(*p) + atomic_load(&p->prepared_bytes) + STACK_MULTIPLIERS * sizeof(uint64_t) +
+	       d->bytes.cap + TABLE_MEMORY(&d->strings) + TABLE_MEMORY(&d->functions) +
 	       TABLE_MEMORY(&d->mappings) + TABLE_MEMORY(&d->frames) + TABLE_MEMORY(&d->labels) +
 	       TABLE_MEMORY(&d->links) + sequence_memory(&d->stacks) +
 	       sequence_memory(&d->label_sets) + p->arena.used +

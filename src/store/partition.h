@@ -65,6 +65,14 @@ struct partition {
 	VEC(struct series_type) pairs;
 	struct map pair_index;
 	struct partition_mark persisted;
+	/*
+	 * What is encoded and not in the file yet, in order, from `persisted` up to `prepared`. The
+	 * list is the engine's, under a lock of its own: who writes it does not wait for those who
+	 * intern.
+	 */
+	struct partition_mark prepared;
+	struct prepared_delta *prepared_first, *prepared_last;
+	atomic_size_t prepared_bytes;
 	struct quota *quota;
 	/* The depth of the deepest of the first `measured` stacks: rows need not be looked at one
 	 * by one to know that none must be cut. */
@@ -90,6 +98,9 @@ size_t partition_memory(const struct partition *p);
 enum err partition_series(struct partition *p, const struct label_pair *labels, size_t n,
 			  const struct store_limits *limits, uint32_t *ret,
 			  struct fault *fault) MUST_CHECK;
+/* What is interned from here on keeps to the limits of stacks; nothing is counted yet. With the
+ * lock. */
+void partition_limit(struct partition *p, const struct store_limits *limits);
 /* The type, or MAP_NONE. */
 uint32_t partition_find_type(const struct partition *p, struct str id);
 uint32_t partition_find_series(const struct partition *p, const struct label_pair *labels,
@@ -120,6 +131,13 @@ enum err partition_encode(struct partition *p, const struct series_profile *prof
 			  struct encoded_chunk *ret, struct fault *fault) MUST_CHECK;
 
 /* ------------------------------------------------------------------ dictionary deltas */
+
+struct prepared_delta {
+	struct prepared_delta *next;
+	struct partition_mark from, to;
+	struct buf dictionary, index; /* index: empty when it has nothing new */
+};
+void prepared_delta_free(struct prepared_delta *d);
 
 #define DELTA_VERSION 1
 

@@ -117,7 +117,10 @@ static uint32_t common_frames(const uint32_t *a, uint32_t n, const uint32_t *b, 
 	return same;
 }
 
-/* Finds the stack that begins with the same frames, by a hash of every beginning. */
+/* Finds the stack that begins with the same frames, by a hash of every beginning; of so many that
+ * memory stays far below that of the stacks themselves. */
+#define BEGINNINGS_MAX (4u << 20)
+
 struct beginnings {
 	struct map map;
 };
@@ -145,7 +148,7 @@ static enum err beginnings_find(struct beginnings *b, const uint32_t *frames, ui
 		*ret = found;
 		hash = longer;
 	}
-	for (; known < n; known++) {
+	for (; known < n && b->map.n < BEGINNINGS_MAX; known++) {
 		hash = hash_mix(hash, frames[n - 1 - known]);
 		TRY(map_put(&b->map, hash, stack));
 	}

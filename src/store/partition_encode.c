@@ -146,6 +146,18 @@ static bool any_set(const uint32_t *ids, size_t n)
 	return any != 0;
 }
 
+/* What the dictionary itself cut or refused while a reader interned into it. */
+static enum err settle_limits(struct encoding *e)
+{
+	struct dict *d = &e->p->dict;
+
+	if (!e->own)
+		return ERR_OK;
+	e->cut += (uint32_t)d->cut_stacks;
+	d->cut_stacks = 0;
+	return d->refused_stacks ? too_many_stacks(e) : ERR_OK;
+}
+
 static enum err encode_rows(struct encoding *e, struct chunk_rows *rows, struct buf *out,
 			    struct encoded_chunk *ret)
 {
@@ -153,6 +165,7 @@ static enum err encode_rows(struct encoding *e, struct chunk_rows *rows, struct 
 	const uint32_t *labels;
 	bool fit = stacks_fit(e);
 
+	TRY(settle_limits(e));
 	if (!fit)
 		TRY(place_rows(e));
 	labels = e->own ? p->labels : e->work->labels.v;

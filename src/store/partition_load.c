@@ -417,6 +417,6 @@ enum err partition_delta_apply(struct partition *p, struct str bytes)
 	e = load_body(&l);
 	arena_release(&l.arena);
 	if (!e)
-		p->persisted = l.to;
+		p->persisted = p->prepared = l.to;
 	return e;
 }

@@ -73,7 +73,6 @@ enum err service_count(struct day_service *ds, uint64_t *ret, struct fault *faul
 
 enum err service_drop(struct day_service *ds, uint64_t *ret_profiles, struct fault *fault)
 {
-	struct embedded *e = ds->day->engine;
 	uint64_t profiles = 0;
 	enum err error;
 
@@ -86,9 +85,9 @@ enum err service_drop(struct day_service *ds, uint64_t *ret_profiles, struct fau
 		/* What is being written now begins anew, with an empty dictionary. */
 		service_replace(ds, NULL);
 		atomic_fetch_sub(&ds->day->quota.series, atomic_exchange(&ds->series, 0));
-		mutex_lock(&e->lock);
+		mutex_lock(&ds->day->lists);
 		day_service_clear_fresh(ds);
-		mutex_unlock(&e->lock);
+		mutex_unlock(&ds->day->lists);
 	}
 	service_reopen(ds);
 	if (error == ERR_OK && ret_profiles)

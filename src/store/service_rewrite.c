@@ -212,12 +212,12 @@ static enum err rewrite_fresh(struct rewriting *w, struct db *db)
 	VEC(int64_t) keys = {0};
 	enum err error = ERR_OK;
 
-	engine_lock(w->ds->day->engine);
+	mutex_lock(&w->ds->day->lists);
 	vec_for_each (chunk, &w->ds->fresh)
 		if (error == ERR_OK && !(known && bsearch(&chunk->key, w->chunks.v, known,
 							  sizeof(*w->chunks.v), by_key)))
 			error = vec_push(&keys, chunk->key);
-	engine_unlock(w->ds->day->engine);
+	mutex_unlock(&w->ds->day->lists);
 	for (size_t i = 0; error == ERR_OK && i < keys.n; i++) {
 		sqlite3_stmt *q;
 		bool row;
@@ -299,7 +299,6 @@ static enum err write_all_new(struct rewriting *w, struct change *c)
 /* Questions are out, and what is queued waits for `write`. */
 static enum err swap(struct rewriting *w)
 {
-	struct embedded *e = w->ds->day->engine;
 	struct change c;
 	enum err error = change_begin(&c, w->ds->day, w->fault);
 
@@ -311,7 +310,7 @@ static enum err swap(struct rewriting *w)
 		w->ds->next_delta = 2;
 		error = db_commit(c.writer, w->fault);
 		if (error == ERR_OK) {
-			w->to->persisted = partition_mark(w->to);
+			w->to->persisted = w->to->prepared = partition_mark(w->to);
 			atomic_fetch_sub(&w->ds->day->quota.series,
 					 atomic_load(&w->ds->series) - (unsigned)w->to->series.n);
 			atomic_store(&w->ds->series, (unsigned)w->to->series.n);
@@ -320,13 +319,13 @@ static enum err swap(struct rewriting *w)
 		}
 	}
 	if (error == ERR_OK) {
-		engine_lock(e);
+		mutex_lock(&w->ds->day->lists);
 		day_service_clear_fresh(w->ds);
 		vec_for_each (chunk, &w->chunks)
 			if (chunk->n)
 				day_service_add_fresh(w->ds, (struct fresh_chunk){chunk->key,
 										  chunk->rows});
-		engine_unlock(e);
+		mutex_unlock(&w->ds->day->lists);
 	}
 	return change_finish(&c, error);
 }

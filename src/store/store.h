@@ -309,8 +309,8 @@ struct services_answer {
 	} * types;
 	size_t n;
 };
-/* `each` gets an answer for every range, and copies what it wants to keep; services without any
- * series are left out. */
+/* `each` gets SERVICES_RANGES answers, empty beyond the last range, and copies what it wants to
+ * keep; services without any series are left out. */
 enum err store_services(struct store *s, struct str tenant, const struct selection *selection,
 			const struct services_question *question, struct ask *ask,
 			enum err (*each)(void *context, struct str service,
@@ -410,6 +410,7 @@ struct store_stats {
 	/* Of the whole store. */
 	uint64_t commits, queued_batches, fresh_chunks, blocks, rollups;
 	int64_t compaction_lag_ns; /* age of the oldest chunk that should be in a block */
+	uint64_t connections;	   /* to files of days and tenants, open */
 	uint64_t lock_steps;	   /* the longest loop while everybody had to wait for it */
 	uint64_t refused[ERR_COUNT_];
 	bool full; /* the disk takes nothing: writes are refused, questions answered */

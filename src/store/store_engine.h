@@ -26,9 +26,12 @@ struct store_batch {
 	void (*done)(void *context, enum err error, const struct fault *fault);
 	void *context;
 	struct store_batch *next; /* for the engine's queue */
+	size_t delta_bytes;	  /* about what goes with it of dictionaries */
 	bool filling;		  /* counted in the store's `filling` */
 };
 
+/* No longer counted in `filling`: it is in the engine's queue, or ends. */
+void batch_filled(struct store_batch *b);
 /* Calls done, gives partitions back, frees the batch. */
 void batch_finish(struct store_batch *b, enum err error, const struct fault *fault);
 

@@ -39,9 +39,21 @@ static enum err write_batch(struct store *s, int n)
 	return fixture_write(s, t, 2, NULL);
 }
 
+static enum err ignore_service(void *context, struct str service,
+			       const struct series_answer *answers)
+{
+	(void)context, (void)service, (void)answers;
+	return ERR_OK;
+}
+
 static enum err ask_all(struct store *s)
 {
 	struct selection all = fixture_all();
+	struct services_question services = {
+		.ranges = {{TEST_TIME - 86400 * NS_PER_S, TEST_TIME + NS_PER_HOUR}},
+		.range_count = 1,
+		.step_ns = NS_PER_HOUR};
+	struct services_answer whole;
 	struct text_answer types = {0};
 	struct ask ask = {0};
 	struct profile p;
@@ -59,6 +71,8 @@ static enum err ask_all(struct store *s)
 	all.type = (struct str){0};
 	TRY(store_types(s, TEST_TENANT, &all, &ask, &types));
 	arena_release(&types.arena);
+	TRY(store_services(s, TEST_TENANT, &all, &services, &ask, ignore_service, NULL, &whole));
+	arena_release(&whole.arena);
 	return ERR_OK;
 }
 
