@@ -7,8 +7,9 @@
 #include "server/workers.h"
 
 #define LOOK_NS	 (50 * NS_PER_MS)
-#define TRIM_NS	 NS_PER_S	/* it stops every thread that allocates, so not more often */
-#define QUIET_NS (5 * NS_PER_S) /* after the last request */
+#define REST_NS	 (500 * NS_PER_MS) /* while nothing happens */
+#define TRIM_NS	 NS_PER_S	   /* it stops every thread that allocates, so not more often */
+#define QUIET_NS (5 * NS_PER_S)	   /* after the last request */
 
 struct memory_watch {
 	struct memory_budget *budget;
@@ -28,8 +29,8 @@ static void trim(struct memory_watch *w, int64_t now)
 	memory_budget_measured(w->budget, memory_resident());
 }
 
-/* The heap keeps what was freed: the first cache to shrink. */
-static void look(struct memory_watch *w)
+/* The heap keeps what was freed: the first cache to shrink. Returns when to look again. */
+static int64_t look(struct memory_watch *w)
 {
 	int64_t now = clock_monotonic_ns();
 	bool quiet = workers_quiet(w->workers, now - QUIET_NS);
@@ -46,6 +47,7 @@ static void look(struct memory_watch *w)
 	}
 	if (memory_budget_shrink(w->budget))
 		memory_budget_measured(w->budget, memory_resident());
+	return now + (quiet && f.all.used < f.limit / 8 ? REST_NS : LOOK_NS);
 }
 
 static void watch(void *context)
@@ -55,11 +57,11 @@ static void watch(void *context)
 	mutex_lock(&w->lock);
 	while (!w->stopping) {
 		mutex_unlock(&w->lock);
-		look(w);
+		int64_t again = look(w);
+
 		mutex_lock(&w->lock);
 		if (!w->stopping)
-			(void)cond_wait_until(&w->changed, &w->lock,
-					      clock_monotonic_ns() + LOOK_NS);
+			(void)cond_wait_until(&w->changed, &w->lock, again);
 	}
 	mutex_unlock(&w->lock);
 }
