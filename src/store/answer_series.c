@@ -737,8 +737,16 @@ static enum err find_whole(struct whole_list *list, struct str type, struct cove
 	return ERR_OK;
 }
 
+static bool has_series(const struct made_list *list, uint32_t type)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->v[i].type == type)
+			return true;
+	return false;
+}
+
 /* Adds what is known to what other answers know of their parts. There is one group. */
-static enum err add_to_wholes(struct charting *c)
+static enum err add_to_wholes(struct charting *c, const struct made_list *list)
 {
 	uint32_t *lines = arena_alloc(&c->q.arena, (c->members.n + 1) * sizeof(*lines));
 
@@ -754,6 +762,7 @@ static enum err add_to_wholes(struct charting *c)
 		if (!n)
 			continue;
 		TRY(find_whole(c->wholes, c->types.v[t].id, &whole));
+		whole->has_values |= has_series(list, t);
 		TRY(coverage_whole_add(whole, &c->coverage, lines, n));
 	}
 	return ERR_OK;
@@ -807,7 +816,7 @@ static enum err finish(struct charting *c, struct series_answer *ret)
 		finish_levels(c, &list.v[i]);
 		ret->series[ret->n++] = list.v[i].points;
 	}
-	return c->wholes ? add_to_wholes(c) : measure_all(c);
+	return c->wholes ? add_to_wholes(c, &list) : measure_all(c);
 }
 
 static const struct question_handler handler = {begin_partition, chart_chunk, NULL};

@@ -152,8 +152,11 @@ static enum err tell_wholes(struct serving *s, struct services_answer *ret)
 	if (!ret->types)
 		return ERR_NO_MEMORY;
 	vec_for_each (w, &s->wholes.v) {
-		struct type_coverage *t = &ret->types[ret->n++];
+		struct type_coverage *t;
 
+		if (!w->has_values)
+			continue;
+		t = &ret->types[ret->n++];
 		t->type = arena_str(&ret->arena, w->type);
 		t->covered_ns = coverage_whole_total(w);
 		if (!t->type.p)

@@ -115,6 +115,7 @@ enum err coverage_total(const struct coverage *c, int64_t *ret) MUST_CHECK;
 /* What of several coverages is needed to say how long anything of a type was profiled. */
 struct coverage_whole {
 	struct str type;
+	bool has_values;		 /* not only time in which there were none */
 	VEC(struct coverage_time) times; /* in which any line was present */
 	size_t apart;			 /* of these, so many were in order and apart last time */
 	__int128 covered, present;

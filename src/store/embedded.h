@@ -140,11 +140,11 @@ struct tenant {
 	bool queued;		   /* it has its turn */
 	size_t deficit;		   /* bytes that it may write */
 	bool undo_left;		   /* a batch that failed could not be taken back wholly */
-	atomic_ullong limit; /* of its bytes on disk, its own or a share; 0 = none */
+	atomic_ullong limit;	   /* of its bytes on disk, its own or a share; 0 = none */
 	struct tenant_deleted {
 		atomic_ullong times, bytes, count;
 	} deleted[STORE_DELETED_WHYS_];
-	VEC(struct day *) days;	   /* by day and kind; engine->lock */
+	VEC(struct day *) days; /* by day and kind; engine->lock */
 };
 
 /* A file, its log, and the log's index. */
