@@ -297,12 +297,16 @@ static bool same_text(const struct buf *a, const struct buf *b)
 
 	if (str_eq(x, y))
 		return true;
-	while (str_split(&x, '\n', &expected) | str_split(&y, '\n', &got))
+	for (bool more = true; more;) {
+		bool first = str_split(&x, '\n', &expected), second = str_split(&y, '\n', &got);
+
+		more = first || second;
 		if (!str_eq(expected, got)) {
 			printf("# expected: %.*s\n# got: %.*s\n", (int)expected.n, expected.p,
 			       (int)got.n, got.p);
 			break;
 		}
+	}
 	return false;
 }
 
