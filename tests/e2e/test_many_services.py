@@ -4,11 +4,9 @@ them comes from its index, and nobody else waits for a loop over them: counted i
 
 MANY_SERVICES says how many (2,000 unless told; `tools/run-tests --long` asks for 60,000).
 """
-import contextlib
 import http.client
 import json
 import os
-import resource
 import threading
 import time
 import urllib.parse
@@ -73,17 +71,6 @@ def metric(sender, name):
     return float(values[0])
 
 
-@contextlib.contextmanager
-def descriptors(count):
-    """What a process that begins now may have open."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (count, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
 @test
 def a_tenant_with_many_services_leaves_the_others_alone():
     now = int(time.time()) - 60
@@ -145,10 +132,7 @@ def a_restart_needs_no_dictionary_to_list_what_there_is():
 @test
 def more_days_and_tenants_than_descriptors():
     now = int(time.time()) - 60
-    with descriptors(256):
-        server = Server("--trust-tenant-header", folder=os.path.join(scratch(), "days"))
-        server.__enter__()
-    try:
+    with Server("--trust-tenant-header", folder=os.path.join(scratch(), "days"), descriptors=256) as server:
         sender = Sender(server)
         tenants = [f"tenant-{i}" for i in range(200)]
         for i, tenant in enumerate(tenants):
@@ -161,8 +145,6 @@ def more_days_and_tenants_than_descriptors():
         page = sender.get("/api/v1/overview", QUIET, **{"from": "now-30d", "until": "now"})
         assert page["cpu"]["total"] == 28 * 1000 * 10**7, page["cpu"]
         assert metric(sender, "store_connections") <= 256 / 2 / 3 + 2
-    finally:
-        server.__exit__(None, None, None)
 
 
 main()

@@ -14,14 +14,16 @@ from support.tap import VESTAL, scratch
 class Server:
     """`vestal server` with these arguments, as long as the `with` lasts; in memory or in a folder."""
 
-    def __init__(self, *args, folder=None, env=None):
+    def __init__(self, *args, folder=None, env=None, descriptors=None):
         self.args = args
+        # A server raises its soft limit to the hard one: both are set.
+        self.limit = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh"] if descriptors else []
         self.place = ["--data", folder] if folder else ["--memory"]
         self.env = dict(os.environ, **(env or {}))
         self.log = []
 
     def __enter__(self):
-        command = [VESTAL, "server", *self.place, "--listen", "127.0.0.1:0", "--otlp-grpc",
+        command = [*self.limit, VESTAL, "server", *self.place, "--listen", "127.0.0.1:0", "--otlp-grpc",
                    "127.0.0.1:0", "--otlp-http", "127.0.0.1:0", *self.args]
         self.process = subprocess.Popen(command, cwd=scratch(), env=self.env, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
