@@ -11,6 +11,15 @@ from support.wait import until
 FUTEX = 202
 
 
+def tolerance():
+    """The program's clock also runs while it is ready and has no CPU, which is no wait: on a machine
+    with more than two threads to a CPU that is a few percent."""
+    load = os.getloadavg()[0] / os.cpu_count()
+    if load > 2:
+        print(f"# load of {load:.1f} for each CPU: 6 % instead of 3 %")
+    return 0.06 if load > 2 else 0.03
+
+
 def check_lengths():
     # A wait is kept with a probability below 1: the sum has an error of its own, 0.6 % of 12 s.
     done, path = record("--type", "offcpu", program=[build("sleeper"), "12"])
@@ -18,7 +27,7 @@ def check_lengths():
     _, names = top(path, "--type", "off_cpu")
     for name in ("wait_asleep", "wait_for_lock"):
         share = names[name]["cum"] / truth[name]
-        assert abs(share - 1) < 0.03, (name, share, truth, done.stderr)
+        assert abs(share - 1) < tolerance(), (name, share, truth, done.stderr)
     assert whole(done)[1] >= 99, done.stderr
 
 
@@ -27,7 +36,7 @@ def check_convoy():
     truth = json.loads(done.stdout.splitlines()[0])
     _, names = top(path, "--type", "off_cpu")
     share = names["queue_for_lock"]["cum"] / truth["queue_for_lock"]
-    assert abs(share - 1) < 0.03, (share, truth)
+    assert abs(share - 1) < tolerance(), (share, truth)
 
 
 def check_locks_and_wakers(woken_share):
@@ -35,7 +44,7 @@ def check_locks_and_wakers(woken_share):
     done, path = record("--type", "offcpu,lock,wall", program=[build("sleeper"), "4"])
     truth = json.loads(done.stdout.splitlines()[0])
     _, names = top(path, "--type", "delay")
-    assert abs(names["wait_for_lock"]["cum"] / truth["wait_for_lock"] - 1) < 0.03, truth
+    assert abs(names["wait_for_lock"]["cum"] / truth["wait_for_lock"] - 1) < tolerance(), truth
     assert "wait_asleep" not in names, names["wait_asleep"]
     # The main thread waits all the time, the other nearly so.
     assert abs(top(path, "--type", "wall")[0]["total"] / 8e9 - 1) < 0.1
