@@ -42,6 +42,8 @@ struct request {
 	unsigned rights;     /* of enum token_rights */
 	size_t reserved;     /* bytes counted as in flight */
 	void *call;	     /* of an RPC, see rpc_route.c */
+	/* Where parts that cannot be read are noted, when the client wants what there is. */
+	struct damage_notes *damage;
 };
 
 void request_reply(struct request *r, int status, const char *content_type, struct buf *body);

@@ -41,6 +41,7 @@ static enum err delete_in_day(struct day *d, const struct selection *selection, 
 	uint64_t before = *removed;
 	enum err error = ERR_OK;
 
+	TRY(day_look_into(d, fault));
 	mutex_lock(&d->upkeep);
 	for (size_t i = 0; error == ERR_OK; i++) {
 		struct day_service *ds = day_service_at(d, i);

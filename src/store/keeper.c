@@ -43,6 +43,8 @@ static enum err end_of_day(struct day *d, struct fault *fault)
 
 	TRY(day_writer(d, &writer, fault));
 	error = db_checkpoint(writer, fault);
+	if (error == ERR_OK)
+		error = catalog_record(d, fault);
 	mutex_unlock(&d->write);
 	return error;
 }
@@ -79,6 +81,24 @@ static enum err keep_day(struct day *d, bool all, struct fault *fault)
 	return error;
 }
 
+/* What a power cut may take of them is of the last seconds. */
+static void sync_journals(struct embedded *e)
+{
+	size_t n;
+
+	mutex_lock(&e->lock);
+	n = e->tenants.n;
+	mutex_unlock(&e->lock);
+	for (size_t i = 0; i < n; i++) {
+		struct tenant *t;
+
+		mutex_lock(&e->lock);
+		t = e->tenants.v[i];
+		mutex_unlock(&e->lock);
+		(void)!journal_sync(&t->journal, NULL);
+	}
+}
+
 static enum err look_after_all(struct embedded *e, bool all, bool retain, struct fault *fault)
 {
 	struct found_tenants found = {.engine = e};
@@ -103,6 +123,7 @@ static enum err look_after_all(struct embedded *e, bool all, bool retain, struct
 		day_rest(days.v.v[i], clock_monotonic_ns());
 	}
 	day_list_put(&days);
+	sync_journals(e);
 	partitions_evict(e);
 	mutex_unlock(&e->round_lock);
 	return error;

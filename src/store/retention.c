@@ -33,20 +33,19 @@ static enum err drop_rows(struct day_service *ds, struct fault *fault)
 		return error;
 	error = change_touch(&c, ds);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, CHUNK_DELETE_OF, fault, id);
+		error = change_take_with(&c, NULL, TALLY_CHUNKS, CHUNK_DELETE_OF, fault, id);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, BLOCK_DELETE_OF, fault, id);
+		error = change_take_with(&c, ds, TALLY_BLOCKS, BLOCK_DELETE_OF, fault, id);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, ROLLUP_DELETE_OF, fault, id);
+		error = change_take_with(&c, ds, TALLY_ROLLUPS, ROLLUP_DELETE_OF, fault, id);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, REACH_DELETE_OF, fault, id);
+		error = change_take_with(&c, ds, TALLY_REACHES, REACH_DELETE_OF, fault, id);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, DICTIONARY_DELETE, fault,
-				    dictionary_key((uint32_t)id, 0),
-				    dictionary_key((uint32_t)id, UINT32_MAX));
+		error = change_take_with(&c, ds, TALLY_DICTIONARY, DICTIONARY_DELETE, fault,
+					 dictionary_key((uint32_t)id, 0),
+					 dictionary_key((uint32_t)id, UINT32_MAX));
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, SERVICE_DELETE, fault, id);
-	ds->new_id = 0;
+		error = change_drop_service(&c, ds, fault);
 	return change_end(&c, error, fault);
 }
 
@@ -86,7 +85,8 @@ enum err service_drop(struct day_service *ds, uint64_t *ret_profiles, struct fau
 		service_replace(ds, NULL);
 		atomic_fetch_sub(&ds->day->quota.series, atomic_exchange(&ds->series, 0));
 		mutex_lock(&e->lock);
-		ds->fresh.n = 0;
+		/* What the file says of long profiles is gone, too: it is noted again. */
+		ds->fresh.n = ds->reaches.n = 0;
 		mutex_unlock(&e->lock);
 	}
 	service_reopen(ds);
@@ -221,13 +221,14 @@ static enum err find_old(struct day *d, struct db *writer, int64_t before, struc
 static enum err delete_old(struct change *c, const struct old_rows *old, struct fault *fault)
 {
 	for (size_t i = 0; i < old->chunks.n; i++)
-		TRY(db_run_with(c->writer, CHUNK_DELETE, fault, old->chunks.v[i]));
+		TRY(change_take_with(c, NULL, TALLY_CHUNKS, CHUNK_DELETE, fault, old->chunks.v[i]));
 	for (size_t i = 0; i < old->blocks.n; i++) {
 		struct day_service *ds = day_service_by_id(c->day, (uint32_t)old->services.v[i]);
 
-		TRY(db_run_with(c->writer, BLOCK_DELETE, fault, old->blocks.v[i]));
-		if (ds)
-			TRY(rollups_forget(c, ds, row_time_ns(old->blocks.v[i]), fault));
+		if (!ds)
+			continue;
+		TRY(change_take_with(c, ds, TALLY_BLOCKS, BLOCK_DELETE, fault, old->blocks.v[i]));
+		TRY(rollups_forget(c, ds, row_time_ns(old->blocks.v[i]), fault));
 	}
 	return ERR_OK;
 }
