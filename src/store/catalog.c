@@ -59,8 +59,11 @@ static enum err compare_with_journal(struct tenant *t, struct fault *fault)
 	bool same;
 
 	if (!journal_find(&t->journal, LEDGER_CATALOG, 0, &slot) || slot.state != SLOT_THERE)
-		return ERR_OK;
+		slot = (struct commit_slot){.file = l->file};
 	same = slot.file == l->file && slot.commits <= l->commits;
+	/* A process that was killed may have ended between the commit and its note. */
+	if (same && !l->lost && slot.commits < l->commits)
+		return journal_note(&t->journal, LEDGER_CATALOG, 0, l->file, l->commits, fault);
 	if (same && !l->lost)
 		return ERR_OK;
 	return fault_set(fault, ERR_DAMAGED,

@@ -213,6 +213,12 @@ static enum err look_at_file(struct day *d, struct db *reader, struct fault *fau
 		atomic_store(&d->unsealed, d->ledger.unsealed > 0);
 	}
 	compare_with_journal(d, sealed ? &d->ledger : NULL);
+	/* Of before there were ledgers, where one was that has: nothing in it can be believed. */
+	if (!sealed && d->damage.code) {
+		if (fault)
+			*fault = d->damage;
+		return ERR_DAMAGED;
+	}
 	return d->name.kind == DAY_PROFILES ? read_services(d, reader, fault) : ERR_OK;
 }
 
@@ -232,6 +238,9 @@ static enum err look(struct day *d, struct fault *fault)
 	if (error == ERR_OK)
 		error = look_at_file(d, reader, fault);
 	day_reader_back(d, reader, error);
+	/* A table that is not there. */
+	if (error == ERR_INTERNAL)
+		error = ERR_DAMAGED;
 	return day_damaged(d, error, "it cannot be read", NULL, fault);
 }
 
@@ -268,7 +277,7 @@ static enum err continue_ledger(struct day *d, struct fault *fault)
 	d->recorded = UINT64_MAX;
 	if (!journal_find(&d->tenant->journal, d->name.kind, d->name.day, &slot) ||
 	    slot.state != SLOT_THERE)
-		return ERR_OK;
+		slot = (struct commit_slot){.file = l->file};
 	if (slot.file == l->file && slot.commits > l->commits) {
 		l->lost += slot.commits - l->commits;
 		l->commits = slot.commits;
@@ -281,6 +290,10 @@ static enum err continue_ledger(struct day *d, struct fault *fault)
 				 "check --repair",
 				 d->path);
 	}
+	/* A process that was killed may have ended between the commit and its note. */
+	if (l->commits && (slot.file != l->file || slot.commits < l->commits))
+		return journal_note(&d->tenant->journal, d->name.kind, d->name.day, l->file,
+				    l->commits, fault);
 	return ERR_OK;
 }
 
