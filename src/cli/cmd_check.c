@@ -125,7 +125,8 @@ const struct command command_check = {
 		"written, where it was written, and that none is missing. It changes nothing, and "
 		"the server must not run meanwhile (check a backup instead). The exit status is 65 "
 		"when something is wrong.\n\n"
-		"With --repair, each damaged file moves to the folder detached/ of its tenant and a "
+		"With --repair, each damaged file moves to the folder detached/ of its tenant and "
+		"a "
 		"new one with all that is good takes its place; what is missing is listed, and "
 		"written to detached/manifest.jsonl. Nothing is deleted. A second time there is "
 		"nothing to do.",

@@ -12,10 +12,10 @@
 #include "base/file.h"
 #include "store/seal.h"
 
-#define HEAD_BYTES  64
-#define COPY_BYTES  64
-#define SLOT_BYTES  (2 * COPY_BYTES)
-#define MAX_SLOTS   65536
+#define HEAD_BYTES	64
+#define COPY_BYTES	64
+#define SLOT_BYTES	(2 * COPY_BYTES)
+#define MAX_SLOTS	65536
 #define JOURNAL_VERSION 1
 
 static const char magic[16] = "vestal commits\n";
@@ -278,8 +278,7 @@ enum err journal_note(struct commit_journal *j, int kind, int64_t day, uint64_t 
 
 	mutex_lock(&j->lock);
 	i = find(j, kind, day);
-	fresh = i == j->slots.n || j->slots.v[i].file != file ||
-		j->slots.v[i].state != SLOT_THERE;
+	fresh = i == j->slots.n || j->slots.v[i].file != file || j->slots.v[i].state != SLOT_THERE;
 	if (i == j->slots.n)
 		error = take_slot(j, &i, fault);
 	if (error == ERR_OK)
@@ -290,8 +289,8 @@ enum err journal_note(struct commit_journal *j, int kind, int64_t day, uint64_t 
 	return error;
 }
 
-static enum err change_state(struct commit_journal *j, int kind, int64_t day,
-			     enum slot_state state, struct fault *fault)
+static enum err change_state(struct commit_journal *j, int kind, int64_t day, enum slot_state state,
+			     struct fault *fault)
 {
 	enum err error = ERR_OK;
 	size_t i;

@@ -44,7 +44,7 @@ struct commit_journal {
 	int fd; /* -1: not opened */
 	char *path;
 	uint64_t key;
-	bool dirty; /* something is not synced */
+	bool dirty;   /* something is not synced */
 	bool damaged; /* its head, or some slot */
 	VEC(struct commit_slot) slots;
 };

@@ -162,8 +162,8 @@ static enum err next_note(struct tenant *t, struct buf *note, int64_t *ret_id, b
 		struct str bytes = db_column(q, 1);
 
 		*ret_sealed = seal != 0;
-		if (seal && seal != seal_end(seal_text(
-					    seal_begin(catalog_key(t), SEALED_UNDO), bytes)))
+		if (seal &&
+		    seal != seal_end(seal_text(seal_begin(catalog_key(t), SEALED_UNDO), bytes)))
 			error = fault_set(fault, ERR_DAMAGED, "%s: the catalog is damaged",
 					  t->folder);
 		*ret_id = sqlite3_column_int64(q, 0);

@@ -48,7 +48,8 @@ enum err block_insert(struct change *c, struct day_service *ds, const struct blo
 	uint64_t seal = 0;
 
 	for (int i = 0; i < KEY_TRIES && error == ERR_EXISTS; i++) {
-		int64_t key = row_key(info->window_ns, c->day->sequence++), id = atomic_load(&ds->id);
+		int64_t key = row_key(info->window_ns, c->day->sequence++),
+			id = atomic_load(&ds->id);
 		sqlite3_stmt *q;
 
 		seal = seal_block(atomic_load(&c->day->key), key, id, columns, bytes);

@@ -26,8 +26,7 @@
 #define BLOCKS_INDEX                                                                   \
 	"CREATE INDEX blocks_of_service ON blocks(service, id, profiles, rows, first," \
 	" last, seal);"
-#define ROLLUPS_INDEX \
-	"CREATE INDEX rollups_of_service ON rollups(service, level, start, seal);"
+#define ROLLUPS_INDEX "CREATE INDEX rollups_of_service ON rollups(service, level, start, seal);"
 
 static const char day_tables[] =
 	"CREATE TABLE services(id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE,"
@@ -52,13 +51,14 @@ static const char *const day_upgrades[] = {
 	 * measured. */
 	REACHES_TABLE("") "INSERT INTO reaches VALUES (0, 0, 0);"
 			  "DELETE FROM rollups;",
-	"ALTER TABLE services ADD COLUMN tallies BLOB NOT NULL DEFAULT x'';" ADD_SEAL("services")
-		ADD_SEAL("dictionary") ADD_SEAL("chunks") ADD_SEAL("blocks") ADD_SEAL("rollups")
-			ADD_SEAL("reaches") "DROP INDEX blocks_of_service;" BLOCKS_INDEX
-			"DROP INDEX rollups_of_service;" ROLLUPS_INDEX LEDGER_TABLE,
+	"ALTER TABLE services ADD COLUMN tallies BLOB NOT NULL DEFAULT x'';" ADD_SEAL(
+		"services") ADD_SEAL("dictionary") ADD_SEAL("chunks") ADD_SEAL("blocks")
+		ADD_SEAL("rollups") ADD_SEAL(
+			"reaches") "DROP INDEX blocks_of_service;" BLOCKS_INDEX
+				   "DROP INDEX rollups_of_service;" ROLLUPS_INDEX LEDGER_TABLE,
 };
 
-#define BLOCK_COLUMNS	"id, service, profiles, rows, first, last"
+#define BLOCK_COLUMNS  "id, service, profiles, rows, first, last"
 #define RETURNING_SEAL " RETURNING seal"
 
 static const char *const day_statements[DAY_STATEMENTS_] = {
@@ -70,10 +70,10 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 	[SERVICE_DELETE] = "DELETE FROM services WHERE id = ?",
 	/* What an upgrade begins with. */
 	[SERVICE_ROW_COUNTS] = "SELECT (SELECT count(*) FROM dictionary WHERE id >= ?1 << 32 AND"
-			    " id < (?1 + 1) << 32),"
-			    " (SELECT count(*) FROM blocks WHERE service = ?1),"
-			    " (SELECT count(*) FROM rollups WHERE service = ?1),"
-			    " (SELECT count(*) FROM reaches WHERE service = ?1)",
+			       " id < (?1 + 1) << 32),"
+			       " (SELECT count(*) FROM blocks WHERE service = ?1),"
+			       " (SELECT count(*) FROM rollups WHERE service = ?1),"
+			       " (SELECT count(*) FROM reaches WHERE service = ?1)",
 	[DICTIONARY_OF] =
 		"SELECT id, data, seal FROM dictionary WHERE id >= ? AND id <= ? ORDER BY id",
 	[DICTIONARY_LAST] = "SELECT max(id), count(*) FROM dictionary WHERE id >= ? AND id <= ?",
@@ -105,12 +105,11 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		       " WHERE service = ? AND level = ? AND start = ?",
 	[ROLLUP_PUT] = "INSERT INTO rollups(service, level, start, seal, data)"
 		       " VALUES (?, ?, ?, ?, ?)",
-	[ROLLUP_DELETE] = "DELETE FROM rollups WHERE service = ? AND level = ? AND start = ?"
-			RETURNING_SEAL,
+	[ROLLUP_DELETE] =
+		"DELETE FROM rollups WHERE service = ? AND level = ? AND start = ?" RETURNING_SEAL,
 	[ROLLUP_DELETE_OF] = "DELETE FROM rollups WHERE service = ?" RETURNING_SEAL,
 	[ROLLUP_KEYS] = "SELECT level, start FROM rollups WHERE service = ?",
-	[ROLLUP_SEALS] =
-		"SELECT seal FROM rollups INDEXED BY rollups_of_service WHERE service = ?",
+	[ROLLUP_SEALS] = "SELECT seal FROM rollups INDEXED BY rollups_of_service WHERE service = ?",
 	[ROLLUP_COUNT] = "SELECT count(*) FROM rollups INDEXED BY rollups_of_service",
 	[ROLLUP_ALL] = "SELECT id, service, level, start, data, seal FROM rollups NOT INDEXED"
 		       " WHERE id >= ? AND id < ? ORDER BY id",
@@ -168,23 +167,22 @@ static const char spans_tables[] =
 	" parent BLOB NOT NULL, kind INTEGER NOT NULL, status INTEGER NOT NULL,"
 	" service INTEGER NOT NULL, operation INTEGER NOT NULL, start INTEGER NOT NULL,"
 	" duration INTEGER NOT NULL, attributes BLOB NOT NULL, seal INTEGER NOT NULL);"
-	"CREATE INDEX spans_of_trace ON spans(trace);"
-	SPANS_INDEX LEDGER_TABLE;
+	"CREATE INDEX spans_of_trace ON spans(trace);" SPANS_INDEX LEDGER_TABLE;
 
-static const char *const spans_upgrades[] = {
-	ADD_SEAL("names") ADD_SEAL("spans") "DROP INDEX spans_of_service;" SPANS_INDEX LEDGER_TABLE};
+static const char *const spans_upgrades[] = {ADD_SEAL("names") ADD_SEAL(
+	"spans") "DROP INDEX spans_of_service;" SPANS_INDEX LEDGER_TABLE};
 
 /* A name that is missing must not take its spans along. */
 #define SPAN_COLUMNS(seal)                                                                         \
 	"SELECT s.trace, s.span, s.parent, s.kind, s.status, n.text, o.text, s.start, s.duration," \
 	" s.attributes, s.id, " seal " FROM spans s LEFT JOIN names n ON n.id = s.service"         \
 	" LEFT JOIN names o ON o.id = s.operation "
-#define SPAN_QUERIES(seal)                                                                     \
-	[SPAN_NEWEST] = SPAN_COLUMNS(seal) "WHERE s.id >= ? AND s.id < ? ORDER BY s.id DESC",  \
-	[SPAN_OF_SERVICE] = SPAN_COLUMNS(                                                      \
-		seal) "WHERE s.id >= ? AND s.id < ? AND s.service = ? ORDER BY s.id DESC",     \
-	[SPAN_OF_TRACE] = SPAN_COLUMNS(                                                        \
-		seal) "WHERE s.id >= ? AND s.id < ? AND s.trace = ? ORDER BY s.id DESC",       \
+#define SPAN_QUERIES(seal)                                                                    \
+	[SPAN_NEWEST] = SPAN_COLUMNS(seal) "WHERE s.id >= ? AND s.id < ? ORDER BY s.id DESC", \
+	[SPAN_OF_SERVICE] = SPAN_COLUMNS(                                                     \
+		seal) "WHERE s.id >= ? AND s.id < ? AND s.service = ? ORDER BY s.id DESC",    \
+	[SPAN_OF_TRACE] = SPAN_COLUMNS(                                                       \
+		seal) "WHERE s.id >= ? AND s.id < ? AND s.trace = ? ORDER BY s.id DESC",      \
 	[SPAN_ALL] = SPAN_COLUMNS(seal) "WHERE s.id >= ? AND s.id < ? ORDER BY s.id"
 
 static const char *const spans_statements[SPANS_STATEMENTS_] = {
@@ -235,8 +233,8 @@ static const char catalog_tables[] =
 	/* Where a store that was full tries whether it still is. */
 	"CREATE TABLE probe(id INTEGER PRIMARY KEY, data BLOB NOT NULL);" FILES_TABLE LEDGER_TABLE;
 
-static const char *const catalog_upgrades[] = {
-	ADD_SEAL("settings") ADD_SEAL("audit") ADD_SEAL("undo") FILES_TABLE LEDGER_TABLE};
+static const char *const catalog_upgrades[] = {ADD_SEAL("settings") ADD_SEAL("audit")
+						       ADD_SEAL("undo") FILES_TABLE LEDGER_TABLE};
 
 static const char *const catalog_statements[CATALOG_STATEMENTS_] = {
 	LEDGER_STATEMENTS,

@@ -115,8 +115,7 @@ static enum err read_settings(struct tenant *t, struct arena *arena, struct sett
 			break;
 	}
 	db_reset(q);
-	if (error == ERR_OK &&
-	    (!good || !tally_equal(&found, &t->ledger.tallies[TALLY_SETTINGS])))
+	if (error == ERR_OK && (!good || !tally_equal(&found, &t->ledger.tallies[TALLY_SETTINGS])))
 		error = ERR_DAMAGED;
 	return error;
 }

@@ -102,17 +102,17 @@ struct day {
 	atomic_ullong spans; /* of a day of spans, when counted */
 	atomic_bool spans_counted;
 	atomic_bool spans_verified; /* all are there */
-	atomic_llong used_ns; /* last use, monotonic */
+	atomic_llong used_ns;	    /* last use, monotonic */
 	/* What statistics found, until the file changes. */
 	atomic_bool counted;
 	struct store_stats counts;
 	/* What its seals depend on (seal.h, ledger.h). */
 	uint64_t place;
 	atomic_ullong key;
-	struct ledger ledger;	/* with what the transaction under way does to it; under `write` */
-	uint64_t recorded;	/* commits that the catalog knows of; under `write` */
-	atomic_bool unsealed;	/* has rows without seals */
-	atomic_bool upgraded;	/* readers of before are closed */
+	struct ledger ledger; /* with what the transaction under way does to it; under `write` */
+	uint64_t recorded;    /* commits that the catalog knows of; under `write` */
+	atomic_bool unsealed; /* has rows without seals */
+	atomic_bool upgraded; /* readers of before are closed */
 	/* Why answers from it are not whole; no code = nothing known. Set before `known`. */
 	struct fault damage;
 };
@@ -348,8 +348,8 @@ enum err change_added_of(struct change *c, struct day_service *ds, int tally,
 /* Runs a statement that deletes rows and yields their seals. `ds` NULL: of a table of the file. */
 enum err change_take(struct change *c, struct day_service *ds, int tally, unsigned which,
 		     const int64_t *numbers, int n, struct fault *fault) MUST_CHECK;
-#define change_take_with(c, ds, tally, which, fault, ...)                      \
-	change_take(c, ds, tally, which, (const int64_t[]){__VA_ARGS__},       \
+#define change_take_with(c, ds, tally, which, fault, ...)                \
+	change_take(c, ds, tally, which, (const int64_t[]){__VA_ARGS__}, \
 		    sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), fault)
 /* The row of the service, made when missing. */
 enum err change_service(struct change *c, struct day_service *ds, struct fault *fault) MUST_CHECK;

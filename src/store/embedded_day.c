@@ -247,8 +247,7 @@ enum err day_reader(struct day *d, struct db **ret, struct fault *fault)
 		if (d->readers.n)
 			reader = d->readers.v[--d->readers.n];
 		mutex_unlock(&d->engine->lock);
-	} while (reader && atomic_load(&d->upgraded) &&
-		 reader->version < reader->schema->version);
+	} while (reader && atomic_load(&d->upgraded) && reader->version < reader->schema->version);
 	if (!reader)
 		TRY(db_open(d->path, day_schema_of(d), DB_READ, &reader, fault));
 	*ret = reader;

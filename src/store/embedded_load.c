@@ -21,9 +21,8 @@ static enum err read_tallies(struct day_service *ds, struct db *reader, struct t
 					    db_column(q, 1), sqlite3_column_int64(q, 2), ret) &&
 		       str_eq(db_column(q, 1), str_of(ds->name));
 	db_reset(q);
-	return error == ERR_OK && !good
-		       ? day_damaged(d, ERR_DAMAGED, "the row", ds->name, fault)
-		       : error;
+	return error == ERR_OK && !good ? day_damaged(d, ERR_DAMAGED, "the row", ds->name, fault)
+					: error;
 }
 
 static enum err load_rows(struct day_service *ds, struct db *reader, int64_t last_key,

@@ -117,8 +117,7 @@ static enum err read_service(struct day *d, struct db *reader, sqlite3_stmt *q,
 	tally_add(services, ds->row.seal);
 	if (reader->version >= DAY_SEALED_VERSION &&
 	    (!tally_read(db_column(q, 3), ds->row.tallies, SERVICE_TALLIES) ||
-	     ds->row.seal != seal_service(atomic_load(&d->key), id, name, series,
-					  ds->row.tallies)))
+	     ds->row.seal != seal_service(atomic_load(&d->key), id, name, series, ds->row.tallies)))
 		note(d, "the row of a service was altered");
 	atomic_store(&ds->id, (uint32_t)id);
 	atomic_store(&ds->series, (uint32_t)series);
@@ -162,7 +161,8 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 	if (reader->version >= DAY_SEALED_VERSION &&
 	    (!tally_equal(&services, &d->ledger.tallies[TALLY_SERVICES]) ||
 	     !tally_equal(&chunks, &d->ledger.tallies[TALLY_CHUNKS])))
-		note(d, "%llu services and %llu chunks are not those that were written (%llu, %llu)",
+		note(d,
+		     "%llu services and %llu chunks are not those that were written (%llu, %llu)",
 		     (unsigned long long)services.n, (unsigned long long)chunks.n,
 		     (unsigned long long)d->ledger.tallies[TALLY_SERVICES].n,
 		     (unsigned long long)d->ledger.tallies[TALLY_CHUNKS].n);

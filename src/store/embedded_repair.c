@@ -132,8 +132,8 @@ static enum err tell_losses(struct repair *r, const char *file, const char *deta
 	CLEANUP(buf_release) struct buf path = BUF_INIT(OUTPUT_PATH_MAX);
 
 	vec_for_each (line, &r->losses) {
-		struct store_lost lost = {r->tenant,	 file,		 detached,
-					  line->service, line->from_ns,	 line->until_ns,
+		struct store_lost lost = {r->tenant,	  file,		 detached,
+					  line->service,  line->from_ns, line->until_ns,
 					  line->profiles, line->reason};
 
 		put_line(&lines, &lost);
@@ -243,8 +243,7 @@ static enum err copy_service(struct repair *r, const struct walk_row *row)
 	return ERR_OK;
 }
 
-static enum err copy_dictionary(struct repair *r, struct new_service *s,
-				const struct walk_row *row)
+static enum err copy_dictionary(struct repair *r, struct new_service *s, const struct walk_row *row)
 {
 	int64_t key = dictionary_key((uint32_t)s->id, (uint32_t)row->id);
 	uint64_t seal = seal_dictionary(r->key, key, row->data);
@@ -474,15 +473,11 @@ static enum err begin_copy(struct repair *r, const struct target *t, const char 
 }
 
 /* The good rows in a file of their own. */
-static enum err copy_good(struct repair *r, const struct target *t, const char *path,
-			  bool *ret_any)
+static enum err copy_good(struct repair *r, const struct target *t, const char *path, bool *ret_any)
 {
 	CLEANUP(buf_release) struct buf old = BUF_INIT(OUTPUT_PATH_MAX);
-	struct walk w = {.place = t->place,
-			 .seed = r->seed,
-			 .day = t->day,
-			 .bad = ignore_bad,
-			 .context = r};
+	struct walk w = {
+		.place = t->place, .seed = r->seed, .day = t->day, .bad = ignore_bad, .context = r};
 	enum err error = name_of(r, &old, "%s", t->name);
 
 	w.path = old.data;
@@ -677,7 +672,6 @@ static enum err read_undo(struct repair *r, struct tenant_walk *t)
 
 static enum err repair_all(struct repair *r, struct tenant_walk *t)
 {
-	CLEANUP(buf_release) struct buf path = BUF_INIT(OUTPUT_PATH_MAX);
 	bool any = t->catalog_damaged || t->journal_damaged;
 
 	TRY(read_undo(r, t));
@@ -694,12 +688,13 @@ static enum err repair_all(struct repair *r, struct tenant_walk *t)
 	}
 	/* It knows files that are not there any more. */
 	if (!any || !exists(r, "catalog.db"))
-		return t->catalog_damaged ? journal_removed(&t->journal, LEDGER_CATALOG, 0,
-							    r->fault)
-					  : ERR_OK;
-	note_loss(r, t->catalog_damaged ? "the catalog was damaged: settings or lines of the audit "
-					  "may be missing"
-					: "the catalog knew the files that were repaired",
+		return t->catalog_damaged
+			       ? journal_removed(&t->journal, LEDGER_CATALOG, 0, r->fault)
+			       : ERR_OK;
+	note_loss(r,
+		  t->catalog_damaged ? "the catalog was damaged: settings or lines of the audit "
+				       "may be missing"
+				     : "the catalog knew the files that were repaired",
 		  NULL);
 	return repair_catalog(r, t);
 }
@@ -743,8 +738,7 @@ enum err store_embedded_repair(const char *directory,
 {
 	struct store_dir dir = STORE_DIR_CLOSED;
 	struct fault own = {0};
-	struct repair r = {
-		.directory = directory, .each = each, .context = context, .fault = &own};
+	struct repair r = {.directory = directory, .each = each, .context = context, .fault = &own};
 	enum err error = store_dir_open(&dir, directory, false, fault);
 
 	if (error != ERR_OK)

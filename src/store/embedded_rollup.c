@@ -104,7 +104,8 @@ static enum err sum_hour(struct day_service *ds, struct db *reader, int64_t star
 	error = db_step(reader, q, &row, fault);
 	if (error == ERR_OK && row) {
 		struct str bytes = db_column(q, 0);
-		uint64_t seal = seal_rollup(atomic_load(&ds->day->key), id, ROLLUP_HOUR, start, bytes);
+		uint64_t seal =
+			seal_rollup(atomic_load(&ds->day->key), id, ROLLUP_HOUR, start, bytes);
 
 		error = day_seal_good(ds->day, reader, sqlite3_column_int64(q, 1), seal)
 				? add_all(r, bytes, shape)

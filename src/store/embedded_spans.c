@@ -258,6 +258,28 @@ static bool may_be_wanted(sqlite3_stmt *q, const struct span_question *question)
 	       (!question->operation.n || str_eq(db_column(q, 6), question->operation));
 }
 
+/* Who asks for a service looks for its name: one that was altered would be found nowhere. */
+static enum err verify_names(struct day *d, struct db *reader, const struct tally *expected,
+			     struct fault *fault)
+{
+	uint64_t key = atomic_load(&d->key);
+	struct tally found = {0};
+	bool row, good = true;
+	sqlite3_stmt *q;
+	enum err error;
+
+	TRY(db_statement(reader, NAME_ALL, &q, fault));
+	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
+		int64_t seal = sqlite3_column_int64(q, 2);
+
+		tally_add(&found, (uint64_t)seal);
+		good &= day_seal_good(d, reader, seal, seal_name(key, db_column(q, 1)));
+	}
+	db_reset(q);
+	TRY(error);
+	return good && tally_equal(&found, expected) ? ERR_OK : ERR_DAMAGED;
+}
+
 /* Whether all spans are there that were written; once. */
 static enum err verify_spans(struct day *d, struct db *reader, struct fault *fault)
 {
@@ -278,6 +300,7 @@ static enum err verify_spans(struct day *d, struct db *reader, struct fault *fau
 	TRY(error);
 	if (!tally_equal(&found, &l.tallies[TALLY_SPANS]))
 		return ERR_DAMAGED;
+	TRY(verify_names(d, reader, &l.tallies[TALLY_NAMES], fault));
 	atomic_store(&d->spans_verified, true);
 	return ERR_OK;
 }
@@ -350,10 +373,9 @@ enum err embedded_spans(struct store *s, struct str tenant, const struct span_qu
 		error = days_of_range(t, DAY_SPANS, question->from_ns, question->until_ns, &days,
 				      fault);
 	for (size_t i = days.v.n; error == ERR_OK && i-- > 0 && list.v.n < limit;)
-		error = ask_forgive(ask,
-				    spans_of_day(days.v.v[i], question, limit, ask, &answer.arena,
-						 &list),
-				    fault);
+		error = ask_forgive(
+			ask, spans_of_day(days.v.v[i], question, limit, ask, &answer.arena, &list),
+			fault);
 	day_list_put(&days);
 	if (error == ERR_NOT_FOUND)
 		error = ERR_OK;

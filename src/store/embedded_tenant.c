@@ -116,8 +116,8 @@ static enum err tenant_new(struct embedded *e, struct str name, bool make, struc
 		error = finish_removals(t, fault);
 	if (error == ERR_OK)
 		error = list_days(t, fault);
-	/* Before anybody can look at its days. A catalog that is damaged does not keep the days from
-	 * answering: what is left then was never acknowledged. */
+	/* Before anybody can look at its days. A catalog that is damaged does not keep the days
+	 * from answering: what is left then was never acknowledged. */
 	if (error == ERR_OK && catalog_exists(t)) {
 		error = undo_recover(t, fault);
 		t->undo_left = error != ERR_OK;

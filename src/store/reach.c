@@ -225,8 +225,7 @@ enum err reach_note(struct change *c, struct day_service *ds, int64_t time_ns, i
 	/* One that is there is shorter: else it would be known. */
 	TRY(change_take_with(c, ds, TALLY_REACHES, REACH_DELETE, fault, ds->new_id, window));
 	TRY(change_added_of(c, ds, TALLY_REACHES, seal));
-	return db_run_with(c->writer, REACH_PUT, fault, ds->new_id, window, longest,
-			   (int64_t)seal);
+	return db_run_with(c->writer, REACH_PUT, fault, ds->new_id, window, longest, (int64_t)seal);
 }
 
 void reach_publish(struct change *c)

@@ -115,10 +115,8 @@ static enum err list_files(struct tenant_walk *t)
 	enum err error = ERR_OK;
 
 	vec_for_each (slot, &t->journal.slots) {
-		struct known_file f = {{slot->day, (enum day_kind)slot->kind},
-				       slot->file,
-				       slot->commits,
-				       false};
+		struct known_file f = {
+			{slot->day, (enum day_kind)slot->kind}, slot->file, slot->commits, false};
 
 		if (error == ERR_OK && slot->state == SLOT_THERE && slot->kind < DAY_KINDS_)
 			error = know(t, &f);
@@ -162,8 +160,7 @@ void tenant_walk_end(struct tenant_walk *t)
 
 /* ------------------------------------------------------------------ one of them */
 
-enum err tenant_walk_file(struct tenant_walk *t, const struct known_file *f,
-			  uint64_t *ret_problems)
+enum err tenant_walk_file(struct tenant_walk *t, const struct known_file *f, uint64_t *ret_problems)
 {
 	char *path = day_path(t->folder, f->name);
 	struct walk w = {

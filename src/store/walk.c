@@ -215,8 +215,7 @@ static enum err walk_reaches(struct walk *w)
 		walk_bad(w, NULL, "the table of long profiles cannot be read: %s", w->fault.text);
 		return ERR_OK;
 	}
-	if (error == ERR_OK && w->sealed &&
-	    !tally_equal(&marks, &w->ledger.tallies[TALLY_MARKS]))
+	if (error == ERR_OK && w->sealed && !tally_equal(&marks, &w->ledger.tallies[TALLY_MARKS]))
 		walk_bad(w, NULL, "marks of long profiles are not those that were written");
 	return error;
 }
@@ -231,9 +230,8 @@ static void compare_service(struct walk *w, struct walk_service *s)
 	for (int t = 0; t < SERVICE_TALLIES; t++) {
 		loss.derived = t == TALLY_ROLLUPS || t == TALLY_REACHES;
 		if (!tally_equal(&s->found[t], &s->expected[t]))
-			walk_bad(w, &loss,
-				 "service %s has %llu %s, not the %llu that were written", s->name,
-				 (unsigned long long)s->found[t].n, names[t],
+			walk_bad(w, &loss, "service %s has %llu %s, not the %llu that were written",
+				 s->name, (unsigned long long)s->found[t].n, names[t],
 				 (unsigned long long)s->expected[t].n);
 	}
 }

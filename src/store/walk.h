@@ -24,7 +24,7 @@ struct walk_service {
 struct walk_row {
 	enum walk_kind kind;
 	struct walk_service *service;
-	int64_t id; /* key; start of a roll-up, window of a reach */
+	int64_t id;	    /* key; start of a roll-up, window of a reach */
 	int64_t columns[4]; /* rows of a chunk; profiles, rows, first, last; level; longest */
 	struct str data;
 };
@@ -34,7 +34,7 @@ struct walk_loss {
 	const char *service; /* NULL: of any */
 	int64_t from_ns, until_ns;
 	int64_t profiles; /* -1 = not known */
-	bool derived; /* the same is elsewhere: a roll-up */
+	bool derived;	  /* the same is elsewhere: a roll-up */
 };
 
 struct walk {
@@ -43,7 +43,7 @@ struct walk {
 	uint64_t place, seed;
 	int64_t day;
 	uint64_t least_commits; /* that others know of; of the file `known_file` */
-	uint64_t known_file; /* 0: not known */
+	uint64_t known_file;	/* 0: not known */
 	enum err (*good)(void *context, const struct walk_row *row); /* or NULL */
 	/* `loss` NULL: nothing that somebody could ask for. */
 	void (*bad)(void *context, const char *text, const struct walk_loss *loss);
@@ -51,7 +51,7 @@ struct walk {
 	/* Filled. */
 	struct db *db;
 	struct ledger ledger;
-	bool sealed; /* not of before there were seals */
+	bool sealed;  /* not of before there were seals */
 	bool foreign; /* the file, or all that its rows belong to, is not what stood here */
 	uint64_t key, checked, problems;
 	VEC(struct walk_service) services; /* by id */

@@ -112,8 +112,8 @@ static enum err check_block(const struct partition *p, struct str bytes)
 }
 
 /* Hands a row on when it is good; says what is missing else. */
-static enum err settle(struct walk *w, const struct walk_row *row, enum err error,
-		       const char *what, const struct walk_loss *loss)
+static enum err settle(struct walk *w, const struct walk_row *row, enum err error, const char *what,
+		       const struct walk_loss *loss)
 {
 	if (error == ERR_OK)
 		return w->good ? w->good(w->context, row) : ERR_OK;
@@ -128,8 +128,11 @@ static enum err settle(struct walk *w, const struct walk_row *row, enum err erro
 static enum err chunk_row(struct walk *w, sqlite3_stmt *q, struct tally *found)
 {
 	struct walk_service *s = walk_service_of(w, sqlite3_column_int64(q, 1));
-	struct walk_row row = {WALK_CHUNK, s, sqlite3_column_int64(q, 0),
-			       {sqlite3_column_int64(q, 2)}, db_column(q, 3)};
+	struct walk_row row = {WALK_CHUNK,
+			       s,
+			       sqlite3_column_int64(q, 0),
+			       {sqlite3_column_int64(q, 2)},
+			       db_column(q, 3)};
 	int64_t time = row_time_ns(row.id), seal = sqlite3_column_int64(q, 4);
 	struct walk_loss loss = {s ? s->name : NULL, time, time + 1000000, 1, false};
 	enum err error = ERR_DAMAGED;
@@ -183,8 +186,8 @@ static enum err rollup_row(struct walk *w, sqlite3_stmt *q, struct tally *found)
 
 typedef enum err row_fn(struct walk *w, sqlite3_stmt *q, struct tally *found);
 
-static enum err walk_range(struct walk *w, unsigned which, int64_t from, int64_t until, row_fn *each,
-			   struct tally *found)
+static enum err walk_range(struct walk *w, unsigned which, int64_t from, int64_t until,
+			   row_fn *each, struct tally *found)
 {
 	sqlite3_stmt *q;
 	bool row;

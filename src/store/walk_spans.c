@@ -30,14 +30,13 @@ static enum err span_row(struct walk *w, sqlite3_stmt *q, struct spans_walk *s)
 	w->checked++;
 	tally_add(&s->found, (uint64_t)seal);
 	if (error == ERR_OK &&
-	    !walk_seal_good(w, seal, seal_span(w->key, sqlite3_column_int64(q, 10), &span,
-					       db_column(q, 9))))
+	    !walk_seal_good(w, seal,
+			    seal_span(w->key, sqlite3_column_int64(q, 10), &span, db_column(q, 9))))
 		error = ERR_DAMAGED;
 	if (error == ERR_OK && s->good)
 		error = s->good(s->context, sqlite3_column_int64(q, 10), &span, db_column(q, 9));
 	if (is_damage(error)) {
-		walk_bad(w, &loss, "span %lld is damaged",
-			 (long long)sqlite3_column_int64(q, 10));
+		walk_bad(w, &loss, "span %lld is damaged", (long long)sqlite3_column_int64(q, 10));
 		error = ERR_OK;
 	}
 	arena_release(&arena);
@@ -91,8 +90,7 @@ enum err walk_spans(struct walk *w, span_fn *good, void *context)
 		walk_bad(w, &loss, "spans cannot all be read: %s", w->fault.text);
 		error = ERR_OK;
 	}
-	if (error == ERR_OK && w->sealed &&
-	    !tally_equal(&s.found, &w->ledger.tallies[TALLY_SPANS]))
+	if (error == ERR_OK && w->sealed && !tally_equal(&s.found, &w->ledger.tallies[TALLY_SPANS]))
 		walk_bad(w, &loss, "%llu spans are there, not the %llu that were written",
 			 (unsigned long long)s.found.n,
 			 (unsigned long long)w->ledger.tallies[TALLY_SPANS].n);
@@ -142,11 +140,11 @@ static enum err undo_row(struct walk *w, sqlite3_stmt *q, const struct catalog_r
 
 static enum err file_row(struct walk *w, sqlite3_stmt *q, const struct catalog_rows *rows)
 {
-	struct known_file f = {
-		{sqlite3_column_int64(q, 1), (enum day_kind)sqlite3_column_int64(q, 0)},
-		(uint64_t)sqlite3_column_int64(q, 2),
-		(uint64_t)sqlite3_column_int64(q, 3),
-		false};
+	struct known_file f = {{sqlite3_column_int64(q, 1),
+				(enum day_kind)sqlite3_column_int64(q, 0)},
+			       (uint64_t)sqlite3_column_int64(q, 2),
+			       (uint64_t)sqlite3_column_int64(q, 3),
+			       false};
 
 	if (!walk_seal_good(w, sqlite3_column_int64(q, 4),
 			    seal_file(w->key, f.name.kind, f.name.day, f.file, f.commits))) {

@@ -348,7 +348,8 @@ bool fault_vfs_power_is_off(void)
 
 static void put_back(int fd, const struct old_bytes *old)
 {
-	if (pwrite(fd, old->bytes, (size_t)old->n, old->at) < 0 || ftruncate(fd, old->file_size) < 0)
+	if (pwrite(fd, old->bytes, (size_t)old->n, old->at) < 0 ||
+	    ftruncate(fd, old->file_size) < 0)
 		abort();
 }
 

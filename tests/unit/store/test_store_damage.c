@@ -18,11 +18,11 @@
 #include "store/scratch.h"
 #include "store/store_fixture.h"
 
-#define HOUR	 (3600 * NS_PER_S)
-#define BEGIN	 (TEST_TIME / NS_PER_DAY * NS_PER_DAY)
-#define SERIES	 4
-#define PROFILES 90
-#define OTHER	 STR("other")
+#define HOUR	  (3600 * NS_PER_S)
+#define BEGIN	  (TEST_TIME / NS_PER_DAY * NS_PER_DAY)
+#define SERIES	  4
+#define PROFILES  90
+#define OTHER	  STR("other")
 #define MAX_FILES 64
 
 static _Atomic(int64_t) now = BEGIN + 3 * NS_PER_DAY;
@@ -173,7 +173,11 @@ static enum err ask_merge(struct store *s, struct str tenant, struct selection *
 		uint64_t name = 1;
 
 		for (uint32_t f = 0; f < n; f++)
-			name = hash_mix(name, hash_str(dict_str(&d, d.functions.v[d.frames.v[frames[f]].function].name), 3));
+			name = hash_mix(
+				name,
+				hash_str(dict_str(&d, d.functions.v[d.frames.v[frames[f]].function]
+							      .name),
+					 3));
 		/* In any order. */
 		*ret += (int64_t)(name % 1000003) * p.values[i];
 	}
@@ -184,12 +188,10 @@ static enum err ask_merge(struct store *s, struct str tenant, struct selection *
 
 static void ask_tenant(struct store *s, struct str tenant, struct answers *a, int at)
 {
-	const int64_t edges[][2] = {{0, 48 * HOUR},
-				    {5 * HOUR, 9 * HOUR},
-				    {24 * HOUR, 48 * HOUR},
-				    {3 * HOUR + 600 * NS_PER_S, 30 * HOUR + 77 * NS_PER_S},
-				    {20 * HOUR, 21 * HOUR},
-				    {26 * HOUR, 27 * HOUR}};
+	const int64_t edges[][2] = {
+		{0, 48 * HOUR},		{5 * HOUR, 9 * HOUR},
+		{24 * HOUR, 48 * HOUR}, {3 * HOUR + 600 * NS_PER_S, 30 * HOUR + 77 * NS_PER_S},
+		{20 * HOUR, 21 * HOUR}, {26 * HOUR, 27 * HOUR}};
 	struct fault fault;
 	int64_t v = 0;
 
@@ -441,7 +443,8 @@ static void zero_page(struct damage *d, const char *name)
 static void truncate_file(struct damage *d, const char *name)
 {
 	off_t size = size_of(full(d, name));
-	off_t to = chance(2) ? chance((uint32_t)size) : size / 16384 * 16384 - 16384 * (off_t)chance(3);
+	off_t to = chance(2) ? chance((uint32_t)size)
+			     : size / 16384 * 16384 - 16384 * (off_t)chance(3);
 
 	if (to < 0)
 		to = 0;
@@ -507,7 +510,8 @@ static void damage_rows(struct damage *d)
 		"DELETE FROM blocks WHERE id = (SELECT id FROM blocks ORDER BY random() LIMIT 1)",
 		"DELETE FROM rollups WHERE id = (SELECT id FROM rollups ORDER BY random() LIMIT 1)",
 		"DELETE FROM dictionary WHERE id = (SELECT max(id) FROM dictionary)",
-		"DELETE FROM services WHERE id = (SELECT id FROM services ORDER BY random() LIMIT 1)",
+		"DELETE FROM services WHERE id = (SELECT id FROM services ORDER BY random() LIMIT "
+		"1)",
 		"DELETE FROM reaches",
 		"DELETE FROM ledger",
 		"DELETE FROM chunks",
@@ -561,7 +565,8 @@ static void damage_rows(struct damage *d)
 	static const char *const catalog[] = {
 		"DELETE FROM settings WHERE name = CAST('theme' AS BLOB)",
 		"UPDATE settings SET value = CAST('light' AS BLOB)",
-		"UPDATE settings SET name = CAST('team' AS BLOB) WHERE name = CAST('theme' AS BLOB)",
+		"UPDATE settings SET name = CAST('team' AS BLOB) WHERE name = CAST('theme' AS "
+		"BLOB)",
 		"INSERT INTO settings SELECT x'77', value, modified, seal FROM settings LIMIT 1",
 		"DELETE FROM files",
 		"UPDATE files SET commits = 1",
@@ -671,9 +676,10 @@ static void damage_journal(struct damage *d)
 	}
 }
 
-static void (*const ways[])(struct damage *d) = {damage_bits, damage_zero, damage_cut, damage_swap,
-						 damage_rows, damage_rows, damage_files,
-						 damage_log,  damage_log,  damage_journal};
+static void (*const ways[])(struct damage *d) = {damage_bits,	damage_zero, damage_cut,
+						 damage_swap,	damage_rows, damage_rows,
+						 damage_files,	damage_log,  damage_log,
+						 damage_journal};
 
 /* ------------------------------------------------------------------ the test */
 
@@ -770,8 +776,10 @@ static bool repairs(const char *folder, const struct answers *right, const char 
 			good = false;
 		}
 	/* It goes on. */
-	write_batch(s, TEST_TENANT, &(struct test_profile){.service = "shop", .n = 1,
-			.time_ns = BEGIN + HOUR, .value = 5}, 1, true);
+	write_batch(s, TEST_TENANT,
+		    &(struct test_profile){
+			    .service = "shop", .n = 1, .time_ns = BEGIN + HOUR, .value = 5},
+		    1, true);
 	if (store_settle(s, true, &fault) != ERR_OK) {
 		printf("# %s: after the repair: %s\n", what, fault.text);
 		good = false;

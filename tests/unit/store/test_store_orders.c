@@ -152,8 +152,7 @@ static void delete_some(struct model *m, struct store *s)
 	static const char *const services[] = {"shop", "cart", "pay"};
 	const char *service = services[chance(3)];
 	char number[20];
-	struct matcher matchers[2] = {
-		{STR("service_name"), MATCH_EQUAL, str_of(service), NULL}};
+	struct matcher matchers[2] = {{STR("service_name"), MATCH_EQUAL, str_of(service), NULL}};
 	struct selection sel = fixture_all();
 	int only = m->n && chance(2) ? (int)chance((uint32_t)m->n) : -1;
 	uint64_t removed;
@@ -201,8 +200,8 @@ static void back_up(struct model *m, struct store *s, const char *path)
 
 		o.directory = to;
 		if (access(to, F_OK) == 0 && store_open(&o, &copy, &fault) == ERR_OK) {
-			CHECK(!fixture_total(copy, &(struct selection){
-				.type = STR(TEST_TYPE), .until_ns = INT64_MAX / 2}));
+			CHECK(!fixture_total(copy, &(struct selection){.type = STR(TEST_TYPE),
+								       .until_ns = INT64_MAX / 2}));
 			store_close(copy);
 		}
 		return;
