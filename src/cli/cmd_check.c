@@ -1,6 +1,7 @@
 /*
  * vestal check: whether everything a server wrote is still what it wrote.
  */
+#include <stdio.h>
 #include <time.h>
 
 #include "base/clock.h"

@@ -177,7 +177,7 @@ static enum err prepare_connection(struct db *db, enum db_mode mode, struct faul
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	TRY(db_exec(db,
-		    "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 64; "
+		    "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 96; "
 		    "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY; "
 		    /* What was deleted does not stay legible where that costs nothing. */
 		    "PRAGMA secure_delete = FAST",
