@@ -94,7 +94,7 @@ TEST(files_have_small_pages_a_log_and_give_space_back)
 	} pragmas[] = {
 		{"PRAGMA page_size", "16384"},	     {"PRAGMA journal_mode", "wal"},
 		{"PRAGMA synchronous", "2"},	     {"PRAGMA auto_vacuum", "2"},
-		{"PRAGMA wal_autocheckpoint", "64"},
+		{"PRAGMA wal_autocheckpoint", "96"},
 	};
 	CLEANUP(scratch_remove) struct scratch s;
 	CLEANUP(close_db) struct db *db = NULL;
