@@ -253,7 +253,7 @@ static void print_shares(struct server *s, struct str only, struct buf *out)
 		shares.name = "tenant_memory_refused_total";
 		shares.what = SHARE_REFUSED;
 		metrics_head(out, shares.name, "counter",
-		     "Times that the budget had no room for a request, by tenant.");
+			     "Times that the budget had no room for a request, by tenant.");
 		memory_budget_each(s->memory, print_memory_of, &shares);
 	}
 	shares.name = "tenant_query_seconds_total";
@@ -266,7 +266,7 @@ static void print_shares(struct server *s, struct str only, struct buf *out)
 	shares.name = "tenant_queries_refused_total";
 	shares.what = SHARE_REFUSED;
 	metrics_head(out, shares.name, "counter",
-	     "Queries refused because too many of the tenant were waiting.");
+		     "Queries refused because too many of the tenant were waiting.");
 	workers_each(s->workers, LANE_QUERIES, print_lane_of, &shares);
 }
 

@@ -24,8 +24,8 @@ struct server {
 	struct server_options options;
 	struct store *store;
 	struct http_server *http;
-	struct tokens *tokens; /* NULL = everybody may do everything, and nowhere is a file */
-	struct audit *audit;   /* NULL = nowhere but in the log */
+	struct tokens *tokens;	/* NULL = everybody may do everything, and nowhere is a file */
+	struct audit *audit;	/* NULL = nowhere but in the log */
 	struct mutex told_lock; /* store_events.c */
 	struct workers *workers;
 	struct memory_budget *memory;		  /* NULL in tests: nothing is charged */

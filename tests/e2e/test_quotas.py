@@ -70,19 +70,19 @@ def a_flood_takes_nothing_from_tenants_below_their_share():
 def every_tenant_may_have_a_limit_of_its_own():
     config = os.path.join(scratch(), "limits.yaml")
     with open(config, "w", encoding="utf-8") as file:
-        file.write("tenant_max_size: 600KB\ntenant_max_sizes:\n  large: 1GB\n  other: 0\n")
+        file.write("tenant_max_size: 700KB\ntenant_max_sizes:\n  large: 1GB\n  other: 0\n")
     with Shared("limits", "--config", config) as server:
         for tenant in ("large", "other", "plain"):
             for day in range(5, -1, -1):
                 server.upload(tenant, day, 300)
         wait(lambda: server.tenant("plain")["deleted"]["quota"]["times"] > 0)
-        wait(lambda: server.tenant("plain")["disk_bytes"] <= 600 << 10)
+        wait(lambda: server.tenant("plain")["disk_bytes"] <= 700 << 10)
         assert len(server.days("large")) == len(server.days("other")) == 6
         assert server.tenant("large")["max_size"] == 1 << 30
         assert server.tenant("other")["max_size"] == 0
-        assert server.tenant("plain")["max_size"] == 600 << 10
+        assert server.tenant("plain")["max_size"] == 700 << 10
         status, body = server.ask("/api/v1/status", headers={"X-Scope-OrgID": "plain"})
-        assert status == 200 and json.loads(body)["tenant_max_size"] == 600 << 10, body
+        assert status == 200 and json.loads(body)["tenant_max_size"] == 700 << 10, body
 
 
 @test
