@@ -11,6 +11,12 @@ struct processes {
 	VEC(u32) unused; /* places in the list */
 	struct map by_pid;
 	u32 live;
+	u64 serial;
+	struct prober *prober; /* NULL = /proc is read at once */
+	u32 rereads;	       /* processes whose turn to be asked again comes */
+	u32 cursor;	       /* where to look for them */
+	u64 reread_time;
+	u64 refused;
 };
 
 void process_drop_mappings(struct processes *p, struct process *process);
@@ -18,5 +24,10 @@ void process_drop_mappings(struct processes *p, struct process *process);
 void process_set_program(struct processes *p, struct process *process, u32 module);
 enum err process_map_file(struct processes *p, struct process *process,
 			  const struct sideband_event *e) MUST_CHECK;
-/* Asks /proc. False when the process is gone: it has no maps; what the side band told stays. */
-bool process_read_maps(struct processes *p, struct process *process);
+/* What /proc said; takes the report. */
+void process_take_report(struct processes *p, struct process *process, struct process_report *r);
+/* Copies all mappings. */
+enum err process_inherit(struct processes *p, struct process *child, const struct process *parent)
+	MUST_CHECK;
+/* The next of those that have to be asked again. */
+void processes_continue_rereads(struct processes *p);
