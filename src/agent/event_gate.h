@@ -10,7 +10,7 @@
 #include "unwind/unwind_format.h"
 
 /* Events of one process in a period; a large program maps some hundred files when it begins. */
-#define GATE_EVENTS_MAX 2000u
+#define GATE_EVENTS_MAX 1000u
 #define GATE_PERIOD_NS	((u64)10 * 1000000000)
 #define GATE_PLACES	1024u
 #define GATE_WAYS	4u

@@ -30,7 +30,7 @@ static void forget_idle(struct fair_queue *q)
 	q->owners.n = kept;
 }
 
-enum err fair_queue_push(struct fair_queue *q, u32 owner, u64 id)
+enum err fair_queue_push(struct fair_queue *q, u32 owner, u64 weight, u64 id)
 {
 	struct fair_owner *o = find(q, owner);
 
@@ -39,7 +39,7 @@ enum err fair_queue_push(struct fair_queue *q, u32 owner, u64 id)
 		TRY(vec_push(&q->owners, ((struct fair_owner){.owner = owner, .used = q->floor})));
 		o = &q->owners.v[q->owners.n - 1];
 	}
-	TRY(vec_push(&q->jobs, ((struct fair_job){owner, id})));
+	TRY(vec_push(&q->jobs, ((struct fair_job){owner, weight, id})));
 	if (!o->waiting++ && o->used < q->floor)
 		o->used = q->floor;
 	return ERR_OK;
@@ -58,12 +58,14 @@ static struct fair_owner *next_owner(struct fair_queue *q)
 bool fair_queue_pop(struct fair_queue *q, struct fair_job *ret)
 {
 	struct fair_owner *o = next_owner(q);
-	size_t at = 0;
+	size_t at = q->jobs.n;
 
 	if (!o)
 		return false;
-	while (q->jobs.v[at].owner != o->owner)
-		at++;
+	for (size_t i = 0; i < q->jobs.n; i++)
+		if (q->jobs.v[i].owner == o->owner &&
+		    (at == q->jobs.n || q->jobs.v[i].weight < q->jobs.v[at].weight))
+			at = i;
 	*ret = q->jobs.v[at];
 	memmove(q->jobs.v + at, q->jobs.v + at + 1, (q->jobs.n - at - 1) * sizeof(*q->jobs.v));
 	q->jobs.n--;

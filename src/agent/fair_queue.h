@@ -1,6 +1,6 @@
 /*
- * Jobs of several owners, of which one is done at a time: next is always the oldest job of the owner
- * who has used least. So an owner whose files are slow to read delays mostly the reading of its own.
+ * Jobs of several owners, of which one is done at a time: next is always the lightest job, of those
+ * the oldest, of the owner who has used least. So an owner whose files are slow to read delays mostly the reading of its own.
  * Who comes anew, or after a pause, begins where the others are: nobody saves up by waiting.
  */
 #pragma once
@@ -10,7 +10,8 @@
 
 struct fair_job {
 	u32 owner;
-	u64 id; /* the caller's */
+	u64 weight; /* what is known of it beforehand: the size of its file */
+	u64 id;	    /* the caller's */
 };
 
 struct fair_owner {
@@ -26,7 +27,7 @@ struct fair_queue {
 };
 
 void fair_queue_release(struct fair_queue *q);
-enum err fair_queue_push(struct fair_queue *q, u32 owner, u64 id) MUST_CHECK;
+enum err fair_queue_push(struct fair_queue *q, u32 owner, u64 weight, u64 id) MUST_CHECK;
 /* False when there is none. */
 bool fair_queue_pop(struct fair_queue *q, struct fair_job *ret);
 /* What a job has cost. */

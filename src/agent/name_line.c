@@ -246,7 +246,7 @@ static void serve_one(struct name_line *l, struct fair_job job)
 	mutex_lock(&l->lock);
 	l->memory = l->worker < 0 ? 0 : a->head.memory;
 	fair_queue_charge(&l->queue, job.owner, cost);
-	if (!done && fair_queue_push(&l->queue, job.owner, job.id) == ERR_OK)
+	if (!done && fair_queue_push(&l->queue, job.owner, a->weight, job.id) == ERR_OK)
 		return;
 	if (!done)
 		a->error = ERR_NO_MEMORY;
@@ -337,7 +337,7 @@ static enum err add(struct name_line *l, struct name_ask *a)
 		TRY(vec_push(&l->asks, NULL));
 	/* For its answer, whatever comes. */
 	TRY(vec_reserve(&l->answers, l->outstanding + 1));
-	TRY(fair_queue_push(&l->queue, a->owner, place));
+	TRY(fair_queue_push(&l->queue, a->owner, a->weight, place));
 	l->asks.v[place] = a;
 	l->outstanding++;
 	cond_signal(&l->changed);

@@ -18,6 +18,7 @@ struct prober;
 struct name_ask {
 	u32 kind; /* enum wire_kind: WIRE_NAMES, WIRE_VARIABLE, WIRE_CODE */
 	u32 owner;
+	u64 weight; /* bytes of the file; who has little to read is served first */
 	u64 serial;
 	int fd;		 /* the line's to close; -1 for WIRE_CODE, which the line opens */
 	u32 pid;	 /* of a process that has it */

@@ -85,6 +85,7 @@ static struct name_ask *new_ask(u32 kind, const struct module *module)
 	a->fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 3);
 	a->serial = module->serial;
 	a->owner = module->owner;
+	a->weight = module->size;
 	a->pid = module->pid;
 	a->image = module->image;
 	if (path && a->fd >= 0)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #define LAST_PAUSE_NS	 (30 * NS_PER_S)
+#define LIMITED_PAUSE_NS ((u64)60 * NS_PER_S)
 /* After a loss a process is asked once in so long, one after the other. */
 #define MEND_PAUSE_NS	 ((u64)30 * NS_PER_S)
 #define REREAD_PAUSE_NS	 (50 * NS_PER_MS)
@@ -328,6 +329,9 @@ void processes_reread(struct processes *p, struct process *process, u64 now)
 {
 	if (now < process->reread_after || process->ended || process->kernel)
 		return;
+	/* Its mappings are not as they were by the time they are read. */
+	if (process->shut_out)
+		process->reread_pause = LIMITED_PAUSE_NS;
 	process->reread_after = now + process->reread_pause;
 	if (process->reread_pause < (u64)LAST_PAUSE_NS)
 		process->reread_pause *= 2;
@@ -342,6 +346,7 @@ u32 processes_reread_all(struct processes *p, u64 now)
 		struct process *process = *one;
 
 		if (!process || process->ended || process->kernel || process->reread_due ||
+		    process->shut_out ||
 		    (process->mended_at && now < process->mended_at + MEND_PAUSE_NS))
 			continue;
 		process->reread_due = true;
@@ -420,6 +425,9 @@ void processes_limit(struct processes *p, u32 pid)
 {
 	struct process *process = processes_last(p, pid);
 
-	if (process)
-		process->shut_out++;
+	if (!process)
+		return;
+	process->shut_out++;
+	/* What it maps from here on is not told. */
+	process->reread_after = (u64)clock_monotonic_ns() + LIMITED_PAUSE_NS;
 }

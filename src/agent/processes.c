@@ -17,6 +17,9 @@
 /* What takes longer is not waited for. */
 #define ASKED_NS       ((u64)NS_PER_S)
 /* The kernel side is told of many mappings that change again and again once in so long. */
+/* Processes that are asked who they are: a second, and at once. */
+#define FACTS_RATE     20.0
+#define FACTS_BURST    300.0
 #define MANY_MAPPINGS  256u
 #define TOLD_PAUSE_NS  ((u64)NS_PER_S)
 
@@ -169,6 +172,7 @@ static enum err begin_child(struct processes *p, const struct sideband_event *e)
 		TRY(processes_get(p, e->parent, &parent));
 	TRY(add(p, e->pid, &child));
 	child->parent = e->parent;
+	child->forked = true;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	child->maps_read = parent->maps_read;
 	child->heir = !parent->mappings.n && parent->asked & REPORT_MAPS;
@@ -374,8 +378,60 @@ static enum err guess_facts(struct processes *p, struct process *process)
 	return ERR_OK;
 }
 
+static enum err copy_text(struct process *process, struct str *text)
+{
+	char *copy;
+
+	if (!text->n)
+		return ERR_OK;
+	copy = arena_copy(&process->texts, *text);
+	if (!copy)
+		return ERR_NO_MEMORY;
+	*text = str_n(copy, text->n);
+	return ERR_OK;
+}
+
+/* Who began without another program says what its parent says: nobody has to be asked. */
+static enum err inherit_facts(struct processes *p, struct process *process, bool *ret_done)
+{
+	const struct process *parent = process->forked ? find(p, process->parent) : NULL;
+	struct process_facts f;
+
+	*ret_done = parent && parent->facts.read && !parent->dropped && !parent->facts.labels.n;
+	if (!*ret_done)
+		return ERR_OK;
+	f = parent->facts;
+	TRY(copy_text(process, &f.service));
+	TRY(copy_text(process, &f.program));
+	TRY(copy_text(process, &f.container));
+	TRY(copy_text(process, &f.unit));
+	TRY(copy_text(process, &f.attributes));
+	f.version = attribute_find(f.attributes, STR("service.version"));
+	process->uid = parent->uid;
+	process->facts = f;
+	return ERR_OK;
+}
+
+/* New programs may come by the hundred in a second: who lives longer is asked later. */
+static bool may_ask_facts(struct processes *p)
+{
+	u64 now = (u64)clock_monotonic_ns();
+	double more = (double)(now - p->facts_time) / NS_PER_S * FACTS_RATE;
+
+	p->facts_credit = p->facts_time ? p->facts_credit + more : FACTS_BURST;
+	if (p->facts_credit > FACTS_BURST)
+		p->facts_credit = FACTS_BURST;
+	p->facts_time = now;
+	if (p->facts_credit < 1)
+		return false;
+	p->facts_credit--;
+	return true;
+}
+
 enum err processes_facts(struct processes *p, struct process *process)
 {
+	bool done;
+
 	if (process->facts.read)
 		return ERR_OK;
 	/* All of the kernel's threads are one service: there are hundreds, most do little. */
@@ -383,7 +439,11 @@ enum err processes_facts(struct processes *p, struct process *process)
 		process->facts = (struct process_facts){.read = true, .service = STR("kernel")};
 		return ERR_OK;
 	}
-	(void)processes_ask(p, process, REPORT_FACTS);
+	TRY(inherit_facts(p, process, &done));
+	if (done)
+		return ERR_OK;
+	if (!(process->asked & REPORT_FACTS) && (!p->prober || may_ask_facts(p)))
+		(void)processes_ask(p, process, REPORT_FACTS);
 	return process->facts.service.n ? ERR_OK : guess_facts(p, process);
 }
 

@@ -37,6 +37,7 @@ struct process {
 	bool ends_if_gone; /* with the answer: nobody else will say so */
 	bool changed_since; /* it was asked */
 	bool reread_due;   /* events were lost */
+	bool forked;	   /* it runs its parent's program */
 	bool heir;	   /* its mappings are those of its parent, which is asked */
 	struct process_report *report; /* texts for whoever judges it */
 	/* Mappings that became one with others; that are not known; times that its events were too

@@ -15,7 +15,8 @@ struct processes {
 	struct prober *prober; /* NULL = /proc is read at once */
 	u32 rereads;	       /* processes whose turn to be asked again comes */
 	u32 cursor;	       /* where to look for them */
-	u64 reread_time;
+	u64 reread_time, facts_time;
+	double facts_credit;
 	u64 refused;
 };
 

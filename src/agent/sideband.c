@@ -54,8 +54,8 @@ struct sideband {
  * Bytes of a ring: at once, and a second. A process of ten mappings is some 2 KB. Beyond that
  * reading would cost more than the agent may take, whoever causes it.
  */
-#define RING_BURST   ((u64)8 << 20)
-#define RING_RATE    ((u64)256 << 10)
+#define RING_BURST   ((u64)1 << 20)
+#define RING_RATE    ((u64)64 << 10)
 #define RING_STOP_NS ((u64)NS_PER_S)
 /* Those that are told of at once; the others are counted. */
 #define OFFENDERS_MAX 64u
@@ -252,6 +252,21 @@ static void count_credit(struct sideband *s, struct cpu_ring *ring, u64 used)
 	}
 }
 
+/* A mapping of somebody who is shut out: there may be a hundred thousand, and nothing of them is
+ * looked at. */
+static bool is_shut_out(struct sideband *s, const struct perf_event_header *h)
+{
+	u32 pid;
+
+	if (h->type != PERF_RECORD_MMAP2 || h->size < sizeof(*h) + sizeof(pid))
+		return false;
+	memcpy(&pid, h + 1, sizeof(pid));
+	if (!event_gate_shut(&s->gate, pid, s->now))
+		return false;
+	s->gate.shut++;
+	return true;
+}
+
 static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
 {
 	const char *data = (const char *)ring->page + s->page_size;
@@ -268,7 +283,8 @@ static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
 			break;
 		}
 		tail += h->size;
-		e = sideband_add(s, h);
+		if (!is_shut_out(s, h))
+			e = sideband_add(s, h);
 	}
 	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
 	count_credit(s, ring, tail - begun);

@@ -30,6 +30,7 @@ struct job {
 	u32 module;
 	int fd;
 	u32 owner;
+	u64 size;
 	struct str image;
 	bool used; /* the place */
 	unsigned failures, stops, breaks;
@@ -242,7 +243,7 @@ static void do_job(struct table_reader *r, u64 place)
 	/* Of a worker that was replaced: what it was given. */
 	fair_queue_charge(&r->queue, job.owner,
 			  r->worker < 0 ? SLICE_NS << (2 * job.breaks) : begun);
-	if (!done && fair_queue_push(&r->queue, job.owner, place) == ERR_OK)
+	if (!done && fair_queue_push(&r->queue, job.owner, job.size, place) == ERR_OK)
 		return;
 	if (!done)
 		result.error = ERR_NO_MEMORY;
@@ -337,17 +338,18 @@ static enum err add(struct table_reader *r, const struct job *job)
 	if (place == r->jobs.n)
 		TRY(vec_push(&r->jobs, ((struct job){0})));
 	TRY(vec_reserve(&r->results, r->unfinished + 1));
-	TRY(fair_queue_push(&r->queue, job->owner, place));
+	TRY(fair_queue_push(&r->queue, job->owner, job->size, place));
 	r->jobs.v[place] = *job;
 	r->unfinished++;
 	cond_signal(&r->changed);
 	return ERR_OK;
 }
 
-enum err table_reader_queue(struct table_reader *r, u32 module, int fd, u32 owner, struct str image)
+enum err table_reader_queue(struct table_reader *r, u32 module, int fd, u32 owner, u64 size,
+			    struct str image)
 {
 	struct job job = {
-		.module = module, .fd = fd, .owner = owner, .image = image, .used = true};
+		.module = module, .fd = fd, .owner = owner, .size = size, .image = image, .used = true};
 	enum err e;
 
 	mutex_lock(&r->lock);
