@@ -11,17 +11,17 @@
 #include "base/log.h"
 
 /* Pages of a processor's side band: at 100 new processes a second a quarter second needs one. */
-#define SIDE_BAND_PAGES 64
+#define SIDE_BAND_PAGES	 64
 /* From being woken to running; more on a machine that has too much to do. */
-#define WAKER_LIFE_NS	((u64)2 * NS_PER_S)
+#define WAKER_LIFE_NS	 ((u64)2 * NS_PER_S)
 /* Between two looks at what waits, when nothing has come for it. */
-#define RETRY_NS	((u64)250 * NS_PER_MS)
+#define RETRY_NS	 ((u64)250 * NS_PER_MS)
 /* Between two lines of the log about processes that cause too many events. */
 #define OFFENDER_LINE_NS ((u64)30 * NS_PER_S)
-#define OPEN_CEILING	((size_t)64 << 10)
-#define PENDING_CEILING ((size_t)16 << 20)
+#define OPEN_CEILING	 ((size_t)64 << 10)
+#define PENDING_CEILING	 ((size_t)16 << 20)
 /* Raw stacks come in bursts: what they took is not kept for the next one. */
-#define PENDING_KEPT	((size_t)128 << 10)
+#define PENDING_KEPT	 ((size_t)128 << 10)
 
 const struct capture_options capture_options_default = {
 	.kernel = {.types = CAPTURE_CPU,
@@ -279,8 +279,7 @@ static void note_offenders(struct capture *c)
 		log_warn("a process changes its mappings or its name all the time: it alone is "
 			 "followed less closely",
 			 log_u64("pid", pid),
-			 log_str("name", process ? str_n(process->comm,
-							 strnlen(process->comm, 16))
+			 log_str("name", process ? str_n(process->comm, strnlen(process->comm, 16))
 						 : STR("")));
 	}
 }

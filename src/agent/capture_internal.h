@@ -9,8 +9,8 @@
 #include "agent/wakers.h"
 
 /*
- * A record that waits for a table, or for what /proc says of its process (module WAITS_FOR_PROCESS);
- * it is in `waiting`, in the same order.
+ * A record that waits for a table, or for what /proc says of its process (module
+ * WAITS_FOR_PROCESS); it is in `waiting`, in the same order.
  */
 struct waiting_stack {
 	struct process *process;

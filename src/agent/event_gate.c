@@ -9,8 +9,8 @@ static bool is_over(const struct gate_place *p, u64 now)
 
 static const struct gate_place *find(const struct event_gate *g, u32 pid)
 {
-	const struct gate_place *set = &g->places[hash_mix(pid, 7) % (GATE_PLACES / GATE_WAYS) *
-						  GATE_WAYS];
+	const struct gate_place *set =
+		&g->places[hash_mix(pid, 7) % (GATE_PLACES / GATE_WAYS) * GATE_WAYS];
 
 	for (u32 i = 0; i < GATE_WAYS; i++)
 		if (set[i].pid == pid && set[i].begun)
@@ -21,8 +21,8 @@ static const struct gate_place *find(const struct event_gate *g, u32 pid)
 /* A place that is free, or of the one with the fewest events: who is shut out keeps its place. */
 static struct gate_place *take_place(struct event_gate *g, u32 pid, u64 now)
 {
-	struct gate_place *set = &g->places[hash_mix(pid, 7) % (GATE_PLACES / GATE_WAYS) *
-					    GATE_WAYS];
+	struct gate_place *set =
+		&g->places[hash_mix(pid, 7) % (GATE_PLACES / GATE_WAYS) * GATE_WAYS];
 	struct gate_place *best = set;
 
 	for (u32 i = 0; i < GATE_WAYS; i++) {

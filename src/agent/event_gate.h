@@ -23,7 +23,7 @@ struct gate_place {
 
 struct event_gate {
 	struct gate_place places[GATE_PLACES];
-	u64 shut; /* since the start: events that did not pass */
+	u64 shut;      /* since the start: events that did not pass */
 	u32 offenders; /* periods in which somebody was above the limit */
 };
 

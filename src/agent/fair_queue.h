@@ -1,7 +1,8 @@
 /*
  * Jobs of several owners, of which one is done at a time: next is always the lightest job, of those
- * the oldest, of the owner who has used least. So an owner whose files are slow to read delays mostly the reading of its own.
- * Who comes anew, or after a pause, begins where the others are: nobody saves up by waiting.
+ * the oldest, of the owner who has used least. So an owner whose files are slow to read delays
+ * mostly the reading of its own. Who comes anew, or after a pause, begins where the others are:
+ * nobody saves up by waiting.
  */
 #pragma once
 

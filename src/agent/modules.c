@@ -99,9 +99,8 @@ static void read_vdso(struct modules *m)
 {
 	unsigned long at = getauxval(AT_SYSINFO_EHDR);
 
-	if (!at ||
-	    table_reader_queue(m->reader, MODULE_VDSO, -1, 0, 0, str_n((void *)at, 4096 * 2)) !=
-		    ERR_OK)
+	if (!at || table_reader_queue(m->reader, MODULE_VDSO, -1, 0, 0,
+				      str_n((void *)at, 4096 * 2)) != ERR_OK)
 		m->list.v[MODULE_VDSO]->state = MODULE_FAILED;
 	else
 		m->pending++;
@@ -148,9 +147,9 @@ void modules_free(struct modules *m)
 
 static void queue_module(struct modules *m, struct module *module)
 {
-	if (module->fd >= 0 && table_reader_queue(m->reader, module->number, module->fd,
-						  module->owner, module->size,
-						  (struct str){0}) == ERR_OK)
+	if (module->fd >= 0 &&
+	    table_reader_queue(m->reader, module->number, module->fd, module->owner, module->size,
+			       (struct str){0}) == ERR_OK)
 		return;
 	module->state = MODULE_FAILED;
 	module->settled = m->turn;

@@ -14,7 +14,7 @@ struct modules {
 	VEC(u32) unused;	   /* numbers */
 	struct map by_file;
 	u64 serial;
-	u64 turn; /* calls of modules_settle */
+	u64 turn;			    /* calls of modules_settle */
 	u32 pending, live, open, files_max; /* `open`: or being opened */
 	u64 freed, refused, heap_bytes;
 	u64 now;      /* of the last turn */

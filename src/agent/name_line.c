@@ -142,9 +142,8 @@ static bool is_stopping(struct name_line *l)
 
 static enum worker_fate ask_once(struct name_line *l, struct name_ask *a)
 {
-	struct worker_patience patience = {.cpu_ns = CPU_MOST_NS,
-					   .enough = is_enough,
-					   .context = l};
+	struct worker_patience patience = {
+		.cpu_ns = CPU_MOST_NS, .enough = is_enough, .context = l};
 	enum worker_fate fate;
 	enum err e;
 
@@ -169,7 +168,8 @@ static bool send_debug(struct name_line *l, struct name_ask *a)
 	enum err e;
 
 	if (l->prober)
-		fd = prober_debug_file(l->prober, a->pid, &a->image, clock_monotonic_ns() + OPEN_NS);
+		fd = prober_debug_file(l->prober, a->pid, &a->image,
+				       clock_monotonic_ns() + OPEN_NS);
 	if (fd < 0)
 		fd = debug_source_fetched(l->debug, &a->image, &a->debug_pending);
 	if (fd < 0)

@@ -25,7 +25,7 @@ struct named {
 #define KERNEL_PAUSE (200 * NS_PER_MS)
 
 /* Whoever waits for names gives up then; each file has limits of its own. */
-#define LEARN_NS     (120 * NS_PER_S)
+#define LEARN_NS (120 * NS_PER_S)
 
 struct names {
 	struct modules *modules;
@@ -128,10 +128,9 @@ static enum err want(struct names *n, struct sample_frame where)
 	module = modules_get(n->modules, where.module);
 	if (name_cache_find(&n->reader.cache, module->serial, where.address))
 		return ERR_OK;
-	return vec_push(&n->wanted,
-			((struct wanted_name){.module = where.module,
-					      .serial = module->serial,
-					      .address = where.address}));
+	return vec_push(&n->wanted, ((struct wanted_name){.module = where.module,
+							  .serial = module->serial,
+							  .address = where.address}));
 }
 
 static u64 code_serial(const struct process *process)
@@ -148,11 +147,12 @@ static enum err want_code(struct names *n, const struct process *process,
 
 		if (frames[i].module == MODULE_NONE &&
 		    !name_cache_find(&n->reader.cache, code_serial(process), address))
-			TRY(vec_push(&n->wanted, ((struct wanted_name){.module = MODULE_NONE,
-								       .pid = process->pid,
-								       .owner = process->uid,
-								       .serial = code_serial(process),
-								       .address = address})));
+			TRY(vec_push(&n->wanted,
+				     ((struct wanted_name){.module = MODULE_NONE,
+							   .pid = process->pid,
+							   .owner = process->uid,
+							   .serial = code_serial(process),
+							   .address = address})));
 	}
 	return ERR_OK;
 }
@@ -464,8 +464,8 @@ static void variable_text(const struct module *module, u64 address, const struct
 	if (slash < path.n)
 		path = str_skip(path, slash + 1);
 	if (!v || v->asked || v->error)
-		snprintf(text, VARIABLE_NAME_MAX, "%.*s+0x%llx",
-			 (int)(path.n < 150 ? path.n : 150), path.p, (unsigned long long)address);
+		snprintf(text, VARIABLE_NAME_MAX, "%.*s+0x%llx", (int)(path.n < 150 ? path.n : 150),
+			 path.p, (unsigned long long)address);
 	else if (v->offset)
 		snprintf(text, VARIABLE_NAME_MAX, "%.*s+0x%llx", VARIABLE_NAME_MAX - 20, v->name,
 			 (unsigned long long)v->offset);

@@ -26,7 +26,7 @@ struct names_options {
 	 * and names_begin takes what is known by then; until names_hurry.
 	 */
 	bool background;
-	int wake; /* with it: an epoll instance that is told when there is an answer */
+	int wake;	       /* with it: an epoll instance that is told when there is an answer */
 	int64_t learn_ns;      /* how long names_begin waits for workers; 0 = two minutes */
 	struct prober *prober; /* stays the caller's: opens what processes have; NULL = nobody */
 };

@@ -62,4 +62,5 @@ void prober_counts(struct prober *p, u32 *ret_hung, u64 *ret_refused);
 /* The perf map of a process, and the debug file of a build id as a process and the host see it: by
  * the deadline, else -1. The descriptor is the caller's. */
 int prober_perf_map(struct prober *p, u32 pid, int64_t deadline);
-int prober_debug_file(struct prober *p, u32 pid, const struct unwind_image *image, int64_t deadline);
+int prober_debug_file(struct prober *p, u32 pid, const struct unwind_image *image,
+		      int64_t deadline);

@@ -47,13 +47,13 @@ struct str process_report_name(const struct process_report *r, const struct repo
 }
 
 /* Code that a file has in pieces, or that was made in pieces, counts once. */
-static bool continues(const struct process_report *r, const struct report_mapping *m, struct str name)
+static bool continues(const struct process_report *r, const struct report_mapping *m,
+		      struct str name)
 {
 	struct report_mapping *last = r->mappings.n ? &r->mappings.v[r->mappings.n - 1] : NULL;
 
 	if (!last || last->inode != m->inode || last->device_major != m->device_major ||
-	    last->device_minor != m->device_minor ||
-	    !str_eq(process_report_name(r, last), name) ||
+	    last->device_minor != m->device_minor || !str_eq(process_report_name(r, last), name) ||
 	    (m->inode && last->start - last->file_offset != m->start - m->file_offset) ||
 	    (last->end != m->start && r->mappings.n < MAPPINGS_MAX / 2))
 		return false;

@@ -31,14 +31,15 @@ struct process {
 	u64 reread_after; /* not before this time again */
 	u64 reread_pause;
 	u64 mended_at; /* asked because events were lost */
-	/* What /proc is asked for now (enum report_parts), since when; it is not waited for long. */
+	/* What /proc is asked for now (enum report_parts), since when; it is not waited for long.
+	 */
 	unsigned asked;
 	u64 asked_at;
-	bool ends_if_gone; /* with the answer: nobody else will say so */
-	bool changed_since; /* it was asked */
-	bool reread_due;   /* events were lost */
-	bool forked;	   /* it runs its parent's program */
-	bool heir;	   /* its mappings are those of its parent, which is asked */
+	bool ends_if_gone;	       /* with the answer: nobody else will say so */
+	bool changed_since;	       /* it was asked */
+	bool reread_due;	       /* events were lost */
+	bool forked;		       /* it runs its parent's program */
+	bool heir;		       /* its mappings are those of its parent, which is asked */
 	struct process_report *report; /* texts for whoever judges it */
 	/* Mappings that became one with others; that are not known; times that its events were too
 	 * many. */
@@ -100,10 +101,11 @@ void processes_limit(struct processes *p, u32 pid);
 
 #define LIMITED_NAMED 8u
 
-/* Processes that do more than is followed, and that alone are unwound and named less well for it. */
+/* Processes that do more than is followed, and that alone are unwound and named less well for it.
+ */
 struct processes_limits {
-	u32 limited;	      /* now */
-	u64 refused;	      /* that began while there were too many, since the start */
+	u32 limited; /* now */
+	u64 refused; /* that began while there were too many, since the start */
 	struct limited_process {
 		u32 pid;
 		char comm[16];

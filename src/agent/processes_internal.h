@@ -28,7 +28,7 @@ enum err process_map_file(struct processes *p, struct process *process,
 /* What /proc said; takes the report. */
 void process_take_report(struct processes *p, struct process *process, struct process_report *r);
 /* Copies all mappings. */
-enum err process_inherit(struct processes *p, struct process *child, const struct process *parent)
-	MUST_CHECK;
+enum err process_inherit(struct processes *p, struct process *child,
+			 const struct process *parent) MUST_CHECK;
 /* The next of those that have to be asked again. */
 void processes_continue_rereads(struct processes *p);

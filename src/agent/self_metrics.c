@@ -97,14 +97,16 @@ static void put_limits(const struct self_facts *f, struct buf *out)
 							"hung", "took too long"};
 	const struct capture_stats *c = &f->capture;
 
-	head(out, "workers_replaced_total", "counter", "Readers of files that were replaced, by why.");
+	head(out, "workers_replaced_total", "counter",
+	     "Readers of files that were replaced, by why.");
 	for (unsigned i = 0; i < WORKER_FATES; i++)
 		buf_printf(out, "vestal_agent_workers_replaced_total{reason=\"%s\"} %llu\n",
 			   fates[i], (unsigned long long)f->workers.replaced[i]);
 	count(out, "worker_hosts_replaced_total",
 	      "Processes that start readers, and were stopped or killed.", f->workers.zygotes);
 	number(out, "limited_processes", "gauge",
-	       "Processes that map or change more than is followed: they alone are unwound less well.",
+	       "Processes that map or change more than is followed: they alone are unwound less "
+	       "well.",
 	       c->limits.limited);
 	count(out, "limited_events_total", "Events of such processes that were not looked at.",
 	      c->events_shut);

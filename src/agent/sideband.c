@@ -49,18 +49,18 @@ struct sideband {
 };
 
 /* Between two looks at which processors there are. */
-#define LOOK_NS	     ((u64)2 * NS_PER_S)
+#define LOOK_NS	      ((u64)2 * NS_PER_S)
 /*
  * Bytes of a ring: at once, and a second. A process of ten mappings is some 2 KB. Beyond that
  * reading would cost more than the agent may take, whoever causes it.
  */
-#define RING_BURST   ((u64)1 << 20)
-#define RING_RATE    ((u64)64 << 10)
-#define RING_STOP_NS ((u64)NS_PER_S)
+#define RING_BURST    ((u64)1 << 20)
+#define RING_RATE     ((u64)64 << 10)
+#define RING_STOP_NS  ((u64)NS_PER_S)
 /* Those that are told of at once; the others are counted. */
 #define OFFENDERS_MAX 64u
 /* All names of one reading; a ring of every processor full of the longest. */
-#define TEXT_CEILING ((size_t)64 << 20)
+#define TEXT_CEILING  ((size_t)64 << 20)
 
 static void close_ring(const struct sideband *s, const struct cpu_ring *ring)
 {

@@ -4,8 +4,9 @@
  * second: every event is kept until it is read, in the order of time, so a process that lived 5 ms
  * is as well known as any other.
  *
- * Mappings have rings of their own: who maps without end pushes out no begin and no end of a process.
- * What reading a ring may cost is limited: one that fills up without end is stopped for a second.
+ * Mappings have rings of their own: who maps without end pushes out no begin and no end of a
+ * process. What reading a ring may cost is limited: one that fills up without end is stopped for a
+ * second.
  */
 #pragma once
 

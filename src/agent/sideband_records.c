@@ -109,8 +109,7 @@ bool sideband_record_parse(const struct perf_event_header *h, struct sideband_ev
 	case PERF_RECORD_COMM:
 		e->kind = h->misc & PERF_RECORD_MISC_COMM_EXEC ? SIDEBAND_EXEC : SIDEBAND_COMM;
 		/* The name of a thread is in its samples. */
-		return parse_comm(body, end, e) &&
-		       (e->kind == SIDEBAND_EXEC || e->pid == e->tid);
+		return parse_comm(body, end, e) && (e->kind == SIDEBAND_EXEC || e->pid == e->tid);
 	default:
 		return false;
 	}

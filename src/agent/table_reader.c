@@ -24,7 +24,7 @@
 /* From its begin an answer is there soon, but not at once on a busy machine. */
 #define RECEIVE_NS   (5 * NS_PER_S)
 /* A worker without work is sent away: it costs memory. */
-#define IDLE_NS	    (5 * NS_PER_S)
+#define IDLE_NS	     (5 * NS_PER_S)
 
 struct job {
 	u32 module;
@@ -172,9 +172,8 @@ static bool is_stopping(struct table_reader *r)
 static enum err ask_once(struct table_reader *r, const struct job *job, struct table_result *ret,
 			 enum worker_fate *ret_fate)
 {
-	struct worker_patience patience = {.cpu_ns = CPU_MOST_NS,
-					   .enough = is_enough,
-					   .context = r};
+	struct worker_patience patience = {
+		.cpu_ns = CPU_MOST_NS, .enough = is_enough, .context = r};
 	enum err e;
 
 	r->slice = SLICE_NS;
@@ -348,8 +347,12 @@ static enum err add(struct table_reader *r, const struct job *job)
 enum err table_reader_queue(struct table_reader *r, u32 module, int fd, u32 owner, u64 size,
 			    struct str image)
 {
-	struct job job = {
-		.module = module, .fd = fd, .owner = owner, .size = size, .image = image, .used = true};
+	struct job job = {.module = module,
+			  .fd = fd,
+			  .owner = owner,
+			  .size = size,
+			  .image = image,
+			  .used = true};
 	enum err e;
 
 	mutex_lock(&r->lock);

@@ -29,7 +29,7 @@ struct known_file {
 	int64_t time; /* when last */
 	struct symbol_file *symbols;
 	struct jit_symbols *code; /* instead: of a process, as far as its file was read */
-	int debug; /* its debug file, until somebody reads it; -1 = none */
+	int debug;		  /* its debug file, until somebody reads it; -1 = none */
 	bool wants_debug;
 };
 

@@ -111,7 +111,9 @@ static enum err find_by_build_id(const struct debug_search *s, struct str id,
 		int n = snprintf(path, DEBUG_PATH_MAX, "%s/.build-id/%.2s/%s.debug", *d, hex,
 				 hex + 2);
 		enum err error =
-			n < DEBUG_PATH_MAX ? try_path(s, path, &(struct wanted_file){id, NULL, NULL}, ret) : ERR_NOT_FOUND;
+			n < DEBUG_PATH_MAX
+				? try_path(s, path, &(struct wanted_file){id, NULL, NULL}, ret)
+				: ERR_NOT_FOUND;
 
 		if (error != ERR_NOT_FOUND)
 			return error;
@@ -154,16 +156,14 @@ static enum err find_by_link(const struct debug_search *s, const struct elf_imag
 	for (const char *const *b = beside; *b; b++) {
 		n = snprintf(path, DEBUG_PATH_MAX, "%.*s%s%.*s", folder, s->path, *b, (int)name.n,
 			     name.p);
-		error = n < DEBUG_PATH_MAX ? try_path(s, path, &wanted, ret)
-					   : ERR_NOT_FOUND;
+		error = n < DEBUG_PATH_MAX ? try_path(s, path, &wanted, ret) : ERR_NOT_FOUND;
 		if (error != ERR_NOT_FOUND)
 			return error;
 	}
 	for (const char *const *d = directories_of(s); *d && s->path[0] == '/'; d++) {
 		n = snprintf(path, DEBUG_PATH_MAX, "%s%.*s%.*s", *d, folder, s->path, (int)name.n,
 			     name.p);
-		error = n < DEBUG_PATH_MAX ? try_path(s, path, &wanted, ret)
-					   : ERR_NOT_FOUND;
+		error = n < DEBUG_PATH_MAX ? try_path(s, path, &wanted, ret) : ERR_NOT_FOUND;
 		if (error != ERR_NOT_FOUND)
 			return error;
 	}

@@ -1,6 +1,7 @@
 /*
- * The sections of an ELF file that name other files: .gnu_debuglink, .gnu_debugaltlink and the build
- * id. What they say is looked for where nothing is; the path is a text, and the id lies in the file.
+ * The sections of an ELF file that name other files: .gnu_debuglink, .gnu_debugaltlink and the
+ * build id. What they say is looked for where nothing is; the path is a text, and the id lies in
+ * the file.
  */
 #include <stdlib.h>
 

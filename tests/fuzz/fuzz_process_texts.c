@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "agent/process_look.h"
+#include "base/alloc.h"
 #include "base/arena.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -87,8 +87,7 @@ static pid_t look_for_worker(const char *name)
 			continue;
 		host = !strncmp(text.data + 6, "vestal-host", 11);
 		if ((host || !strncmp(text.data + 6, name, strlen(name))) &&
-		    is_ours(uid, host ? parent : 0) &&
-		    !strncmp(text.data + 6, name, strlen(name)))
+		    is_ours(uid, host ? parent : 0) && !strncmp(text.data + 6, name, strlen(name)))
 			found = (pid_t)atoi(d->d_name);
 	}
 	if (processes)
@@ -611,7 +610,7 @@ TEST(the_names_of_our_own_functions)
 
 	bias = (u64)(uintptr_t)_start - module->image.entry;
 	wanted[0] = (struct wanted_name){.module = number,
-				       .address = (u64)(uintptr_t)&find_worker - bias};
+					 .address = (u64)(uintptr_t)&find_worker - bias};
 	wanted[1] = (struct wanted_name){.module = number, .address = 1};
 	CHECK_OK(name_reader_init(&reader, NULL, NULL));
 	worker_usage(&usage);

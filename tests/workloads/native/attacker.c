@@ -17,10 +17,10 @@
 
 #include "truth.h"
 
-#define PAGE	4096u
-#define MIB	((size_t)1 << 20)
+#define PAGE   4096u
+#define MIB    ((size_t)1 << 20)
 /* Below vm.max_map_count. */
-#define SPLITS	32000u
+#define SPLITS 32000u
 
 static volatile uint64_t sink;
 static int64_t deadline;
@@ -142,7 +142,8 @@ static void file_storm(void)
 static void make_code(unsigned char *at)
 {
 	/* mov $200000,%ecx; 1: dec %ecx; jnz 1b; ret */
-	static const unsigned char code[] = {0xb9, 0x40, 0x0d, 0x03, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
+	static const unsigned char code[] = {0xb9, 0x40, 0x0d, 0x03, 0x00,
+					     0xff, 0xc9, 0x75, 0xfc, 0xc3};
 
 	memcpy(at, code, sizeof(code));
 }
@@ -194,6 +195,7 @@ static void stopped(void)
 	pid_t worker = fork();
 
 	if (!worker) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		spin();
 		_exit(0);
 	}
@@ -225,6 +227,8 @@ int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
 
+	/* Not beyond the test that began it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	deadline = wall_ns() + (argc > 2 ? atoll(argv[2]) : 1) * 1000000000ll;
 	if (!strcmp(kind, "mappings"))
 		mapping_bomb();
