@@ -75,7 +75,7 @@ enum err proc_maps_read(u32 pid, void *context,
 			enum err (*mapping)(void *context, const struct sideband_event *e))
 {
 	char path[40], *room = mem_alloc(MAPS_CEILING);
-	size_t n;
+	size_t n = 0;
 	enum err e;
 
 	if (!room)
