@@ -98,7 +98,7 @@ static void begin(struct connection *c)
 	c->head_n = (size_t)snprintf(
 		c->head, sizeof(c->head),
 		"POST /ingest?name=service-%zu%%7Binstance%%3D%zu%%7D&from=%ld&until=%ld"
-		"&format=pprof&spyName=gospy&sampleRate=100 HTTP/1.1\r\nHost: load\r\n"
+		"&format=pprof&spyName=gospy&sampleRate=100 HTTP/1.1\r\nHost: localhost\r\n"
 		"Content-Type: application/octet-stream\r\nContent-Length: %zu\r\n\r\n",
 		service, instance, from, from + WINDOW, c->body->n);
 	c->sent = c->received = 0;
