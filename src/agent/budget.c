@@ -207,7 +207,7 @@ static bool watch_cpu(struct budget_state *s, const struct budget_limits *l,
 	return true;
 }
 
-/* What processor time took comes back before what memory took. */
+/* A rate lowered for CPU time is raised again before one lowered for memory. */
 static bool return_rate(struct budget_state *s, const struct budget_limits *l, bool no_memory)
 {
 	bool memory = s->level == s->memory_level;

@@ -82,7 +82,7 @@ static bool make_path(const char *path)
 	return true;
 }
 
-/* A folder that has anything else stays whose it is; whoever cannot use it then says so. */
+/* A folder with other files keeps its owner; opening a file in it then fails with a message. */
 static void hand_over(const struct confine_options *o, const struct privilege_user *u)
 {
 	static const char *const own[] = {"*.entry", "*.new",	   "*.debug", "*.exec",

@@ -96,7 +96,7 @@ static void read_status(struct held *h)
 			}
 }
 
-/* The rules stay open in whoever follows them (landlock.h). */
+/* A confined process keeps the descriptor of its Landlock rules open (landlock.h). */
 static bool holds_rules(unsigned pid)
 {
 	char path[64], target[200];

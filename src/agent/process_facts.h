@@ -28,7 +28,8 @@ struct process_facts {
  */
 enum err process_facts_read(u32 pid, struct str comm, struct str program, struct arena *arena,
 			    struct process_facts *ret) MUST_CHECK;
-/* What nobody could be asked any more. A copy (fork) is what its parent is in all. */
+/* Facts of a process that ended before they were read: its parent's. A forked child also has its
+ * parent's program. */
 enum err process_facts_inherit(const struct process_facts *parent, bool copy, struct arena *arena,
 			       struct process_facts *f) MUST_CHECK;
 /* One value of a list like "a=b,c=d"; empty when it is not there. */

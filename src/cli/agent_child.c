@@ -107,7 +107,7 @@ static int serve_when_told(const struct common_options *common, const struct dae
 	if (n == strlen("http://") || url[n - 1] != '\n')
 		return EXIT_OK;
 	url[n - 1] = 0;
-	/* Its end is a SIGTERM, whoever the server is by then, and however it goes. */
+	/* It gets SIGTERM when the server ends, whatever user the server has become. */
 	if (fcntl(told, F_SETOWN, getpid()) || fcntl(told, F_SETSIG, SIGTERM) ||
 	    fcntl(told, F_SETFL, O_ASYNC | O_NONBLOCK))
 		return complain(EXIT_OS, "the agent cannot follow the server");

@@ -1,6 +1,6 @@
 /*
- * The files of a backup that a server sends, written with the rights of whoever asked for it. Names
- * are the server's: nothing but plain ones is made, in a new folder, without following links.
+ * The files of a backup that a server sends, written with the permissions of the calling user.
+ * Names are the server's: nothing but plain ones is made, in a new folder, without following links.
  */
 #pragma once
 

@@ -260,7 +260,7 @@ const struct command command_backup = {
 		"Fetches a copy of everything the server keeps, as of one moment, into a new "
 		"folder "
 		"here, while the server goes on receiving and answering. It is written with the "
-		"rights of whoever runs this command; files are for that user alone. Until it is "
+		"permissions of the user who runs this command, for that user alone. Until it is "
 		"fetched the server holds the copy beside its data, so that its disk needs room "
 		"for it. A server started with --data on the copy has the same profiles.\n\n"
 		"With --on-server a server with --backup-dir writes it itself, into a new folder "

@@ -151,7 +151,7 @@ const struct command command_up = {
 		"and "
 		"goes on: the first address takes OTLP too.\n\n"
 		"The agent profiles every process of the machine when root starts it, else the "
-		"processor time of your own processes, as far as the kernel allows. Started by "
+		"CPU time of your own processes, as far as the kernel allows. Started by "
 		"root "
 		"neither stays root: the server becomes the user vestal (or 60590) without "
 		"capabilities, to whom the data is handed over, the agent vestal-agent (or 60591) "
