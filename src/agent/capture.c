@@ -5,17 +5,23 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "agent/prober.h"
 #include "agent/worker_host.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 /* Pages of a processor's side band: at 100 new processes a second a quarter second needs one. */
-#define SIDE_BAND_PAGES 64
+#define SIDE_BAND_PAGES	 64
 /* From being woken to running; more on a machine that has too much to do. */
-#define WAKER_LIFE_NS	((u64)2 * NS_PER_S)
-#define OPEN_CEILING	((size_t)64 << 10)
-#define PENDING_CEILING ((size_t)16 << 20)
+#define WAKER_LIFE_NS	 ((u64)2 * NS_PER_S)
+/* Between two looks at what waits, when nothing has come for it. */
+#define RETRY_NS	 ((u64)250 * NS_PER_MS)
+/* Between two lines of the log about processes that cause too many events. */
+#define OFFENDER_LINE_NS ((u64)30 * NS_PER_S)
+#define OPEN_CEILING	 ((size_t)64 << 10)
+#define PENDING_CEILING	 ((size_t)16 << 20)
 /* Raw stacks come in bursts: what they took is not kept for the next one. */
-#define PENDING_KEPT	((size_t)128 << 10)
+#define PENDING_KEPT	 ((size_t)128 << 10)
 
 const struct capture_options capture_options_default = {
 	.kernel = {.types = CAPTURE_CPU,
@@ -34,9 +40,11 @@ static enum err watch(struct capture *c)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 
+	worker_host_watch();
 	c->wake = epoll_create1(EPOLL_CLOEXEC);
 	/* Until the kernel side has a new table stacks through it are copied. */
-	if (c->wake < 0 || epoll_ctl(c->wake, EPOLL_CTL_ADD, modules_wake_fd(c->modules), &event))
+	if (c->wake < 0 || epoll_ctl(c->wake, EPOLL_CTL_ADD, modules_wake_fd(c->modules), &event) ||
+	    epoll_ctl(c->wake, EPOLL_CTL_ADD, prober_fd(c->prober), &event))
 		return err_from_errno(errno);
 	TRY(kernel_watch(c->kernel, c->wake));
 	return sideband_watch(c->side_band, c->wake);
@@ -108,11 +116,13 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 			table_space_grows(&c->space, c->kernel, add_segment, remove_segment);
 	}
 	if (!e)
-		e = modules_new(&c->space, kernel_rules(c->kernel), &c->modules);
+		e = prober_new(&c->prober);
+	if (!e)
+		e = modules_new(&c->space, kernel_rules(c->kernel), c->prober, &c->modules);
 	if (!e)
 		modules_tell(c->modules, c->kernel);
 	if (!e)
-		e = processes_new(c->kernel, c->modules, &c->space, &c->processes);
+		e = processes_new(c->kernel, c->modules, &c->space, c->prober, &c->processes);
 	if (!e)
 		e = sideband_open(o->kernel.own ? 0 : SIDE_BAND_PAGES, &c->side_band, fault);
 	if (!e) {
@@ -181,6 +191,7 @@ void capture_close(struct capture *c)
 	wait_levels_release(&c->wait_levels);
 	processes_free(c->processes);
 	modules_free(c->modules);
+	prober_free(c->prober);
 	table_space_release(&c->space);
 	sideband_close(c->side_band);
 	kernel_close(c->kernel);
@@ -253,6 +264,26 @@ static enum err apply_events(struct capture *c, u64 until)
 	return ERR_OK;
 }
 
+/* Who causes more events than are looked at: said, but not for each of a thousand. */
+static void note_offenders(struct capture *c)
+{
+	u32 pid;
+
+	while (sideband_offender(c->side_band, &pid)) {
+		struct process *process = processes_last(c->processes, pid);
+
+		processes_limit(c->processes, pid);
+		if (c->now < c->next_offender_line)
+			continue;
+		c->next_offender_line = c->now + OFFENDER_LINE_NS;
+		log_warn("a process changes its mappings or its name all the time: it alone is "
+			 "followed less closely",
+			 log_u64("pid", pid),
+			 log_str("name", process ? str_n(process->comm, strnlen(process->comm, 16))
+						 : STR("")));
+	}
+}
+
 /* What was lost may have been anything, of anybody. */
 static void mend_loss(struct capture *c)
 {
@@ -266,7 +297,7 @@ static void mend_loss(struct capture *c)
 
 enum err capture_turn(struct capture *c)
 {
-	bool changed;
+	bool changed, known;
 
 	c->now = (u64)clock_monotonic_ns();
 	/* A window has just ended: stacks of older ones alone refer to modules that their processes
@@ -282,9 +313,14 @@ enum err capture_turn(struct capture *c)
 	TRY(sideband_collect(c->side_band));
 	if (c->order.n)
 		qsort_r(c->order.v, c->order.n, sizeof(*c->order.v), by_time, &c->pending);
+	prober_turn(c->prober);
+	known = processes_take(c->processes);
 	changed = modules_settle(c->modules);
-	if (changed && c->waiting_list.n)
+	/* Those that wait for their processes wait for a second at most. */
+	if ((changed || known || c->now >= c->next_retry) && c->waiting_list.n) {
+		c->next_retry = c->now + RETRY_NS;
 		TRY(capture_retry_waiting(c, false));
+	}
 	vec_for_each (at, &c->order) {
 		u64 size;
 		const struct record_head *head = capture_record_in(&c->pending, *at, &size);
@@ -293,6 +329,7 @@ enum err capture_turn(struct capture *c)
 		TRY(capture_handle(c, head, size));
 	}
 	TRY(apply_events(c, UINT64_MAX));
+	note_offenders(c);
 	mend_loss(c);
 	TRY(wakers_settle(&c->wakers, c->now - WAKER_LIFE_NS));
 	TRY(capture_settle_turns(c));
@@ -309,10 +346,16 @@ enum err capture_finish(struct capture *c, u64 limit_ns)
 	int64_t deadline = clock_monotonic_ns() + (int64_t)limit_ns;
 
 	TRY(capture_turn(c));
-	while (modules_pending(c->modules) && clock_monotonic_ns() < deadline) {
+	while ((modules_pending(c->modules) || prober_pending(c->prober, PROBE_PROCESS)) &&
+	       clock_monotonic_ns() < deadline) {
 		clock_sleep_ns(5 * NS_PER_MS);
+		prober_turn(c->prober);
+		processes_take(c->processes);
 		modules_settle(c->modules);
+		/* What waited for a process may want tables now. */
+		TRY(capture_retry_waiting(c, false));
 	}
+	c->closing = true;
 	return capture_retry_waiting(c, true);
 }
 
@@ -353,6 +396,11 @@ int capture_wake(const struct capture *c)
 void capture_keep_since(struct capture *c, u64 time)
 {
 	c->kept_since = time;
+}
+
+struct prober *capture_prober(struct capture *c)
+{
+	return c->prober;
 }
 
 struct modules *capture_modules(struct capture *c)
@@ -408,13 +456,20 @@ struct losses *capture_losses(struct capture *c)
 
 void capture_stats(const struct capture *c, struct capture_stats *ret)
 {
-	*ret = (struct capture_stats){.side_band_lost = sideband_lost(c->side_band),
+	struct sideband_stats side_band;
+
+	sideband_stats(c->side_band, &side_band);
+	*ret = (struct capture_stats){.side_band_lost = side_band.lost,
+				      .events_shut = side_band.shut,
+				      .ring_stops = side_band.stops,
 				      .reread = c->reread,
 				      .raw_walked = c->raw_walked,
 				      .raw_dropped = c->raw_dropped,
 				      .records_lost = c->records_lost,
 				      .processes = processes_count(c->processes),
 				      .table_bytes = c->space.used_bytes};
+	processes_limits(c->processes, &ret->limits);
+	prober_counts(c->prober, &ret->probes_hung, &ret->probes_refused);
 	modules_stats(c->modules, &ret->modules);
 	kernel_count(c->kernel, &ret->kernel);
 }

@@ -69,6 +69,8 @@ enum err capture_apply_levels(struct capture *c) MUST_CHECK;
 const struct wait_level_set *capture_wait_levels(const struct capture *c);
 
 struct collector *capture_collector(struct capture *c);
+struct prober;
+struct prober *capture_prober(struct capture *c);
 struct modules *capture_modules(struct capture *c);
 struct kernel_side *capture_kernel(struct capture *c);
 struct processes *capture_processes(struct capture *c);
@@ -81,6 +83,10 @@ const double *capture_lost(const struct capture *c);
 struct capture_stats {
 	struct kernel_counters kernel;
 	u64 side_band_lost, reread; /* and processes asked again because of it */
+	u64 events_shut, ring_stops;
+	struct processes_limits limits;
+	u32 probes_hung; /* threads that wait for files or processes that do not answer */
+	u64 probes_refused;
 	u64 raw_walked;
 	u64 raw_dropped;  /* their samples are there, without callers */
 	u64 records_lost; /* the kernel's ring had room for, and the agent had not */

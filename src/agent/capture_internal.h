@@ -8,10 +8,21 @@
 #include "agent/wait_stacks.h"
 #include "agent/wakers.h"
 
-/* A raw stack that waits for a table; its record is in `waiting`, in the same order. */
+/*
+ * A record that waits for a table, or for what /proc says of its process (module
+ * WAITS_FOR_PROCESS); it is in `waiting`, in the same order.
+ */
 struct waiting_stack {
 	struct process *process;
 	u32 module;
+};
+
+#define WAITS_FOR_PROCESS (MODULE_NONE - 1)
+
+/* As VEC declares one, with a name. */
+struct waiting_list {
+	struct waiting_stack *v;
+	size_t n, cap;
 };
 
 struct capture {
@@ -23,6 +34,7 @@ struct capture {
 	struct table_space space;
 	struct modules *modules;
 	struct processes *processes;
+	struct prober *prober;
 	struct collector collector;
 	struct losses losses;
 	u64 own_lost; /* without privileges: records, told already */
@@ -34,11 +46,12 @@ struct capture {
 	struct buf open_record;
 	u64 window_start, kept_since;
 	/* When threads were counted last, and when next. */
-	u64 threads_time, look_next, look_gap;
+	u64 threads_time, look_next, look_gap, next_retry, next_offender_line;
 	/* Records of this turn, in order of time; and those that wait for tables. */
 	struct buf pending, waiting;
 	VEC(size_t) order;
-	VEC(struct waiting_stack) waiting_list;
+	struct waiting_list waiting_list;
+	bool closing; /* nothing is waited for any more */
 	u64 raw_walked, raw_dropped;
 	u64 records_lost;	 /* there was no room for in a turn */
 	u64 lost_before, reread; /* of the side band; processes read again for it */
@@ -56,6 +69,9 @@ enum err capture_retry_waiting(struct capture *c, bool last) MUST_CHECK;
 /* A stack that was walked, with its measurements. */
 enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
 		     const u64 *user, size_t user_count, enum unwind_end end) MUST_CHECK;
+/* What becomes of a record whose process is known, and known well enough. */
+enum err capture_handle_of(struct capture *c, struct process *process,
+			   const struct record_head *head, u64 size) MUST_CHECK;
 /* Walks a raw stack; with `may_wait` later, when its tables are not there yet. */
 enum err capture_walk_raw(struct capture *c, struct process *process,
 			  const struct record_head *head, u64 size, bool may_wait) MUST_CHECK;

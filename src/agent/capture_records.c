@@ -27,13 +27,14 @@ const struct record_head *capture_record_in(const struct buf *b, size_t at, u64 
  * same file: `*last` is the mapping of the frame before.
  */
 static struct sample_frame user_frame(struct capture *c, struct process *process, u64 address,
-				      bool leaf, struct process_mapping **last)
+				      bool leaf, struct process_mapping **last, bool *unmapped)
 {
 	u64 wanted = leaf ? address : address - 1;
 	struct process_mapping *m = *last;
 
 	if (!m || wanted < m->start || wanted >= m->end)
 		m = *last = process_find(process, wanted);
+	*unmapped |= !m;
 	if (!m || m->module == MODULE_NONE)
 		return (struct sample_frame){wanted, MODULE_NONE, 0};
 	/* A file that could not be read: the offset in it still says where. */
@@ -60,6 +61,7 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 			   .frames = frames};
 	struct process_mapping *last = NULL;
 	double value = (double)head->value, count = 1;
+	bool unmapped = false;
 	u32 n = 0;
 
 	memcpy(s.thread, head->comm, strnlen(head->comm, sizeof(s.thread)));
@@ -67,8 +69,11 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 		frames[n++] = (struct sample_frame){kernel[i] - (i ? 1 : 0), MODULE_KERNEL, 0};
 	for (size_t i = 0; i < user_count && n < sizeof(frames) / sizeof(frames[0]); i++)
 		if (user[i] >> FRAME_KIND_SHIFT == FRAME_NATIVE)
-			frames[n++] = user_frame(c, process, user[i], i == 0, &last);
+			frames[n++] = user_frame(c, process, user[i], i == 0, &last, &unmapped);
 	s.frame_count = n;
+	/* What was told of its mappings may have been lost. */
+	if (unmapped)
+		processes_reread(c->processes, process, c->now);
 	if (head->kind == RECORD_WAKER)
 		return wakers_add(&c->wakers, head->wait_id, head->time, process, s.thread, frames,
 				  n);
@@ -106,25 +111,39 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 	return collector_add(&c->collector, &s, value, count);
 }
 
-static enum err wait_for_tables(struct capture *c, struct process *process, u32 module,
-				const struct record_head *head, u64 size)
+/* False when there is no room. */
+static enum err keep_waiting(struct capture *c, struct process *process, u32 module,
+			     const struct record_head *head, u64 size, bool *ret_kept)
 {
 	size_t at = c->waiting.n;
 
+	*ret_kept = false;
 	if (capture_keep_record(&c->waiting, head, size) != ERR_OK) {
 		c->waiting.n = at;
 		c->waiting.error = ERR_OK;
-		c->raw_dropped++;
-		return capture_add(c, process, head,
-				   (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
-				   UNWIND_NO_TABLE);
+		return ERR_OK;
 	}
 	TRY(vec_push(&c->waiting_list, ((struct waiting_stack){process, module})));
 	process->references++;
+	*ret_kept = true;
 	return ERR_OK;
 }
 
-/* `*ret_missing`: the module whose table it has to wait for; MODULE_NONE = it was added. */
+static enum err wait_for_tables(struct capture *c, struct process *process, u32 module,
+				const struct record_head *head, u64 size)
+{
+	bool kept;
+
+	TRY(keep_waiting(c, process, module, head, size, &kept));
+	if (kept)
+		return ERR_OK;
+	c->raw_dropped++;
+	return capture_add(c, process, head, (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
+			   UNWIND_NO_TABLE);
+}
+
+/* `*ret_missing`: the module whose table it has to wait for, or WAITS_FOR_PROCESS; MODULE_NONE = it
+ * was added. */
 static enum err walk_raw(struct capture *c, struct process *process, const struct record_head *head,
 			 bool may_wait, u32 *ret_missing)
 {
@@ -135,8 +154,9 @@ static enum err walk_raw(struct capture *c, struct process *process, const struc
 
 	if (end == UNWIND_UNMAPPED && may_wait) {
 		processes_reread(c->processes, process, c->now);
-		end = raw_stack_walk(c->processes, c->modules, process, head, addresses,
-				     RECORD_FRAMES_MAX, &n, ret_missing);
+		*ret_missing = WAITS_FOR_PROCESS;
+		if (processes_pending(c->processes, process, REPORT_MAPS))
+			return ERR_OK;
 	}
 	if (end == UNWIND_NO_TABLE && may_wait && *ret_missing != MODULE_NONE)
 		return ERR_OK;
@@ -153,7 +173,7 @@ enum err capture_walk_raw(struct capture *c, struct process *process,
 {
 	u32 missing;
 
-	TRY(walk_raw(c, process, head, may_wait, &missing));
+	TRY(walk_raw(c, process, head, may_wait && !c->closing, &missing));
 	return missing == MODULE_NONE ? ERR_OK : wait_for_tables(c, process, missing, head, size);
 }
 
@@ -182,22 +202,28 @@ static enum err join_stack(struct capture *c, const struct record_head *head,
 	return e;
 }
 
-enum err capture_handle(struct capture *c, const struct record_head *head, u64 size)
+/* Whether what is being asked of /proc has to be known first: where its frames are. */
+static bool needs_process(const struct capture *c, const struct process *process,
+			  const struct record_head *head)
 {
-	struct process *process;
-	bool wanted;
+	return !c->closing && !(head->flags & RECORD_NO_USER) &&
+	       processes_pending(c->processes, process, REPORT_MAPS) && !process->mappings.n;
+}
 
-	TRY(processes_get(c->processes, head->pid, &process));
-	if (!process->comm[0])
-		memcpy(process->comm, head->comm, sizeof(process->comm));
-	if (!(head->flags & RECORD_APART))
-		process->kernel = head->flags & RECORD_KERNEL_THREAD;
-	/* First seen when its memory was gone already: nobody will tell its end again. */
-	if (head->flags == RECORD_NO_USER && !process->mappings.n && !process->ended)
-		process->ended = head->time;
-	TRY(judge_process(&c->judge, c->kernel, c->processes, process, &wanted));
+enum err capture_handle_of(struct capture *c, struct process *process,
+			   const struct record_head *head, u64 size)
+{
+	enum judgement judged;
+	bool kept;
+
+	TRY(judge_process(&c->judge, c->kernel, c->processes, process, &judged));
+	if (!c->closing && (judged == JUDGED_LATER || needs_process(c, process, head))) {
+		TRY(keep_waiting(c, process, WAITS_FOR_PROCESS, head, size, &kept));
+		if (kept)
+			return ERR_OK;
+	}
 	/* Whoever wakes somebody that is wanted is told of, wanted or not. */
-	if (!wanted && head->kind != RECORD_WAKER)
+	if (judged != JUDGED_WANTED && head->kind != RECORD_WAKER)
 		return ERR_OK;
 	if (head->flags & RECORD_APART)
 		return join_stack(c, head, process);
@@ -214,18 +240,37 @@ enum err capture_handle(struct capture *c, const struct record_head *head, u64 s
 	return capture_walk_raw(c, process, head, size, true);
 }
 
-static bool is_read(const struct capture *c, u32 module)
+enum err capture_handle(struct capture *c, const struct record_head *head, u64 size)
 {
-	const struct module *m = modules_get(c->modules, module);
+	struct process *process;
 
+	TRY(processes_get(c->processes, head->pid, &process));
+	if (!process->comm[0])
+		memcpy(process->comm, head->comm, sizeof(process->comm));
+	if (!(head->flags & RECORD_APART))
+		process->kernel = head->flags & RECORD_KERNEL_THREAD;
+	/* First seen when its memory was gone already: nobody will tell its end again. */
+	if (head->flags == RECORD_NO_USER && !process->mappings.n && !process->ended &&
+	    !processes_pending(c->processes, process, REPORT_MAPS))
+		process->ended = head->time;
+	return capture_handle_of(c, process, head, size);
+}
+
+static bool is_ready(const struct capture *c, const struct waiting_stack *w)
+{
+	const struct module *m;
+
+	if (w->module == WAITS_FOR_PROCESS)
+		return !processes_pending(c->processes, w->process,
+					  REPORT_MAPS | REPORT_FACTS | REPORT_TEXTS);
+	m = modules_get(c->modules, w->module);
 	return !m || (m->state != MODULE_READING && m->state != MODULE_UNREAD);
 }
 
-/*
- * What waited, as far as its tables have come; `last` = now or never. The others stay where they
- * are: there may be megabytes of them, and many tables to come.
- */
-enum err capture_retry_waiting(struct capture *c, bool last)
+/* Takes those out that are ready; the others stay where they are: there may be megabytes of them,
+ * and many tables to come. */
+static enum err take_ready(struct capture *c, bool last, struct buf *ready,
+			   struct waiting_list *ready_list)
 {
 	struct buf *b = &c->waiting;
 	size_t at = 0, to = 0, kept = 0;
@@ -236,13 +281,11 @@ enum err capture_retry_waiting(struct capture *c, bool last)
 		const struct record_head *head = capture_record_in(b, at, &size);
 		size_t whole = sizeof(size) + (size + 7) / 8 * 8;
 
-		if (!e && (last || is_read(c, w->module))) {
-			struct process *process = w->process;
-
-			e = walk_raw(c, process, head, !last, &w->module);
-			process->references -= w->module == MODULE_NONE;
-		}
-		if (w->module != MODULE_NONE) {
+		if (!e && (last || is_ready(c, w))) {
+			e = capture_keep_record(ready, head, size);
+			if (!e)
+				e = vec_push(ready_list, *w);
+		} else {
 			memmove(b->data + to, b->data + at, whole);
 			to += whole;
 			c->waiting_list.v[kept++] = *w;
@@ -251,8 +294,34 @@ enum err capture_retry_waiting(struct capture *c, bool last)
 	}
 	c->waiting_list.n = kept;
 	b->n = to;
-	if (!kept) {
-		buf_release(b);
+	return e;
+}
+
+/*
+ * What waited, as far as its tables have come; `last` = now or never.
+ */
+enum err capture_retry_waiting(struct capture *c, bool last)
+{
+	struct buf ready = BUF_INIT(c->options.waiting_bytes);
+	struct waiting_list list = {0};
+	size_t at = 0;
+	enum err e = take_ready(c, last, &ready, &list);
+
+	vec_for_each (w, &list) {
+		u64 size;
+		const struct record_head *head = capture_record_in(&ready, at, &size);
+
+		if (!e && w->module == WAITS_FOR_PROCESS)
+			e = capture_handle_of(c, w->process, head, size);
+		else if (!e)
+			e = capture_walk_raw(c, w->process, head, size, !last);
+		w->process->references--;
+		at += sizeof(size) + (size + 7) / 8 * 8;
+	}
+	buf_release(&ready);
+	vec_release(&list);
+	if (!c->waiting_list.n) {
+		buf_release(&c->waiting);
 		c->waiting = BUF_INIT(c->options.waiting_bytes);
 	}
 	return e;

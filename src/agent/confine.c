@@ -200,6 +200,7 @@ static const unsigned reading[] = {
 	SYS_newfstatat,
 	SYS_statx,
 	SYS_lseek,
+	SYS_fadvise64,
 	SYS_mmap,
 	SYS_munmap,
 	SYS_mremap,

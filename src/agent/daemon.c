@@ -26,6 +26,8 @@
 #define PRIORITY	   (-10)
 /* A window waits so long for names that are still looked for. */
 #define NAMES_PATIENCE_NS  (10 * NS_PER_S)
+/* And the last one, while somebody waits for the agent's end. */
+#define LAST_NAMES_NS	   (5 * NS_PER_S)
 
 const struct daemon_options daemon_options_default = {
 	.exporter = {.waiting_bytes = (size_t)16 << 20,
@@ -61,7 +63,7 @@ struct daemon {
 	struct daemon_control control;
 	struct window window;
 	struct ended_window ended;
-	size_t gathered; /* of the collector's frames: names are asked for */
+	struct gathered gathered; /* of the collector: names are asked for */
 	struct buf request;
 	bool meter; /* the programs count their own cost */
 	size_t lacks_told;
@@ -70,20 +72,15 @@ struct daemon {
 	char host[256];
 };
 
-/* Without a budget workers are not slowed down, and a window is named when it ends. */
-static bool in_background(const struct daemon *d)
-{
-	return d->options->self.limits.cpu_share > 0;
-}
-
 static enum err open_names(struct daemon *d)
 {
 	/* A debug file is used as soon as it has come; no window waits for it. */
 	struct names_options o = {.debug = d->debug,
-				  .background = in_background(d),
+				  .background = true,
+				  .prober = capture_prober(d->capture),
 				  .wake = capture_wake(d->capture)};
 
-	d->gathered = 0;
+	d->gathered = (struct gathered){0};
 	return names_new(capture_modules(d->capture), &o, &d->names);
 }
 
@@ -267,7 +264,7 @@ static void gather_again(struct daemon *d)
 
 	vec_for_each (frame, &c->frames)
 		frame->place = 0;
-	d->gathered = 0;
+	d->gathered = (struct gathered){0};
 }
 
 /* What ended goes to the exporter, with the names that are known. */
@@ -308,12 +305,8 @@ static enum err turn_names(struct daemon *d)
 	struct ended_window *w = &d->ended;
 	bool complete;
 
-	if (!in_background(d))
-		return ERR_OK;
-	if (!w->waits) {
-		TRY(names_gather(d->names, c->frames.v + d->gathered, c->frames.n - d->gathered));
-		d->gathered = c->frames.n;
-	}
+	if (!w->waits)
+		TRY(names_gather(d->names, c, &d->gathered));
 	complete = names_turn(d->names, w->waits);
 	return w->waits && (complete || clock_monotonic_ns() >= w->deadline) ? send_ended(d)
 									     : ERR_OK;
@@ -373,15 +366,14 @@ static enum err end_window(struct daemon *d)
 	self_control_end_window(&d->self, w);
 	self_control_describe(&d->self, w, c->samples, ended->about);
 	note_losses(d);
-	if (in_background(d))
-		TRY(names_gather(d->names, c->frames.v + d->gathered, c->frames.n - d->gathered));
+	TRY(names_gather(d->names, c, &d->gathered));
 	collector_take(c, &ended->collector);
 	capture_keep_since(d->capture, (u64)w->start_monotonic_ns);
 	ended->window = *w;
 	ended->waits = true;
 	ended->deadline = next.start_monotonic_ns + NAMES_PATIENCE_NS;
 	*w = next;
-	return in_background(d) ? ERR_OK : send_ended(d);
+	return ERR_OK;
 }
 
 /* The period is true for all of a window: a change of the rate ends it. */
@@ -460,7 +452,7 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 	capture_stop(d->capture);
 	self_control_hurry();
 	TRY(capture_finish(d->capture, NS_PER_S));
-	names_hurry(d->names);
+	names_hurry(d->names, LAST_NAMES_NS);
 	TRY(end_window(d));
 	return send_ended(d);
 }

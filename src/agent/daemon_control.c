@@ -1,5 +1,6 @@
 #include "agent/daemon_control.h"
 
+#include "agent/worker_host.h"
 #include "base/jsonout.h"
 #include "base/log.h"
 
@@ -11,6 +12,34 @@ static void put_targets(const struct daemon_control *c, struct buf *to)
 		target_text(&c->targets->list.v[i], to);
 		buf_byte(to, '\n');
 	}
+}
+
+/* Who does more than is followed; and whether readers of files had to be replaced. */
+static void put_limits(const struct capture_stats *stats, struct jsonout *o)
+{
+	const struct processes_limits *l = &stats->limits;
+	struct worker_usage workers;
+	u64 replaced = 0;
+
+	worker_usage(&workers);
+	for (unsigned i = 0; i < WORKER_FATES; i++)
+		replaced += workers.replaced[i];
+	jsonout_put_u64(o, "readers_replaced", replaced + workers.zygotes);
+	jsonout_put_u64(o, "readers_lost", workers.lost);
+	jsonout_put_u64(o, "limited_processes", l->limited);
+	jsonout_put_array(o, "limited");
+	for (u32 i = 0; i < l->named_count; i++) {
+		const struct limited_process *p = &l->named[i];
+
+		jsonout_object(o);
+		jsonout_put_u64(o, "pid", p->pid);
+		jsonout_put_str(o, "name", str_n(p->comm, strnlen(p->comm, sizeof(p->comm))));
+		jsonout_put_u64(o, "mappings_joined", p->joined);
+		jsonout_put_u64(o, "mappings_left_out", p->left_out);
+		jsonout_put_u64(o, "too_many_events", p->shut_out);
+		jsonout_end_object(o);
+	}
+	jsonout_end_array(o);
 }
 
 static void put_status(struct daemon_control *c, struct buf *to)
@@ -42,6 +71,7 @@ static void put_status(struct daemon_control *c, struct buf *to)
 	jsonout_put_u64(&o, "requests_dropped", sent.dropped);
 	jsonout_put_u64(&o, "requests_queued", sent.queue.entries + sent.queue.memory_entries);
 	jsonout_put_text(&o, "last_fault", sent.last_fault);
+	put_limits(&stats, &o);
 	jsonout_end_object(&o);
 	buf_byte(to, '\n');
 }

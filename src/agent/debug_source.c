@@ -162,23 +162,30 @@ static void id_of(const struct unwind_image *image, char text[BUILD_ID_TEXT_MAX 
 	build_id_text(str_n(image->build_id, image->build_id_size), text);
 }
 
-int debug_source_open(struct debug_source *s, const struct module *module, bool *ret_pending)
+int debug_source_open(u32 pid, struct str build_id)
 {
-	char id[BUILD_ID_TEXT_MAX + 1], root[64];
+	char root[64];
 	int fd;
 
-	*ret_pending = false;
-	id_of(&module->image, id);
-	if (!build_id_valid(str_of(id)))
+	if (!build_id_valid(build_id))
 		return -1;
 	/* As the process that mapped it first sees it; it may be gone, or another by now: the
 	 * build id tells. */
-	snprintf(root, sizeof(root), "/proc/%u/root", module->pid);
-	fd = open_below(root, id);
-	if (fd < 0)
-		fd = open_below("/", id);
-	if (fd >= 0 || !s)
-		return fd;
+	snprintf(root, sizeof(root), "/proc/%u/root", pid);
+	fd = open_below(root, build_id.p);
+	return fd >= 0 ? fd : open_below("/", build_id.p);
+}
+
+int debug_source_fetched(struct debug_source *s, const struct unwind_image *image,
+			 bool *ret_pending)
+{
+	char id[BUILD_ID_TEXT_MAX + 1];
+	int fd;
+
+	*ret_pending = false;
+	id_of(image, id);
+	if (!s || !build_id_valid(str_of(id)))
+		return -1;
 	switch (debug_fetcher_ask(s->fetcher, str_of(id))) {
 	case FETCH_HERE:
 		return symbol_shelf_open(s->shelf, str_of(id), true, &fd) == ERR_OK ? fd : -1;

@@ -30,10 +30,13 @@ void debug_source_free(struct debug_source *s);
 bool debug_source_folder(char *path, size_t size);
 
 /*
- * The debug file of a module, the caller's to close; -1 when there is none. `*ret_pending`: it has
- * been sent for. A source of NULL searches this machine.
+ * The debug file of a build id (text) on this machine, as a process or else the host sees it; the
+ * caller's to close, -1 when there is none. May take long: see prober.h.
  */
-int debug_source_open(struct debug_source *s, const struct module *module, bool *ret_pending);
+int debug_source_open(u32 pid, struct str build_id);
+/* The one that was fetched, or -1; `*ret_pending`: it has been sent for. NULL fetches none. */
+int debug_source_fetched(struct debug_source *s, const struct unwind_image *image,
+			 bool *ret_pending);
 /* Whether what was sent for is still on its way. */
 bool debug_source_pending(struct debug_source *s, const struct unwind_image *image);
 /* Until everything that was sent for is here or given up, or the time (monotonic) has come. */

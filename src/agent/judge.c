@@ -62,18 +62,51 @@ static enum err decide(const struct judge *j, struct kernel_side *k, struct proc
 	return ERR_OK;
 }
 
-enum err judge_process(const struct judge *j, struct kernel_side *k, struct processes *p,
-		       struct process *process, bool *ret_wanted)
+/* Without an answer of /proc: nothing is known of it. */
+static enum err decide_blindly(const struct judge *j, struct kernel_side *k,
+			       struct process *process)
 {
-	struct process_look look;
-	enum err e = ERR_OK;
+	struct process_look look = process_look_at(process->pid, name_of(process), &process->facts);
+	enum err e;
 
-	TRY(processes_facts(p, process));
-	if (process->judged != j->number && (j->rules || judge_chooses(j))) {
-		look = process_look_at(process->pid, name_of(process), &process->facts);
-		e = decide(j, k, process, &look);
-		process_look_release(&look);
-	}
-	*ret_wanted = !process->unwanted;
+	look.have_command = look.have_cgroup = look.have_environment = true;
+	e = decide(j, k, process, &look);
+	process_look_release(&look);
 	return e;
+}
+
+static enum err decide_by_report(const struct judge *j, struct kernel_side *k,
+				 struct process *process)
+{
+	struct process_report *r = process->report;
+	enum err e;
+
+	r->look.comm = name_of(process);
+	r->look.facts = &process->facts;
+	e = decide(j, k, process, &r->look);
+	process_report_free(r);
+	process->report = NULL;
+	return e;
+}
+
+enum err judge_process(const struct judge *j, struct kernel_side *k, struct processes *p,
+		       struct process *process, enum judgement *ret)
+{
+	TRY(processes_facts(p, process));
+	*ret = JUDGED_LATER;
+	if (process->judged != j->number && (j->rules || judge_chooses(j))) {
+		/* What /proc says is asked for once for each judgement. */
+		if (!process->report && process->judging != j->number) {
+			process->judging = j->number;
+			(void)processes_ask(p, process, REPORT_FACTS | REPORT_TEXTS);
+		}
+		if (processes_pending(p, process, REPORT_FACTS | REPORT_TEXTS))
+			return ERR_OK;
+		if (process->report)
+			TRY(decide_by_report(j, k, process));
+		else
+			TRY(decide_blindly(j, k, process));
+	}
+	*ret = process->unwanted ? JUDGED_UNWANTED : JUDGED_WANTED;
+	return ERR_OK;
 }

@@ -21,6 +21,12 @@ bool judge_undecided(const struct judge *j);
 enum err judge_begin(const struct judge *j, struct kernel_side *k) MUST_CHECK;
 /* Another program in a process, or its end: what was decided about it is not true any more. */
 void judge_event(const struct judge *j, struct kernel_side *k, const struct sideband_event *e);
-/* Reads the process's facts when that was not done yet. */
+enum judgement {
+	JUDGED_WANTED,
+	JUDGED_UNWANTED,
+	JUDGED_LATER /* when /proc has said who it is */
+};
+
+/* Has the process's facts asked for when that was not done yet. */
 enum err judge_process(const struct judge *j, struct kernel_side *k, struct processes *p,
-		       struct process *process, bool *ret_wanted) MUST_CHECK;
+		       struct process *process, enum judgement *ret) MUST_CHECK;

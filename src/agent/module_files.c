@@ -9,17 +9,21 @@
 /* More than any machine maps at one time; each costs the kernel about a kilobyte. */
 #define FILES_MAX 4096u
 
+/* What lies there is looked at before it is opened: opening some things has effects. */
 static int open_regular(const char *name, u64 inode)
 {
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int place = open(name, O_PATH | O_CLOEXEC), fd = -1;
 	struct stat info;
+	char again[40];
 
-	if (fd < 0)
+	if (place < 0)
 		return -1;
-	if (!fstat(fd, &info) && S_ISREG(info.st_mode) && (!inode || info.st_ino == inode))
-		return fd;
-	close(fd);
-	return -1;
+	if (!fstat(place, &info) && S_ISREG(info.st_mode) && (!inode || info.st_ino == inode)) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	close(place);
+	return fd;
 }
 
 int module_file_open(u32 pid, u64 start, u64 end, struct str path, u64 inode)

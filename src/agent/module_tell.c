@@ -1,25 +1,21 @@
 /* Files whose tables are there, as the kernel side finds them (bpf/vmas.h). */
-#include <sys/stat.h>
-
 #include "agent/kernel_side.h"
 #include "agent/modules_internal.h"
 #include "unwind/unwinders.h"
 
-/* As it is now: the kernel side compares it with what a process has mapped. */
+/* As it was opened: the kernel side compares it with what a process has mapped. */
 static bool key_of(const struct module *module, struct file_key *ret)
 {
-	struct stat info;
-
 	*ret = (struct file_key){0};
 	if (module->vdso)
 		return true;
-	if (module->fd < 0 || fstat(module->fd, &info))
+	if (module->fd < 0)
 		return false;
 	*ret = (struct file_key){.device = module->device,
 				 .inode = module->inode,
-				 .size = (u64)info.st_size,
-				 .seconds = info.st_mtim.tv_sec,
-				 .nanoseconds = (u64)info.st_mtim.tv_nsec};
+				 .size = module->size,
+				 .seconds = module->seconds,
+				 .nanoseconds = module->nanoseconds};
 	return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "agent/module_files.h"
 #include "agent/modules_internal.h"
+#include "agent/prober.h"
 #include "base/hash.h"
 #include "unwind/unwinders.h"
 
@@ -29,6 +30,7 @@ static enum err add(struct modules *m, struct module *fresh, u32 *ret)
 		number = (u32)m->list.n - 1;
 	}
 	fresh->serial = ++m->serial;
+	fresh->number = number;
 	m->list.v[number] = fresh;
 	m->live++;
 	*ret = number;
@@ -43,10 +45,9 @@ static void module_free(struct modules *m, struct module *module)
 	if (module->placed.pages.units)
 		table_space_remove(m->space, &module->placed);
 	module_drop_heap(m, module);
-	if (module->fd >= 0) {
+	if (module->fd >= 0)
 		close(module->fd);
-		m->open--;
-	}
+	m->open -= module->fd >= 0 || module->opening;
 	mem_free((char *)module->path.p);
 	mem_free(module);
 }
@@ -98,14 +99,15 @@ static void read_vdso(struct modules *m)
 {
 	unsigned long at = getauxval(AT_SYSINFO_EHDR);
 
-	if (!at ||
-	    table_reader_queue(m->reader, MODULE_VDSO, -1, str_n((void *)at, 4096 * 2)) != ERR_OK)
+	if (!at || table_reader_queue(m->reader, MODULE_VDSO, -1, 0, 0,
+				      str_n((void *)at, 4096 * 2)) != ERR_OK)
 		m->list.v[MODULE_VDSO]->state = MODULE_FAILED;
 	else
 		m->pending++;
 }
 
-enum err modules_new(struct table_space *space, struct unwind_rule *rules, struct modules **ret)
+enum err modules_new(struct table_space *space, struct unwind_rule *rules, struct prober *prober,
+		     struct modules **ret)
 {
 	struct modules *m = mem_zalloc(1, sizeof(*m));
 	enum err e;
@@ -114,6 +116,7 @@ enum err modules_new(struct table_space *space, struct unwind_rule *rules, struc
 		return ERR_NO_MEMORY;
 	m->space = space;
 	m->rules = rules;
+	m->prober = prober;
 	m->files_max = module_files_ceiling();
 	e = table_reader_new(rules, &m->reader);
 	if (!e)
@@ -142,21 +145,82 @@ void modules_free(struct modules *m)
 	mem_free(m);
 }
 
+static void queue_module(struct modules *m, struct module *module)
+{
+	if (module->fd >= 0 &&
+	    table_reader_queue(m->reader, module->number, module->fd, module->owner, module->size,
+			       (struct str){0}) == ERR_OK)
+		return;
+	module->state = MODULE_FAILED;
+	module->settled = m->turn;
+	m->pending--;
+}
+
+/* A file that was opened, or not; true when that is all that will come of it. */
+static bool take_file(struct modules *m, struct probe *probe)
+{
+	struct module *module = modules_get(m, probe->number);
+
+	/* Nobody wants it any more. */
+	if (!module || module->serial != probe->ticket)
+		return false;
+	module->opening = false;
+	module->fd = probe->fd;
+	probe->fd = -1;
+	module->owner = probe->owner;
+	module->size = probe->size;
+	module->seconds = probe->seconds;
+	module->nanoseconds = probe->nanoseconds;
+	m->open -= module->fd < 0;
+	if (module->state == MODULE_READING) {
+		queue_module(m, module);
+	} else if (module->fd < 0) {
+		module->state = MODULE_FAILED;
+		module->settled = m->turn;
+	}
+	return module->state == MODULE_FAILED;
+}
+
+/* Has it opened; what becomes of it is said to modules_settle. */
 static void open_module(struct modules *m, struct module *module, u32 pid, u64 start, u64 end)
 {
+	struct probe *probe;
+	char *path;
+
+	module->state = MODULE_FAILED;
 	if (m->open >= m->files_max)
 		modules_drop_unread(m);
 	if (m->open >= m->files_max) {
 		m->refused++;
-		module->state = MODULE_FAILED;
 		return;
 	}
-	module->fd = module_file_open(pid, start, end, module->path, module->inode);
-	if (module->fd < 0) {
-		module->state = MODULE_FAILED;
+	probe = probe_new(PROBE_MODULE, pid);
+	path = probe ? mem_strndup(module->path.p, module->path.n) : NULL;
+	if (!path) {
+		probe_free(probe);
 		return;
 	}
+	probe->path = str_n(path, module->path.n);
+	probe->start = start;
+	probe->end = end;
+	probe->inode = module->inode;
+	probe->ticket = module->serial;
+	probe->number = module->number;
+	module->state = MODULE_UNREAD;
+	module->opening = true;
 	m->open++;
+	if (!m->prober) {
+		probe_work(probe);
+		take_file(m, probe);
+		probe_free(probe);
+		return;
+	}
+	if (prober_post(m->prober, probe) == ERR_OK)
+		return;
+	m->refused++;
+	module->state = MODULE_FAILED;
+	module->opening = false;
+	m->open--;
 }
 
 static struct module *find(struct modules *m, u64 device, u64 inode, struct str path, u32 *ret)
@@ -189,12 +253,12 @@ enum err modules_use(struct modules *m, u32 pid, u64 start, u64 end, struct str 
 	module->inode = inode;
 	module->users = 1;
 	module->pid = pid;
-	open_module(m, module, pid, start, end);
 	e = add(m, module, ret);
 	if (e) {
 		module_free(m, module);
 		return e;
 	}
+	open_module(m, module, pid, start, end);
 	/* Not found again is not lost: it goes when its user goes. */
 	if (map_put(&m->by_file, module_file_hash(module), *ret) != ERR_OK)
 		module->forgotten = true;
@@ -218,12 +282,10 @@ void modules_read(struct modules *m, u32 number)
 
 	if (module->state != MODULE_UNREAD)
 		return;
-	if (table_reader_queue(m->reader, number, module->fd, (struct str){0}) != ERR_OK) {
-		module->state = MODULE_FAILED;
-		return;
-	}
 	module->state = MODULE_READING;
 	m->pending++;
+	if (!module->opening)
+		queue_module(m, module);
 }
 
 struct module *modules_get(struct modules *m, u32 module)
@@ -257,9 +319,14 @@ bool modules_settle(struct modules *m)
 {
 	struct table_result r;
 	bool any = m->changed;
+	struct probe *probe;
 
 	m->changed = false;
 	m->turn++;
+	while (m->prober && (probe = prober_take(m->prober, PROBE_MODULE))) {
+		any |= take_file(m, probe);
+		probe_free(probe);
+	}
 	while (table_reader_take(m->reader, &r)) {
 		accept_table(m, m->list.v[r.module], &r);
 		unwind_table_release(&r.table);

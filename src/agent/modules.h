@@ -1,8 +1,8 @@
 /*
  * Files that are mapped for execution, each known once: what it is, its unwinding table, where its
  * symbols come from. A file is opened when it is first mapped, since its process may be gone a
- * moment later, and read (by a thread of low priority) when a stack goes through it; until that is
- * done a module is not ready, and stacks through it are kept raw.
+ * moment later, by a thread that may wait for it (prober.h), and read (by a worker) when a stack
+ * goes through it; until that is done a module is not ready, and stacks through it are kept raw.
  *
  * What nobody maps any more is kept for a while, for programs come back; modules_tidy gives it
  * away, and its number is then used again: whoever keeps numbers compares the serial number too.
@@ -23,6 +23,7 @@ enum module_state {
 struct module {
 	struct str path; /* as the process sees it */
 	u64 serial;	 /* never used twice */
+	u32 number;	 /* of this module */
 	u64 device, inode;
 	u64 idle_since; /* when `users` became 0; 0 = not told yet */
 	u64 settled;	/* modules_turn when its table came or found its place */
@@ -30,9 +31,14 @@ struct module {
 	bool no_table; /* says nothing about unwinding: frame pointers are tried */
 	bool vdso, kernel;
 	bool forgotten; /* not found by its file any more */
+	bool opening;	/* `fd` is not known yet */
 	u32 pid;	/* of the process that mapped it first */
 	u32 users;	/* mappings and processes that lead here */
 	int fd;		/* kept for the symbols; -1 = closed */
+	u32 owner;	/* the file's uid, and how it was when it was opened */
+	u64 size;
+	s64 seconds;
+	u64 nanoseconds;
 	struct unwind_image image;
 	struct placed_table placed;
 	struct file_key file; /* known by it in the kernel side, while `told` */
@@ -49,8 +55,11 @@ struct module {
 
 struct modules;
 
-/* worker_host_start comes before: without it no file is read. */
-enum err modules_new(struct table_space *space, struct unwind_rule *rules,
+struct prober;
+
+/* worker_host_start comes before: without it no file is read. `prober` stays the caller's; without
+ * one files are opened at once, which may take long. */
+enum err modules_new(struct table_space *space, struct unwind_rule *rules, struct prober *prober,
 		     struct modules **ret) MUST_CHECK;
 void modules_free(struct modules *m);
 
@@ -70,7 +79,7 @@ void modules_drop_user(struct modules *m, u32 module);
 void modules_read(struct modules *m, u32 module);
 /* NULL when there is none with this number. */
 struct module *modules_get(struct modules *m, u32 module);
-/* Takes what the reading thread has finished; true when a module became ready or failed. */
+/* Takes what was opened and read; true when a module became ready or failed. */
 bool modules_settle(struct modules *m);
 /* Counts calls of modules_settle. */
 u64 modules_turn(const struct modules *m);
@@ -82,7 +91,7 @@ int modules_wake_fd(const struct modules *m);
  * MODULE_IDLE_MIN_NS.
  */
 void modules_tidy(struct modules *m, u64 now, u64 kept_since);
-/* Files that are still being read. */
+/* Files that are still being opened to be read, or read. */
 u32 modules_pending(const struct modules *m);
 
 struct modules_stats {

@@ -7,14 +7,15 @@
 struct modules {
 	struct table_space *space;
 	struct table_reader *reader;
+	struct prober *prober;
 	struct kernel_side *kernel; /* NULL = nobody is told */
 	struct unwind_rule *rules;
 	VEC(struct module *) list; /* by number; NULL = not in use */
 	VEC(u32) unused;	   /* numbers */
 	struct map by_file;
 	u64 serial;
-	u64 turn; /* calls of modules_settle */
-	u32 pending, live, open, files_max;
+	u64 turn;			    /* calls of modules_settle */
+	u32 pending, live, open, files_max; /* `open`: or being opened */
 	u64 freed, refused, heap_bytes;
 	u64 now;      /* of the last turn */
 	bool changed; /* a table found its place after all */

@@ -201,6 +201,20 @@ void name_cache_forget(struct name_cache *c, u64 serial)
 	c->places.n = c->settled = kept;
 }
 
+void name_cache_forget_code(struct name_cache *c)
+{
+	size_t kept = 0, settled = 0;
+
+	for (size_t i = 0; i < c->places.n; i++) {
+		if (c->places.v[i].serial >> 63)
+			continue;
+		c->places.v[kept++] = c->places.v[i];
+		settled += i < c->settled;
+	}
+	c->places.n = kept;
+	c->settled = settled;
+}
+
 static size_t map_bytes(const struct map *m)
 {
 	return m->slots ? ((size_t)m->mask + 1) * sizeof(*m->slots) : 0;

@@ -48,6 +48,10 @@ enum err name_cache_add_nameless(struct name_cache *c, u64 serial) MUST_CHECK;
 enum err name_cache_settle(struct name_cache *c) MUST_CHECK;
 /* What is known of a module: it can be known better by now. After name_cache_settle. */
 void name_cache_forget(struct name_cache *c, u64 serial);
+/* The same of all code made at run time, whose serials have the highest bit: it is another one
+ * soon.
+ */
+void name_cache_forget_code(struct name_cache *c);
 static inline const char *name_cache_text(const struct name_cache *c, u32 at)
 {
 	return at ? c->text.v + at : "";

@@ -1,6 +1,7 @@
 #include "agent/names.h"
 
 #include <stdio.h>
+#include <sys/epoll.h>
 
 #include "agent/name_reader.h"
 #include "base/clock.h"
@@ -23,48 +24,46 @@ struct named {
 #define KERNEL_STEP  ((size_t)160 << 10)
 #define KERNEL_PAUSE (200 * NS_PER_MS)
 
-/* Variables are few and asked for again and again. */
-#define VARIABLES_MAX 256
-
-struct named_variable {
-	u64 serial, address; /* of the module, and in it */
-	bool outside;	     /* nothing of the file is there */
-	char text[VARIABLE_NAME_MAX];
-};
+/* Whoever waits for names gives up then; each file has limits of its own. */
+#define LEARN_NS (120 * NS_PER_S)
 
 struct names {
 	struct modules *modules;
 	struct names_options options;
 	struct name_reader reader;
-	struct name_reader variable_reader; /* asked while a window is made, one at a time */
 	struct dict *dict;
 	struct kernel_symbols *kernel;
 	bool kernel_tried, kernel_complete;
 	bool kernel_wanted; /* gathered */
-	int64_t next_ask, next_kernel;
+	int64_t next_ask, next_kernel, learn_ns;
 	VEC(uint32_t) mappings; /* in the dictionary, by number of module; 0 = not yet */
 	VEC(uint32_t) unread;	/* of them, those whose file ended its worker */
 	VEC(struct named) named;
 	VEC(uint32_t) pool;
 	VEC(struct wanted_name) wanted;
 	struct map by_place;
-	VEC(struct named_variable) variables;
-	struct jit_symbols *jit; /* of the process seen last */
-	u32 jit_process;
 };
 
 enum err names_new(struct modules *m, const struct names_options *o, struct names **ret)
 {
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 	struct names *n = mem_zalloc(1, sizeof(*n));
+	enum err e;
 
 	if (!n)
 		return ERR_NO_MEMORY;
 	n->modules = m;
 	n->options = *o;
-	name_reader_init(&n->reader, WORKER_NAMES, o->debug);
-	name_reader_init(&n->variable_reader, WORKER_VARIABLES, NULL);
-	n->reader.wake = o->background ? o->wake : -1;
+	n->learn_ns = o->learn_ns ? o->learn_ns : LEARN_NS;
 	n->next_ask = clock_monotonic_ns() + FIRST_ASK_NS;
+	e = name_reader_init(&n->reader, o->debug, o->prober);
+	if (e) {
+		names_free(n);
+		return e;
+	}
+	/* Without it answers are found with the next turn. */
+	if (o->background && o->wake >= 0)
+		(void)!epoll_ctl(o->wake, EPOLL_CTL_ADD, name_reader_fd(&n->reader), &event);
 	*ret = n;
 	return ERR_OK;
 }
@@ -72,9 +71,6 @@ enum err names_new(struct modules *m, const struct names_options *o, struct name
 void names_end(struct names *n)
 {
 	n->dict = NULL;
-	jit_symbols_free(n->jit);
-	n->jit = NULL;
-	n->jit_process = 0;
 	vec_release(&n->mappings);
 	vec_release(&n->unread);
 	vec_release(&n->named);
@@ -82,7 +78,6 @@ void names_end(struct names *n)
 	vec_release(&n->wanted);
 	map_release(&n->by_place);
 	name_reader_tidy(&n->reader);
-	name_reader_rest(&n->variable_reader);
 }
 
 void names_free(struct names *n)
@@ -91,9 +86,7 @@ void names_free(struct names *n)
 		return;
 	names_end(n);
 	name_reader_release(&n->reader);
-	name_reader_release(&n->variable_reader);
 	kernel_symbols_free(n->kernel);
-	vec_release(&n->variables);
 	mem_free(n);
 }
 
@@ -135,12 +128,37 @@ static enum err want(struct names *n, struct sample_frame where)
 	module = modules_get(n->modules, where.module);
 	if (name_cache_find(&n->reader.cache, module->serial, where.address))
 		return ERR_OK;
-	return vec_push(&n->wanted,
-			((struct wanted_name){where.module, module->serial, where.address}));
+	return vec_push(&n->wanted, ((struct wanted_name){.module = where.module,
+							  .serial = module->serial,
+							  .address = where.address}));
+}
+
+static u64 code_serial(const struct process *process)
+{
+	return process->serial | CODE_SERIAL;
+}
+
+/* Code made at run time: one process's own. */
+static enum err want_code(struct names *n, const struct process *process,
+			  const struct sample_frame *frames, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		u64 address = frames[i].address;
+
+		if (frames[i].module == MODULE_NONE &&
+		    !name_cache_find(&n->reader.cache, code_serial(process), address))
+			TRY(vec_push(&n->wanted,
+				     ((struct wanted_name){.module = MODULE_NONE,
+							   .pid = process->pid,
+							   .owner = process->uid,
+							   .serial = code_serial(process),
+							   .address = address})));
+	}
+	return ERR_OK;
 }
 
 /* Every place once. */
-enum err names_gather(struct names *n, struct sample_frame *frames, size_t count)
+static enum err gather_frames(struct names *n, struct sample_frame *frames, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct sample_frame where = frames[i];
@@ -158,9 +176,40 @@ enum err names_gather(struct names *n, struct sample_frame *frames, size_t count
 	return ERR_OK;
 }
 
+static const struct module *variable_module(struct names *n, const struct process *process,
+					    u64 address, u64 *ret_address);
+
+static enum err gather_row(struct names *n, const struct collector *c, const struct collected *one)
+{
+	const struct sample *s = &one->sample;
+	const struct module *module;
+	u64 address;
+
+	TRY(want_code(n, s->process, collected_frames(c, one), s->frame_count));
+	if (s->waker)
+		TRY(want_code(n, s->waker, collected_waker(c, one), s->waker_frame_count));
+	if (s->kind != RECORD_WAIT || !s->lock)
+		return ERR_OK;
+	module = variable_module(n, s->process, s->lock, &address);
+	if (module)
+		(void)name_reader_variable(&n->reader, module, address);
+	return ERR_OK;
+}
+
+enum err names_gather(struct names *n, struct collector *c, struct gathered *g)
+{
+	if (c->frames.n > g->frames)
+		TRY(gather_frames(n, c->frames.v + g->frames, c->frames.n - g->frames));
+	g->frames = c->frames.n;
+	for (; g->rows < c->list.n; g->rows++)
+		TRY(gather_row(n, c, &c->list.v[g->rows]));
+	return ERR_OK;
+}
+
 static enum err learn(struct names *n)
 {
-	enum err e = name_reader_learn(&n->reader, n->modules, n->wanted.v, n->wanted.n);
+	enum err e = name_reader_learn(&n->reader, n->modules, n->wanted.v, n->wanted.n,
+				       clock_monotonic_ns() + n->learn_ns);
 
 	n->wanted.n = 0;
 	return e;
@@ -203,10 +252,10 @@ bool names_turn(struct names *n, bool now)
 	}
 	if (name_reader_settle(&n->reader))
 		want_again(n);
-	if (name_reader_poll(&n->reader, n->modules, &busy) != ERR_OK || busy)
+	if (name_reader_poll(&n->reader, &busy) != ERR_OK)
 		return false;
 	if (!n->wanted.n)
-		return kernel;
+		return kernel && !busy;
 	if (!now && clock_monotonic_ns() < n->next_ask)
 		return false;
 	/* Without memory it is asked again the next time. */
@@ -216,20 +265,23 @@ bool names_turn(struct names *n, bool now)
 	return false;
 }
 
-void names_hurry(struct names *n)
+void names_hurry(struct names *n, int64_t limit_ns)
 {
 	n->options.background = false;
+	n->learn_ns = limit_ns;
 }
 
-enum err names_begin(struct names *n, struct dict *d, struct sample_frame *frames, size_t count)
+enum err names_begin(struct names *n, struct dict *d, struct collector *c)
 {
+	struct gathered none = {0};
+
 	if (!n->options.background) {
 		names_end(n);
-		for (size_t i = 0; i < count; i++)
-			frames[i].place = 0;
+		vec_for_each (frame, &c->frames)
+			frame->place = 0;
 	}
 	n->dict = d;
-	TRY(names_gather(n, frames, count));
+	TRY(names_gather(n, c, &none));
 	if (n->options.background)
 		return ERR_OK;
 	if (name_reader_settle(&n->reader))
@@ -293,33 +345,6 @@ static enum err name_kernel(struct names *n, u64 address)
 	return add_frame(n, f, &name);
 }
 
-static enum err name_jit(struct names *n, const struct process *process, u64 address)
-{
-	struct frame f = {.address = address, .kind = KIND_NATIVE};
-	struct code_name name;
-	struct symbol_frame s;
-
-	if (!n->jit || n->jit_process != process->pid) {
-		jit_symbols_free(n->jit);
-		n->jit = NULL;
-		n->jit_process = process->pid;
-		TRY(jit_symbols_new((size_t)32 << 20, &n->jit));
-		/* Most processes have none. */
-		if (jit_symbols_read_map(n->jit, (pid_t)process->pid) != ERR_OK)
-			return add_frame(n, f, NULL);
-	}
-	if (!jit_symbols_find(n->jit, address, &s))
-		return add_frame(n, f, NULL);
-	name = (struct code_name){.function = s.function,
-				  .linkage = s.linkage,
-				  .file = s.file,
-				  .line = s.line,
-				  .column = s.column,
-				  .start_line = s.start_line,
-				  .inlined = s.inlined};
-	return add_frame(n, f, &name);
-}
-
 static enum err note_unread(struct names *n, uint32_t mapping)
 {
 	vec_for_each (one, &n->unread)
@@ -334,20 +359,13 @@ const uint32_t *names_unread(const struct names *n, size_t *ret_count)
 	return n->unread.v;
 }
 
-static enum err name_native(struct names *n, struct sample_frame where)
+/* The names that are known of a place; none: its address. */
+static enum err add_names(struct names *n, struct frame f, const struct cached_place *place)
 {
-	const struct module *module = modules_get(n->modules, where.module);
-	struct frame f = {.address = where.address,
-			  .kind = module->image.go ? KIND_GO : KIND_NATIVE};
 	const struct name_cache *c = &n->reader.cache;
-	const struct cached_place *place = name_cache_find(c, module->serial, where.address);
 
-	TRY(mapping_of(n, where.module, &f.mapping));
-	if (!place || !place->count) {
-		if (name_reader_refuses(&n->reader, module->serial))
-			TRY(note_unread(n, f.mapping));
+	if (!place || !place->count)
 		return add_frame(n, f, NULL);
-	}
 	for (u32 i = 0; i < place->count; i++) {
 		const struct cached_name *name = &c->names.v[place->first + i];
 		struct code_name code = {.function = name_cache_text(c, name->function),
@@ -363,13 +381,34 @@ static enum err name_native(struct names *n, struct sample_frame where)
 	return ERR_OK;
 }
 
+static enum err name_native(struct names *n, struct sample_frame where)
+{
+	const struct module *module = modules_get(n->modules, where.module);
+	struct frame f = {.address = where.address,
+			  .kind = module->image.go ? KIND_GO : KIND_NATIVE};
+	const struct cached_place *place =
+		name_cache_find(&n->reader.cache, module->serial, where.address);
+
+	TRY(mapping_of(n, where.module, &f.mapping));
+	if ((!place || !place->count) && name_reader_refuses(&n->reader, module->serial))
+		TRY(note_unread(n, f.mapping));
+	return add_names(n, f, place);
+}
+
+static enum err name_code(struct names *n, const struct process *process, u64 address)
+{
+	struct frame f = {.address = address, .kind = KIND_NATIVE};
+
+	return add_names(n, f, name_cache_find(&n->reader.cache, code_serial(process), address));
+}
+
 static enum err name_place(struct names *n, const struct process *process,
 			   struct sample_frame where)
 {
 	if (where.module == MODULE_KERNEL)
 		return name_kernel(n, where.address);
 	if (where.module == MODULE_NONE)
-		return name_jit(n, process, where.address);
+		return name_code(n, process, where.address);
 	return name_native(n, where);
 }
 
@@ -405,57 +444,49 @@ static const struct process_mapping *mapping_below(const struct process *process
 	return best;
 }
 
-static void name_variable(struct names *n, const struct module *module, struct named_variable *v)
+static const struct module *variable_module(struct names *n, const struct process *process,
+					    u64 address, u64 *ret_address)
+{
+	const struct process_mapping *m = mapping_below(process, address);
+
+	if (!m)
+		return NULL;
+	*ret_address = address - m->bias;
+	return modules_get(n->modules, m->module);
+}
+
+static void variable_text(const struct module *module, u64 address, const struct known_variable *v,
+			  char text[VARIABLE_NAME_MAX])
 {
 	struct str path = module->path;
 	size_t slash = str_rfind(path, '/');
-	char name[VARIABLE_NAME_MAX - 20];
-	u64 offset;
-	enum err e = name_reader_variable(&n->variable_reader, module, v->address, name,
-					  sizeof(name), &offset);
 
 	if (slash < path.n)
 		path = str_skip(path, slash + 1);
-	v->outside = e && e != ERR_NOT_FOUND;
-	if (e)
-		snprintf(v->text, sizeof(v->text), "%.*s+0x%llx",
-			 (int)(path.n < 150 ? path.n : 150), path.p,
-			 (unsigned long long)v->address);
-	else if (offset)
-		snprintf(v->text, sizeof(v->text), "%s+0x%llx", name, (unsigned long long)offset);
+	if (!v || v->asked || v->error)
+		snprintf(text, VARIABLE_NAME_MAX, "%.*s+0x%llx", (int)(path.n < 150 ? path.n : 150),
+			 path.p, (unsigned long long)address);
+	else if (v->offset)
+		snprintf(text, VARIABLE_NAME_MAX, "%.*s+0x%llx", VARIABLE_NAME_MAX - 20, v->name,
+			 (unsigned long long)v->offset);
 	else
-		snprintf(v->text, sizeof(v->text), "%s", name);
-}
-
-static const struct named_variable *find_variable(const struct names *n, u64 serial, u64 address)
-{
-	vec_for_each (one, &n->variables)
-		if (one->address == address && one->serial == serial)
-			return one;
-	return NULL;
+		snprintf(text, VARIABLE_NAME_MAX, "%s", v->name);
 }
 
 bool names_variable(struct names *n, const struct process *process, u64 address,
 		    char text[VARIABLE_NAME_MAX])
 {
-	const struct process_mapping *m = mapping_below(process, address);
-	const struct module *module = m ? modules_get(n->modules, m->module) : NULL;
-	const struct named_variable *known;
-	struct named_variable fresh;
+	const struct known_variable *v;
+	const struct module *module = variable_module(n, process, address, &address);
 
 	if (!module)
 		return false;
-	known = find_variable(n, module->serial, address - m->bias);
-	if (!known) {
-		fresh = (struct named_variable){.serial = module->serial,
-						.address = address - m->bias};
-		name_variable(n, module, &fresh);
-		if (n->variables.n == VARIABLES_MAX)
-			n->variables.n = 0;
-		/* Without memory it is looked for again the next time. */
-		(void)!vec_push(&n->variables, fresh);
-		known = &fresh;
+	v = name_reader_variable(&n->reader, module, address);
+	/* What was gathered has been waited for. */
+	if (v && v->asked && !n->options.background) {
+		(void)!name_reader_wait(&n->reader, clock_monotonic_ns() + n->learn_ns);
+		v = name_reader_variable(&n->reader, module, address);
 	}
-	memcpy(text, known->text, VARIABLE_NAME_MAX);
-	return !known->outside;
+	variable_text(module, address, v, text);
+	return v && (v->asked || !v->error || v->error == ERR_NOT_FOUND);
 }

@@ -7,6 +7,7 @@
 
 #include "agent/collector.h"
 #include "agent/debug_source.h"
+#include "agent/name_reader.h"
 #include "model/model.h"
 
 /* Most functions that a place has: inlined ones and what they were inlined into. */
@@ -25,30 +26,36 @@ struct names_options {
 	 * and names_begin takes what is known by then; until names_hurry.
 	 */
 	bool background;
-	int wake; /* with it: an epoll instance that is told when there is an answer */
+	int wake;	       /* with it: an epoll instance that is told when there is an answer */
+	int64_t learn_ns;      /* how long names_begin waits for workers; 0 = two minutes */
+	struct prober *prober; /* stays the caller's: opens what processes have; NULL = nobody */
 };
 
 enum err names_new(struct modules *m, const struct names_options *o, struct names **ret) MUST_CHECK;
 void names_free(struct names *n);
+/* How far a collector's rows and frames were gathered. */
+struct gathered {
+	size_t frames, rows;
+};
+
 /*
- * Frames from here on go into this dictionary; what was kept for another is forgotten. `frames` are
- * those that will be asked for: their names are fetched all at once, and they are told their
- * places.
+ * Frames from here on go into this dictionary; what was kept for another is forgotten. The
+ * collector's frames are those that will be asked for: their names are fetched all at once, and
+ * they are told their places.
  */
-enum err names_begin(struct names *n, struct dict *d, struct sample_frame *frames,
-		     size_t count) MUST_CHECK;
+enum err names_begin(struct names *n, struct dict *d, struct collector *c) MUST_CHECK;
 /*
- * In the background: names of these frames will be wanted. They are told their places, and
- * names_end takes these back. Frames that have one are passed over.
+ * In the background: names of what the collector has will be wanted. Its frames are told their
+ * places, and names_end takes these back. What was gathered before is passed over.
  */
-enum err names_gather(struct names *n, struct sample_frame *frames, size_t count) MUST_CHECK;
+enum err names_gather(struct names *n, struct collector *c, struct gathered *g) MUST_CHECK;
 /*
  * Takes answers and asks on: at once with `now`, else when enough may have come together. True when
  * nothing is missing that was gathered.
  */
 bool names_turn(struct names *n, bool now);
-/* No background any more: names_begin waits. */
-void names_hurry(struct names *n);
+/* No background any more: names_begin waits, so long at most. */
+void names_hurry(struct names *n, int64_t limit_ns);
 /* Gives back what only the dictionary needed; what was learnt stays. */
 void names_end(struct names *n);
 /*
@@ -56,8 +63,6 @@ void names_end(struct names *n);
  * names_end.
  */
 const uint32_t *names_unread(const struct names *n, size_t *ret_count);
-#define VARIABLE_NAME_MAX 200
-
 /*
  * The variable at an address of a process: "queue_lock", or "shop+0x4080" when it has no name.
  * False when the address is in none of its files.

@@ -1,10 +1,15 @@
 #include "agent/proc_maps.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 
-#define MAPS_CEILING ((size_t)16 << 20)
+/* Some 20,000 lines: what lies behind them is not known. */
+#define MAPS_CEILING ((size_t)2 << 20)
 
 /* "55d0…-55d1… r-xp 00002000 fe:01 1234   /usr/bin/x"; numbers in hex but the inode. */
 static bool parse_line(struct str line, struct sideband_event *ret)
@@ -45,15 +50,45 @@ enum err proc_maps_parse(struct str text, void *context,
 	return ERR_OK;
 }
 
+/* As much as there is room for; what was read is whole lines, and the begin of one. */
+static enum err read_some(const char *path, char *room, size_t size, size_t *ret_n)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+	ssize_t got = 1;
+
+	if (fd < 0)
+		return err_from_errno(errno);
+	while (n < size && got > 0) {
+		got = read(fd, room + n, size - n);
+		if (got < 0 && errno == EINTR)
+			got = 1;
+		else if (got > 0)
+			n += (size_t)got;
+	}
+	close(fd);
+	*ret_n = n;
+	return got < 0 && !n ? err_from_errno(errno) : ERR_OK;
+}
+
 enum err proc_maps_read(u32 pid, void *context,
 			enum err (*mapping)(void *context, const struct sideband_event *e))
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT(MAPS_CEILING);
-	char path[40];
+	char path[40], *room = mem_alloc(MAPS_CEILING);
+	size_t n = 0;
+	enum err e;
 
+	if (!room)
+		return ERR_NO_MEMORY;
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-	TRY(file_read(path, &text, NULL));
-	return proc_maps_parse(buf_view(&text), context, mapping);
+	e = read_some(path, room, MAPS_CEILING, &n);
+	/* The line that was cut is not a whole one. */
+	while (!e && n == MAPS_CEILING && room[n - 1] != '\n')
+		n--;
+	if (!e)
+		e = proc_maps_parse(str_n(room, n), context, mapping);
+	mem_free(room);
+	return e;
 }
 
 void proc_comm_read(u32 pid, char comm[16])

@@ -11,6 +11,8 @@
 /* An environment is as large as the kernel allows programs to be given. */
 #define ENVIRON_CEILING ((size_t)4 << 20)
 #define CONTAINER_ID	64
+/* What a process says of itself is kept for as long as it runs, and sent with every window. */
+#define TEXT_MAX	4096u
 
 struct str attribute_find(struct str list, struct str key)
 {
@@ -108,6 +110,8 @@ static enum err keep(struct arena *a, struct str s, struct str *ret)
 	char *copy;
 
 	*ret = (struct str){0};
+	if (s.n > TEXT_MAX)
+		s.n = TEXT_MAX;
 	if (!s.n)
 		return ERR_OK;
 	copy = arena_copy(a, s);
@@ -136,18 +140,12 @@ static u32 living_thread(u32 pid)
 	return (u32)tid;
 }
 
-static enum err read_environment(u32 tid, struct arena *a, struct process_facts *ret,
-				 struct str *ret_service)
+enum err environment_parse(struct str text, struct arena *a, struct process_facts *ret,
+			   struct str *ret_service)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT(ENVIRON_CEILING);
-	struct str rest, one;
-	char path[40];
+	struct str one;
 
-	snprintf(path, sizeof(path), "/proc/%u/environ", tid);
-	if (file_read(path, &text, NULL) != ERR_OK)
-		return ERR_OK;
-	rest = buf_view(&text);
-	while (str_split(&rest, '\0', &one)) {
+	while (str_split(&text, '\0', &one)) {
 		if (str_starts(one, STR("OTEL_SERVICE_NAME=")))
 			TRY(keep(a, str_skip(one, 18), ret_service));
 		else if (str_starts(one, STR("OTEL_RESOURCE_ATTRIBUTES=")))
@@ -155,6 +153,18 @@ static enum err read_environment(u32 tid, struct arena *a, struct process_facts 
 	}
 	ret->attributes.n = attributes_unescape((char *)ret->attributes.p, ret->attributes.n);
 	return ERR_OK;
+}
+
+static enum err read_environment(u32 tid, struct arena *a, struct process_facts *ret,
+				 struct str *ret_service)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(ENVIRON_CEILING);
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%u/environ", tid);
+	if (file_read(path, &text, NULL) != ERR_OK)
+		return ERR_OK;
+	return environment_parse(buf_view(&text), a, ret, ret_service);
 }
 
 static enum err read_cgroup(u32 pid, struct arena *a, struct process_facts *ret)

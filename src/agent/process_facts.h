@@ -32,6 +32,9 @@ enum err process_facts_read(u32 pid, struct str comm, struct str program, struct
  * parent's program. */
 enum err process_facts_inherit(const struct process_facts *parent, bool copy, struct arena *arena,
 			       struct process_facts *f) MUST_CHECK;
+/* What the text of /proc/PID/environ says: attributes, and a service's name (empty when none). */
+enum err environment_parse(struct str text, struct arena *arena, struct process_facts *ret,
+			   struct str *ret_service) MUST_CHECK;
 /* One value of a list like "a=b,c=d"; empty when it is not there. */
 struct str attribute_find(struct str list, struct str key);
 /* Undoes %-escapes in place, but for those of commas and of what is no text; the new length. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "agent/prober.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "unwind/unwinders.h"
@@ -11,9 +12,14 @@
 #define FIRST_PAUSE_NS (200 * NS_PER_MS)
 /* What a process is called fits into one or two; there are hundreds of processes. */
 #define TEXT_BLOCK     240
+/* More are not followed from their begin: each is known by its first sample. */
+#define PROCESSES_MAX  32768u
+/* The kernel side is told of many mappings that change again and again once in so long. */
+#define MANY_MAPPINGS  256u
+#define TOLD_PAUSE_NS  ((u64)NS_PER_S)
 
 enum err processes_new(struct kernel_side *k, struct modules *m, struct table_space *space,
-		       struct processes **ret)
+		       struct prober *prober, struct processes **ret)
 {
 	struct processes *p = mem_zalloc(1, sizeof(*p));
 
@@ -22,6 +28,7 @@ enum err processes_new(struct kernel_side *k, struct modules *m, struct table_sp
 	p->kernel = k;
 	p->modules = m;
 	p->space = space;
+	p->prober = prober;
 	*ret = p;
 	return ERR_OK;
 }
@@ -43,6 +50,10 @@ static void process_free(struct processes *p, struct process *process)
 	process_set_program(p, process, MODULE_NONE);
 	vec_release(&process->mappings);
 	arena_release(&process->texts);
+	process_report_free(process->report);
+	process_forget_parent(p, process);
+	p->rereads -= process->reread_due;
+	p->facts_due -= process->facts_due;
 	mem_free(process);
 }
 
@@ -50,9 +61,11 @@ void processes_free(struct processes *p)
 {
 	if (!p)
 		return;
-	vec_for_each (process, &p->list)
-		if (*process)
-			process_free(p, *process);
+	for (size_t i = 0; i < p->list.n; i++)
+		if (p->list.v[i]) {
+			process_free(p, p->list.v[i]);
+			p->list.v[i] = NULL;
+		}
 	vec_release(&p->list);
 	vec_release(&p->unused);
 	map_release(&p->by_pid);
@@ -69,6 +82,13 @@ static struct process *find(const struct processes *p, u32 pid)
 			return process;
 	}
 	return NULL;
+}
+
+struct process *process_at(const struct processes *p, struct process_place at)
+{
+	struct process *process = at.number < p->list.n ? p->list.v[at.number] : NULL;
+
+	return process && process->serial == at.serial ? process : NULL;
 }
 
 /* The last one to have the number: also one that ended, until it is dropped. */
@@ -124,9 +144,23 @@ static enum err add(struct processes *p, u32 pid, struct process **ret)
 		return ERR_NO_MEMORY;
 	}
 	p->list.v[at] = process;
+	process->serial = ++p->serial;
+	process->number = at;
 	p->live++;
 	*ret = process;
 	return map_put(&p->by_pid, hash_mix(pid, 1), at);
+}
+
+enum err process_inherit(struct processes *p, struct process *child, const struct process *parent)
+{
+	process_set_program(p, child, parent->program);
+	TRY(vec_append(&child->mappings, parent->mappings.v, parent->mappings.n));
+	vec_for_each (m, &child->mappings)
+		if (m->module != MODULE_NONE)
+			modules_add_user(p->modules, m->module);
+	child->heir = false;
+	child->changed = true;
+	return ERR_OK;
 }
 
 static enum err begin_child(struct processes *p, const struct sideband_event *e)
@@ -135,20 +169,21 @@ static enum err begin_child(struct processes *p, const struct sideband_event *e)
 
 	if (child)
 		child->ended = e->time;
+	if (p->live >= PROCESSES_MAX) {
+		p->refused++;
+		return ERR_OK;
+	}
 	/* Who began before the agent is asked now: the child may not live long enough. */
 	if (!parent)
 		TRY(processes_get(p, e->parent, &parent));
 	TRY(add(p, e->pid, &child));
 	child->parent = e->parent;
+	child->parent_at = (struct process_place){parent->number, parent->serial};
+	child->copied = true;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	child->maps_read = parent->maps_read;
-	child->copied = true;
-	process_set_program(p, child, parent->program);
-	TRY(vec_append(&child->mappings, parent->mappings.v, parent->mappings.n));
-	vec_for_each (m, &child->mappings)
-		if (m->module != MODULE_NONE)
-			modules_add_user(p->modules, m->module);
-	return ERR_OK;
+	child->heir = !parent->mappings.n && parent->asked & REPORT_MAPS;
+	return child->heir ? ERR_OK : process_inherit(p, child, parent);
 }
 
 static void set_comm(struct process *process, struct str name)
@@ -162,12 +197,18 @@ static void set_comm(struct process *process, struct str name)
 static enum err begin_program(struct processes *p, const struct sideband_event *e)
 {
 	struct process *old = find(p, e->pid), *fresh;
-	u32 parent = old ? old->parent : 0;
 
 	if (old)
 		old->ended = e->time;
+	if (p->live >= PROCESSES_MAX) {
+		p->refused++;
+		return ERR_OK;
+	}
 	TRY(add(p, e->pid, &fresh));
-	fresh->parent = parent;
+	if (old) {
+		fresh->parent = old->parent;
+		fresh->parent_at = old->parent_at;
+	}
 	fresh->maps_read = true;
 	set_comm(fresh, e->name);
 	return ERR_OK;
@@ -212,6 +253,84 @@ enum err processes_event(struct processes *p, const struct sideband_event *e)
 	return ERR_OK;
 }
 
+/* ---- what /proc says ---- */
+
+bool processes_pending(const struct processes *p, const struct process *process, unsigned parts)
+{
+	const struct process *asked = process;
+
+	if (parts & REPORT_FACTS && process->facts_due &&
+	    (u64)clock_monotonic_ns() - process->facts_due_at < ASKED_NS)
+		return true;
+	if (process->heir) {
+		asked = find(p, process->parent);
+		parts = REPORT_MAPS;
+	}
+	return asked && asked->asked & parts &&
+	       (u64)clock_monotonic_ns() - asked->asked_at < ASKED_NS;
+}
+
+struct str process_program_path(const struct processes *p, const struct process *process)
+{
+	/* The first file a program maps is its own; the loader and libraries come later. */
+	return process->program == MODULE_NONE ? (struct str){0}
+					       : modules_get(p->modules, process->program)->path;
+}
+
+bool processes_ask(struct processes *p, struct process *process, unsigned parts)
+{
+	struct process_report *r;
+	struct probe *probe;
+
+	parts &= ~process->asked;
+	if (!parts)
+		return processes_pending(p, process, process->asked);
+	r = process_report_new(process->pid, parts, process->comm,
+			       process_program_path(p, process));
+	probe = r && p->prober ? probe_new(PROBE_PROCESS, process->pid) : NULL;
+	if (parts & REPORT_MAPS)
+		process->changed_since = false;
+	if (parts & REPORT_FACTS && !process->facts.read)
+		process_keep_parents(p, process);
+	if (r && !p->prober) {
+		process_report_read(r);
+		process_take_report(p, process, r);
+		return true;
+	}
+	if (!probe) {
+		process_report_free(r);
+		return false;
+	}
+	probe->report = r;
+	probe->number = process->number;
+	probe->ticket = process->serial;
+	if (prober_post(p->prober, probe) != ERR_OK)
+		return false;
+	process->asked |= parts;
+	process->asked_at = (u64)clock_monotonic_ns();
+	return true;
+}
+
+bool processes_take(struct processes *p)
+{
+	struct probe *probe;
+	bool any = false;
+
+	while (p->prober && (probe = prober_take(p->prober, PROBE_PROCESS))) {
+		struct process *process =
+			process_at(p, (struct process_place){probe->number, probe->ticket});
+
+		if (process) {
+			process_take_report(p, process, probe->report);
+			probe->report = NULL;
+			any = true;
+		}
+		probe_free(probe);
+	}
+	processes_settle_facts(p);
+	return any;
+}
+
 enum err processes_get(struct processes *p, u32 pid, struct process **ret)
 {
 	/* A thread still runs a little in the kernel after its end was told. */
@@ -220,10 +339,12 @@ enum err processes_get(struct processes *p, u32 pid, struct process **ret)
 	if (!process) {
 		TRY(add(p, pid, &process));
 		/* Of one that is gone before anything was told of it no more will be heard. */
-		if (!process_read_maps(p, process))
-			process->ended = (u64)clock_monotonic_ns();
-	} else if (!process->maps_read) {
-		process_read_maps(p, process);
+		process->ends_if_gone = true;
+		process->maps_read = true;
+		(void)processes_ask(p, process, REPORT_MAPS | REPORT_FACTS);
+	} else if (!process->maps_read && !process->heir) {
+		process->maps_read = true;
+		(void)processes_ask(p, process, REPORT_MAPS);
 	}
 	*ret = process;
 	return ERR_OK;
@@ -241,41 +362,6 @@ enum err processes_each(const struct processes *p, void *context,
 		if (*process)
 			TRY(each(context, *process));
 	return ERR_OK;
-}
-
-/* Of those that began one another and are gone. */
-#define ANCESTORS_MOST 8
-
-static enum err read_facts(struct processes *p, struct process *process, unsigned ancestors)
-{
-	struct str program = {0};
-	struct process *parent;
-
-	if (process->facts.read)
-		return ERR_OK;
-	/* All of the kernel's threads are one service: there are hundreds, most do little. */
-	if (process->kernel) {
-		process->facts = (struct process_facts){.read = true, .service = STR("kernel")};
-		return ERR_OK;
-	}
-	/* The first file a program maps is its own; the loader and libraries come later. */
-	if (process->program != MODULE_NONE)
-		program = modules_get(p->modules, process->program)->path;
-	TRY(process_facts_read(process->pid,
-			       str_n(process->comm, strnlen(process->comm, sizeof(process->comm))),
-			       program, &process->texts, &process->facts));
-	parent = process->facts.gone && process->parent && ancestors ? find_last(p, process->parent)
-								     : NULL;
-	if (!parent || parent == process)
-		return ERR_OK;
-	TRY(read_facts(p, parent, ancestors - 1));
-	return process_facts_inherit(&parent->facts, process->copied, &process->texts,
-				     &process->facts);
-}
-
-enum err processes_facts(struct processes *p, struct process *process)
-{
-	return read_facts(p, process, ANCESTORS_MOST);
 }
 
 void processes_want(struct processes *p, struct process *process, u32 address_space)
@@ -311,6 +397,12 @@ static struct unwind_mapping kernel_mapping(struct processes *p, struct process_
 	return out;
 }
 
+/* So many that change all the time: not now. */
+static bool may_tell(const struct process *process, u64 now)
+{
+	return process->mappings.n < MANY_MAPPINGS || now - process->told_at >= TOLD_PAUSE_NS;
+}
+
 static enum err tell_kernel(struct processes *p, struct process *process)
 {
 	struct space_range old = process->range, fresh;
@@ -319,6 +411,7 @@ static enum err tell_kernel(struct processes *p, struct process *process)
 	enum err e;
 
 	process->changed = false;
+	process->told_at = (u64)clock_monotonic_ns();
 	process->told_turn = modules_turn(p->modules);
 	/* Without room its stacks come raw; what the kernel side knows is not true any more. */
 	if (!process->mappings.n ||
@@ -359,6 +452,9 @@ static bool modules_settled(struct processes *p, const struct process *process)
 
 enum err processes_settle(struct processes *p, bool modules_changed)
 {
+	u64 now = (u64)clock_monotonic_ns();
+
+	processes_continue_rereads(p);
 	for (u32 i = 0; i < p->list.n; i++) {
 		struct process *process = p->list.v[i];
 
@@ -375,7 +471,8 @@ enum err processes_settle(struct processes *p, bool modules_changed)
 			p->list.v[i] = NULL;
 			p->live--;
 		} else if (process->wanted &&
-			   (process->changed || (modules_changed && modules_settled(p, process)))) {
+			   (process->changed || (modules_changed && modules_settled(p, process))) &&
+			   may_tell(process, now)) {
 			TRY(tell_kernel(p, process));
 		}
 	}
@@ -385,4 +482,26 @@ enum err processes_settle(struct processes *p, bool modules_changed)
 u32 processes_count(const struct processes *p)
 {
 	return p->live;
+}
+
+void processes_limits(const struct processes *p, struct processes_limits *ret)
+{
+	*ret = (struct processes_limits){.refused = p->refused};
+	vec_for_each (one, &p->list) {
+		const struct process *process = *one;
+		struct limited_process *named;
+
+		if (!process || process->ended ||
+		    (!process->joined && !process->left_out && !process->shut_out))
+			continue;
+		ret->limited++;
+		if (ret->named_count == LIMITED_NAMED)
+			continue;
+		named = &ret->named[ret->named_count++];
+		*named = (struct limited_process){.pid = process->pid,
+						  .joined = process->joined,
+						  .left_out = process->left_out,
+						  .shut_out = process->shut_out};
+		memcpy(named->comm, process->comm, sizeof(named->comm));
+	}
 }

@@ -151,7 +151,6 @@ void self_control_end_window(struct self_control *s, struct window *w)
 
 void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples)
 {
-	struct worker_usage workers;
 	struct self_facts f = {.exporter = *x,
 			       .measure = s->measure,
 			       .limits = s->options.limits,
@@ -164,8 +163,7 @@ void self_control_tell(struct self_control *s, const struct exporter_stats *x, u
 			       .paused = s->state.paused,
 			       .reason = s->state.reason};
 
-	worker_usage(&workers);
-	f.workers_lost = workers.lost;
+	worker_usage(&f.workers);
 	s->collected += samples;
 	f.collected = s->collected;
 	if (!s->metrics)

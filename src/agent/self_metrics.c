@@ -91,6 +91,39 @@ static void put_cost(const struct self_facts *f, struct buf *out)
 	       f->measure.host_share);
 }
 
+/* What processes do that is too much, and what it is kept from doing to others. */
+static void put_limits(const struct self_facts *f, struct buf *out)
+{
+	static const char *const fates[WORKER_FATES] = {"answered wrongly", "ended", "stopped",
+							"hung", "took too long"};
+	const struct capture_stats *c = &f->capture;
+
+	head(out, "workers_replaced_total", "counter",
+	     "Readers of files that were replaced, by why.");
+	for (unsigned i = 0; i < WORKER_FATES; i++)
+		buf_printf(out, "vestal_agent_workers_replaced_total{reason=\"%s\"} %llu\n",
+			   fates[i], (unsigned long long)f->workers.replaced[i]);
+	count(out, "worker_hosts_replaced_total",
+	      "Processes that start readers, and were stopped or killed.", f->workers.zygotes);
+	number(out, "limited_processes", "gauge",
+	       "Processes that map or change more than is followed: they alone are unwound less "
+	       "well.",
+	       c->limits.limited);
+	count(out, "limited_events_total", "Events of such processes that were not looked at.",
+	      c->events_shut);
+	count(out, "side_band_stops_total",
+	      "Times that a ring of process events was stopped for a second because it filled up.",
+	      c->ring_stops);
+	count(out, "processes_refused_total",
+	      "Processes not followed from their begin because there were too many.",
+	      c->limits.refused);
+	number(out, "probes_hung", "gauge",
+	       "Threads that wait for a file or a process that does not answer.", c->probes_hung);
+	count(out, "probes_refused_total",
+	      "Files and processes that were not looked at because earlier ones did not answer.",
+	      c->probes_refused);
+}
+
 void self_metrics_put(const struct self_facts *f, struct buf *out)
 {
 	const struct capture_stats *c = &f->capture;
@@ -120,7 +153,8 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	count(out, "modules_refused_total", "Files not opened because too many were.",
 	      c->modules.refused);
 	count(out, "workers_lost_total", "Readers of files that ended before they had answered.",
-	      f->workers_lost);
+	      f->workers.lost);
+	put_limits(f, out);
 	number(out, "table_bytes", "gauge", "Unwinding tables.", (double)c->table_bytes);
 	number(out, "rate_hz", "gauge", "Samples a second and processor, now.",
 	       f->paused ? 0 : f->rate_hz);

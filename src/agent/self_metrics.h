@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "agent/worker_host.h"
 #include "agent/exporter.h"
 #include "agent/losses.h"
 #include "agent/self_meter.h"
@@ -15,7 +16,7 @@ struct self_facts {
 	struct budget_limits limits;
 	u64 pss_bytes;
 	u64 user_ns, kernel_ns, interrupt_ns;
-	u64 workers_lost;
+	struct worker_usage workers;
 	double lost[LOSS_KERNEL_SIDE_CAUSES]; /* samples that never were in a window, by cause */
 	u64 collected;			      /* samples in windows that ended */
 	u32 rate_hz, wanted_hz;

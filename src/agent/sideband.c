@@ -10,15 +10,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/event_gate.h"
 #include "agent/processors.h"
 #include "agent/sideband_records.h"
 #include "base/clock.h"
 #include "base/vec.h"
 
+enum ring_kind { RING_TASKS, RING_MAPS, RING_KINDS };
+
 struct cpu_ring {
 	int cpu, fd;
+	enum ring_kind kind;
 	u64 time_before;		   /* see processor_event_lives */
 	struct perf_event_mmap_page *page; /* and the data behind it */
+	u64 credit, credit_time;	   /* bytes that may be read */
+	u64 stopped_until;		   /* 0 = it is written to */
 };
 
 struct read_event {
@@ -34,14 +40,27 @@ struct sideband {
 	struct buf text, record;
 	size_t next; /* event to be handed out */
 	size_t data_size, page_size;
-	u64 lost;
+	u64 lost, stops;
 	u64 next_look; /* at which processors there are */
+	struct event_gate gate;
+	VEC(u32) offenders;
+	size_t next_offender;
+	u64 now;
 };
 
 /* Between two looks at which processors there are. */
-#define LOOK_NS	     ((u64)2 * NS_PER_S)
+#define LOOK_NS	      ((u64)2 * NS_PER_S)
+/*
+ * Bytes of a ring: at once, and a second. A process of ten mappings is some 2 KB. Beyond that
+ * reading would cost more than the agent may take, whoever causes it.
+ */
+#define RING_BURST    ((u64)1 << 20)
+#define RING_RATE     ((u64)64 << 10)
+#define RING_STOP_NS  ((u64)NS_PER_S)
+/* Those that are told of at once; the others are counted. */
+#define OFFENDERS_MAX 64u
 /* All names of one reading; a ring of every processor full of the longest. */
-#define TEXT_CEILING ((size_t)64 << 20)
+#define TEXT_CEILING  ((size_t)64 << 20)
 
 static void close_ring(const struct sideband *s, const struct cpu_ring *ring)
 {
@@ -49,7 +68,7 @@ static void close_ring(const struct sideband *s, const struct cpu_ring *ring)
 	close(ring->fd);
 }
 
-static enum err open_ring(struct sideband *s, int cpu, struct fault *fault)
+static enum err open_ring(struct sideband *s, int cpu, enum ring_kind kind, struct fault *fault)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -57,18 +76,19 @@ static enum err open_ring(struct sideband *s, int cpu, struct fault *fault)
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
+		/* Of code alone: data is not asked for. */
+		.mmap = kind == RING_MAPS,
+		.mmap2 = kind == RING_MAPS,
+		.comm = kind == RING_TASKS,
+		.comm_exec = kind == RING_TASKS,
+		.task = kind == RING_TASKS,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		.wakeup_watermark = (u32)(s->data_size / 2),
 		.read_format = PROCESSOR_EVENT_FORMAT,
 	};
-	struct cpu_ring ring = {.cpu = cpu};
+	struct cpu_ring ring = {.cpu = cpu, .kind = kind, .credit = RING_BURST};
 	enum err e;
 
 	ring.fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -85,10 +105,18 @@ static enum err open_ring(struct sideband *s, int cpu, struct fault *fault)
 		return fault_set(fault, ERR_NO_MEMORY, "no memory to follow processes: %s",
 				 strerror(errno));
 	}
+	ring.credit_time = (u64)clock_monotonic_ns();
 	e = vec_push(&s->rings, ring);
 	if (e)
 		close_ring(s, &ring);
 	return e;
+}
+
+static enum err open_rings(struct sideband *s, int cpu, struct fault *fault)
+{
+	for (unsigned kind = 0; kind < RING_KINDS; kind++)
+		TRY(open_ring(s, cpu, (enum ring_kind)kind, fault));
+	return ERR_OK;
 }
 
 enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *fault)
@@ -106,7 +134,7 @@ enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *faul
 	processors_read(&online);
 	for (int cpu = 0; ring_pages && !e && cpu < PROCESSORS_MAX; cpu++)
 		if (processors_have(&online, cpu))
-			e = open_ring(s, cpu, fault);
+			e = open_rings(s, cpu, fault);
 	if (e) {
 		sideband_close(s);
 		return e;
@@ -123,6 +151,7 @@ void sideband_close(struct sideband *s)
 		close_ring(s, ring);
 	vec_release(&s->rings);
 	vec_release(&s->events);
+	vec_release(&s->offenders);
 	buf_release(&s->text);
 	buf_release(&s->record);
 	mem_free(s);
@@ -151,13 +180,42 @@ static void forget_handed_out(struct sideband *s)
 	buf_clear(&s->text);
 }
 
+/* Begins and ends of processes always: they are what everything else hangs on. */
+static bool may_pass(struct sideband *s, const struct sideband_event *e)
+{
+	bool first, passes;
+
+	if (e->kind != SIDEBAND_MAP && e->kind != SIDEBAND_COMM)
+		return true;
+	passes = event_gate_pass(&s->gate, e->pid, s->now, &first);
+	if (first && s->offenders.n < OFFENDERS_MAX)
+		/* Without memory it is counted and not named. */
+		(void)!vec_push(&s->offenders, e->pid);
+	return passes;
+}
+
+bool sideband_offender(struct sideband *s, u32 *ret_pid)
+{
+	if (s->next_offender == s->offenders.n) {
+		s->next_offender = s->offenders.n = 0;
+		return false;
+	}
+	*ret_pid = s->offenders.v[s->next_offender++];
+	return true;
+}
+
+void sideband_stats(const struct sideband *s, struct sideband_stats *ret)
+{
+	*ret = (struct sideband_stats){.lost = s->lost, .shut = s->gate.shut, .stops = s->stops};
+}
+
 enum err sideband_add(struct sideband *s, const struct perf_event_header *h)
 {
 	struct read_event r;
 
 	forget_handed_out(s);
 	r = (struct read_event){.order = s->events.n};
-	if (!sideband_record_parse(h, &r.event, &s->lost))
+	if (!sideband_record_parse(h, &r.event, &s->lost) || !may_pass(s, &r.event))
 		return ERR_OK;
 	r.name_at = s->text.n;
 	r.name_size = r.event.name.n;
@@ -166,11 +224,54 @@ enum err sideband_add(struct sideband *s, const struct perf_event_header *h)
 	return vec_push(&s->events, r);
 }
 
+/* What the kernel would write meanwhile it counts as lost. */
+static void stop_ring(struct sideband *s, struct cpu_ring *ring)
+{
+	if (ioctl(ring->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1))
+		return;
+	ring->stopped_until = s->now + RING_STOP_NS;
+	s->stops++;
+}
+
+static void count_credit(struct sideband *s, struct cpu_ring *ring, u64 used)
+{
+	u64 more = (s->now - ring->credit_time) * RING_RATE / NS_PER_S;
+
+	if (more) {
+		ring->credit += more;
+		ring->credit_time = s->now;
+	}
+	if (ring->credit > RING_BURST)
+		ring->credit = RING_BURST;
+	ring->credit -= used < ring->credit ? used : ring->credit;
+	if (ring->stopped_until && s->now >= ring->stopped_until) {
+		(void)ioctl(ring->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
+		ring->stopped_until = 0;
+	} else if (!ring->stopped_until && !ring->credit) {
+		stop_ring(s, ring);
+	}
+}
+
+/* A mapping of somebody who is shut out: there may be a hundred thousand, and nothing of them is
+ * looked at. */
+static bool is_shut_out(struct sideband *s, const struct perf_event_header *h)
+{
+	u32 pid;
+
+	if (h->type != PERF_RECORD_MMAP2 || h->size < sizeof(*h) + sizeof(pid))
+		return false;
+	memcpy(&pid, h + 1, sizeof(pid));
+	if (!event_gate_shut(&s->gate, pid, s->now))
+		return false;
+	s->gate.shut++;
+	return true;
+}
+
 static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
 {
 	const char *data = (const char *)ring->page + s->page_size;
 	u64 head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	u64 tail = ring->page->data_tail;
+	u64 tail = ring->page->data_tail, begun = tail;
 	enum err e = ERR_OK;
 
 	while (!e && tail < head) {
@@ -182,9 +283,11 @@ static enum err read_ring(struct sideband *s, struct cpu_ring *ring)
 			break;
 		}
 		tail += h->size;
-		e = sideband_add(s, h);
+		if (!is_shut_out(s, h))
+			e = sideband_add(s, h);
 	}
 	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	count_credit(s, ring, tail - begun);
 	return e;
 }
 
@@ -200,6 +303,7 @@ static int by_time(const void *a, const void *b)
 enum err sideband_collect(struct sideband *s)
 {
 	forget_handed_out(s);
+	s->now = (u64)clock_monotonic_ns();
 	vec_for_each (ring, &s->rings)
 		TRY(read_ring(s, ring));
 	if (s->events.n)
@@ -252,11 +356,12 @@ enum err sideband_follow(struct sideband *s, int epoll, u64 now)
 		size_t before = s->rings.n;
 
 		/* What does not work now is tried again with the next look. */
-		if (processors_have(&online, cpu) && !has_ring(s, cpu) &&
-		    open_ring(s, cpu, NULL) == ERR_OK && s->rings.n > before) {
-			s->lost++;
+		if (!processors_have(&online, cpu) || has_ring(s, cpu) ||
+		    open_rings(s, cpu, NULL) != ERR_OK || s->rings.n == before)
+			continue;
+		s->lost++;
+		for (; before < s->rings.n; before++)
 			TRY(watch_ring(&s->rings.v[before], epoll));
-		}
 	}
 	return ERR_OK;
 }

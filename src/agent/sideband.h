@@ -1,8 +1,12 @@
 /*
  * What processes do that changes where their code lies: begin, run another program, map a file,
- * end. Read from the kernel's own stream of such events, one ring per processor, a few times a
+ * end. Read from the kernel's own stream of such events, two rings per processor, a few times a
  * second: every event is kept until it is read, in the order of time, so a process that lived 5 ms
  * is as well known as any other.
+ *
+ * Mappings have rings of their own: who maps without end pushes out no begin and no end of a
+ * process. What reading a ring may cost is limited: one that fills up without end is stopped for a
+ * second.
  */
 #pragma once
 
@@ -45,5 +49,17 @@ enum err sideband_add(struct sideband *s, const struct perf_event_header *h) MUS
 const struct sideband_event *sideband_next(struct sideband *s, u64 until);
 /* A file's path without what the kernel adds when the file is gone; a mapping can still open it. */
 struct str sideband_plain_name(struct str name);
-/* Events that the kernel had to drop. */
+/* Events that the kernel had to drop, and those of rings that were stopped for a while because they
+ * filled up without end. */
 u64 sideband_lost(const struct sideband *s);
+/* The next process whose events are not looked at for some time (event_gate.h); false when there is
+ * none more. Each once. */
+bool sideband_offender(struct sideband *s, u32 *ret_pid);
+
+struct sideband_stats {
+	u64 lost;
+	u64 shut;  /* events of processes that caused too many */
+	u64 stops; /* of rings */
+};
+
+void sideband_stats(const struct sideband *s, struct sideband_stats *ret);

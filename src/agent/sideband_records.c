@@ -108,7 +108,8 @@ bool sideband_record_parse(const struct perf_event_header *h, struct sideband_ev
 		return parse_task(body, end, e);
 	case PERF_RECORD_COMM:
 		e->kind = h->misc & PERF_RECORD_MISC_COMM_EXEC ? SIDEBAND_EXEC : SIDEBAND_COMM;
-		return parse_comm(body, end, e);
+		/* The name of a thread is in its samples. */
+		return parse_comm(body, end, e) && (e->kind == SIDEBAND_EXEC || e->pid == e->tid);
 	default:
 		return false;
 	}

@@ -5,21 +5,35 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/fair_queue.h"
 #include "agent/worker_host.h"
 #include "agent/worker_wire.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/vec.h"
 
-/* At the lowest priority on a busy machine; a worker that hangs ends itself sooner or later. */
-#define PATIENCE_NS (120 * NS_PER_S)
+/* CPU time of a worker: of the first try while others wait, and at most. */
+#define SLICE_NS     ((u64)200 * NS_PER_MS)
+#define CPU_MOST_NS  ((u64)60 * NS_PER_S)
+/* Times as much with each further try. */
+#define SLICE_GROWTH 4u
+#define BREAKS_MAX   5u
+/* It crashed or hung over the file; it was stopped, for which the file can do nothing. */
+#define FAILURES_MAX 2u
+#define STOPS_MAX    5u
+/* From its begin an answer is there soon, but not at once on a busy machine. */
+#define RECEIVE_NS   (5 * NS_PER_S)
 /* A worker without work is sent away: it costs memory. */
-#define IDLE_NS	    (5 * NS_PER_S)
+#define IDLE_NS	     (5 * NS_PER_S)
 
 struct job {
 	u32 module;
 	int fd;
+	u32 owner;
+	u64 size;
 	struct str image;
+	bool used; /* the place */
+	unsigned failures, stops, breaks;
 };
 
 struct table_reader {
@@ -27,8 +41,10 @@ struct table_reader {
 	struct mutex lock;
 	struct cond changed;
 	bool stop;
-	VEC(struct job) jobs;
-	size_t next_job;
+	VEC(struct job) jobs; /* places */
+	struct fair_queue queue;
+	u32 serving; /* owner */
+	u64 slice;
 	VEC(struct table_result) results;
 	size_t unfinished; /* jobs whose result is not there */
 	int ready;	   /* an eventfd: results */
@@ -57,7 +73,7 @@ static void build_trusted(struct table_reader *r, struct str image, struct table
 		ret->error = unwind_table_build(image, r->rules, &ret->table, NULL);
 }
 
-static void set_worker(struct table_reader *r, int socket, bool lost)
+static void set_worker(struct table_reader *r, int socket)
 {
 	int old;
 
@@ -65,8 +81,6 @@ static void set_worker(struct table_reader *r, int socket, bool lost)
 	old = r->worker;
 	r->worker = socket;
 	mutex_unlock(&r->lock);
-	if (lost)
-		worker_count_lost();
 	worker_close(old);
 }
 
@@ -99,12 +113,10 @@ static enum err receive_parts(struct table_reader *r, const struct wire_table *h
 
 static enum err receive(struct table_reader *r, struct table_result *ret)
 {
+	int64_t deadline = clock_monotonic_ns() + RECEIVE_NS;
 	struct wire_table head;
-	int64_t deadline;
 	enum err e;
 
-	TRY(worker_wait(r->worker, PATIENCE_NS));
-	deadline = clock_monotonic_ns() + PATIENCE_NS;
 	TRY(wire_recv(r->worker, &head, sizeof(head), deadline));
 	if (head.error >= ERR_COUNT_ || head.page_count > WIRE_PAGES_MAX ||
 	    head.rule_count > UNWIND_RULES_MAX || head.block_bytes > WIRE_BLOCKS_MAX ||
@@ -130,51 +142,132 @@ static enum err ask(struct table_reader *r, const struct job *job)
 	if (r->worker >= 0 && wire_send_head(r->worker, &question, job->fd) == ERR_OK)
 		return ERR_OK;
 	TRY(worker_open(WORKER_TABLES, &socket));
-	set_worker(r, socket, false);
+	set_worker(r, socket);
 	return wire_send_head(socket, &question, job->fd);
 }
 
-static void build_file(struct table_reader *r, const struct job *job, struct table_result *ret)
+/* Called by the wait, every now and then. */
+static bool is_enough(void *context, u64 cpu_ns)
 {
-	enum err e = ask(r, job);
+	struct table_reader *r = context;
+	bool enough;
 
-	if (!e)
-		e = receive(r, ret);
-	if (!e)
-		return;
-	ret->error = e;
-	ret->image = (struct unwind_image){0};
-	set_worker(r, -1, true);
+	mutex_lock(&r->lock);
+	enough = r->stop || (cpu_ns > r->slice && fair_queue_others(&r->queue, r->serving));
+	mutex_unlock(&r->lock);
+	return enough;
 }
 
-static void do_job(struct table_reader *r, const struct job *job)
+static bool is_stopping(struct table_reader *r)
 {
-	struct table_result result = {.module = job->module};
-	u64 one = 1;
+	bool stop;
 
-	if (job->image.n)
-		build_trusted(r, job->image, &result);
-	else
-		build_file(r, job, &result);
-	share_rules(r);
 	mutex_lock(&r->lock);
+	stop = r->stop;
+	mutex_unlock(&r->lock);
+	return stop;
+}
+
+/* ERR_TRUNCATED when there was no answer. */
+static enum err ask_once(struct table_reader *r, const struct job *job, struct table_result *ret,
+			 enum worker_fate *ret_fate)
+{
+	struct worker_patience patience = {
+		.cpu_ns = CPU_MOST_NS, .enough = is_enough, .context = r};
+	enum err e;
+
+	r->slice = SLICE_NS;
+	for (unsigned i = 0; i < job->breaks; i++)
+		r->slice *= SLICE_GROWTH;
+	*ret_fate = WORKER_ENDED;
+	TRY(ask(r, job));
+	*ret_fate = worker_wait(r->worker, &patience);
+	if (*ret_fate != WORKER_ANSWERS)
+		return ERR_TRUNCATED;
+	e = receive(r, ret);
+	if (e == ERR_TIMEOUT)
+		*ret_fate = WORKER_HUNG;
+	else if (e && e != ERR_CORRUPT)
+		*ret_fate = WORKER_ENDED;
+	return e;
+}
+
+/* False when it has to be asked again: it was stopped, broken off, or may work the second time. */
+static bool build_file(struct table_reader *r, struct job *job, struct table_result *ret)
+{
+	enum worker_fate fate;
+	enum err e = ask_once(r, job, ret, &fate);
+	bool again;
+	int old;
+
+	if (!e)
+		return true;
+	ret->error = e;
+	ret->image = (struct unwind_image){0};
+	mutex_lock(&r->lock);
+	old = r->worker;
+	r->worker = -1;
+	mutex_unlock(&r->lock);
+	worker_replace(old, fate);
+	again = fate == WORKER_STOPPED ? ++job->stops < STOPS_MAX
+		: fate == WORKER_SPENT ? ++job->breaks < BREAKS_MAX
+				       : ++job->failures < FAILURES_MAX;
+	if (again && !is_stopping(r))
+		return false;
+	if (fate != WORKER_STOPPED)
+		worker_count_lost();
+	return true;
+}
+
+/* Called with the lock, which it lets go of meanwhile. */
+static void do_job(struct table_reader *r, u64 place)
+{
+	struct job job = r->jobs.v[place];
+	struct table_result result = {.module = job.module};
+	u64 begun, one = 1;
+	bool done = true;
+
+	r->serving = job.owner;
+	mutex_unlock(&r->lock);
+	begun = worker_cpu_ns(r->worker);
+	if (job.image.n)
+		build_trusted(r, job.image, &result);
+	else
+		done = build_file(r, &job, &result);
+	if (done)
+		share_rules(r);
+	begun = worker_cpu_ns(r->worker) - begun;
+	mutex_lock(&r->lock);
+	r->jobs.v[place] = job;
+	/* Of a worker that was replaced: what it was given. */
+	fair_queue_charge(&r->queue, job.owner,
+			  r->worker < 0 ? SLICE_NS << (2 * job.breaks) : begun);
+	if (!done && fair_queue_push(&r->queue, job.owner, job.size, place) == ERR_OK)
+		return;
+	if (!done)
+		result.error = ERR_NO_MEMORY;
+	r->jobs.v[place].used = false;
 	/* There is room since it was queued. */
 	r->results.v[r->results.n++] = result;
 	r->unfinished--;
-	mutex_unlock(&r->lock);
 	/* It counts, so it cannot be full; nobody is harmed by a late result either. */
 	(void)!write(r->ready, &one, sizeof(one));
 }
 
-/* The next job, or false when it is time to end. */
-static bool wait_for_job(struct table_reader *r, struct job *ret)
+static void run(void *context)
 {
-	bool any;
+	struct table_reader *r = context;
+	struct fair_job job;
+	int socket;
 
+	/* There will be something to read soon: it has begun when it is needed. */
+	if (worker_open(WORKER_TABLES, &socket) == ERR_OK)
+		set_worker(r, socket);
 	mutex_lock(&r->lock);
-	while (!r->stop && r->next_job == r->jobs.n) {
-		r->next_job = r->jobs.n = 0;
-		if (r->worker < 0) {
+	while (!r->stop) {
+		if (fair_queue_pop(&r->queue, &job)) {
+			do_job(r, job.id);
+		} else if (r->worker < 0) {
 			cond_wait(&r->changed, &r->lock);
 		} else if (!cond_wait_until(&r->changed, &r->lock,
 					    clock_monotonic_ns() + IDLE_NS)) {
@@ -182,24 +275,7 @@ static bool wait_for_job(struct table_reader *r, struct job *ret)
 			r->worker = -1;
 		}
 	}
-	any = !r->stop;
-	if (any)
-		*ret = r->jobs.v[r->next_job++];
 	mutex_unlock(&r->lock);
-	return any;
-}
-
-static void run(void *context)
-{
-	struct table_reader *r = context;
-	struct job job;
-	int socket;
-
-	/* There will be something to read soon: it has begun when it is needed. */
-	if (worker_open(WORKER_TABLES, &socket) == ERR_OK)
-		set_worker(r, socket, false);
-	while (wait_for_job(r, &job))
-		do_job(r, &job);
 }
 
 enum err table_reader_new(struct unwind_rule *rules, struct table_reader **ret)
@@ -244,22 +320,43 @@ void table_reader_free(struct table_reader *r)
 		unwind_table_release(&result->table);
 	vec_release(&r->results);
 	vec_release(&r->jobs);
+	fair_queue_release(&r->queue);
 	unwind_rules_free(r->rules);
 	cond_release(&r->changed);
 	mutex_release(&r->lock);
 	mem_free(r);
 }
 
-enum err table_reader_queue(struct table_reader *r, u32 module, int fd, struct str image)
+/* Called with the lock. */
+static enum err add(struct table_reader *r, const struct job *job)
 {
+	u64 place = 0;
+
+	while (place < r->jobs.n && r->jobs.v[place].used)
+		place++;
+	if (place == r->jobs.n)
+		TRY(vec_push(&r->jobs, ((struct job){0})));
+	TRY(vec_reserve(&r->results, r->unfinished + 1));
+	TRY(fair_queue_push(&r->queue, job->owner, job->size, place));
+	r->jobs.v[place] = *job;
+	r->unfinished++;
+	cond_signal(&r->changed);
+	return ERR_OK;
+}
+
+enum err table_reader_queue(struct table_reader *r, u32 module, int fd, u32 owner, u64 size,
+			    struct str image)
+{
+	struct job job = {.module = module,
+			  .fd = fd,
+			  .owner = owner,
+			  .size = size,
+			  .image = image,
+			  .used = true};
 	enum err e;
 
 	mutex_lock(&r->lock);
-	e = vec_reserve(&r->results, r->unfinished + 1);
-	if (!e)
-		e = vec_push(&r->jobs, ((struct job){module, fd, image}));
-	r->unfinished += !e;
-	cond_signal(&r->changed);
+	e = add(r, &job);
 	mutex_unlock(&r->lock);
 	return e;
 }

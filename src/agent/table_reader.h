@@ -20,10 +20,10 @@ struct table_result {
 enum err table_reader_new(struct unwind_rule *rules, struct table_reader **ret) MUST_CHECK;
 void table_reader_free(struct table_reader *r);
 /*
- * Queues a file (the descriptor stays the caller's and must stay open), or an image in memory that
- * can be trusted.
+ * Queues a file of `owner`, of so many bytes (the descriptor stays the caller's and must stay
+ * open), or an image in memory that can be trusted. Owners are served fairly (fair_queue.h).
  */
-enum err table_reader_queue(struct table_reader *r, u32 module, int fd,
+enum err table_reader_queue(struct table_reader *r, u32 module, int fd, u32 owner, u64 size,
 			    struct str image) MUST_CHECK;
 /* Becomes readable (EPOLLET) when there is one more result. */
 int table_reader_fd(const struct table_reader *r);

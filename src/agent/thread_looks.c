@@ -8,10 +8,15 @@
 static enum err process_of(struct capture *c, const struct record_head *head, struct process **ret,
 			   bool *ret_wanted)
 {
+	enum judgement judged;
+
 	TRY(processes_get(c->processes, head->pid, ret));
 	if (!(*ret)->comm[0])
 		memcpy((*ret)->comm, head->comm, sizeof((*ret)->comm));
-	return judge_process(&c->judge, c->kernel, c->processes, *ret, ret_wanted);
+	TRY(judge_process(&c->judge, c->kernel, c->processes, *ret, &judged));
+	/* Who is judged later is looked at later. */
+	*ret_wanted = judged == JUDGED_WANTED;
+	return ERR_OK;
 }
 
 /* How much of an open wait belongs to this window. */

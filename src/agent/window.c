@@ -230,7 +230,7 @@ enum err window_profile(struct collector *c, struct names *n, const struct windo
 			TRY(add_types(&measures[i], w, p));
 	p->time_ns = w->start_ns;
 	p->duration_ns = w->duration_ns;
-	TRY(names_begin(n, p->dict, c->frames.v, c->frames.n));
+	TRY(names_begin(n, p->dict, c));
 	TRY(tell_locks(c, n, p->dict));
 	vec_for_each (one, &c->list) {
 		struct label_list labels = {.dict = p->dict};
@@ -357,7 +357,7 @@ enum err window_profiles(struct collector *c, struct names *n, const struct wind
 			 struct dict *d, struct profile_list *ret)
 {
 	struct row_order order = {0};
-	enum err e = names_begin(n, d, c->frames.v, c->frames.n);
+	enum err e = names_begin(n, d, c);
 
 	if (!e)
 		e = tell_locks(c, n, d);

@@ -18,6 +18,9 @@
 #define JOB_SECONDS    1800
 /* Files whose symbols stay open between questions. */
 #define FILES_MAX      32u
+/* Code made at run time: of one process and of all, and bytes of its file for one question. */
+#define CODE_MEMORY    ((size_t)12 << 20)
+#define CODE_READ_MAX  ((u64)8 << 20)
 #define OUT_KEPT       ((size_t)64 << 10)
 
 struct known_file {
@@ -25,7 +28,8 @@ struct known_file {
 	u64 asked;    /* when last, counted in questions; 0 = the place is free */
 	int64_t time; /* when last */
 	struct symbol_file *symbols;
-	int debug; /* its debug file, until somebody reads it; -1 = none */
+	struct jit_symbols *code; /* instead: of a process, as far as its file was read */
+	int debug;		  /* its debug file, until somebody reads it; -1 = none */
 	bool wants_debug;
 };
 
@@ -100,6 +104,7 @@ static enum err answer_table(struct worker *w, int fd)
 static void forget_file(struct known_file *f)
 {
 	symbol_file_free(f->symbols);
+	jit_symbols_free(f->code);
 	if (f->debug >= 0)
 		close(f->debug);
 	*f = (struct known_file){.debug = -1};
@@ -274,6 +279,40 @@ static enum err find_variable(struct worker *w, struct symbol_file *symbols)
 	return buf_error(&w->out);
 }
 
+static enum err take_addresses(struct worker *w, const struct wire_head *q)
+{
+	if (q->count > WIRE_ADDRESSES_MAX)
+		return ERR_TOO_LARGE;
+	w->addresses.n = 0;
+	TRY(vec_reserve(&w->addresses, q->count));
+	TRY(wire_recv(w->socket, w->addresses.v, q->count * sizeof(u64), WIRE_FOREVER));
+	w->addresses.n = q->count;
+	return ERR_OK;
+}
+
+static enum err send_names(struct worker *w, struct wire_names *head)
+{
+	head->size = head->error ? 0 : (u32)w->out.n;
+	forget_idle(w);
+	mem_trim();
+	head->memory = memory_taken();
+	TRY(wire_send(w->socket, head, sizeof(*head)));
+	TRY(wire_send(w->socket, w->out.data, head->size));
+	/* Most answers are small. */
+	if (w->out.cap > OUT_KEPT)
+		buf_release(&w->out);
+	return ERR_OK;
+}
+
+static u64 code_bytes(const struct worker *w)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < FILES_MAX; i++)
+		sum += w->files[i].code ? jit_symbols_memory(w->files[i].code) : 0;
+	return sum;
+}
+
 static enum err answer_names(struct worker *w, const struct wire_head *q, int fd)
 {
 	struct wire_names head = {0};
@@ -281,14 +320,11 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 	struct symbol_file *symbols;
 	struct known_file *file;
 
-	if (q->size > WIRE_PATH_MAX || q->count > WIRE_ADDRESSES_MAX)
+	if (q->size > WIRE_PATH_MAX)
 		return ERR_TOO_LARGE;
 	TRY(wire_recv(w->socket, path, q->size, WIRE_FOREVER));
 	path[q->size] = 0;
-	w->addresses.n = 0;
-	TRY(vec_reserve(&w->addresses, q->count));
-	TRY(wire_recv(w->socket, w->addresses.v, q->count * sizeof(u64), WIRE_FOREVER));
-	w->addresses.n = q->count;
+	TRY(take_addresses(w, q));
 	file = file_of(w, q, fd, path);
 	symbols = file->symbols;
 	buf_clear(&w->out);
@@ -304,23 +340,77 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 		symbol_file_drop_pages(symbols);
 	}
 	mem_trim();
-	if (memory_taken() > w->kept_bytes) {
+	if (memory_taken() > w->kept_bytes + code_bytes(w)) {
 		bool wants_debug = file->wants_debug;
 
 		forget_file(file);
 		file->wants_debug = wants_debug;
 	}
-	head.size = head.error ? 0 : (u32)w->out.n;
 	head.wants_debug = file->wants_debug;
-	forget_idle(w);
-	mem_trim();
-	head.memory = memory_taken();
-	TRY(wire_send(w->socket, &head, sizeof(head)));
-	TRY(wire_send(w->socket, w->out.data, head.size));
-	/* Most answers are small. */
-	if (w->out.cap > OUT_KEPT)
-		buf_release(&w->out);
-	return ERR_OK;
+	return send_names(w, &head);
+}
+
+/* ---- code made at run time ---- */
+
+/* Those that were asked for longest ago go. */
+static void make_code_room(struct worker *w, const struct known_file *kept)
+{
+	size_t sum = 0;
+
+	for (u32 i = 0; i < FILES_MAX; i++)
+		sum += w->files[i].code ? jit_symbols_memory(w->files[i].code) : 0;
+	while (sum > CODE_MEMORY) {
+		struct known_file *oldest = NULL;
+
+		for (u32 i = 0; i < FILES_MAX; i++)
+			if (w->files[i].code && &w->files[i] != kept &&
+			    (!oldest || w->files[i].asked < oldest->asked))
+				oldest = &w->files[i];
+		if (!oldest)
+			break;
+		sum -= jit_symbols_memory(oldest->code);
+		forget_file(oldest);
+	}
+}
+
+static enum err find_code(struct worker *w, const struct jit_symbols *code)
+{
+	u64 told = 0;
+
+	vec_for_each (address, &w->addresses) {
+		struct symbol_range range = {*address, *address + 1};
+		struct symbol_frame frame;
+		struct wire_range out;
+
+		if (*address < told)
+			continue;
+		out = (struct wire_range){
+			.frames = jit_symbols_find_range(code, *address, &frame, &range)};
+		out.start = range.start > told ? range.start : told;
+		out.end = told = range.end;
+		buf_append(&w->out, &out, sizeof(out));
+		if (out.frames)
+			put_frame(&w->out, &frame);
+	}
+	return buf_error(&w->out);
+}
+
+static enum err answer_code(struct worker *w, const struct wire_head *q, int fd)
+{
+	struct wire_names head = {0};
+	struct known_file *file;
+
+	TRY(take_addresses(w, q));
+	file = place_of(w, q->serial);
+	buf_clear(&w->out);
+	if (!file->code && jit_symbols_new(CODE_MEMORY, &file->code) != ERR_OK)
+		file->code = NULL;
+	/* More than there is room for, or not to be read: what is known is known. */
+	if (file->code)
+		(void)!jit_symbols_read_map_some(file->code, fd, CODE_READ_MAX);
+	head.error = file->code ? find_code(w, file->code) : ERR_NO_MEMORY;
+	make_code_room(w, file);
+	return send_names(w, &head);
 }
 
 static enum err next_question(struct worker *w, struct wire_head *ret, int *ret_fd)
@@ -351,6 +441,7 @@ void worker_serve(int socket, int64_t idle_ns, uint64_t kept_bytes)
 		e = fd < 0					      ? ERR_BAD_ARGUMENT
 		    : q.kind == WIRE_TABLE			      ? answer_table(&w, fd)
 		    : q.kind == WIRE_NAMES || q.kind == WIRE_VARIABLE ? answer_names(&w, &q, fd)
+		    : q.kind == WIRE_CODE			      ? answer_code(&w, &q, fd)
 		    : q.kind == WIRE_DEBUG			      ? answer_debug(&w, &q, fd)
 								      : ERR_BAD_ARGUMENT;
 		if (fd >= 0 && q.kind != WIRE_DEBUG)

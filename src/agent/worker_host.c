@@ -2,183 +2,65 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/confine.h"
-#include "agent/worker.h"
 #include "agent/worker_pace.h"
 #include "agent/worker_wire.h"
+#include "agent/worker_zygote.h"
 #include "base/clock.h"
+#include "base/log.h"
 
-/* Nobody's number, on every Linux. */
-#define NOBODY		65534
-/* Above what the largest debug builds need; a file that wants more does without. */
-#define WORKER_DATA_MAX ((rlim_t)1 << 30)
-
-/* Guarded by nothing: set before there are threads, then only read. */
-static int host = -1;
-static pid_t host_pid, owner;
-
-/* Waited for, so that their time is counted as the host's. */
-static void reap(int signal)
-{
-	int before = errno;
-
-	(void)signal;
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
-	errno = before;
-}
-
-static void ignore_signals(void)
-{
-	struct sigaction reaped = {.sa_handler = reap, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
-	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE};
-	sigset_t none;
-
-	/* Whoever stops the agent stops its whole group: they end when their sockets are closed,
-	 * after the last window was named. */
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
-	sigaction(SIGCHLD, &reaped, NULL);
-	signal(SIGALRM, SIG_DFL);
-	signal(SIGBUS, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Nothing of the agent's stays open, but one socket at number 3. */
-static void keep_one(int socket)
-{
-	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	for (int i = 0; nothing >= 0 && i < 3; i++)
-		dup2(nothing, i);
-	if (socket != 3)
-		dup2(socket, 3);
-	close_range(4, ~0u, 0);
-}
-
-static void limit(int what, rlim_t value)
-{
-	struct rlimit r = {value, value};
-
-	setrlimit(what, &r);
-}
-
-_Noreturn static void be_worker(int socket, u32 kind)
-{
-	prctl(PR_SET_NAME, kind == WORKER_TABLES ? "vestal-tables" : "vestal-names", 0, 0, 0);
-	keep_one(socket);
-	if (kind == WORKER_TABLES) {
-		struct sched_param lowest = {0};
-
-		/* Nobody is interrupted for it. Less than that would be too little: until it is
-		 * done stacks are kept raw, which costs more. */
-		sched_setscheduler(0, SCHED_BATCH, &lowest);
-	}
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* whose own memory is vast */
-	limit(RLIMIT_DATA, WORKER_DATA_MAX);
-#endif
-	limit(RLIMIT_CORE, 0);
-	worker_pace_begin(kind);
-	if (confine_reader() != ERR_OK)
-		_exit(1);
-	worker_serve(3, WORKER_IDLE_NS, WORKER_KEPT_BYTES);
-	_exit(0);
-}
-
-_Noreturn static void be_host(int socket)
-{
-	struct wire_head request;
-	int fd;
-
-	prctl(PR_SET_NAME, "vestal-host", 0, 0, 0);
-	ignore_signals();
-	keep_one(socket);
-	/* Best effort: not root to begin with, or in a container that knows no nobody. That there
-	 * are no capabilities left, which matters most, is confine_reader's. */
-	if (!geteuid() && !setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY))
-		(void)!setresuid(NOBODY, NOBODY, NOBODY);
-	while (wire_recv_head(3, &request, &fd, WIRE_FOREVER) == ERR_OK) {
-		pid_t pid = fd >= 0 ? fork() : -1;
-		struct wire_head reply = {.serial = pid > 0 ? (u64)pid : 0};
-
-		if (!pid)
-			be_worker(fd, request.kind);
-		if (fd >= 0)
-			close(fd);
-		if (wire_send(3, &reply, sizeof(reply)) != ERR_OK)
-			break;
-	}
-	_exit(0);
-}
-
-/* It ends when nobody can ask it any more: waited for, so that no corpse is left to others. */
-static void end_host(void)
-{
-	if (host < 0 || getpid() != owner)
-		return;
-	close(host);
-	host = -1;
-	waitpid(host_pid, NULL, 0);
-}
-
-enum err worker_host_start(void)
-{
-	int pair[2];
-	pid_t pid;
-
-	if (host >= 0)
-		return ERR_OK;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return err_from_errno(errno);
-	worker_pace_share();
-	pid = fork();
-	if (!pid)
-		be_host(pair[1]);
-	close(pair[1]);
-	if (pid < 0) {
-		close(pair[0]);
-		return err_from_errno(errno);
-	}
-	host = pair[0];
-	host_pid = pid;
-	owner = getpid();
-	/* Without it a corpse is left to others, which is no harm. */
-	(void)!atexit(end_host);
-	return ERR_OK;
-}
-
-/* A debug build of a gigabyte takes less. */
-#define WORKER_CPU_MOST_NS ((u64)60 * NS_PER_S)
+/* A zygote forks and nothing else, and reads no file. */
+#define ASK_NS	      (500 * NS_PER_MS)
+/* Between two looks at the zygotes, and at a worker that is waited for. */
+#define LOOK_NS	      (200 * NS_PER_MS)
+/* So many looks in a row at a process that is stopped: a debugger's short stop is none. */
+#define STOPPED_LOOKS 3u
+/* Without CPU time and without a beat: asleep, in the middle of reading a disk, wanting a CPU. */
+#define ASLEEP_NS     (700 * NS_PER_MS)
+#define READING_NS    (5 * NS_PER_S)
+#define RUNNABLE_NS   (60 * NS_PER_S)
+/* Between two lines of the log about workers. */
+#define SAY_NS	      (10 * NS_PER_S)
 /* More than one of a kind only for a moment. */
-#define LIVE_MAX	   8u
+#define LIVE_MAX      8u
+#define ZYGOTES	      2u
 
 struct live_worker {
 	int socket; /* -1 = the place is free */
 	pid_t pid;
+	enum worker_kind kind;
 	u64 cpu_ns; /* when it was looked at last */
 };
 
-/* Guards the host's socket and what follows. */
+struct zygote {
+	int socket; /* -1 = there is none */
+	pid_t pid;
+	unsigned stopped; /* looks in a row */
+};
+
+/* Held while a zygote is asked, half a second at most; by threads that may wait. */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+/* Guards what follows; held for moments. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct zygote zygotes[ZYGOTES] = {{.socket = -1}, {.socket = -1}};
+static bool started, all_gone;
+static pid_t first_pid, owner;
 static struct live_worker live[LIVE_MAX];
 static u32 live_count;
 static u64 ended_ns;
-static _Atomic u64 lost;
+
+static _Atomic u64 lost, zygotes_replaced, replaced[WORKER_FATES];
+static _Atomic int64_t said;
+
+/* ---- what the kernel says of a process ---- */
 
 /* 0 when it has ended: what it used since it was looked at last is not known. */
 static u64 cpu_of(pid_t pid)
@@ -190,6 +72,197 @@ static u64 cpu_of(pid_t pid)
 		return 0;
 	return (u64)t.tv_sec * NS_PER_S + (u64)t.tv_nsec;
 }
+
+/* The letter behind the name in /proc/PID/stat; 'X' when it is gone. */
+static char state_of(pid_t pid)
+{
+	char path[40], text[160];
+	ssize_t n;
+	size_t at;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	at = n > 0 ? str_rfind(str_n(text, (size_t)n), ')') : 0;
+	return n > 0 && at + 2 < (size_t)n ? text[at + 2] : 'X';
+}
+
+static bool is_gone(char state)
+{
+	return state == 'X' || state == 'x' || state == 'Z';
+}
+
+static bool is_stopped(char state)
+{
+	return state == 'T' || state == 't';
+}
+
+/* ---- zygotes ---- */
+
+/* Called with `asking`. A zygote that does not answer in time is not asked again. */
+static enum err ask(struct zygote *z, u32 kind, u64 serial, int fd, u64 *ret)
+{
+	struct wire_head request = {.kind = kind, .serial = serial}, reply;
+	enum err e = z->socket < 0 ? ERR_UNAVAILABLE : wire_send_head(z->socket, &request, fd);
+
+	if (!e)
+		e = wire_recv(z->socket, &reply, sizeof(reply), clock_monotonic_ns() + ASK_NS);
+	if (e && z->socket >= 0) {
+		close(z->socket);
+		z->socket = -1;
+	}
+	if (e)
+		return e;
+	*ret = reply.serial;
+	return ERR_OK;
+}
+
+/* Called with `asking`: whichever zygote can. */
+static enum err ask_any(u32 kind, u64 serial, int fd, u64 *ret)
+{
+	enum err e = ERR_UNAVAILABLE;
+
+	for (unsigned i = 0; e && i < ZYGOTES; i++) {
+		e = ask(&zygotes[i], kind, serial, fd, ret);
+		if (!e && !*ret && kind != ZYGOTE_KILL)
+			e = ERR_UNAVAILABLE;
+	}
+	return e;
+}
+
+/* Called with `asking`. */
+static enum err fork_zygote(unsigned at)
+{
+	int pair[2];
+	u64 pid = 0;
+	enum err e;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return err_from_errno(errno);
+	e = ask(&zygotes[at ^ 1], ZYGOTE_FORK, 0, pair[1], &pid);
+	close(pair[1]);
+	if (e || !pid) {
+		close(pair[0]);
+		return e ? e : ERR_UNAVAILABLE;
+	}
+	pthread_mutex_lock(&lock);
+	zygotes[at] = (struct zygote){pair[0], (pid_t)pid, 0};
+	pthread_mutex_unlock(&lock);
+	return ERR_OK;
+}
+
+/* Called with `asking`. */
+static void mend_zygote(unsigned at, const char *why)
+{
+	struct zygote *z = &zygotes[at];
+	pid_t pid = z->pid;
+	u64 done;
+
+	if (z->socket >= 0)
+		close(z->socket);
+	z->socket = -1;
+	/* Only the first one is a child of ours. */
+	(void)waitpid(pid, NULL, WNOHANG);
+	if (zygotes[at ^ 1].socket < 0) {
+		if (!all_gone)
+			log_error("no process is left that can start readers of files: new "
+				  "programs are not unwound and not named; restart the agent");
+		all_gone = true;
+		return;
+	}
+	/* It may be stopped, and would never see that its socket was closed. */
+	(void)!ask(&zygotes[at ^ 1], ZYGOTE_KILL, (u64)pid, -1, &done);
+	if (fork_zygote(at) != ERR_OK)
+		return;
+	atomic_fetch_add(&zygotes_replaced, 1);
+	log_warn("the process that starts readers of files was replaced", log_text("reason", why),
+		 log_u64("pid", (u64)pid), log_u64("now", (u64)z->pid));
+}
+
+static void look_at_zygotes(void)
+{
+	pthread_mutex_lock(&asking);
+	for (unsigned i = 0; i < ZYGOTES; i++) {
+		struct zygote *z = &zygotes[i];
+		char state = state_of(z->pid);
+
+		z->stopped = is_stopped(state) ? z->stopped + 1 : 0;
+		if (is_gone(state))
+			mend_zygote(i, "it ended");
+		else if (z->stopped >= STOPPED_LOOKS)
+			mend_zygote(i, "it was stopped");
+		else if (z->socket < 0)
+			mend_zygote(i, "it did not answer");
+	}
+	pthread_mutex_unlock(&asking);
+}
+
+static void *watch(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		clock_sleep_ns(LOOK_NS);
+		look_at_zygotes();
+	}
+	return NULL;
+}
+
+void worker_host_watch(void)
+{
+	static bool watching;
+	pthread_attr_t detached;
+	sigset_t all, before;
+	pthread_t thread;
+
+	if (watching || !started || pthread_attr_init(&detached))
+		return;
+	/* For as long as the process lives: it has nothing of its own. */
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	watching = !pthread_create(&thread, &detached, watch, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&detached);
+	if (watching)
+		pthread_setname_np(thread, "vestal-watch");
+}
+
+/* They end when nobody can ask them any more: waited for, so that no corpse is left to others. */
+static void end_zygotes(void)
+{
+	if (!started || getpid() != owner)
+		return;
+	pthread_mutex_lock(&asking);
+	for (unsigned i = 0; i < ZYGOTES; i++) {
+		if (zygotes[i].socket >= 0)
+			close(zygotes[i].socket);
+		zygotes[i].socket = -1;
+	}
+	/* Never mended again: the lock is kept. */
+	if (!is_stopped(state_of(first_pid)))
+		waitpid(first_pid, NULL, 0);
+}
+
+enum err worker_host_start(void)
+{
+	if (started)
+		return ERR_OK;
+	worker_pace_share();
+	TRY(zygote_start(&zygotes[0].socket, &zygotes[0].pid));
+	first_pid = zygotes[0].pid;
+	owner = getpid();
+	started = true;
+	/* Without it a corpse is left to others, which is no harm. */
+	(void)!atexit(end_zygotes);
+	/* One is enough to work; the watch tries again. */
+	(void)!fork_zygote(1);
+	return ERR_OK;
+}
+
+/* ---- workers ---- */
 
 static u64 look_at(struct live_worker *w)
 {
@@ -207,39 +280,29 @@ static void retire(u32 at)
 	live[at] = live[--live_count];
 }
 
-static enum err ask_host(enum worker_kind kind, int theirs, pid_t *ret_pid)
-{
-	struct wire_head request = {.kind = kind}, reply;
-
-	TRY(wire_send_head(host, &request, theirs));
-	/* It forks and nothing else, and reads no file. */
-	TRY(wire_recv(host, &reply, sizeof(reply), WIRE_FOREVER));
-	*ret_pid = (pid_t)reply.serial;
-	return *ret_pid > 0 ? ERR_OK : ERR_UNAVAILABLE;
-}
-
 enum err worker_open(enum worker_kind kind, int *ret_socket)
 {
 	int pair[2];
 	enum err e;
-	pid_t pid;
+	u64 pid = 0;
 
-	if (host < 0)
+	if (!started)
 		return ERR_UNAVAILABLE;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return err_from_errno(errno);
-	pthread_mutex_lock(&lock);
-	e = ask_host(kind, pair[1], &pid);
-	if (!e && live_count == LIVE_MAX)
-		retire(0);
-	if (!e)
-		live[live_count++] = (struct live_worker){pair[0], pid, 0};
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&asking);
+	e = ask_any(kind, 0, pair[1], &pid);
+	pthread_mutex_unlock(&asking);
 	close(pair[1]);
 	if (e) {
 		close(pair[0]);
 		return e;
 	}
+	pthread_mutex_lock(&lock);
+	if (live_count == LIVE_MAX)
+		retire(0);
+	live[live_count++] = (struct live_worker){pair[0], (pid_t)pid, kind, 0};
+	pthread_mutex_unlock(&lock);
 	*ret_socket = pair[0];
 	return ERR_OK;
 }
@@ -256,98 +319,154 @@ void worker_close(int socket)
 	close(socket);
 }
 
-u64 worker_cpu_ns(int socket)
+/* As it was when it was looked at now; pid 0 when it is not known. */
+static struct live_worker worker_at(int socket)
 {
-	u64 ns = 0;
+	struct live_worker found = {.socket = -1};
 
 	pthread_mutex_lock(&lock);
 	for (u32 i = 0; i < live_count; i++)
-		if (live[i].socket == socket)
-			ns = look_at(&live[i]);
+		if (live[i].socket == socket) {
+			look_at(&live[i]);
+			found = live[i];
+		}
 	pthread_mutex_unlock(&lock);
-	return ns;
+	return found;
 }
 
-enum err worker_wait(int socket, int64_t patience_ns)
+u64 worker_cpu_ns(int socket)
 {
-	u64 begun = worker_cpu_ns(socket), before = begun, now;
-	enum err e;
+	return worker_at(socket).cpu_ns;
+}
 
-	while ((e = wire_wait(socket, clock_monotonic_ns() + patience_ns)) == ERR_TIMEOUT) {
-		now = worker_cpu_ns(socket);
-		if (now <= before || now - begun > WORKER_CPU_MOST_NS)
-			return e;
-		before = now;
+static int64_t patience_in(char state)
+{
+	return state == 'S' ? ASLEEP_NS : state == 'D' ? READING_NS : RUNNABLE_NS;
+}
+
+enum worker_fate worker_wait(int socket, const struct worker_patience *p)
+{
+	struct live_worker w = worker_at(socket);
+	u64 begun = w.cpu_ns, seen = begun, beat = worker_pace_beat(w.kind);
+	int64_t since = clock_monotonic_ns();
+	unsigned stopped = 0;
+
+	while (wire_wait(socket, clock_monotonic_ns() + LOOK_NS) == ERR_TIMEOUT) {
+		char state = state_of(w.pid);
+		u64 now = worker_cpu_ns(socket), beats = worker_pace_beat(w.kind);
+
+		if (is_gone(state))
+			return WORKER_ENDED;
+		stopped = is_stopped(state) ? stopped + 1 : 0;
+		if (stopped >= STOPPED_LOOKS)
+			return WORKER_STOPPED;
+		if (p->cpu_ns && now - begun > p->cpu_ns)
+			return WORKER_SPENT;
+		if (p->enough && p->enough(p->context, now - begun))
+			return WORKER_SPENT;
+		if (now > seen || beats != beat || stopped) {
+			seen = now;
+			beat = beats;
+			since = clock_monotonic_ns();
+		} else if (clock_monotonic_ns() - since > patience_in(state)) {
+			return WORKER_HUNG;
+		}
 	}
-	return e;
+	/* Also when the other end was closed: who receives sees it. */
+	return WORKER_ANSWERS;
 }
 
-/* The start of a file below /proc/PID, as far as `room` goes; empty when it cannot be read. */
-static struct str read_proc_file(pid_t pid, const char *name, char *text, size_t room)
+const char *worker_fate_text(enum worker_fate fate)
 {
-	char path[48];
-	ssize_t n;
-	int fd;
+	static const char *const texts[WORKER_FATES] = {
+		[WORKER_ANSWERS] = "answered wrongly", [WORKER_ENDED] = "ended",
+		[WORKER_STOPPED] = "stopped",	       [WORKER_HUNG] = "hung",
+		[WORKER_SPENT] = "took too long",
+	};
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, room);
-	if (fd >= 0)
-		close(fd);
-	return str_n(text, n > 0 ? (size_t)n : 0);
+	return texts[fate];
 }
 
-/* Memory of its own: what is resident (the second number of statm) but for files (the third). */
-u64 process_own_bytes(pid_t pid)
+void worker_replace(int socket, enum worker_fate fate)
 {
-	char text[200];
-	struct str rest = read_proc_file(pid, "statm", text, sizeof(text)), field;
-	u64 resident, files;
+	struct live_worker w = worker_at(socket);
+	int64_t now = clock_monotonic_ns(), before = atomic_load(&said);
+	u64 done;
 
-	if (!str_split(&rest, ' ', &field) || !str_split(&rest, ' ', &field) ||
-	    str_to_u64(field, 10, &resident) != ERR_OK || !str_split(&rest, ' ', &field) ||
-	    str_to_u64(field, 10, &files) != ERR_OK || files > resident)
-		return 0;
-	return (resident - files) * (u64)sysconf(_SC_PAGESIZE);
-}
-
-u64 process_pss(pid_t pid)
-{
-	char text[2048];
-	struct str rest = read_proc_file(pid, "smaps_rollup", text, sizeof(text)), line;
-	u64 kib;
-
-	while (str_split(&rest, '\n', &line)) {
-		if (!str_starts(line, STR("Pss:")))
-			continue;
-		line = str_trim(str_skip(line, 4));
-		return str_to_u64(str_n(line.p, str_find(line, ' ')), 10, &kib) ? 0 : kib * 1024;
+	if (socket < 0)
+		return;
+	if (w.pid && fate != WORKER_ENDED) {
+		pthread_mutex_lock(&asking);
+		(void)!ask_any(ZYGOTE_KILL, (u64)w.pid, -1, &done);
+		pthread_mutex_unlock(&asking);
 	}
-	return 0;
+	atomic_fetch_add(&replaced[fate], 1);
+	/* Files that make workers end may come by the thousand. A file that is too much is no
+	 * matter of the log at all. */
+	if (fate == WORKER_SPENT)
+		log_debug("a file takes long to read", log_u64("pid", (u64)w.pid));
+	else if ((!before || now - before > SAY_NS) &&
+		 atomic_compare_exchange_strong(&said, &before, now))
+		log_warn("a reader of files is replaced",
+			 log_text("kind", w.kind == WORKER_TABLES ? "tables" : "names"),
+			 log_text("reason", worker_fate_text(fate)), log_u64("pid", (u64)w.pid));
+	worker_close(socket);
+}
+
+/* ---- what they cost ---- */
+
+static u64 pss_of(pid_t pid)
+{
+	u64 pss = process_pss(pid);
+
+	/* Without root it may not be seen. */
+	return pss ? pss : process_own_bytes(pid);
+}
+
+/* Who runs now: looked at without the lock, since reading of them takes a while. */
+static u32 all_pids(pid_t pids[LIVE_MAX + ZYGOTES])
+{
+	u32 n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; started && i < ZYGOTES; i++)
+		if (zygotes[i].pid)
+			pids[n++] = zygotes[i].pid;
+	for (u32 i = 0; i < live_count; i++)
+		pids[n++] = live[i].pid;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 u64 worker_pss(void)
 {
-	u64 sum = host >= 0 ? process_pss(host_pid) : 0;
+	pid_t pids[LIVE_MAX + ZYGOTES];
+	u32 n = all_pids(pids);
+	u64 sum = 0;
 
-	pthread_mutex_lock(&lock);
-	for (u32 i = 0; i < live_count; i++)
-		sum += process_pss(live[i].pid);
-	pthread_mutex_unlock(&lock);
+	for (u32 i = 0; i < n; i++)
+		sum += pss_of(pids[i]);
 	return sum;
 }
 
 void worker_usage(struct worker_usage *ret)
 {
-	*ret = (struct worker_usage){.lost = atomic_load(&lost)};
+	pid_t pids[LIVE_MAX + ZYGOTES];
+	u32 n = all_pids(pids);
+
+	*ret = (struct worker_usage){.lost = atomic_load(&lost),
+				     .zygotes = atomic_load(&zygotes_replaced)};
+	for (unsigned i = 0; i < WORKER_FATES; i++)
+		ret->replaced[i] = atomic_load(&replaced[i]);
 	pthread_mutex_lock(&lock);
-	ret->cpu_ns = ended_ns + (host >= 0 ? cpu_of(host_pid) : 0);
-	ret->memory = host >= 0 ? process_own_bytes(host_pid) : 0;
-	for (u32 i = 0; i < live_count; i++) {
+	ret->cpu_ns = ended_ns;
+	for (u32 i = 0; i < live_count; i++)
 		ret->cpu_ns += look_at(&live[i]);
-		ret->memory += process_own_bytes(live[i].pid);
-	}
+	for (unsigned i = 0; started && i < ZYGOTES; i++)
+		ret->cpu_ns += cpu_of(zygotes[i].pid);
 	pthread_mutex_unlock(&lock);
+	for (u32 i = 0; i < n; i++)
+		ret->memory += process_own_bytes(pids[i]);
 }
 
 void worker_count_lost(void)

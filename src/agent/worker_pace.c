@@ -16,9 +16,9 @@
 #define SLEEP_NS (50 * NS_PER_MS)
 /* A sleep that is worth giving pages back for. */
 #define LONG_NS	 (20 * NS_PER_MS)
-#define KINDS	 (WORKER_VARIABLES + 1)
+#define KINDS	 (WORKER_NAMES + 1)
 
-/* Shared by the agent, which writes, the host and the workers. */
+/* Shared by the agent, the zygotes and the workers: paces, which the agent writes, then beats. */
 static _Atomic u64 *page;
 
 /* A worker's own. */
@@ -29,7 +29,7 @@ static size_t mapped_size;
 
 void worker_pace_share(void)
 {
-	void *shared = mmap(NULL, KINDS * sizeof(*page), PROT_READ | PROT_WRITE,
+	void *shared = mmap(NULL, 2 * KINDS * sizeof(*page), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (!page && shared != MAP_FAILED)
@@ -45,6 +45,16 @@ void worker_pace_set(enum worker_kind kind, u64 ns)
 u64 worker_pace(enum worker_kind kind)
 {
 	return page ? atomic_load(&page[kind]) : 0;
+}
+
+u64 worker_pace_beat(enum worker_kind kind)
+{
+	return page ? atomic_load_explicit(&page[KINDS + kind], memory_order_relaxed) : 0;
+}
+
+static void beat(void)
+{
+	atomic_fetch_add_explicit(&page[KINDS + own_kind], 1, memory_order_relaxed);
 }
 
 void worker_pace_map(void *bytes, size_t size)
@@ -73,9 +83,11 @@ void worker_pace_pay(void)
 
 	if (!page)
 		return;
+	beat();
 	while ((pace = worker_pace(own_kind))) {
 		double wanted;
 
+		beat();
 		count(pace);
 		if (credit >= 0)
 			return;

@@ -5,7 +5,7 @@
  * library whose table takes 200 ms to build costs a few milliseconds in any half second.
  *
  * A worker that was taken over by a file may ignore this; it is measured from outside
- * (worker_host.h), and the agent reads nothing from the page.
+ * (worker_host.h), and the agent reads nothing from the page but that it changes.
  */
 #pragma once
 
@@ -16,6 +16,9 @@ void worker_pace_share(void);
 /* Nanoseconds of CPU time a second; 0 = no limit. Also for workers that run already. Any thread. */
 void worker_pace_set(enum worker_kind kind, u64 ns);
 u64 worker_pace(enum worker_kind kind);
+/* Changes while workers of this kind run or sleep off what they used, several times a second. A
+ * worker that was taken over may write anything: it is a sign of life, no proof. Any thread. */
+u64 worker_pace_beat(enum worker_kind kind);
 
 /* In the worker, before it is confined. */
 void worker_pace_begin(enum worker_kind kind);

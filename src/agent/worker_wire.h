@@ -8,6 +8,8 @@
  *			<- struct wire_names, then as many struct wire_range as it takes to hold
  *			all addresses, each followed by its struct wire_frame and their texts
  *	WIRE_DEBUG	+ descriptor of the module's debug file, for the questions that follow
+ *	WIRE_CODE	+ descriptor of a perf map; u64 addresses[] in order
+ *			<- as for WIRE_NAMES
  *	WIRE_VARIABLE	+ descriptor; path, u64 address
  *			<- struct wire_names, u64 offset in the variable, its name
  */
@@ -16,14 +18,14 @@
 #include "base/buf.h"
 #include "unwind/unwind.h"
 
-enum wire_kind { WIRE_TABLE = 16, WIRE_NAMES, WIRE_VARIABLE, WIRE_DEBUG };
+enum wire_kind { WIRE_TABLE = 16, WIRE_NAMES, WIRE_VARIABLE, WIRE_DEBUG, WIRE_CODE };
 
 struct wire_head {
 	u32 kind;
 	u32 count; /* addresses */
 	u32 size;  /* bytes of the path */
 	u32 unused;
-	u64 serial; /* of the module: who asks twice about it is answered sooner */
+	u64 serial; /* of the module or process: who asks twice about it is answered sooner */
 };
 
 struct wire_table {

@@ -81,10 +81,15 @@ struct live {
 	struct live_look look;
 };
 
+#define LIVE_LEARN_NS (2 * NS_PER_S)
+
 static enum err open_names(struct live *l)
 {
 	struct debug_source_options debuginfod = {.urls = getenv("DEBUGINFOD_URLS")};
-	struct names_options options = {.patience_ns = l->options->once ? ONCE_FETCH_NS : 0};
+	/* Names that take longer are there with the next look. */
+	struct names_options options = {.patience_ns = l->options->once ? ONCE_FETCH_NS : 0,
+					.learn_ns = l->options->once ? 0 : LIVE_LEARN_NS,
+					.prober = capture_prober(l->capture)};
 	struct fault fault = {0};
 
 	if (debug_source_new(&debuginfod, &l->debug, &fault) != ERR_OK)

@@ -189,7 +189,7 @@ static enum err make_profile(const struct record_plan *plan, struct capture *c,
 {
 	struct collector *collected = capture_collector(c);
 	struct debug_source_options debuginfod = {.urls = getenv("DEBUGINFOD_URLS")};
-	struct names_options options = {.patience_ns = FETCH_NS};
+	struct names_options options = {.patience_ns = FETCH_NS, .prober = capture_prober(c)};
 	struct names *names = NULL;
 	struct fault fault = {0};
 	enum err e;

@@ -5,6 +5,7 @@
 #include <libdeflate.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,36 +38,61 @@ static int open_below(const char *root, const char *path)
 	return fd;
 }
 
-static enum err open_candidate(const struct debug_search *s, const char *path,
-			       struct elf_source *ret)
+/* What is wanted of a file: its build id, or where there are none, its checksum. */
+struct wanted_file {
+	struct str build_id;
+	const uint32_t *checksum;
+	uint64_t *budget; /* bytes that may still be read for checksums */
+};
+
+#define CHECKSUM_MAX  ((uint64_t)256 << 20)
+#define CHECKSUM_STEP ((size_t)1 << 20)
+
+/*
+ * All of a file has to be read: only of one of a sensible size, and what was read of it does not
+ * push what others need out of the page cache.
+ */
+static bool checksum_is(int fd, const struct wanted_file *wanted)
+{
+	uint32_t sum = 0;
+	uint64_t done = 0;
+	struct stat info;
+	ssize_t got = 1;
+	char *buffer;
+
+	if (fstat(fd, &info) || !S_ISREG(info.st_mode) || (uint64_t)info.st_size > *wanted->budget)
+		return false;
+	buffer = mem_alloc(CHECKSUM_STEP);
+	while (buffer && got > 0 && done < *wanted->budget) {
+		got = pread(fd, buffer, CHECKSUM_STEP, (off_t)done);
+		if (got <= 0)
+			break;
+		sum = libdeflate_crc32(sum, buffer, (size_t)got);
+		(void)posix_fadvise(fd, (off_t)done, got, POSIX_FADV_DONTNEED);
+		done += (uint64_t)got;
+	}
+	mem_free(buffer);
+	*wanted->budget -= done < *wanted->budget ? done : *wanted->budget;
+	return buffer && !got && sum == *wanted->checksum;
+}
+
+/* Opens a path if it is the right file. */
+static enum err try_path(const struct debug_search *s, const char *path,
+			 const struct wanted_file *wanted, struct elf_source *ret)
 {
 	int fd = open_below(s->root, path);
 	enum err error;
+	bool right;
 
 	if (fd < 0)
 		return ERR_NOT_FOUND;
 	error = elf_source_open(ret, fd, path, NULL);
+	right = !error && (wanted->build_id.n ? str_eq(ret->image.build_id, wanted->build_id)
+					      : wanted->checksum && checksum_is(fd, wanted));
 	close(fd);
-	return error;
-}
-
-static bool checksum_is(const struct elf_source *candidate, uint32_t checksum)
-{
-	struct str bytes = candidate->file.bytes;
-
-	return libdeflate_crc32(0, bytes.p, bytes.n) == checksum;
-}
-
-/* Opens a path if it is the right file; `checksum` counts only where there are no build ids. */
-static enum err try_path(const struct debug_search *s, const char *path, struct str build_id,
-			 const uint32_t *checksum, struct elf_source *ret)
-{
-	enum err error = open_candidate(s, path, ret);
-
 	if (error)
 		return error == ERR_NO_MEMORY ? error : ERR_NOT_FOUND;
-	if (build_id.n ? str_eq(ret->image.build_id, build_id)
-		       : checksum && checksum_is(ret, *checksum))
+	if (right)
 		return ERR_OK;
 	elf_source_close(ret);
 	return ERR_NOT_FOUND;
@@ -85,7 +111,9 @@ static enum err find_by_build_id(const struct debug_search *s, struct str id,
 		int n = snprintf(path, DEBUG_PATH_MAX, "%s/.build-id/%.2s/%s.debug", *d, hex,
 				 hex + 2);
 		enum err error =
-			n < DEBUG_PATH_MAX ? try_path(s, path, id, NULL, ret) : ERR_NOT_FOUND;
+			n < DEBUG_PATH_MAX
+				? try_path(s, path, &(struct wanted_file){id, NULL, NULL}, ret)
+				: ERR_NOT_FOUND;
 
 		if (error != ERR_NOT_FOUND)
 			return error;
@@ -114,10 +142,13 @@ static enum err find_by_link(const struct debug_search *s, const struct elf_imag
 {
 	static const char *const beside[] = {"", ".debug/", NULL};
 	int folder = (int)str_rfind(str_of(s->path), '/');
+	uint64_t budget = CHECKSUM_MAX;
 	uint32_t checksum;
 	struct str name;
 	enum err error;
 	int n;
+
+	struct wanted_file wanted = {e->build_id, &checksum, &budget};
 
 	if (!read_link(e, &name, &checksum))
 		return ERR_NOT_FOUND;
@@ -125,16 +156,14 @@ static enum err find_by_link(const struct debug_search *s, const struct elf_imag
 	for (const char *const *b = beside; *b; b++) {
 		n = snprintf(path, DEBUG_PATH_MAX, "%.*s%s%.*s", folder, s->path, *b, (int)name.n,
 			     name.p);
-		error = n < DEBUG_PATH_MAX ? try_path(s, path, e->build_id, &checksum, ret)
-					   : ERR_NOT_FOUND;
+		error = n < DEBUG_PATH_MAX ? try_path(s, path, &wanted, ret) : ERR_NOT_FOUND;
 		if (error != ERR_NOT_FOUND)
 			return error;
 	}
 	for (const char *const *d = directories_of(s); *d && s->path[0] == '/'; d++) {
 		n = snprintf(path, DEBUG_PATH_MAX, "%s%.*s%.*s", *d, folder, s->path, (int)name.n,
 			     name.p);
-		error = n < DEBUG_PATH_MAX ? try_path(s, path, e->build_id, &checksum, ret)
-					   : ERR_NOT_FOUND;
+		error = n < DEBUG_PATH_MAX ? try_path(s, path, &wanted, ret) : ERR_NOT_FOUND;
 		if (error != ERR_NOT_FOUND)
 			return error;
 	}
@@ -183,7 +212,7 @@ enum err debug_file_find_alternate(const struct debug_search *search, const char
 	folder = of[folder] && name.p[0] != '/' ? folder + 1 : 0;
 	if (snprintf(path, sizeof(path), "%.*s%.*s", folder, of, (int)name.n, name.p) <
 	    (int)sizeof(path)) {
-		error = try_path(search, path, id, NULL, ret);
+		error = try_path(search, path, &(struct wanted_file){id, NULL, NULL}, ret);
 		if (error != ERR_NOT_FOUND)
 			return error;
 	}

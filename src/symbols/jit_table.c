@@ -28,12 +28,15 @@ void jit_symbols_free(struct jit_symbols *j)
 	mem_free(j);
 }
 
+size_t jit_symbols_memory(const struct jit_symbols *j)
+{
+	return name_pool_memory(&j->names) + j->ranges.n * sizeof(*j->ranges.v) +
+	       j->codes.n * sizeof(*j->codes.v) + j->lines.n * sizeof(*j->lines.v);
+}
+
 static enum err check_room(const struct jit_symbols *j)
 {
-	size_t used = name_pool_memory(&j->names) + j->ranges.n * sizeof(*j->ranges.v) +
-		      j->codes.n * sizeof(*j->codes.v) + j->lines.n * sizeof(*j->lines.v);
-
-	return used > j->memory ? ERR_TOO_LARGE : ERR_OK;
+	return jit_symbols_memory(j) > j->memory ? ERR_TOO_LARGE : ERR_OK;
 }
 
 static enum err add_code(struct jit_symbols *j, struct jit_code code, uint64_t size)
@@ -105,7 +108,8 @@ static const struct jit_line *line_at(const struct jit_symbols *j, const struct 
 	return found;
 }
 
-bool jit_symbols_find(const struct jit_symbols *j, uint64_t address, struct symbol_frame *ret)
+bool jit_symbols_find_range(const struct jit_symbols *j, uint64_t address, struct symbol_frame *ret,
+			    struct symbol_range *ret_range)
 {
 	const struct address_range *range = address_ranges_find(&j->ranges, address);
 	const struct jit_line *line;
@@ -119,7 +123,17 @@ bool jit_symbols_find(const struct jit_symbols *j, uint64_t address, struct symb
 				     .linkage = name_pool_get(&j->names, code->name),
 				     .file = line ? name_pool_get(&j->names, line->file) : "",
 				     .line = line ? line->line : 0};
+	/* Lines change within it. */
+	*ret_range = code->line_count ? (struct symbol_range){address, address + 1}
+				      : (struct symbol_range){range->start, range->end};
 	return true;
+}
+
+bool jit_symbols_find(const struct jit_symbols *j, uint64_t address, struct symbol_frame *ret)
+{
+	struct symbol_range range;
+
+	return jit_symbols_find_range(j, address, ret, &range);
 }
 
 bool jit_is_dump(const char *path)

@@ -48,9 +48,9 @@ static enum err read_lines(struct jit_symbols *j, struct str piece, size_t *ret_
 	return ERR_OK;
 }
 
-static enum err read_new(struct jit_symbols *j, int fd, char *buffer, size_t size)
+static enum err read_new(struct jit_symbols *j, int fd, char *buffer, size_t size, uint64_t most)
 {
-	for (;;) {
+	for (uint64_t done = 0; done < most;) {
 		ssize_t got = pread(fd, buffer, size, (off_t)j->map.offset);
 		size_t used = 0;
 
@@ -62,10 +62,12 @@ static enum err read_new(struct jit_symbols *j, int fd, char *buffer, size_t siz
 		if (!used && (size_t)got < size)
 			return ERR_OK; /* half a line: the rest comes later */
 		j->map.offset += used ? used : size;
+		done += used ? used : size;
 	}
+	return ERR_OK;
 }
 
-enum err jit_symbols_read_map_fd(struct jit_symbols *j, int fd)
+enum err jit_symbols_read_map_some(struct jit_symbols *j, int fd, uint64_t bytes)
 {
 	const size_t size = 65536;
 	enum err error, order;
@@ -75,10 +77,15 @@ enum err jit_symbols_read_map_fd(struct jit_symbols *j, int fd)
 	buffer = mem_alloc(size);
 	if (!buffer)
 		return ERR_NO_MEMORY;
-	error = read_new(j, fd, buffer, size);
+	error = read_new(j, fd, buffer, size, bytes);
 	mem_free(buffer);
 	order = address_ranges_flatten(&j->ranges);
 	return error ? error : order;
+}
+
+enum err jit_symbols_read_map_fd(struct jit_symbols *j, int fd)
+{
+	return jit_symbols_read_map_some(j, fd, MAP_FILE_MAX);
 }
 
 struct process {
@@ -155,7 +162,7 @@ static enum err check_owner(int fd, const struct process *p)
 	return st.st_mtime + CLOCK_SLACK < p->started ? ERR_NOT_FOUND : ERR_OK;
 }
 
-enum err jit_symbols_read_map(struct jit_symbols *j, pid_t pid)
+enum err jit_map_open(pid_t pid, int *ret)
 {
 	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
@@ -178,8 +185,20 @@ enum err jit_symbols_read_map(struct jit_symbols *j, pid_t pid)
 	if (error)
 		return error;
 	error = check_owner(fd, &p);
-	if (!error)
-		error = jit_symbols_read_map_fd(j, fd);
+	if (error)
+		close(fd);
+	else
+		*ret = fd;
+	return error;
+}
+
+enum err jit_symbols_read_map(struct jit_symbols *j, pid_t pid)
+{
+	enum err error;
+	int fd;
+
+	TRY(jit_map_open(pid, &fd));
+	error = jit_symbols_read_map_fd(j, fd);
 	close(fd);
 	return error;
 }

@@ -195,14 +195,23 @@ void jit_symbols_free(struct jit_symbols *j);
  * it is not a regular file that the process's user or root owns.
  */
 enum err jit_symbols_read_map(struct jit_symbols *j, pid_t pid) MUST_CHECK;
+/* The file alone, looked at as said: for those who have somebody else read it. */
+enum err jit_map_open(pid_t pid, int *ret) MUST_CHECK;
 /* The same from an open file: only what follows what was read before. */
 enum err jit_symbols_read_map_fd(struct jit_symbols *j, int fd) MUST_CHECK;
+/* The same, about so many bytes of it; the rest with the next call. */
+enum err jit_symbols_read_map_some(struct jit_symbols *j, int fd, uint64_t bytes) MUST_CHECK;
 /* Reads a jitdump (jit-PID.dump, which its process keeps mapped), or what was added. */
 enum err jit_symbols_read_dump_fd(struct jit_symbols *j, int fd) MUST_CHECK;
 /* True for the name of a jitdump, for whoever reads the list of mappings. */
 bool jit_is_dump(const char *path);
 /* One frame; file and line only from a jitdump. */
 bool jit_symbols_find(const struct jit_symbols *j, uint64_t address, struct symbol_frame *ret);
+/* The same, and around the address where other ones have the same answer. */
+bool jit_symbols_find_range(const struct jit_symbols *j, uint64_t address, struct symbol_frame *ret,
+			    struct symbol_range *ret_range);
+/* Bytes of memory in use. */
+size_t jit_symbols_memory(const struct jit_symbols *j);
 
 /* ---- files by build id ---- */
 

@@ -226,13 +226,15 @@ static int64_t sleep_in_threads(void)
 	return sum;
 }
 
-/* Of the threads that sleep, not of this one, which waits for them. */
+/* Of the threads that sleep, not of this one, which waits for them, nor of the agent's own, which
+ * sleeps between two looks at its workers. */
 static void sum_sleeps(const struct collector *c, double *ret_value, double *ret_count)
 {
 	*ret_value = *ret_count = 0;
 	vec_for_each (one, &c->list)
 		if (one->sample.kind == RECORD_WAIT && one->sample.wait_state == WAIT_SLEEP &&
-		    one->sample.syscall == SYS_clock_nanosleep) {
+		    one->sample.syscall == SYS_clock_nanosleep &&
+		    strcmp(one->sample.thread, "vestal-watch") != 0) {
 			*ret_value += one->value;
 			*ret_count += one->count;
 		}

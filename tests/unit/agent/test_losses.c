@@ -113,7 +113,7 @@ static enum err request_of(struct making *m, const struct seeded *s, struct buf 
 	enum err e;
 
 	TRY(dict_init(&m->dict, 0));
-	TRY(processes_new(NULL, NULL, NULL, &m->processes));
+	TRY(processes_new(NULL, NULL, NULL, NULL, &m->processes));
 	m->levels.level_of_all = s->wait_level;
 	window.wait_levels = &m->levels;
 	how.processes = m->processes;

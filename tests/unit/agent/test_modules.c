@@ -54,7 +54,7 @@ static enum err world_open(struct world *w)
 		return ERR_NO_MEMORY;
 	TRY(worker_host_start());
 	TRY(table_space_init(&w->space, w->memory, SEGMENTS));
-	return modules_new(&w->space, w->rules, &w->modules);
+	return modules_new(&w->space, w->rules, NULL, &w->modules);
 }
 
 /* A new file with its own number, mapped. */

@@ -1,0 +1,91 @@
+#include "agent/fair_queue.h"
+
+/* Owners without jobs are forgotten when there are so many. */
+#define OWNERS_KEPT 256u
+
+void fair_queue_release(struct fair_queue *q)
+{
+	vec_release(&q->jobs);
+	vec_release(&q->owners);
+}
+
+static struct fair_owner *find(struct fair_queue *q, u32 owner)
+{
+	vec_for_each (one, &q->owners)
+		if (one->owner == owner)
+			return one;
+	return NULL;
+}
+
+/* What they used is below the floor soon enough. */
+static void forget_idle(struct fair_queue *q)
+{
+	size_t kept = 0;
+
+	if (q->owners.n < OWNERS_KEPT)
+		return;
+	for (size_t i = 0; i < q->owners.n; i++)
+		if (q->owners.v[i].waiting)
+			q->owners.v[kept++] = q->owners.v[i];
+	q->owners.n = kept;
+}
+
+enum err fair_queue_push(struct fair_queue *q, u32 owner, u64 weight, u64 id)
+{
+	struct fair_owner *o = find(q, owner);
+
+	if (!o) {
+		forget_idle(q);
+		TRY(vec_push(&q->owners, ((struct fair_owner){.owner = owner, .used = q->floor})));
+		o = &q->owners.v[q->owners.n - 1];
+	}
+	TRY(vec_push(&q->jobs, ((struct fair_job){owner, weight, id})));
+	if (!o->waiting++ && o->used < q->floor)
+		o->used = q->floor;
+	return ERR_OK;
+}
+
+static struct fair_owner *next_owner(struct fair_queue *q)
+{
+	struct fair_owner *best = NULL;
+
+	vec_for_each (one, &q->owners)
+		if (one->waiting && (!best || one->used < best->used))
+			best = one;
+	return best;
+}
+
+bool fair_queue_pop(struct fair_queue *q, struct fair_job *ret)
+{
+	struct fair_owner *o = next_owner(q);
+	size_t at = q->jobs.n;
+
+	if (!o)
+		return false;
+	for (size_t i = 0; i < q->jobs.n; i++)
+		if (q->jobs.v[i].owner == o->owner &&
+		    (at == q->jobs.n || q->jobs.v[i].weight < q->jobs.v[at].weight))
+			at = i;
+	*ret = q->jobs.v[at];
+	memmove(q->jobs.v + at, q->jobs.v + at + 1, (q->jobs.n - at - 1) * sizeof(*q->jobs.v));
+	q->jobs.n--;
+	o->waiting--;
+	q->floor = o->used;
+	return true;
+}
+
+void fair_queue_charge(struct fair_queue *q, u32 owner, u64 cost)
+{
+	struct fair_owner *o = find(q, owner);
+
+	if (o)
+		o->used += cost;
+}
+
+bool fair_queue_others(const struct fair_queue *q, u32 owner)
+{
+	vec_for_each (one, &q->owners)
+		if (one->waiting && one->owner != owner)
+			return true;
+	return false;
+}
