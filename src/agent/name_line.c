@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "agent/fair_queue.h"
+#include "agent/owner_queue.h"
 #include "agent/prober.h"
 #include "agent/worker_host.h"
 #include "base/clock.h"
@@ -33,7 +33,7 @@ struct name_line {
 	struct mutex lock;
 	struct cond changed, answered;
 	bool stop;
-	struct fair_queue queue;	/* ids: places in `asks` */
+	struct owner_queue queue;	/* ids: places in `asks` */
 	VEC(struct name_ask *) asks;	/* NULL = not in use */
 	VEC(struct name_ask *) answers; /* room for all asks */
 	u32 outstanding;		/* not taken yet */
@@ -125,7 +125,7 @@ static bool is_enough(void *context, u64 cpu_ns)
 	bool enough;
 
 	mutex_lock(&l->lock);
-	enough = l->stop || (cpu_ns > l->slice && fair_queue_others(&l->queue, l->serving));
+	enough = l->stop || (cpu_ns > l->slice && owner_queue_others(&l->queue, l->serving));
 	mutex_unlock(&l->lock);
 	return enough;
 }
@@ -228,7 +228,7 @@ static bool serve(struct name_line *l, struct name_ask *a)
 /* ---- the thread ---- */
 
 /* Called with the lock, which it lets go of meanwhile. */
-static void serve_one(struct name_line *l, struct fair_job job)
+static void serve_one(struct name_line *l, struct owner_job job)
 {
 	struct name_ask *a = l->asks.v[job.id];
 	u64 begun, cost;
@@ -245,8 +245,8 @@ static void serve_one(struct name_line *l, struct fair_job job)
 		send_away(l);
 	mutex_lock(&l->lock);
 	l->memory = l->worker < 0 ? 0 : a->head.memory;
-	fair_queue_charge(&l->queue, job.owner, cost);
-	if (!done && fair_queue_push(&l->queue, job.owner, a->weight, job.id) == ERR_OK)
+	owner_queue_charge(&l->queue, job.owner, cost);
+	if (!done && owner_queue_push(&l->queue, job.owner, a->weight, job.id) == ERR_OK)
 		return;
 	if (!done)
 		a->error = ERR_NO_MEMORY;
@@ -259,11 +259,11 @@ static void serve_one(struct name_line *l, struct fair_job job)
 static void run(void *context)
 {
 	struct name_line *l = context;
-	struct fair_job job;
+	struct owner_job job;
 
 	mutex_lock(&l->lock);
 	while (!l->stop) {
-		if (fair_queue_pop(&l->queue, &job)) {
+		if (owner_queue_pop(&l->queue, &job)) {
 			serve_one(l, job);
 		} else if (l->worker < 0) {
 			cond_wait(&l->changed, &l->lock);
@@ -315,7 +315,7 @@ void name_line_free(struct name_line *l)
 		name_ask_free(*a);
 	vec_release(&l->asks);
 	vec_release(&l->answers);
-	fair_queue_release(&l->queue);
+	owner_queue_release(&l->queue);
 	if (l->ready >= 0)
 		close(l->ready);
 	cond_release(&l->answered);
@@ -337,7 +337,7 @@ static enum err add(struct name_line *l, struct name_ask *a)
 		TRY(vec_push(&l->asks, NULL));
 	/* For its answer, whatever comes. */
 	TRY(vec_reserve(&l->answers, l->outstanding + 1));
-	TRY(fair_queue_push(&l->queue, a->owner, a->weight, place));
+	TRY(owner_queue_push(&l->queue, a->owner, a->weight, place));
 	l->asks.v[place] = a;
 	l->outstanding++;
 	cond_signal(&l->changed);

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/fair_queue.h"
+#include "agent/owner_queue.h"
 #include "agent/worker_host.h"
 #include "agent/worker_wire.h"
 #include "base/clock.h"
@@ -42,7 +42,7 @@ struct table_reader {
 	struct cond changed;
 	bool stop;
 	VEC(struct job) jobs; /* places */
-	struct fair_queue queue;
+	struct owner_queue queue;
 	u32 serving; /* owner */
 	u64 slice;
 	VEC(struct table_result) results;
@@ -153,7 +153,7 @@ static bool is_enough(void *context, u64 cpu_ns)
 	bool enough;
 
 	mutex_lock(&r->lock);
-	enough = r->stop || (cpu_ns > r->slice && fair_queue_others(&r->queue, r->serving));
+	enough = r->stop || (cpu_ns > r->slice && owner_queue_others(&r->queue, r->serving));
 	mutex_unlock(&r->lock);
 	return enough;
 }
@@ -240,9 +240,9 @@ static void do_job(struct table_reader *r, u64 place)
 	mutex_lock(&r->lock);
 	r->jobs.v[place] = job;
 	/* Of a worker that was replaced: what it was given. */
-	fair_queue_charge(&r->queue, job.owner,
-			  r->worker < 0 ? SLICE_NS << (2 * job.breaks) : begun);
-	if (!done && fair_queue_push(&r->queue, job.owner, job.size, place) == ERR_OK)
+	owner_queue_charge(&r->queue, job.owner,
+			   r->worker < 0 ? SLICE_NS << (2 * job.breaks) : begun);
+	if (!done && owner_queue_push(&r->queue, job.owner, job.size, place) == ERR_OK)
 		return;
 	if (!done)
 		result.error = ERR_NO_MEMORY;
@@ -257,7 +257,7 @@ static void do_job(struct table_reader *r, u64 place)
 static void run(void *context)
 {
 	struct table_reader *r = context;
-	struct fair_job job;
+	struct owner_job job;
 	int socket;
 
 	/* There will be something to read soon: it has begun when it is needed. */
@@ -265,7 +265,7 @@ static void run(void *context)
 		set_worker(r, socket);
 	mutex_lock(&r->lock);
 	while (!r->stop) {
-		if (fair_queue_pop(&r->queue, &job)) {
+		if (owner_queue_pop(&r->queue, &job)) {
 			do_job(r, job.id);
 		} else if (r->worker < 0) {
 			cond_wait(&r->changed, &r->lock);
@@ -320,7 +320,7 @@ void table_reader_free(struct table_reader *r)
 		unwind_table_release(&result->table);
 	vec_release(&r->results);
 	vec_release(&r->jobs);
-	fair_queue_release(&r->queue);
+	owner_queue_release(&r->queue);
 	unwind_rules_free(r->rules);
 	cond_release(&r->changed);
 	mutex_release(&r->lock);
@@ -337,7 +337,7 @@ static enum err add(struct table_reader *r, const struct job *job)
 	if (place == r->jobs.n)
 		TRY(vec_push(&r->jobs, ((struct job){0})));
 	TRY(vec_reserve(&r->results, r->unfinished + 1));
-	TRY(fair_queue_push(&r->queue, job->owner, job->size, place));
+	TRY(owner_queue_push(&r->queue, job->owner, job->size, place));
 	r->jobs.v[place] = *job;
 	r->unfinished++;
 	cond_signal(&r->changed);

@@ -21,7 +21,7 @@ enum err table_reader_new(struct unwind_rule *rules, struct table_reader **ret) 
 void table_reader_free(struct table_reader *r);
 /*
  * Queues a file of `owner`, of so many bytes (the descriptor stays the caller's and must stay
- * open), or an image in memory that can be trusted. Owners are served fairly (fair_queue.h).
+ * open), or an image in memory that can be trusted. Owners are served fairly (owner_queue.h).
  */
 enum err table_reader_queue(struct table_reader *r, u32 module, int fd, u32 owner, u64 size,
 			    struct str image) MUST_CHECK;

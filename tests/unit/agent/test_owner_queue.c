@@ -1,93 +1,93 @@
 /* Who is served next, and whose events are looked at. */
 #include "agent/event_gate.h"
-#include "agent/fair_queue.h"
+#include "agent/owner_queue.h"
 #include "test.h"
 
 TEST(jobs_of_one_owner_are_done_in_the_order_they_came)
 {
-	struct fair_queue q = {0};
-	struct fair_job job;
+	struct owner_queue q = {0};
+	struct owner_job job;
 
 	for (u64 id = 0; id < 5; id++)
-		CHECK_OK(fair_queue_push(&q, 7, 0, id));
-	CHECK(!fair_queue_others(&q, 7) && fair_queue_others(&q, 8));
+		CHECK_OK(owner_queue_push(&q, 7, 0, id));
+	CHECK(!owner_queue_others(&q, 7) && owner_queue_others(&q, 8));
 	for (u64 id = 0; id < 5; id++) {
-		CHECK(fair_queue_pop(&q, &job) && job.owner == 7 && job.id == id);
-		fair_queue_charge(&q, 7, 1000);
+		CHECK(owner_queue_pop(&q, &job) && job.owner == 7 && job.id == id);
+		owner_queue_charge(&q, 7, 1000);
 	}
-	CHECK(!fair_queue_pop(&q, &job) && !fair_queue_others(&q, 8));
-	fair_queue_release(&q);
+	CHECK(!owner_queue_pop(&q, &job) && !owner_queue_others(&q, 8));
+	owner_queue_release(&q);
 }
 
 /* A thousand files of one owner, each a hundred times as slow, delay one of another by one. */
 TEST(whose_files_are_slow_waits_for_whose_are_not)
 {
-	struct fair_queue q = {0};
-	struct fair_job job;
+	struct owner_queue q = {0};
+	struct owner_job job;
 	u64 slow = 0, quick = 0;
 
 	for (u64 id = 0; id < 1000; id++)
-		CHECK_OK(fair_queue_push(&q, 1, 0, id));
+		CHECK_OK(owner_queue_push(&q, 1, 0, id));
 	for (u64 id = 0; id < 100; id++)
-		CHECK_OK(fair_queue_push(&q, 2, 0, id));
+		CHECK_OK(owner_queue_push(&q, 2, 0, id));
 	while (quick < 100) {
-		CHECK(fair_queue_pop(&q, &job));
-		fair_queue_charge(&q, job.owner, job.owner == 1 ? 100 : 1);
+		CHECK(owner_queue_pop(&q, &job));
+		owner_queue_charge(&q, job.owner, job.owner == 1 ? 100 : 1);
 		slow += job.owner == 1;
 		quick += job.owner == 2;
 	}
 	CHECK(slow <= 2);
-	fair_queue_release(&q);
+	owner_queue_release(&q);
 }
 
 TEST(nobody_saves_up_by_waiting)
 {
-	struct fair_queue q = {0};
-	struct fair_job job;
+	struct owner_queue q = {0};
+	struct owner_job job;
 	u64 late = 0;
 
-	CHECK_OK(fair_queue_push(&q, 2, 0, 0));
-	CHECK(fair_queue_pop(&q, &job));
+	CHECK_OK(owner_queue_push(&q, 2, 0, 0));
+	CHECK(owner_queue_pop(&q, &job));
 	for (u64 id = 0; id < 1000; id++)
-		CHECK_OK(fair_queue_push(&q, 1, 0, id));
+		CHECK_OK(owner_queue_push(&q, 1, 0, id));
 	for (u32 i = 0; i < 500; i++) {
-		CHECK(fair_queue_pop(&q, &job));
-		fair_queue_charge(&q, 1, 10);
+		CHECK(owner_queue_pop(&q, &job));
+		owner_queue_charge(&q, 1, 10);
 	}
 	/* It comes back: half of what is done from here on is its own, not all. */
 	for (u64 id = 0; id < 500; id++)
-		CHECK_OK(fair_queue_push(&q, 2, 0, id));
+		CHECK_OK(owner_queue_push(&q, 2, 0, id));
 	for (u32 i = 0; i < 100; i++) {
-		CHECK(fair_queue_pop(&q, &job));
-		fair_queue_charge(&q, job.owner, 10);
+		CHECK(owner_queue_pop(&q, &job));
+		owner_queue_charge(&q, job.owner, 10);
 		late += job.owner == 2;
 	}
 	CHECK(late >= 49 && late <= 52);
-	fair_queue_release(&q);
+	owner_queue_release(&q);
 }
 
 TEST(what_is_light_comes_first)
 {
 	static const u64 weights[] = {30, 10, 20, 10};
 	static const u64 order[] = {1, 3, 2, 0};
-	struct fair_queue q = {0};
-	struct fair_job job;
+	struct owner_queue q = {0};
+	struct owner_job job;
 
 	for (u64 id = 0; id < 4; id++)
-		CHECK_OK(fair_queue_push(&q, 7, weights[id], id));
+		CHECK_OK(owner_queue_push(&q, 7, weights[id], id));
 	for (u32 i = 0; i < 4; i++)
-		CHECK(fair_queue_pop(&q, &job) && job.id == order[i]);
-	fair_queue_release(&q);
+		CHECK(owner_queue_pop(&q, &job) && job.id == order[i]);
+	owner_queue_release(&q);
 }
 
 static enum err sweep(void)
 {
-	struct fair_queue q = {0};
+	struct owner_queue q = {0};
 	enum err e = ERR_OK;
 
 	for (u32 i = 0; !e && i < 40; i++)
-		e = fair_queue_push(&q, i % 20, 0, i);
-	fair_queue_release(&q);
+		e = owner_queue_push(&q, i % 20, 0, i);
+	owner_queue_release(&q);
 	return e;
 }
 

@@ -1,15 +1,15 @@
-#include "agent/fair_queue.h"
+#include "agent/owner_queue.h"
 
 /* Owners without jobs are forgotten when there are so many. */
 #define OWNERS_KEPT 256u
 
-void fair_queue_release(struct fair_queue *q)
+void owner_queue_release(struct owner_queue *q)
 {
 	vec_release(&q->jobs);
 	vec_release(&q->owners);
 }
 
-static struct fair_owner *find(struct fair_queue *q, u32 owner)
+static struct queue_owner *find(struct owner_queue *q, u32 owner)
 {
 	vec_for_each (one, &q->owners)
 		if (one->owner == owner)
@@ -18,7 +18,7 @@ static struct fair_owner *find(struct fair_queue *q, u32 owner)
 }
 
 /* What they used is below the floor soon enough. */
-static void forget_idle(struct fair_queue *q)
+static void forget_idle(struct owner_queue *q)
 {
 	size_t kept = 0;
 
@@ -30,24 +30,24 @@ static void forget_idle(struct fair_queue *q)
 	q->owners.n = kept;
 }
 
-enum err fair_queue_push(struct fair_queue *q, u32 owner, u64 weight, u64 id)
+enum err owner_queue_push(struct owner_queue *q, u32 owner, u64 weight, u64 id)
 {
-	struct fair_owner *o = find(q, owner);
+	struct queue_owner *o = find(q, owner);
 
 	if (!o) {
 		forget_idle(q);
-		TRY(vec_push(&q->owners, ((struct fair_owner){.owner = owner, .used = q->floor})));
+		TRY(vec_push(&q->owners, ((struct queue_owner){.owner = owner, .used = q->floor})));
 		o = &q->owners.v[q->owners.n - 1];
 	}
-	TRY(vec_push(&q->jobs, ((struct fair_job){owner, weight, id})));
+	TRY(vec_push(&q->jobs, ((struct owner_job){owner, weight, id})));
 	if (!o->waiting++ && o->used < q->floor)
 		o->used = q->floor;
 	return ERR_OK;
 }
 
-static struct fair_owner *next_owner(struct fair_queue *q)
+static struct queue_owner *next_owner(struct owner_queue *q)
 {
-	struct fair_owner *best = NULL;
+	struct queue_owner *best = NULL;
 
 	vec_for_each (one, &q->owners)
 		if (one->waiting && (!best || one->used < best->used))
@@ -55,9 +55,9 @@ static struct fair_owner *next_owner(struct fair_queue *q)
 	return best;
 }
 
-bool fair_queue_pop(struct fair_queue *q, struct fair_job *ret)
+bool owner_queue_pop(struct owner_queue *q, struct owner_job *ret)
 {
-	struct fair_owner *o = next_owner(q);
+	struct queue_owner *o = next_owner(q);
 	size_t at = q->jobs.n;
 
 	if (!o)
@@ -74,15 +74,15 @@ bool fair_queue_pop(struct fair_queue *q, struct fair_job *ret)
 	return true;
 }
 
-void fair_queue_charge(struct fair_queue *q, u32 owner, u64 cost)
+void owner_queue_charge(struct owner_queue *q, u32 owner, u64 cost)
 {
-	struct fair_owner *o = find(q, owner);
+	struct queue_owner *o = find(q, owner);
 
 	if (o)
 		o->used += cost;
 }
 
-bool fair_queue_others(const struct fair_queue *q, u32 owner)
+bool owner_queue_others(const struct owner_queue *q, u32 owner)
 {
 	vec_for_each (one, &q->owners)
 		if (one->waiting && one->owner != owner)
