@@ -17,16 +17,26 @@ static bool sample_keys_equal(const struct otlp_tables *t, const struct otlp_sam
 				      a->times.n * sizeof(*t->times.v)) == 0);
 }
 
-static bool same_type(struct otlp_value_type a, struct otlp_value_type b)
+/* By content: a table may have a string twice. */
+static bool same_text(const struct otlp_tables *t, int32_t a, int32_t b)
 {
-	return a.type == b.type && a.unit == b.unit;
+	if (a == b)
+		return true;
+	return a >= 0 && b >= 0 && (size_t)a < t->strings.n && (size_t)b < t->strings.n &&
+	       str_eq(t->strings.v[a], t->strings.v[b]);
+}
+
+static bool same_type(const struct otlp_tables *t, struct otlp_value_type a,
+		      struct otlp_value_type b)
+{
+	return same_text(t, a.type, b.type) && same_text(t, a.unit, b.unit);
 }
 
 static bool heads_equal(const struct otlp_tables *t, const struct otlp_profile *a,
 			const struct otlp_profile *b)
 {
 	return a->time == b->time && a->duration == b->duration && a->period == b->period &&
-	       same_type(a->period_type, b->period_type) && !a->payload.n && !b->payload.n &&
+	       same_type(t, a->period_type, b->period_type) && !a->payload.n && !b->payload.n &&
 	       range_equal(t, a->attributes, b->attributes) &&
 	       range_equal(t, a->comments, b->comments);
 }
@@ -67,7 +77,7 @@ static bool has_type(const struct otlp_grouping *all, const struct otlp_group *g
 		     struct otlp_value_type type)
 {
 	for (uint32_t i = g->first;; i = otlp_next_member(all, i)) {
-		if (same_type(all->t->profiles.v[i].sample_type, type))
+		if (same_type(all->t, all->t->profiles.v[i].sample_type, type))
 			return true;
 		if (i == g->last)
 			return false;

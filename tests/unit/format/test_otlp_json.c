@@ -104,6 +104,31 @@ TEST(several_objects_in_a_file_are_read_one_by_one)
 	CHECK_FOLDED(l, 1, "main 5\nmain;work 70\n");
 }
 
+/* Two profiles whose heads agree: types 1 and 4 are both "cpu". */
+#define CPU_OF(type_, value_)                                                               \
+	"{\"sampleType\":{\"typeStrindex\":" type_ ",\"unitStrindex\":2},\"periodType\":"   \
+	"{\"typeStrindex\":1,\"unitStrindex\":2},\"period\":\"10\",\"timeUnixNano\":\"5\"," \
+	"\"durationNano\":\"9\",\"samples\":[{\"stackIndex\":1,\"values\":[\"" value_ "\"]}]}"
+
+TEST(a_type_whose_name_is_twice_in_the_table_is_one_type)
+{
+	LOAD(l,
+	     "{\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[" CPU_OF(
+		     "1", "10") "," CPU_OF("4", "30") "]}]}],"
+						      "\"dictionary\":{\"stringTable\":[\"\","
+						      "\"cpu\",\"nanoseconds\",\"main\",\"cpu\"],"
+						      "\"functionTable\":[{},{\"nameStrindex\":3}],"
+						      "\"locationTable\":[{},{\"lines\":["
+						      "{\"functionIndex\":1}]}],\"stackTable\":[{},"
+						      "{\"locationIndices\":[1]}],"
+						      "\"mappingTable\":[{}],\"linkTable\":[{}],"
+						      "\"attributeTable\":[{}]}}");
+	CHECK_INT(l.list.n, 2);
+	CHECK_INT(l.list.v[0]->type_count, 1);
+	CHECK_INT(l.list.v[1]->type_count, 1);
+	CHECK_INT(profile_total(l.list.v[0], 0) + profile_total(l.list.v[1], 0), 40);
+}
+
 TEST(snake_case_base64_and_the_names_of_1_8_are_understood)
 {
 	LOAD(l, "{\"resource_profiles\":[{\"scope_profiles\":[{\"profiles\":[{\"sample_type\":"
