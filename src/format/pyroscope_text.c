@@ -30,14 +30,22 @@ enum err pyroscope_rows_spend(struct pyroscope_rows *r, size_t n)
 	return ERR_OK;
 }
 
+static enum err too_large(struct pyroscope_rows *r)
+{
+	return fault_set(&r->out->fault, ERR_CORRUPT,
+			 "the count of a stack does not fit in 63 bits");
+}
+
 enum err pyroscope_rows_add(struct pyroscope_rows *r, const uint32_t *frames, size_t n,
 			    uint64_t value)
 {
-	int64_t amount = value > INT64_MAX ? INT64_MAX : (int64_t)value;
+	int64_t amount = (int64_t)value;
 	struct row row = {0};
 	uint64_t hash;
 
 	TRY(pyroscope_rows_spend(r, n));
+	if (value > INT64_MAX)
+		return too_large(r);
 	TRY(dict_stack(r->out->dict, frames, (uint32_t)n, &row.stack));
 	hash = hash_mix(row.stack ^ r->out->dict->seed, r->out->dict->seed);
 	MAP_PROBE(&r->index, hash, i)
@@ -46,9 +54,7 @@ enum err pyroscope_rows_add(struct pyroscope_rows *r, const uint32_t *frames, si
 
 		if (r->profile->stack[i] != row.stack)
 			continue;
-		if (__builtin_add_overflow(*at, amount, at))
-			*at = INT64_MAX;
-		return ERR_OK;
+		return __builtin_add_overflow(*at, amount, at) ? too_large(r) : ERR_OK;
 	}
 	TRY(map_put(&r->index, hash, (uint32_t)r->profile->row_count));
 	return text_add_row(r->out, r->profile, &row, &amount);
@@ -114,13 +120,20 @@ static enum err read_group(struct text_reader *r, struct str line)
 	struct str count = str_skip(line, blank + 1);
 	int64_t value;
 
-	if (blank == line.n)
+	if (!str_trim(line).n)
 		return ERR_OK;
+	if (blank == line.n) {
+		/* As Pyroscope does. */
+		notes_add(&r->rows.out->notes, "a line without a count was left out");
+		return ERR_OK;
+	}
 	if (str_to_i64(count, &value) != ERR_OK)
 		return text_fault(&r->lines, r->rows.out, ERR_CORRUPT,
 				  "the count \"%.*s\" is no number",
 				  (int)(count.n < 40 ? count.n : 40), count.p);
-	return value > 0 ? add_stack(r, str_n(line.p, blank), (uint64_t)value) : ERR_OK;
+	if (value < 0)
+		return text_fault(&r->lines, r->rows.out, ERR_CORRUPT, "the count is negative");
+	return add_stack(r, str_n(line.p, blank), (uint64_t)value);
 }
 
 static enum err read_text(struct str bytes, struct reading *out, bool counted)

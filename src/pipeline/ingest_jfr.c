@@ -51,15 +51,14 @@ static enum err read_parts(struct recording *rec, struct str *ret, struct fault 
 /* The rate the client names, where the recording itself does not tell it. */
 static void apply_rate(const struct recording *rec, struct profile *p)
 {
-	int64_t period;
-
 	if (!rec->d.out.assumed_interval || !rec->in->request->sample_rate.n ||
 	    !rec->in->sample_rate || p->type_count != 2 || !jfr_is_time(p))
 		return;
-	period = NS_PER_S / rec->in->sample_rate;
-	for (size_t i = 0; i < p->row_count; i++)
-		if (__builtin_mul_overflow(p->values[2 * i], period, &p->values[2 * i + 1]))
-			p->values[2 * i + 1] = INT64_MAX;
+	for (size_t i = 0; i < p->row_count; i++) {
+		__int128 ns = (__int128)p->values[2 * i] * NS_PER_S / rec->in->sample_rate;
+
+		p->values[2 * i + 1] = ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+	}
 }
 
 static enum err take_profile(struct recording *rec, struct profile *p, struct fault *fault)

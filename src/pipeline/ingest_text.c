@@ -76,15 +76,18 @@ static enum err find_suffix(struct str service, struct str *ret_app, const struc
 			 (int)(last.n < 60 ? last.n : 60), last.p);
 }
 
-static int64_t saturating(int64_t value, int64_t factor)
+/* To the nearest; what does not fit 64 bits stays at their end. */
+static void scale(struct receive *r, struct profile *p, int64_t times, int64_t by)
 {
-	return __builtin_mul_overflow(value, factor, &value) ? INT64_MAX : value;
-}
+	uint64_t clamped = 0;
 
-static void scale(struct profile *p, int64_t factor)
-{
-	for (size_t i = 0; i < p->row_count * p->type_count; i++)
-		p->values[i] = saturating(p->values[i], factor);
+	for (size_t i = 0; i < p->row_count * p->type_count; i++) {
+		__int128 value = ((__int128)p->values[i] * times + by / 2) / by;
+
+		clamped += value > INT64_MAX;
+		p->values[i] = value > INT64_MAX ? INT64_MAX : (int64_t)value;
+	}
+	r->result.clamped_values += clamped;
 }
 
 static enum text_amount amount_of(const struct profile *p)
@@ -144,14 +147,14 @@ static void settle_values(const struct ingest *in, const struct suffix *s, enum 
 
 	*words = s->words;
 	if (s->amount == OF_TIMER && amount == OF_COUNT && in->sample_rate)
-		scale(p, NS_PER_S / in->sample_rate);
+		scale(in->r, p, NS_PER_S, in->sample_rate);
 	if (s->amount == OF_TIMER && (amount == OF_TIME || in->sample_rate))
 		as_time(words);
 	if (!str_eq(words->type, STR("wall")))
 		return;
 	/* Only what no unit of its own has is in that of the name. */
 	if (amount == OF_COUNT && unit_kind(words->unit, &factor) == UNIT_TIME)
-		scale(p, (int64_t)factor);
+		scale(in->r, p, (int64_t)factor, 1);
 	as_time(words);
 }
 

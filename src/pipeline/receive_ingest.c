@@ -2,6 +2,7 @@
  * POST /ingest: parameters, and which reader gets the body. What goes wrong with the parameters is
  * ERR_BAD_ARGUMENT (400), what goes wrong with the body ERR_UNPROCESSABLE (422).
  */
+#include "base/clock.h"
 #include "pipeline/ingest.h"
 #include "pipeline/multipart.h"
 
@@ -63,8 +64,13 @@ static enum err read_parameters(struct ingest *in, struct fault *fault)
 	in->from_ns = q->from.n ? ingest_time_parse(q->from, now) : now;
 	in->until_ns = q->until.n ? ingest_time_parse(q->until, now) : now;
 	in->sample_rate = DEFAULT_RATE;
-	if (str_to_i64(q->sample_rate, &rate) == ERR_OK && rate >= 0 && rate <= UINT32_MAX)
+	if (str_to_i64(q->sample_rate, &rate) == ERR_OK && rate >= 0) {
+		if (rate > NS_PER_S)
+			return fault_set(
+				fault, ERR_BAD_ARGUMENT,
+				"sampleRate: expected at most 1000000000 samples a second");
 		in->sample_rate = (uint32_t)rate;
+	}
 	in->spy = q->spy_name.n ? q->spy_name : STR("unknown");
 	return ERR_OK;
 }

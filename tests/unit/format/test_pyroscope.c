@@ -39,6 +39,18 @@ TEST(groups_with_a_count_that_is_none_are_refused)
 
 	CHECK_ERR(fails(pyroscope_groups_read, STR("a 1\na b\n"), text), ERR_CORRUPT);
 	CHECK(strstr(text, "line 2"));
+	CHECK_ERR(fails(pyroscope_groups_read, STR("a 1\nb -2\n"), text), ERR_CORRUPT);
+	CHECK(strstr(text, "line 2") && strstr(text, "negative"));
+}
+
+TEST(counts_that_add_up_to_more_than_63_bits_are_refused)
+{
+	char text[400];
+
+	CHECK_ERR(fails(pyroscope_groups_read,
+			STR("a 9223372036854775807\nb 1\na 9223372036854775807\n"), text),
+		  ERR_CORRUPT);
+	CHECK(strstr(text, "63 bits"));
 }
 
 TEST(lines_are_one_sample_each)
