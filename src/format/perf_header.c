@@ -305,12 +305,35 @@ static void try_word(struct choice *choice, struct str line, const struct cursor
 	}
 }
 
+/* `word:` and a number, and the blank behind them. */
+static bool skip_numbered(struct str *line, struct str word)
+{
+	struct str rest = *line;
+	size_t digits = 0;
+
+	if (!str_starts(rest, word))
+		return false;
+	rest = str_skip(rest, word.n);
+	while (rest.n && rest.p[0] == ' ')
+		rest = str_skip(rest, 1);
+	while (digits < rest.n && text_is_digit(rest.p[digits]))
+		digits++;
+	if (!digits || digits == rest.n || rest.p[digits] != ' ')
+		return false;
+	*line = str_skip(rest, digits + 1);
+	return true;
+}
+
 bool perf_header_parse(struct str line, const struct perf_layout *layout, struct perf_header *ret)
 {
 	struct perf_header best = {.pid = -1, .tid = -1};
 	struct choice choice = {.layout = layout, .best = &best};
-	struct cursor c = {.rest = line, .first = true}, before = c;
+	struct cursor c, before;
 
+	/* Of -F machine_pid,vcpu, where the sample is of a guest. */
+	if (skip_numbered(&line, STR("VM:")))
+		skip_numbered(&line, STR("VCPU:"));
+	before = c = (struct cursor){.rest = line, .first = true};
 	while (next_word(&c) && c.word.p - line.p < MAX_COMM) {
 		try_word(&choice, line, &before, &c);
 		before = c;

@@ -143,6 +143,25 @@ static void check_stack(struct str text, const char *const *names, uint32_t coun
 		CHECK_STR(frame_name(&l.dict, frames[i]), names[i]);
 }
 
+TEST(samples_of_guests_keep_their_fields)
+{
+	CLEANUP(loaded_release) struct loaded l;
+	const struct profile *p;
+
+	CHECK_OK(
+		load(&l, perf_script_read,
+		     STR("VM:   77 VCPU:001 w 8 1 5/12 [001] 1.000000:         10 cycles: \n" FRAMES
+			 "VM:123456 w 8 1 5/12 [001] 1.000000:         20 cycles: \n" FRAMES
+			 "w 8 1 5/12 [001] 1.000000:         30 cycles: \n" FRAMES)));
+	CHECK_INT(l.list.n, 1);
+	p = l.list.v[0];
+	CHECK_INT(profile_total(p, 1), 60);
+	for (size_t i = 0; i < p->row_count; i++) {
+		CHECK_STR(label_text(&l, p, i, "thread.name"), "w 8 1");
+		CHECK_INT(label_number(&l, p, i, "thread.id"), 12);
+	}
+}
+
 TEST(frames_are_read_however_they_are_indented)
 {
 	static const char *const names[] = {"leaf", "main"};
