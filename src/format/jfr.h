@@ -247,6 +247,7 @@ struct jfr_settings {
 	/* Amounts between samples that are taken by amount (jfr_events.c); 0 or 1 = all are taken.
 	 */
 	int64_t alloc_step, malloc_step, lock_step;
+	bool malloc_step_told; /* async-profiler 4.0 and 4.1 do not write it */
 	bool async_profiler;
 	unsigned major;	  /* its version, 0 = not said */
 	bool wall_only;	  /* async-profiler 1 to 3 with event=wall: samples are of wall time */

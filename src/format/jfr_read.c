@@ -102,6 +102,12 @@ static enum err read_chunks(struct jfr_reader *r, struct str bytes)
 	return ERR_OK;
 }
 
+static bool has_malloc(const struct jfr_reader *r)
+{
+	return r->present >> JFR_FAMILY_MALLOC & 1 &&
+	       (r->only == JFR_FAMILY_COUNT_ || r->only == JFR_FAMILY_MALLOC);
+}
+
 static void tell(const struct jfr_reader *r)
 {
 	struct notes *notes = &r->out->notes;
@@ -121,6 +127,9 @@ static void tell(const struct jfr_reader *r)
 	if (r->lost_samples)
 		notes_add(notes, "%llu CPU time samples were lost by the recorder",
 			  (unsigned long long)r->lost_samples);
+	if (has_malloc(r) && !r->settings.malloc_step_told)
+		notes_add(notes, "the recording does not contain the interval of nativemem; malloc "
+				 "is that of the sampled calls alone");
 	if (r->assumed_interval)
 		notes_add(notes,
 			  "the recording does not tell the sampling interval; 20 ms assumed");

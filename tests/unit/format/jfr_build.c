@@ -71,6 +71,12 @@ const struct t_class jfr_test_types[T_COUNT_ - T_BOOLEAN] = {
 	  {"d", T_DOUBLE, false, false, NULL},
 	  {"text", T_STRING, false, false, NULL}}},
 	{T_RECORDING, "jdk.ActiveRecording", {{"startTime", T_LONG, false, false, NULL}}},
+	{T_MALLOC,
+	 "profiler.Malloc",
+	 {{"startTime", T_LONG, false, false, "TICKS"},
+	  {"eventThread", T_THREAD, true, false, NULL},
+	  {"stackTrace", T_STACK, true, false, NULL},
+	  {"size", T_LONG, false, false, "BYTES"}}},
 };
 
 void jfr_build_release(struct jfr_build *b)
@@ -398,6 +404,16 @@ void put_sample(struct jfr_build *b, uint64_t ticks, uint64_t thread, uint64_t s
 	put_long(b, thread);
 	put_long(b, stack);
 	put_long(b, JFR_RUNNABLE);
+	event_end(b);
+}
+
+void put_malloc(struct jfr_build *b, uint64_t size)
+{
+	event_begin(b, T_MALLOC);
+	put_long(b, 4000);
+	put_long(b, 5);
+	put_long(b, 1);
+	put_long(b, size);
 	event_end(b);
 }
 

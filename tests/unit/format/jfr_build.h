@@ -46,6 +46,7 @@ enum {
 	T_ODD,
 	T_ODD_PART,
 	T_RECORDING,
+	T_MALLOC,
 	T_COUNT_
 };
 
@@ -83,4 +84,5 @@ void put_setting(struct jfr_build *b, int type, const char *name, const char *va
 enum { JFR_RUNNABLE = 1, JFR_SLEEPING, JFR_DEFAULT };
 void put_sample_of(struct jfr_build *b, uint64_t thread, uint64_t stack, uint64_t state);
 void put_wait(struct jfr_build *b, uint64_t milliseconds);
+void put_malloc(struct jfr_build *b, uint64_t size);
 void put_sample(struct jfr_build *b, uint64_t ticks, uint64_t thread, uint64_t stack);

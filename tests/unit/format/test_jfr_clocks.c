@@ -174,6 +174,29 @@ TEST(waits_taken_by_their_length_stand_for_those_that_were_not)
 	}
 }
 
+TEST(malloc_whose_interval_is_not_told_is_noted)
+{
+	static const struct setting silent[] = {{T_RECORDING, "version", "4.0"}, {0, NULL, NULL}},
+				    told[] = {{T_RECORDING, "version", "4.2"},
+					      {T_MALLOC, "nativemem", "1000"},
+					      {0, NULL, NULL}};
+
+	for (int i = 0; i < 2; i++) {
+		CLEANUP(jfr_build_release) struct jfr_build b = {0};
+		CLEANUP(read_release) struct read x;
+
+		chunk_begin(&b);
+		put_settings(&b, i ? told : silent);
+		put_malloc(&b, 100);
+		put_malloc(&b, 4000);
+		put_rest(&b);
+		CHECK_OK(read_bytes(&x, buf_view(&b.out)));
+		CHECK_INT(profile_total(find(&x, "malloc_bytes"), 1), i ? 5000 : 4100);
+		CHECK_INT(profile_total(find(&x, "malloc_bytes"), 0), i ? 11 : 2);
+		CHECK(has_note(&x, "nativemem") == !i);
+	}
+}
+
 static enum err read_and_forget(struct str bytes)
 {
 	struct read x;

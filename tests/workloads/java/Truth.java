@@ -135,6 +135,15 @@ public final class Truth {
 				system.getProcessCpuTime(), elapsed, malloced);
 	}
 
+	/** Until the first thread has run so long, where the machine is busy; half a minute at most. */
+	static void waitForCpu(long nanoseconds) {
+		java.lang.management.ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+		long end = System.nanoTime() + 30_000_000_000L;
+		while (threads.getThreadCpuTime(THREADS.get(0).getId()) < nanoseconds &&
+				System.nanoTime() < end)
+			pause(20);
+	}
+
 	public static void main(String[] args) {
 		double seconds = args.length > 0 ? Double.parseDouble(args[0]) : 3;
 		ManagementFactory.getThreadMXBean().setThreadContentionMonitoringEnabled(true);
@@ -151,6 +160,7 @@ public final class Truth {
 		long begin = System.nanoTime();
 		GO.countDown();
 		pause((long) (seconds * 1000));
+		waitForCpu((long) (seconds * 200_000_000));
 		stop = true;
 		pause(250);
 		tell(begin);
