@@ -4,15 +4,14 @@ import gzip
 import json
 import os
 import re
-import struct
 import subprocess
 import time
 
 from support.api_server import FOLDED, Server
 from support.tap import Skip, VESTAL, main, scratch, test
+from support.vft import PACKED, vft
 
 VIEWS = ("/", "/services", "/explore", "/diff", "/heatmap", "/function", "/files", "/status")
-PACKED = {"Accept-Encoding": "gzip, deflate, br"}
 
 
 TOKENS = {}
@@ -78,49 +77,6 @@ def what_is_not_there_is_said_in_json():
 
 
 # ---------------------------------------------------------------- VFT
-
-def decode(data):
-    """The meta, the tree and the function table of docs/formats/vft.md."""
-    assert data[:4] == b"VFT1", data[:40]
-    (length,), at = struct.unpack_from("<I", data, 4), 8
-    meta = json.loads(data[8:8 + length])
-
-    def take(kind, count):
-        nonlocal at
-        at = (at + 7) // 8 * 8
-        values = struct.unpack_from(f"<{count}{kind}", data, at)
-        at += struct.calcsize(f"<{count}{kind}")
-        return values
-
-    at += length
-    nodes, frames, strings, rows, columns, text_bytes, verdicts, zero = take("I", 8)
-    assert zero == 0
-    parent, frame, own = take("I", nodes), take("I", nodes), take("d", nodes * columns)
-    names = take("I", frames)
-    for _ in range(4):
-        take("I", frames)
-    table, flat, cum = take("I", rows), take("d", rows * columns), take("d", rows * columns)
-    offsets = take("I", strings + 1)
-    at = (at + 7) // 8 * 8
-    text, at = data[at:at + text_bytes], at + text_bytes
-    told = [take("I", rows), take("d", rows), take("d", rows), take("d", rows)] if verdicts else None
-    assert at == len(data), (at, len(data))
-    names = [text[offsets[n]:offsets[n + 1]].decode() for n in names]
-    functions = {}
-    for i, f in enumerate(table):
-        functions[names[f]] = {"self": [flat[c * rows + i] for c in range(columns)],
-                               "total": [cum[c * rows + i] for c in range(columns)]}
-        if told:
-            functions[names[f]].update(verdict=told[0][i], p=told[1][i], change=told[2][i])
-    tree = [(names[frame[i]], parent[i], [own[c * nodes + i] for c in range(columns)]) for i in range(nodes)]
-    return meta, tree, functions
-
-
-def vft(server, path, method="GET", body=None, **parameters):
-    status, headers, reply = server.ask(method, path, body, PACKED, format="vft", **parameters)
-    assert status == 200 and headers["content-type"] == "application/vnd.vestal.vft", (status, reply)
-    return decode(gzip.decompress(reply) if headers.get("content-encoding") else reply)
-
 
 @test
 def a_tree_comes_with_the_exact_function_table():
