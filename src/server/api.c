@@ -5,19 +5,57 @@
 #include "server/filters.h"
 #include "server/routes.h"
 
+/* What the answer lacks, as a further member of the object that it is. */
+static enum err put_damaged(struct buf *out, const struct damage_notes *notes)
+{
+	CLEANUP(buf_release) struct buf list = BUF_INIT(64u << 10);
+	struct jsonout o = jsonout_of(&list, false);
+	unsigned named = notes->n < DAMAGE_NOTES ? notes->n : DAMAGE_NOTES;
+
+	jsonout_array(&o);
+	for (unsigned i = 0; i < named; i++)
+		jsonout_text(&o, notes->v[i].text);
+	jsonout_end_array(&o);
+	TRY(buf_error(&list));
+	while (out->n && out->data[out->n - 1] != '}')
+		out->n--;
+	out->n -= out->n > 0;
+	buf_printf(out, ",\"damaged_parts\":%u,\"damaged\":", notes->n);
+	buf_str(out, buf_view(&list));
+	buf_byte(out, '}');
+	return buf_error(out);
+}
+
+/* Nothing found is no answer where something could not be read. */
+static enum err damaged_instead(enum err error, const struct damage_notes *notes,
+				struct fault *fault)
+{
+	if (error != ERR_NOT_FOUND || !notes->n)
+		return error;
+	*fault = notes->v[0];
+	return ERR_DAMAGED;
+}
+
 void api_answer(struct request *r, enum err (*answer)(struct inquiry *q, struct jsonout *o))
 {
+	struct damage_notes notes = {0};
 	struct buf out = BUF_INIT(r->server->options.query_memory);
 	struct jsonout o = jsonout_of(&out, parameter_flag(r, "pretty"));
 	struct fault fault = {0};
 	struct inquiry q;
 	enum err error;
 
+	if (parameter_flag(r, "partial"))
+		r->damage = &notes;
 	inquiry_init(&q, r, &fault);
 	error = answer(&q, &o);
 	if (error == ERR_OK)
 		error = buf_error(&out);
 	inquiry_release(&q);
+	if (error == ERR_OK && r->damage)
+		error = put_damaged(&out, &notes);
+	error = damaged_instead(error, &notes, &fault);
+	r->damage = NULL;
 	if (error == ERR_OK)
 		request_reply_json(r, &out);
 	else

@@ -13,7 +13,8 @@ void inquiry_init(struct inquiry *q, struct request *r, struct fault *fault)
 	*q = (struct inquiry){.request = r, .fault = fault};
 	q->ask = (struct ask){.cancelled = &r->x->gone,
 			      .max_memory = r->server->options.query_memory,
-			      .fault = fault};
+			      .fault = fault,
+			      .damage = r->damage};
 }
 
 void inquiry_release(struct inquiry *q)

@@ -46,6 +46,8 @@ struct request {
 	struct job job;		   /* its way to a thread */
 	struct memory_hold stored; /* what was decoded, until it is durable */
 	void *call;		   /* of an RPC, see rpc_route.c */
+	/* Where parts that cannot be read are noted, when the client wants what there is. */
+	struct damage_notes *damage;
 };
 
 void request_reply(struct request *r, int status, const char *content_type, struct buf *body);

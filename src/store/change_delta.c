@@ -107,16 +107,19 @@ static enum err write_one(struct change *c, struct day_service *ds, const struct
 			  struct fault *fault)
 {
 	sqlite3_stmt *q;
+	uint64_t seal;
+	int64_t key;
 
 	if (!ds->next_delta)
 		TRY(find_next_row(c, ds, fault));
-	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, fault,
-			  dictionary_key(ds->new_id, ds->next_delta)));
-	db_bind(q, 2, buf_view(&d->dictionary));
+	key = dictionary_key(ds->new_id, ds->next_delta);
+	seal = seal_dictionary(atomic_load(&c->day->key), key, buf_view(&d->dictionary));
+	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, fault, key, (int64_t)seal));
+	db_bind(q, 3, buf_view(&d->dictionary));
 	TRY(db_run(c->writer, q, fault));
+	TRY(change_added_of(c, ds, TALLY_DICTIONARY, seal));
 	TRY(index_write(c, ds, buf_view(&d->index), fault));
-	if (d->to.series != d->from.series)
-		TRY(db_run_with(c->writer, SERVICE_SERIES, fault, d->to.series, ds->new_id));
+	ds->row.series = d->to.series;
 	ds->next_delta++;
 	return ERR_OK;
 }

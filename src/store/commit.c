@@ -147,7 +147,7 @@ static enum err write_spans(struct change *c, const struct store_batch *b, struc
 
 		if (day_of(b->spans.v[i].start_ns) != c->day->name.day)
 			continue;
-		TRY(span_write(c->day, c->writer, &b->spans.v[i], &row.key, fault));
+		TRY(span_write(c, &b->spans.v[i], &row, fault));
 		if (undo)
 			TRY(vec_push(&undo->rows, row));
 	}
@@ -166,8 +166,11 @@ static enum err write_batch(struct change *c, const struct store_batch *b, struc
 			continue;
 		TRY(write_chunk(c, b, chunk, fault));
 		if (undo) {
-			struct undo_row row = {c->day->name,
-					       c->inserted.v.v[c->inserted.v.n - 1].chunk.key, ds};
+			const struct inserted_chunk *last = &c->inserted.v.v[c->inserted.v.n - 1];
+			struct undo_row row = {.file = c->day->name,
+					       .key = last->chunk.key,
+					       .seal = last->seal,
+					       .service = ds};
 
 			TRY(vec_push(&undo->rows, row));
 		}
@@ -233,9 +236,9 @@ static void commit_file(struct group *g, struct day *d)
 static void forget_fresh(struct tenant *t, const struct undo_list *undo);
 
 /* What cannot be taken back now is before the next such batch, or when the store is opened. */
-static void take_back_failed(struct tenant *t, struct db *catalog)
+static void take_back_failed(struct tenant *t)
 {
-	if (t->undo_left && undo_recover(t->folder, catalog, NULL) == ERR_OK)
+	if (t->undo_left && undo_recover(t, NULL) == ERR_OK)
 		t->undo_left = false;
 }
 
@@ -250,8 +253,8 @@ static void commit_many_files(struct pending *p)
 	p->error = changes ? tenant_catalog(p->tenant, &catalog, &p->fault) : ERR_NO_MEMORY;
 	/* Opened before any lock of a day is taken. */
 	if (p->error == ERR_OK) {
-		take_back_failed(p->tenant, catalog);
 		mutex_unlock(&p->tenant->catalog_lock);
+		take_back_failed(p->tenant);
 	}
 	while (p->error == ERR_OK && open < p->files.n) {
 		p->error = change_begin(&changes[open], p->files.v[open], &p->fault);
@@ -278,17 +281,12 @@ static void commit_many_files(struct pending *p)
 /* Takes back what some of the files have already; the note stays until that worked. */
 static void forget_fresh(struct tenant *t, const struct undo_list *undo)
 {
-	struct db *catalog;
-
 	/* Batches hold the partitions, and these the days. */
 	vec_for_each (row, &undo->rows)
 		if (row->service)
 			day_service_remove_fresh(row->service, &row->key, 1);
-	if (tenant_catalog(t, &catalog, NULL) != ERR_OK)
-		return;
 	t->undo_left = true;
-	take_back_failed(t, catalog);
-	mutex_unlock(&t->catalog_lock);
+	take_back_failed(t);
 }
 
 /* ------------------------------------------------------------------ groups */

@@ -56,14 +56,22 @@ static enum err add_view(struct compaction *m, struct chunk_view *v)
 	return ERR_OK;
 }
 
-static enum err add_chunk(struct compaction *m, int64_t key, struct str bytes)
+static enum err add_chunk(struct compaction *m, struct db *reader, int64_t key, sqlite3_stmt *q)
 {
+	const struct day *d = m->ds->day;
+	struct str bytes = db_column(q, 3);
 	struct chunk_view *v = arena_zalloc(&m->arena, 1, sizeof(*v));
 	const char *copy = arena_copy(&m->arena, bytes);
-	enum err error = v && copy ? chunk_open(str_n(copy, bytes.n), &m->arena, v) : ERR_NO_MEMORY;
+	enum err error = ERR_DAMAGED;
 
+	if (!v || !copy)
+		return ERR_NO_MEMORY;
+	if (day_seal_good(d, reader, sqlite3_column_int64(q, 4),
+			  seal_chunk_row(atomic_load(&d->key), q)) &&
+	    sqlite3_column_int64(q, 1) == atomic_load(&m->ds->id))
+		error = chunk_open(str_n(copy, bytes.n), &m->arena, v);
 	/* A damaged one stays where it is: vestal check names it. */
-	if (error == ERR_CORRUPT)
+	if (is_damage(error))
 		return ERR_OK;
 	TRY(error);
 	TRY(add_view(m, v));
@@ -82,24 +90,28 @@ static enum err read_chunks(struct compaction *m, struct db *reader, const int64
 		TRY(db_query_with(reader, CHUNK_GET, &q, fault, keys[i]));
 		error = db_step(reader, q, &row, fault);
 		if (error == ERR_OK && row)
-			error = add_chunk(m, keys[i], db_column(q, 0));
+			error = add_chunk(m, reader, keys[i], q);
 		db_reset(q);
 	}
 	return error;
 }
 
-static enum err add_block(struct compaction *m, int64_t key, struct str bytes)
+static enum err add_block(struct compaction *m, struct db *reader, sqlite3_stmt *q)
 {
+	struct str bytes = db_column(q, 6);
 	const char *copy = arena_copy(&m->arena, bytes);
 	struct block *b = &m->blocks[m->block_count];
 
 	if (!copy)
 		return ERR_NO_MEMORY;
+	/* One that cannot be read stays as it is. */
+	if (!block_row_good(m->ds->day, reader, q))
+		return ERR_DAMAGED;
 	TRY(block_open(str_n(copy, bytes.n), BLOCK_MEMORY, b));
 	m->block_count++;
 	for (size_t i = 0; i < b->n; i++)
 		TRY(add_view(m, &b->chunks[i]));
-	return vec_push(&m->replaced.v, key);
+	return vec_push(&m->replaced.v, sqlite3_column_int64(q, 0));
 }
 
 /* Blocks of the window, when there are so many that they should become one. */
@@ -123,14 +135,12 @@ static enum err read_blocks(struct compaction *m, struct db *reader, struct faul
 				  row_key(m->info.window_ns + WINDOW_NS, 0)));
 		while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row &&
 		       m->block_count < MERGE_BLOCKS * 2)
-			if ((error = add_block(m, sqlite3_column_int64(q, 0), db_column(q, 1))) !=
-			    ERR_OK)
+			if ((error = add_block(m, reader, q)) != ERR_OK)
 				break;
 		db_reset(q);
 	}
 	vec_release(&found.v);
-	/* One that cannot be read stays as it is. */
-	return error == ERR_CORRUPT ? ERR_OK : error;
+	return is_damage(error) ? ERR_OK : error;
 }
 
 /* Chunks of one window of a service, in order: they will be a block of the swap. */

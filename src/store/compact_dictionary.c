@@ -99,12 +99,14 @@ static enum err encode_from_file(struct day_service *ds, const struct partition_
 enum err dictionary_put(struct change *c, struct day_service *ds, int64_t last, struct str bytes,
 			struct fault *fault)
 {
+	uint64_t seal = seal_dictionary(atomic_load(&c->day->key), last, bytes);
 	sqlite3_stmt *q;
 
-	TRY(db_run_with(c->writer, DICTIONARY_DELETE, fault,
-			dictionary_key(atomic_load(&ds->id), 0), last));
-	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, fault, last));
-	db_bind(q, 2, bytes);
+	TRY(change_take_with(c, ds, TALLY_DICTIONARY, DICTIONARY_DELETE, fault,
+			     dictionary_key(atomic_load(&ds->id), 0), last));
+	TRY(change_added_of(c, ds, TALLY_DICTIONARY, seal));
+	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, fault, last, (int64_t)seal));
+	db_bind(q, 3, bytes);
 	return db_run(c->writer, q, fault);
 }
 

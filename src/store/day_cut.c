@@ -72,13 +72,14 @@ static enum err find_old(struct day *d, struct db *writer, int64_t before, struc
 static enum err delete_old(struct change *c, const struct old_rows *old, struct fault *fault)
 {
 	for (size_t i = 0; i < old->chunks.n; i++)
-		TRY(db_run_with(c->writer, CHUNK_DELETE, fault, old->chunks.v[i]));
+		TRY(change_take_with(c, NULL, TALLY_CHUNKS, CHUNK_DELETE, fault, old->chunks.v[i]));
 	for (size_t i = 0; i < old->blocks.n; i++) {
 		struct day_service *ds = day_service_by_id(c->day, (uint32_t)old->services.v[i]);
 
-		TRY(db_run_with(c->writer, BLOCK_DELETE, fault, old->blocks.v[i]));
-		if (ds)
-			TRY(rollups_forget(c, ds, row_time_ns(old->blocks.v[i]), fault));
+		if (!ds)
+			continue;
+		TRY(change_take_with(c, ds, TALLY_BLOCKS, BLOCK_DELETE, fault, old->blocks.v[i]));
+		TRY(rollups_forget(c, ds, row_time_ns(old->blocks.v[i]), fault));
 	}
 	return ERR_OK;
 }
@@ -194,12 +195,13 @@ static enum err first_part(struct day *d, int64_t *ret_key, struct fault *fault)
 
 static enum err delete_spans(struct day *d, int64_t before_key, struct fault *fault)
 {
-	struct db *writer;
-	enum err error;
+	struct change c;
+	enum err error = change_begin(&c, d, fault);
 
-	TRY(day_writer(d, &writer, fault));
-	error = db_run_with(writer, SPAN_DELETE_BEFORE, fault, before_key);
-	mutex_unlock(&d->write);
+	if (error != ERR_OK)
+		return error;
+	error = change_take_with(&c, NULL, TALLY_SPANS, SPAN_DELETE_BEFORE, fault, before_key);
+	error = change_end(&c, error, fault);
 	atomic_store(&d->spans_counted, false);
 	return error;
 }

@@ -1,44 +1,80 @@
 #include "store/day_sql.h"
 
+#include "store/seal.h"
+
+/* How the ledger is kept (ledger.h); in every file. */
+#define LEDGER_TABLE                                                             \
+	"CREATE TABLE ledger(id INTEGER PRIMARY KEY, file INTEGER NOT NULL,"     \
+	" commits INTEGER NOT NULL, lost INTEGER NOT NULL, unsealed INTEGER NOT" \
+	" NULL, shape INTEGER NOT NULL, tallies BLOB NOT NULL, seal INTEGER NOT NULL);"
+
+#define LEDGER_STATEMENTS                                                                       \
+	[LEDGER_GET] = "SELECT file, commits, lost, unsealed, shape, tallies, seal FROM ledger" \
+		       " WHERE id = 1",                                                         \
+	[LEDGER_PUT] = "INSERT OR REPLACE INTO ledger(id, file, commits, lost, unsealed,"       \
+		       " shape, tallies, seal) VALUES (1, ?, ?, ?, ?, ?, ?, ?)",                \
+	[SCHEMA_TEXT] = "SELECT type, name, tbl_name, sql FROM sqlite_schema"                   \
+			" ORDER BY type, name"
+
 /* How long the longest profile lasts of those that start in a window, where it is longer than
  * usual; in milliseconds. A row of service 0: what was there before version 2 was not looked at. */
-#define REACHES_TABLE                                                       \
-	"CREATE TABLE reaches(service INTEGER NOT NULL, window INTEGER NOT" \
-	" NULL, longest INTEGER NOT NULL, PRIMARY KEY(service, window))"    \
+#define REACHES_TABLE(seal)                                                      \
+	"CREATE TABLE reaches(service INTEGER NOT NULL, window INTEGER NOT"      \
+	" NULL, longest INTEGER NOT NULL," seal " PRIMARY KEY(service, window))" \
 	" WITHOUT ROWID;"
 
-/* Which series there are, without the dictionaries. Files of older versions have no such table: it
- * is made when one is opened for writing, and its rows when the keeper has time. */
-#define INDEX_TABLE_IF_MISSING                                            \
-	"CREATE TABLE IF NOT EXISTS series_index(id INTEGER PRIMARY KEY," \
-	" data BLOB NOT NULL);"
+/* Which series there are, without the dictionaries. Rows are made from these, so that those of
+ * before version 3 are left out; the keeper writes them anew. The row 0 has the seal 0 and is in no
+ * tally: what it says is only that there is nothing to do. */
+#define INDEX_TABLE_SQL                                                                      \
+	"CREATE TABLE series_index(id INTEGER PRIMARY KEY, seal INTEGER NOT NULL, data BLOB" \
+	" NOT NULL);"
+#define BLOCKS_INDEX                                                                   \
+	"CREATE INDEX blocks_of_service ON blocks(service, id, profiles, rows, first," \
+	" last, seal);"
+#define ROLLUPS_INDEX "CREATE INDEX rollups_of_service ON rollups(service, level, start, seal);"
 
 static const char day_tables[] =
 	"CREATE TABLE services(id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE,"
-	" series INTEGER NOT NULL);"
-	"CREATE TABLE dictionary(id INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+	" series INTEGER NOT NULL, tallies BLOB NOT NULL, seal INTEGER NOT NULL);"
+	"CREATE TABLE dictionary(id INTEGER PRIMARY KEY, seal INTEGER NOT NULL,"
+	" data BLOB NOT NULL);"
 	"CREATE TABLE chunks(id INTEGER PRIMARY KEY, service INTEGER NOT NULL, rows INTEGER NOT "
 	"NULL,"
-	" data BLOB NOT NULL);"
+	" seal INTEGER NOT NULL, data BLOB NOT NULL);"
 	"CREATE TABLE blocks(id INTEGER PRIMARY KEY, service INTEGER NOT NULL,"
 	" profiles INTEGER NOT NULL, rows INTEGER NOT NULL, first INTEGER NOT NULL,"
-	" last INTEGER NOT NULL, data BLOB NOT NULL);"
-	"CREATE INDEX blocks_of_service ON blocks(service, id, profiles, rows, first, last);"
+	" last INTEGER NOT NULL, seal INTEGER NOT NULL, data BLOB NOT NULL);" BLOCKS_INDEX
 	"CREATE TABLE rollups(id INTEGER PRIMARY KEY, service INTEGER NOT NULL,"
-	" level INTEGER NOT NULL, start INTEGER NOT NULL, data BLOB NOT NULL);"
-	"CREATE UNIQUE INDEX rollups_of_service ON rollups(service, level, start);" REACHES_TABLE
-		INDEX_TABLE_IF_MISSING "INSERT INTO series_index VALUES (0, x'');";
+	" level INTEGER NOT NULL, start INTEGER NOT NULL, seal INTEGER NOT NULL,"
+	" data BLOB NOT NULL);" ROLLUPS_INDEX REACHES_TABLE(" seal INTEGER NOT NULL,")
+		INDEX_TABLE_SQL "INSERT INTO series_index VALUES (0, 0, x'');" LEDGER_TABLE;
 
-/* What was rolled up did not say what lies beyond; what is in the file is yet to be measured. */
+/* A column that old rows do not have takes no writing of theirs. */
+#define ADD_SEAL(table) "ALTER TABLE " table " ADD COLUMN seal INTEGER NOT NULL DEFAULT 0;"
+
 static const char *const day_upgrades[] = {
-	REACHES_TABLE "INSERT INTO reaches VALUES (0, 0, 0);"
-		      "DELETE FROM rollups;",
+	/* What was rolled up did not say what lies beyond; what is in the file is yet to be
+	 * measured. */
+	REACHES_TABLE("") "INSERT INTO reaches VALUES (0, 0, 0);"
+			  "DELETE FROM rollups;",
+	"ALTER TABLE services ADD COLUMN tallies BLOB NOT NULL DEFAULT x'';" ADD_SEAL("services")
+		ADD_SEAL("dictionary") ADD_SEAL("chunks") ADD_SEAL("blocks") ADD_SEAL("rollups")
+			ADD_SEAL("reaches") "DROP INDEX blocks_of_service;" BLOCKS_INDEX
+					    "DROP INDEX rollups_of_service;" ROLLUPS_INDEX
+					    "DROP TABLE IF EXISTS series_index;" INDEX_TABLE_SQL
+						    LEDGER_TABLE,
 };
 
+#define BLOCK_COLUMNS  "id, service, profiles, rows, first, last"
+#define RETURNING_SEAL " RETURNING seal"
+
 static const char *const day_statements[DAY_STATEMENTS_] = {
-	[SERVICE_ALL] = "SELECT id, name, series FROM services ORDER BY id",
-	[SERVICE_ADD] = "INSERT INTO services(name, series) VALUES (?, 0)",
-	[SERVICE_SERIES] = "UPDATE services SET series = ? WHERE id = ?",
+	LEDGER_STATEMENTS,
+	[SERVICE_ALL] = "SELECT id, name, series, tallies, seal FROM services ORDER BY id",
+	[SERVICE_GET] = "SELECT id, name, series, tallies, seal FROM services WHERE id = ?",
+	[SERVICE_ADD] = "INSERT INTO services(name, series, tallies, seal) VALUES (?, 0, x'', 0)",
+	[SERVICE_PUT] = "UPDATE services SET series = ?, tallies = ?, seal = ? WHERE id = ?",
 	[SERVICE_DELETE] = "DELETE FROM services WHERE id = ?",
 	[SERVICE_BYTES] =
 		"SELECT (SELECT coalesce(sum(length(data)), 0) FROM blocks WHERE service = ?1)"
@@ -46,124 +82,219 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		" + (SELECT coalesce(sum(length(data)), 0) FROM rollups WHERE service = ?1)"
 		" + (SELECT coalesce(sum(length(data)), 0) FROM dictionary"
 		" WHERE id >= ?2 AND id <= ?3)",
-	[DICTIONARY_OF] = "SELECT id, data FROM dictionary WHERE id >= ? AND id <= ? ORDER BY id",
+	/* What an upgrade begins with. */
+	[SERVICE_ROW_COUNTS] = "SELECT (SELECT count(*) FROM dictionary WHERE id >= ?1 << 32 AND"
+			       " id < (?1 + 1) << 32),"
+			       " (SELECT count(*) FROM blocks WHERE service = ?1),"
+			       " (SELECT count(*) FROM rollups WHERE service = ?1),"
+			       " (SELECT count(*) FROM reaches WHERE service = ?1), 0",
+	[DICTIONARY_OF] =
+		"SELECT id, data, seal FROM dictionary WHERE id >= ? AND id <= ? ORDER BY id",
 	[DICTIONARY_LAST] = "SELECT max(id), count(*) FROM dictionary WHERE id >= ? AND id <= ?",
-	[DICTIONARY_ADD] = "INSERT INTO dictionary(id, data) VALUES (?, ?)",
-	[DICTIONARY_DELETE] = "DELETE FROM dictionary WHERE id >= ? AND id <= ?",
-	[CHUNK_ADD] = "INSERT INTO chunks(id, service, rows, data) VALUES (?, ?, ?, ?)",
-	[CHUNK_GET] = "SELECT data FROM chunks WHERE id = ?",
-	[CHUNK_DELETE] = "DELETE FROM chunks WHERE id = ?",
-	[CHUNK_DELETE_OF] = "DELETE FROM chunks WHERE service = ?",
-	[CHUNK_KEYS] = "SELECT id, service, rows FROM chunks ORDER BY id",
-	[CHUNK_ALL] = "SELECT id, service, data FROM chunks ORDER BY id",
-	[BLOCK_ADD] = "INSERT INTO blocks(id, service, profiles, rows, first, last, data)"
-		      " VALUES (?, ?, ?, ?, ?, ?, ?)",
-	[BLOCK_RANGE] = "SELECT id, data FROM blocks"
+	[DICTIONARY_ADD] = "INSERT INTO dictionary(id, seal, data) VALUES (?, ?, ?)",
+	[DICTIONARY_DELETE] = "DELETE FROM dictionary WHERE id >= ? AND id <= ?" RETURNING_SEAL,
+	[CHUNK_ADD] = "INSERT INTO chunks(id, service, rows, seal, data) VALUES (?, ?, ?, ?, ?)",
+	[CHUNK_GET] = "SELECT id, service, rows, data, seal FROM chunks WHERE id = ?",
+	[CHUNK_DELETE] = "DELETE FROM chunks WHERE id = ?" RETURNING_SEAL,
+	[CHUNK_DELETE_OF] = "DELETE FROM chunks WHERE service = ?" RETURNING_SEAL,
+	[CHUNK_KEYS] = "SELECT id, service, rows, seal FROM chunks ORDER BY id",
+	[CHUNK_ALL] = "SELECT id, service, rows, data, seal FROM chunks WHERE id >= ? AND id < ?"
+		      " ORDER BY id",
+	[BLOCK_ADD] = "INSERT INTO blocks(" BLOCK_COLUMNS ", seal, data)"
+		      " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, seal FROM blocks"
 			" WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
-	[BLOCK_DELETE] = "DELETE FROM blocks WHERE id = ?",
-	[BLOCK_DELETE_OF] = "DELETE FROM blocks WHERE service = ?",
+	[BLOCK_DELETE] = "DELETE FROM blocks WHERE id = ?" RETURNING_SEAL,
+	[BLOCK_DELETE_OF] = "DELETE FROM blocks WHERE service = ?" RETURNING_SEAL,
 	[BLOCK_KEYS] = "SELECT id, service, profiles FROM blocks INDEXED BY blocks_of_service"
 		       " WHERE service >= ? AND service <= ? ORDER BY service, id",
+	[BLOCK_SEALS] = "SELECT seal FROM blocks INDEXED BY blocks_of_service WHERE service = ?",
 	[BLOCK_COUNT] = "SELECT count(*), sum(profiles), sum(rows), min(first), max(last)"
 			" FROM blocks INDEXED BY blocks_of_service",
 	[BLOCK_OLDEST] = "SELECT min(id) FROM blocks",
 	[BLOCK_BEFORE] = "SELECT id, service FROM blocks WHERE id < ? ORDER BY id",
-	[BLOCK_ALL] = "SELECT id, service, data FROM blocks ORDER BY id",
-	[ROLLUP_GET] = "SELECT data FROM rollups WHERE service = ? AND level = ? AND start = ?",
-	[ROLLUP_PUT] = "INSERT OR REPLACE INTO rollups(service, level, start, data)"
-		       " VALUES (?, ?, ?, ?)",
-	[ROLLUP_DELETE] = "DELETE FROM rollups WHERE service = ? AND level = ? AND start = ?",
-	[ROLLUP_DELETE_OF] = "DELETE FROM rollups WHERE service = ?",
+	[BLOCK_ALL] = "SELECT " BLOCK_COLUMNS ", data, seal FROM blocks NOT INDEXED"
+		      " WHERE id >= ? AND id < ? ORDER BY id",
+	[ROLLUP_GET] = "SELECT data, seal FROM rollups"
+		       " WHERE service = ? AND level = ? AND start = ?",
+	[ROLLUP_PUT] = "INSERT INTO rollups(service, level, start, seal, data)"
+		       " VALUES (?, ?, ?, ?, ?)",
+	[ROLLUP_DELETE] =
+		"DELETE FROM rollups WHERE service = ? AND level = ? AND start = ?" RETURNING_SEAL,
+	[ROLLUP_DELETE_OF] = "DELETE FROM rollups WHERE service = ?" RETURNING_SEAL,
 	[ROLLUP_KEYS] = "SELECT level, start FROM rollups WHERE service = ?",
+	[ROLLUP_SEALS] = "SELECT seal FROM rollups INDEXED BY rollups_of_service WHERE service = ?",
 	[ROLLUP_COUNT] = "SELECT count(*) FROM rollups INDEXED BY rollups_of_service",
-	[ROLLUP_ALL] = "SELECT id, service, data FROM rollups ORDER BY id",
-	[REACH_ALL] = "SELECT service, window, longest FROM reaches ORDER BY service, window",
-	[REACH_PUT] = "INSERT INTO reaches VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
-		      " SET longest = max(longest, excluded.longest)",
-	[INDEX_TABLE] = "SELECT count(*) FROM sqlite_schema WHERE name = 'series_index'",
-	[INDEX_ALL] = "SELECT id, data FROM series_index ORDER BY id",
-	[INDEX_PUT] = "INSERT OR REPLACE INTO series_index(id, data) VALUES (?, ?)",
-	[INDEX_DELETE] = "DELETE FROM series_index WHERE id >= ? AND id <= ?",
+	[ROLLUP_ALL] = "SELECT id, service, level, start, data, seal FROM rollups NOT INDEXED"
+		       " WHERE id >= ? AND id < ? ORDER BY id",
+	[REACH_ALL] = "SELECT service, window, longest, seal FROM reaches ORDER BY service, window",
+	[REACH_PUT] = "INSERT INTO reaches(service, window, longest, seal) VALUES (?, ?, ?, ?)",
+	[REACH_DELETE] = "DELETE FROM reaches WHERE service = ? AND window = ?" RETURNING_SEAL,
+	[REACH_DELETE_OF] = "DELETE FROM reaches WHERE service = ?" RETURNING_SEAL,
+	[INDEX_TABLE] = "SELECT 1",
+	[INDEX_ALL] = "SELECT id, data, seal FROM series_index ORDER BY id",
+	[INDEX_PUT] = "INSERT INTO series_index(id, seal, data) VALUES (?, ?, ?)",
+	[INDEX_DELETE] = "DELETE FROM series_index WHERE id >= ? AND id <= ?" RETURNING_SEAL,
+	[INDEX_SET_MARK] = "INSERT OR REPLACE INTO series_index(id, seal, data) VALUES (?, 0, x'')",
+	[INDEX_UNMARK] = "DELETE FROM series_index WHERE id = 0",
 	[INDEX_MARK] = "SELECT 1 FROM series_index WHERE id = 0",
-	[REACH_DELETE_OF] = "DELETE FROM reaches WHERE service = ?",
+	[ROW_COUNTS] = "SELECT (SELECT count(*) FROM services), (SELECT count(*) FROM chunks),"
+		       " (SELECT count(*) FROM reaches WHERE service = 0),"
+		       " (SELECT count(*) FROM dictionary) + (SELECT count(*) FROM chunks) +"
+		       " (SELECT count(*) FROM blocks) + (SELECT count(*) FROM rollups) +"
+		       " (SELECT count(*) FROM reaches)",
+};
+
+/* As above, of files without seals. */
+static const char *const day_older[DAY_STATEMENTS_] = {
+	[SERVICE_ALL] = "SELECT id, name, series, x'', 0 FROM services ORDER BY id",
+	[SERVICE_GET] = "SELECT id, name, series, x'', 0 FROM services WHERE id = ?",
+	[DICTIONARY_OF] =
+		"SELECT id, data, 0 FROM dictionary WHERE id >= ? AND id <= ? ORDER BY id",
+	[CHUNK_GET] = "SELECT id, service, rows, data, 0 FROM chunks WHERE id = ?",
+	[CHUNK_KEYS] = "SELECT id, service, rows, 0 FROM chunks ORDER BY id",
+	[CHUNK_ALL] = "SELECT id, service, rows, data, 0 FROM chunks WHERE id >= ? AND id < ?"
+		      " ORDER BY id",
+	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, 0 FROM blocks"
+			" WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
+	[BLOCK_SEALS] = "SELECT 0 FROM blocks WHERE service = ?",
+	[BLOCK_ALL] = "SELECT " BLOCK_COLUMNS ", data, 0 FROM blocks NOT INDEXED"
+		      " WHERE id >= ? AND id < ? ORDER BY id",
+	[ROLLUP_GET] = "SELECT data, 0 FROM rollups"
+		       " WHERE service = ? AND level = ? AND start = ?",
+	[ROLLUP_ALL] = "SELECT id, service, level, start, data, 0 FROM rollups NOT INDEXED"
+		       " WHERE id >= ? AND id < ? ORDER BY id",
+	[ROLLUP_SEALS] = "SELECT 0 FROM rollups WHERE service = ?",
+	/* That of before is not read. */
+	[INDEX_TABLE] = "SELECT 0",
+	[REACH_ALL] = "SELECT service, window, longest, 0 FROM reaches ORDER BY service, window",
 };
 
 const struct db_schema day_schema = {
 	.name = "day",
-	.version = 2,
+	.version = DAY_SEALED_VERSION,
 	.create = day_tables,
 	.upgrade = day_upgrades,
-	.additions = INDEX_TABLE_IF_MISSING,
 	.statements = day_statements,
 	.statement_count = DAY_STATEMENTS_,
+	.older_below = DAY_SEALED_VERSION,
+	.older = day_older,
 };
 
+#define SPANS_INDEX "CREATE INDEX spans_of_service ON spans(service, id, seal);"
+
 static const char spans_tables[] =
-	"CREATE TABLE names(id INTEGER PRIMARY KEY, text BLOB NOT NULL UNIQUE);"
+	"CREATE TABLE names(id INTEGER PRIMARY KEY, text BLOB NOT NULL UNIQUE,"
+	" seal INTEGER NOT NULL);"
 	"CREATE TABLE spans(id INTEGER PRIMARY KEY, trace BLOB NOT NULL, span BLOB NOT NULL,"
 	" parent BLOB NOT NULL, kind INTEGER NOT NULL, status INTEGER NOT NULL,"
 	" service INTEGER NOT NULL, operation INTEGER NOT NULL, start INTEGER NOT NULL,"
-	" duration INTEGER NOT NULL, attributes BLOB NOT NULL);"
-	"CREATE INDEX spans_of_trace ON spans(trace);"
-	"CREATE INDEX spans_of_service ON spans(service, id);";
+	" duration INTEGER NOT NULL, attributes BLOB NOT NULL, seal INTEGER NOT NULL);"
+	"CREATE INDEX spans_of_trace ON spans(trace);" SPANS_INDEX LEDGER_TABLE;
 
-#define SPAN_COLUMNS                                                                               \
+static const char *const spans_upgrades[] = {ADD_SEAL("names") ADD_SEAL(
+	"spans") "DROP INDEX spans_of_service;" SPANS_INDEX LEDGER_TABLE};
+
+/* A name that is missing must not take its spans along. */
+#define SPAN_COLUMNS(seal)                                                                         \
 	"SELECT s.trace, s.span, s.parent, s.kind, s.status, n.text, o.text, s.start, s.duration," \
-	" s.attributes FROM spans s JOIN names n ON n.id = s.service"                              \
-	" JOIN names o ON o.id = s.operation "
+	" s.attributes, s.id, " seal " FROM spans s LEFT JOIN names n ON n.id = s.service"         \
+	" LEFT JOIN names o ON o.id = s.operation "
+#define SPAN_QUERIES(seal)                                                                    \
+	[SPAN_NEWEST] = SPAN_COLUMNS(seal) "WHERE s.id >= ? AND s.id < ? ORDER BY s.id DESC", \
+	[SPAN_OF_SERVICE] = SPAN_COLUMNS(                                                     \
+		seal) "WHERE s.id >= ? AND s.id < ? AND s.service = ? ORDER BY s.id DESC",    \
+	[SPAN_OF_TRACE] = SPAN_COLUMNS(                                                       \
+		seal) "WHERE s.id >= ? AND s.id < ? AND s.trace = ? ORDER BY s.id DESC",      \
+	[SPAN_ALL] = SPAN_COLUMNS(seal) "WHERE s.id >= ? AND s.id < ? ORDER BY s.id"
 
 static const char *const spans_statements[SPANS_STATEMENTS_] = {
+	LEDGER_STATEMENTS,
 	[SPAN_ADD] = "INSERT INTO spans(id, trace, span, parent, kind, status, service, operation,"
-		     " start, duration, attributes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	[SPAN_DELETE] = "DELETE FROM spans WHERE id = ?",
+		     " start, duration, attributes, seal)"
+		     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[SPAN_DELETE] = "DELETE FROM spans WHERE id = ?" RETURNING_SEAL,
 	[SPAN_COUNT] = "SELECT count(*) FROM spans INDEXED BY spans_of_service",
-	[SPAN_NEWEST] = SPAN_COLUMNS "WHERE s.id >= ? AND s.id < ? ORDER BY s.id DESC",
-	[SPAN_OF_SERVICE] =
-		SPAN_COLUMNS "WHERE s.id >= ? AND s.id < ? AND s.service = ? ORDER BY s.id DESC",
-	[SPAN_OF_TRACE] =
-		SPAN_COLUMNS "WHERE s.id >= ? AND s.id < ? AND s.trace = ? ORDER BY s.id DESC",
-	[SPAN_DELETE_BEFORE] = "DELETE FROM spans WHERE id < ?",
+	[SPAN_DELETE_BEFORE] = "DELETE FROM spans WHERE id < ?" RETURNING_SEAL,
 	[SPAN_ENDS] = "SELECT (SELECT min(id) FROM spans), (SELECT max(id) FROM spans)",
+	[SPAN_SEALS] = "SELECT seal FROM spans INDEXED BY spans_of_service",
+	SPAN_QUERIES("s.seal"),
 	[NAME_FIND] = "SELECT id FROM names WHERE text = ?",
-	[NAME_ADD] = "INSERT INTO names(text) VALUES (?)",
+	[NAME_ADD] = "INSERT INTO names(text, seal) VALUES (?, ?)",
+	[NAME_ALL] = "SELECT id, text, seal FROM names ORDER BY id",
+	[SPAN_ROW_COUNTS] = "SELECT (SELECT count(*) FROM names), (SELECT count(*) FROM spans)",
+};
+
+static const char *const spans_older[SPANS_STATEMENTS_] = {
+	SPAN_QUERIES("0"),
+	[NAME_ALL] = "SELECT id, text, 0 FROM names ORDER BY id",
 };
 
 const struct db_schema spans_schema = {
 	.name = "spans",
-	.version = 1,
+	.version = 2,
 	.create = spans_tables,
+	.upgrade = spans_upgrades,
 	.statements = spans_statements,
 	.statement_count = SPANS_STATEMENTS_,
+	.older_below = 2,
+	.older = spans_older,
 };
+
+/* What was known of the files of days when they were last put aside: a second witness besides the
+ * journal (commit_journal.h). */
+#define FILES_TABLE                                                                     \
+	"CREATE TABLE files(kind INTEGER NOT NULL, day INTEGER NOT NULL, file INTEGER " \
+	"NOT NULL, commits INTEGER NOT NULL, seal INTEGER NOT NULL,"                    \
+	" PRIMARY KEY(kind, day)) WITHOUT ROWID;"
 
 static const char catalog_tables[] =
 	"CREATE TABLE settings(name BLOB PRIMARY KEY, value BLOB NOT NULL,"
-	" modified INTEGER NOT NULL);"
+	" modified INTEGER NOT NULL, seal INTEGER NOT NULL);"
 	"CREATE TABLE audit(id INTEGER PRIMARY KEY, time INTEGER NOT NULL, event BLOB NOT NULL,"
-	" detail BLOB NOT NULL);"
+	" detail BLOB NOT NULL, seal INTEGER NOT NULL);"
 	/* Batches that go into several files, while they do (commit_undo.c). */
-	"CREATE TABLE undo(id INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+	"CREATE TABLE undo(id INTEGER PRIMARY KEY, data BLOB NOT NULL, seal INTEGER NOT NULL);"
 	/* Where a store that was full tries whether it still is. */
-	"CREATE TABLE probe(id INTEGER PRIMARY KEY, data BLOB NOT NULL);";
+	"CREATE TABLE probe(id INTEGER PRIMARY KEY, data BLOB NOT NULL);" FILES_TABLE LEDGER_TABLE;
+
+static const char *const catalog_upgrades[] = {ADD_SEAL("settings") ADD_SEAL("audit")
+						       ADD_SEAL("undo") FILES_TABLE LEDGER_TABLE};
 
 static const char *const catalog_statements[CATALOG_STATEMENTS_] = {
-	[SETTING_ALL] = "SELECT name, value, modified FROM settings ORDER BY name",
-	[SETTING_PUT] = "INSERT OR REPLACE INTO settings(name, value, modified) VALUES (?, ?, ?)",
-	[SETTING_DELETE] = "DELETE FROM settings WHERE name = ?",
-	[AUDIT_ADD] = "INSERT INTO audit(time, event, detail) VALUES (?, ?, ?)",
-	[UNDO_ALL] = "SELECT id, data FROM undo ORDER BY id",
-	[UNDO_ADD] = "INSERT INTO undo(data) VALUES (?)",
-	[UNDO_DELETE] = "DELETE FROM undo WHERE id = ?",
+	LEDGER_STATEMENTS,
+	[SETTING_ALL] = "SELECT name, value, modified, seal FROM settings ORDER BY name",
+	[SETTING_PUT] = "INSERT INTO settings(name, value, modified, seal) VALUES (?, ?, ?, ?)",
+	[SETTING_DELETE] = "DELETE FROM settings WHERE name = ?" RETURNING_SEAL,
+	[AUDIT_ADD] = "INSERT INTO audit(time, event, detail, seal) VALUES (?, ?, ?, ?)",
+	[AUDIT_ALL] = "SELECT id, time, event, detail, seal FROM audit ORDER BY id",
+	[UNDO_ALL] = "SELECT id, data, seal FROM undo ORDER BY id",
+	[UNDO_ADD] = "INSERT INTO undo(data, seal) VALUES (?, ?)",
+	[UNDO_DELETE] = "DELETE FROM undo WHERE id = ?" RETURNING_SEAL,
+	[FILE_ALL] = "SELECT kind, day, file, commits, seal FROM files ORDER BY kind, day",
+	[FILE_PUT] = "INSERT INTO files(kind, day, file, commits, seal) VALUES (?, ?, ?, ?, ?)",
+	[FILE_DELETE] = "DELETE FROM files WHERE kind = ? AND day = ?" RETURNING_SEAL,
+	[CATALOG_ROW_COUNTS] = "SELECT (SELECT count(*) FROM settings),"
+			       " (SELECT count(*) FROM audit), (SELECT count(*) FROM undo)",
 	[PROBE_ADD] = "INSERT INTO probe(data) VALUES (zeroblob(262144))",
 	[PROBE_DELETE] = "DELETE FROM probe",
 };
 
+static const char *const catalog_older[CATALOG_STATEMENTS_] = {
+	[SETTING_ALL] = "SELECT name, value, modified, 0 FROM settings ORDER BY name",
+	[AUDIT_ALL] = "SELECT id, time, event, detail, 0 FROM audit ORDER BY id",
+	[UNDO_ALL] = "SELECT id, data, 0 FROM undo ORDER BY id",
+};
+
 const struct db_schema catalog_schema = {
 	.name = "catalog",
-	.version = 1,
+	.version = 2,
 	.create = catalog_tables,
+	.upgrade = catalog_upgrades,
 	.statements = catalog_statements,
 	.statement_count = CATALOG_STATEMENTS_,
+	.older_below = 2,
+	.older = catalog_older,
 };
 
 enum err db_query_numbers(struct db *db, unsigned which, const int64_t *numbers, int n,
@@ -182,4 +313,20 @@ enum err db_run_numbers(struct db *db, unsigned which, const int64_t *numbers, i
 
 	TRY(db_query_numbers(db, which, numbers, n, &q, fault));
 	return db_run(db, q, fault);
+}
+
+uint64_t seal_chunk_row(uint64_t key, sqlite3_stmt *q)
+{
+	return seal_chunk(key, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+			  sqlite3_column_int64(q, 2), db_column(q, 3));
+}
+
+uint64_t seal_block_row(uint64_t key, sqlite3_stmt *q)
+{
+	int64_t columns[4];
+
+	for (int i = 0; i < 4; i++)
+		columns[i] = sqlite3_column_int64(q, 2 + i);
+	return seal_block(key, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1), columns,
+			  db_column(q, 6));
 }

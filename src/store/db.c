@@ -20,12 +20,14 @@ static enum err code_of(int rc)
 	case SQLITE_FULL:
 		return ERR_NO_SPACE;
 	case SQLITE_IOERR:
+		if (rc == SQLITE_IOERR_SHORT_READ || rc == SQLITE_IOERR_CORRUPTFS)
+			return ERR_DAMAGED;
 		return rc == SQLITE_IOERR_NOMEM ? ERR_NO_MEMORY : ERR_IO;
 	case SQLITE_CANTOPEN:
 		return ERR_IO;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-		return ERR_CORRUPT;
+		return ERR_DAMAGED;
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
 		return ERR_NO_PERMISSION;
@@ -124,13 +126,15 @@ static enum err create_tables(struct db *db, struct fault *fault)
 	TRY(db_exec(db, "PRAGMA journal_mode = WAL", fault));
 	TRY(db_begin(db, true, fault));
 	error = db_exec(db, db->schema->create, fault);
+	db->version = db->schema->version;
+	if (error == ERR_OK && db->setup)
+		error = db->setup->run(db->setup->context, db, 0, fault);
 	if (error == ERR_OK)
 		error = set_version(db, fault);
 	if (error == ERR_OK)
 		error = db_commit(db, fault);
 	if (error != ERR_OK)
 		db_rollback(db);
-	db->version = db->schema->version;
 	return error;
 }
 
@@ -140,6 +144,9 @@ static enum err upgrade(struct db *db, int64_t from, struct fault *fault)
 
 	for (int64_t v = from; error == ERR_OK && v < db->schema->version; v++)
 		error = db_exec(db, db->schema->upgrade[v - 1], fault);
+	db->version = db->schema->version;
+	if (error == ERR_OK && db->setup)
+		error = db->setup->run(db->setup->context, db, from, fault);
 	if (error == ERR_OK)
 		error = set_version(db, fault);
 	if (error == ERR_OK)
@@ -163,7 +170,7 @@ static enum err check_version(struct db *db, enum db_mode mode, struct fault *fa
 		return fault_set(fault, ERR_NOT_FOUND, "%s is empty", db->path);
 	}
 	if (application != DB_APPLICATION)
-		return fault_set(fault, ERR_CORRUPT, "%s is not a %s file of Vestal", db->path,
+		return fault_set(fault, ERR_DAMAGED, "%s is not a %s file of Vestal", db->path,
 				 db->schema->name);
 	if (version > db->schema->version)
 		return fault_set(fault, ERR_UNSUPPORTED,
@@ -171,7 +178,7 @@ static enum err check_version(struct db *db, enum db_mode mode, struct fault *fa
 				 "newer vestal that wrote it",
 				 db->path, (long long)version, db->schema->version);
 	if (version < 1)
-		return fault_set(fault, ERR_CORRUPT, "%s has no valid format version", db->path);
+		return fault_set(fault, ERR_DAMAGED, "%s has no valid format version", db->path);
 	db->version = version;
 	if (version < db->schema->version && mode != DB_READ)
 		return upgrade(db, version, fault);
@@ -193,15 +200,22 @@ static enum err prepare_connection(struct db *db, enum db_mode mode, struct faul
 		    fault));
 	TRY(db_exec(db, mode == DB_READ ? "PRAGMA cache_size = -512" : "PRAGMA cache_size = -2048",
 		    fault));
+	/* Who only reads leaves the log where it is: `vestal check` changes nothing. */
+	if (mode == DB_READ)
+		sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	/* This also reads the file: before, the connection would not know that it is in WAL. */
 	TRY(check_version(db, mode, fault));
-	if (mode != DB_READ && db->schema->additions)
-		TRY(db_exec(db, db->schema->additions, fault));
 	return mode == DB_READ ? db_exec(db, "PRAGMA query_only = 1", fault) : ERR_OK;
 }
 
 enum err db_open(const char *path, const struct db_schema *schema, enum db_mode mode,
 		 struct db **ret, struct fault *fault)
+{
+	return db_open_with(path, schema, mode, NULL, ret, fault);
+}
+
+enum err db_open_with(const char *path, const struct db_schema *schema, enum db_mode mode,
+		      const struct db_setup *setup, struct db **ret, struct fault *fault)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
 	struct db *db =
@@ -212,6 +226,7 @@ enum err db_open(const char *path, const struct db_schema *schema, enum db_mode 
 	if (!db)
 		return ERR_NO_MEMORY;
 	db->schema = schema;
+	db->setup = setup;
 	db->path = mem_strdup(path);
 	if (!db->path)
 		goto fail;
@@ -223,6 +238,7 @@ enum err db_open(const char *path, const struct db_schema *schema, enum db_mode 
 		error = prepare_connection(db, mode, fault);
 	if (error != ERR_OK)
 		goto fail;
+	db->setup = NULL;
 	*ret = db;
 	return ERR_OK;
 fail:
@@ -245,10 +261,14 @@ void db_close(struct db *db)
 
 enum err db_statement(struct db *db, unsigned which, sqlite3_stmt **ret, struct fault *fault)
 {
+	const struct db_schema *s = db->schema;
+
 	if (!db->statements[which]) {
-		int rc =
-			sqlite3_prepare_v3(db->handle, db->schema->statements[which], -1,
-					   SQLITE_PREPARE_PERSISTENT, &db->statements[which], NULL);
+		const char *sql = db->version < s->older_below && s->older[which]
+					  ? s->older[which]
+					  : s->statements[which];
+		int rc = sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
+					    &db->statements[which], NULL);
 
 		TRY(db_failed(db, rc, fault));
 	}

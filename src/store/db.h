@@ -1,5 +1,5 @@
 /*
- * A SQLite file the way the store keeps them: 4 KiB pages, WAL, every commit on the disk before it
+ * A SQLite file the way the store keeps them: 16 KiB pages, WAL, every commit on the disk before it
  * returns, space given back in steps, and a format version that older programs respect.
  *
  * A kind of file (a day, a catalog …) is a `struct db_schema`: how to make it, and all statements
@@ -32,12 +32,13 @@ struct db_schema {
 	const char *name;   /* for people: "day", "catalog" */
 	int version;	    /* of the format this program writes, from 1 */
 	const char *create; /* all tables of that version */
-	/* Tables that were added without a new version, made when they are missing; or NULL. */
-	const char *additions;
 	/* upgrade[v] turns version v + 1 into v + 2; version - 1 of them. */
 	const char *const *upgrade;
 	const char *const *statements;
 	unsigned statement_count;
+	/* Of files below this version some statements read otherwise; the others are NULL. */
+	int older_below;
+	const char *const *older;
 };
 
 enum db_mode {
@@ -50,13 +51,23 @@ struct db {
 	sqlite3 *handle;
 	const struct db_schema *schema;
 	bool in_transaction;
-	int64_t version; /* of the file when it was opened */
+	int64_t version; /* of the file when it was opened, or as it was made or upgraded then */
+	const struct db_setup *setup; /* while it is opened */
 	char *path;
 	sqlite3_stmt *statements[];
 };
 
 enum err db_open(const char *path, const struct db_schema *schema, enum db_mode mode,
 		 struct db **ret, struct fault *fault) MUST_CHECK;
+/* What a file needs besides its tables: runs in the transaction that makes it (`from` = 0) or
+ * upgrades it from a version. */
+struct db_setup {
+	enum err (*run)(void *context, struct db *db, int64_t from, struct fault *fault);
+	void *context;
+};
+enum err db_open_with(const char *path, const struct db_schema *schema, enum db_mode mode,
+		      const struct db_setup *setup, struct db **ret,
+		      struct fault *fault) MUST_CHECK;
 void db_close(struct db *db);
 
 /* The statement, reset and without bindings of a previous use. */

@@ -38,25 +38,44 @@ static void embedded_give_back(struct store *s, struct partition *p)
 
 /* ------------------------------------------------------------------ settings, audit */
 
-static enum err put_setting(struct db *catalog, struct str name, struct str value, int64_t now_ns,
-			    struct fault *fault)
+uint64_t seal_setting(uint64_t key, struct str name, struct str value, int64_t modified)
 {
+	uint64_t s = seal_text(seal_text(seal_begin(key, SEALED_SETTING), name), value);
+
+	return seal_end(seal_number(s, (uint64_t)modified));
+}
+
+uint64_t seal_audit(uint64_t key, int64_t time, struct str event, struct str detail)
+{
+	uint64_t s = seal_number(seal_begin(key, SEALED_AUDIT), (uint64_t)time);
+
+	return seal_end(seal_text(seal_text(s, event), detail));
+}
+
+static enum err put_setting(struct catalog_change *c, struct str name, struct str value,
+			    int64_t now_ns, struct fault *fault)
+{
+	uint64_t seal = seal_setting(catalog_key(c->tenant), name, value, now_ns);
 	sqlite3_stmt *q;
 
-	TRY(db_statement(catalog, value.p ? SETTING_PUT : SETTING_DELETE, &q, fault));
+	TRY(db_statement(c->db, SETTING_DELETE, &q, fault));
 	db_bind(q, 1, name);
-	if (value.p) {
-		db_bind(q, 2, value);
-		sqlite3_bind_int64(q, 3, now_ns);
-	}
-	return db_run(catalog, q, fault);
+	TRY(catalog_take(c, TALLY_SETTINGS, q, fault));
+	if (!value.p)
+		return ERR_OK;
+	TRY(db_statement(c->db, SETTING_PUT, &q, fault));
+	db_bind(q, 1, name);
+	db_bind(q, 2, value);
+	sqlite3_bind_int64(q, 3, now_ns);
+	sqlite3_bind_int64(q, 4, (int64_t)seal);
+	tally_add(&c->tenant->ledger.tallies[TALLY_SETTINGS], seal);
+	return db_run(c->db, q, fault);
 }
 
 enum err embedded_setting_set(struct store *s, struct str tenant, struct str name, struct str value)
 {
+	struct catalog_change c;
 	struct tenant *t;
-	struct db *catalog;
-	enum err error;
 
 	if (!name.n || name.n > SETTING_MAX || value.n > SETTING_MAX)
 		return ERR_BAD_ARGUMENT;
@@ -64,18 +83,19 @@ enum err embedded_setting_set(struct store *s, struct str tenant, struct str nam
 	if (value.p && disk_guard_refuses(&embedded_of(s)->disk))
 		return ERR_NO_SPACE;
 	TRY(tenant_get(embedded_of(s), tenant, true, &t, NULL));
-	TRY(tenant_catalog(t, &catalog, NULL));
-	error = put_setting(catalog, name, value, store_now(s), NULL);
-	mutex_unlock(&t->catalog_lock);
-	return error;
+	TRY(catalog_begin(&c, t, NULL));
+	return catalog_end(&c, put_setting(&c, name, value, store_now(s), NULL), NULL);
 }
 
 struct setting_list {
 	VEC(struct setting) v;
 };
 
-static enum err read_settings(struct db *catalog, struct arena *arena, struct setting_list *list)
+static enum err read_settings(struct tenant *t, struct arena *arena, struct setting_list *list)
 {
+	struct db *catalog = t->catalog;
+	struct tally found = {0};
+	bool good = true;
 	sqlite3_stmt *q;
 	bool row;
 	enum err error;
@@ -85,7 +105,12 @@ static enum err read_settings(struct db *catalog, struct arena *arena, struct se
 		struct setting one = {.name = db_column(q, 0),
 				      .value = db_column(q, 1),
 				      .modified_ns = sqlite3_column_int64(q, 2)};
+		uint64_t seal = (uint64_t)sqlite3_column_int64(q, 3);
 
+		tally_add(&found, seal);
+		good &= seal ? seal == seal_setting(catalog_key(t), one.name, one.value,
+						    one.modified_ns)
+			     : t->ledger.unsealed > 0;
 		one.name.p = arena_copy(arena, one.name);
 		one.value.p = arena_copy(arena, one.value);
 		error = one.name.p && one.value.p ? vec_push(&list->v, one) : ERR_NO_MEMORY;
@@ -93,6 +118,8 @@ static enum err read_settings(struct db *catalog, struct arena *arena, struct se
 			break;
 	}
 	db_reset(q);
+	if (error == ERR_OK && (!good || !tally_equal(&found, &t->ledger.tallies[TALLY_SETTINGS])))
+		error = ERR_DAMAGED;
 	return error;
 }
 
@@ -110,7 +137,7 @@ enum err embedded_settings(struct store *s, struct str tenant, struct setting_an
 	}
 	TRY(error);
 	TRY(tenant_catalog(t, &catalog, NULL));
-	error = read_settings(catalog, &answer.arena, &list);
+	error = read_settings(t, &answer.arena, &list);
 	mutex_unlock(&t->catalog_lock);
 	if (error == ERR_OK && list.v.n) {
 		answer.n = list.v.n;
@@ -127,21 +154,27 @@ enum err embedded_settings(struct store *s, struct str tenant, struct setting_an
 	return error;
 }
 
+static enum err write_audit(struct catalog_change *c, const char *event, struct str detail,
+			    struct fault *fault)
+{
+	int64_t now = store_now(&c->tenant->engine->base);
+	uint64_t seal = seal_audit(catalog_key(c->tenant), now, str_of(event), detail);
+	sqlite3_stmt *q;
+
+	TRY(db_query_with(c->db, AUDIT_ADD, &q, fault, now));
+	db_bind(q, 2, str_of(event));
+	db_bind(q, 3, detail);
+	sqlite3_bind_int64(q, 4, (int64_t)seal);
+	tally_add(&c->tenant->ledger.tallies[TALLY_AUDIT], seal);
+	return db_run(c->db, q, fault);
+}
+
 enum err audit_add(struct tenant *t, const char *event, struct str detail, struct fault *fault)
 {
-	struct db *catalog;
-	sqlite3_stmt *q;
-	enum err error;
+	struct catalog_change c;
 
-	TRY(tenant_catalog(t, &catalog, fault));
-	error = db_query_with(catalog, AUDIT_ADD, &q, fault, store_now(&t->engine->base));
-	if (error == ERR_OK) {
-		db_bind(q, 2, str_of(event));
-		db_bind(q, 3, detail);
-		error = db_run(catalog, q, fault);
-	}
-	mutex_unlock(&t->catalog_lock);
-	return error;
+	TRY(catalog_begin(&c, t, fault));
+	return catalog_end(&c, write_audit(&c, event, detail, fault), fault);
 }
 
 /* ------------------------------------------------------------------ tenants */
@@ -197,6 +230,14 @@ static enum err embedded_settle(struct store *s, bool all, struct fault *fault)
 	return keeper_round(embedded_of(s), all, true, fault);
 }
 
+/* What the catalog knows of its files is up to date when they are closed. */
+static void record_all(struct embedded *e)
+{
+	vec_for_each (t, &e->tenants)
+		vec_for_each (d, &(*t)->days)
+			(void)!catalog_record(*d, NULL);
+}
+
 static void embedded_close(struct store *s)
 {
 	struct embedded *e = embedded_of(s);
@@ -204,6 +245,7 @@ static void embedded_close(struct store *s)
 	/* Writers first: what they were promised is written before anything is let go. */
 	committer_stop(e);
 	keeper_stop(e);
+	record_all(e);
 	embedded_free_tenants(e);
 	embedded_disk_close(e);
 	connections_release(e);

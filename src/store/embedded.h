@@ -27,8 +27,10 @@
  */
 #pragma once
 
+#include "store/commit_journal.h"
 #include "store/day_sql.h"
 #include "store/disk_guard.h"
+#include "store/ledger.h"
 #include "store/lru.h"
 #include "store/store_dir.h"
 #include "store/store_engine.h"
@@ -80,6 +82,14 @@ struct day_service {
 	struct prepared_delta *delta_last; /* … which is this one */
 	struct resident unused;		   /* while the partition is in memory and not in use */
 	size_t memory;			   /* of the partition when last looked at */
+	/* Its row in the file, with what the transaction under way does to it; under `write`. */
+	struct service_row {
+		struct tally tallies[SERVICE_TALLIES];
+		uint64_t seal;
+		uint32_t series;
+	} row, row_before;
+	atomic_bool verified;	    /* blocks are all there */
+	atomic_bool rollups_differ; /* roll-ups are not all there, or too many: not used */
 };
 
 /* Of a day or of a tenant: in engine->idle while a connection may be closed. */
@@ -122,10 +132,20 @@ struct day {
 	uint32_t sequence;   /* of keys; under `write` */
 	atomic_ullong spans; /* of a day of spans, when counted */
 	atomic_bool spans_counted;
-	atomic_llong used_ns; /* last use, monotonic */
+	atomic_bool spans_verified; /* all are there */
+	atomic_llong used_ns;	    /* last use, monotonic */
 	/* What statistics found, until the file changes. */
 	atomic_bool counted;
 	struct store_stats counts;
+	/* What its seals depend on (seal.h, ledger.h). */
+	uint64_t place;
+	atomic_ullong key;
+	struct ledger ledger; /* with what the transaction under way does to it; under `write` */
+	uint64_t recorded;    /* commits that the catalog knows of, 0 = none came; under `write` */
+	atomic_bool unsealed; /* has rows without seals */
+	atomic_bool upgraded; /* readers of before are closed */
+	/* Why answers from it are not whole; no code = nothing known. Set before `known`. */
+	struct fault damage;
 };
 
 struct tenant {
@@ -134,6 +154,9 @@ struct tenant {
 	struct mutex catalog_lock;
 	struct db *catalog; /* NULL = closed */
 	struct connection_owner connections;
+	struct ledger ledger; /* of the catalog; under catalog_lock */
+	uint64_t place;
+	struct commit_journal journal;
 	/* Batches that wait, in order; engine->queue_lock. */
 	struct store_batch *queue_first, **queue_last;
 	struct tenant *queue_next; /* whose turn comes after */
@@ -244,7 +267,7 @@ enum err day_get(struct tenant *t, struct day_name name, bool make, struct day *
 		 struct fault *fault) MUST_CHECK;
 void day_put(struct day *d);
 enum err day_look_into(struct day *d, struct fault *fault) MUST_CHECK;
-/* The days that a range touches, each with a reference, oldest first. */
+/* The days that a range touches, each with a reference, oldest first; not looked into. */
 struct day_list {
 	VEC(struct day *) v;
 };
@@ -261,19 +284,59 @@ void connections_init(struct embedded *e);
 void connections_release(struct embedded *e);
 /* Closes what is idle where descriptors are short. */
 enum err connection_open(struct embedded *e, const char *path, const struct db_schema *schema,
-			 enum db_mode mode, struct db **ret, struct fault *fault) MUST_CHECK;
+			 enum db_mode mode, const struct db_setup *setup, struct db **ret,
+			 struct fault *fault) MUST_CHECK;
+void connection_close(struct embedded *e, struct db *db);
 /* All of a day that nobody uses any more. */
 void connections_close(struct day *d);
 /* With catalog_lock, or before anybody else knows the tenant. */
-enum err catalog_open(struct tenant *t, const char *path, enum db_mode mode,
+enum err catalog_open(struct tenant *t, const char *path, const struct db_setup *setup,
 		      struct fault *fault) MUST_CHECK;
+/* It was used. */
+void catalog_touch(struct tenant *t);
 void catalog_close(struct tenant *t);
+
+/* Removes the file of a day that is in no table; whatever happens in between, it is not there
+ * again after a restart. */
+enum err day_remove_file(struct tenant *t, struct day_name name, struct fault *fault) MUST_CHECK;
+const struct db_schema *day_schema_of(const struct day *d);
+/* The db_setup of a day's file (day_upgrade.c). */
+struct day_setup {
+	uint64_t place;
+	bool spans;
+	bool upgraded; /* set when there was an older one */
+};
+enum err day_set_up(void *context, struct db *db, int64_t from, struct fault *fault) MUST_CHECK;
+/* Opens the writing connection and the ledger; `write` is held. */
+enum err day_open_writer(struct day *d, struct fault *fault) MUST_CHECK;
+/* ERR_DAMAGED, when answers from the day are not whole: for questions. With ask->damage it is noted
+ * there. */
+enum err day_sound(struct day *d, struct ask *ask) MUST_CHECK;
+/* Looks into the day for a question; an error when it cannot be read, or as day_sound. */
+enum err day_ask(struct day *d, struct ask *ask) MUST_CHECK;
+/* Whether a row has the seal that it should have, or is of before there were seals. */
+bool day_seal_good(const struct day *d, const struct db *reader, int64_t found, uint64_t expected);
+/* Errors of bytes that are stored. */
+bool is_damage(enum err error);
+/* Opens the chunk of a row of CHUNK_GET or CHUNK_ALL, the block of one of BLOCK_RANGE or BLOCK_ALL,
+ * when they have their seals. */
+enum err chunk_row_open(const struct day *d, const struct db *reader, sqlite3_stmt *q,
+			struct arena *arena, struct chunk_view *ret) MUST_CHECK;
+bool block_row_good(const struct day *d, const struct db *reader, sqlite3_stmt *q);
+/* Turns such an error of what is stored into ERR_DAMAGED with a text. */
+enum err day_damaged(const struct day *d, enum err error, const char *what, const char *service,
+		     struct fault *fault) MUST_CHECK;
+/* Notes the damage, and forgives it, when the question wants what there is. */
+enum err ask_forgive(struct ask *ask, enum err error, const struct fault *fault) MUST_CHECK;
+/* What there is of a service, compared with its tallies; once. */
+enum err service_verify(struct day_service *ds, struct fault *fault) MUST_CHECK;
+
 /* A connection for reading, and back; one that failed is closed. */
 enum err day_reader(struct day *d, struct db **ret, struct fault *fault) MUST_CHECK;
 void day_reader_back(struct day *d, struct db *reader, enum err error);
 /* The writing connection, with `write` held on success. */
 enum err day_writer(struct day *d, struct db **ret, struct fault *fault) MUST_CHECK;
-/* Takes it out of the tables and removes its file; those who hold it may go on reading. */
+/* Removes its file and takes it out of the tables; who calls holds it. Those who read may go on. */
 enum err day_drop(struct day *d, struct fault *fault) MUST_CHECK;
 /* Closes connections that nobody used for a while. */
 void day_rest(struct day *d, int64_t now_ns);
@@ -333,8 +396,9 @@ enum err embedded_scan(void *engine, struct partition *p, const struct scan *sca
 /* ------------------------------------------------------------------ long profiles (reach.c) */
 
 struct change;
-/* Reads what the file says. */
-enum err reach_load(struct day *d, struct db *reader, struct fault *fault) MUST_CHECK;
+/* Reads what the file says; *ret_good is false when rows are missing or altered. */
+enum err reach_load(struct day *d, struct db *reader, bool *ret_good,
+		    struct fault *fault) MUST_CHECK;
 /* Notes one that is written, if it lasts long; known after the transaction. */
 enum err reach_note(struct change *c, struct day_service *ds, int64_t time_ns, int64_t duration_ns,
 		    struct fault *fault) MUST_CHECK;
@@ -384,6 +448,7 @@ struct change {
 		VEC(struct inserted_chunk {
 			struct day_service *service;
 			struct fresh_chunk chunk;
+			uint64_t seal;
 			uint32_t series;
 			int64_t first_ns; /* of the profile, */
 			int64_t last_ns;  /* and its last moment */
@@ -393,14 +458,32 @@ struct change {
 	VEC(struct index_news) news;
 	struct chunk_scratch scratch;
 	struct buf bytes;
+	struct ledger before;
 };
 enum err change_begin(struct change *c, struct day *d, struct fault *fault) MUST_CHECK;
 /* Commits, or rolls back when `error` is one, and returns what came of it. */
 enum err change_end(struct change *c, enum err error, struct fault *fault) MUST_CHECK;
-/* The end for who committed by himself. */
+/* The same in two steps, for what must happen between them. */
+enum err change_commit(struct change *c, struct fault *fault) MUST_CHECK;
 enum err change_finish(struct change *c, enum err error) MUST_CHECK;
+/* A row was added: of a table of the file, or of a service. */
+static inline void change_added(struct change *c, int tally, uint64_t seal)
+{
+	tally_add(&c->day->ledger.tallies[tally], seal);
+}
+enum err change_added_of(struct change *c, struct day_service *ds, int tally,
+			 uint64_t seal) MUST_CHECK;
+/* Runs a statement that deletes rows and yields their seals. `ds` NULL: of a table of the file. */
+enum err change_take(struct change *c, struct day_service *ds, int tally, unsigned which,
+		     const int64_t *numbers, int n, struct fault *fault) MUST_CHECK;
+#define change_take_with(c, ds, tally, which, fault, ...)                \
+	change_take(c, ds, tally, which, (const int64_t[]){__VA_ARGS__}, \
+		    sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), fault)
 /* The row of the service, made when missing. */
 enum err change_service(struct change *c, struct day_service *ds, struct fault *fault) MUST_CHECK;
+/* Its row goes; all other rows of it are gone. */
+enum err change_drop_service(struct change *c, struct day_service *ds,
+			     struct fault *fault) MUST_CHECK;
 enum err change_chunk(struct change *c, struct day_service *ds, const struct encoded_chunk *info,
 		      struct str bytes, struct fault *fault) MUST_CHECK;
 enum err change_touch(struct change *c, struct day_service *ds) MUST_CHECK;
@@ -428,9 +511,10 @@ enum err chunk_view_move(struct partition *from, const struct chunk_view *v, str
 
 /* Whether so many more are allowed. */
 enum err spans_fit(struct day *d, size_t n, struct fault *fault) MUST_CHECK;
-/* Inserts a span; `write` is held, a transaction open. */
-enum err span_write(struct day *d, struct db *writer, const struct trace_span *span,
-		    int64_t *ret_key, struct fault *fault) MUST_CHECK;
+struct undo_row;
+/* Inserts a span; key and seal of the row are for who may have to take it back. */
+enum err span_write(struct change *c, const struct trace_span *span, struct undo_row *ret,
+		    struct fault *fault) MUST_CHECK;
 enum err embedded_spans(struct store *s, struct str tenant, const struct span_question *question,
 			struct ask *ask, struct span_answer *ret) MUST_CHECK;
 
@@ -438,6 +522,7 @@ enum err embedded_spans(struct store *s, struct str tenant, const struct span_qu
 struct undo_row {
 	struct day_name file;
 	int64_t key;
+	uint64_t seal;
 	struct day_service *service; /* of a chunk */
 };
 struct undo_list {
@@ -447,7 +532,30 @@ enum err undo_begin(struct tenant *t, const struct undo_list *list, int64_t *ret
 		    struct fault *fault) MUST_CHECK;
 enum err undo_end(struct tenant *t, int64_t id, struct fault *fault) MUST_CHECK;
 /* Takes back what batches left that never ended. Nobody may be writing one. */
-enum err undo_recover(const char *tenant_path, struct db *catalog, struct fault *fault) MUST_CHECK;
+enum err undo_recover(struct tenant *t, struct fault *fault) MUST_CHECK;
+
+bool catalog_exists(const struct tenant *t);
+/* A transaction on the catalog: begun with catalog_lock taken, ended with it given back. */
+struct catalog_change {
+	struct tenant *tenant;
+	struct db *db;
+	struct ledger before;
+};
+enum err catalog_begin(struct catalog_change *c, struct tenant *t, struct fault *fault) MUST_CHECK;
+enum err catalog_end(struct catalog_change *c, enum err error, struct fault *fault) MUST_CHECK;
+/* Runs a statement that deletes rows and yields their seals. */
+enum err catalog_take(struct catalog_change *c, int tally, sqlite3_stmt *q,
+		      struct fault *fault) MUST_CHECK;
+static inline uint64_t catalog_key(const struct tenant *t)
+{
+	return file_key(t->place, t->ledger.file);
+}
+uint64_t seal_file(uint64_t key, int kind, int64_t day, uint64_t file, uint64_t commits);
+uint64_t seal_setting(uint64_t key, struct str name, struct str value, int64_t modified);
+uint64_t seal_audit(uint64_t key, int64_t time, struct str event, struct str detail);
+/* How many commits the day's file has: for who looks after the directory without its journal. */
+enum err catalog_record(struct day *d, struct fault *fault) MUST_CHECK;
+enum err catalog_forget(struct tenant *t, struct day_name name, struct fault *fault) MUST_CHECK;
 
 /* ------------------------------------------------------------------ house-keeping */
 
@@ -542,9 +650,10 @@ void embedded_confirmed(struct store *s);
 void embedded_look(struct embedded *e);
 /* A write ended so; of a batch of this tenant, if any. */
 void embedded_wrote(struct embedded *e, struct tenant *t, enum err error);
-/* db_open that takes room from the reserve when there is none for the files beside it. */
+/* db_open_with that takes room from the reserve when there is none for the files beside it. */
 enum err embedded_db_open(struct embedded *e, const char *path, const struct db_schema *schema,
-			  enum db_mode mode, struct db **ret, struct fault *fault) MUST_CHECK;
+			  enum db_mode mode, const struct db_setup *setup, struct db **ret,
+			  struct fault *fault) MUST_CHECK;
 /* After an error of something that frees space: whether to try it again, with the reserve. */
 bool embedded_make_room(struct embedded *e, enum err error);
 /* Removes a service with all it has; `upkeep` is held. */

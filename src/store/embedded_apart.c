@@ -152,23 +152,33 @@ static enum err open_service(struct apart *a, const struct apart_service *one)
 {
 	struct apart_day *d = &a->days.v[one->day];
 	struct day_service *ds = one->listed->service;
+	struct partition *full = NULL;
 	enum err error;
 
 	question_begin(ds);
-	a->busy[a->n] = ds;
-	a->full[a->n] = NULL;
-	a->n++;
-	if (one->listed->at == MAP_NONE || one->listed->open || index_is_stale(d->index)) {
-		error = service_partition(ds, &a->full[a->n - 1], a->ask->fault);
-		a->partitions[a->n - 1] = a->full[a->n - 1];
+	error = ask_forgive(a->ask, service_verify(ds, a->ask->fault), a->ask->fault);
+	if (error != ERR_OK) {
+		question_end(ds);
 		return error;
 	}
-	mutex_lock(&d->index->lock);
-	error = fill(&a->lights[one->day], &d->index->table,
-		     &d->index->table.services.v[one->listed->at], ds);
-	mutex_unlock(&d->index->lock);
-	a->partitions[a->n - 1] = &a->lights[one->day].p;
-	return error;
+	if (one->listed->at == MAP_NONE || one->listed->open || index_is_stale(d->index)) {
+		error = service_partition(ds, &full, a->ask->fault);
+		a->partitions[a->n] = full;
+	} else {
+		mutex_lock(&d->index->lock);
+		error = fill(&a->lights[one->day], &d->index->table,
+			     &d->index->table.services.v[one->listed->at], ds);
+		mutex_unlock(&d->index->lock);
+		a->partitions[a->n] = &a->lights[one->day].p;
+	}
+	if (error != ERR_OK) {
+		question_end(ds);
+		return error;
+	}
+	a->busy[a->n] = ds;
+	a->full[a->n] = full;
+	a->n++;
+	return ERR_OK;
 }
 
 static void finish_service(struct apart *a)
@@ -200,10 +210,12 @@ static enum err each_service(struct apart *a,
 			return fault_set(a->ask->fault, ERR_CANCELLED, "the question was given up");
 		for (n = 0; i + n < a->services.n && same_service(first, first + n); n++)
 			if (error == ERR_OK && atomic_load(&first[n].listed->service->id))
-				error = open_service(a, first + n);
+				error = ask_forgive(a->ask, open_service(a, first + n),
+						    a->ask->fault);
 		if (error == ERR_OK)
 			error = each(context, str_of(first->listed->service->name), a->partitions,
 				     a->n);
+		error = ask_forgive(a->ask, error, a->ask->fault);
 		finish_service(a);
 	}
 	return error;
@@ -241,6 +253,7 @@ static enum err add_day(struct apart *a, struct day *d, const struct selection *
 
 	reaching.from_ns = since_ns < selection->from_ns ? since_ns : selection->from_ns;
 
+	TRY(day_ask(d, a->ask));
 	TRY(vec_reserve(&a->days, 1));
 	TRY(index_get(d, &one.index, a->ask->fault));
 	error = index_list(one.index, &reaching, a->ask, &one.services);
@@ -291,8 +304,14 @@ enum err embedded_apart(void *engine, struct str tenant, const struct selection 
 	if (since_ns <= from)
 		from = add_saturating(since_ns, -PROFILE_LONGEST_NS);
 	TRY(days_of_range(t, DAY_PROFILES, from, selection->until_ns, &a.list, ask->fault));
-	for (size_t i = 0; i < a.list.v.n; i++)
-		TRY(add_day(&a, a.list.v.v[i], selection, since_ns));
+	for (size_t i = 0; i < a.list.v.n; i++) {
+		struct day *d = a.list.v.v[i];
+
+		error = ask_forgive(ask, add_day(&a, d, selection, since_ns), ask->fault);
+		/* It was old, and is not there any more. */
+		if (error == ERR_CANCELLED || !atomic_load(&d->gone))
+			TRY(error);
+	}
 	TRY(gather(&a));
 	return each_service(&a, each, context);
 }

@@ -87,6 +87,28 @@ static enum err open_snapshot(struct snapshot *s, struct fault *fault)
 	return error;
 }
 
+/* The journal of the copy knows what the copy has. */
+static enum err note_commits(struct snapshot *s, const char *folder, struct fault *fault)
+{
+	uint64_t place = s->day ? s->day->place : s->tenant->place;
+	int kind = s->day ? (int)s->day->name.kind : LEDGER_CATALOG;
+	struct commit_journal journal = {0};
+	struct ledger l;
+	enum err error = ERR_OK;
+
+	if (s->reader->version >= s->reader->schema->older_below)
+		error = ledger_read(s->reader, place, &l, fault);
+	else
+		return ERR_OK;
+	if (error == ERR_OK)
+		error = journal_open(&journal, folder, s->tenant->place, true, fault);
+	if (error == ERR_OK)
+		error = journal_note(&journal, kind, s->day ? s->day->name.day : 0, l.file,
+				     l.commits, fault);
+	journal_close(&journal);
+	return error;
+}
+
 static enum err copy_one(struct snapshot *s, const char *destination, struct fault *fault)
 {
 	char *folder = NULL, *path = NULL;
@@ -95,6 +117,8 @@ static enum err copy_one(struct snapshot *s, const char *destination, struct fau
 	if (error == ERR_OK)
 		error = (path = path_in(folder, s)) ? db_copy(s->reader, path, fault)
 						    : ERR_NO_MEMORY;
+	if (error == ERR_OK)
+		error = note_commits(s, folder, fault);
 	if (error == ERR_OK)
 		error = folder_sync(folder, fault);
 	mem_free(folder);
@@ -106,7 +130,7 @@ enum err embedded_backup(struct store *store, const char *destination, struct fa
 {
 	struct embedded *e = embedded_of(store);
 	struct snapshots list = {0};
-	enum err error = store_dir_make(destination, e->dir.seed, fault);
+	enum err error = store_dir_begin(destination, fault);
 
 	if (error == ERR_OK)
 		error = list_files(e, &list, fault);
@@ -120,6 +144,9 @@ enum err embedded_backup(struct store *store, const char *destination, struct fa
 	}
 	for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
 		error = copy_one(&list.v.v[i], destination, fault);
+	/* Last: what is there before is no store. */
+	if (error == ERR_OK)
+		error = store_dir_finish(destination, e->dir.seed, fault);
 	snapshots_release(&list);
 	return error;
 }

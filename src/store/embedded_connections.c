@@ -40,7 +40,7 @@ void connections_release(struct embedded *e)
 			close(e->spare[i]);
 }
 
-static void give_back(struct embedded *e, struct db *db)
+void connection_close(struct embedded *e, struct db *db)
 {
 	if (!db)
 		return;
@@ -59,7 +59,7 @@ static void close_idle_readers(struct day *d)
 		engine_lock(e);
 		reader = d->readers.n ? d->readers.v[--d->readers.n] : NULL;
 		engine_unlock(e);
-		give_back(e, reader);
+		connection_close(e, reader);
 	} while (reader);
 }
 
@@ -69,7 +69,7 @@ static void close_idle_day(struct day *d)
 	close_idle_readers(d);
 	if (!mutex_try(&d->write))
 		return;
-	give_back(d->engine, d->writer);
+	connection_close(d->engine, d->writer);
 	d->writer = NULL;
 	mutex_unlock(&d->write);
 }
@@ -78,7 +78,7 @@ static void close_idle_catalog(struct tenant *t)
 {
 	if (!mutex_try(&t->catalog_lock))
 		return;
-	give_back(t->engine, t->catalog);
+	connection_close(t->engine, t->catalog);
 	t->catalog = NULL;
 	mutex_unlock(&t->catalog_lock);
 }
@@ -119,7 +119,8 @@ static void touch(struct embedded *e, struct connection_owner *o)
 /* One thread at a time has what was kept in reserve. */
 static enum err open_with_reserve(struct embedded *e, const char *path,
 				  const struct db_schema *schema, enum db_mode mode,
-				  struct db **ret, struct fault *fault)
+				  const struct db_setup *setup, struct db **ret,
+				  struct fault *fault)
 {
 	enum err error;
 
@@ -129,7 +130,7 @@ static enum err open_with_reserve(struct embedded *e, const char *path,
 			close(e->spare[i]);
 			e->spare[i] = -1;
 		}
-	error = embedded_db_open(e, path, schema, mode, ret, fault);
+	error = embedded_db_open(e, path, schema, mode, setup, ret, fault);
 	mutex_unlock(&e->spare_lock);
 	return error;
 }
@@ -157,7 +158,8 @@ static bool out_of_files(void)
 }
 
 enum err connection_open(struct embedded *e, const char *path, const struct db_schema *schema,
-			 enum db_mode mode, struct db **ret, struct fault *fault)
+			 enum db_mode mode, const struct db_setup *setup, struct db **ret,
+			 struct fault *fault)
 {
 	enum err error = ERR_OK;
 	bool reserve = false;
@@ -167,12 +169,12 @@ enum err connection_open(struct embedded *e, const char *path, const struct db_s
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		struct fault own = {0};
 
-		error = embedded_db_open(e, path, schema, mode, ret, &own);
+		error = embedded_db_open(e, path, schema, mode, setup, ret, &own);
 		if (error == ERR_IO && out_of_files() && close_coldest(e))
 			continue;
 		reserve = error == ERR_IO && out_of_files();
 		if (reserve)
-			error = open_with_reserve(e, path, schema, mode, ret, &own);
+			error = open_with_reserve(e, path, schema, mode, setup, ret, &own);
 		if (error != ERR_OK && fault)
 			*fault = own;
 		break;
@@ -186,21 +188,20 @@ enum err connection_open(struct embedded *e, const char *path, const struct db_s
 
 /* ------------------------------------------------------------------ of a day */
 
-static const struct db_schema *schema_of(const struct day *d)
-{
-	return d->name.kind == DAY_SPANS ? &spans_schema : &day_schema;
-}
-
 enum err day_reader(struct day *d, struct db **ret, struct fault *fault)
 {
 	struct db *reader = NULL;
 
-	engine_lock(d->engine);
-	if (d->readers.n)
-		reader = d->readers.v[--d->readers.n];
-	engine_unlock(d->engine);
+	do {
+		/* One of before the upgrade does not see seals. */
+		connection_close(d->engine, reader);
+		engine_lock(d->engine);
+		reader = d->readers.n ? d->readers.v[--d->readers.n] : NULL;
+		engine_unlock(d->engine);
+	} while (reader && atomic_load(&d->upgraded) && reader->version < reader->schema->version);
 	if (!reader)
-		TRY(connection_open(d->engine, d->path, schema_of(d), DB_READ, &reader, fault));
+		TRY(connection_open(d->engine, d->path, day_schema_of(d), DB_READ, NULL, &reader,
+				    fault));
 	*ret = reader;
 	return ERR_OK;
 }
@@ -221,13 +222,12 @@ void day_reader_back(struct day *d, struct db *reader, enum err error)
 		}
 		engine_unlock(e);
 	}
-	give_back(e, reader);
+	connection_close(e, reader);
 }
 
 static enum err open_writer(struct day *d, struct fault *fault)
 {
-	enum err error =
-		connection_open(d->engine, d->path, schema_of(d), DB_CREATE, &d->writer, fault);
+	enum err error = day_open_writer(d, fault);
 
 	if (error != ERR_OK)
 		return error;
@@ -246,7 +246,7 @@ enum err day_writer(struct day *d, struct db **ret, struct fault *fault)
 	enum err error = ERR_OK;
 
 	mutex_lock(&d->write);
-	if (!d->writer && atomic_load(&d->gone)) {
+	if (atomic_load(&d->gone)) {
 		/* Its name may belong to another file by now. */
 		error = fault_set(fault, ERR_NOT_FOUND, "%s was removed as too old", d->path);
 	} else if (!d->writer) {
@@ -255,7 +255,7 @@ enum err day_writer(struct day *d, struct db **ret, struct fault *fault)
 		touch(d->engine, &d->connections);
 	}
 	if (error != ERR_OK) {
-		give_back(d->engine, d->writer);
+		connection_close(d->engine, d->writer);
 		d->writer = NULL;
 		mutex_unlock(&d->write);
 		return error;
@@ -272,8 +272,10 @@ void day_rest(struct day *d, int64_t now_ns)
 	close_idle_readers(d);
 	mutex_lock(&d->write);
 	if (now_ns - d->used_ns > REST_AFTER_NS) {
+		/* What is not recorded now is the next time. */
+		(void)!catalog_record(d, NULL);
 		/* The last connection to close also empties the log. */
-		give_back(d->engine, d->writer);
+		connection_close(d->engine, d->writer);
 		d->writer = NULL;
 	}
 	mutex_unlock(&d->write);
@@ -285,17 +287,22 @@ void connections_close(struct day *d)
 	lru_remove(&d->connections.node);
 	engine_unlock(d->engine);
 	close_idle_readers(d);
-	give_back(d->engine, d->writer);
+	connection_close(d->engine, d->writer);
 	d->writer = NULL;
 }
 
 /* ------------------------------------------------------------------ of a tenant */
 
-enum err catalog_open(struct tenant *t, const char *path, enum db_mode mode, struct fault *fault)
+enum err catalog_open(struct tenant *t, const char *path, const struct db_setup *setup,
+		      struct fault *fault)
 {
-	TRY(connection_open(t->engine, path, &catalog_schema, mode, &t->catalog, fault));
+	return connection_open(t->engine, path, &catalog_schema, DB_CREATE, setup, &t->catalog,
+			       fault);
+}
+
+void catalog_touch(struct tenant *t)
+{
 	touch(t->engine, &t->connections);
-	return ERR_OK;
 }
 
 void catalog_close(struct tenant *t)
@@ -303,6 +310,6 @@ void catalog_close(struct tenant *t)
 	engine_lock(t->engine);
 	lru_remove(&t->connections.node);
 	engine_unlock(t->engine);
-	give_back(t->engine, t->catalog);
+	connection_close(t->engine, t->catalog);
 	t->catalog = NULL;
 }

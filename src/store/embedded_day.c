@@ -1,4 +1,4 @@
-/* Days: found, made, referred to, dropped; and the connections to their files. */
+/* Days: found, made, referred to, dropped. */
 #include "base/clock.h"
 #include "store/embedded_index.h"
 
@@ -34,6 +34,7 @@ enum err day_new(struct tenant *t, struct day_name name, struct day **ret)
 	d->tenant = t;
 	d->name = name;
 	d->connections.day = d;
+	d->place = place_key(t->engine->base.seed, str_of(t->name), name.kind, name.day);
 	mutex_init(&d->upkeep);
 	mutex_init(&d->write);
 	mutex_init(&d->loading);
@@ -99,103 +100,6 @@ static enum err day_insert(struct tenant *t, struct day *d)
 	t->days.v[at] = d;
 	t->days.n++;
 	return ERR_OK;
-}
-
-static enum err read_fresh(struct day_service *ds, struct fresh_chunk chunk)
-{
-	enum err error;
-
-	mutex_lock(&ds->day->lists);
-	error = vec_reserve(&ds->fresh, 1);
-	if (error == ERR_OK)
-		day_service_add_fresh(ds, chunk);
-	mutex_unlock(&ds->day->lists);
-	return error;
-}
-
-/* Reads which services there are and which chunks are in no block yet. */
-static enum err read_services(struct day *d, struct db *reader, struct fault *fault)
-{
-	sqlite3_stmt *q;
-	enum err error;
-	bool row;
-
-	TRY(db_statement(reader, SERVICE_ALL, &q, fault));
-	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
-		struct day_service *ds;
-
-		error = day_service_get(d, db_column(q, 1), &ds);
-		if (error != ERR_OK)
-			break;
-		error = day_service_expect_id(ds, (uint32_t)sqlite3_column_int64(q, 0));
-		if (error != ERR_OK)
-			break;
-		atomic_store(&ds->id, (uint32_t)sqlite3_column_int64(q, 0));
-		atomic_store(&ds->series, (uint32_t)sqlite3_column_int64(q, 2));
-		atomic_fetch_add(&d->quota.series, (uint32_t)sqlite3_column_int64(q, 2));
-	}
-	db_reset(q);
-	TRY(error);
-	TRY(db_statement(reader, CHUNK_KEYS, &q, fault));
-	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
-		struct day_service *ds = day_service_by_id(d, (uint32_t)sqlite3_column_int64(q, 1));
-		/* One of a service that is not there can only be damage: vestal check tells. */
-		struct fresh_chunk chunk = {sqlite3_column_int64(q, 0),
-					    (uint32_t)sqlite3_column_int64(q, 2)};
-
-		error = ds ? read_fresh(ds, chunk) : ERR_OK;
-		if (error != ERR_OK)
-			break;
-	}
-	db_reset(q);
-	return error == ERR_OK ? reach_load(d, reader, fault) : error;
-}
-
-static void forget_services(struct day *d)
-{
-	struct day_service *ds;
-
-	for (size_t i = 0; (ds = day_service_at(d, i)); i++) {
-		mutex_lock(&d->lists);
-		day_service_clear_fresh(ds);
-		mutex_unlock(&d->lists);
-		engine_lock(d->engine);
-		ds->reaches.n = 0;
-		engine_unlock(d->engine);
-	}
-	atomic_store(&d->quota.series, 0);
-}
-
-enum err day_look_into(struct day *d, struct fault *fault)
-{
-	struct db *reader = NULL;
-	enum err error = ERR_OK;
-
-	if (atomic_load_explicit(&d->known, memory_order_acquire))
-		return ERR_OK;
-	mutex_lock(&d->loading);
-	if (!atomic_load(&d->known) && atomic_load(&d->exists)) {
-		error = day_reader(d, &reader, fault);
-		if (error == ERR_OK) {
-			if (d->name.kind == DAY_PROFILES)
-				error = read_services(d, reader, fault);
-			day_reader_back(d, reader, error);
-		} else if (error == ERR_NOT_FOUND) {
-			/* Begun and never finished: the next writer does. */
-			atomic_store(&d->exists, false);
-			error = ERR_OK;
-		}
-		/* Begun again next time, from the start. */
-		if (error != ERR_OK)
-			forget_services(d);
-	}
-	/* A file that is not there yet is made with the table. */
-	if (error == ERR_OK && !atomic_load(&d->known) && !atomic_load(&d->exists))
-		atomic_store(&d->measured, true);
-	if (error == ERR_OK)
-		atomic_store(&d->known, true);
-	mutex_unlock(&d->loading);
-	return error;
 }
 
 enum err day_get(struct tenant *t, struct day_name name, bool make, struct day **ret,
@@ -285,8 +189,7 @@ enum err days_of_range(struct tenant *t, enum day_kind kind, int64_t from_ns, in
 	enum err error = list_tenant(t, day_of(from_ns), day_of(until_ns - (until_ns > INT64_MIN)),
 				     (int)kind, &list);
 
-	for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
-		error = day_look_into(list.v.v[i], fault);
+	(void)fault;
 	if (error != ERR_OK)
 		day_list_put(&list);
 	else
@@ -322,19 +225,35 @@ enum err days_all(struct embedded *e, struct day_list *ret, struct fault *fault)
 	return error;
 }
 
-enum err day_drop(struct day *d, struct fault *fault)
+static void take_out(struct day *d)
 {
 	struct tenant *t = d->tenant;
 	size_t at;
 
 	engine_lock(d->engine);
 	at = day_position(t, d->name);
-	if (!d->gone && at < t->days.n && t->days.v[at] == d) {
+	if (at < t->days.n && t->days.v[at] == d) {
 		t->days.n--;
 		memmove(t->days.v + at, t->days.v + at + 1, (t->days.n - at) * sizeof(*t->days.v));
-		d->gone = true;
 	}
 	engine_unlock(d->engine);
-	TRY(day_unlink(t->folder, d->name, fault));
-	return folder_sync(t->folder, fault);
+}
+
+/* It stays in the table until its file has gone: else somebody would begin a day of the same name
+ * in the file that is about to be removed. Until then writers are refused. */
+enum err day_drop(struct day *d, struct fault *fault)
+{
+	enum err error;
+
+	mutex_lock(&d->write);
+	atomic_store(&d->gone, true);
+	connection_close(d->engine, d->writer);
+	d->writer = NULL;
+	error = day_remove_file(d->tenant, d->name, fault);
+	if (error != ERR_OK)
+		atomic_store(&d->gone, false);
+	mutex_unlock(&d->write);
+	if (error == ERR_OK)
+		take_out(d);
+	return error;
 }

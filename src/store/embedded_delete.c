@@ -47,6 +47,7 @@ static enum err delete_services(struct day *d, const struct selection *selection
 	struct fault *fault = ask ? ask->fault : NULL;
 	enum err error = ERR_OK;
 
+	TRY(day_look_into(d, fault));
 	for (size_t i = 0; error == ERR_OK; i++) {
 		struct day_service *ds = day_service_at(d, i);
 		bool takes;

@@ -214,13 +214,14 @@ bool embedded_make_room(struct embedded *e, enum err error)
 }
 
 enum err embedded_db_open(struct embedded *e, const char *path, const struct db_schema *schema,
-			  enum db_mode mode, struct db **ret, struct fault *fault)
+			  enum db_mode mode, const struct db_setup *setup, struct db **ret,
+			  struct fault *fault)
 {
-	enum err error = db_open(path, schema, mode, ret, fault);
+	enum err error = db_open_with(path, schema, mode, setup, ret, fault);
 
 	/* Half of it stays for deletes. */
 	if (error != ERR_OK && give(e, error, FILES_OF_A_DB, RESERVE_FILES / 2))
-		error = db_open(path, schema, mode, ret, fault);
+		error = db_open_with(path, schema, mode, setup, ret, fault);
 	return error;
 }
 

@@ -74,7 +74,52 @@ static enum err has_table(struct db *reader, bool *ret, struct fault *fault)
 	return error;
 }
 
-static enum err read_rows(struct day_index *x, struct db *reader, struct fault *fault)
+/* What was read of services, by number. */
+struct rows_found {
+	VEC(struct service_rows {
+		uint32_t id;
+		bool bad; /* some row cannot be used */
+		struct tally tally;
+	})
+	v;
+};
+
+static enum err rows_of(struct rows_found *found, uint32_t id, struct service_rows **ret)
+{
+	if (!found->v.n || found->v.v[found->v.n - 1].id != id)
+		TRY(vec_push(&found->v, ((struct service_rows){.id = id})));
+	*ret = &found->v.v[found->v.n - 1];
+	return ERR_OK;
+}
+
+static enum err read_row(struct day_index *x, struct db *reader, sqlite3_stmt *q,
+			 struct rows_found *found)
+{
+	int64_t key = sqlite3_column_int64(q, 0), seal = sqlite3_column_int64(q, 2);
+	uint32_t id = (uint32_t)(key >> 32);
+	struct str data = db_column(q, 1);
+	struct service_rows *rows;
+	enum err error = ERR_DAMAGED;
+
+	/* The mark of index_catch_up. */
+	if (!id)
+		return ERR_OK;
+	TRY(rows_of(found, id, &rows));
+	tally_add(&rows->tally, (uint64_t)seal);
+	if (rows->bad)
+		return ERR_OK;
+	if (day_seal_good(x->day, reader, seal, seal_index(atomic_load(&x->day->key), key, data)))
+		error = series_delta_apply(&x->table, id, data);
+	if (error == ERR_OK || error == ERR_NO_MEMORY)
+		return error;
+	/* Damaged, or of another version: its dictionary knows better. */
+	rows->bad = true;
+	series_index_forget(&x->table, id);
+	return ERR_OK;
+}
+
+static enum err read_rows(struct day_index *x, struct db *reader, struct rows_found *found,
+			  struct fault *fault)
 {
 	sqlite3_stmt *q;
 	bool row;
@@ -85,17 +130,7 @@ static enum err read_rows(struct day_index *x, struct db *reader, struct fault *
 		return ERR_OK;
 	TRY(db_statement(reader, INDEX_ALL, &q, fault));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
-		uint32_t id = (uint32_t)(sqlite3_column_int64(q, 0) >> 32);
-
-		/* The mark of index_catch_up. */
-		if (!id)
-			continue;
-		error = series_delta_apply(&x->table, id, db_column(q, 1));
-		/* Damaged, or of another version: its dictionary knows better. */
-		if (error != ERR_OK && error != ERR_NO_MEMORY) {
-			series_index_forget(&x->table, id);
-			error = ERR_OK;
-		}
+		error = read_row(x, reader, q, found);
 		if (error != ERR_OK)
 			break;
 	}
@@ -123,7 +158,7 @@ static enum err read_dictionary(struct day_index *x, struct day_service *ds, str
 	TRY(vec_push(&x->unwritten, id));
 	error = service_load(ds, reader, dictionary_key(id, UINT32_MAX), &p, NULL);
 	/* Questions that are about it say so. */
-	if (error == ERR_CORRUPT) {
+	if (is_damage(error)) {
 		series_index_forget(&x->table, id);
 		return vec_push(&x->damaged, id);
 	}
@@ -153,23 +188,44 @@ static void read_times(struct day_index *x, struct day_service *ds)
 	partition_give_back(x->day->engine, p);
 }
 
+/* Whether the rows that were read are those that were written, up to the end of the dictionary. */
+static bool are_whole(struct day_index *x, struct db *reader, sqlite3_stmt *q,
+		      const struct service_rows *rows)
+{
+	struct index_service *s = series_index_service(&x->table, rows->id);
+	uint64_t series = (uint64_t)sqlite3_column_int64(q, 2);
+	struct tally expected[SERVICE_TALLIES];
+
+	if (rows->bad || series != (s ? s->end.series : 0))
+		return false;
+	return reader->version < DAY_SEALED_VERSION ||
+	       (tally_read(db_column(q, 3), expected, SERVICE_TALLIES) &&
+		tally_equal(&rows->tally, &expected[TALLY_INDEX]));
+}
+
 /* Services as the file has them. */
-static enum err check_services(struct day_index *x, struct db *reader, struct fault *fault)
+static enum err check_services(struct day_index *x, struct db *reader,
+			       const struct rows_found *found, struct fault *fault)
 {
 	sqlite3_stmt *q;
+	size_t at = 0;
 	bool row;
 	enum err error;
 
 	TRY(db_statement(reader, SERVICE_ALL, &q, fault));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
 		uint32_t id = (uint32_t)sqlite3_column_int64(q, 0);
-		uint64_t series = (uint64_t)sqlite3_column_int64(q, 2);
-		struct index_service *s = series_index_service(&x->table, id);
 		struct day_service *ds = day_service_by_id(x->day, id);
+		struct service_rows rows = {.id = id};
 
+		/* Both are in the order of their numbers. */
+		while (at < found->v.n && found->v.v[at].id < id)
+			at++;
+		if (at < found->v.n && found->v.v[at].id == id)
+			rows = found->v.v[at];
 		if (!ds)
 			continue;
-		if (series != (s ? s->end.series : 0))
+		if (!are_whole(x, reader, q, &rows))
 			error = read_dictionary(x, ds, reader, fault);
 		read_times(x, ds);
 		if (error != ERR_OK)
@@ -182,6 +238,7 @@ static enum err check_services(struct day_index *x, struct db *reader, struct fa
 static enum err load(struct day_index *x, struct fault *fault)
 {
 	struct day *d = x->day;
+	struct rows_found found = {0};
 	struct db *reader = NULL;
 	enum err error = series_index_init(&x->table, d->engine->base.seed);
 
@@ -190,14 +247,15 @@ static enum err load(struct day_index *x, struct fault *fault)
 		if (error == ERR_OK)
 			error = db_begin(reader, false, fault);
 		if (error == ERR_OK)
-			error = read_rows(x, reader, fault);
+			error = read_rows(x, reader, &found, fault);
 		if (error == ERR_OK)
-			error = check_services(x, reader, fault);
+			error = check_services(x, reader, &found, fault);
 		day_reader_back(d, reader, error);
 	}
+	vec_release(&found.v);
 	if (error == ERR_OK)
 		x->loaded = true;
-	return error;
+	return day_damaged(d, error, "the index of series", NULL, fault);
 }
 
 /* ------------------------------------------------------------------ news */
@@ -369,12 +427,17 @@ void index_put(struct day_index *x)
 
 /* ------------------------------------------------------------------ writing */
 
-static enum err put_row(struct change *c, int64_t key, struct str bytes, struct fault *fault)
+static enum err put_row(struct change *c, struct day_service *ds, int64_t key, struct str bytes,
+			struct fault *fault)
 {
+	uint64_t seal = seal_index(atomic_load(&c->day->key), key, bytes);
 	sqlite3_stmt *q;
 
-	TRY(db_query_with(c->writer, INDEX_PUT, &q, fault, key));
-	db_bind(q, 2, bytes);
+	/* One that is there without its row of the dictionary is of no use. */
+	TRY(change_take_with(c, ds, TALLY_INDEX, INDEX_DELETE, fault, key, key));
+	TRY(change_added_of(c, ds, TALLY_INDEX, seal));
+	TRY(db_query_with(c->writer, INDEX_PUT, &q, fault, key, (int64_t)seal));
+	db_bind(q, 3, bytes);
 	return db_run(c->writer, q, fault);
 }
 
@@ -393,7 +456,7 @@ enum err index_write(struct change *c, struct day_service *ds, struct str bytes,
 
 	if (!bytes.n)
 		return ERR_OK;
-	TRY(put_row(c, dictionary_key(ds->new_id, ds->next_delta), bytes, fault));
+	TRY(put_row(c, ds, dictionary_key(ds->new_id, ds->next_delta), bytes, fault));
 	TRY(vec_reserve(&c->news, 1));
 	news.delta = str_n(mem_strndup(bytes.p, bytes.n), bytes.n);
 	if (!news.delta.p)
@@ -406,16 +469,16 @@ enum err index_delete(struct change *c, struct day_service *ds, struct fault *fa
 {
 	uint32_t id = atomic_load(&ds->id);
 
-	return db_run_with(c->writer, INDEX_DELETE, fault, dictionary_key(id, 0),
-			   dictionary_key(id, UINT32_MAX));
+	return change_take_with(c, ds, TALLY_INDEX, INDEX_DELETE, fault, dictionary_key(id, 0),
+				dictionary_key(id, UINT32_MAX));
 }
 
 enum err index_rewrite(struct change *c, struct day_service *ds, int64_t last, struct str bytes,
 		       struct fault *fault)
 {
-	TRY(db_run_with(c->writer, INDEX_DELETE, fault, dictionary_key(atomic_load(&ds->id), 0),
-			last));
-	return bytes.n ? put_row(c, last, bytes, fault) : ERR_OK;
+	TRY(change_take_with(c, ds, TALLY_INDEX, INDEX_DELETE, fault,
+			     dictionary_key(atomic_load(&ds->id), 0), last));
+	return bytes.n ? put_row(c, ds, last, bytes, fault) : ERR_OK;
 }
 
 static void drop_news(struct change *c)
@@ -531,7 +594,7 @@ static enum err write_some(struct day *d, const uint32_t *ids, size_t n, struct 
 		if (ds)
 			error = write_service(&c, ds, fault);
 		/* One whose dictionary is damaged stays as it is. */
-		if (error == ERR_CORRUPT)
+		if (is_damage(error))
 			error = ERR_OK;
 	}
 	return change_end(&c, error, fault);
@@ -579,7 +642,7 @@ static enum err put_mark(struct day *d, struct fault *fault)
 
 	if (error != ERR_OK)
 		return error;
-	return change_end(&c, put_row(&c, 0, STR(""), fault), fault);
+	return change_end(&c, db_run_with(c.writer, INDEX_SET_MARK, fault, 0), fault);
 }
 
 enum err index_catch_up(struct day *d, struct fault *fault)
@@ -639,9 +702,7 @@ static enum err refuse_damaged(struct day_index *x, const struct selection *sele
 			continue;
 		TRY(selection_takes_service(selection, str_of(ds->name), &takes));
 		if (takes)
-			return fault_set(fault, ERR_CORRUPT,
-					 "%s: the dictionary of %s is damaged: run vestal check",
-					 x->day->path, ds->name);
+			return day_damaged(x->day, ERR_DAMAGED, "the dictionary", ds->name, fault);
 	}
 	return ERR_OK;
 }
@@ -717,8 +778,9 @@ static enum err each_day(struct day *d, const struct selection *selection, struc
 
 	if (ask_cancelled(ask))
 		return fault_set(fault, ERR_CANCELLED, "the question was given up");
+	TRY(day_ask(d, ask));
 	TRY(index_get(d, &x, fault));
-	error = refuse_damaged(x, selection, fault);
+	error = ask_forgive(ask, refuse_damaged(x, selection, fault), fault);
 	if (error == ERR_OK)
 		error = reaching(d, &x->table, selection->from_ns, &services);
 	if (error == ERR_OK)
@@ -745,7 +807,8 @@ enum err embedded_indexes(void *engine, struct str tenant, const struct selectio
 	TRY(days_of_range(t, DAY_PROFILES, add_saturating(selection->from_ns, -PROFILE_LONGEST_NS),
 			  selection->until_ns, &days, fault));
 	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++)
-		error = each_day(days.v.v[i], selection, ask, each, context);
+		error = ask_forgive(ask, each_day(days.v.v[i], selection, ask, each, context),
+				    fault);
 	day_list_put(&days);
 	return error;
 }

@@ -4,32 +4,85 @@
 #include "base/work_scope.h"
 #include "store/embedded_index.h"
 
+/* The service's row as the transaction of `reader` sees it. */
+static enum err read_tallies(struct day_service *ds, struct db *reader, struct tally *ret,
+			     struct fault *fault)
+{
+	struct day *d = ds->day;
+	bool row, good = false;
+	sqlite3_stmt *q;
+	enum err error;
+
+	TRY(db_query_with(reader, SERVICE_GET, &q, fault, atomic_load(&ds->id)));
+	error = db_step(reader, q, &row, fault);
+	if (error == ERR_OK && row)
+		good = tally_read(db_column(q, 3), ret, SERVICE_TALLIES) &&
+		       (uint64_t)sqlite3_column_int64(q, 4) ==
+			       seal_service(atomic_load(&d->key), sqlite3_column_int64(q, 0),
+					    db_column(q, 1), sqlite3_column_int64(q, 2), ret) &&
+		       str_eq(db_column(q, 1), str_of(ds->name));
+	db_reset(q);
+	return error == ERR_OK && !good ? day_damaged(d, ERR_DAMAGED, "the row", ds->name, fault)
+					: error;
+}
+
+static enum err load_rows(struct day_service *ds, struct db *reader, int64_t last_key,
+			  struct partition *p, struct tally *found, struct fault *fault)
+{
+	uint64_t key = atomic_load(&ds->day->key);
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_query_with(reader, DICTIONARY_OF, &q, fault, dictionary_key(ds->id, 0), last_key));
+	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
+		int64_t seal = sqlite3_column_int64(q, 2);
+		struct str data = db_column(q, 1);
+
+		tally_add(found, (uint64_t)seal);
+		error = day_seal_good(ds->day, reader, seal,
+				      seal_dictionary(key, sqlite3_column_int64(q, 0), data))
+				? partition_delta_apply(p, data)
+				: ERR_DAMAGED;
+		if (error != ERR_OK)
+			break;
+	}
+	db_reset(q);
+	return error;
+}
+
+/* With all rows, their number is known too. */
+static enum err load_all(struct day_service *ds, struct db *reader, int64_t last_key,
+			 struct partition *p, struct fault *fault)
+{
+	bool whole = last_key == dictionary_key(ds->id, UINT32_MAX), own = !reader->in_transaction;
+	struct tally tallies[SERVICE_TALLIES], found = {0};
+	enum err error = ERR_OK;
+
+	whole &= reader->version >= DAY_SEALED_VERSION;
+	if (own)
+		TRY(db_begin(reader, false, fault));
+	if (whole)
+		error = read_tallies(ds, reader, tallies, fault);
+	if (error == ERR_OK)
+		error = load_rows(ds, reader, last_key, p, &found, fault);
+	if (error == ERR_OK && whole && !tally_equal(&found, &tallies[TALLY_DICTIONARY]))
+		error = ERR_DAMAGED;
+	if (own)
+		db_rollback(reader);
+	return day_damaged(ds->day, error, "the dictionary", ds->name, fault);
+}
+
 enum err service_load(struct day_service *ds, struct db *reader, int64_t last_key,
 		      struct partition **ret, struct fault *fault)
 {
 	struct day *d = ds->day;
 	struct partition *p = NULL;
-	sqlite3_stmt *q;
-	bool row = false;
 	enum err error = partition_new(str_of(d->tenant->name), str_of(ds->name), d->name.day,
 				       d->engine->base.seed, NULL, &p);
 
-	if (error == ERR_OK && reader && ds->id) {
-		error = db_query_with(reader, DICTIONARY_OF, &q, fault, dictionary_key(ds->id, 0),
-				      last_key);
-		while (error == ERR_OK && (error = db_step(reader, q, &row, fault)) == ERR_OK &&
-		       row) {
-			error = partition_delta_apply(p, db_column(q, 1));
-			if (error == ERR_CORRUPT)
-				fault_set(fault, ERR_CORRUPT,
-					  "%s: the dictionary of %s is damaged: run vestal check",
-					  d->path, ds->name);
-			if (error != ERR_OK)
-				db_reset(q);
-		}
-		if (error == ERR_OK)
-			db_reset(q);
-	}
+	if (error == ERR_OK && reader && ds->id)
+		error = load_all(ds, reader, last_key, p, fault);
 	if (error != ERR_OK) {
 		partition_free(p);
 		return error;
@@ -39,6 +92,54 @@ enum err service_load(struct day_service *ds, struct db *reader, int64_t last_ke
 	*ret = p;
 	return ERR_OK;
 }
+
+/* ------------------------------------------------------------------ what else there must be */
+
+static enum err add_seals(struct day_service *ds, struct db *reader, unsigned which,
+			  struct tally *ret, struct fault *fault)
+{
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_query_with(reader, which, &q, fault, atomic_load(&ds->id)));
+	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row)
+		tally_add(ret, (uint64_t)sqlite3_column_int64(q, 0));
+	db_reset(q);
+	return error;
+}
+
+static enum err compare(struct day_service *ds, struct db *reader, struct fault *fault)
+{
+	struct tally tallies[SERVICE_TALLIES], blocks = {0}, rollups = {0};
+
+	TRY(read_tallies(ds, reader, tallies, fault));
+	TRY(add_seals(ds, reader, BLOCK_SEALS, &blocks, fault));
+	TRY(add_seals(ds, reader, ROLLUP_SEALS, &rollups, fault));
+	/* Blocks say the same. */
+	atomic_store(&ds->rollups_differ, !tally_equal(&rollups, &tallies[TALLY_ROLLUPS]));
+	return tally_equal(&blocks, &tallies[TALLY_BLOCKS]) ? ERR_OK : ERR_DAMAGED;
+}
+
+enum err service_verify(struct day_service *ds, struct fault *fault)
+{
+	struct day *d = ds->day;
+	struct db *reader = NULL;
+	enum err error;
+
+	if (atomic_load(&ds->verified) || !atomic_load(&ds->id))
+		return ERR_OK;
+	TRY(day_reader(d, &reader, fault));
+	error = db_begin(reader, false, fault);
+	if (error == ERR_OK && reader->version >= DAY_SEALED_VERSION)
+		error = compare(ds, reader, fault);
+	if (error == ERR_OK)
+		atomic_store(&ds->verified, true);
+	day_reader_back(d, reader, error);
+	return day_damaged(d, error, "blocks", ds->name, fault);
+}
+
+/* ------------------------------------------------------------------ memory */
 
 /* With engine->lock: how much memory the service's partition takes from now on. */
 static void charge(struct day_service *ds, size_t memory)

@@ -74,16 +74,43 @@ static enum err add_all(struct rollup *r, struct str bytes, const struct shape *
 	return error;
 }
 
-/* Sums up what a statement yields in column `column`. */
-static enum err sum_up(struct db *reader, sqlite3_stmt *q, int column, struct rollup *r,
-		       const struct shape *shape, struct fault *fault)
+/* Sums up the blocks that a statement yields. */
+static enum err sum_blocks(struct day_service *ds, struct db *reader, sqlite3_stmt *q,
+			   struct rollup *r, const struct shape *shape, struct fault *fault)
 {
 	bool row;
 	enum err error;
 
-	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row)
-		if ((error = add_all(r, db_column(q, column), shape)) != ERR_OK)
+	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
+		error = block_row_good(ds->day, reader, q) ? add_all(r, db_column(q, 6), shape)
+							   : ERR_DAMAGED;
+		if (error != ERR_OK)
 			break;
+	}
+	db_reset(q);
+	return error;
+}
+
+/* Sums up the roll-up of an hour. */
+static enum err sum_hour(struct day_service *ds, struct db *reader, int64_t start, struct rollup *r,
+			 const struct shape *shape, struct fault *fault)
+{
+	int64_t id = atomic_load(&ds->id);
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_query_with(reader, ROLLUP_GET, &q, fault, id, ROLLUP_HOUR, start));
+	error = db_step(reader, q, &row, fault);
+	if (error == ERR_OK && row) {
+		struct str bytes = db_column(q, 0);
+		uint64_t seal =
+			seal_rollup(atomic_load(&ds->day->key), id, ROLLUP_HOUR, start, bytes);
+
+		error = day_seal_good(ds->day, reader, sqlite3_column_int64(q, 1), seal)
+				? add_all(r, bytes, shape)
+				: ERR_DAMAGED;
+	}
 	db_reset(q);
 	return error;
 }
@@ -91,16 +118,22 @@ static enum err sum_up(struct db *reader, sqlite3_stmt *q, int column, struct ro
 static enum err put_rollup(struct day_service *ds, int level, int64_t start_ns, struct str bytes,
 			   struct fault *fault)
 {
+	int64_t id = atomic_load(&ds->id), start = start_ns / 1000000;
+	uint64_t seal = seal_rollup(atomic_load(&ds->day->key), id, level, start, bytes);
 	struct change c;
 	sqlite3_stmt *q;
 	enum err error = change_begin(&c, ds->day, fault);
 
 	if (error != ERR_OK)
 		return error;
-	error = db_query_with(c.writer, ROLLUP_PUT, &q, fault, atomic_load(&ds->id), level,
-			      start_ns / 1000000);
+	error = change_take_with(&c, ds, TALLY_ROLLUPS, ROLLUP_DELETE, fault, id, level, start);
+	if (error == ERR_OK)
+		error = change_added_of(&c, ds, TALLY_ROLLUPS, seal);
+	if (error == ERR_OK)
+		error = db_query_with(c.writer, ROLLUP_PUT, &q, fault, id, level, start,
+				      (int64_t)seal);
 	if (error == ERR_OK) {
-		db_bind(q, 4, bytes);
+		db_bind(q, 5, bytes);
 		error = db_run(c.writer, q, fault);
 	}
 	return change_end(&c, error, fault);
@@ -129,7 +162,7 @@ static enum err roll_hour(struct day_service *ds, struct db *reader, int64_t sta
 		error = db_query_with(reader, BLOCK_RANGE, &q, fault, atomic_load(&ds->id),
 				      row_key(start_ns, 0), row_key(start_ns + NS_PER_HOUR, 0));
 	if (error == ERR_OK)
-		error = sum_up(reader, q, 1, r, shape, fault);
+		error = sum_blocks(ds, reader, q, r, shape, fault);
 	if (error == ERR_OK)
 		error = finish(ds, ROLLUP_HOUR, start_ns, r, fault);
 	rollup_free(r);
@@ -143,16 +176,10 @@ static enum err roll_whole_day(struct day_service *ds, struct db *reader, uint32
 	struct rollup *r = NULL;
 	enum err error = rollup_new(day_ns, NS_PER_DAY, &r);
 
-	for (int h = 0; error == ERR_OK && h < 24; h++) {
-		sqlite3_stmt *q;
-
-		if (!(hours >> h & 1))
-			continue;
-		error = db_query_with(reader, ROLLUP_GET, &q, fault, atomic_load(&ds->id),
-				      ROLLUP_HOUR, (day_ns + h * NS_PER_HOUR) / 1000000);
-		if (error == ERR_OK)
-			error = sum_up(reader, q, 0, r, shape, fault);
-	}
+	for (int h = 0; error == ERR_OK && h < 24; h++)
+		if (hours >> h & 1)
+			error = sum_hour(ds, reader, (day_ns + h * NS_PER_HOUR) / 1000000, r, shape,
+					 fault);
 	if (error == ERR_OK)
 		error = finish(ds, ROLLUP_DAY, day_ns, r, fault);
 	rollup_free(r);
@@ -190,7 +217,7 @@ static enum err roll_service(struct day_service *ds, int64_t until_ns, struct fa
 	mem_free(shape.gauge);
 	day_reader_back(ds->day, reader, error);
 	/* A block that cannot be read leaves its hour without a roll-up. */
-	return error == ERR_CORRUPT ? ERR_OK : error;
+	return is_damage(error) ? ERR_OK : error;
 }
 
 enum err rollup_day(struct day *d, bool all, struct fault *fault)

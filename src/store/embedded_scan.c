@@ -63,13 +63,15 @@ static enum err each_service(struct day_service *ds, const struct seeking *k)
 	if (!takes || !ds->id || !is_wanted(ds, k))
 		return ERR_OK;
 	question_begin(ds);
-	error = service_partition(ds, &p, fault);
+	error = ask_forgive(k->ask, service_verify(ds, fault), fault);
+	if (error == ERR_OK)
+		error = service_partition(ds, &p, fault);
 	if (error == ERR_OK) {
 		error = k->each(k->context, p);
 		partition_give_back(ds->day->engine, p);
 	}
 	question_end(ds);
-	return error;
+	return ask_forgive(k->ask, error, fault);
 }
 
 /* Whether a selection names its service. */
@@ -109,12 +111,15 @@ static enum err find_services(struct day *d, const struct seeking *k, struct ser
 static enum err each_of_day(struct day *d, const struct seeking *k)
 {
 	struct service_list services = {0};
-	enum err error = find_services(d, k, &services);
+	enum err error = day_ask(d, k->ask);
 
+	if (error == ERR_OK)
+		error = find_services(d, k, &services);
 	for (size_t i = 0; error == ERR_OK && i < services.v.n; i++)
 		error = each_service(services.v.v[i].service, k);
 	vec_release(&services.v);
-	return error;
+	/* It was old, and is not there any more. */
+	return atomic_load(&d->gone) && error != ERR_CANCELLED ? ERR_OK : error;
 }
 
 enum err embedded_partitions(void *engine, struct str tenant, const struct selection *selection,
@@ -138,7 +143,7 @@ enum err embedded_partitions(void *engine, struct str tenant, const struct selec
 		from = add_saturating(since_ns, -PROFILE_LONGEST_NS);
 	TRY(days_of_range(t, DAY_PROFILES, from, selection->until_ns, &days, fault));
 	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++)
-		error = each_of_day(days.v.v[i], &seeking);
+		error = ask_forgive(ask, each_of_day(days.v.v[i], &seeking), fault);
 	day_list_put(&days);
 	return error;
 }
@@ -157,7 +162,7 @@ static enum err name_service(struct day_service *ds, const struct selection *sel
 static enum err name_services(struct day *d, const struct selection *selection, struct ask *ask,
 			      enum err (*each)(void *, struct str), void *context)
 {
-	enum err error = ERR_OK;
+	enum err error = day_ask(d, ask);
 
 	for (size_t i = 0; error == ERR_OK; i++) {
 		struct day_service *ds = day_service_at(d, i);
@@ -184,7 +189,8 @@ enum err embedded_services(void *engine, struct str tenant, const struct selecti
 	TRY(error);
 	TRY(days_of_range(t, DAY_PROFILES, selection->from_ns, selection->until_ns, &days, fault));
 	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++)
-		error = name_services(days.v.v[i], selection, ask, each, context);
+		error = ask_forgive(ask, name_services(days.v.v[i], selection, ask, each, context),
+				    fault);
 	day_list_put(&days);
 	return error;
 }
@@ -212,6 +218,19 @@ static bool in_range(const struct scan *scan, const struct chunk_view *v)
 	       (v->head.time_ns >= scan->since_ns && v->head.time_ns < scan->until_ns);
 }
 
+/* What is damaged is told, or noted where the question wants what there is. */
+static enum err damaged_part(struct scanner *s, enum err error, const char *what)
+{
+	struct fault own = {0};
+
+	if (!is_damage(error))
+		return error;
+	error = day_damaged(s->ds->day, error, what, s->ds->name, &own);
+	if (s->fault)
+		*s->fault = own;
+	return ask_forgive(s->scan->ask, error, &own);
+}
+
 /* All chunks of a block or roll-up; times are not looked at in a roll-up, which lies inside. */
 static enum err show_block(struct scanner *s, struct str bytes, bool rollup)
 {
@@ -226,11 +245,6 @@ static enum err show_block(struct scanner *s, struct str bytes, bool rollup)
 		return fault_set(s->fault, ERR_TOO_LARGE,
 				 "the question needs more than the %zu bytes it may take",
 				 s->max_memory);
-	if (error == ERR_CORRUPT)
-		return fault_set(s->fault, ERR_CORRUPT,
-				 "%s: a block of %s is damaged: run vestal "
-				 "check",
-				 s->ds->day->path, s->ds->name);
 	return error;
 }
 
@@ -245,12 +259,18 @@ static enum err show_rollup(struct scanner *s, int level, int64_t start_ns, bool
 	error = db_step(s->reader, q, &row, s->fault);
 	if (error == ERR_OK && row) {
 		struct str bytes = db_column(q, 0);
+		const struct day *d = s->ds->day;
 
 		if (s->scan->ask) {
 			s->scan->ask->rollups++;
 			s->scan->ask->bytes += bytes.n;
 		}
-		error = show_block(s, bytes, true);
+		/* What it sums up is in the blocks. */
+		row = day_seal_good(d, s->reader, sqlite3_column_int64(q, 1),
+				    seal_rollup(atomic_load(&d->key), s->ds->id, level,
+						start_ns / 1000000, bytes));
+		if (row)
+			error = damaged_part(s, show_block(s, bytes, true), "a roll-up");
 	}
 	db_reset(q);
 	if (error == ERR_OK)
@@ -283,7 +303,8 @@ static enum err scan_rollups(struct scanner *s)
 	bool found;
 
 	/* Those of a file that was not looked through say too little. */
-	if (!scan->rollup_ns || !atomic_load(&s->ds->day->measured))
+	if (!scan->rollup_ns || !atomic_load(&s->ds->day->measured) ||
+	    atomic_load(&s->ds->rollups_differ))
 		return ERR_OK;
 	if (scan->rollup_ns % NS_PER_DAY == 0 && fits_range(s, day_ns, day_ns + NS_PER_DAY)) {
 		TRY(show_rollup(s, ROLLUP_DAY, day_ns, &s->whole_day));
@@ -302,11 +323,14 @@ static enum err scan_rollups(struct scanner *s)
 	return ERR_OK;
 }
 
-static enum err show_one_block(struct scanner *s, struct str bytes)
+static enum err show_one_block(struct scanner *s, sqlite3_stmt *q)
 {
 	const struct scan *scan = s->scan;
+	struct str bytes = db_column(q, 6);
 	bool may = true;
 
+	if (!block_row_good(s->ds->day, s->reader, q))
+		return ERR_DAMAGED;
 	if (scan->link_count)
 		TRY(block_may_link(bytes, scan->links, scan->link_count, &may));
 	if (!may)
@@ -335,7 +359,7 @@ static enum err scan_windows(struct scanner *s, int64_t from_ns, int64_t until_n
 		if (ask_cancelled(scan->ask))
 			error = fault_set(s->fault, ERR_CANCELLED, "the question was given up");
 		else if (!(s->hours >> (start - day_ns) / NS_PER_HOUR & 1))
-			error = show_one_block(s, db_column(q, 1));
+			error = damaged_part(s, show_one_block(s, q), "a block");
 		if (error != ERR_OK)
 			break;
 	}
@@ -360,11 +384,12 @@ static enum err scan_blocks(struct scanner *s)
 	return from < until ? scan_windows(s, from, until) : ERR_OK;
 }
 
-static enum err show_chunk(struct scanner *s, struct str bytes)
+static enum err show_chunk(struct scanner *s, sqlite3_stmt *q)
 {
+	struct str bytes = db_column(q, 3);
 	struct arena arena = {0};
 	struct chunk_view v;
-	enum err error = chunk_open(bytes, &arena, &v);
+	enum err error = chunk_row_open(s->ds->day, s->reader, q, &arena, &v);
 
 	if (s->scan->ask) {
 		s->scan->ask->chunks++;
@@ -373,11 +398,6 @@ static enum err show_chunk(struct scanner *s, struct str bytes)
 	if (error == ERR_OK && in_range(s->scan, &v))
 		error = s->scan->each(s->scan->context, &v);
 	arena_release(&arena);
-	if (error == ERR_CORRUPT)
-		return fault_set(s->fault, ERR_CORRUPT,
-				 "%s: a chunk of %s is damaged: run vestal "
-				 "check",
-				 s->ds->day->path, s->ds->name);
 	return error;
 }
 
@@ -395,7 +415,7 @@ static enum err scan_fresh(struct scanner *s, const int64_t *keys, size_t n)
 		error = db_step(s->reader, q, &row, s->fault);
 		/* One that is not there became part of a block before this transaction began. */
 		if (error == ERR_OK && row)
-			error = show_chunk(s, db_column(q, 0));
+			error = damaged_part(s, show_chunk(s, q), "a chunk");
 		db_reset(q);
 	}
 	return error;

@@ -1,5 +1,5 @@
 /* Spans of traces: rows of a file a day. */
-#include "store/embedded.h"
+#include "store/spans.h"
 #include "store/varint.h"
 
 #define KEY_TRIES	4096
@@ -39,8 +39,7 @@ enum err spans_fit(struct day *d, size_t n, struct fault *fault)
 	return ERR_OK;
 }
 
-static enum err name_id(struct db *db, struct str text, bool make, int64_t *ret,
-			struct fault *fault)
+static enum err find_name(struct db *db, struct str text, int64_t *ret, struct fault *fault)
 {
 	sqlite3_stmt *q;
 	bool row;
@@ -52,13 +51,43 @@ static enum err name_id(struct db *db, struct str text, bool make, int64_t *ret,
 	if (error == ERR_OK)
 		*ret = row ? sqlite3_column_int64(q, 0) : 0;
 	db_reset(q);
-	if (error != ERR_OK || *ret || !make)
-		return error;
-	TRY(db_statement(db, NAME_ADD, &q, fault));
+	return error;
+}
+
+uint64_t seal_name(uint64_t key, struct str text)
+{
+	return seal_end(seal_text(seal_begin(key, SEALED_NAME), text));
+}
+
+static enum err name_id(struct change *c, struct str text, int64_t *ret, struct fault *fault)
+{
+	uint64_t seal = seal_name(atomic_load(&c->day->key), text);
+	sqlite3_stmt *q;
+
+	TRY(find_name(c->writer, text, ret, fault));
+	if (*ret)
+		return ERR_OK;
+	TRY(db_statement(c->writer, NAME_ADD, &q, fault));
 	db_bind(q, 1, text);
-	TRY(db_run(db, q, fault));
-	*ret = sqlite3_last_insert_rowid(db->handle);
+	sqlite3_bind_int64(q, 2, (int64_t)seal);
+	TRY(db_run(c->writer, q, fault));
+	change_added(c, TALLY_NAMES, seal);
+	*ret = sqlite3_last_insert_rowid(c->writer->handle);
 	return ERR_OK;
+}
+
+/* With the names themselves: those that the numbers lead to may be others'. */
+uint64_t seal_span(uint64_t key, int64_t id, const struct trace_span *span, struct str attributes)
+{
+	uint64_t s = seal_number(seal_begin(key, SEALED_SPAN), (uint64_t)id);
+
+	s = seal_text(s, str_n(span->trace_id, sizeof(span->trace_id)));
+	s = seal_text(s, str_n(span->span_id, sizeof(span->span_id)));
+	s = seal_text(s, str_n(span->parent_id, sizeof(span->parent_id)));
+	s = seal_number(seal_number(s, span->kind), span->status);
+	s = seal_text(seal_text(s, span->service), span->operation);
+	s = seal_number(seal_number(s, (uint64_t)span->start_ns), (uint64_t)span->duration_ns);
+	return seal_end(seal_text(s, attributes));
 }
 
 static void encode_attributes(const struct trace_span *span, struct buf *out)
@@ -72,15 +101,36 @@ static void encode_attributes(const struct trace_span *span, struct buf *out)
 	}
 }
 
-enum err span_write(struct day *d, struct db *writer, const struct trace_span *span,
-		    int64_t *ret_key, struct fault *fault)
+enum err span_insert(struct db *db, int64_t key, const struct trace_span *span, int64_t service,
+		     int64_t operation, struct str attributes, uint64_t seal, struct fault *fault)
 {
+	sqlite3_stmt *q;
+
+	TRY(db_query_with(db, SPAN_ADD, &q, fault, key));
+	db_bind(q, 2, str_n(span->trace_id, sizeof(span->trace_id)));
+	db_bind(q, 3, str_n(span->span_id, sizeof(span->span_id)));
+	db_bind(q, 4, str_n(span->parent_id, sizeof(span->parent_id)));
+	sqlite3_bind_int64(q, 5, span->kind);
+	sqlite3_bind_int64(q, 6, span->status);
+	sqlite3_bind_int64(q, 7, service);
+	sqlite3_bind_int64(q, 8, operation);
+	sqlite3_bind_int64(q, 9, span->start_ns);
+	sqlite3_bind_int64(q, 10, span->duration_ns);
+	db_bind(q, 11, attributes);
+	sqlite3_bind_int64(q, 12, (int64_t)seal);
+	return db_run(db, q, fault);
+}
+
+enum err span_write(struct change *c, const struct trace_span *span, struct undo_row *ret,
+		    struct fault *fault)
+{
+	struct day *d = c->day;
 	struct buf attributes = BUF_INIT(ATTRIBUTES_MAX);
 	int64_t service, operation;
 	enum err error = ERR_EXISTS;
 
-	TRY(name_id(writer, span->service, true, &service, fault));
-	TRY(name_id(writer, span->operation, true, &operation, fault));
+	TRY(name_id(c, span->service, &service, fault));
+	TRY(name_id(c, span->operation, &operation, fault));
 	encode_attributes(span, &attributes);
 	if (attributes.error != ERR_OK) {
 		buf_release(&attributes);
@@ -88,27 +138,16 @@ enum err span_write(struct day *d, struct db *writer, const struct trace_span *s
 				 "a span has more than %u bytes of attributes", ATTRIBUTES_MAX);
 	}
 	for (int i = 0; i < KEY_TRIES && error == ERR_EXISTS; i++) {
-		sqlite3_stmt *q;
-
-		*ret_key = row_key(span->start_ns, d->sequence++);
-		error = db_query_with(writer, SPAN_ADD, &q, fault, *ret_key);
-		if (error != ERR_OK)
-			break;
-		db_bind(q, 2, str_n(span->trace_id, sizeof(span->trace_id)));
-		db_bind(q, 3, str_n(span->span_id, sizeof(span->span_id)));
-		db_bind(q, 4, str_n(span->parent_id, sizeof(span->parent_id)));
-		sqlite3_bind_int64(q, 5, span->kind);
-		sqlite3_bind_int64(q, 6, span->status);
-		sqlite3_bind_int64(q, 7, service);
-		sqlite3_bind_int64(q, 8, operation);
-		sqlite3_bind_int64(q, 9, span->start_ns);
-		sqlite3_bind_int64(q, 10, span->duration_ns);
-		db_bind(q, 11, buf_view(&attributes));
-		error = db_run(writer, q, fault);
+		ret->key = row_key(span->start_ns, d->sequence++);
+		ret->seal = seal_span(atomic_load(&d->key), ret->key, span, buf_view(&attributes));
+		error = span_insert(c->writer, ret->key, span, service, operation,
+				    buf_view(&attributes), ret->seal, fault);
 	}
 	buf_release(&attributes);
-	if (error == ERR_OK)
+	if (error == ERR_OK) {
+		change_added(c, TALLY_SPANS, ret->seal);
 		atomic_fetch_add(&d->spans, 1);
+	}
 	return error;
 }
 
@@ -150,7 +189,7 @@ static void copy_id(sqlite3_stmt *q, int column, uint8_t *id, size_t n)
 		memcpy(id, bytes.p, n);
 }
 
-static enum err read_span(sqlite3_stmt *q, struct arena *arena, struct trace_span *span)
+enum err span_read(sqlite3_stmt *q, struct arena *arena, struct trace_span *span)
 {
 	copy_id(q, 0, span->trace_id, sizeof(span->trace_id));
 	copy_id(q, 1, span->span_id, sizeof(span->span_id));
@@ -161,7 +200,22 @@ static enum err read_span(sqlite3_stmt *q, struct arena *arena, struct trace_spa
 	TRY(copy_text(arena, db_column(q, 6), &span->operation));
 	span->start_ns = sqlite3_column_int64(q, 7);
 	span->duration_ns = sqlite3_column_int64(q, 8);
+	/* Each of them has a name. */
+	if (sqlite3_column_type(q, 5) == SQLITE_NULL || sqlite3_column_type(q, 6) == SQLITE_NULL)
+		return ERR_DAMAGED;
 	return decode_attributes(arena, db_column(q, 9), span);
+}
+
+static enum err read_span(const struct day *d, const struct db *reader, sqlite3_stmt *q,
+			  struct arena *arena, struct trace_span *span)
+{
+	uint64_t key = atomic_load(&d->key);
+
+	TRY(span_read(q, arena, span));
+	return day_seal_good(d, reader, sqlite3_column_int64(q, 11),
+			     seal_span(key, sqlite3_column_int64(q, 10), span, db_column(q, 9)))
+		       ? ERR_OK
+		       : ERR_DAMAGED;
 }
 
 /* The narrowest of the three ways to go through a day. */
@@ -176,7 +230,7 @@ static enum err open_query(struct db *reader, const struct span_question *questi
 		which = SPAN_OF_TRACE;
 	} else if (question->service.n) {
 		which = SPAN_OF_SERVICE;
-		TRY(name_id(reader, question->service, false, &service, fault));
+		TRY(find_name(reader, question->service, &service, fault));
 	}
 	TRY(db_query_with(reader, which, ret, fault, row_key(from, 0),
 			  question->until_ns > INT64_MAX - 999999
@@ -189,14 +243,76 @@ static enum err open_query(struct db *reader, const struct span_question *questi
 	return ERR_OK;
 }
 
-static bool wanted(sqlite3_stmt *q, const struct span_question *question)
+static bool wanted(const struct trace_span *s, const struct span_question *question)
 {
-	int64_t start = sqlite3_column_int64(q, 7);
+	return s->start_ns >= question->from_ns && s->start_ns < question->until_ns &&
+	       s->duration_ns >= question->min_duration_ns &&
+	       (!question->service.n || str_eq(s->service, question->service)) &&
+	       (!question->operation.n || str_eq(s->operation, question->operation));
+}
 
-	return start >= question->from_ns && start < question->until_ns &&
-	       sqlite3_column_int64(q, 8) >= question->min_duration_ns &&
-	       (!question->service.n || str_eq(db_column(q, 5), question->service)) &&
+/* What is to be looked at, whether it is what was written or not. */
+static bool may_be_wanted(sqlite3_stmt *q, const struct span_question *question)
+{
+	return (!question->service.n || str_eq(db_column(q, 5), question->service)) &&
 	       (!question->operation.n || str_eq(db_column(q, 6), question->operation));
+}
+
+/* Who asks for a service looks for its name: one that was altered would be found nowhere. */
+static enum err verify_names(struct day *d, struct db *reader, const struct tally *expected,
+			     struct fault *fault)
+{
+	uint64_t key = atomic_load(&d->key);
+	struct tally found = {0};
+	bool row, good = true;
+	sqlite3_stmt *q;
+	enum err error;
+
+	TRY(db_statement(reader, NAME_ALL, &q, fault));
+	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
+		int64_t seal = sqlite3_column_int64(q, 2);
+
+		tally_add(&found, (uint64_t)seal);
+		good &= day_seal_good(d, reader, seal, seal_name(key, db_column(q, 1)));
+	}
+	db_reset(q);
+	TRY(error);
+	return good && tally_equal(&found, expected) ? ERR_OK : ERR_DAMAGED;
+}
+
+/* Whether all spans are there that were written; once. */
+static enum err verify_spans(struct day *d, struct db *reader, struct fault *fault)
+{
+	struct tally found = {0};
+	struct ledger l;
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	if (atomic_load(&d->spans_verified) || reader->version < reader->schema->older_below)
+		return ERR_OK;
+	/* Both of one moment: the caller began a transaction. */
+	TRY(ledger_read(reader, d->place, &l, fault));
+	TRY(db_statement(reader, SPAN_SEALS, &q, fault));
+	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row)
+		tally_add(&found, (uint64_t)sqlite3_column_int64(q, 0));
+	db_reset(q);
+	TRY(error);
+	if (!tally_equal(&found, &l.tallies[TALLY_SPANS]))
+		return ERR_DAMAGED;
+	TRY(verify_names(d, reader, &l.tallies[TALLY_NAMES], fault));
+	atomic_store(&d->spans_verified, true);
+	return ERR_OK;
+}
+
+static enum err spans_damaged(const struct day *d, struct ask *ask)
+{
+	struct fault own = {0};
+	enum err error = day_damaged(d, ERR_DAMAGED, "a span", NULL, &own);
+
+	if (ask && ask->fault)
+		*ask->fault = own;
+	return ask_forgive(ask, error, &own);
 }
 
 static enum err spans_of_day(struct day *d, const struct span_question *question, size_t limit,
@@ -208,10 +324,16 @@ static enum err spans_of_day(struct day *d, const struct span_question *question
 	bool row;
 	enum err error;
 
+	TRY(day_look_into(d, fault));
+	TRY(day_sound(d, ask));
 	if (!atomic_load(&d->exists))
 		return ERR_OK;
 	TRY(day_reader(d, &reader, fault));
-	error = open_query(reader, question, &q, fault);
+	error = db_begin(reader, false, fault);
+	if (error == ERR_OK && is_damage(error = verify_spans(d, reader, fault)))
+		error = spans_damaged(d, ask);
+	if (error == ERR_OK)
+		error = open_query(reader, question, &q, fault);
 	while (error == ERR_OK && list->v.n < limit &&
 	       (error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
 		struct trace_span span = {0};
@@ -220,7 +342,13 @@ static enum err spans_of_day(struct day *d, const struct span_question *question
 			ask->rows++;
 		if (ask_cancelled(ask))
 			error = ERR_CANCELLED;
-		else if (wanted(q, question) && (error = read_span(q, arena, &span)) == ERR_OK)
+		else if (may_be_wanted(q, question))
+			error = read_span(d, reader, q, arena, &span);
+		else
+			continue;
+		if (is_damage(error))
+			error = spans_damaged(d, ask);
+		else if (error == ERR_OK && wanted(&span, question))
 			error = vec_push(&list->v, span);
 	}
 	if (q)
@@ -245,7 +373,9 @@ enum err embedded_spans(struct store *s, struct str tenant, const struct span_qu
 		error = days_of_range(t, DAY_SPANS, question->from_ns, question->until_ns, &days,
 				      fault);
 	for (size_t i = days.v.n; error == ERR_OK && i-- > 0 && list.v.n < limit;)
-		error = spans_of_day(days.v.v[i], question, limit, ask, &answer.arena, &list);
+		error = ask_forgive(
+			ask, spans_of_day(days.v.v[i], question, limit, ask, &answer.arena, &list),
+			fault);
 	day_list_put(&days);
 	if (error == ERR_NOT_FOUND)
 		error = ERR_OK;

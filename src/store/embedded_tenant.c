@@ -1,4 +1,5 @@
 /* Tenants: their folders, their catalogs, and which days they have. */
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@ static void tenant_free(struct tenant *t)
 	vec_for_each (d, &t->days)
 		day_free(*d);
 	catalog_close(t);
+	journal_close(&t->journal);
 	mutex_release(&t->catalog_lock);
 	vec_release(&t->days);
 	mem_free(t->name);
@@ -29,49 +31,45 @@ static struct tenant *tenant_find(struct embedded *e, struct str name)
 	return NULL;
 }
 
-static enum err open_catalog(struct tenant *t, enum db_mode mode, struct fault *fault)
+/* A removal that did not come to its end does now. */
+static enum err finish_removals(struct tenant *t, struct fault *fault)
 {
-	struct buf path = BUF_INIT(OUTPUT_PATH_MAX);
-	enum err error;
+	for (size_t i = 0; i < t->journal.slots.n; i++) {
+		struct commit_slot slot = t->journal.slots.v[i];
 
-	buf_printf(&path, "%s/catalog.db", t->folder);
-	error = buf_error(&path);
-	if (error == ERR_OK && mode == DB_WRITE && access(path.data, F_OK) < 0)
-		error = ERR_NOT_FOUND;
-	if (error == ERR_OK)
-		error = catalog_open(t, path.data, mode, fault);
-	if (error == ERR_OK && mode == DB_CREATE)
-		error = folder_sync(t->folder, fault);
-	buf_release(&path);
-	return error;
-}
-
-/* Before anybody can look at its days. */
-static enum err recover_tenant(struct tenant *t, struct fault *fault)
-{
-	enum err error = open_catalog(t, DB_WRITE, fault);
-
-	if (error == ERR_NOT_FOUND)
-		return ERR_OK;
-	return error == ERR_OK ? undo_recover(t->folder, t->catalog, fault) : error;
-}
-
-enum err tenant_catalog(struct tenant *t, struct db **ret, struct fault *fault)
-{
-	enum err error = ERR_OK;
-
-	mutex_lock(&t->catalog_lock);
-	if (!t->catalog)
-		error = open_catalog(t, DB_CREATE, fault);
-	if (error != ERR_OK) {
-		catalog_close(t);
-		mutex_unlock(&t->catalog_lock);
-		return error;
+		if (slot.state == SLOT_REMOVED && slot.kind < DAY_KINDS_)
+			TRY(day_remove_file(
+				t, (struct day_name){slot.day, (enum day_kind)slot.kind}, fault));
 	}
-	engine_lock(t->engine);
-	lru_touch(&t->engine->idle, &t->connections.node);
-	engine_unlock(t->engine);
-	*ret = t->catalog;
+	return ERR_OK;
+}
+
+static int by_day(const void *a, const void *b)
+{
+	const struct day_name *x = a, *y = b;
+
+	if (x->day != y->day)
+		return x->day < y->day ? -1 : 1;
+	return (int)x->kind - (int)y->kind;
+}
+
+/* Those too that were there, and are missing: questions say so. */
+static enum err all_names(struct tenant *t, struct day_names *names, struct fault *fault)
+{
+	size_t there;
+
+	TRY(day_list(t->folder, names, fault));
+	there = names->names.n;
+	vec_for_each (slot, &t->journal.slots) {
+		struct day_name name = {slot->day, (enum day_kind)slot->kind};
+
+		if (slot->state != SLOT_THERE || slot->kind >= DAY_KINDS_ || !slot->commits ||
+		    (there && bsearch(&name, names->names.v, there, sizeof(name), by_day)))
+			continue;
+		TRY(vec_push(&names->names, name));
+	}
+	if (names->names.n > 1)
+		qsort(names->names.v, names->names.n, sizeof(*names->names.v), by_day);
 	return ERR_OK;
 }
 
@@ -79,7 +77,7 @@ enum err tenant_catalog(struct tenant *t, struct db **ret, struct fault *fault)
 static enum err list_days(struct tenant *t, struct fault *fault)
 {
 	struct day_names names = {0};
-	enum err error = day_list(t->folder, &names, fault);
+	enum err error = all_names(t, &names, fault);
 
 	for (size_t i = 0; error == ERR_OK && i < names.names.n; i++) {
 		struct day *d;
@@ -94,6 +92,17 @@ static enum err list_days(struct tenant *t, struct fault *fault)
 	}
 	vec_release(&names.names);
 	return error;
+}
+
+/* A store of before has none, and a full disk has no room for a file. */
+static enum err open_journal(struct tenant *t, struct fault *fault)
+{
+	enum err error = journal_open(&t->journal, t->folder, t->place, true, fault);
+
+	if (error == ERR_OK || !embedded_make_room(t->engine, error))
+		return error;
+	journal_close(&t->journal);
+	return journal_open(&t->journal, t->folder, t->place, true, fault);
 }
 
 static enum err tenant_new(struct embedded *e, struct str name, bool make, struct tenant **ret,
@@ -112,10 +121,21 @@ static enum err tenant_new(struct embedded *e, struct str name, bool make, struc
 	error = t->name ? tenant_folder(e->dir.path, name, make, &t->folder, fault) : ERR_NO_MEMORY;
 	if (error == ERR_OK && !make && stat(t->folder, &st) < 0)
 		error = ERR_NOT_FOUND;
+	t->place = place_key(e->base.seed, name, LEDGER_CATALOG, 0);
 	if (error == ERR_OK)
-		error = recover_tenant(t, fault);
+		error = open_journal(t, fault);
+	if (error == ERR_OK)
+		error = finish_removals(t, fault);
 	if (error == ERR_OK)
 		error = list_days(t, fault);
+	/* Before anybody can look at its days. A catalog that is damaged does not keep the days
+	 * from answering: what is left then was never acknowledged. */
+	if (error == ERR_OK && catalog_exists(t)) {
+		error = undo_recover(t, fault);
+		t->undo_left = error != ERR_OK;
+		if (is_damage(error))
+			error = ERR_OK;
+	}
 	if (error != ERR_OK) {
 		tenant_free(t);
 		return error;

@@ -37,6 +37,8 @@ static enum err end_of_day(struct day *d, struct fault *fault)
 
 	TRY(day_writer(d, &writer, fault));
 	error = db_checkpoint(writer, fault);
+	if (error == ERR_OK)
+		error = catalog_record(d, fault);
 	mutex_unlock(&d->write);
 	return error;
 }
@@ -83,6 +85,15 @@ static enum err keep_day(struct day *d, bool all, struct fault *fault)
 		atomic_store(&d->settled, true);
 	mutex_unlock(&d->upkeep);
 	return error;
+}
+
+/* What a power cut may take of them is of the last seconds. */
+static void sync_journals(struct embedded *e)
+{
+	struct tenant *t;
+
+	for (size_t i = 0; (t = tenant_at(e, i)); i++)
+		(void)!journal_sync(&t->journal, NULL);
 }
 
 static enum err find_tenants(struct embedded *e, bool again, struct fault *fault)
@@ -135,6 +146,7 @@ static enum err look_after_all(struct embedded *e, bool all, bool retain, struct
 		one = keep_days(e, all, error == ERR_OK ? fault : NULL);
 	if (error == ERR_OK)
 		error = one;
+	sync_journals(e);
 	partitions_evict(e);
 	mutex_unlock(&e->round_lock);
 	return error;

@@ -53,7 +53,43 @@ static enum err load_one(struct day *d, uint32_t service, const struct reach *re
 	return error;
 }
 
-enum err reach_load(struct day *d, struct db *reader, struct fault *fault)
+/* Compared with what the rows of services and the ledger say. */
+struct reach_tallies {
+	VEC(struct tally) v; /* by service */
+};
+
+static void tally_reach(struct reach_tallies *t, uint32_t service, uint64_t seal)
+{
+	if (service < t->v.n)
+		tally_add(&t->v.v[service], seal);
+}
+
+static enum err begin_tallies(struct day *d, struct reach_tallies *t)
+{
+	uint32_t most = 0;
+
+	vec_for_each (ds, &d->services)
+		most = atomic_load(&(*ds)->id) > most ? atomic_load(&(*ds)->id) : most;
+	TRY(vec_reserve(&t->v, (size_t)most + 1));
+	memset(t->v.v, 0, ((size_t)most + 1) * sizeof(*t->v.v));
+	t->v.n = (size_t)most + 1;
+	return ERR_OK;
+}
+
+static bool tallies_agree(const struct day *d, const struct reach_tallies *t)
+{
+	bool good = tally_equal(&t->v.v[0], &d->ledger.tallies[TALLY_MARKS]);
+
+	vec_for_each (ds, &d->services) {
+		uint32_t id = atomic_load(&(*ds)->id);
+
+		good &= !id || tally_equal(&t->v.v[id], &(*ds)->row.tallies[TALLY_REACHES]);
+	}
+	return good;
+}
+
+static enum err load_all(struct day *d, struct db *reader, struct reach_tallies *tallies,
+			 bool *ret_good, struct fault *fault)
 {
 	bool measured = true, row;
 	sqlite3_stmt *q;
@@ -67,7 +103,11 @@ enum err reach_load(struct day *d, struct db *reader, struct fault *fault)
 		uint32_t service = (uint32_t)sqlite3_column_int64(q, 0);
 		struct reach reach = {sqlite3_column_int64(q, 1) * WINDOW_NS,
 				      sqlite3_column_int64(q, 2) * NS_PER_MILLI};
+		uint64_t seal = seal_reach(atomic_load(&d->key), service,
+					   sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2));
 
+		*ret_good &= day_seal_good(d, reader, sqlite3_column_int64(q, 3), seal);
+		tally_reach(tallies, service, (uint64_t)sqlite3_column_int64(q, 3));
 		measured &= service != 0;
 		error = service ? load_one(d, service, &reach) : ERR_OK;
 		if (error != ERR_OK)
@@ -76,6 +116,20 @@ enum err reach_load(struct day *d, struct db *reader, struct fault *fault)
 	db_reset(q);
 	if (error == ERR_OK)
 		atomic_store(&d->measured, measured);
+	return error;
+}
+
+enum err reach_load(struct day *d, struct db *reader, bool *ret_good, struct fault *fault)
+{
+	struct reach_tallies tallies = {0};
+	enum err error = begin_tallies(d, &tallies);
+
+	*ret_good = true;
+	if (error == ERR_OK)
+		error = load_all(d, reader, &tallies, ret_good, fault);
+	if (error == ERR_OK && reader->version >= DAY_SEALED_VERSION)
+		*ret_good &= tallies_agree(d, &tallies);
+	vec_release(&tallies.v);
 	return error;
 }
 
@@ -152,6 +206,8 @@ enum err reach_note(struct change *c, struct day_service *ds, int64_t time_ns, i
 	struct reach reach = {window_of(time_ns),
 			      (length + NS_PER_MILLI - 1) / NS_PER_MILLI * NS_PER_MILLI};
 	size_t coming = 1;
+	int64_t window, longest;
+	uint64_t seal;
 	enum err error;
 
 	if (length <= USUAL_REACH_NS || is_known(c, ds, &reach))
@@ -163,8 +219,13 @@ enum err reach_note(struct change *c, struct day_service *ds, int64_t time_ns, i
 	engine_unlock(ds->day->engine);
 	TRY(error);
 	TRY(vec_push(&c->reaches, ((struct long_profile){ds, reach})));
-	return db_run_with(c->writer, REACH_PUT, fault, ds->new_id, reach.window_ns / WINDOW_NS,
-			   reach.longest_ns / NS_PER_MILLI);
+	window = reach.window_ns / WINDOW_NS;
+	longest = reach.longest_ns / NS_PER_MILLI;
+	seal = seal_reach(atomic_load(&c->day->key), ds->new_id, window, longest);
+	/* One that is there is shorter: else it would be known. */
+	TRY(change_take_with(c, ds, TALLY_REACHES, REACH_DELETE, fault, ds->new_id, window));
+	TRY(change_added_of(c, ds, TALLY_REACHES, seal));
+	return db_run_with(c->writer, REACH_PUT, fault, ds->new_id, window, longest, (int64_t)seal);
 }
 
 void reach_publish(struct change *c)
@@ -186,7 +247,7 @@ static enum err measure_block(struct change *c, struct day_service *ds, struct s
 				   fault);
 	block_release(&b);
 	/* Nothing of a damaged one is found anyhow. */
-	return error == ERR_CORRUPT ? ERR_OK : error;
+	return is_damage(error) ? ERR_OK : error;
 }
 
 static enum err measure_blocks(struct change *c, struct day_service *ds, struct db *reader,
@@ -198,7 +259,7 @@ static enum err measure_blocks(struct change *c, struct day_service *ds, struct 
 
 	TRY(db_query_with(reader, BLOCK_RANGE, &q, fault, ds->new_id, 0, INT64_MAX));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row)
-		if ((error = measure_block(c, ds, db_column(q, 1), fault)) != ERR_OK)
+		if ((error = measure_block(c, ds, db_column(q, 6), fault)) != ERR_OK)
 			break;
 	db_reset(q);
 	return error;
@@ -210,7 +271,7 @@ static enum err measure_chunks(struct change *c, struct db *reader, struct fault
 	bool row;
 	enum err error;
 
-	TRY(db_statement(reader, CHUNK_ALL, &q, fault));
+	TRY(db_query_with(reader, CHUNK_ALL, &q, fault, 0, INT64_MAX));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
 		struct day_service *ds =
 			day_service_by_id(c->day, (uint32_t)sqlite3_column_int64(q, 1));
@@ -218,7 +279,7 @@ static enum err measure_chunks(struct change *c, struct db *reader, struct fault
 		struct chunk_view v;
 
 		error = ds ? change_touch(c, ds) : ERR_OK;
-		if (ds && error == ERR_OK && chunk_open(db_column(q, 2), &arena, &v) == ERR_OK)
+		if (ds && error == ERR_OK && chunk_open(db_column(q, 3), &arena, &v) == ERR_OK)
 			error = reach_note(c, ds, v.head.time_ns, v.head.duration_ns, fault);
 		arena_release(&arena);
 		if (error != ERR_OK)
@@ -239,7 +300,7 @@ static enum err measure_all(struct change *c, struct db *reader, struct fault *f
 		TRY(measure_blocks(c, ds, reader, fault));
 	}
 	TRY(measure_chunks(c, reader, fault));
-	return db_run_with(c->writer, REACH_DELETE_OF, fault, 0);
+	return change_take_with(c, NULL, TALLY_MARKS, REACH_DELETE_OF, fault, 0);
 }
 
 enum err reach_measure(struct day *d, struct fault *fault)

@@ -32,22 +32,21 @@ static enum err drop_rows(struct day_service *ds, struct fault *fault)
 		return error;
 	error = change_touch(&c, ds);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, CHUNK_DELETE_OF, fault, id);
+		error = change_take_with(&c, NULL, TALLY_CHUNKS, CHUNK_DELETE_OF, fault, id);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, BLOCK_DELETE_OF, fault, id);
+		error = change_take_with(&c, ds, TALLY_BLOCKS, BLOCK_DELETE_OF, fault, id);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, ROLLUP_DELETE_OF, fault, id);
+		error = change_take_with(&c, ds, TALLY_ROLLUPS, ROLLUP_DELETE_OF, fault, id);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, REACH_DELETE_OF, fault, id);
+		error = change_take_with(&c, ds, TALLY_REACHES, REACH_DELETE_OF, fault, id);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, DICTIONARY_DELETE, fault,
-				    dictionary_key((uint32_t)id, 0),
-				    dictionary_key((uint32_t)id, UINT32_MAX));
+		error = change_take_with(&c, ds, TALLY_DICTIONARY, DICTIONARY_DELETE, fault,
+					 dictionary_key((uint32_t)id, 0),
+					 dictionary_key((uint32_t)id, UINT32_MAX));
 	if (error == ERR_OK)
 		error = index_delete(&c, ds, fault);
 	if (error == ERR_OK)
-		error = db_run_with(c.writer, SERVICE_DELETE, fault, id);
-	ds->new_id = 0;
+		error = change_drop_service(&c, ds, fault);
 	return change_end(&c, error, fault);
 }
 
@@ -88,6 +87,10 @@ enum err service_drop(struct day_service *ds, uint64_t *ret_profiles, struct fau
 		mutex_lock(&ds->day->lists);
 		day_service_clear_fresh(ds);
 		mutex_unlock(&ds->day->lists);
+		/* What the file says of long profiles is gone, too: it is noted again. */
+		engine_lock(ds->day->engine);
+		ds->reaches.n = 0;
+		engine_unlock(ds->day->engine);
 	}
 	service_reopen(ds);
 	if (error == ERR_OK && ret_profiles)

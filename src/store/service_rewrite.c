@@ -120,12 +120,15 @@ static enum err pack_block(struct rewriting *w, struct str bytes, const size_t *
 	return error;
 }
 
-static enum err rewrite_block(struct rewriting *w, int64_t key, struct str bytes)
+static enum err rewrite_block(struct rewriting *w, struct db *reader, sqlite3_stmt *q)
 {
+	int64_t key = sqlite3_column_int64(q, 0);
 	struct new_block fresh = {.info.window_ns = row_time_ns(key)};
 	struct buf chunks = BUF_INIT(SIZE_MAX);
 	struct block b = {0};
-	enum err error = block_open(bytes, BLOCK_MEMORY, &b);
+	enum err error = block_row_good(w->ds->day, reader, q)
+				 ? block_open(db_column(q, 6), BLOCK_MEMORY, &b)
+				 : ERR_DAMAGED;
 	size_t *lengths = mem_zalloc(b.n + 1, sizeof(*lengths)), n = 0;
 
 	if (error == ERR_OK && !lengths)
@@ -167,14 +170,14 @@ static enum err rewrite_blocks(struct rewriting *w)
 	error = db_query_with(reader, BLOCK_RANGE, &q, w->fault, atomic_load(&w->ds->id), 0,
 			      INT64_MAX);
 	while (error == ERR_OK && (error = db_step(reader, q, &row, w->fault)) == ERR_OK && row) {
-		error = rewrite_block(w, sqlite3_column_int64(q, 0), db_column(q, 1));
+		error = rewrite_block(w, reader, q);
 		if (error != ERR_OK)
 			db_reset(q);
 	}
 	if (error == ERR_OK)
 		db_reset(q);
 	day_reader_back(d, reader, error);
-	return error;
+	return day_damaged(d, error, "a block", w->ds->name, w->fault);
 }
 
 /* ------------------------------------------------------------------ chunks */
@@ -186,13 +189,13 @@ static int by_key(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static enum err rewrite_chunk(struct rewriting *w, int64_t key, struct str bytes)
+static enum err rewrite_chunk(struct rewriting *w, struct db *db, int64_t key, sqlite3_stmt *q)
 {
 	struct new_chunk fresh = {.key = key, .at = w->bytes.n};
 	struct arena arena = {0};
 	struct encoded_chunk info;
 	struct chunk_view v;
-	enum err error = chunk_open(bytes, &arena, &v);
+	enum err error = chunk_row_open(w->ds->day, db, q, &arena, &v);
 
 	if (error == ERR_OK)
 		error = rewrite_view(w, &v, &w->bytes, &info);
@@ -226,29 +229,35 @@ static enum err rewrite_fresh(struct rewriting *w, struct db *db)
 		if (error != ERR_OK || (error = db_step(db, q, &row, w->fault)) != ERR_OK)
 			break;
 		if (row)
-			error = rewrite_chunk(w, keys.v[i], db_column(q, 0));
+			error = rewrite_chunk(w, db, keys.v[i], q);
 		db_reset(q);
 	}
 	if (w->chunks.n)
 		qsort(w->chunks.v, w->chunks.n, sizeof(*w->chunks.v), by_key);
 	vec_release(&keys);
-	return error;
+	return day_damaged(w->ds->day, error, "a chunk", w->ds->name, w->fault);
 }
 
 /* ------------------------------------------------------------------ the swap */
 
 static enum err write_new_chunks(struct rewriting *w, struct change *c)
 {
+	int64_t id = atomic_load(&w->ds->id);
+
 	vec_for_each (chunk, &w->chunks) {
+		struct str bytes = str_n(w->bytes.data + chunk->at, chunk->n);
+		uint64_t seal;
 		sqlite3_stmt *q;
 
-		TRY(db_run_with(c->writer, CHUNK_DELETE, w->fault, chunk->key));
+		TRY(change_take_with(c, NULL, TALLY_CHUNKS, CHUNK_DELETE, w->fault, chunk->key));
 		if (!chunk->n)
 			continue;
-		TRY(db_query_with(c->writer, CHUNK_ADD, &q, w->fault, chunk->key,
-				  atomic_load(&w->ds->id), chunk->rows));
-		db_bind(q, 4, str_n(w->bytes.data + chunk->at, chunk->n));
+		seal = seal_chunk(atomic_load(&c->day->key), chunk->key, id, chunk->rows, bytes);
+		TRY(db_query_with(c->writer, CHUNK_ADD, &q, w->fault, chunk->key, id, chunk->rows,
+				  (int64_t)seal));
+		db_bind(q, 5, bytes);
 		TRY(db_run(c->writer, q, w->fault));
+		change_added(c, TALLY_CHUNKS, seal);
 	}
 	return ERR_OK;
 }
@@ -268,17 +277,22 @@ static enum err write_new_dictionary(struct rewriting *w, struct change *c)
 {
 	struct partition_mark from = w->to->persisted;
 	uint32_t id = atomic_load(&w->ds->id);
+	int64_t first = dictionary_key(id, 1), last = dictionary_key(id, UINT32_MAX);
+	uint64_t seal;
 	sqlite3_stmt *q;
 
 	buf_clear(&c->bytes);
 	TRY(partition_delta_encode(w->to, &from, DICTIONARY_LEVEL, &c->bytes));
-	TRY(db_run_with(c->writer, DICTIONARY_DELETE, w->fault, dictionary_key(id, 0),
-			dictionary_key(id, UINT32_MAX)));
-	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, w->fault, dictionary_key(id, 1)));
-	db_bind(q, 2, buf_view(&c->bytes));
+	seal = seal_dictionary(atomic_load(&c->day->key), first, buf_view(&c->bytes));
+	TRY(change_take_with(c, w->ds, TALLY_DICTIONARY, DICTIONARY_DELETE, w->fault,
+			     dictionary_key(id, 0), last));
+	TRY(change_added_of(c, w->ds, TALLY_DICTIONARY, seal));
+	TRY(db_query_with(c->writer, DICTIONARY_ADD, &q, w->fault, first, (int64_t)seal));
+	db_bind(q, 3, buf_view(&c->bytes));
 	TRY(db_run(c->writer, q, w->fault));
 	TRY(write_new_index(w, c));
-	return db_run_with(c->writer, SERVICE_SERIES, w->fault, (int64_t)w->to->series.n, id);
+	w->ds->row.series = (uint32_t)w->to->series.n;
+	return ERR_OK;
 }
 
 static enum err write_all_new(struct rewriting *w, struct change *c)
@@ -287,8 +301,8 @@ static enum err write_all_new(struct rewriting *w, struct change *c)
 
 	TRY(change_touch(c, w->ds));
 	TRY(rewrite_fresh(w, c->writer));
-	TRY(db_run_with(c->writer, BLOCK_DELETE_OF, w->fault, id));
-	TRY(db_run_with(c->writer, ROLLUP_DELETE_OF, w->fault, id));
+	TRY(change_take_with(c, w->ds, TALLY_BLOCKS, BLOCK_DELETE_OF, w->fault, id));
+	TRY(change_take_with(c, w->ds, TALLY_ROLLUPS, ROLLUP_DELETE_OF, w->fault, id));
 	vec_for_each (block, &w->blocks)
 		TRY(block_insert(c, w->ds, &block->info, str_n(w->bytes.data + block->at, block->n),
 				 w->fault));
@@ -308,7 +322,7 @@ static enum err swap(struct rewriting *w)
 	if (error == ERR_OK) {
 		/* In the partition's place before the lock of the file is given back. */
 		w->ds->next_delta = 2;
-		error = db_commit(c.writer, w->fault);
+		error = change_commit(&c, w->fault);
 		if (error == ERR_OK) {
 			w->to->persisted = w->to->prepared = partition_mark(w->to);
 			atomic_fetch_sub(&w->ds->day->quota.series,

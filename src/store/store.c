@@ -271,9 +271,15 @@ enum err store_settle(struct store *s, bool all, struct fault *fault)
 }
 
 enum err store_check(const char *directory, void (*each)(void *context, const char *problem),
-		     void *context, uint64_t *ret_checked, struct fault *fault)
+		     void *context, struct store_checked *ret, struct fault *fault)
 {
-	return store_embedded_check(directory, each, context, ret_checked, fault);
+	return store_embedded_check(directory, each, context, ret, fault);
+}
+
+enum err store_repair(const char *directory, void (*each)(void *context, const struct store_lost *),
+		      void *context, struct store_repaired *ret, struct fault *fault)
+{
+	return store_embedded_repair(directory, each, context, ret, fault);
 }
 
 enum err store_setting_set(struct store *s, struct str tenant, struct str name, struct str value)

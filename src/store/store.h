@@ -227,11 +227,21 @@ struct selection {
 	size_t time_count;
 };
 
+/* Parts of what is stored that a question could not read: the answer lacks them. */
+#define DAMAGE_NOTES 8
+struct damage_notes {
+	unsigned n; /* of which the first DAMAGE_NOTES have a text */
+	struct fault v[DAMAGE_NOTES];
+};
+
 /* How much a question may cost, and whether anybody still wants the answer. */
 struct ask {
 	atomic_bool *cancelled; /* or NULL */
 	size_t max_memory;	/* bytes for the answer and what it takes; 0 = 256 MiB */
 	struct fault *fault;	/* or NULL */
+	/* NULL: a damaged part is ERR_DAMAGED. Else it is noted here, and the answer is what can be
+	 * read. */
+	struct damage_notes *damage;
 	/* Filled: what was read. */
 	uint64_t chunks, blocks, rollups, rows, bytes;
 	/* Filled by store_merge and store_series: how much of the range was profiled. Divide by it
@@ -449,9 +459,33 @@ enum err store_backup(struct store *s, const char *destination, struct fault *fa
 /* Compaction and retention as far as they are due; the engine does so by itself in the background,
  * this waits for it (tests, `vestal check`). `all` also takes what is not ten minutes old. */
 enum err store_settle(struct store *s, bool all, struct fault *fault) MUST_CHECK;
-/* Verifies every checksum of a directory that no server has open; problems go to `each`. */
+/* Verifies all of a directory that no server has open; problems go to `each`. */
+struct store_checked {
+	uint64_t pieces;
+	uint64_t unsealed; /* files with rows of before rows had checksums of their own */
+};
 enum err store_check(const char *directory, void (*each)(void *context, const char *problem),
-		     void *context, uint64_t *ret_checked, struct fault *fault) MUST_CHECK;
+		     void *context, struct store_checked *ret, struct fault *fault) MUST_CHECK;
+
+/*
+ * Makes a damaged directory answer again: each damaged file goes to DIR/<tenant>/detached/, where a
+ * manifest says what is missing since, and a new one with all that is good takes its place. Nothing
+ * is deleted; a second time there is nothing to do. What is missing goes to `each`.
+ */
+struct store_lost {
+	struct str tenant;
+	const char *file;     /* in the folder of the tenant */
+	const char *detached; /* where it is now, there */
+	const char *service;  /* NULL = of any */
+	int64_t from_ns, until_ns;
+	int64_t profiles; /* -1 = not known */
+	const char *reason;
+};
+struct store_repaired {
+	uint64_t files, losses;
+};
+enum err store_repair(const char *directory, void (*each)(void *context, const struct store_lost *),
+		      void *context, struct store_repaired *ret, struct fault *fault) MUST_CHECK;
 
 /* Small named values of a tenant (settings, saved filters). A value of p == NULL deletes. */
 enum err store_setting_set(struct store *s, struct str tenant, struct str name,

@@ -134,10 +134,14 @@ static enum err must_be_empty(const char *path, struct fault *fault)
 	return error;
 }
 
-enum err store_dir_make(const char *path, uint64_t seed, struct fault *fault)
+enum err store_dir_begin(const char *path, struct fault *fault)
 {
 	TRY(folder_make(path, fault));
-	TRY(must_be_empty(path, fault));
+	return must_be_empty(path, fault);
+}
+
+enum err store_dir_finish(const char *path, uint64_t seed, struct fault *fault)
+{
 	return write_store_file(path, seed, fault);
 }
 

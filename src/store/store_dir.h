@@ -34,8 +34,10 @@ struct store_dir {
 enum err store_dir_open(struct store_dir *d, const char *path, bool create,
 			struct fault *fault) MUST_CHECK;
 void store_dir_close(struct store_dir *d);
-/* Makes `path` a store with this seed; it must be missing or empty. For backups. */
-enum err store_dir_make(const char *path, uint64_t seed, struct fault *fault) MUST_CHECK;
+/* For backups: the folder, which must be missing or empty; and, when all is in it, the file that
+ * makes it a store. What is there of a backup that did not come to its end is refused as one. */
+enum err store_dir_begin(const char *path, struct fault *fault) MUST_CHECK;
+enum err store_dir_finish(const char *path, uint64_t seed, struct fault *fault) MUST_CHECK;
 
 /* Letters, digits and !-_.*'() as in Grafana's products; neither "." nor "..". */
 enum err tenant_check(struct str name, struct fault *fault) MUST_CHECK;

@@ -109,4 +109,8 @@ enum err store_embedded_open(const struct store_options *options, struct store *
 			     struct fault *fault) MUST_CHECK;
 enum err store_embedded_check(const char *directory,
 			      void (*each)(void *context, const char *problem), void *context,
-			      uint64_t *ret_checked, struct fault *fault) MUST_CHECK;
+			      struct store_checked *ret, struct fault *fault) MUST_CHECK;
+enum err store_embedded_repair(const char *directory,
+			       void (*each)(void *context, const struct store_lost *),
+			       void *context, struct store_repaired *ret,
+			       struct fault *fault) MUST_CHECK;

@@ -1,6 +1,7 @@
 /*
  * Writes to a store until it is killed, and says what became of it afterwards; also measures.
  *
+ *	store_writer keep DIR FIRST	the same, with deletes and house-keeping
  *	store_writer write DIR FIRST	batches FIRST, FIRST + 1 … from 8 threads; a line "ack N"
  *when the store says that N is durable store_writer read DIR		a line "N SUM" for every
  *batch; a whole one has the sum 3 store_writer measure DIR THREADS BATCHES
@@ -154,6 +155,44 @@ static void write_all(void *context)
 	}
 }
 
+static void say(const char *what, int n)
+{
+	char line[40];
+
+	if (write(1, line, (size_t)snprintf(line, sizeof(line), "%s %d\n", what, n)) < 0)
+		exit(1);
+}
+
+/* Compaction and roll-ups all the time, and every batch whose number ends in 7 is deleted again:
+ * "going N" before, "gone N" when it is. */
+static void keep_house(void *context)
+{
+	int n = atomic_load((atomic_int *)context);
+
+	for (;; n++) {
+		struct matcher matcher = {STR("n"), MATCH_EQUAL, {0}, NULL};
+		struct selection all = {
+			.matchers = &matcher, .matcher_count = 1, .until_ns = INT64_MAX / 2};
+		struct fault fault = {0};
+		struct ask ask = {.fault = &fault};
+		uint64_t removed = 0;
+		char number[20];
+
+		if (n % 10 != 7)
+			continue;
+		while (atomic_load(&next_batch) < n + 20)
+			clock_sleep_ns(NS_PER_MS);
+		snprintf(number, sizeof(number), "%d", n);
+		matcher.value = str_of(number);
+		say("going", n);
+		if (store_delete(store, STR("anonymous"), &all, &ask, &removed))
+			die("delete", ERR_INTERNAL, &fault);
+		say("gone", n);
+		if (store_settle(store, true, &fault))
+			die("settle", ERR_INTERNAL, &fault);
+	}
+}
+
 static void run_threads(int n)
 {
 	struct thread threads[256] = {0};
@@ -249,6 +288,14 @@ int main(int argc, char **argv)
 		die("open", e, &fault);
 	if (strcmp(argv[1], "write") == 0 && argc == 4) {
 		atomic_store(&next_batch, atoi(argv[3]));
+		run_threads(8);
+	} else if (strcmp(argv[1], "keep") == 0 && argc == 4) {
+		struct thread house = {0};
+		atomic_int first = atoi(argv[3]);
+
+		atomic_store(&next_batch, atoi(argv[3]));
+		if (thread_start(&house, "house", keep_house, &first))
+			return 1;
 		run_threads(8);
 	} else if (strcmp(argv[1], "read") == 0) {
 		read_all();

@@ -12,6 +12,7 @@ struct old_bytes {
 	struct old_bytes *before;
 	sqlite3_int64 at, file_size;
 	int n;
+	char *fresh; /* by what; NULL = the end was cut off */
 	char bytes[];
 };
 
@@ -67,7 +68,7 @@ static enum disk_fault next_fault(void)
 	return now;
 }
 
-static void remember(struct fault_file *f, sqlite3_int64 at, int n)
+static void remember(struct fault_file *f, const void *fresh, sqlite3_int64 at, int n)
 {
 	struct old_bytes *old;
 
@@ -78,6 +79,10 @@ static void remember(struct fault_file *f, sqlite3_int64 at, int n)
 		abort();
 	old->at = at;
 	old->n = n;
+	if (fresh && !(old->fresh = malloc((size_t)n + 1)))
+		abort();
+	if (fresh)
+		memcpy(old->fresh, fresh, (size_t)n);
 	f->real->pMethods->xFileSize(f->real, &old->file_size);
 	if (n && at < old->file_size)
 		f->real->pMethods->xRead(f->real, old->bytes, n, at);
@@ -93,6 +98,7 @@ static void forget(struct tracked *t)
 		struct old_bytes *old = t->unsynced;
 
 		t->unsynced = old->before;
+		free(old->fresh);
 		free(old);
 	}
 }
@@ -108,7 +114,7 @@ static int file_write_(sqlite3_file *file, const void *data, int n, sqlite3_int6
 		return SQLITE_FULL;
 	if (fault == DISK_BROKEN)
 		return SQLITE_IOERR_WRITE;
-	remember(f, at, n);
+	remember(f, data, at, n);
 	if (fault == DISK_SHORT) {
 		f->real->pMethods->xWrite(f->real, data, n / 2, at);
 		return SQLITE_IOERR_WRITE;
@@ -126,7 +132,7 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
 		return SQLITE_IOERR_TRUNCATE;
 	f->real->pMethods->xFileSize(f->real, &now);
 	if (now > size)
-		remember(f, size, (int)(now - size));
+		remember(f, NULL, size, (int)(now - size));
 	return f->real->pMethods->xTruncate(f->real, size);
 }
 
@@ -340,39 +346,66 @@ bool fault_vfs_power_is_off(void)
 	return off;
 }
 
-/* Undoes the newest writes; how many of them, chance says: a disk may have kept the others. */
+static void put_back(int fd, const struct old_bytes *old)
+{
+	if (pwrite(fd, old->bytes, (size_t)old->n, old->at) < 0 ||
+	    ftruncate(fd, old->file_size) < 0)
+		abort();
+}
+
+/* A write that the disk had begun with. */
+static void redo(int fd, const struct old_bytes *old, size_t n)
+{
+	if (!old->fresh) {
+		if (n == (size_t)old->n && ftruncate(fd, old->at) < 0)
+			abort();
+	} else if (pwrite(fd, old->fresh, n, old->at) < 0) {
+		abort();
+	}
+}
+
+static uint32_t next_random(uint32_t *random)
+{
+	*random = *random * 1103515245 + 12345;
+	return *random >> 16;
+}
+
+/* All is undone, from the last write to the first; then some are done again, in their order. */
 static void restore(struct tracked *t, uint32_t *random)
 {
+	enum { NOTHING, ALL, BEGINNING, TORN, SOME } how = next_random(random) % 5;
 	int fd = t->unsynced ? open(t->path, O_RDWR) : -1;
+	size_t n = 0, at = 0, keep;
+	struct old_bytes **all;
 
-	*random = *random * 1103515245 + 12345;
-	for (uint32_t keep = *random >> 16 & 3; t->unsynced; keep = keep ? keep : 0) {
-		struct old_bytes *old = t->unsynced;
-		size_t n = (size_t)old->n;
-
-		t->unsynced = old->before;
-		if (fd >= 0 && keep != 3) {
-			/* With 1, the first half of the bytes had reached the disk. */
-			size_t skip = keep == 1 ? n / 2 : 0;
-
-			if (pwrite(fd, old->bytes + skip, n - skip, old->at + (off_t)skip) < 0 ||
-			    (keep != 1 && ftruncate(fd, old->file_size) < 0))
-				abort();
-			if (keep == 1)
-				keep = 2;
-		}
-		free(old);
+	for (struct old_bytes *old = t->unsynced; old; old = old->before)
+		n++;
+	all = calloc(n + 1, sizeof(*all));
+	if (!all)
+		abort();
+	for (struct old_bytes *old = t->unsynced; old; old = old->before) {
+		all[n - ++at] = old;
+		if (fd >= 0)
+			put_back(fd, old);
 	}
+	keep = how == ALL ? n : how == NOTHING ? 0 : next_random(random) % (n + 1);
+	for (size_t i = 0; fd >= 0 && i < n; i++) {
+		if (how == SOME ? next_random(random) & 1 : i < keep)
+			redo(fd, all[i], (size_t)all[i]->n);
+		else if (how == TORN && i == keep)
+			redo(fd, all[i], (size_t)all[i]->n / 2);
+	}
+	free(all);
+	forget(t);
 	if (fd >= 0)
 		close(fd);
 }
 
-void fault_vfs_restore(uint32_t random)
+static void power_is_back(void)
 {
 	char shm[4200];
 
 	for (struct tracked *t = disk.files; t; t = t->next) {
-		restore(t, &random);
 		/* The index of the log lives in memory, and that is gone. */
 		strncpy(shm, t->path, sizeof(shm) - 8);
 		shm[sizeof(shm) - 8] = 0;
@@ -383,9 +416,22 @@ void fault_vfs_restore(uint32_t random)
 		struct tracked *t = disk.files;
 
 		disk.files = t->next;
+		forget(t);
 		free(t->path);
 		free(t);
 	}
 	disk.recording = disk.off = false;
 	disk.until_cut = disk.until_fault = -1;
+}
+
+void fault_vfs_restore(uint32_t random)
+{
+	for (struct tracked *t = disk.files; t; t = t->next)
+		restore(t, &random);
+	power_is_back();
+}
+
+void fault_vfs_revive(void)
+{
+	power_is_back();
 }

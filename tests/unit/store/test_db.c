@@ -173,13 +173,13 @@ TEST(files_of_others_and_damaged_ones_are_told_apart)
 	scratch_make(&s);
 	CHECK_OK(file_write(scratch_file(&s, "text.db"),
 			    STR("this is surely not a database, it only has its name"), 0, NULL));
-	CHECK_ERR(db_open(scratch_file(&s, "text.db"), &first, DB_WRITE, &db, &fault), ERR_CORRUPT);
+	CHECK_ERR(db_open(scratch_file(&s, "text.db"), &first, DB_WRITE, &db, &fault), ERR_DAMAGED);
 	CHECK(strstr(fault.text, "text.db"));
 	CHECK(sqlite3_open(scratch_file(&s, "other.db"), &other) == SQLITE_OK);
 	sqlite3_exec(other, "CREATE TABLE t(x)", NULL, NULL, NULL);
 	sqlite3_close(other);
 	CHECK_ERR(db_open(scratch_file(&s, "other.db"), &first, DB_CREATE, &db, &fault),
-		  ERR_CORRUPT);
+		  ERR_DAMAGED);
 	CHECK_ERR(db_open(scratch_file(&s, "missing.db"), &first, DB_WRITE, &db, &fault), ERR_IO);
 }
 

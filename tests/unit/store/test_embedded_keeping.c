@@ -203,7 +203,7 @@ TEST(check_finds_nothing_in_a_sound_store_and_a_flipped_bit_in_another)
 	CLEANUP(close_store) struct store *s = NULL;
 	CLEANUP(buf_release) struct buf bytes = BUF_INIT(100 << 20);
 	struct fault fault = {0};
-	uint64_t checked = 0;
+	struct store_checked checked = {0};
 	int problems = 0;
 	size_t at;
 
@@ -219,7 +219,7 @@ TEST(check_finds_nothing_in_a_sound_store_and_a_flipped_bit_in_another)
 	s = NULL;
 	CHECK_OK(store_check(dir.path, print_problem, &problems, &checked, NULL));
 	CHECK_INT(problems, 0);
-	CHECK(checked > 10);
+	CHECK(checked.pieces > 10);
 	CHECK_OK(file_read(scratch_file(&dir, "anonymous/2026-01-31.db"), &bytes, NULL));
 	/* The label set "n" = "99" stands in the last delta, which is not compressed. */
 	at = str_search(buf_view(&bytes), STR("99"));
@@ -240,7 +240,7 @@ TEST(a_backup_is_a_store_of_its_own)
 	struct fault fault = {0};
 	char path[400];
 	int problems = 0;
-	uint64_t checked;
+	struct store_checked checked;
 
 	now = TEST_TIME;
 	scratch_make(&dir);

@@ -89,7 +89,7 @@ static void sweep_faults(enum disk_fault fault)
 		CLEANUP(close_store) struct store *s = NULL;
 		bool acknowledged[BATCHES] = {0};
 		int problems = 0;
-		uint64_t checked;
+		struct store_checked checked;
 
 		scratch_make_fast(&dir);
 		CHECK_OK(open_at(dir.path, &s));
@@ -195,7 +195,7 @@ TEST(a_power_cut_loses_nothing_acknowledged)
 		CLEANUP(close_store) struct store *s = NULL;
 		bool acknowledged[BATCHES] = {0};
 		int problems = 0;
-		uint64_t checked;
+		struct store_checked checked;
 
 		scratch_make_fast(&dir);
 		CHECK_OK(open_at(dir.path, &s));

@@ -128,7 +128,7 @@ static bool sound(const char *path, const bool *acknowledged)
 {
 	int64_t sums[BATCHES];
 	struct store *s;
-	uint64_t checked;
+	struct store_checked checked;
 	bool fine;
 
 	if (open_at(path, &s) != ERR_OK)

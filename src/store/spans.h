@@ -1,0 +1,12 @@
+/* Private to src/store: rows of spans, for who reads them besides questions. */
+#pragma once
+
+#include "store/embedded.h"
+
+uint64_t seal_name(uint64_t key, struct str text);
+uint64_t seal_span(uint64_t key, int64_t id, const struct trace_span *span, struct str attributes);
+enum err span_insert(struct db *db, int64_t key, const struct trace_span *span, int64_t service,
+		     int64_t operation, struct str attributes, uint64_t seal,
+		     struct fault *fault) MUST_CHECK;
+/* A row of SPAN_COLUMNS; its texts go to the arena. */
+enum err span_read(sqlite3_stmt *q, struct arena *arena, struct trace_span *ret) MUST_CHECK;
