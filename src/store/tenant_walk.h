@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "store/walk.h"
+#include "store/file_walk.h"
 
 /* What others know of a file: the journal, and the catalog. */
 struct known_file {

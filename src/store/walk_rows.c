@@ -1,6 +1,6 @@
 /* The rows of a day that hold profiles. */
 #include "store/series_index.h"
-#include "store/walk.h"
+#include "store/file_walk.h"
 
 #define BLOCK_MEMORY (1u << 30)
 #define PARTS	     26 /* of a day: what is before it, its hours, what is after it */

@@ -1,4 +1,4 @@
-#include "store/walk.h"
+#include "store/file_walk.h"
 
 #include <stdarg.h>
 #include <stdio.h>
