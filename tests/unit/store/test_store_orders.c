@@ -405,6 +405,137 @@ TEST(a_cut_at_any_write_of_any_operation_loses_nothing)
 	CHECK_INT(bad, 0);
 }
 
+/* ------------------------------------------------------------------ the index of series */
+
+static enum err add_total(void *context, struct str service, const struct series_answer *answers)
+{
+	int64_t *total = context;
+
+	(void)service;
+	for (size_t i = 0; i < answers->n; i++)
+		for (size_t k = 0; k < answers->series[i].n; k++)
+			if (answers->series[i].points[k].value ==
+			    answers->series[i].points[k].value)
+				*total += (int64_t)answers->series[i].points[k].value;
+	return ERR_OK;
+}
+
+/* What lists and the overview say, which read the index, is what the profiles say. */
+static bool index_agrees(const struct model *m, struct store *s, const char *when)
+{
+	struct selection all = fixture_all();
+	struct services_question question = {
+		.ranges = {{all.from_ns, all.until_ns}},
+		.range_count = 1,
+		.step_ns = all.until_ns - all.from_ns,
+	};
+	struct services_answer overview = {0};
+	struct text_answer values = {0};
+	struct ask ask = {0};
+	int64_t total = 0, there = 0;
+	bool good = true;
+
+	for (int i = 0; i < m->n; i++)
+		there += m->fate[i] == THERE;
+	if (store_label_values(s, TEST_TENANT, STR("n"), &all, 0, &ask, &values) != ERR_OK ||
+	    store_services(s, TEST_TENANT, &all, &question, &ask, add_total, &total, &overview) !=
+		    ERR_OK) {
+		printf("# %s: lists or overview failed\n", when);
+		good = false;
+	} else if ((int64_t)values.n != there || total != there * WHOLE) {
+		printf("# %s: %zu series are listed and the overview has %lld, of %lld profiles\n",
+		       when, values.n, (long long)total, (long long)there);
+		good = false;
+	}
+	arena_release(&values.arena);
+	arena_release(&overview.arena);
+	return good;
+}
+
+/* Two profiles of new series, of a service that is there and of one that is not. */
+static void upload_new(struct model *m, struct store *s)
+{
+	static const char *const services[] = {"shop", "fresh"};
+	int first = m->n;
+	bool stored;
+
+	for (int i = 0; i < 2; i++) {
+		m->profile[m->n] = (struct test_profile){
+			.service = services[i],
+			.n = m->n,
+			.time_ns = now - (i + 1) * 60 * NS_PER_S,
+			.value = WHOLE,
+			.function = i ? "fresh" : "parse",
+		};
+		m->pair[m->n] = -1;
+		m->fate[m->n++] = OPEN;
+	}
+	stored = fixture_write(s, &m->profile[first], 2, NULL) == ERR_OK;
+	for (int i = first; i < first + 2; i++) {
+		m->fate[i] = stored ? THERE : OPEN;
+		m->pair[i] = stored ? -1 : i == first ? first + 1 : first;
+	}
+}
+
+/* An upload ended after so many writes and syncs; *ret_reached is false when it ended before. */
+static bool cut_of_upload(const char *path, long after, enum ending how, bool *ret_reached)
+{
+	static struct model m;
+	struct fault fault = {0};
+	struct store *s;
+	char when[60];
+	bool good;
+
+	snprintf(when, sizeof(when), "%s after %ld writes", how == CUT ? "cut" : "kill", after);
+	m = (struct model){0};
+	chance_state = (uint64_t)after * 2654435761u + how;
+	now = TEST_TIME;
+	if (open_at(path, &s, &fault) != ERR_OK)
+		return false;
+	upload_new(&m, s);
+	upload_new(&m, s);
+	settle(&m, s, true);
+	upload_new(&m, s);
+	fault_vfs_record();
+	fault_vfs_cut_power(after);
+	upload_new(&m, s);
+	*ret_reached = fault_vfs_power_is_off();
+	end(&s, how);
+	if (open_at(path, &s, &fault) != ERR_OK) {
+		printf("# %s: does not open: %s\n", when, fault.text);
+		return false;
+	}
+	good = compare(&m, s, when) && index_agrees(&m, s, when);
+	upload_new(&m, s);
+	settle(&m, s, true);
+	good = compare(&m, s, when) && index_agrees(&m, s, when) && good;
+	store_close(s);
+	return is_whole(path) && good;
+}
+
+TEST(an_upload_ended_at_every_write_leaves_an_index_that_agrees)
+{
+	static const enum ending endings[] = {KILLED, CUT};
+
+	fault_vfs_install();
+	for (size_t e = 0; e < 2; e++) {
+		bool reached = true;
+		long after = 0;
+
+		for (; reached; after++) {
+			struct scratch dir;
+			char data[300];
+
+			scratch_make_fast(&dir);
+			snprintf(data, sizeof(data), "%s/data", dir.path);
+			CHECK(cut_of_upload(data, after, endings[e], &reached));
+			scratch_remove(&dir);
+		}
+		CHECK(after > 5);
+		printf("# %ld %s\n", after, endings[e] == CUT ? "cuts" : "kills");
+	}
+}
+
 /* ------------------------------------------------------------------ migration */
 
 static enum err copy_old(const char *to)
