@@ -230,7 +230,10 @@ static enum err show_chunks(void *engine, struct partition *p, const struct scan
 
 static double merge_ms(struct bench *b, unsigned mode)
 {
-	struct source source = {b, b->p->dict.seed, show_partition, show_chunks};
+	struct source source = {.engine = b,
+				.seed = b->p->dict.seed,
+				.partitions = show_partition,
+				.scan = show_chunks};
 	struct selection s = {.type = types[1], .until_ns = INT64_MAX};
 	double v[ROUNDS];
 

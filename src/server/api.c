@@ -6,15 +6,19 @@
 #include "server/routes.h"
 
 /* What the answer lacks, as a further member of the object that it is. */
-static enum err put_damaged(struct buf *out, const struct damage_notes *notes)
+static enum err put_damaged(const struct request *r, struct buf *out,
+			    const struct damage_notes *notes)
 {
 	CLEANUP(buf_release) struct buf list = BUF_INIT(64u << 10);
 	struct jsonout o = jsonout_of(&list, false);
 	unsigned named = notes->n < DAMAGE_NOTES ? notes->n : DAMAGE_NOTES;
 
 	jsonout_array(&o);
-	for (unsigned i = 0; i < named; i++)
-		jsonout_text(&o, notes->v[i].text);
+	for (unsigned i = 0; i < named; i++) {
+		struct fault room;
+
+		jsonout_text(&o, request_text(r, notes->v[i].text, &room));
+	}
 	jsonout_end_array(&o);
 	TRY(buf_error(&list));
 	while (out->n && out->data[out->n - 1] != '}')
@@ -53,7 +57,7 @@ void api_answer(struct request *r, enum err (*answer)(struct inquiry *q, struct 
 		error = buf_error(&out);
 	inquiry_release(&q);
 	if (error == ERR_OK && r->damage)
-		error = put_damaged(&out, &notes);
+		error = put_damaged(r, &out, &notes);
 	error = damaged_instead(error, &notes, &fault);
 	r->damage = NULL;
 	if (error == ERR_OK)

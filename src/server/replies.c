@@ -122,8 +122,7 @@ static void fail_in_json(struct request *r, enum err error, const char *text)
 	http_reply(r->x, &response);
 }
 
-/* Where the data lies on this machine is not for those who may only see their own part of it. */
-static const char *without_paths(const struct request *r, const char *text, struct fault *room)
+const char *request_text(const struct request *r, const char *text, struct fault *room)
 {
 	const char *directory = r->server->options.store.directory;
 	struct str rest = str_of(text);
@@ -152,7 +151,7 @@ void request_fail(struct request *r, enum err error, const struct fault *fault)
 	work_scope_ease();
 	atomic_fetch_add(&r->server->metrics.failures[error], 1);
 	tenant_counts_failed(r->server->counts, r->tenant, error);
-	text = without_paths(r, text, &room);
+	text = request_text(r, text, &room);
 	if (r->route && r->route->flags & ROUTE_RPC)
 		rpc_route_fail(r, error, text);
 	else

@@ -58,6 +58,9 @@ bool request_is_preflight(const struct http_exchange *x);
 void request_reply_preflight(struct request *r);
 /* One sentence and a code, in the shape this kind of client reads. `fault` may be NULL. */
 void request_fail(struct request *r, enum err error, const struct fault *fault);
+/* The text without where the data lies on this machine, unless the client may see that: it is not
+ * for those who see only their own part of it. It may be written to `room`. */
+const char *request_text(const struct request *r, const char *text, struct fault *room);
 
 /* The body with its Content-Encoding undone; `ret_owner` holds the bytes when they had to be
  * inflated. */

@@ -108,7 +108,8 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 	[BLOCK_DELETE_OF] = "DELETE FROM blocks WHERE service = ?" RETURNING_SEAL,
 	[BLOCK_KEYS] = "SELECT id, service, profiles FROM blocks INDEXED BY blocks_of_service"
 		       " WHERE service >= ? AND service <= ? ORDER BY service, id",
-	[BLOCK_SEALS] = "SELECT seal FROM blocks INDEXED BY blocks_of_service WHERE service = ?",
+	[BLOCK_SEALS] = "SELECT service, seal FROM blocks INDEXED BY blocks_of_service"
+			" WHERE service >= ? AND service <= ? ORDER BY service",
 	[BLOCK_COUNT] = "SELECT count(*), sum(profiles), sum(rows), min(first), max(last)"
 			" FROM blocks INDEXED BY blocks_of_service",
 	[BLOCK_OLDEST] = "SELECT min(id) FROM blocks",
@@ -123,7 +124,8 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		"DELETE FROM rollups WHERE service = ? AND level = ? AND start = ?" RETURNING_SEAL,
 	[ROLLUP_DELETE_OF] = "DELETE FROM rollups WHERE service = ?" RETURNING_SEAL,
 	[ROLLUP_KEYS] = "SELECT level, start FROM rollups WHERE service = ?",
-	[ROLLUP_SEALS] = "SELECT seal FROM rollups INDEXED BY rollups_of_service WHERE service = ?",
+	[ROLLUP_SEALS] = "SELECT service, seal FROM rollups INDEXED BY rollups_of_service"
+			 " WHERE service >= ? AND service <= ? ORDER BY service",
 	[ROLLUP_COUNT] = "SELECT count(*) FROM rollups INDEXED BY rollups_of_service",
 	[ROLLUP_ALL] = "SELECT id, service, level, start, data, seal FROM rollups NOT INDEXED"
 		       " WHERE id >= ? AND id < ? ORDER BY id",
@@ -157,14 +159,12 @@ static const char *const day_older[DAY_STATEMENTS_] = {
 		      " ORDER BY id",
 	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, 0 FROM blocks"
 			" WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
-	[BLOCK_SEALS] = "SELECT 0 FROM blocks WHERE service = ?",
 	[BLOCK_ALL] = "SELECT " BLOCK_COLUMNS ", data, 0 FROM blocks NOT INDEXED"
 		      " WHERE id >= ? AND id < ? ORDER BY id",
 	[ROLLUP_GET] = "SELECT data, 0 FROM rollups"
 		       " WHERE service = ? AND level = ? AND start = ?",
 	[ROLLUP_ALL] = "SELECT id, service, level, start, data, 0 FROM rollups NOT INDEXED"
 		       " WHERE id >= ? AND id < ? ORDER BY id",
-	[ROLLUP_SEALS] = "SELECT 0 FROM rollups WHERE service = ?",
 	/* That of before is not read. */
 	[INDEX_TABLE] = "SELECT 0",
 	[REACH_ALL] = "SELECT service, window, longest, 0 FROM reaches ORDER BY service, window",

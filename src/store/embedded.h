@@ -144,6 +144,7 @@ struct day {
 	uint64_t recorded;    /* commits that the catalog knows of, 0 = none came; under `write` */
 	atomic_bool unsealed; /* has rows without seals */
 	atomic_bool upgraded; /* readers of before are closed */
+	atomic_bool verified; /* all services were looked at (day_verify) */
 	/* Why answers from it are not whole; no code = nothing known. Set before `known`. */
 	struct fault damage;
 };
@@ -286,7 +287,7 @@ void connections_release(struct embedded *e);
 enum err connection_open(struct embedded *e, const char *path, const struct db_schema *schema,
 			 enum db_mode mode, const struct db_setup *setup, struct db **ret,
 			 struct fault *fault) MUST_CHECK;
-void connection_close(struct embedded *e, struct db *db);
+void connection_give_back(struct embedded *e, struct db *db);
 /* All of a day that nobody uses any more. */
 void connections_close(struct day *d);
 /* With catalog_lock, or before anybody else knows the tenant. */
@@ -328,8 +329,13 @@ enum err day_damaged(const struct day *d, enum err error, const char *what, cons
 		     struct fault *fault) MUST_CHECK;
 /* Notes the damage, and forgives it, when the question wants what there is. */
 enum err ask_forgive(struct ask *ask, enum err error, const struct fault *fault) MUST_CHECK;
-/* What there is of a service, compared with its tallies; once. */
+/* (day_verify.c) What there is of a service, compared with its tallies; once. */
 enum err service_verify(struct day_service *ds, struct fault *fault) MUST_CHECK;
+/* The same of all services, in one pass; those that are not whole are left to service_verify. */
+enum err day_verify(struct day *d, struct fault *fault) MUST_CHECK;
+/* The tallies in the row of a service as the transaction of `reader` sees it. */
+enum err service_tallies(struct day_service *ds, struct db *reader, struct tally *ret,
+			 struct fault *fault) MUST_CHECK;
 
 /* A connection for reading, and back; one that failed is closed. */
 enum err day_reader(struct day *d, struct db **ret, struct fault *fault) MUST_CHECK;

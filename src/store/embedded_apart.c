@@ -254,6 +254,7 @@ static enum err add_day(struct apart *a, struct day *d, const struct selection *
 	reaching.from_ns = since_ns < selection->from_ns ? since_ns : selection->from_ns;
 
 	TRY(day_ask(d, a->ask));
+	TRY(day_verify(d, a->ask->fault));
 	TRY(vec_reserve(&a->days, 1));
 	TRY(index_get(d, &one.index, a->ask->fault));
 	error = index_list(one.index, &reaching, a->ask, &one.services);

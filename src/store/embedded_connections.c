@@ -40,7 +40,7 @@ void connections_release(struct embedded *e)
 			close(e->spare[i]);
 }
 
-void connection_close(struct embedded *e, struct db *db)
+void connection_give_back(struct embedded *e, struct db *db)
 {
 	if (!db)
 		return;
@@ -59,7 +59,7 @@ static void close_idle_readers(struct day *d)
 		engine_lock(e);
 		reader = d->readers.n ? d->readers.v[--d->readers.n] : NULL;
 		engine_unlock(e);
-		connection_close(e, reader);
+		connection_give_back(e, reader);
 	} while (reader);
 }
 
@@ -69,7 +69,7 @@ static void close_idle_day(struct day *d)
 	close_idle_readers(d);
 	if (!mutex_try(&d->write))
 		return;
-	connection_close(d->engine, d->writer);
+	connection_give_back(d->engine, d->writer);
 	d->writer = NULL;
 	mutex_unlock(&d->write);
 }
@@ -78,7 +78,7 @@ static void close_idle_catalog(struct tenant *t)
 {
 	if (!mutex_try(&t->catalog_lock))
 		return;
-	connection_close(t->engine, t->catalog);
+	connection_give_back(t->engine, t->catalog);
 	t->catalog = NULL;
 	mutex_unlock(&t->catalog_lock);
 }
@@ -194,7 +194,7 @@ enum err day_reader(struct day *d, struct db **ret, struct fault *fault)
 
 	do {
 		/* One of before the upgrade does not see seals. */
-		connection_close(d->engine, reader);
+		connection_give_back(d->engine, reader);
 		engine_lock(d->engine);
 		reader = d->readers.n ? d->readers.v[--d->readers.n] : NULL;
 		engine_unlock(d->engine);
@@ -222,7 +222,7 @@ void day_reader_back(struct day *d, struct db *reader, enum err error)
 		}
 		engine_unlock(e);
 	}
-	connection_close(e, reader);
+	connection_give_back(e, reader);
 }
 
 static enum err open_writer(struct day *d, struct fault *fault)
@@ -255,7 +255,7 @@ enum err day_writer(struct day *d, struct db **ret, struct fault *fault)
 		touch(d->engine, &d->connections);
 	}
 	if (error != ERR_OK) {
-		connection_close(d->engine, d->writer);
+		connection_give_back(d->engine, d->writer);
 		d->writer = NULL;
 		mutex_unlock(&d->write);
 		return error;
@@ -275,7 +275,7 @@ void day_rest(struct day *d, int64_t now_ns)
 		/* What is not recorded now is the next time. */
 		(void)!catalog_record(d, NULL);
 		/* The last connection to close also empties the log. */
-		connection_close(d->engine, d->writer);
+		connection_give_back(d->engine, d->writer);
 		d->writer = NULL;
 	}
 	mutex_unlock(&d->write);
@@ -287,7 +287,7 @@ void connections_close(struct day *d)
 	lru_remove(&d->connections.node);
 	engine_unlock(d->engine);
 	close_idle_readers(d);
-	connection_close(d->engine, d->writer);
+	connection_give_back(d->engine, d->writer);
 	d->writer = NULL;
 }
 
@@ -310,6 +310,6 @@ void catalog_close(struct tenant *t)
 	engine_lock(t->engine);
 	lru_remove(&t->connections.node);
 	engine_unlock(t->engine);
-	connection_close(t->engine, t->catalog);
+	connection_give_back(t->engine, t->catalog);
 	t->catalog = NULL;
 }

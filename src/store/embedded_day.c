@@ -247,7 +247,7 @@ enum err day_drop(struct day *d, struct fault *fault)
 
 	mutex_lock(&d->write);
 	atomic_store(&d->gone, true);
-	connection_close(d->engine, d->writer);
+	connection_give_back(d->engine, d->writer);
 	d->writer = NULL;
 	error = day_remove_file(d->tenant, d->name, fault);
 	if (error != ERR_OK)

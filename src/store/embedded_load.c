@@ -4,28 +4,6 @@
 #include "base/work_scope.h"
 #include "store/embedded_index.h"
 
-/* The service's row as the transaction of `reader` sees it. */
-static enum err read_tallies(struct day_service *ds, struct db *reader, struct tally *ret,
-			     struct fault *fault)
-{
-	struct day *d = ds->day;
-	bool row, good = false;
-	sqlite3_stmt *q;
-	enum err error;
-
-	TRY(db_query_with(reader, SERVICE_GET, &q, fault, atomic_load(&ds->id)));
-	error = db_step(reader, q, &row, fault);
-	if (error == ERR_OK && row)
-		good = tally_read(db_column(q, 3), ret, SERVICE_TALLIES) &&
-		       (uint64_t)sqlite3_column_int64(q, 4) ==
-			       seal_service(atomic_load(&d->key), sqlite3_column_int64(q, 0),
-					    db_column(q, 1), sqlite3_column_int64(q, 2), ret) &&
-		       str_eq(db_column(q, 1), str_of(ds->name));
-	db_reset(q);
-	return error == ERR_OK && !good ? day_damaged(d, ERR_DAMAGED, "the row", ds->name, fault)
-					: error;
-}
-
 static enum err load_rows(struct day_service *ds, struct db *reader, int64_t last_key,
 			  struct partition *p, struct tally *found, struct fault *fault)
 {
@@ -63,7 +41,7 @@ static enum err load_all(struct day_service *ds, struct db *reader, int64_t last
 	if (own)
 		TRY(db_begin(reader, false, fault));
 	if (whole)
-		error = read_tallies(ds, reader, tallies, fault);
+		error = service_tallies(ds, reader, tallies, fault);
 	if (error == ERR_OK)
 		error = load_rows(ds, reader, last_key, p, &found, fault);
 	if (error == ERR_OK && whole && !tally_equal(&found, &tallies[TALLY_DICTIONARY]))
@@ -91,52 +69,6 @@ enum err service_load(struct day_service *ds, struct db *reader, int64_t last_ke
 	p->engine = ds;
 	*ret = p;
 	return ERR_OK;
-}
-
-/* ------------------------------------------------------------------ what else there must be */
-
-static enum err add_seals(struct day_service *ds, struct db *reader, unsigned which,
-			  struct tally *ret, struct fault *fault)
-{
-	sqlite3_stmt *q;
-	bool row;
-	enum err error;
-
-	TRY(db_query_with(reader, which, &q, fault, atomic_load(&ds->id)));
-	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row)
-		tally_add(ret, (uint64_t)sqlite3_column_int64(q, 0));
-	db_reset(q);
-	return error;
-}
-
-static enum err compare(struct day_service *ds, struct db *reader, struct fault *fault)
-{
-	struct tally tallies[SERVICE_TALLIES], blocks = {0}, rollups = {0};
-
-	TRY(read_tallies(ds, reader, tallies, fault));
-	TRY(add_seals(ds, reader, BLOCK_SEALS, &blocks, fault));
-	TRY(add_seals(ds, reader, ROLLUP_SEALS, &rollups, fault));
-	/* Blocks say the same. */
-	atomic_store(&ds->rollups_differ, !tally_equal(&rollups, &tallies[TALLY_ROLLUPS]));
-	return tally_equal(&blocks, &tallies[TALLY_BLOCKS]) ? ERR_OK : ERR_DAMAGED;
-}
-
-enum err service_verify(struct day_service *ds, struct fault *fault)
-{
-	struct day *d = ds->day;
-	struct db *reader = NULL;
-	enum err error;
-
-	if (atomic_load(&ds->verified) || !atomic_load(&ds->id))
-		return ERR_OK;
-	TRY(day_reader(d, &reader, fault));
-	error = db_begin(reader, false, fault);
-	if (error == ERR_OK && reader->version >= DAY_SEALED_VERSION)
-		error = compare(ds, reader, fault);
-	if (error == ERR_OK)
-		atomic_store(&ds->verified, true);
-	day_reader_back(d, reader, error);
-	return day_damaged(d, error, "blocks", ds->name, fault);
 }
 
 /* ------------------------------------------------------------------ memory */
