@@ -36,6 +36,7 @@ struct names {
 	bool kernel_tried, kernel_complete;
 	bool kernel_wanted; /* gathered */
 	int64_t next_ask, next_kernel, learn_ns;
+	size_t kernel_step;
 	VEC(uint32_t) mappings; /* in the dictionary, by number of module; 0 = not yet */
 	VEC(uint32_t) unread;	/* of them, those whose file ended its worker */
 	VEC(struct named) named;
@@ -55,6 +56,7 @@ enum err names_new(struct modules *m, const struct names_options *o, struct name
 	n->modules = m;
 	n->options = *o;
 	n->learn_ns = o->learn_ns ? o->learn_ns : LEARN_NS;
+	n->kernel_step = o->kernel_step ? o->kernel_step : KERNEL_STEP;
 	n->next_ask = clock_monotonic_ns() + FIRST_ASK_NS;
 	e = name_reader_init(&n->reader, o->debug, o->prober);
 	if (e) {
@@ -247,7 +249,7 @@ bool names_turn(struct names *n, bool now)
 	bool kernel = !n->kernel_wanted || n->kernel_complete, busy;
 
 	if (!kernel && clock_monotonic_ns() >= n->next_kernel) {
-		kernel = read_kernel(n, KERNEL_STEP);
+		kernel = read_kernel(n, n->kernel_step);
 		n->next_kernel = clock_monotonic_ns() + KERNEL_PAUSE;
 	}
 	if (name_reader_settle(&n->reader))

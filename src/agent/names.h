@@ -27,6 +27,7 @@ struct names_options {
 	 */
 	bool background;
 	int wake;	       /* with it: an epoll instance that is told when there is an answer */
+	size_t kernel_step;    /* in the background: bytes of kallsyms at a time; 0 = 160 KiB */
 	int64_t learn_ns;      /* how long names_begin waits for workers; 0 = two minutes */
 	struct prober *prober; /* stays the caller's: opens what processes have; NULL = nobody */
 };

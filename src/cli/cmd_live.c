@@ -21,6 +21,8 @@
 /* There is no next picture that could have the names of files that are fetched. */
 #define ONCE_FETCH_NS (60 * NS_PER_S)
 #define LINES_BESIDES 3 /* headline, column titles, keys */
+/* Of the kernel's symbols at a time: all of them within a second or two. */
+#define KALLSYMS_STEP ((size_t)1 << 20)
 
 struct live_options {
 	struct common_options common;
@@ -73,6 +75,7 @@ struct live {
 	struct capture *capture;
 	struct debug_source *debug;
 	struct names *names;
+	struct gathered gathered; /* of this second */
 	unsigned types;
 	struct live_rows seconds[SECONDS_KEPT]; /* the newest is at `newest` */
 	double lengths[SECONDS_KEPT];
@@ -81,14 +84,15 @@ struct live {
 	struct live_look look;
 };
 
-#define LIVE_LEARN_NS (2 * NS_PER_S)
-
 static enum err open_names(struct live *l)
 {
 	struct debug_source_options debuginfod = {.urls = getenv("DEBUGINFOD_URLS")};
-	/* Names that take longer are there with the next look. */
+	/* While it goes on nothing waits for names: those that take longer are there with the next
+	 * look. A single table is made when nothing has to be drained any more. */
 	struct names_options options = {.patience_ns = l->options->once ? ONCE_FETCH_NS : 0,
-					.learn_ns = l->options->once ? 0 : LIVE_LEARN_NS,
+					.background = !l->options->once,
+					.wake = -1,
+					.kernel_step = KALLSYMS_STEP,
 					.prober = capture_prober(l->capture)};
 	struct fault fault = {0};
 
@@ -150,6 +154,8 @@ static enum err end_second(struct live *l, double length)
 	TRY(dict_init(&d, 0));
 	profile_init(&p, &d);
 	e = window_profile(c, l->names, &w, &p);
+	names_end(l->names);
+	l->gathered = (struct gathered){0};
 	collector_clear(c);
 	if (!e)
 		e = live_rows_profile(rows, &p, l->look.by_process);
@@ -260,6 +266,15 @@ static bool obey(struct live *l, int key)
 	return true;
 }
 
+/* Takes what came, and asks for its names. */
+static enum err turn(struct live *l)
+{
+	TRY(capture_turn(l->capture));
+	TRY(names_gather(l->names, capture_collector(l->capture), &l->gathered));
+	(void)names_turn(l->names, true);
+	return ERR_OK;
+}
+
 static enum err watch(struct live *l)
 {
 	int64_t begun = clock_monotonic_ns(), length = (int64_t)(l->options->interval * 1e9);
@@ -271,7 +286,7 @@ static enum err watch(struct live *l)
 
 		if (!obey(l, key))
 			return ERR_OK;
-		TRY(capture_turn(l->capture));
+		TRY(turn(l));
 		now = clock_monotonic_ns();
 		if (now - begun >= length) {
 			TRY(end_second(l, (double)(now - begun) / 1e9));

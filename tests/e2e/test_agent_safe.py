@@ -17,8 +17,8 @@ import sys
 import termios
 import time
 
-from support.agent import Agent
-from support.recording import cpu_seconds
+from support.agent import Agent, Program
+from support.recording import build, cpu_seconds
 from support.server import Server
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
 from support.wait import until
@@ -143,13 +143,13 @@ def read_until(fd, pattern, seconds=20):
     return seen
 
 
-def in_terminal(keys_and_answers, end):
+def in_terminal(keys_and_answers, end, *options):
     """Runs `vestal live` in a terminal, types, ends it, and looks whether the terminal is as before."""
     may_record()
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
     before = termios.tcgetattr(follower)
-    process = subprocess.Popen([VESTAL, "live", "--type", "cpu"], stdin=follower, stdout=follower,
+    process = subprocess.Popen([VESTAL, "live", "--type", "cpu", *options], stdin=follower, stdout=follower,
                                stderr=follower, start_new_session=True,
                                env=dict(os.environ, TERM="xterm"))
     try:
@@ -178,6 +178,13 @@ def live_obeys_its_keys_and_gives_the_terminal_back():
 
     in_terminal([(b"s", b"by cpu with callees"), (b"/zz", b"/zz_"), (b"\r", rb"/zz\033"),
                  (b"p", b"PAUSED"), (b"\033[6~\033[A", b"vestal live")], resize_and_quit)
+
+
+@test
+def live_has_the_names_of_what_runs():
+    with Program(build("deep_spin"), "5") as program:
+        in_terminal([(b"s", rb"spin\b"), (b"s", rb"deeper")], lambda _, leader: os.write(leader, b"q"),
+                    "-p", str(program.pid))
 
 
 @test
