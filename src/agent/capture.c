@@ -123,6 +123,9 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 		modules_tell(c->modules, c->kernel);
 	if (!e)
 		e = processes_new(c->kernel, c->modules, &c->space, c->prober, &c->processes);
+	/* Where only some processes are wanted nobody knows which of them will be. */
+	if (!e && !c->options.kernel.chosen && !c->options.kernel.own)
+		processes_read_ahead(c->processes);
 	if (!e)
 		e = sideband_open(o->kernel.own ? 0 : SIDE_BAND_PAGES, &c->side_band, fault);
 	if (!e) {

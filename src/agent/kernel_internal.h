@@ -21,6 +21,7 @@ struct kernel_side {
 	struct unwind_rule *rules;
 	void *places; /* of kernel_wait_places */
 	struct cpu_clocks clocks;
+	u64 next_news; /* not before this time a new program wakes the agent */
 	VEC(struct bpf_link *) links;
 	struct capture_lack lacks[CAPTURE_LACKS_MAX];
 	size_t lack_count;

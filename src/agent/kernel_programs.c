@@ -174,6 +174,7 @@ enum err kernel_attach(struct kernel_side *k, struct fault *fault)
 		return ERR_OK;
 	}
 	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
+	k->skeleton->data->settings.wake_on_news = 1;
 	k->clocks.program = bpf_program__fd(k->skeleton->progs.on_timer);
 	k->clocks.periods = bpf_map__fd(k->skeleton->maps.clock_periods);
 	TRY(start_clocks(k, fault));

@@ -17,6 +17,8 @@
 
 /* Whose memory is followed at one time. */
 #define MAX_PROCESSES 4096
+/* Between two times that a new program wakes the agent. */
+#define NEWS_NS	      ((u64)100 * NS_PER_MS)
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -314,6 +316,15 @@ void kernel_forget_file(struct kernel_side *k, const struct file_key *key)
 		bpf_map__delete_elem(k->skeleton->maps.files, key, sizeof(*key), 0);
 }
 
+/* Programs without tables come by the thousand: not each of them may wake the agent. */
+static void wake_on_news(struct kernel_side *k, u64 now)
+{
+	if (now < k->next_news)
+		return;
+	k->next_news = now + NEWS_NS;
+	k->skeleton->data->settings.wake_on_news = 1;
+}
+
 enum err kernel_drain(struct kernel_side *k, void *context,
 		      enum err (*record)(void *context, const struct record_head *head,
 					 size_t size))
@@ -326,6 +337,7 @@ enum err kernel_drain(struct kernel_side *k, void *context,
 	k->record = record;
 	k->error = ERR_OK;
 	k->skeleton->data->settings.raw_left = k->options.raw_stacks;
+	wake_on_news(k, (u64)clock_monotonic_ns());
 	status = ring_buffer__consume(k->ring);
 	return status < 0 ? ERR_IO : k->error;
 }

@@ -9,6 +9,9 @@
 #include "base/hash.h"
 #include "unwind/unwinders.h"
 
+/* Files of this size are read in a few milliseconds, and have tables of some hundred KiB. */
+#define AHEAD_MOST ((u64)4 << 20)
+
 static u64 file_hash(u64 device, u64 inode, struct str path)
 {
 	return hash_mix(hash_str(path, device), inode);
@@ -177,6 +180,8 @@ static bool take_file(struct modules *m, struct probe *probe)
 	} else if (module->fd < 0) {
 		module->state = MODULE_FAILED;
 		module->settled = m->turn;
+	} else if (module->ahead) {
+		modules_read_ahead(m, module->number);
 	}
 	return module->state == MODULE_FAILED;
 }
@@ -286,6 +291,15 @@ void modules_read(struct modules *m, u32 number)
 	m->pending++;
 	if (!module->opening)
 		queue_module(m, module);
+}
+
+void modules_read_ahead(struct modules *m, u32 number)
+{
+	struct module *module = m->list.v[number];
+
+	module->ahead = true;
+	if (!module->opening && module->fd >= 0 && module->size <= AHEAD_MOST)
+		modules_read(m, number);
 }
 
 struct module *modules_get(struct modules *m, u32 module)

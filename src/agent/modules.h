@@ -32,6 +32,7 @@ struct module {
 	bool vdso, kernel;
 	bool forgotten; /* not found by its file any more */
 	bool opening;	/* `fd` is not known yet */
+	bool ahead;	/* modules_read_ahead */
 	u32 pid;	/* of the process that mapped it first */
 	u32 users;	/* mappings and processes that lead here */
 	int fd;		/* kept for the symbols; -1 = closed */
@@ -77,6 +78,8 @@ void modules_add_user(struct modules *m, u32 module);
 void modules_drop_user(struct modules *m, u32 module);
 /* Its table is needed: read it, if nobody asked before. */
 void modules_read(struct modules *m, u32 module);
+/* It may be needed soon: a small file is read before a stack goes through it. */
+void modules_read_ahead(struct modules *m, u32 module);
 /* NULL when there is none with this number. */
 struct module *modules_get(struct modules *m, u32 module);
 /* Takes what was opened and read; true when a module became ready or failed. */

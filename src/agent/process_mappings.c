@@ -186,6 +186,8 @@ enum err process_map_file(struct processes *p, struct process *process,
 			process_set_program(p, process, m.module);
 		if (process->wanted)
 			modules_read(p->modules, m.module);
+		else if (process->fresh)
+			modules_read_ahead(p->modules, m.module);
 	}
 	process->changed_since = true;
 	e_insert = insert(p, process, m);

@@ -72,6 +72,11 @@ void processes_free(struct processes *p)
 	mem_free(p);
 }
 
+void processes_read_ahead(struct processes *p)
+{
+	p->ahead = true;
+}
+
 static struct process *find(const struct processes *p, u32 pid)
 {
 	MAP_PROBE(&p->by_pid, hash_mix(pid, 1), id)
@@ -210,6 +215,7 @@ static enum err begin_program(struct processes *p, const struct sideband_event *
 		fresh->parent_at = old->parent_at;
 	}
 	fresh->maps_read = true;
+	fresh->fresh = p->ahead;
 	set_comm(fresh, e->name);
 	return ERR_OK;
 }

@@ -52,6 +52,7 @@ struct process {
 	u32 joined, left_out, shut_out;
 	/* What the kernel side knows of it. */
 	bool wanted;		      /* it was sampled: worth knowing there */
+	bool fresh;		      /* its program began lately: small files are read ahead */
 	bool changed;		      /* since it was told */
 	u64 told_turn, told_at;	      /* modules_turn when it was told; and when that was */
 	struct process_key key, told; /* wanted; and known there, while `range` is not empty */
@@ -79,6 +80,8 @@ struct prober;
 enum err processes_new(struct kernel_side *k, struct modules *m, struct table_space *space,
 		       struct prober *prober, struct processes **ret) MUST_CHECK;
 void processes_free(struct processes *p);
+/* From now on small files of programs that begin are read before these are sampled. */
+void processes_read_ahead(struct processes *p);
 enum err processes_event(struct processes *p, const struct sideband_event *e) MUST_CHECK;
 /* The process as it is now. One that is not known is asked for. */
 enum err processes_get(struct processes *p, u32 pid, struct process **ret) MUST_CHECK;

@@ -20,6 +20,7 @@ struct processes {
 	double facts_credit;
 	u64 refused;
 	u32 facts_due; /* processes that wait for what their parent is */
+	bool ahead;    /* processes_read_ahead */
 };
 
 /* An answer of /proc is waited for so long. */

@@ -27,6 +27,9 @@
 
 /* Nobody's number, on every Linux: where there is no better one. */
 #define NOBODY		65534u
+/* A new program's stacks are cut until its table is there, and on a busy machine that would be
+ * long: tables are read before others run. The pace (worker_pace.h) keeps it to little. */
+#define TABLES_NICE	(-5)
 /* Above what the largest debug builds need; a file that wants more does without. */
 #define WORKER_DATA_MAX ((rlim_t)1 << 30)
 
@@ -176,13 +179,8 @@ _Noreturn static void be_worker(int socket, u32 kind)
 {
 	prctl(PR_SET_NAME, kind == WORKER_TABLES ? "vestal-tables" : "vestal-names", 0, 0, 0);
 	keep_one(socket);
-	if (kind == WORKER_TABLES) {
-		struct sched_param lowest = {0};
-
-		/* Nobody is interrupted for it. Less than that would be too little: until it is
-		 * done stacks are kept raw, which costs more. */
-		sched_setscheduler(0, SCHED_BATCH, &lowest);
-	}
+	if (kind == WORKER_TABLES)
+		(void)setpriority(PRIO_PROCESS, 0, TABLES_NICE);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* whose own memory is vast */
 	limit(RLIMIT_DATA, WORKER_DATA_MAX);
 #endif
@@ -242,6 +240,7 @@ enum err zygote_start(int *ret_socket, pid_t *ret_pid)
 		prctl(PR_SET_NAME, "vestal-host", 0, 0, 0);
 		ignore_signals();
 		keep_one(pair[1]);
+		limit(RLIMIT_NICE, 20 - TABLES_NICE);
 		become_nobody_else();
 		serve();
 	}

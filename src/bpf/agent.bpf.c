@@ -103,6 +103,20 @@ static __always_inline void meter(struct kernel_counters *c, const struct scratc
 	}
 }
 
+/*
+ * A raw stack is cut after RECORD_RAW_STACK bytes: the sooner the agent hears of the program, the
+ * fewer there are before it has tables.
+ */
+static __always_inline bool wakes_agent(const struct scratch *s)
+{
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > settings.wake_bytes)
+		return true;
+	if (!(s->head.flags & RECORD_RAW) || !settings.wake_on_news)
+		return false;
+	settings.wake_on_news = 0;
+	return true;
+}
+
 static __always_inline void send(struct scratch *s, u64 size)
 {
 	struct kernel_counters *c = count();
@@ -110,8 +124,8 @@ static __always_inline void send(struct scratch *s, u64 size)
 
 	if (size > sizeof(s->head) + sizeof(s->words))
 		return;
-	/* The agent comes by itself, a few times a second; sooner when the ring fills up. */
-	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > settings.wake_bytes)
+	/* The agent comes by itself, a few times a second. */
+	if (wakes_agent(s))
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&ring, s, size, flags)) {
 		if (c)
@@ -321,14 +335,34 @@ int on_fork(u64 *context)
 	return 0;
 }
 
+/* The agent has the table of a program that it did not know before the first sample, if it can. */
+static __always_inline void tell_of_program(struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+	struct file_key key = {0};
+	void *nothing;
+
+	if (!settings.wake_on_news || !mm || !file_key_of((u64)BPF_CORE_READ(mm, exe_file), &key) ||
+	    bpf_map_lookup_elem(&files, &key))
+		return;
+	nothing = bpf_ringbuf_reserve(&ring, 8, 0);
+	if (!nothing)
+		return;
+	settings.wake_on_news = 0;
+	bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
+}
+
 /* Another program: what was refused is decided again. */
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *context)
 {
-	u32 pid = ((struct task_struct *)context[0])->tgid, *decided;
+	struct task_struct *task = (void *)context[0];
+	u32 pid = task->tgid, *decided;
 
-	if (!settings.targets)
+	if (!settings.targets) {
+		tell_of_program(task);
 		return 0;
+	}
 	decided = bpf_map_lookup_elem(&targets, &pid);
 	if (decided && *decided == TARGET_REFUSED) {
 		bpf_map_delete_elem(&targets, &pid);

@@ -97,6 +97,7 @@ struct vm_area_struct {
 
 struct mm_struct {
 	struct maple_tree mm_mt;
+	struct file *exe_file;
 	mm_context_t context;
 	unsigned long start_code, start_stack, start_brk, brk;
 	struct percpu_counter rss_stat[4];

@@ -181,6 +181,7 @@ struct kernel_settings {
 	u32 storms;	       /* the map `wait_levels` has entries */
 	u32 targets_turn;      /* changes with each decision about a process, or its level */
 	u32 meter;	       /* the kernel does not count what programs take: they do */
+	u32 wake_on_news;      /* a program without tables wakes the agent, which sets it again */
 };
 
 enum target_decision {

@@ -1,13 +1,18 @@
 /* A capture of this very process, with the kernel. Needs root: without it all is skipped. */
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/capture.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "test.h"
 
 static void close_capture(struct capture **c)
@@ -15,18 +20,30 @@ static void close_capture(struct capture **c)
 	capture_close(*c);
 }
 
-/* A capture of this process alone; NULL where that is not possible. */
-static struct capture *open_capture(struct capture_options o)
+/* NULL where that is not possible. */
+static struct capture *open_any(struct capture_options o)
 {
 	struct capture *c = NULL;
 	struct fault fault = {0};
 
-	o.kernel.chosen = true;
 	if (geteuid() || capture_open(&o, &c, &fault) != ERR_OK) {
 		test_skip(geteuid() ? "needs root" : "this kernel does not load the programs");
 		return NULL;
 	}
 	return c;
+}
+
+/* A capture of this process alone. */
+static struct capture *open_capture(struct capture_options o)
+{
+	o.kernel.chosen = true;
+	return open_any(o);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
 }
 
 static volatile unsigned sink;
@@ -88,6 +105,27 @@ TEST(stacks_that_cannot_wait_for_their_tables_are_no_lost_samples)
 	CHECK(stats.raw_dropped > 0);
 	CHECK_INT(stats.kernel.dropped + stats.records_lost, 0);
 	CHECK_INT(capture_collector(c)->samples, stats.kernel.samples);
+}
+
+/* Until there are tables only the end of a deep stack arrives: nobody waits for the next turn. */
+TEST(a_stack_without_tables_wakes_the_agent_at_once)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	CLEANUP(close_fd) int wake = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event event;
+
+	o.kernel.rate_hz = 1000;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(kernel_watch(capture_kernel(c), wake));
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	/* A few samples: far less than what wakes the agent for its own sake. */
+	work_ms(5);
+	CHECK_INT(epoll_wait(wake, &event, 1, 20000), 1);
+	capture_stop(c);
 }
 
 /* What no kernel counts without a right that the agent need not have. */
@@ -374,4 +412,70 @@ TEST(new_processes_of_known_files_are_walked_before_anybody_looks_at_them)
 	CHECK(samples > 200);
 	CHECK(whole >= 0.95 * samples);
 	CHECK((double)(after.kernel.raw - before.kernel.raw) <= 0.01 * samples);
+}
+
+/* Starts a copy of sleep, a file that nobody has seen before. */
+static pid_t start_fresh(const char *path)
+{
+	CLEANUP(buf_release) struct buf program = BUF_INIT(1 << 22);
+	pid_t child;
+
+	if (file_read("/bin/sleep", &program, NULL) != ERR_OK ||
+	    file_write(path, buf_view(&program), OUTPUT_NO_SYNC, NULL) != ERR_OK ||
+	    chmod(path, 0755))
+		return -1;
+	child = fork();
+	if (!child) {
+		execl(path, "sleep", "600", (char *)NULL);
+		_exit(127);
+	}
+	return child;
+}
+
+static const struct module *module_at(struct modules *m, const char *path)
+{
+	const struct module *module;
+
+	for (u32 i = 0; (module = modules_get(m, i)) || i < 4096; i++)
+		if (module && str_eq(module->path, str_of(path)))
+			return module;
+	return NULL;
+}
+
+TEST(a_program_that_begins_has_tables_before_its_first_sample)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	char folder[] = "/tmp/vestal-capture-XXXXXX", path[64];
+	const struct module *module = NULL;
+	int64_t end;
+	pid_t child;
+
+	if (getenv("VESTAL_VALGRIND")) {
+		test_skip("under valgrind programs are started by valgrind");
+		return;
+	}
+	/* All are wanted. */
+	o.kernel.rate_hz = 1;
+	c = open_any(o);
+	if (!c)
+		return;
+	CHECK(mkdtemp(folder) != NULL);
+	snprintf(path, sizeof(path), "%s/fresh", folder);
+	CHECK_OK(capture_start(c, NULL));
+	child = start_fresh(path);
+	CHECK(child > 0);
+	end = clock_monotonic_ns() + 60 * NS_PER_S;
+	while (clock_monotonic_ns() < end && (!module || module->state != MODULE_READY)) {
+		capture_wait(c, NS_PER_S);
+		CHECK_OK(capture_turn(c));
+		module = module_at(capture_modules(c), path);
+	}
+	CHECK(module && module->state == MODULE_READY);
+	CHECK(!processes_last(capture_processes(c), (u32)child)->wanted);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	unlink(path);
+	rmdir(folder);
+	capture_stop(c);
 }

@@ -266,6 +266,33 @@ static enum err sweep(void)
 	return ERR_OK;
 }
 
+TEST(small_files_are_read_ahead_and_large_ones_when_a_stack_needs_them)
+{
+	CLEANUP(world_close) struct world w;
+	CLEANUP(buf_release) struct buf large = BUF_INIT(8 << 20);
+	u32 small_one, large_one;
+	char *rest;
+
+	CHECK_OK(world_open(&w));
+	settle(&w);
+	buf_str(&large, buf_view(&w.program));
+	rest = buf_reserve(&large, 5 << 20);
+	CHECK(rest != NULL);
+	memset(rest, 0, 5 << 20);
+	large.n += 5 << 20;
+	CHECK_OK(use_file(&w, 1, buf_view(&w.program), &small_one));
+	CHECK_OK(use_file(&w, 2, buf_view(&large), &large_one));
+	modules_read_ahead(w.modules, small_one);
+	modules_read_ahead(w.modules, large_one);
+	CHECK_INT(modules_pending(w.modules), 1);
+	settle(&w);
+	CHECK_INT(modules_get(w.modules, small_one)->state, MODULE_READY);
+	CHECK_INT(modules_get(w.modules, large_one)->state, MODULE_UNREAD);
+	modules_read(w.modules, large_one);
+	settle(&w);
+	CHECK_INT(modules_get(w.modules, large_one)->state, MODULE_READY);
+}
+
 TEST(without_memory_nothing_is_lost)
 {
 	ALLOC_SWEEP(sweep());
