@@ -110,8 +110,8 @@ static int run(struct invocation *in)
 	    (unsigned long long)checked.pieces);
 	if (checked.unsealed)
 		say(&o->common,
-		    "%llu files have rows of before version 3, without checksums of their own; "
-		    "they get them as they are compacted",
+		    "%llu files have rows that an older vestal wrote, without checksums that "
+		    "bind them to their place, until they are written anew",
 		    (unsigned long long)checked.unsealed);
 	return EXIT_OK;
 }
@@ -126,11 +126,9 @@ const struct command command_check = {
 		"written, where it was written, and that none is missing. It changes nothing, and "
 		"the server must not run meanwhile (check a backup instead). The exit status is 65 "
 		"when something is wrong.\n\n"
-		"With --repair, each damaged file moves to the folder detached/ of its tenant and "
-		"a "
-		"new one with all that is good takes its place; what is missing is listed, and "
-		"written to detached/manifest.jsonl. Nothing is deleted. A second time there is "
-		"nothing to do.",
+		"--repair moves each damaged file to the folder detached/ of its tenant and writes "
+		"a new one with every row that is good. It lists what is missing, here and in "
+		"detached/manifest.jsonl. Nothing is deleted. A second run finds nothing to do.",
 	.groups = groups,
 	.options_size = sizeof(struct check_options),
 	.run = run,

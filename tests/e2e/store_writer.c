@@ -1,10 +1,11 @@
 /*
  * Writes to a store until it is killed, and says what became of it afterwards; also measures.
  *
- *	store_writer keep DIR FIRST	the same, with deletes and house-keeping
- *	store_writer write DIR FIRST	batches FIRST, FIRST + 1 … from 8 threads; a line "ack N"
- *when the store says that N is durable store_writer read DIR		a line "N SUM" for every
- *batch; a whole one has the sum 3 store_writer measure DIR THREADS BATCHES
+ *	store_writer write DIR FIRST	batches FIRST, FIRST + 1 … from 8 threads; "ack N" when the
+ *					store says that N is durable
+ *	store_writer keep DIR FIRST	the same, with deletes, compaction and roll-ups
+ *	store_writer read DIR		"N SUM" for every batch; a whole one has the sum 3
+ *	store_writer measure DIR THREADS BATCHES
  */
 #include <stdatomic.h>
 #include <stdio.h>

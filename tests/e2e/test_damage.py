@@ -111,4 +111,38 @@ def a_log_that_lost_its_end_is_known_after_a_kill():
     vestal("check", data)
 
 
+@test
+def a_message_about_damage_does_not_show_where_the_data_lies():
+    data = current("private")
+    edit(data, f"{TENANTS[1]}/2026-03-10.db", "DELETE FROM chunks")
+    edit(data, f"{TENANTS[1]}/2026-03-10.db", "DELETE FROM blocks")
+    with Kept(data, TOKENS) as server:
+        token, _ = vestal("token", "create", "--data", data, "--name", "reader", "--tenant", TENANTS[1])
+        server.tokens = {**TOKENS, "reader": token.strip().split()[-1]}
+        for more in ({}, {"partial": "true"}):
+            status, body = server.ask(asked("top", 0, **more), tenant="reader")
+            assert status == (200 if more else 500), (status, body)
+            assert b"2026-03-10.db is damaged" in body and data.encode() not in body, body
+
+
+@test
+def a_file_of_a_newer_format_is_refused_and_left_alone():
+    data = current("newer")
+    path = os.path.join(data, "anonymous/2026-03-11.db")
+    edit(data, "anonymous/2026-03-11.db", "PRAGMA user_version = 99")
+    with open(path, "rb") as file:
+        before = file.read()
+    sentence = "has format version 99, this vestal reads up to 3: use the newer vestal that wrote it"
+    with Kept(data, TOKENS) as server:
+        status, body = server.ask(asked("top", 1))
+        assert status == 500 and sentence in json.loads(body)["message"], (status, body)
+        assert server.ask(asked("top", 0))[0] == 200
+    _, complaints = vestal("check", data, status=65)
+    assert sentence in complaints, complaints
+    _, complaints = vestal("check", "--repair", data, status=65)
+    assert sentence in complaints, complaints
+    with open(path, "rb") as file:
+        assert file.read() == before
+
+
 main()
