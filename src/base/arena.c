@@ -23,7 +23,10 @@
 #define REDZONE	       0
 #endif
 
-#define ARENA_BLOCK (64 * 1024 - 64)
+/* As much again as there is, between these: most arenas stay small, and a large block for each
+ * costs more than what is put into it. */
+#define ARENA_LEAST 960
+#define ARENA_MOST  (64 * 1024 - 64)
 
 struct arena_block {
 	struct arena_block *previous;
@@ -51,9 +54,18 @@ void arena_release(struct arena *a)
 	a->used = 0;
 }
 
+static size_t next_block(const struct arena *a)
+{
+	if (a->block)
+		return a->block;
+	if (a->used < ARENA_LEAST)
+		return ARENA_LEAST;
+	return a->used < ARENA_MOST ? a->used & ~(size_t)15 : ARENA_MOST;
+}
+
 static struct arena_block *block_new(struct arena *a, size_t size)
 {
-	size_t usual = a->block ? a->block : ARENA_BLOCK;
+	size_t usual = next_block(a);
 	size_t cap = size > usual ? size : usual, bytes;
 	struct arena_block *block = NULL;
 

@@ -16,7 +16,7 @@ struct arena {
 	struct arena_block *last;
 	size_t used;	/* bytes handed out, padding included */
 	size_t ceiling; /* 0 = no ceiling but memory itself */
-	size_t block;	/* bytes taken at a time; 0 = many, for what will be filled */
+	size_t block;	/* bytes taken at a time; 0 = as much again as there is */
 };
 
 void arena_init(struct arena *a, size_t ceiling);

@@ -64,7 +64,6 @@ void coverage_release(struct coverage *c)
 		vec_release(&line->parts.runs);
 		vec_release(&line->present);
 		mem_free(line->covered);
-		mem_free(line->presence);
 	}
 	vec_release(&c->lines);
 	map_release(&c->index);
@@ -98,6 +97,12 @@ size_t coverage_bucket(const struct coverage *c, int64_t time_ns, int64_t *ret_e
 	return bucket;
 }
 
+/* Lengths in buckets, from the bucket `first` on. */
+struct cells {
+	size_t first;
+	int64_t *v;
+};
+
 /* ------------------------------------------------------------------ one line */
 
 struct gap {
@@ -115,11 +120,19 @@ static int by_length(const void *left, const void *right)
 /* The median, 0 where there is no gap. */
 static enum err find_usual_gap(const struct coverage_line *l, int64_t *ret)
 {
-	CLEANUP(mem_free_ptr) struct gap *gaps = mem_zalloc(2 * l->whole.runs.n + 1, sizeof(*gaps));
+	CLEANUP(mem_free_ptr) struct gap *gaps = NULL;
 	uint64_t all = 0, shorter = 0;
 	size_t n = 0;
 
 	*ret = 0;
+	/* The median of one, or of none: the usual case where there are many lines. */
+	if (l->whole.runs.n < 2) {
+		int64_t gap = l->whole.runs.n ? coverage_usual_gap(&l->whole.runs.v[0]) : 0;
+
+		*ret = gap > 0 ? gap : 0;
+		return ERR_OK;
+	}
+	gaps = mem_zalloc(2 * l->whole.runs.n, sizeof(*gaps));
 	if (!gaps)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < l->whole.runs.n; i++) {
@@ -143,7 +156,7 @@ static enum err find_usual_gap(const struct coverage_line *l, int64_t *ret)
 
 /* Adds the part of [start, end) that lies in each bucket; all of it counts for `length`. */
 static void spread(const struct coverage *c, int64_t start, int64_t end, int64_t length,
-		   int64_t *buckets)
+		   struct cells cells)
 {
 	__int128 before = 0, whole = (__int128)end - start;
 	int64_t from = start > c->from_ns ? start : c->from_ns;
@@ -156,7 +169,7 @@ static void spread(const struct coverage *c, int64_t start, int64_t end, int64_t
 		int64_t cut = bucket_end(c, b) < until ? bucket_end(c, b) : until;
 		__int128 after = (__int128)length * ((__int128)cut - start) / whole;
 
-		buckets[b] += (int64_t)(after - before);
+		cells.v[b - cells.first] += (int64_t)(after - before);
 		before = after;
 		from = cut;
 	}
@@ -164,7 +177,7 @@ static void spread(const struct coverage *c, int64_t start, int64_t end, int64_t
 
 /* A run from `start` on, which no other covers. */
 static int64_t cover_run(const struct coverage *c, const struct coverage_run *r, int64_t start,
-			 int64_t *covered)
+			 struct cells covered)
 {
 	int64_t part = r->covered_ns, last = r->end_ns - r->last_ns;
 
@@ -189,7 +202,7 @@ struct hole {
 
 /* What comes late, or from another process with the same labels, covers what is open. */
 static void fill_hole(const struct coverage *c, struct hole *h, const struct coverage_run *r,
-		      int64_t *covered)
+		      struct cells covered)
 {
 	int64_t end = r->end_ns < h->until_ns ? r->end_ns : h->until_ns, part;
 
@@ -201,7 +214,7 @@ static void fill_hole(const struct coverage *c, struct hole *h, const struct cov
 	h->length -= part;
 }
 
-static void cover(const struct coverage *c, const struct coverage_list *list, int64_t *covered)
+static void cover(const struct coverage *c, const struct coverage_list *list, struct cells covered)
 {
 	struct hole hole = {INT64_MIN, 0};
 	int64_t reach = INT64_MIN;
@@ -294,8 +307,29 @@ static enum err appear(const struct coverage *c, struct coverage_line *l)
 
 static void sort_runs(struct coverage_list *list)
 {
-	if (list->runs.n)
+	if (list->runs.n > 1)
 		qsort(list->runs.v, list->runs.n, sizeof(*list->runs.v), coverage_by_start);
+}
+
+/* The buckets that may have something of a line. */
+static void find_buckets(const struct coverage *c, struct coverage_line *l)
+{
+	int64_t from = INT64_MAX, until = INT64_MIN;
+
+	vec_for_each (r, &l->whole.runs) {
+		from = r->start_ns < from ? r->start_ns : from;
+		until = r->end_ns > until ? r->end_ns : until;
+	}
+	vec_for_each (t, &l->present) {
+		from = t->start_ns < from ? t->start_ns : from;
+		until = t->end_ns > until ? t->end_ns : until;
+	}
+	from = from > c->from_ns ? from : c->from_ns;
+	until = until < c->until_ns ? until : c->until_ns;
+	if (from >= until)
+		return;
+	l->first = bucket_of(c, from);
+	l->end = bucket_of(c, until - 1) + 1;
 }
 
 /* Over the whole range, and in every bucket. */
@@ -305,18 +339,19 @@ static void measure_line(const struct coverage *c, struct coverage_line *l)
 				       .until_ns = c->until_ns,
 				       .first_ns = c->from_ns,
 				       .buckets = 1};
+	struct cells covered = {l->first, l->covered}, presence = {l->first, l->presence};
 
 	vec_for_each (t, &l->present) {
-		spread(c, t->start_ns, t->end_ns, t->end_ns - t->start_ns, l->presence);
+		spread(c, t->start_ns, t->end_ns, t->end_ns - t->start_ns, presence);
 		l->present_ns += t->end_ns - t->start_ns;
 	}
 	if (l->gauge) {
-		memcpy(l->covered, l->presence, c->buckets * sizeof(*l->covered));
+		memcpy(l->covered, l->presence, (l->end - l->first) * sizeof(*l->covered));
 		l->covered_ns = l->present_ns;
 		return;
 	}
-	cover(&range, &l->whole, &l->covered_ns);
-	cover(c, c->buckets > 1 ? &l->parts : &l->whole, l->covered);
+	cover(&range, &l->whole, (struct cells){0, &l->covered_ns});
+	cover(c, c->buckets > 1 ? &l->parts : &l->whole, covered);
 }
 
 static enum err finish_line(struct coverage *c, struct question *q, struct coverage_line *l)
@@ -327,8 +362,9 @@ static enum err finish_line(struct coverage *c, struct question *q, struct cover
 	TRY(find_usual_gap(l, &l->usual_ns));
 	if (l->whole.runs.n)
 		TRY(appear(c, l));
-	TRY(question_array(q, c->buckets, sizeof(*l->covered), &l->covered));
-	TRY(question_array(q, c->buckets, sizeof(*l->presence), &l->presence));
+	find_buckets(c, l);
+	TRY(question_array(q, 2 * (l->end - l->first), sizeof(*l->covered), &l->covered));
+	l->presence = l->covered + (l->end - l->first);
 	measure_line(c, l);
 	return ERR_OK;
 }
@@ -347,6 +383,12 @@ static int by_time(const void *left, const void *right)
 	const struct coverage_time *a = left, *b = right;
 
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+int64_t coverage_presence(const struct coverage_line *line, size_t bucket)
+{
+	return bucket >= line->first && bucket < line->end ? line->presence[bucket - line->first]
+							   : 0;
 }
 
 /* Adds to every bucket how long any of the lines was there. */
@@ -369,7 +411,8 @@ static enum err unite(const struct coverage *c, const uint32_t *lines, size_t n,
 	for (size_t i = 0; i < all; i++) {
 		int64_t start = times[i].start_ns > reach ? times[i].start_ns : reach;
 
-		spread(c, start, times[i].end_ns, times[i].end_ns - start, buckets);
+		spread(c, start, times[i].end_ns, times[i].end_ns - start,
+		       (struct cells){0, buckets});
 		reach = times[i].end_ns > reach ? times[i].end_ns : reach;
 	}
 	return ERR_OK;
@@ -385,32 +428,47 @@ static int64_t part_of(int64_t any, __int128 covered, __int128 present)
 	return present ? (int64_t)((any * covered + present / 2) / present) : 0;
 }
 
+/* Covered and present time of several lines. */
+struct length_sum {
+	__int128 covered, present;
+};
+
+static void sum_buckets(const struct coverage *c, const uint32_t *lines, size_t n,
+			struct length_sum *sums)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct coverage_line *l = &c->lines.v[lines[i]];
+
+		for (size_t b = l->first; b < l->end; b++) {
+			sums[b].covered += l->covered[b - l->first];
+			sums[b].present += l->presence[b - l->first];
+		}
+	}
+}
+
 enum err coverage_sum(const struct coverage *c, const uint32_t *lines, size_t n,
 		      int64_t *ret_points, int64_t *ret_total)
 {
+	CLEANUP(mem_free_ptr) struct length_sum *sums = mem_zalloc(c->buckets, sizeof(*sums));
 	CLEANUP(mem_free_ptr) int64_t *any = mem_zalloc(c->buckets, sizeof(*any));
-	__int128 all_covered = 0, all_present = 0;
+	struct length_sum all = {0};
 	int64_t all_any = 0;
 
-	if (!any)
+	if (!any || !sums)
 		return ERR_NO_MEMORY;
 	TRY(unite(c, lines, n, any));
+	if (ret_points)
+		sum_buckets(c, lines, n, sums);
 	for (size_t b = 0; b < c->buckets; b++) {
-		__int128 covered = 0, present = 0;
-
-		for (size_t i = 0; i < n; i++) {
-			covered += c->lines.v[lines[i]].covered[b];
-			present += c->lines.v[lines[i]].presence[b];
-		}
 		if (ret_points)
-			ret_points[b] = part_of(any[b], covered, present);
+			ret_points[b] = part_of(any[b], sums[b].covered, sums[b].present);
 		all_any += any[b];
 	}
 	for (size_t i = 0; i < n; i++) {
-		all_covered += c->lines.v[lines[i]].covered_ns;
-		all_present += c->lines.v[lines[i]].present_ns;
+		all.covered += c->lines.v[lines[i]].covered_ns;
+		all.present += c->lines.v[lines[i]].present_ns;
 	}
-	*ret_total = part_of(all_any, all_covered, all_present);
+	*ret_total = part_of(all_any, all.covered, all.present);
 	return ERR_OK;
 }
 
@@ -460,7 +518,7 @@ enum err coverage_whole_add(struct coverage_whole *w, const struct coverage *c,
 	for (size_t i = 0; i < n; i++) {
 		const struct coverage_line *line = &c->lines.v[lines[i]];
 
-		for (size_t b = 0; b < c->buckets; b++) {
+		for (size_t b = 0; b < line->end - line->first; b++) {
 			w->covered += line->covered[b];
 			w->present += line->presence[b];
 		}

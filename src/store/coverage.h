@@ -61,7 +61,8 @@ struct coverage_line {
 	int64_t usual_ns;  /* when it ends: from one to the next */
 	/* When it ends: in order and apart. */
 	VEC(struct coverage_time) present;
-	int64_t *covered, *presence;	/* per bucket */
+	size_t first, end;		/* the buckets that have any of it; the others have none */
+	int64_t *covered, *presence;	/* in these; of one allocation, which is `covered` */
 	int64_t covered_ns, present_ns; /* of the range */
 };
 
@@ -106,6 +107,8 @@ struct coverage_run coverage_of_chunk(const struct chunk_head *head);
 int64_t coverage_carried_until(const struct coverage *c, const struct coverage_line *line);
 /* After the last run: works out every line. */
 enum err coverage_finish(struct coverage *c, struct question *q) MUST_CHECK;
+/* How long a line was present in a bucket. */
+int64_t coverage_presence(const struct coverage_line *line, size_t bucket);
 /* Of some lines together. `ret_points`, per bucket, may be NULL. */
 enum err coverage_sum(const struct coverage *c, const uint32_t *lines, size_t n,
 		      int64_t *ret_points, int64_t *ret_total) MUST_CHECK;

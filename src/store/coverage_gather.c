@@ -136,7 +136,8 @@ enum err coverage_settle(const struct coverage *c, struct question *q, struct co
 
 	if (!l->waiting.n)
 		return ERR_OK;
-	qsort(l->waiting.v, l->waiting.n, sizeof(*v), coverage_by_start);
+	if (l->waiting.n > 1)
+		qsort(l->waiting.v, l->waiting.n, sizeof(*v), coverage_by_start);
 	l->whole.gap_ns = l->waiting.n > 2 ? v[2].start_ns - v[1].start_ns : 0;
 	l->parts.gap_ns = l->whole.gap_ns;
 	vec_for_each (run, &l->waiting)

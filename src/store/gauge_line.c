@@ -273,15 +273,15 @@ enum err gauge_lines_finish(struct gauge_lines *g, struct question *q, const str
 	}
 	settle_unsure(g, c);
 	for (uint32_t line = 0; line < g->states.n; line++) {
+		const struct coverage_line *l = &c->lines.v[line];
 		const struct gauge_state *s = &g->states.v[line];
 
 		/* Where something came late the time is not what it should be; the mean is. */
 		for (uint32_t i = s->curves; i != GAUGE_NO_CURVE; i = g->curves.v[i].next)
 			for (size_t b = 0; b < c->buckets; b++)
-				if (s->held[b] && s->held[b] != c->lines.v[line].presence[b])
-					g->curves.v[i].held[b] *=
-						(double)c->lines.v[line].presence[b] /
-						(double)s->held[b];
+				if (s->held[b] && s->held[b] != coverage_presence(l, b))
+					g->curves.v[i].held[b] *= (double)coverage_presence(l, b) /
+								  (double)s->held[b];
 	}
 	return ERR_OK;
 }
