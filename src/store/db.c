@@ -252,6 +252,8 @@ void db_close(struct db *db)
 		return;
 	for (unsigned i = 0; i < db->schema->statement_count; i++)
 		sqlite3_finalize(db->statements[i]);
+	for (unsigned i = 0; i < DB_TRANSACTIONS_; i++)
+		sqlite3_finalize(db->transactions[i]);
 	sqlite3_close_v2(db->handle);
 	mem_free(db->path);
 	mem_free(db);
@@ -322,9 +324,31 @@ struct str db_column(sqlite3_stmt *q, int column)
 
 /* ------------------------------------------------------------------ transactions */
 
+/* Parsed once: a question about all services begins and ends one for each of them. */
+static enum err run_transaction(struct db *db, enum db_transaction which, struct fault *fault)
+{
+	static const char *const texts[DB_TRANSACTIONS_] = {
+		[DB_BEGIN] = "BEGIN",
+		[DB_BEGIN_WRITE] = "BEGIN IMMEDIATE",
+		[DB_COMMIT] = "COMMIT",
+		[DB_ROLLBACK] = "ROLLBACK",
+	};
+	sqlite3_stmt **q = &db->transactions[which];
+	int rc = SQLITE_OK;
+
+	if (!*q)
+		rc = sqlite3_prepare_v3(db->handle, texts[which], -1, SQLITE_PREPARE_PERSISTENT, q,
+					NULL);
+	if (rc == SQLITE_OK) {
+		sqlite3_step(*q);
+		rc = sqlite3_reset(*q);
+	}
+	return db_failed(db, rc, fault);
+}
+
 enum err db_begin(struct db *db, bool write, struct fault *fault)
 {
-	TRY(db_exec(db, write ? "BEGIN IMMEDIATE" : "BEGIN", fault));
+	TRY(run_transaction(db, write ? DB_BEGIN_WRITE : DB_BEGIN, fault));
 	db->in_transaction = true;
 	return ERR_OK;
 }
@@ -340,7 +364,7 @@ enum err db_begin_snapshot(struct db *db, struct fault *fault)
 
 enum err db_commit(struct db *db, struct fault *fault)
 {
-	enum err error = db_exec(db, "COMMIT", fault);
+	enum err error = run_transaction(db, DB_COMMIT, fault);
 
 	if (error != ERR_OK)
 		db_rollback(db);
@@ -354,7 +378,7 @@ void db_rollback(struct db *db)
 		return;
 	/* SQLite may have rolled back by itself; a failure here leaves nothing to undo. */
 	if (!sqlite3_get_autocommit(db->handle))
-		sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+		(void)!run_transaction(db, DB_ROLLBACK, NULL);
 	db->in_transaction = false;
 }
 

@@ -47,6 +47,9 @@ enum db_mode {
 	DB_CREATE, /* made when it is missing */
 };
 
+/* What begins and ends transactions. */
+enum db_transaction { DB_BEGIN, DB_BEGIN_WRITE, DB_COMMIT, DB_ROLLBACK, DB_TRANSACTIONS_ };
+
 struct db {
 	sqlite3 *handle;
 	const struct db_schema *schema;
@@ -54,6 +57,7 @@ struct db {
 	int64_t version; /* of the file when it was opened, or as it was made or upgraded then */
 	const struct db_setup *setup; /* while it is opened */
 	char *path;
+	sqlite3_stmt *transactions[DB_TRANSACTIONS_];
 	sqlite3_stmt *statements[];
 };
 

@@ -165,6 +165,26 @@ TEST(arena_gives_aligned_memory_that_does_not_overlap)
 			CHECK_INT((unsigned char)pieces[i][j], i);
 }
 
+/* The n-th allocation would fail: there are fewer. */
+static bool takes_fewer_allocations(size_t pieces, long n)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	bool fits = true;
+
+	alloc_fail_at(n, true);
+	for (size_t i = 0; fits && i < pieces; i++)
+		fits = arena_alloc(&a, 100) != NULL;
+	alloc_fail_off();
+	return fits;
+}
+
+TEST(arena_takes_larger_blocks_the_more_it_holds)
+{
+	CHECK(takes_fewer_allocations(6, 1));
+	CHECK(takes_fewer_allocations(5000, 30));
+	CHECK(!takes_fewer_allocations(5000, 10));
+}
+
 TEST(arena_refuses_more_than_its_ceiling)
 {
 	CLEANUP(arena_release) struct arena a;
