@@ -164,6 +164,7 @@ struct jfr_header {
 enum jfr_family {
 	JFR_FAMILY_CPU_TIME,
 	JFR_FAMILY_EXECUTION,
+	JFR_FAMILY_COUNTER, /* execution samples of a hardware event */
 	JFR_FAMILY_WALL,
 	JFR_FAMILY_NATIVE,
 	JFR_FAMILY_ALLOC_SAMPLE,
@@ -276,7 +277,9 @@ struct jfr_known_frame {
 struct jfr_reader {
 	struct reading *out;
 	struct jfr_chunk *chunk;
-	struct jfr_settings settings;
+	struct jfr_settings settings; /* of this chunk */
+	struct jfr_settings told[2];  /* by the chunks before it: the JDK's, async-profiler's */
+	bool malloc_untold;	      /* a chunk has malloc and does not tell its interval */
 	struct profile families[JFR_FAMILY_COUNT_];
 	uint32_t present;     /* a bit for each family there were events of so far */
 	enum jfr_family only; /* the one to read, JFR_FAMILY_COUNT_: all */

@@ -32,6 +32,7 @@ struct family {
 
 static const struct family family_types[JFR_FAMILY_COUNT_] = {
 	[JFR_FAMILY_EXECUTION] = {"samples", "cpu", "nanoseconds", "cpu", "nanoseconds"},
+	[JFR_FAMILY_COUNTER] = {"samples", NULL, NULL, NULL, NULL},
 	[JFR_FAMILY_CPU_TIME] = {"samples", "cpu", "nanoseconds", "cpu", "nanoseconds"},
 	[JFR_FAMILY_WALL] = {"wall_samples", "wall", "nanoseconds", "wall", "nanoseconds"},
 	[JFR_FAMILY_NATIVE] = {"native_samples", "native", "nanoseconds", "native", "nanoseconds"},
@@ -57,10 +58,16 @@ static enum err family_profile(struct jfr_reader *r, enum jfr_family family, str
 	struct dict *d = r->out->dict;
 
 	*ret = p;
+	if (p->type_count && family == JFR_FAMILY_COUNTER &&
+	    !str_eq(dict_str(d, p->types[1].type), str_of(r->settings.counter)))
+		return fault_set(&r->out->fault, ERR_UNSUPPORTED,
+				 "the recording counts %.*s and, in another chunk, %s",
+				 (int)dict_str(d, p->types[1].type).n,
+				 dict_str(d, p->types[1].type).p, r->settings.counter);
 	if (p->type_count)
 		return ERR_OK;
 	TRY(profile_add_type(p, str_of(t->count), STR("count")));
-	if (family == JFR_FAMILY_EXECUTION && r->settings.counter[0]) {
+	if (family == JFR_FAMILY_COUNTER) {
 		TRY(profile_add_type(p, str_of(r->settings.counter), STR("count")));
 		p->period = r->settings.counter_interval;
 		p->period_type = p->types[1];
@@ -80,7 +87,7 @@ static int64_t interval_of(struct jfr_reader *r, enum jfr_family family)
 	const struct jfr_settings *s = &r->settings;
 	int64_t ns = s->execution_ns;
 
-	if (family == JFR_FAMILY_EXECUTION && s->counter[0])
+	if (family == JFR_FAMILY_COUNTER)
 		return s->counter_interval;
 	if (family == JFR_FAMILY_NATIVE)
 		ns = s->native_ns;
@@ -225,9 +232,11 @@ static enum err row_context(struct jfr_reader *r, const struct jfr_value *slots,
 /* The family of all events of a rule, as far as that is known without their states. */
 static enum jfr_family family_of_rule(const struct jfr_reader *r, const struct jfr_rule *rule)
 {
-	bool wall = rule->family == JFR_FAMILY_EXECUTION && r->settings.wall_only;
-
-	return wall ? JFR_FAMILY_WALL : rule->family;
+	if (rule->family != JFR_FAMILY_EXECUTION)
+		return rule->family;
+	if (r->settings.wall_only)
+		return JFR_FAMILY_WALL;
+	return r->settings.counter[0] ? JFR_FAMILY_COUNTER : JFR_FAMILY_EXECUTION;
 }
 
 static enum jfr_family family_of(const struct jfr_reader *r, const struct jfr_rule *rule,
@@ -236,7 +245,7 @@ static enum jfr_family family_of(const struct jfr_reader *r, const struct jfr_ru
 	enum jfr_family family = family_of_rule(r, rule);
 	enum jfr_state state;
 
-	if (family != JFR_FAMILY_EXECUTION)
+	if (family != JFR_FAMILY_EXECUTION && family != JFR_FAMILY_COUNTER)
 		return family;
 	state = jfr_state_of(r, state_label);
 	if (state == JFR_STATE_BLOCKED || (state == JFR_STATE_RUNNING && r->settings.wall_beside))
@@ -290,16 +299,19 @@ static enum err add_row(struct jfr_reader *r, const struct jfr_rule *rule,
  */
 static void choose_families(struct jfr_reader *r)
 {
-	const uint32_t execution = 1u << JFR_FAMILY_EXECUTION;
+	const uint32_t execution = 1u << JFR_FAMILY_EXECUTION, counter = 1u << JFR_FAMILY_COUNTER;
 	uint32_t present = r->chunk->families;
 
-	if (r->settings.wall_only && present & execution)
+	if (present & execution && r->settings.wall_only)
 		present = (present & ~execution) | 1u << JFR_FAMILY_WALL;
+	else if (present & execution && r->settings.counter[0])
+		present = (present & ~execution) | counter;
 	r->present |= present;
 	if (!r->out->first_type_only || !r->present)
 		return;
 	r->only = (enum jfr_family)__builtin_ctz(r->present);
-	if (r->only > JFR_FAMILY_NATIVE || (r->settings.wall_beside && r->present & execution))
+	if (r->only > JFR_FAMILY_NATIVE ||
+	    (r->settings.wall_beside && r->present & (execution | counter)))
 		r->only = JFR_FAMILY_COUNT_;
 }
 
@@ -354,11 +366,27 @@ static enum err rename_execution(struct jfr_reader *r)
 	return dict_text(r->out->dict, "execution", &p->types[1].type);
 }
 
+/* Samples of a hardware event do not add up with those of a clock in another chunk. */
+static enum err rename_counter(struct jfr_reader *r)
+{
+	const uint32_t clocks = 1u << JFR_FAMILY_CPU_TIME | 1u << JFR_FAMILY_EXECUTION;
+	struct profile *p = &r->families[JFR_FAMILY_COUNTER];
+	char name[sizeof(r->settings.counter) + 16];
+	struct str event;
+
+	if (!(r->present & clocks) || !p->type_count)
+		return ERR_OK;
+	event = dict_str(r->out->dict, p->types[1].type);
+	snprintf(name, sizeof(name), "%.*s_samples", (int)event.n, event.p);
+	return dict_text(r->out->dict, name, &p->types[0].type);
+}
+
 enum err jfr_families_finish(struct jfr_reader *r)
 {
 	struct profile *p;
 
 	TRY(rename_execution(r));
+	TRY(rename_counter(r));
 	if (!r->present) {
 		notes_add(&r->out->notes, "the recording has none of the events that are read");
 		TRY(family_profile(r, JFR_FAMILY_EXECUTION, &p));

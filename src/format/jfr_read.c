@@ -102,12 +102,6 @@ static enum err read_chunks(struct jfr_reader *r, struct str bytes)
 	return ERR_OK;
 }
 
-static bool has_malloc(const struct jfr_reader *r)
-{
-	return r->present >> JFR_FAMILY_MALLOC & 1 &&
-	       (r->only == JFR_FAMILY_COUNT_ || r->only == JFR_FAMILY_MALLOC);
-}
-
 static void tell(const struct jfr_reader *r)
 {
 	struct notes *notes = &r->out->notes;
@@ -127,7 +121,7 @@ static void tell(const struct jfr_reader *r)
 	if (r->lost_samples)
 		notes_add(notes, "%llu CPU time samples were lost by the recorder",
 			  (unsigned long long)r->lost_samples);
-	if (has_malloc(r) && !r->settings.malloc_step_told)
+	if (r->malloc_untold && (r->only == JFR_FAMILY_COUNT_ || r->only == JFR_FAMILY_MALLOC))
 		notes_add(notes, "the recording does not contain the interval of nativemem; malloc "
 				 "is that of the sampled calls alone");
 	if (r->assumed_interval)
@@ -151,7 +145,9 @@ enum err jfr_read(struct str bytes, struct reading *out)
 	if (!e)
 		e = jfr_families_finish(&r);
 	if (!e) {
-		out->variant = r.settings.async_profiler ? "async-profiler" : "JDK";
+		out->variant = r.told[0].async_profiler || r.told[1].async_profiler
+				       ? "async-profiler"
+				       : "JDK";
 		out->assumed_interval = r.assumed_interval;
 		tell(&r);
 	}

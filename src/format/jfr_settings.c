@@ -182,10 +182,25 @@ static void apply_defaults(struct jfr_settings *s)
 		s->lock_step = 0;
 }
 
+/* Its chunks describe events of its own. */
+static bool is_of_async_profiler(const struct jfr_chunk *k)
+{
+	vec_for_each (class, &k->classes)
+		if (str_starts(class->name, STR("profiler.")))
+			return true;
+	return false;
+}
+
+/*
+ * A chunk that has settings has all of them; async-profiler writes them into its first one only. A
+ * file may have chunks of both recorders, and of several recordings.
+ */
 enum err jfr_settings_read(struct jfr_reader *r)
 {
 	const struct jfr_chunk *k = r->chunk;
+	struct jfr_settings *told = &r->told[is_of_async_profiler(k)];
 
+	r->settings = k->settings.n ? (struct jfr_settings){0} : *told;
 	vec_for_each (at, &k->settings) {
 		struct jfr_value slots[JFR_SETTING_SLOTS_] = {0};
 		uint64_t next = *at, type;
@@ -198,5 +213,7 @@ enum err jfr_settings_read(struct jfr_reader *r)
 			TRY(apply(r, slots));
 	}
 	apply_defaults(&r->settings);
+	*told = r->settings;
+	r->malloc_untold |= k->families >> JFR_FAMILY_MALLOC & 1 && !told->malloc_step_told;
 	return ERR_OK;
 }

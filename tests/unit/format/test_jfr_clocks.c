@@ -174,6 +174,63 @@ TEST(waits_taken_by_their_length_stand_for_those_that_were_not)
 	}
 }
 
+static void put_running(struct jfr_build *b, const struct setting *settings)
+{
+	chunk_begin(b);
+	put_settings(b, settings);
+	put_sample_of(b, 5, 2, JFR_RUNNABLE);
+	put_rest(b);
+}
+
+TEST(settings_of_a_chunk_end_with_the_next_that_has_its_own)
+{
+	static const struct setting jdk[] = {{T_EXECUTION, "period", "10 ms"}, {0, NULL, NULL}},
+				    none[] = {{0, NULL, NULL}};
+	CLEANUP(jfr_build_release) struct jfr_build b = {0};
+	CLEANUP(read_release) struct read x;
+
+	put_both_clocks(&b, both_clocks, 2);
+	put_running(&b, none);
+	put_running(&b, jdk);
+	put_running(&b, none);
+	CHECK_OK(read_bytes(&x, buf_view(&b.out)));
+	CHECK_INT(profile_total(find(&x, "wall"), 1), 4 * 20000000);
+	CHECK_INT(profile_total(find(&x, "cpu"), 1), 2 * 5000000 + 2 * 10000000);
+}
+
+TEST(counted_events_and_times_of_other_chunks_are_kept_apart)
+{
+	static const struct setting misses[] = {{T_RECORDING, "event", "cache-misses"},
+						{T_EXECUTION, "interval", "1000"},
+						{0, NULL, NULL}},
+				    faults[] = {{T_RECORDING, "event", "page-faults"},
+						{0, NULL, NULL}};
+
+	for (int first = 0; first < 2; first++) {
+		CLEANUP(jfr_build_release) struct jfr_build b = {0};
+		CLEANUP(read_release) struct read x;
+		const struct profile *p;
+
+		if (first)
+			put_running(&b, misses);
+		put_both_clocks(&b, both_clocks, 2);
+		if (!first)
+			put_running(&b, misses);
+		CHECK_OK(read_bytes(&x, buf_view(&b.out)));
+		CHECK_INT(profile_total(find(&x, "cpu"), 1), 2 * 5000000);
+		p = find(&x, "cache-misses");
+		CHECK_INT(profile_total(p, 1), 1000);
+		CHECK_STR(dict_str(p->dict, p->types[0].type), "cache-misses_samples");
+	}
+	CLEANUP(jfr_build_release) struct jfr_build b = {0};
+	CLEANUP(read_release) struct read x;
+
+	put_running(&b, misses);
+	put_running(&b, faults);
+	CHECK_ERR(read_bytes(&x, buf_view(&b.out)), ERR_UNSUPPORTED);
+	CHECK(strstr(x.r.fault.text, "cache-misses") && strstr(x.r.fault.text, "page-faults"));
+}
+
 TEST(malloc_whose_interval_is_not_told_is_noted)
 {
 	static const struct setting silent[] = {{T_RECORDING, "version", "4.0"}, {0, NULL, NULL}},
