@@ -897,7 +897,7 @@ static void sweep(bool killed)
 	CLEANUP(scratch_remove) struct scratch dir;
 	static struct answers right;
 	char base[300], older[300], data[300];
-	long n = setting("STORE_DAMAGES", 240) / 2, bad = 0, seed = setting("STORE_SEED", 1);
+	long n = setting("STORE_DAMAGES", 120) / 2, bad = 0, seed = setting("STORE_SEED", 1);
 	struct fault fault = {0};
 	struct store *s;
 

@@ -326,7 +326,7 @@ static bool one_order(const char *path, uint64_t seed, int lives, int operations
 
 TEST(what_is_deleted_stays_deleted_and_nothing_else_goes)
 {
-	long n = setting("STORE_ORDERS", 60), seed = setting("STORE_SEED", 1), bad = 0;
+	long n = setting("STORE_ORDERS", 40), seed = setting("STORE_SEED", 1), bad = 0;
 
 	fault_vfs_install();
 	for (long i = 0; i < n && bad < 20; i++) {
@@ -386,7 +386,7 @@ TEST(a_cut_at_any_write_of_any_operation_loses_nothing)
 {
 	/* Uploads, deletes with rewriting, compaction and roll-ups, change of day, backups. */
 	static const int operations[] = {0, 3, 4, 5, 6, 7};
-	long n = setting("STORE_CUTS", 90), seed = setting("STORE_SEED", 1), bad = 0;
+	long n = setting("STORE_CUTS", 60), seed = setting("STORE_SEED", 1), bad = 0;
 
 	fault_vfs_install();
 	for (long i = 0; i < n && bad < 20; i++) {
@@ -574,7 +574,7 @@ static bool old_is_whole(struct store *s, const char *when)
 
 TEST(a_cut_while_an_old_directory_is_brought_up_to_date_loses_nothing)
 {
-	long n = setting("STORE_CUTS", 90) / 6, seed = setting("STORE_SEED", 1), bad = 0;
+	long n = setting("STORE_CUTS", 60) / 6, seed = setting("STORE_SEED", 1), bad = 0;
 
 	fault_vfs_install();
 	for (long i = 0; i < n && bad < 20; i++) {
