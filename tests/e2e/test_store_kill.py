@@ -2,7 +2,8 @@
 """A store whose process is killed while it writes: every batch that was acknowledged is there when it
 is opened again, and no batch is there in part.
 
-STORE_KILLS says how often (5 unless told); `tools/run-tests --long` asks for 50.
+STORE_KILLS says how often (5 unless told), and four times as often during deletes, compaction and roll-ups;
+`tools/run-tests --long` asks for 50.
 """
 import os
 import random
@@ -67,6 +68,7 @@ def a_killed_writer_loses_nothing_it_acknowledged():
         assert not missing, f"round {round_}: acknowledged and not there: {missing[:10]}"
         assert not partial, f"round {round_}: in part: {list(partial.items())[:10]}"
     assert len(acknowledged) > KILLS, acknowledged
+    print(f"# {KILLS} kills, {len(acknowledged)} batches acknowledged")
 
 
 @test
@@ -89,6 +91,7 @@ def a_kill_during_house_keeping_brings_nothing_back_and_loses_nothing():
         assert not missing, f"round {round_}: acknowledged and not there: {missing[:10]}"
         if round_ % 10 == 9:
             vestal("check", data)
+            print(f"# {round_ + 1} kills", flush=True)
 
 
 @test
