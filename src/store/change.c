@@ -56,21 +56,22 @@ enum err change_take(struct change *c, struct day_service *ds, int tally, unsign
 {
 	struct ledger *l = &c->day->ledger;
 	struct tally *t = ds ? &ds->row.tallies[tally] : &l->tallies[tally];
+	bool row, any = false;
 	sqlite3_stmt *q;
-	bool row;
 	enum err error;
 
 	if (ds)
 		TRY(change_touch(c, ds));
-	TRY(db_query_numbers(c->writer, which, numbers, n, &q, fault));
+	TRY(db_query_numbers(c->writer, which - 1, numbers, n, &q, fault));
 	while ((error = db_step(c->writer, q, &row, fault)) == ERR_OK && row) {
 		uint64_t seal = (uint64_t)sqlite3_column_int64(q, 0);
 
 		tally_take(t, seal);
 		l->unsealed -= !seal && l->unsealed;
+		any = true;
 	}
 	db_reset(q);
-	return error;
+	return error == ERR_OK && any ? db_run_numbers(c->writer, which, numbers, n, fault) : error;
 }
 
 /* The row of a service after what the transaction did to it. */

@@ -68,6 +68,11 @@ static const char *const day_upgrades[] = {
 
 #define BLOCK_COLUMNS  "id, service, profiles, rows, first, last"
 #define RETURNING_SEAL " RETURNING seal"
+/* Seals of rows, and what deletes these. RETURNING would make a table in memory each time. */
+#define TAKE(which, table, where)                                                                 \
+	[which##_SEALS] = "SELECT seal FROM " table " WHERE " where, [which] =                    \
+									     "DELETE FROM " table \
+									     " WHERE " where
 
 static const char *const day_statements[DAY_STATEMENTS_] = {
 	LEDGER_STATEMENTS,
@@ -92,11 +97,11 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		"SELECT id, data, seal FROM dictionary WHERE id >= ? AND id <= ? ORDER BY id",
 	[DICTIONARY_LAST] = "SELECT max(id), count(*) FROM dictionary WHERE id >= ? AND id <= ?",
 	[DICTIONARY_ADD] = "INSERT INTO dictionary(id, seal, data) VALUES (?, ?, ?)",
-	[DICTIONARY_DELETE] = "DELETE FROM dictionary WHERE id >= ? AND id <= ?" RETURNING_SEAL,
+	TAKE(DICTIONARY_DELETE, "dictionary", "id >= ? AND id <= ?"),
 	[CHUNK_ADD] = "INSERT INTO chunks(id, service, rows, seal, data) VALUES (?, ?, ?, ?, ?)",
 	[CHUNK_GET] = "SELECT id, service, rows, data, seal FROM chunks WHERE id = ?",
-	[CHUNK_DELETE] = "DELETE FROM chunks WHERE id = ?" RETURNING_SEAL,
-	[CHUNK_DELETE_OF] = "DELETE FROM chunks WHERE service = ?" RETURNING_SEAL,
+	TAKE(CHUNK_DELETE, "chunks", "id = ?"),
+	TAKE(CHUNK_DELETE_OF, "chunks", "service = ?"),
 	[CHUNK_KEYS] = "SELECT id, service, rows, seal FROM chunks ORDER BY id",
 	[CHUNK_ALL] = "SELECT id, service, rows, data, seal FROM chunks WHERE id >= ? AND id < ?"
 		      " ORDER BY id",
@@ -104,8 +109,8 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		      " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, seal FROM blocks"
 			" WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
-	[BLOCK_DELETE] = "DELETE FROM blocks WHERE id = ?" RETURNING_SEAL,
-	[BLOCK_DELETE_OF] = "DELETE FROM blocks WHERE service = ?" RETURNING_SEAL,
+	TAKE(BLOCK_DELETE, "blocks", "id = ?"),
+	TAKE(BLOCK_DELETE_OF, "blocks", "service = ?"),
 	[BLOCK_KEYS] = "SELECT id, service, profiles FROM blocks INDEXED BY blocks_of_service"
 		       " WHERE service >= ? AND service <= ? ORDER BY service, id",
 	[BLOCK_SEALS] = "SELECT service, seal FROM blocks INDEXED BY blocks_of_service"
@@ -120,9 +125,8 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		       " WHERE service = ? AND level = ? AND start = ?",
 	[ROLLUP_PUT] = "INSERT INTO rollups(service, level, start, seal, data)"
 		       " VALUES (?, ?, ?, ?, ?)",
-	[ROLLUP_DELETE] =
-		"DELETE FROM rollups WHERE service = ? AND level = ? AND start = ?" RETURNING_SEAL,
-	[ROLLUP_DELETE_OF] = "DELETE FROM rollups WHERE service = ?" RETURNING_SEAL,
+	TAKE(ROLLUP_DELETE, "rollups", "service = ? AND level = ? AND start = ?"),
+	TAKE(ROLLUP_DELETE_OF, "rollups", "service = ?"),
 	[ROLLUP_KEYS] = "SELECT level, start FROM rollups WHERE service = ?",
 	[ROLLUP_SEALS] = "SELECT service, seal FROM rollups INDEXED BY rollups_of_service"
 			 " WHERE service >= ? AND service <= ? ORDER BY service",
@@ -131,12 +135,12 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		       " WHERE id >= ? AND id < ? ORDER BY id",
 	[REACH_ALL] = "SELECT service, window, longest, seal FROM reaches ORDER BY service, window",
 	[REACH_PUT] = "INSERT INTO reaches(service, window, longest, seal) VALUES (?, ?, ?, ?)",
-	[REACH_DELETE] = "DELETE FROM reaches WHERE service = ? AND window = ?" RETURNING_SEAL,
-	[REACH_DELETE_OF] = "DELETE FROM reaches WHERE service = ?" RETURNING_SEAL,
+	TAKE(REACH_DELETE, "reaches", "service = ? AND window = ?"),
+	TAKE(REACH_DELETE_OF, "reaches", "service = ?"),
 	[INDEX_TABLE] = "SELECT 1",
 	[INDEX_ALL] = "SELECT id, data, seal FROM series_index ORDER BY id",
 	[INDEX_PUT] = "INSERT INTO series_index(id, seal, data) VALUES (?, ?, ?)",
-	[INDEX_DELETE] = "DELETE FROM series_index WHERE id >= ? AND id <= ?" RETURNING_SEAL,
+	TAKE(INDEX_DELETE, "series_index", "id >= ? AND id <= ?"),
 	[INDEX_SET_MARK] = "INSERT OR REPLACE INTO series_index(id, seal, data) VALUES (?, 0, x'')",
 	[INDEX_UNMARK] = "DELETE FROM series_index WHERE id = 0",
 	[INDEX_MARK] = "SELECT 1 FROM series_index WHERE id = 0",
@@ -213,9 +217,9 @@ static const char *const spans_statements[SPANS_STATEMENTS_] = {
 	[SPAN_ADD] = "INSERT INTO spans(id, trace, span, parent, kind, status, service, operation,"
 		     " start, duration, attributes, seal)"
 		     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	[SPAN_DELETE] = "DELETE FROM spans WHERE id = ?" RETURNING_SEAL,
+	TAKE(SPAN_DELETE, "spans", "id = ?"),
 	[SPAN_COUNT] = "SELECT count(*) FROM spans INDEXED BY spans_of_service",
-	[SPAN_DELETE_BEFORE] = "DELETE FROM spans WHERE id < ?" RETURNING_SEAL,
+	TAKE(SPAN_DELETE_BEFORE, "spans", "id < ?"),
 	[SPAN_ENDS] = "SELECT (SELECT min(id) FROM spans), (SELECT max(id) FROM spans)",
 	[SPAN_SEALS] = "SELECT seal FROM spans INDEXED BY spans_of_service",
 	SPAN_QUERIES("s.seal"),

@@ -20,7 +20,7 @@ extern const struct db_schema day_schema, spans_schema, catalog_schema;
 /* The first statements of every schema. */
 enum common_statement { LEDGER_GET, LEDGER_PUT, SCHEMA_TEXT, COMMON_STATEMENTS_ };
 
-/* Statements that delete rows yield their seals. */
+/* Of days: before a statement that deletes rows stands the one that yields their seals. */
 enum day_statement {
 	SERVICE_ALL = COMMON_STATEMENTS_,
 	SERVICE_GET,
@@ -32,16 +32,21 @@ enum day_statement {
 	DICTIONARY_OF,
 	DICTIONARY_LAST,
 	DICTIONARY_ADD,
+	DICTIONARY_DELETE_SEALS,
 	DICTIONARY_DELETE,
 	CHUNK_ADD,
 	CHUNK_GET,
+	CHUNK_DELETE_SEALS,
 	CHUNK_DELETE,
+	CHUNK_DELETE_OF_SEALS,
 	CHUNK_DELETE_OF,
 	CHUNK_KEYS,
 	CHUNK_ALL,
 	BLOCK_ADD,
 	BLOCK_RANGE,
+	BLOCK_DELETE_SEALS,
 	BLOCK_DELETE,
+	BLOCK_DELETE_OF_SEALS,
 	BLOCK_DELETE_OF,
 	BLOCK_KEYS,
 	BLOCK_SEALS,
@@ -51,7 +56,9 @@ enum day_statement {
 	BLOCK_ALL,
 	ROLLUP_GET,
 	ROLLUP_PUT,
+	ROLLUP_DELETE_SEALS,
 	ROLLUP_DELETE,
+	ROLLUP_DELETE_OF_SEALS,
 	ROLLUP_DELETE_OF,
 	ROLLUP_KEYS,
 	ROLLUP_SEALS,
@@ -59,11 +66,14 @@ enum day_statement {
 	ROLLUP_ALL,
 	REACH_ALL,
 	REACH_PUT,
+	REACH_DELETE_SEALS,
 	REACH_DELETE,
+	REACH_DELETE_OF_SEALS,
 	REACH_DELETE_OF,
 	INDEX_TABLE,
 	INDEX_ALL,
 	INDEX_PUT,
+	INDEX_DELETE_SEALS,
 	INDEX_DELETE,
 	INDEX_MARK,
 	INDEX_SET_MARK,
@@ -74,6 +84,7 @@ enum day_statement {
 
 enum spans_statement {
 	SPAN_ADD = COMMON_STATEMENTS_,
+	SPAN_DELETE_SEALS,
 	SPAN_DELETE,
 	SPAN_COUNT,
 	SPAN_SEALS,
@@ -81,6 +92,7 @@ enum spans_statement {
 	SPAN_NEWEST,
 	SPAN_OF_SERVICE,
 	SPAN_OF_TRACE,
+	SPAN_DELETE_BEFORE_SEALS,
 	SPAN_DELETE_BEFORE,
 	SPAN_ENDS,
 	NAME_FIND,

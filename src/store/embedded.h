@@ -479,7 +479,8 @@ static inline void change_added(struct change *c, int tally, uint64_t seal)
 }
 enum err change_added_of(struct change *c, struct day_service *ds, int tally,
 			 uint64_t seal) MUST_CHECK;
-/* Runs a statement that deletes rows and yields their seals. `ds` NULL: of a table of the file. */
+/* Runs a statement that deletes rows, after the one that yields their seals. `ds` NULL: of a table
+ * of the file. */
 enum err change_take(struct change *c, struct day_service *ds, int tally, unsigned which,
 		     const int64_t *numbers, int n, struct fault *fault) MUST_CHECK;
 #define change_take_with(c, ds, tally, which, fault, ...)                \
