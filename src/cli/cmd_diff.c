@@ -144,7 +144,10 @@ static void put_side(const struct diff_report *r, struct buf *out, int side)
 	char from[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
 
 	buf_text(out, side ? "After:  " : "Before: ");
-	scale_put(out, &r->scale, (double)r->diff.totals[side]);
+	if (isnan(a->total))
+		buf_text(out, "No data");
+	else
+		scale_put(out, &r->scale, (double)r->diff.totals[side]);
 	buf_text(out, " in ");
 	text_clean(out, str_of(first->name));
 	if (v->in.sources.n > 1)

@@ -11,15 +11,29 @@
 
 /* ------------------------------------------------------------------ what a server says */
 
+/* All digits of it. Null leaves it as not known. */
+static void read_total(struct json *j, struct amount *ret)
+{
+	struct json_number n;
+
+	if (json_peek(j) == JSON_NULL) {
+		json_skip(j);
+	} else if (json_number(j, &n)) {
+		ret->total = json_number_double(&n);
+		ret->whole = n.kind == JSON_I64 ? n.i : 0;
+	}
+}
+
 static void read_amount(struct json *j, struct amount *ret)
 {
 	struct str key;
 
 	if (!json_object(j))
 		return;
+	ret->total = NAN;
 	while (json_key(j, &key)) {
 		if (str_eq(key, STR("total")))
-			json_double(j, &ret->total);
+			read_total(j, ret);
 		else if (str_eq(key, STR("covered_ns")))
 			json_i64(j, &ret->covered_ns);
 		else

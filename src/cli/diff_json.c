@@ -20,6 +20,7 @@ void diff_put_name(const struct diff_report *r, uint32_t frame, struct buf *out)
 static void put_side(const struct diff_report *r, struct jsonout *j, int side)
 {
 	const struct view *v = &r->sides[side];
+	struct amount amount = side ? r->change.after : r->change.before;
 	struct completeness arrived;
 
 	completeness_of_file(v->profile, v->type, &arrived);
@@ -28,8 +29,8 @@ static void put_side(const struct diff_report *r, struct jsonout *j, int side)
 	for (size_t i = 0; i < v->in.sources.n; i++)
 		jsonout_text(j, v->in.sources.v[i].name);
 	jsonout_end_array(j);
-	jsonout_put_i64(j, "total", r->diff.totals[side]);
-	amount_put_rates(j, side ? &r->change.after : &r->change.before);
+	amount_set(&amount, r->diff.totals[side]);
+	amount_put(j, &amount);
 	jsonout_put_double(j, "samples", r->diff.samples[side]);
 	jsonout_put_i64(j, "time_ns", v->profile->time_ns);
 	jsonout_put_i64(j, "duration_ns", v->profile->duration_ns);
@@ -46,9 +47,9 @@ static void put_pair(struct jsonout *j, const char *key, const int64_t values[2]
 	jsonout_put_object(j, key);
 	jsonout_put_i64(j, "before", values[0]);
 	jsonout_put_i64(j, "after", values[1]);
-	jsonout_put_double(j, "change", change);
+	diff_put_difference(j, values, change);
 	for (int i = 0; i < 2; i++) {
-		sides[i].total = (double)values[i];
+		amount_set(&sides[i], values[i]);
 		jsonout_put_double(j, i ? "rate_after" : "rate_before", amount_rate(&sides[i]));
 	}
 	jsonout_end_object(j);

@@ -90,7 +90,7 @@ static enum err read_covered(struct json *j, struct arena *arena, struct curve *
 
 static enum err read_curve(struct json *j, struct chart *chart)
 {
-	struct curve c = {.rate = NAN};
+	struct curve c = {.total = NAN, .rate = NAN};
 	struct str key;
 
 	if (json_object(j))
@@ -339,13 +339,15 @@ static void put_groups(const struct chart *chart, struct table *t)
 	struct scale scale;
 
 	vec_for_each (c, &chart->curves) {
-		sum += c->total;
+		sum += isnan(c->total) ? 0 : c->total;
 		largest = fmax(largest, c->total);
 	}
 	scale = scale_for(chart, largest);
 	vec_for_each (c, &chart->curves) {
 		CLEANUP(buf_release) struct buf share = BUF_INIT(64);
 
+		if (isnan(c->total))
+			continue;
 		put_cell(t, &scale, c->total);
 		put_rate_cell(chart, t, c->rate);
 		share_put(&share, c->total, sum);
@@ -385,8 +387,8 @@ static int print_chart(const struct series_request *q, struct chart *chart)
 	else if (chart->curves.n)
 		put_times(chart, &t);
 	if (!t.cells.n) {
-		say(q->common, "nothing was measured in that time");
-		return EXIT_OK;
+		buf_text(&out, "No data\n");
+		return sink_stdout(&out);
 	}
 	table_print(&t, &out);
 	return sink_stdout(&out);

@@ -163,6 +163,10 @@ static void put_header(const struct report *r, struct buf *out)
 		buf_printf(out, "Time: %s\n", clock_format(p->time_ns, 0, when));
 	if (p->duration_ns)
 		put_duration(r, out);
+	if (isnan(view_amount(r->v, r->v->total).total)) {
+		buf_text(out, "No data\n");
+		return;
+	}
 	put_rate(r, out);
 	buf_text(out, "Showing nodes accounting for ");
 	scale_put(out, &r->scale, (double)r->shown_flat);
@@ -290,8 +294,7 @@ static void put_json(const struct report *r, struct buf *out)
 	jsonout_put_str(&j, "unit", r->v->unit);
 	jsonout_put_i64(&j, "time_ns", p->time_ns);
 	jsonout_put_i64(&j, "duration_ns", p->duration_ns);
-	jsonout_put_i64(&j, "total", r->v->total);
-	amount_put_rates(&j, &amount);
+	amount_put(&j, &amount);
 	jsonout_put_i64(&j, "kept", profile_total(p, r->v->type));
 	jsonout_put_double(&j, "broken_share", r->quality.truncated);
 	jsonout_key(&j, STR("completeness"));

@@ -1,5 +1,7 @@
 #include "cli/view.h"
 
+#include <math.h>
+
 #include "cli/units.h"
 
 const struct option view_table[] = {
@@ -278,6 +280,7 @@ struct amount view_amount(const struct view *v, int64_t total)
 	const struct source *only = v->in.sources.n == 1 ? &v->in.sources.v[0] : NULL;
 	int64_t length = v->profile->duration_ns;
 	struct amount a = {.total = (double)total,
+			   .whole = total,
 			   .covered_ns = length > 0 ? length : AMOUNT_UNKNOWN,
 			   .range_ns = length,
 			   .gauge = type_is_gauge(v->type_name, v->unit)};
@@ -285,6 +288,9 @@ struct amount view_amount(const struct view *v, int64_t total)
 	if (only && only->stored && only->covered_ns >= 0) {
 		a.covered_ns = only->covered_ns;
 		a.range_ns = only->until_ns - only->from_ns;
+		/* What nobody measured is not 0. */
+		if (!total && !a.covered_ns)
+			a.total = NAN;
 	}
 	return a;
 }

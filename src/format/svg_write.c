@@ -31,7 +31,7 @@ struct svg {
 
 static double total(const struct svg *s, uint32_t column, size_t node)
 {
-	return s->picture->tree.total[(size_t)column * s->picture->tree.nodes.n + node];
+	return (double)s->picture->tree.total[(size_t)column * s->picture->tree.nodes.n + node];
 }
 
 /* What a box's width shows: in a diff both sides together. */

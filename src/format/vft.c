@@ -244,7 +244,7 @@ static void put_nodes(struct vft_encoder *e, size_t start)
 	buf_append(e->out, e->node_frame, t->nodes.n * 4);
 	pad(e->out, start);
 	for (size_t i = 0; i < t->nodes.n * e->picture.column_count; i++)
-		put_value(e, t->self[i]);
+		put_value(e, (double)t->self[i]);
 }
 
 static void put_frames(struct vft_encoder *e, size_t start)

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/jsonout.h"
 #include "model/frame_order.h"
 #include "model/significance.h"
 #include "model/types.h"
@@ -120,6 +121,25 @@ static double share(int64_t value, int64_t total)
 	return total ? (double)value / (double)total : 0;
 }
 
+static double difference(const int64_t values[2], double scale)
+{
+	int64_t exact;
+
+	if (scale == 1 && !__builtin_sub_overflow(values[1], values[0], &exact))
+		return (double)exact;
+	return (double)values[1] - (double)values[0] * scale;
+}
+
+void diff_put_difference(struct jsonout *o, const int64_t values[2], double change)
+{
+	int64_t exact;
+
+	if (!__builtin_sub_overflow(values[1], values[0], &exact) && (double)exact == change)
+		jsonout_put_i64(o, "change", exact);
+	else
+		jsonout_put_double(o, "change", change);
+}
+
 static void measure_row(const struct diff *d, const struct top_row *from, double unit,
 			struct diff_row *row)
 {
@@ -130,8 +150,8 @@ static void measure_row(const struct diff *d, const struct top_row *from, double
 		.p_value = 1,
 		.verdict = DIFF_UNKNOWN,
 	};
-	row->flat_change = (double)row->flat[1] - (double)row->flat[0] * d->scale;
-	row->cum_change = (double)row->cum[1] - (double)row->cum[0] * d->scale;
+	row->flat_change = difference(row->flat, d->scale);
+	row->cum_change = difference(row->cum, d->scale);
 	row->share_change =
 		100 * (share(row->cum[1], d->totals[1]) - share(row->cum[0], d->totals[0]));
 }

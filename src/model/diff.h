@@ -52,5 +52,8 @@ const char *diff_doubt(const struct diff *d);
 	"samples are counted as one in 512 KiB, as profilers of the heap take them unless told " \
 	"otherwise"
 void diff_release(struct diff *d);
+struct jsonout;
+/* The member "change" of a row's values before and after: all digits where nothing was scaled. */
+void diff_put_difference(struct jsonout *o, const int64_t values[2], double change);
 /* Largest change of cum first (or of flat). */
 void diff_sort(struct diff *d, const struct dict *dict, bool by_flat);

@@ -10,6 +10,14 @@ double rate_of(double value, int64_t covered_ns)
 	return covered_ns > 0 ? value / ((double)covered_ns / NS_PER_S) : NAN;
 }
 
+void amount_set(struct amount *a, int64_t total)
+{
+	if (isnan(a->total))
+		return;
+	a->total = (double)total;
+	a->whole = total;
+}
+
 double amount_rate(const struct amount *a)
 {
 	return a->gauge ? a->total : rate_of(a->total, a->covered_ns);
@@ -37,8 +45,16 @@ void amount_put_rates(struct jsonout *o, const struct amount *a)
 	jsonout_put_double(o, "coverage", amount_coverage(a));
 }
 
+void amount_put_total(struct jsonout *o, const char *key, const struct amount *a)
+{
+	if (a->total == (double)a->whole)
+		jsonout_put_i64(o, key, a->whole);
+	else
+		jsonout_put_double(o, key, a->total);
+}
+
 void amount_put(struct jsonout *o, const struct amount *a)
 {
-	jsonout_put_double(o, "total", a->total);
+	amount_put_total(o, "total", a);
 	amount_put_rates(o, a);
 }

@@ -17,12 +17,16 @@
 #include <stdint.h>
 
 struct amount {
-	double total; /* of a gauge the mean; NAN = nothing was measured */
+	double total;  /* of a gauge the mean; NAN = nothing was measured */
+	int64_t whole; /* the same with all digits, where it is a whole number */
 	int64_t covered_ns, range_ns;
 	bool gauge;
 };
 /* covered_ns of something that does not tell. */
 #define AMOUNT_UNKNOWN INT64_C(-1)
+
+/* A total in whole units, unless there is none. */
+void amount_set(struct amount *a, int64_t total);
 
 double amount_rate(const struct amount *a);
 double amount_average(const struct amount *a);
@@ -42,5 +46,7 @@ double rate_of(double value, int64_t covered_ns);
 struct jsonout;
 /* The members "rate", "average", "covered_ns", "coverage", behind a total that stands already. */
 void amount_put_rates(struct jsonout *o, const struct amount *a);
-/* The same with "total" before them. */
+/* The total alone, all digits of it. */
+void amount_put_total(struct jsonout *o, const char *key, const struct amount *a);
+/* "total" and the rates. */
 void amount_put(struct jsonout *o, const struct amount *a);

@@ -35,8 +35,11 @@ static void add_self(struct tree_builder *b, uint32_t node, const struct item *i
 {
 	const int64_t *values = builder_values(b, item);
 
-	for (uint32_t c = 0; c < b->sums->columns; c++)
-		b->self.v[(size_t)node * b->sums->columns + c] += (double)values[c];
+	for (uint32_t c = 0; c < b->sums->columns; c++) {
+		int64_t *self = &b->self.v[(size_t)node * b->sums->columns + c];
+
+		*self = value_add(*self, values[c]);
+	}
 }
 
 /* One node for the children that do not stay. */
@@ -47,14 +50,16 @@ static enum err add_pruned(struct tree_builder *b, const struct branch *p, uint3
 	TRY(add_node(b, parent, TREE_PRUNED, &node));
 	for (uint32_t i = p->first; i < p->first + p->count; i++) {
 		const struct branch *child = &b->branches.v[i];
-		const double *sums = builder_sums(b, i);
+		const int64_t *sums = builder_sums(b, i);
 
 		if (!(child->share < b->min_share))
 			continue;
 		b->nodes.v[node].dropped += child->key == BRANCH_REST ? child->count : 1;
 		for (uint32_t c = 0; c < columns; c++) {
-			b->self.v[(size_t)node * columns + c] += sums[c];
-			b->pruned[c] += sums[columns + c];
+			int64_t *self = &b->self.v[(size_t)node * columns + c];
+
+			*self = value_add(*self, sums[c]);
+			b->pruned[c] += (double)sums[columns + c];
 		}
 	}
 	b->pruned_nodes++;
@@ -190,11 +195,12 @@ static void sum_totals(struct tree *t)
 	size_t n = t->nodes.n;
 
 	for (uint32_t c = 0; c < t->columns; c++) {
-		double *total = t->total + c * n;
+		int64_t *total = t->total + c * n;
 
 		memcpy(total, t->self + c * n, n * sizeof(*total));
 		for (size_t i = n; i-- > 1;)
-			total[t->nodes.v[i].parent] += total[i];
+			total[t->nodes.v[i].parent] =
+				value_add(total[t->nodes.v[i].parent], total[i]);
 	}
 }
 

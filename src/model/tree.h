@@ -34,8 +34,8 @@ struct tree {
 	const struct dict *dict;
 	uint32_t columns;
 	VEC(struct tree_node) nodes;
-	double *self; /* [column * nodes.n + node] */
-	double *total;
+	int64_t *self; /* [column * nodes.n + node] */
+	int64_t *total;
 	uint32_t pruned_nodes; /* pruned nodes put in */
 	double pruned_share;   /* largest share over the columns of value below pruned nodes */
 };

@@ -63,16 +63,16 @@ struct tree_builder {
 	struct slot *slots; /* per key */
 	uint32_t stamp;
 	VEC(struct group) groups;
-	VEC(double) group_sums; /* per group: values, then magnitudes, of each column */
+	VEC(int64_t) group_sums; /* per group: values, then magnitudes, of each column */
 
 	VEC(struct branch) branches; /* one level of the tree after the other */
-	VEC(double) branch_sums;     /* like group_sums */
+	VEC(int64_t) branch_sums;    /* like group_sums */
 	size_t expanded;	     /* branches whose children are known, or not wanted */
 
 	VEC(struct pending) pending;
 	VEC(uint32_t) kept; /* children of the branch at hand that stay */
 	VEC(struct tree_node) nodes;
-	VEC(double) self; /* [node * columns + column] */
+	VEC(int64_t) self; /* [node * columns + column] */
 	uint32_t pruned_nodes;
 	double *pruned; /* magnitude per column */
 };
@@ -92,7 +92,7 @@ static inline const int64_t *builder_values(const struct tree_builder *b, const 
 }
 
 /* Values and magnitudes of a branch. */
-static inline const double *builder_sums(const struct tree_builder *b, size_t branch)
+static inline const int64_t *builder_sums(const struct tree_builder *b, size_t branch)
 {
 	return b->branch_sums.v + branch * b->sums->columns * 2;
 }

@@ -35,23 +35,28 @@ static enum err find_group(struct tree_builder *b, uint32_t key, uint32_t *ret)
 		*slot = (struct slot){b->stamp, (uint32_t)b->groups.n};
 		TRY(vec_reserve(&b->group_sums, sums));
 		TRY(vec_push(&b->groups, fresh));
-		memset(b->group_sums.v + b->group_sums.n, 0, sums * sizeof(double));
+		memset(b->group_sums.v + b->group_sums.n, 0, sums * sizeof(int64_t));
 		b->group_sums.n += sums;
 	}
 	*ret = slot->group;
 	return ERR_OK;
 }
 
+static int64_t magnitude(int64_t value)
+{
+	return value < 0 ? value_negate(value) : value;
+}
+
 static void add_to_group(struct tree_builder *b, uint32_t group, const struct item *item)
 {
 	uint32_t columns = b->sums->columns;
-	double *sums = b->group_sums.v + (size_t)group * columns * 2;
+	int64_t *sums = b->group_sums.v + (size_t)group * columns * 2;
 	const int64_t *values = builder_values(b, item);
 
 	b->groups.v[group].count++;
 	for (uint32_t c = 0; c < columns; c++) {
-		sums[c] += (double)values[c];
-		sums[columns + c] += fabs((double)values[c]);
+		sums[c] = value_add(sums[c], values[c]);
+		sums[columns + c] = value_add(sums[columns + c], magnitude(values[c]));
 	}
 }
 
@@ -76,13 +81,13 @@ static enum err group_stacks(struct tree_builder *b, struct branch *p)
 }
 
 /* The largest share over the columns: large enough in one is large enough. */
-static double largest_share(const struct tree_builder *b, const double *magnitudes)
+static double largest_share(const struct tree_builder *b, const int64_t *magnitudes)
 {
 	double largest = 0;
 
 	for (uint32_t c = 0; c < b->sums->columns; c++)
-		if (b->totals[c] > 0 && magnitudes[c] / b->totals[c] > largest)
-			largest = magnitudes[c] / b->totals[c];
+		if (b->totals[c] > 0 && (double)magnitudes[c] / b->totals[c] > largest)
+			largest = (double)magnitudes[c] / b->totals[c];
 	return largest;
 }
 
@@ -111,12 +116,12 @@ static void add_rest(struct tree_builder *b, struct branch *p, uint32_t dropped)
 {
 	struct branch rest = {.key = BRANCH_REST, .count = dropped};
 	uint32_t sums = b->sums->columns * 2;
-	double *sum = b->branch_sums.v + b->branch_sums.n;
+	int64_t *sum = b->branch_sums.v + b->branch_sums.n;
 
 	memset(sum, 0, sums * sizeof(*sum));
 	for (size_t g = 0; g < b->groups.n; g++)
 		for (uint32_t i = 0; !b->groups.v[g].kept && i < sums; i++)
-			sum[i] += b->group_sums.v[g * sums + i];
+			sum[i] = value_add(sum[i], b->group_sums.v[g * sums + i]);
 	b->branch_sums.n += sums;
 	b->branches.v[b->branches.n++] = rest;
 	p->least = 0;
@@ -142,7 +147,7 @@ static void add_children(struct tree_builder *b, struct branch *p)
 		}
 		child.end = at += group->count;
 		memcpy(b->branch_sums.v + b->branch_sums.n, b->group_sums.v + g * sums,
-		       sums * sizeof(double));
+		       sums * sizeof(int64_t));
 		b->branch_sums.n += sums;
 		b->branches.v[b->branches.n++] = child;
 		p->count++;
@@ -202,7 +207,7 @@ static enum err extend(struct tree_builder *b, size_t index, uint32_t key)
 	p->first = (uint32_t)b->branches.n - 1;
 	p->count = 1;
 	p->least = p->share;
-	memcpy(b->branch_sums.v + b->branch_sums.n, builder_sums(b, index), sums * sizeof(double));
+	memcpy(b->branch_sums.v + b->branch_sums.n, builder_sums(b, index), sums * sizeof(int64_t));
 	b->branch_sums.n += sums;
 	return ERR_OK;
 }
@@ -229,7 +234,7 @@ enum err builder_find_branches(struct tree_builder *b)
 	root.end = (uint32_t)b->item_count;
 	TRY(vec_reserve(&b->branch_sums, sums));
 	TRY(vec_push(&b->branches, root));
-	memset(b->branch_sums.v, 0, sums * sizeof(double));
+	memset(b->branch_sums.v, 0, sums * sizeof(int64_t));
 	b->branch_sums.n = sums;
 	for (; b->expanded < b->branches.n; b->expanded++) {
 		if (work_stopped_at(b->expanded))

@@ -1,6 +1,4 @@
 /* Pyroscope's tree format, which its own tools ask for instead of levels. */
-#include <math.h>
-
 #include "base/alloc.h"
 #include "query/flamebearer.h"
 #include "query/tree_children.h"
@@ -16,7 +14,7 @@ static void put_node(const struct tree *t, uint32_t node, uint32_t children, str
 		     struct buf *out)
 {
 	uint32_t frame = t->nodes.v[node].frame;
-	int64_t self = llround(t->self[node]);
+	int64_t self = t->self[node];
 
 	buf_clear(name);
 	if (node && frame == TREE_PRUNED)

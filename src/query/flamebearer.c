@@ -1,5 +1,3 @@
-#include <math.h>
-
 #include "base/alloc.h"
 #include "base/vec.h"
 #include "query/flamebearer.h"
@@ -22,21 +20,12 @@ void flamebearer_release(struct flamebearer *f)
 	arena_release(&f->arena);
 }
 
-static int64_t rounded(const double *column, uint32_t node)
-{
-	double value = column[node];
-	int64_t whole = fabs(value) < 0x1p62 ? (int64_t)value : 0;
-
-	/* Nearly all are whole numbers. */
-	return (double)whole == value ? whole : llround(value);
-}
-
-static const double *totals(const struct tree *t, uint32_t column)
+static const int64_t *totals(const struct tree *t, uint32_t column)
 {
 	return t->total + (size_t)column * t->nodes.n;
 }
 
-static const double *selves(const struct tree *t, uint32_t column)
+static const int64_t *selves(const struct tree *t, uint32_t column)
 {
 	return t->self + (size_t)column * t->nodes.n;
 }
@@ -78,13 +67,13 @@ static void place_children(struct builder *b, uint32_t node)
 {
 	for (uint32_t c = 0; c < b->tree->columns; c++) {
 		int64_t *x = b->x + (size_t)c * b->tree->nodes.n;
-		int64_t at = x[node] + rounded(selves(b->tree, c), node);
+		int64_t at = x[node] + selves(b->tree, c)[node];
 
 		for (uint32_t i = 0; i < b->children.count[node]; i++) {
 			uint32_t child = b->children.first[node] + i;
 
 			x[child] = at;
-			at += rounded(totals(b->tree, c), child);
+			at += totals(b->tree, c)[child];
 		}
 	}
 }
@@ -95,8 +84,8 @@ static enum err add_box(struct builder *b, uint32_t node, int64_t *ends)
 
 	for (uint32_t c = 0; c < b->tree->columns; c++) {
 		int64_t x = b->x[(size_t)c * b->tree->nodes.n + node];
-		int64_t total = rounded(totals(b->tree, c), node);
-		int64_t self = rounded(selves(b->tree, c), node);
+		int64_t total = totals(b->tree, c)[node];
+		int64_t self = selves(b->tree, c)[node];
 
 		*b->next++ = x - ends[c];
 		*b->next++ = total;
@@ -164,8 +153,8 @@ static enum err finish(struct builder *b)
 	if (!f->names)
 		return ERR_NO_MEMORY;
 	memcpy(f->names, b->names.v, b->names.n * sizeof(*b->names.v));
-	f->left_total = rounded(totals(b->tree, 0), 0);
-	f->right_total = b->tree->columns > 1 ? rounded(totals(b->tree, 1), 0) : 0;
+	f->left_total = totals(b->tree, 0)[0];
+	f->right_total = b->tree->columns > 1 ? totals(b->tree, 1)[0] : 0;
 	f->total = f->left_total + f->right_total;
 	return ERR_OK;
 }

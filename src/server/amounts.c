@@ -9,17 +9,18 @@ bool type_id_is_gauge(struct str id)
 	return type_is_gauge(parts.sample_type, parts.sample_unit);
 }
 
-struct amount api_amount(const struct inquiry *q, double total)
+struct amount api_amount(const struct inquiry *q, int64_t total)
 {
 	const struct selection *s = &q->selection;
-	struct amount a = {.total = total,
+	struct amount a = {.total = (double)total,
+			   .whole = total,
 			   .covered_ns = q->covered_ns,
 			   .range_ns = s->until_ns - s->from_ns,
 			   .gauge = type_id_is_gauge(s->type)};
 
 	if (!s->time_count) {
-		/* A level that nobody measured is not 0. */
-		if (a.gauge && !a.covered_ns)
+		/* What nobody measured is not 0. */
+		if (!total && !a.covered_ns)
 			a.total = NAN;
 		return a;
 	}
@@ -30,26 +31,21 @@ struct amount api_amount(const struct inquiry *q, double total)
 	return a;
 }
 
-void api_put_total(struct jsonout *o, const char *key, const struct amount *a, int64_t total)
-{
-	if (isnan(a->total))
-		jsonout_put_text(o, key, NULL);
-	else
-		jsonout_put_i64(o, key, total);
-}
-
 struct amount profile_amount(const struct profile *p, uint32_t type)
 {
 	struct value_type t = p->types[type];
 
-	return (struct amount){.total = (double)profile_total(p, type),
+	int64_t total = profile_total(p, type);
+
+	return (struct amount){.total = (double)total,
+			       .whole = total,
 			       .covered_ns = p->duration_ns > 0 ? p->duration_ns : AMOUNT_UNKNOWN,
 			       .range_ns = p->duration_ns,
 			       .gauge = type_is_gauge(dict_str(p->dict, t.type),
 						      dict_str(p->dict, t.unit))};
 }
 
-/* A gauge's points weigh as long as they were measured. */
+/* Means weigh as long as they were measured. */
 static double mean_of_points(const struct series_points *s)
 {
 	double sum = 0, weight = 0;
@@ -63,19 +59,15 @@ static double mean_of_points(const struct series_points *s)
 	return weight > 0 ? sum / weight : NAN;
 }
 
-double points_total(const struct series_points *s, bool gauge)
+struct amount points_amount(const struct series_points *s, bool gauge, int64_t range_ns)
 {
-	double sum = 0;
-	bool any = false;
+	struct amount a = {.total = s->whole ? (double)s->total : mean_of_points(s),
+			   .whole = s->total,
+			   .covered_ns = s->covered_ns,
+			   .range_ns = range_ns,
+			   .gauge = gauge};
 
-	if (gauge)
-		return mean_of_points(s);
-	for (size_t i = 0; i < s->n; i++)
-		if (!isnan(s->points[i].value)) {
-			sum += s->points[i].value;
-			any = true;
-		}
-	return any ? sum : NAN;
+	return a;
 }
 
 enum err points_side(const struct series_points *s, bool gauge, int64_t range_ns,
@@ -87,10 +79,7 @@ enum err points_side(const struct series_points *s, bool gauge, int64_t range_ns
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < s->n; i++)
 		values[i] = s->points[i].value;
-	*ret = (struct change_side){.amount = {.total = points_total(s, gauge),
-					       .covered_ns = s->covered_ns,
-					       .range_ns = range_ns,
-					       .gauge = gauge},
+	*ret = (struct change_side){.amount = points_amount(s, gauge, range_ns),
 				    .values = values,
 				    .covered = s->covered,
 				    .n = s->n};
@@ -108,8 +97,7 @@ static enum err read_side(struct inquiry *q, struct series_answer *answer, struc
 	bool gauge = type_id_is_gauge(q->selection.type);
 
 	TRY(store_series(r->server->store, r->tenant, &q->selection, &what, &q->ask, answer));
-	*ret = (struct change_side){
-		.amount = {.total = gauge ? NAN : 0, .range_ns = length, .gauge = gauge}};
+	*ret = (struct change_side){.amount = {.total = NAN, .range_ns = length, .gauge = gauge}};
 	if (!answer->n)
 		return ERR_OK;
 	return points_side(&answer->series[0], gauge, length, &answer->arena, ret);
@@ -147,8 +135,8 @@ enum err api_change_over_time(struct inquiry *before, struct inquiry *after,
 enum err api_change(struct inquiry *before, struct inquiry *after, const struct diff *diff,
 		    struct rate_change *ret)
 {
-	const struct amount merged[2] = {api_amount(before, (double)diff->totals[0]),
-					 api_amount(after, (double)diff->totals[1])};
+	const struct amount merged[2] = {api_amount(before, diff->totals[0]),
+					 api_amount(after, diff->totals[1])};
 	struct change_side sides[2] = {{.amount = merged[0], .samples = diff->samples[0]},
 				       {.amount = merged[1], .samples = diff->samples[1]}};
 

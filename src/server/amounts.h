@@ -13,13 +13,11 @@ bool type_id_is_gauge(struct str id);
 
 /* Of the selection that was merged, or asked for over time, last. With cells of a heat map how long
  * was covered is not known. */
-struct amount api_amount(const struct inquiry *q, double total);
-/* All digits of the amount's total; null where nothing was measured. */
-void api_put_total(struct jsonout *o, const char *key, const struct amount *a, int64_t total);
+struct amount api_amount(const struct inquiry *q, int64_t total);
 /* Of a file: all of its length is covered. */
 struct amount profile_amount(const struct profile *p, uint32_t type);
-/* Of points over time: the sum, of gauges the mean. NAN when nothing was measured. */
-double points_total(const struct series_points *s, bool gauge);
+/* Of points over time; `gauge`: they are means. */
+struct amount points_amount(const struct series_points *s, bool gauge, int64_t range_ns);
 
 /* A side of a comparison, with a copy of its points in `arena`; `range_ns` is how long it was asked
  * for. */

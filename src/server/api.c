@@ -127,11 +127,20 @@ void api_cost(const struct inquiry *q, struct jsonout *o)
 	jsonout_end_object(o);
 }
 
+/* All digits of a sum. */
+static void put_point(struct jsonout *o, const struct point *p)
+{
+	if (p->value == (double)p->sum)
+		jsonout_i64(o, p->sum);
+	else
+		jsonout_double(o, p->value);
+}
+
 void api_points(struct jsonout *o, const char *key, const struct series_points *s, size_t first)
 {
 	jsonout_put_array(o, key);
 	for (size_t i = first; i < s->n; i++)
-		jsonout_double(o, s->points[i].value);
+		put_point(o, &s->points[i]);
 	jsonout_end_array(o);
 }
 

@@ -20,9 +20,9 @@ static void put_pair(struct jsonout *o, const char *key, const int64_t values[2]
 	jsonout_put_object(o, key);
 	jsonout_put_i64(o, "before", values[0]);
 	jsonout_put_i64(o, "after", values[1]);
-	jsonout_put_double(o, "change", change);
+	diff_put_difference(o, values, change);
 	for (int i = 0; i < 2; i++) {
-		sides[i].total = (double)values[i];
+		amount_set(&sides[i], values[i]);
 		jsonout_put_double(o, i ? "rate_after" : "rate_before", amount_rate(&sides[i]));
 	}
 	jsonout_end_object(o);
@@ -162,7 +162,7 @@ static enum err find_change(struct inquiry *before, struct inquiry *after,
 			    const struct vft_answer *a, const struct diff *diff,
 			    struct rate_change *ret)
 {
-	struct change_side was = {.amount = api_amount(before, (double)diff->totals[0]),
+	struct change_side was = {.amount = api_amount(before, diff->totals[0]),
 				  .samples = diff->samples[0]};
 	struct change_side is = {.samples = diff->samples[1]};
 

@@ -204,15 +204,18 @@ static enum err put_label(struct looking *f, struct str name, struct jsonout *o)
 
 static void put_totals(const struct looking *f, struct jsonout *o)
 {
-	struct amount all = api_amount(f->q, (double)f->all);
-	struct amount self = api_amount(f->q, (double)f->self);
-	struct amount total = api_amount(f->q, (double)f->total);
+	struct amount all = api_amount(f->q, f->all);
+	struct amount self = api_amount(f->q, f->all);
+	struct amount total = api_amount(f->q, f->all);
 
-	api_put_total(o, "all", &all, f->all);
+	/* A function that did not run used nothing; where nobody measured that cannot be told. */
+	amount_set(&self, f->self);
+	amount_set(&total, f->total);
+	amount_put_total(o, "all", &all);
 	jsonout_put_double(o, "all_rate", amount_rate(&all));
-	api_put_total(o, "self", &self, f->self);
+	amount_put_total(o, "self", &self);
 	jsonout_put_double(o, "self_rate", amount_rate(&self));
-	api_put_total(o, "total", &total, f->total);
+	amount_put_total(o, "total", &total);
 	amount_put_rates(o, &total);
 }
 
@@ -295,7 +298,7 @@ static enum err put_spans(struct looking *f, struct jsonout *o)
 		put_id(o, "trace_id", e->link.trace_id, sizeof(e->link.trace_id));
 		put_id(o, "span_id", e->link.span_id, sizeof(e->link.span_id));
 		jsonout_put_i64(o, "time_ms", e->time_ns / NS_PER_MS);
-		jsonout_put_double(o, "value", e->value);
+		jsonout_put_i64(o, "value", e->value);
 		error = put_operation(q, e, o);
 		jsonout_end_object(o);
 	}

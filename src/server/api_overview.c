@@ -84,7 +84,7 @@ static enum err make_nothing(struct overview *o, struct series_points *ret)
 	if (!points || !covered)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < n; i++)
-		points[i] = (struct point){first + (int64_t)i * o->step_ns, NAN};
+		points[i] = (struct point){first + (int64_t)i * o->step_ns, NAN, 0};
 	*ret = (struct series_points){.points = points, .covered = covered, .n = n};
 	return ERR_OK;
 }
@@ -109,6 +109,13 @@ static enum err find_cpu_line(struct overview *o, struct str type, struct cpu_li
 	return ERR_OK;
 }
 
+static int64_t add_whole(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? b < 0 ? INT64_MIN : INT64_MAX : sum;
+}
+
 static enum err add_cpu(struct overview *o, const struct series_answer *now)
 {
 	for (size_t i = 0; i < now->n; i++) {
@@ -119,11 +126,15 @@ static enum err add_cpu(struct overview *o, const struct series_answer *now)
 			continue;
 		TRY(find_cpu_line(o, s->type, &line));
 		for (size_t k = 0; k < s->n && k < line->points.n; k++) {
-			double *sum = &line->points.points[k].value;
+			struct point *p = &line->points.points[k];
 
-			if (!isnan(s->points[k].value))
-				*sum = isnan(*sum) ? s->points[k].value : *sum + s->points[k].value;
+			if (isnan(s->points[k].value))
+				continue;
+			p->sum = add_whole(p->sum, s->points[k].sum);
+			p->value = (double)p->sum;
 		}
+		line->points.whole |= s->whole;
+		line->points.total = add_whole(line->points.total, s->total);
 	}
 	return ERR_OK;
 }
@@ -136,11 +147,10 @@ static void sum_cpu(struct overview *o)
 {
 	o->cpu = (struct amount){.total = NAN, .range_ns = o->until_ns - o->from_ns};
 	vec_for_each (line, &o->cpu_lines) {
-		double total = points_total(&line->points, false);
-
-		if (isnan(total))
+		if (!line->points.whole)
 			continue;
-		o->cpu.total = isnan(o->cpu.total) ? total : o->cpu.total + total;
+		o->cpu.whole = add_whole(o->cpu.whole, line->points.total);
+		o->cpu.total = (double)o->cpu.whole;
 		for (size_t i = 0; i < o->whole.n; i++)
 			if (str_eq(o->whole.types[i].type, line->type) &&
 			    o->whole.types[i].covered_ns > o->cpu.covered_ns)
@@ -186,14 +196,13 @@ static enum err join_types(struct overview *o, const struct series_answer *now,
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < now->n; i++) {
 		const struct series_points *p = &now->series[i];
-		double total = points_total(p, type_id_is_gauge(p->type));
 
 		if (type_is_completeness(p->type))
 			continue;
 		s->curves[s->n++] = (struct curve){.type = p->type,
 						   .points = p,
 						   .before = find_type(before, p->type),
-						   .total = isnan(total) ? 0 : total};
+						   .total = (double)p->total};
 	}
 	/* What ended is a curve without points now. */
 	for (size_t i = 0; i < before->n; i++) {

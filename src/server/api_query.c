@@ -42,14 +42,13 @@ static enum err put_top(struct inquiry *q, struct jsonout *o, struct top *top, u
 			bool lines)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT((size_t)1 << 22);
-	struct amount amount = api_amount(q, (double)top->totals[0]);
+	struct amount amount = api_amount(q, top->totals[0]);
 	double total = top->totals[0] ? (double)top->totals[0] : 1, broken;
 
 	TRY(profile_broken_share(&q->profile, 0, &broken));
 	jsonout_object(o);
 	api_head(q, o, "vestal.top/1");
-	api_put_total(o, "total", &amount, top->totals[0]);
-	amount_put_rates(o, &amount);
+	amount_put(o, &amount);
 	jsonout_put_double(o, "broken_share", broken);
 	jsonout_put_u64(o, "row_count", top->n);
 	jsonout_put_array(o, "rows");
@@ -90,11 +89,10 @@ void api_top(struct request *r)
 /* ------------------------------------------------------------------ tree */
 
 /* Columns of the same length: the parent, the name and the values of node i. */
-static void put_column(struct jsonout *o, const char *name, const double *values, size_t n)
+static void put_column(struct jsonout *o, const char *name, const int64_t *values, size_t n)
 {
 	jsonout_put_array(o, name);
-	for (size_t i = 0; i < n; i++)
-		jsonout_i64(o, llround(values[i]));
+	jsonout_i64s(o, values, n);
 	jsonout_end_array(o);
 }
 
@@ -192,10 +190,7 @@ static void put_one_series(const struct inquiry *q, const struct series_question
 			   const struct series_points *s, struct jsonout *o)
 {
 	bool mean = is_mean(q, what);
-	struct amount amount = {.total = points_total(s, mean),
-				.covered_ns = s->covered_ns,
-				.range_ns = q->selection.until_ns - q->selection.from_ns,
-				.gauge = mean};
+	struct amount amount = points_amount(s, mean, q->selection.until_ns - q->selection.from_ns);
 
 	jsonout_object(o);
 	api_labels(o, s->labels, s->label_count);

@@ -106,7 +106,7 @@ enum err vft_write(struct inquiry *q, struct vft_answer *a, struct buf *out)
 static void describe_amount(const void *context, struct jsonout *o)
 {
 	const struct inquiry *q = context;
-	struct amount amount = api_amount(q, (double)profile_total(&q->profile, 0));
+	struct amount amount = api_amount(q, profile_total(&q->profile, 0));
 
 	amount_put(o, &amount);
 }

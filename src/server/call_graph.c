@@ -8,13 +8,13 @@
 
 struct function_box {
 	uint32_t frame;
-	double self, total;
+	int64_t self, total;
 	bool shown;
 };
 
 struct arrow {
 	uint32_t from, to; /* functions */
-	double value;
+	int64_t value;
 };
 
 /* Boxes are numbered by representative frame: nodes of the same function share it. */
@@ -47,7 +47,7 @@ static bool recursive(const struct tree *t, uint32_t node)
 	return false;
 }
 
-static enum err add_arrow(struct graph *g, uint32_t from, uint32_t to, double value)
+static enum err add_arrow(struct graph *g, uint32_t from, uint32_t to, int64_t value)
 {
 	uint64_t key = hash_mix((uint64_t)from << 32 | to, 0x9e3779b97f4a7c15u);
 	uint32_t known = map_get(&g->arrow_index, key);
@@ -122,11 +122,12 @@ static enum err print(const struct graph *g, struct buf *out)
 			continue;
 		buf_printf(out, "N%zu [label=\"", i);
 		put_label(g->tree->dict, b->frame, &name, out);
-		buf_printf(out, "\\n%.0f of %.0f\"];\n", b->self, b->total);
+		buf_printf(out, "\\n%lld of %lld\"];\n", (long long)b->self, (long long)b->total);
 	}
 	vec_for_each (a, &g->arrows)
 		if (g->boxes.v[a->from].shown && g->boxes.v[a->to].shown)
-			buf_printf(out, "N%u -> N%u [label=\"%.0f\"];\n", a->from, a->to, a->value);
+			buf_printf(out, "N%u -> N%u [label=\"%lld\"];\n", a->from, a->to,
+				   (long long)a->value);
 	buf_text(out, "}\n");
 	TRY(buf_error(&name));
 	return buf_error(out);

@@ -33,8 +33,8 @@ static enum err scale_of(const struct exemplar_answer *points,
 	s.columns =
 		request->end > s.from_ms ? (size_t)((request->end - s.from_ms) / s.step_ms + 1) : 1;
 	for (size_t i = 0; i < points->n; i++) {
-		low = fmin(low, points->v[i].value);
-		high = fmax(high, points->v[i].value);
+		low = fmin(low, (double)points->v[i].value);
+		high = fmax(high, (double)points->v[i].value);
 	}
 	s.low = low;
 	s.width = (high - low) / HEATMAP_ROWS;

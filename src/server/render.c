@@ -85,8 +85,10 @@ static void put_timeline(struct jsonout *o, const struct series_points *series, 
 	jsonout_put_i64(o, "startTime", start / NS_PER_S);
 	jsonout_put_array(o, "samples");
 	for (size_t i = 0; series && i < series->n; i++)
-		jsonout_i64(o,
-			    isnan(series->points[i].value) ? 0 : llround(series->points[i].value));
+		jsonout_i64(o, isnan(series->points[i].value) ? 0
+			       : series->points[i].value == (double)series->points[i].sum
+				       ? series->points[i].sum
+				       : llround(series->points[i].value));
 	jsonout_end_array(o);
 	jsonout_put_i64(o, "durationDelta", step_ns / NS_PER_S);
 	jsonout_key(o, STR("watermarks"));

@@ -22,6 +22,7 @@ static void merging_release(struct merging *m)
 	gauge_cells_release(&m->local);
 	gauge_cells_release(&m->total);
 	remap_release(&m->remap);
+	arena_release(&m->exact.arena);
 	question_release(&m->q);
 }
 
@@ -61,7 +62,8 @@ static enum err add_cells(struct merging *m, uint32_t bucket, const struct chunk
 {
 	for (uint32_t i = group->first; i < group->first + group->n; i++)
 		TRY(gauge_cells_add(&m->local, &m->q, bucket, r->stacks[i],
-				    m->weight * (double)r->values[i]));
+				    (__int128)r->values[i] * m->share.time_ns /
+					    (int64_t)m->share.profiles));
 	return ERR_OK;
 }
 
@@ -171,9 +173,6 @@ static enum err merge_rows(struct merging *m, const struct chunk_view *v,
 	enum err e;
 
 	TRY(question_rows(&m->q, v, column, &rows));
-	/* A profile without rows was measured all the same. */
-	if (m->q.gauge && (rows.group_count || question_takes_rows(&m->q, v)))
-		m->hold.series.v[series].measured = true;
 	e = add_groups(m, v, &rows, series);
 	chunk_rows_release(&rows);
 	return e;
@@ -197,8 +196,8 @@ static enum err merge_level(struct merging *m, const struct chunk_view *v,
 {
 	if (v->head.flags & CHUNK_RUN)
 		return ERR_OK;
-	m->weight = gauge_hold_weight(&m->hold, &m->coverage, series, v->head.time_ns);
-	return m->weight > 0 ? merge_rows(m, v, column, series) : ERR_OK;
+	m->share = gauge_hold_share(&m->hold, &m->coverage, series, v->head.time_ns);
+	return m->share.time_ns > 0 ? merge_rows(m, v, column, series) : ERR_OK;
 }
 
 static enum err merge_chunk(struct question *q, const struct chunk_view *v,
@@ -247,20 +246,19 @@ static void find_count_type(struct merging *m)
 
 /* Any roll-up will do, unless series are to be told apart; of a gauge those that are short beside
  * the range. */
-static int64_t longest_rollup(const struct merging *m)
+static void choose_rollups(struct merging *m)
 {
 	const struct selection *s = m->q.selection;
+	bool fit = grouping_fits_rollups(&m->grouping);
 
-	if (!grouping_fits_rollups(&m->grouping))
-		return 0;
-	return m->q.gauge ? gauge_rollup(s->until_ns - s->from_ns) : NS_PER_DAY;
+	m->q.rollup_ns = fit ? NS_PER_DAY : 0;
+	m->q.gauge_rollup_ns = fit ? gauge_rollup(s->until_ns - s->from_ns) : 0;
 }
 
 static enum err begin_partition(struct question *q)
 {
 	struct merging *m = (struct merging *)q;
 
-	q->rollup_ns = longest_rollup(m);
 	find_count_type(m);
 	grouping_begin(&m->grouping);
 	series_numbers_begin(&m->numbers);
@@ -368,11 +366,25 @@ static enum err end_partition(struct question *q)
 	return e;
 }
 
+/* What the rows of roll-ups add up to, as every other question about the range has it. */
+static enum err read_exact(struct merging *m)
+{
+	const struct selection *s = m->q.selection;
+	const struct series_question what = {.group_by = m->grouping.names,
+					     .group_count = m->grouping.name_count,
+					     .step_ns = s->until_ns - s->from_ns};
+
+	m->rolled = true;
+	return answer_series(m->q.source, m->q.tenant, s, &what, m->q.ask, &m->exact);
+}
+
 /* A gauge is looked at twice: for when its profiles are, and for what is in them. */
 static enum err weigh(struct merging *m, const struct question_handler *handler)
 {
 	if (!m->hold.series.n)
 		return ERR_OK;
+	if (m->q.gauge_rollup_ns)
+		TRY(read_exact(m));
 	gauge_hold_finish(&m->hold);
 	m->weighing = true;
 	if (!m->any)
@@ -393,6 +405,7 @@ enum err answer_merge(const struct source *source, struct str tenant,
 	question_init(&m.q, source, tenant, selection, ask);
 	m.grouping.names = group_by;
 	m.grouping.name_count = group_count;
+	choose_rollups(&m);
 	coverage_init(&m.coverage, selection->from_ns, selection->until_ns);
 	if (question_may_be_gauge(&m.q))
 		m.q.lookback_ns = CARRIED_NS;

@@ -24,7 +24,7 @@ static enum err heat_untimed(struct heating *h, const struct chunk_view *v, int6
 	if (!question_is_whole(&h->q, v, h->column))
 		return heat_grid_spread(&h->grid, &h->q, v->head.time_ns, profile_end(&v->head),
 					total);
-	heat_grid_add(&h->grid, v->head.time_ns, (double)total);
+	heat_grid_add(&h->grid, v->head.time_ns, total);
 	return ERR_OK;
 }
 
@@ -38,7 +38,7 @@ static enum err heat_rows(struct heating *h, const struct chunk_view *v,
 
 		for (uint32_t i = group->first; i < group->first + group->n; i++) {
 			if (rows->times[i])
-				heat_grid_add(&h->grid, rows->times[i], (double)rows->values[i]);
+				heat_grid_add(&h->grid, rows->times[i], rows->values[i]);
 			else
 				untimed = add_saturating(untimed, rows->values[i]);
 			h->untimed += !rows->times[i];
@@ -149,7 +149,8 @@ static enum err add_spans(struct choosing *c, const struct chunk_rows_read *rows
 		e->value = 0;
 		for (; g < rows->group_count && rows->groups[g].link == link; g++)
 			for (uint32_t i = 0; i < rows->groups[g].n; i++)
-				e->value += (double)rows->values[rows->groups[g].first + i];
+				e->value = add_saturating(e->value,
+							  rows->values[rows->groups[g].first + i]);
 		if (!link || (e->value == 0 && !call_site_is_all(&c->site)))
 			continue;
 		memcpy(&e->link, rows->links.p + (link - 1) * sizeof(e->link), sizeof(e->link));
@@ -163,7 +164,8 @@ static enum err add_profile(struct choosing *c, const struct chunk_rows_read *ro
 {
 	for (uint32_t g = 0; g < rows->group_count; g++)
 		for (uint32_t i = 0; i < rows->groups[g].n; i++)
-			e->value += (double)rows->values[rows->groups[g].first + i];
+			e->value =
+				add_saturating(e->value, rows->values[rows->groups[g].first + i]);
 	return rows->group_count ? add_exemplar(c, e) : ERR_OK;
 }
 
@@ -202,7 +204,7 @@ static enum err exemplar_chunk(struct question *q, const struct chunk_view *v,
 		return ERR_OK;
 	TRY(begin_exemplar(c, v, &exemplar));
 	if (!c->by_span && question_takes_all(q, v, column)) {
-		exemplar.value = (double)column->total;
+		exemplar.value = column->total;
 		return add_exemplar(c, &exemplar);
 	}
 	TRY(question_rows(q, v, column, &rows));

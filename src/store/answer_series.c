@@ -14,11 +14,13 @@
 #include "store/question.h"
 
 #define MAX_POINTS 11000
+/* Of a sum: there is none. */
+#define NOTHING	   INT64_MIN
 
 /* One group and type; when means are asked for, of one series in it. */
 struct curve {
 	uint32_t group, series, type;
-	double *sums;	/* per point; NAN = nothing; none of a gauge */
+	int64_t *sums;	/* per point, or NOTHING; none of a gauge */
 	uint32_t level; /* of a gauge: among the curves of gauges */
 };
 
@@ -82,7 +84,6 @@ static void charting_release(struct charting *c)
 struct place {
 	uint32_t type, series, line;
 	size_t point;
-	double profiles; /* of a gauge: that are summed up in it */
 };
 
 static enum err new_curve(struct charting *c, const struct place *at, struct curve *fresh)
@@ -91,7 +92,7 @@ static enum err new_curve(struct charting *c, const struct place *at, struct cur
 		return gauge_lines_curve(&c->levels, &c->q, &c->coverage, at->line, &fresh->level);
 	TRY(question_array(&c->q, c->n, sizeof(*fresh->sums), &fresh->sums));
 	for (size_t i = 0; i < c->n; i++)
-		fresh->sums[i] = NAN;
+		fresh->sums[i] = NOTHING;
 	return ERR_OK;
 }
 
@@ -143,23 +144,29 @@ static enum err count_profiles(struct charting *c, struct place at, uint32_t pro
 	return ERR_OK;
 }
 
-static enum err add_value(struct charting *c, uint32_t group, struct place at, double value)
+static int64_t add_to_sum(int64_t sum, int64_t value)
+{
+	sum = sum == NOTHING ? value : add_saturating(sum, value);
+	return sum == NOTHING ? NOTHING + 1 : sum;
+}
+
+static enum err add_value(struct charting *c, uint32_t group, struct place at, int64_t value)
 {
 	struct curve *curve;
-	double *sum;
+	int64_t *sum;
 
 	TRY(join_group(c, group, at.line));
 	TRY(find_curve(c, group, &at, &curve));
 	if (c->types.v[at.type].gauge)
-		return gauge_lines_value(&c->levels, curve->level, value / at.profiles);
+		return gauge_lines_value(&c->levels, curve->level, value);
 	sum = &curve->sums[at.point];
-	*sum = isnan(*sum) ? value : *sum + value;
+	*sum = add_to_sum(*sum, value);
 	return ERR_OK;
 }
 
 /* A value of the whole profile. */
 static enum err add_whole(struct charting *c, const struct chunk_view *v, struct place at,
-			  double value)
+			  int64_t value)
 {
 	uint32_t group;
 
@@ -167,16 +174,21 @@ static enum err add_whole(struct charting *c, const struct chunk_view *v, struct
 	return add_value(c, group, at, value);
 }
 
-static double sum_rows(const struct charting *c, const struct chunk_rows_read *r,
-		       const struct chunk_group *group)
+static int64_t sum_rows(const struct charting *c, const struct chunk_rows_read *r,
+			const struct chunk_group *group)
 {
 	bool all = call_site_is_all(&c->site);
-	double sum = 0;
+	int64_t sum = 0;
 
 	for (uint32_t i = group->first; i < group->first + group->n; i++)
 		if (all || c->site.takes.v[r->stacks[i]])
-			sum += (double)r->values[i];
+			sum = add_saturating(sum, r->values[i]);
 	return sum;
+}
+
+static int64_t with_sign(int sign, int64_t value)
+{
+	return sign > 0 ? value : value == INT64_MIN ? INT64_MAX : -value;
 }
 
 /* A series is in the group of its own labels, whichever of its rows are selected: the time in which
@@ -217,7 +229,8 @@ static enum err add_piece(struct charting *c, const struct chunk_view *v,
 
 		TRY(grouping_find(&c->grouping, &c->q, v->head.series, rows->groups[g].labels,
 				  &group));
-		TRY(add_value(c, group, p->at, sign * sum_rows(c, rows, &rows->groups[g])));
+		TRY(add_value(c, group, p->at,
+			      with_sign(sign, sum_rows(c, rows, &rows->groups[g]))));
 	}
 	return ERR_OK;
 }
@@ -238,7 +251,7 @@ static enum err add_at(struct charting *c, const struct chunk_view *v,
 	enum err e;
 
 	if (!needs_rows(c, v))
-		return add_whole(c, v, at, sign * (double)column->total);
+		return add_whole(c, v, at, with_sign(sign, column->total));
 	if (!call_site_is_all(&c->site))
 		TRY(call_site_look(&c->site, &c->q, v->head.stack_limit));
 	TRY(question_read(&c->q, v, column, &rows));
@@ -265,8 +278,7 @@ static enum err add_pieces(struct charting *c, const struct chunk_view *v,
 		struct piece p = point_piece(c, part->at, from, part->until_ns);
 		int64_t after = share_before(column->total, start, end, p.until_ns);
 
-		e = heads ? add_whole(c, v, p.at, (double)(after - before))
-			  : add_piece(c, v, &rows, &p, 1);
+		e = heads ? add_whole(c, v, p.at, after - before) : add_piece(c, v, &rows, &p, 1);
 		before = after;
 		from = p.until_ns;
 	}
@@ -326,7 +338,6 @@ static enum err add_moment(struct charting *c, const struct chunk_view *v,
 static enum err add_level(struct charting *c, const struct chunk_view *v,
 			  const struct chunk_column *column, struct place at)
 {
-	at.profiles = v->head.profiles ? v->head.profiles : 1;
 	TRY(gauge_lines_profile(&c->levels, &c->q, &c->coverage, at.line, &v->head));
 	return add_at(c, v, column, at, 1);
 }
@@ -418,28 +429,6 @@ static enum err begin_partition(struct question *q)
 	return e;
 }
 
-static double mean_at(const struct charting *c, const struct curve *curve, size_t i)
-{
-	const struct chart_type *type = &c->types.v[curve->type];
-	double value;
-
-	/* Its part of the point; finish_levels makes a mean of the sum. */
-	if (type->gauge)
-		return c->levels.curves.v[curve->level].held[i] / (double)c->question->step_ns;
-	value = curve->sums[i];
-	return type->means && !isnan(value) ? value / type->counts.v[curve->series][i] : value;
-}
-
-static void add_curve(const struct charting *c, const struct curve *curve, struct point *points)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		double value = mean_at(c, curve, i);
-
-		if (!isnan(value))
-			points[i].value = isnan(points[i].value) ? value : points[i].value + value;
-	}
-}
-
 static enum err new_points(struct charting *c, struct series_answer *ret,
 			   struct series_points *series)
 {
@@ -450,7 +439,7 @@ static enum err new_points(struct charting *c, struct series_answer *ret,
 	if (!points)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < c->n; i++)
-		points[i] = (struct point){c->first_ns + (int64_t)i * c->question->step_ns, NAN};
+		points[i] = (struct point){c->first_ns + (int64_t)i * c->question->step_ns, NAN, 0};
 	series->points = points;
 	series->n = c->n;
 	return ERR_OK;
@@ -478,6 +467,7 @@ static enum err name_series(const struct label_tuple *tuple, struct series_answe
 struct made_series {
 	struct series_points points;
 	double total;
+	__int128 held; /* of a gauge: value × time, over the whole range */
 	uint32_t group, type;
 	uint32_t *lines; /* of the coverage, in order */
 	size_t line_count;
@@ -488,17 +478,73 @@ struct made_list {
 	size_t n;
 };
 
+static void add_to_point(struct point *p, double value)
+{
+	p->value = isnan(p->value) ? value : p->value + value;
+}
+
+static void add_sum(struct point *p, int64_t sum)
+{
+	p->sum = isnan(p->value) ? sum : add_saturating(p->sum, sum);
+	p->value = (double)p->sum;
+}
+
+static void add_curve(const struct charting *c, const struct curve *curve, struct made_series *made)
+{
+	const struct chart_type *type = &c->types.v[curve->type];
+	const __int128 *held = type->gauge ? c->levels.curves.v[curve->level].held : NULL;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct point *p = &made->points.points[i];
+
+		/* Finish_levels makes means of them. */
+		if (held) {
+			add_to_point(p, (double)held[i]);
+			made->held += held[i];
+		} else if (curve->sums[i] != NOTHING && type->means) {
+			add_to_point(p, (double)curve->sums[i] / type->counts.v[curve->series][i]);
+		} else if (curve->sums[i] != NOTHING) {
+			add_sum(p, curve->sums[i]);
+		}
+	}
+}
+
 /* Levels are of the time in which there was any. */
 static void finish_levels(const struct charting *c, struct made_series *made)
 {
-	if (!c->types.v[made->type].gauge)
-		return;
-	for (size_t i = 0; i < c->n; i++) {
-		double covered = (double)made->points.covered[i];
+	struct series_points *s = &made->points;
 
-		((struct point *)made->points.points)[i].value *=
-			covered > 0 ? (double)c->question->step_ns / covered : NAN;
+	s->whole = s->covered_ns > 0;
+	s->total = s->whole ? held_mean(made->held, s->covered_ns) : 0;
+	for (size_t i = 0; i < c->n; i++) {
+		struct point *p = &s->points[i];
+
+		if (s->covered[i] <= 0)
+			p->value = NAN;
+		else
+			p->value = isnan(p->value) ? 0 : p->value / (double)s->covered[i];
 	}
+}
+
+/* Of time that was covered a point without a value is one of 0. */
+static void finish_sums(struct series_points *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (isnan(s->points[i].value) && s->covered[i] > 0)
+			s->points[i].value = 0;
+		s->total = add_saturating(s->total, s->points[i].sum);
+	}
+	s->whole = s->covered_ns > 0 || s->total;
+}
+
+static void finish_total(const struct charting *c, struct made_series *made)
+{
+	const struct chart_type *type = &c->types.v[made->type];
+
+	if (type->gauge)
+		finish_levels(c, made);
+	else if (!type->means)
+		finish_sums(&made->points);
 }
 
 static enum err begin_series(struct charting *c, struct series_answer *ret, uint32_t group,
@@ -513,6 +559,16 @@ static enum err begin_series(struct charting *c, struct series_answer *ret, uint
 	return made->points.type.p ? ERR_OK : ERR_NO_MEMORY;
 }
 
+static enum err need_series(struct charting *c, struct series_answer *ret, struct made_list *list,
+			    uint32_t group, uint32_t type, struct made_series **made)
+{
+	if (*made)
+		return ERR_OK;
+	*made = &list->v[list->n++];
+	TRY(begin_series(c, ret, group, type, *made));
+	return name_series(&c->grouping.groups.v[group], ret, &(*made)->points);
+}
+
 /* A series for every group and type that has a curve; `of` tells which. */
 static enum err make_series(struct charting *c, struct series_answer *ret, struct made_series **of,
 			    struct made_list *list)
@@ -520,13 +576,16 @@ static enum err make_series(struct charting *c, struct series_answer *ret, struc
 	vec_for_each (curve, &c->curves) {
 		struct made_series **made = &of[curve->group * c->types.n + curve->type];
 
-		if (!*made) {
-			*made = &list->v[list->n++];
-			TRY(begin_series(c, ret, curve->group, curve->type, *made));
-			TRY(name_series(&c->grouping.groups.v[curve->group], ret,
-					&(*made)->points));
-		}
-		add_curve(c, curve, (*made)->points.points);
+		TRY(need_series(c, ret, list, curve->group, curve->type, made));
+		add_curve(c, curve, *made);
+	}
+	/* What was measured, and had nothing of the selection in it, is 0 and not unknown. */
+	vec_for_each (member, &c->members) {
+		uint32_t type = c->coverage.lines.v[member->line].type;
+
+		if (grouping_fits_rollups(&c->grouping))
+			TRY(need_series(c, ret, list, member->group, type,
+					&of[member->group * c->types.n + type]));
 	}
 	return ERR_OK;
 }
@@ -596,14 +655,21 @@ static int compare_series(const void *left, const void *right)
 
 /* ------------------------------------------------------------------ beyond the limit */
 
-static void add_points(struct series_points *to, const struct series_points *from)
+static void add_points(const struct charting *c, struct made_series *to,
+		       const struct made_series *from)
 {
-	for (size_t i = 0; i < to->n; i++) {
-		double value = from->points[i].value;
+	const struct chart_type *type = &c->types.v[to->type];
 
-		if (!isnan(value))
-			to->points[i].value =
-				isnan(to->points[i].value) ? value : to->points[i].value + value;
+	to->held += from->held;
+	for (size_t i = 0; i < to->points.n; i++) {
+		const struct point *p = &from->points.points[i];
+
+		if (isnan(p->value))
+			continue;
+		if (type->gauge || type->means)
+			add_to_point(&to->points.points[i], p->value);
+		else
+			add_sum(&to->points.points[i], p->sum);
 	}
 }
 
@@ -666,7 +732,7 @@ static enum err sum_rest(struct charting *c, struct series_answer *ret, struct m
 			other->points.other = true;
 			TRY(unite_lines(c, list, limit, other));
 		}
-		add_points(&other->points, &list->v[i].points);
+		add_points(c, other, &list->v[i]);
 	}
 	memcpy(list->v + limit, others, n * sizeof(*others));
 	list->n = limit + n;
@@ -694,7 +760,7 @@ static enum err begin(struct charting *c)
 	coverage_init(&c->coverage, s->from_ns, s->until_ns);
 	coverage_buckets(&c->coverage, c->first_ns, step, c->n);
 	if (!question->force_sum && (c->q.each_type || question_may_be_gauge(&c->q)))
-		c->q.lookback_ns = c->q.each_type ? CARRIED_ALL_NS : CARRIED_NS;
+		c->q.lookback_ns = CARRIED_NS;
 	c->grouping.names = question->group_by;
 	c->grouping.name_count = question->group_count;
 	c->site.path = question->call_site;
@@ -704,8 +770,8 @@ static enum err begin(struct charting *c)
 	c->site.late = question->late;
 	c->site.late_count = question->late_count;
 	c->q.rollup_ns = grouping_fits_rollups(&c->grouping) ? step : 0;
-	if (c->q.lookback_ns && !gauge_rollup(s->until_ns - s->from_ns))
-		c->q.rollup_ns = 0;
+	/* Gauges as they were, unless they are summed up. */
+	c->q.gauge_rollup_ns = question->force_sum ? c->q.rollup_ns : 0;
 	return ERR_OK;
 }
 
@@ -796,7 +862,7 @@ static enum err finish(struct charting *c, struct series_answer *ret)
 	struct made_series **of = arena_zalloc(&c->q.arena, c->grouping.groups.n * c->types.n + 1,
 					       sizeof(struct made_series *));
 
-	list.v = arena_zalloc(&c->q.arena, c->curves.n + c->types.n + 1, sizeof(*list.v));
+	list.v = arena_zalloc(&c->q.arena, c->curves.n + 2 * c->types.n + 1, sizeof(*list.v));
 	if (!of || !list.v)
 		return ERR_NO_MEMORY;
 	TRY(coverage_finish(&c->coverage, &c->q));
@@ -813,7 +879,7 @@ static enum err finish(struct charting *c, struct series_answer *ret)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < list.n; i++) {
 		TRY(measure(c, ret, &list.v[i]));
-		finish_levels(c, &list.v[i]);
+		finish_total(c, &list.v[i]);
 		ret->series[ret->n++] = list.v[i].points;
 	}
 	return c->wholes ? add_to_wholes(c, &list) : measure_all(c);
@@ -865,9 +931,7 @@ enum err answer_series_of(const struct source *source, const struct service_part
 
 int64_t answer_series_since(const struct series_question *question, int64_t from_ns)
 {
-	return add_saturating(from_ns, question->force_sum   ? 0
-				       : question->each_type ? -CARRIED_ALL_NS
-							     : -CARRIED_NS);
+	return add_saturating(from_ns, question->force_sum ? 0 : -CARRIED_NS);
 }
 
 enum err answer_series(const struct source *source, struct str tenant,

@@ -43,10 +43,9 @@ struct coverage_time {
 };
 
 /* A value of a gauge from before the range holds for so many usual gaps. */
-#define CARRIED_GAPS   4
-/* So far before the range a value is looked for; nearer where all types are asked for at once. */
-#define CARRIED_NS     INT64_C(3600000000000)
-#define CARRIED_ALL_NS INT64_C(300000000000)
+#define CARRIED_GAPS 4
+/* So far before the range a value is looked for. */
+#define CARRIED_NS   INT64_C(3600000000000)
 
 /* One series and type. */
 struct coverage_line {

@@ -15,7 +15,7 @@ void gauge_cells_clear(struct gauge_cells *c)
 }
 
 enum err gauge_cells_add(struct gauge_cells *c, struct question *q, uint32_t bucket, uint32_t stack,
-			 double value)
+			 __int128 value)
 {
 	struct gauge_cell fresh = {bucket, stack, value};
 	uint64_t hash = hash_mix((uint64_t)bucket << 32 | stack, 1);

@@ -9,7 +9,7 @@
 
 struct gauge_cell {
 	uint32_t bucket, stack;
-	double sum; /* value × how long it held */
+	__int128 sum; /* value × how long it held */
 };
 
 /* All zero is valid and empty. */
@@ -21,4 +21,4 @@ struct gauge_cells {
 void gauge_cells_release(struct gauge_cells *c);
 void gauge_cells_clear(struct gauge_cells *c);
 enum err gauge_cells_add(struct gauge_cells *c, struct question *q, uint32_t bucket, uint32_t stack,
-			 double value) MUST_CHECK;
+			 __int128 value) MUST_CHECK;

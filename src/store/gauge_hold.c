@@ -93,15 +93,16 @@ int64_t gauge_present(const struct coverage_line *line, int64_t from_ns, int64_t
 	return sum;
 }
 
-double gauge_hold_weight(const struct gauge_hold *h, const struct coverage *c, uint32_t series,
-			 int64_t time_ns)
+struct hold_share gauge_hold_share(const struct gauge_hold *h, const struct coverage *c,
+				   uint32_t series, int64_t time_ns)
 {
+	static const struct hold_share nothing = {0, 1};
 	const struct hold_series *s;
 	size_t low = 0, high;
 	int64_t from, until;
 
 	if (series >= h->series.n)
-		return 0;
+		return nothing;
 	s = &h->series.v[series];
 	high = s->marks.n;
 	/* The last that is not later. */
@@ -115,25 +116,11 @@ double gauge_hold_weight(const struct gauge_hold *h, const struct coverage *c, u
 	}
 	if (!low ||
 	    (s->marks.v[low - 1].time_ns != time_ns && s->marks.v[low - 1].until_ns <= time_ns))
-		return 0;
+		return nothing;
 	from = low == 1 ? INT64_MIN : s->marks.v[low - 1].time_ns;
 	until = low < s->marks.n ? s->marks.v[low].time_ns : INT64_MAX;
-	return (double)gauge_present(&c->lines.v[s->line], from, until) /
-	       (double)s->marks.v[low - 1].n;
-}
-
-enum err gauge_hold_time(const struct gauge_hold *h, const struct coverage *c, int64_t *ret)
-{
-	CLEANUP(mem_free_ptr)
-	uint32_t *lines = mem_zalloc(h->series.n + 1, sizeof(*lines));
-	size_t n = 0;
-
-	if (!lines)
-		return ERR_NO_MEMORY;
-	vec_for_each (series, &h->series)
-		if (series->measured)
-			lines[n++] = series->line;
-	return coverage_sum(c, lines, n, NULL, ret);
+	return (struct hold_share){gauge_present(&c->lines.v[s->line], from, until),
+				   s->marks.v[low - 1].n};
 }
 
 int64_t gauge_rollup(int64_t span_ns)

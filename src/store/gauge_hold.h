@@ -17,7 +17,6 @@ struct hold_mark {
 struct hold_series {
 	VEC(struct hold_mark) marks;
 	uint32_t line; /* of the coverage */
-	bool measured; /* something in it is asked for */
 };
 
 /* All zero is valid and empty. */
@@ -30,19 +29,26 @@ enum err gauge_hold_add(struct gauge_hold *h, struct question *q, uint32_t serie
 			const struct chunk_head *head) MUST_CHECK;
 /* After the last. */
 void gauge_hold_finish(struct gauge_hold *h);
-/* How long a profile of a series holds, after coverage_finish; one that was not added, not at all.
- */
-double gauge_hold_weight(const struct gauge_hold *h, const struct coverage *c, uint32_t series,
-			 int64_t time_ns);
-/* The time in which any series was there that was measured. */
-enum err gauge_hold_time(const struct gauge_hold *h, const struct coverage *c,
-			 int64_t *ret) MUST_CHECK;
+/* How long profiles of a time hold together, and how many they are. */
+struct hold_share {
+	int64_t time_ns;
+	uint64_t profiles;
+};
+/* After coverage_finish; of a profile that was not added, no time. */
+struct hold_share gauge_hold_share(const struct gauge_hold *h, const struct coverage *c,
+				   uint32_t series, int64_t time_ns);
+
+/* What held for a time, summed up, as the mean over it: whole units, halves away from zero. */
+static inline int64_t held_mean(__int128 held, int64_t time_ns)
+{
+	return (int64_t)((held + (held < 0 ? -time_ns : time_ns) / 2) / time_ns);
+}
 
 /* How long a line is present in [from, until). */
 int64_t gauge_present(const struct coverage_line *line, int64_t from_ns, int64_t until_ns);
 
-/* Shorter ranges are answered from profiles alone: roll-ups know the mean of an hour, and not which
- * of it held across its end. */
+/* The rows of shorter ranges are those of profiles alone: roll-ups know the mean of an hour, and
+ * not how long which of its values held. */
 #define GAUGE_ROLLUPS_NS (2 * INT64_C(86400000000000))
 /* How long roll-ups may be that answer for so long a range; 0 = none. */
 int64_t gauge_rollup(int64_t span_ns);

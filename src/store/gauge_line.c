@@ -25,8 +25,7 @@ static enum err find_state(struct gauge_lines *g, struct question *q, const stru
 			   uint32_t line)
 {
 	while (g->states.n <= line) {
-		struct gauge_state fresh = {
-			.curves = GAUGE_NO_CURVE, .rolled_ns = INT64_MIN, .told_ns = INT64_MIN};
+		struct gauge_state fresh = {.curves = GAUGE_NO_CURVE, .told_ns = INT64_MIN};
 
 		TRY(vec_reserve(&g->states, 1));
 		TRY(question_array(q, c->buckets, sizeof(*fresh.held), &fresh.held));
@@ -52,10 +51,16 @@ enum err gauge_lines_curve(struct gauge_lines *g, struct question *q, const stru
 
 /* ------------------------------------------------------------------ in order of time */
 
+/* What is summed up over the profiles of a time. */
+struct level {
+	int64_t sum;
+	uint32_t profiles;
+};
+
 /* How long of [from, until) lies in each bucket; of it only where the line is present, if that is
  * asked for. */
 static void spread(const struct coverage *c, const struct coverage_line *present, int64_t from,
-		   int64_t until, double value, double *held, int64_t *time)
+		   int64_t until, struct level level, __int128 *held, int64_t *time)
 {
 	int64_t end;
 
@@ -68,16 +73,10 @@ static void spread(const struct coverage *c, const struct coverage_line *present
 		end = end < until ? end : until;
 		length = present ? gauge_present(present, from, end) : end - from;
 		if (held)
-			held[bucket] += value * (double)length;
+			held[bucket] += (__int128)level.sum * length / level.profiles;
 		if (time)
 			time[bucket] += length;
 	}
-}
-
-static enum err put_unsure(struct gauge_lines *g, uint32_t line, uint32_t curve, int64_t from,
-			   int64_t until, double value)
-{
-	return vec_push(&g->unsure, ((struct gauge_unsure){line, curve, from, until, value}));
 }
 
 /* The values of the last profile hold until a time. A gap of up to twice the shortest is certainly
@@ -91,33 +90,35 @@ static enum err hold_until(struct gauge_lines *g, struct question *q, const stru
 
 	if (!s->profiles || until <= c->from_ns)
 		return ERR_OK;
-	sure = !s->rolled && s->least_gap && until - from <= 2 * s->least_gap;
-	if (!s->rolled && until != INT64_MAX && g->unsure.n >= MOST_UNSURE)
+	sure = s->least_gap && until - from <= 2 * s->least_gap;
+	if (until != INT64_MAX && g->unsure.n >= MOST_UNSURE)
 		sure = true;
 	if (!sure && g->unsure.n == g->unsure.cap)
 		TRY(question_take(q, (g->unsure.cap ? g->unsure.cap : 64) * sizeof(*g->unsure.v)));
 	if (sure)
-		spread(c, NULL, from, until, 0, NULL, s->held);
+		spread(c, NULL, from, until, (struct level){0}, NULL, s->held);
 	else
-		TRY(put_unsure(g, line, GAUGE_NO_CURVE, from, until, 0));
+		TRY(vec_push(&g->unsure,
+			     ((struct gauge_unsure){line, GAUGE_NO_CURVE, from, until, 0, 0})));
 	for (uint32_t i = s->curves; i != GAUGE_NO_CURVE; i = g->curves.v[i].next) {
 		struct gauge_curve *curve = &g->curves.v[i];
-		double value = curve->value / s->profiles;
+		struct level level = {curve->value, s->profiles};
 
-		if (curve->time_ns != from || !(value > 0 || value < 0))
+		if (curve->time_ns != from || !level.sum)
 			continue;
 		if (sure)
-			spread(c, NULL, from, until, value, curve->held, NULL);
+			spread(c, NULL, from, until, level, curve->held, NULL);
 		else
-			TRY(put_unsure(g, line, i, from, until, value));
+			TRY(vec_push(&g->unsure,
+				     ((struct gauge_unsure){line, i, from, until, level.sum,
+							    level.profiles})));
 	}
 	return ERR_OK;
 }
 
 static bool is_late(const struct gauge_state *s, const struct gauge_entry *e)
 {
-	return s->profiles && (e->time_ns < s->last_ns ||
-			       (e->time_ns < s->rolled_ns && e->until_ns == e->time_ns));
+	return s->profiles && e->time_ns < s->last_ns;
 }
 
 /* Too late to be put where it belongs: it counts for an usual gap, in its bucket. */
@@ -133,7 +134,7 @@ static void take_late(struct gauge_lines *g, const struct coverage *c, const str
 	if (e->curve == GAUGE_NO_CURVE)
 		s->held[bucket] += gap;
 	else
-		g->curves.v[e->curve].held[bucket] += e->value * (double)gap;
+		g->curves.v[e->curve].held[bucket] += (__int128)e->value * gap;
 }
 
 static enum err take_profile(struct gauge_lines *g, struct question *q, const struct coverage *c,
@@ -149,12 +150,10 @@ static enum err take_profile(struct gauge_lines *g, struct question *q, const st
 	TRY(hold_until(g, q, c, e->line, e->time_ns));
 	if (!s->profiles)
 		s->first_ns = e->time_ns;
-	else if (!s->rolled && (!s->least_gap || gap < s->least_gap))
+	else if (!s->least_gap || gap < s->least_gap)
 		s->least_gap = gap;
 	s->profiles = 1;
 	s->last_ns = e->time_ns;
-	s->rolled = e->until_ns > e->time_ns;
-	s->rolled_ns = e->until_ns;
 	return ERR_OK;
 }
 
@@ -174,13 +173,15 @@ static enum err take_entry(struct gauge_lines *g, struct question *q, const stru
 	if (curve->time_ns != e->time_ns)
 		curve->value = 0;
 	curve->time_ns = e->time_ns;
-	curve->value += e->value;
-	if (e->time_ns == s->first_ns)
-		curve->first = curve->value / s->profiles;
+	curve->value = add_saturating(curve->value, e->value);
+	if (e->time_ns == s->first_ns) {
+		curve->first = curve->value;
+		curve->first_profiles = s->profiles;
+	}
 	return ERR_OK;
 }
 
-/* Of a line in order of time; roll-ups before profiles, and profiles before their values. */
+/* Of a line in order of time, and profiles before their values. */
 static int by_line_and_time(const void *left, const void *right)
 {
 	const struct gauge_entry *a = left, *b = right;
@@ -189,9 +190,7 @@ static int by_line_and_time(const void *left, const void *right)
 		return a->line < b->line ? -1 : 1;
 	if (a->time_ns != b->time_ns)
 		return a->time_ns < b->time_ns ? -1 : 1;
-	if ((a->curve == GAUGE_NO_CURVE) != (b->curve == GAUGE_NO_CURVE))
-		return a->curve == GAUGE_NO_CURVE ? -1 : 1;
-	return (a->until_ns < b->until_ns) - (a->until_ns > b->until_ns);
+	return (a->curve != GAUGE_NO_CURVE) - (b->curve != GAUGE_NO_CURVE);
 }
 
 static enum err take_portion(struct gauge_lines *g, struct question *q, const struct coverage *c)
@@ -210,14 +209,9 @@ static enum err take_portion(struct gauge_lines *g, struct question *q, const st
 enum err gauge_lines_profile(struct gauge_lines *g, struct question *q, const struct coverage *c,
 			     uint32_t line, const struct chunk_head *head)
 {
-	struct gauge_entry e = {.time_ns = head->time_ns,
-				.until_ns = head->time_ns,
-				.line = line,
-				.curve = GAUGE_NO_CURVE};
+	struct gauge_entry e = {.time_ns = head->time_ns, .line = line, .curve = GAUGE_NO_CURVE};
 
 	TRY(find_state(g, q, c, line));
-	if (head->flags & CHUNK_SUM)
-		e.until_ns = add_saturating(head->time_ns, head->duration_ns);
 	if (g->entries.n >= PORTION)
 		TRY(take_portion(g, q, c));
 	g->mixed |= e.time_ns < g->states.v[line].told_ns;
@@ -225,7 +219,7 @@ enum err gauge_lines_profile(struct gauge_lines *g, struct question *q, const st
 	return vec_push(&g->entries, e);
 }
 
-enum err gauge_lines_value(struct gauge_lines *g, uint32_t curve, double value)
+enum err gauge_lines_value(struct gauge_lines *g, uint32_t curve, int64_t value)
 {
 	struct gauge_entry e = g->entries.v[g->entries.n - 1];
 
@@ -244,10 +238,14 @@ static void hold_before(struct gauge_lines *g, const struct coverage *c, uint32_
 
 	if (!s->profiles)
 		return;
-	spread(c, l, INT64_MIN, s->first_ns, 0, NULL, s->held);
-	for (uint32_t i = s->curves; i != GAUGE_NO_CURVE; i = g->curves.v[i].next)
-		spread(c, l, INT64_MIN, s->first_ns, g->curves.v[i].first, g->curves.v[i].held,
-		       NULL);
+	spread(c, l, INT64_MIN, s->first_ns, (struct level){0}, NULL, s->held);
+	for (uint32_t i = s->curves; i != GAUGE_NO_CURVE; i = g->curves.v[i].next) {
+		struct gauge_curve *curve = &g->curves.v[i];
+		struct level level = {curve->first, curve->first_profiles};
+
+		if (level.sum)
+			spread(c, l, INT64_MIN, s->first_ns, level, curve->held, NULL);
+	}
 }
 
 /* What was not sure to hold is so as far as its line was present. */
@@ -257,10 +255,11 @@ static void settle_unsure(struct gauge_lines *g, const struct coverage *c)
 		const struct coverage_line *l = &c->lines.v[u->line];
 
 		if (u->curve == GAUGE_NO_CURVE)
-			spread(c, l, u->from_ns, u->until_ns, 0, NULL, g->states.v[u->line].held);
+			spread(c, l, u->from_ns, u->until_ns, (struct level){0}, NULL,
+			       g->states.v[u->line].held);
 		else
-			spread(c, l, u->from_ns, u->until_ns, u->value, g->curves.v[u->curve].held,
-			       NULL);
+			spread(c, l, u->from_ns, u->until_ns, (struct level){u->value, u->profiles},
+			       g->curves.v[u->curve].held, NULL);
 	}
 }
 
@@ -280,8 +279,9 @@ enum err gauge_lines_finish(struct gauge_lines *g, struct question *q, const str
 		for (uint32_t i = s->curves; i != GAUGE_NO_CURVE; i = g->curves.v[i].next)
 			for (size_t b = 0; b < c->buckets; b++)
 				if (s->held[b] && s->held[b] != coverage_presence(l, b))
-					g->curves.v[i].held[b] *= (double)coverage_presence(l, b) /
-								  (double)s->held[b];
+					g->curves.v[i].held[b] = g->curves.v[i].held[b] /
+								 s->held[b] *
+								 coverage_presence(l, b);
 	}
 	return ERR_OK;
 }

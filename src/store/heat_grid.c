@@ -25,7 +25,7 @@ enum err heat_grid_init(struct heat_grid *g, struct question *q)
 	g->until_ns = s->until_ns;
 	g->columns = columns;
 	g->rows = rows;
-	return question_array(q, columns * rows, sizeof(double), &g->cells);
+	return question_array(q, columns * rows, sizeof(*g->cells), &g->cells);
 }
 
 void heat_grid_release(struct heat_grid *g)
@@ -42,16 +42,19 @@ static int64_t within_second(int64_t time)
 	return within < 0 ? within + NS_PER_S : within;
 }
 
-void heat_grid_add(struct heat_grid *g, int64_t time, double value)
+void heat_grid_add(struct heat_grid *g, int64_t time, int64_t value)
 {
+	int64_t *cell;
 	size_t column, row;
 
 	if (time < g->from_ns)
 		return;
 	column = (size_t)((time - g->from_ns) / g->column_ns);
 	row = (size_t)(within_second(time) / g->row_ns);
-	if (column < g->columns && row < g->rows)
-		g->cells[column * g->rows + row] += value;
+	if (column >= g->columns || row >= g->rows)
+		return;
+	cell = &g->cells[column * g->rows + row];
+	*cell = add_saturating(*cell, value);
 }
 
 static int64_t column_begin(const struct heat_grid *g, size_t column)
@@ -82,7 +85,7 @@ static void visit_cells(struct heat_grid *g, int64_t start, int64_t end, int64_t
 
 		next = next < border ? next : border;
 		after = share_before(total, start, end, next);
-		heat_grid_add(g, t, (double)(after - before));
+		heat_grid_add(g, t, after - before);
 		before = after;
 		t = next;
 	}
@@ -151,7 +154,7 @@ enum err heat_grid_spread(struct heat_grid *g, struct question *q, int64_t start
 	start = start > g->from_ns ? start : g->from_ns;
 	end = end < g->until_ns ? end : g->until_ns;
 	if (start >= end) {
-		heat_grid_add(g, start, (double)total);
+		heat_grid_add(g, start, total);
 		return ERR_OK;
 	}
 	visits = (end - start) / g->row_ns + (end - start) / g->column_ns;
@@ -166,20 +169,20 @@ enum err heat_grid_spread(struct heat_grid *g, struct question *q, int64_t start
 static void round_cells(struct heat_grid *g)
 {
 	size_t n = g->columns * g->rows, largest = 0;
-	double rest = 0, sum = 0;
+	int64_t missing = g->even_total;
+	double rest = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		double value = g->even[i] + rest;
+		int64_t whole = llround(fmax(-0x1p62, fmin(value, 0x1p62)));
 
-		g->even[i] = floor(value + 0.5);
-		rest = value - g->even[i];
-		sum += g->even[i];
+		rest = value - (double)whole;
+		missing = add_saturating(missing, -whole);
 		largest = g->even[i] > g->even[largest] ? i : largest;
+		g->cells[i] = add_saturating(g->cells[i], whole);
 	}
 	/* What sums of fractions lack of the total. */
-	g->even[largest] += (double)g->even_total - sum;
-	for (size_t i = 0; i < n; i++)
-		g->cells[i] += g->even[i];
+	g->cells[largest] = add_saturating(g->cells[largest], missing);
 }
 
 void heat_grid_finish(struct heat_grid *g)

@@ -18,8 +18,8 @@ struct heat_step {
 struct heat_grid {
 	int64_t from_ns, until_ns, column_ns, row_ns;
 	size_t columns, rows;
-	double *cells; /* [column * rows + row] */
-	double *even;  /* the same of what is spread evenly; NULL until there is any */
+	int64_t *cells; /* [column * rows + row] */
+	double *even;	/* the same of what is spread evenly; NULL until there is any */
 	int64_t even_total;
 	struct heat_step *steps; /* per column and one more; NULL until there are any */
 	int64_t visits;
@@ -32,7 +32,7 @@ struct heat_grid {
 enum err heat_grid_init(struct heat_grid *g, struct question *q) MUST_CHECK;
 void heat_grid_release(struct heat_grid *g);
 /* Nothing where the moment is outside. */
-void heat_grid_add(struct heat_grid *g, int64_t time_ns, double value);
+void heat_grid_add(struct heat_grid *g, int64_t time_ns, int64_t value);
 /* Over [start, end), which may reach beyond the range: there is nothing there. */
 enum err heat_grid_spread(struct heat_grid *g, struct question *q, int64_t start_ns, int64_t end_ns,
 			  int64_t total) MUST_CHECK;

@@ -25,13 +25,16 @@ struct merging {
 	/* Of a gauge: how long its profiles hold; sums by stack of the partition, and of the
 	 * answer. */
 	struct gauge_hold hold;
-	double weight; /* of the profile at hand */
+	struct hold_share share; /* of the profile at hand */
 	struct gauge_cells local, total;
+	/* Of a gauge whose rows are of roll-ups: the totals of its groups, from profiles. */
+	struct series_answer exact;
+	bool rolled;
 	VEC(struct bucket) buckets;
 	struct map bucket_index;
 	struct remap remap;
 	int64_t first_ns, last_ns;
-	double rest; /* that the rounding of means has left */
+	__int128 rest; /* that the rounding of means has left */
 	bool any;
 	bool weighing; /* the second pass over a gauge: it is known how long profiles hold */
 	/* How often was measured: what significance is judged by. */

@@ -165,20 +165,20 @@ static enum err each_chunk(void *context, const struct chunk_view *v)
 	return ERR_OK;
 }
 
-/* Only gauges are looked for before the range. */
-static int64_t scan_since(const struct question *q)
+/* Whether there are sums, or gauges, among what is asked for. */
+static bool has_kind(const struct question *q, bool gauges)
 {
-	bool gauges = false;
-
 	for (uint32_t t = 0; t < q->choice.type_count; t++)
-		gauges |= choice_has_type(&q->choice, t) && choice_is_gauge(&q->choice, t);
-	return add_saturating(q->selection->from_ns, gauges ? -q->lookback_ns : 0);
+		if (choice_has_type(&q->choice, t) && choice_is_gauge(&q->choice, t) == gauges)
+			return true;
+	return false;
 }
 
-static enum err scan_partition(struct question *q)
+/* Only gauges are looked for before the range. */
+static enum err scan_kinds(struct question *q, bool gauges, int64_t rollup_ns)
 {
 	struct scan scan = {
-		.since_ns = scan_since(q),
+		.since_ns = add_saturating(q->selection->from_ns, gauges ? -q->lookback_ns : 0),
 		.from_ns = q->selection->from_ns,
 		.until_ns = q->selection->until_ns,
 		.series = q->choice.all_series ? NULL : q->choice.series,
@@ -192,15 +192,50 @@ static enum err scan_partition(struct question *q)
 		.context = q,
 	};
 
+	if (q->choice.all_series && !q->selection->link_count && !q->selection->profile_count &&
+	    !q->selection->time_count && !q->stand_in.any)
+		scan.rollup_ns = rollup_ns;
+	return q->source->scan(q->source->engine, q->partition, &scan);
+}
+
+/* Sums and gauges that have roll-ups of other lengths, one after the other. */
+static enum err scan_apart(struct question *q)
+{
+	const uint64_t *gauges = q->choice.gauges;
+	uint64_t *types = q->choice.types;
+	size_t n = q->choice.type_count / 64 + 1;
+	uint64_t *kept = arena_alloc(&q->choice.arena, n * sizeof(*kept));
+	enum err e;
+
+	if (!kept)
+		return ERR_NO_MEMORY;
+	memcpy(kept, types, n * sizeof(*kept));
+	for (size_t i = 0; i < n; i++)
+		types[i] = kept[i] & ~gauges[i];
+	e = scan_kinds(q, false, q->rollup_ns);
+	for (size_t i = 0; i < n; i++)
+		types[i] = kept[i] & gauges[i];
+	if (!e)
+		e = scan_kinds(q, true, q->gauge_rollup_ns);
+	memcpy(types, kept, n * sizeof(*kept));
+	return e;
+}
+
+static enum err scan_partition(struct question *q)
+{
+	bool sums, gauges;
+
 	if (!q->choice.matching_series || !q->choice.matching_types)
 		return ERR_OK;
 	TRY(stand_in_read(&q->stand_in, q));
 	if (q->handler->begin)
 		TRY(q->handler->begin(q));
-	if (q->choice.all_series && !q->selection->link_count && !q->selection->profile_count &&
-	    !q->selection->time_count && !q->stand_in.any)
-		scan.rollup_ns = q->rollup_ns;
-	TRY(q->source->scan(q->source->engine, q->partition, &scan));
+	sums = has_kind(q, false);
+	gauges = has_kind(q, true);
+	if (sums && gauges && q->rollup_ns != q->gauge_rollup_ns)
+		TRY(scan_apart(q));
+	else
+		TRY(scan_kinds(q, gauges, gauges ? q->gauge_rollup_ns : q->rollup_ns));
 	return q->handler->end ? q->handler->end(q) : ERR_OK;
 }
 

@@ -24,7 +24,8 @@ struct question {
 	struct ask *ask;
 	struct ask own_ask; /* when the caller has none */
 	const struct question_handler *handler;
-	int64_t rollup_ns;
+	/* How long roll-ups may be that answer; 0 = none. */
+	int64_t rollup_ns, gauge_rollup_ns;
 	int64_t lookback_ns; /* gauges that start so much before the range are shown, too */
 	size_t memory;	     /* taken so far */
 	struct arena arena;  /* lives as long as the question */

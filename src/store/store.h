@@ -261,6 +261,7 @@ enum err store_merge(struct store *s, struct str tenant, const struct selection 
 struct point {
 	int64_t time_ns;
 	double value;
+	int64_t sum; /* of sums: the value, all digits of it */
 };
 struct series_points {
 	const struct label_pair *labels; /* the group */
@@ -269,6 +270,10 @@ struct series_points {
 	struct str type;      /* when every type was asked for */
 	struct point *points; /* one per bucket from..until, NAN where nothing was measured */
 	size_t n;
+	/* Of sums their sum, of a gauge its mean over the range in whole units; nothing of means
+	 * over profiles, and where nothing was measured. */
+	bool whole;
+	int64_t total;
 	/* As in struct ask, of the series that are in this group, and of each bucket. */
 	int64_t covered_ns;
 	int64_t *covered;
@@ -331,7 +336,7 @@ enum err store_services(struct store *s, struct str tenant, const struct selecti
  * have them, else spread over the cells that the profile's interval touches. */
 struct heatmap_answer {
 	size_t columns, rows;
-	double *cells;	  /* [column * rows + row]; the caller frees it with mem_free */
+	int64_t *cells;	  /* [column * rows + row]; the caller frees it with mem_free */
 	uint64_t untimed; /* rows without a time of their own */
 };
 enum err store_heatmap(struct store *s, struct str tenant, const struct selection *selection,
@@ -339,8 +344,7 @@ enum err store_heatmap(struct store *s, struct str tenant, const struct selectio
 		       struct heatmap_answer *ret) MUST_CHECK;
 /* Individual profiles or spans with their value, for heat maps of values and exemplars. */
 struct exemplar {
-	int64_t time_ns;
-	double value;
+	int64_t time_ns, value;
 	struct link link; /* zero when a whole profile is meant */
 	uint64_t profile; /* its id, for `selection.profiles` */
 	const struct label_pair *labels;

@@ -395,6 +395,128 @@ scrape_configs:
 """
 
 
+# ---------------------------------------------------------------- all digits, long ranges, nothing at all
+
+def everywhere(server, query, kind, begin, end):
+    """{who was asked: total} of one selection."""
+    window = {"query": query, "type": kind, "from": begin, "until": end}
+    label = f'{{service_name="{query}"}}'
+    request = {"start": begin // 10**6, "end": end // 10**6, "profileTypeID": kind, "labelSelector": label}
+    where = ["--server", server.url, "--type", kind]
+    times = ["--from", str(begin), "--until", str(end), query]
+    both = ["--baseline", query, "--comparison", query, "--baseline-from", str(begin), "--baseline-until", str(end),
+            "--comparison-from", str(begin), "--comparison-until", str(end)]
+    sides = {"baseline": query, "comparison": query, "type": kind, "baseline_from": begin, "baseline_until": end, "comparison_from": begin, "comparison_until": end}
+    diff, change = server.get("/api/v1/diff", **sides), server.get("/api/v1/change", **sides)
+    series = server.get("/api/v1/series", step="1h", **window)["series"]
+    services = server.get("/api/v1/overview", **window)["services"]
+    types = [t for s in services for t in s["types"] if t["type"] == kind]
+    shell = [json.loads(vestal(*c)[0]) for c in (["query", "--json", *where, *times], ["query", "--series", "--json", *where, *times], ["diff", "--json", *where, *both])]
+    merged = server.call("querier.v1.QuerierService/SelectMergeProfile", profile_typeID=kind, label_selector=label, start=request["start"], end=request["end"])
+    return {
+        "top": server.get("/api/v1/top", **window)["total"],
+        "function": server.get("/api/v1/function", name="main", **window)["all"],
+        "series": series[0]["total"] if series else None,
+        "overview": types[0]["total"] if types else None,
+        "diff": diff["after"]["total"], "change": change["before"]["total"],
+        "vestal query": shell[0]["total"],
+        "vestal query --series": shell[1]["series"][0]["total"] if shell[1]["series"] else None,
+        "vestal diff": shell[2]["after"]["total"],
+    }, {
+        "tree": server.get("/api/v1/tree", **window)["total"][0],
+        "Pyroscope's tree": int(server.call("querier.v1.QuerierService/SelectMergeStacktraces", **request).get("flamegraph", {}).get("total", 0)),
+        "Pyroscope's profile": sum(int(s["value"][0]) for s in merged.get("sample", [])),
+        "/render": server.get("/pyroscope/render", query=kind + label, **{"from": begin, "until": end})["flamebearer"]["numTicks"],
+    }
+
+
+def expect_everywhere(server, query, kind, span, total):
+    numbers_of, trees = everywhere(server, query, kind, *span)
+    wrong = {where: got for where, got in numbers_of.items() if got != total}
+    wrong.update({where: got for where, got in trees.items() if got != (total or 0)})
+    assert not wrong, f"{query} should be {total}, and is {wrong}"
+
+
+@test
+def sums_that_no_double_holds_are_exact_to_the_last_digit():
+    with Server() as server:
+        kind = "memory:alloc_space:bytes:space:bytes"
+        end = (time.time_ns() // 10**9 - 60) * 10**9
+        parts = (2**53 + 1, 2**55 + 3, 7)
+        for i, value in enumerate(parts):
+            body = write_pprof({("main", "work"): (value,), ("main", "idle"): (1,)}, [("alloc_space", "bytes")], end - (i + 1) * 60 * 10**9, 60 * 10**9, ("space", "bytes", 1))
+            server.ask("/api/v1/profiles?service=large", body)
+        total = sum(parts) + len(parts)
+        span = (end - 200 * 10**9, end)
+        expect_everywhere(server, "large", kind, span, total)
+        window = {"query": "large", "type": kind, "from": span[0], "until": span[1]}
+        [series] = server.get("/api/v1/series", step="60s", **window)["series"]
+        assert sum(v or 0 for v in series["values"]) == total, series
+        [main_only] = server.get("/api/v1/series", step="60s", function="work", **window)["series"]
+        assert main_only["total"] == sum(parts), main_only
+        groups = server.get("/api/v1/series", step="60s", by="service_name", limit=1, **window)["series"]
+        assert sum(g["total"] for g in groups) == total, groups
+        assert sum(server.get("/api/v1/heatmap", column="60s", row="100ms", **window)["cells"]) == total
+        assert server.get("/api/v1/overview", **window)["services"][0]["types"][0]["points"].count(None) < 60
+        work = {row["name"]: row for row in server.get("/api/v1/top", **window)["rows"]}["work"]
+        assert work["flat"] == sum(parts), work
+        tree = server.get("/api/v1/tree", max_nodes=2, **window)
+        assert sum(tree["self"]) == tree["total"][0] == total, tree
+        # Half of a profile is half of it, to the unit.
+        cut = dict(window, **{"from": end - 90 * 10**9, "until": end})
+        assert server.get("/api/v1/top", **cut)["total"] == server.get("/api/v1/series", step="30s", **cut)["series"][0]["total"]
+
+
+@test
+def levels_over_days_have_one_mean():
+    """Longer than what single profiles answer for rows; levels that change, at unequal distances."""
+    with Server(folder=f"{scratch()}/days") as server:
+        begin = (time.time_ns() // (3600 * 10**9) - 80) * 3600 * 10**9
+        at, marks = begin, []
+        for i in range(600):
+            marks.append((at, (1000 + i * 7919 % 5000) * 1001))
+            at += (300 + (i * 37 % 5) * 60) * 10**9
+        for start, value in marks:
+            server.ask("/api/v1/profiles?service=days", write_pprof({("main", "work"): (value // 3,), ("main",): (value - value // 3,)},
+                       [("inuse_space", "bytes")], start, 0, ("space", "bytes", 1)))
+        until(lambda: not server.get("/api/v1/status")["fresh_chunks"] or server.get("/api/v1/status")["compaction_lag_ns"] == 0, "compaction")
+        for a, b in ((begin + 3600 * 10**9, begin + 55 * 3600 * 10**9), (begin + 1800 * 10**9, begin + 58 * 3600 * 10**9 + 12 * 10**6)):
+            held = sum(value * max(0, min(y, b) - max(x, a)) for (x, value), (y, _) in zip(marks, marks[1:]))
+            total = (2 * held + (b - a)) // (2 * (b - a))
+            expect_everywhere(server, "days", HEAP_TYPE, (a, b), total)
+
+
+HEAP_TYPE = "memory:inuse_space:bytes:space:bytes"
+
+
+@test
+def what_nobody_measured_is_null_everywhere():
+    asked = Asked.once()
+    for truth in asked.truths[:1] + [t for t in asked.truths if t["gauge"]]:
+        begin = truth["before"]["from_ns"] - 7200 * 10**9
+        expect_everywhere(asked.server, truth["service"], truth["type"], (begin, begin + 600 * 10**9), None)
+        text = vestal("query", "--server", asked.server.url, "--type", truth["type"], "--from", str(begin), "--until", str(begin + 600 * 10**9), truth["service"])[0]
+        assert "No data" in text and " 0 " not in text, text
+        text = vestal("query", "--series", "--server", asked.server.url, "--type", truth["type"], "--from", str(begin), "--until", str(begin + 600 * 10**9), truth["service"])[0]
+        assert "No data" in text, text
+
+
+@test
+def what_was_measured_and_did_not_run_is_zero():
+    """A thread that has no sample in the range, of a service that was watched."""
+    with Server() as server:
+        start = (time.time_ns() // 10**9 - 6 * 3600) * 10**9
+        end = uneven(server, "uneven", start)
+        window = {"query": 'uneven{thread="other"}', "type": "cpu", "from": start, "until": end}
+        top = server.get("/api/v1/top", **window)
+        assert top["total"] == top["rate"] == 0 and top["covered_ns"] > 0, top
+        [series] = server.get("/api/v1/series", step="60s", **window)["series"]
+        expect("a thread that did not run", series, top)
+        assert all((v is None) == (c == 0) for v, c in zip(series["values"], series["covered"])), series
+        [service] = server.get("/api/v1/overview", **window)["services"]
+        expect("overview of a thread that did not run", service["types"][0], top)
+
+
 @test
 def the_generator_is_made_of_the_definitions():
     assert numbers.share_of(27 * 10**9, 0, 60, 0, 30) + numbers.share_of(27 * 10**9, 0, 60, 30, 60) == 27 * 10**9

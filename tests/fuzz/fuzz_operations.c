@@ -55,7 +55,7 @@ static void table_and_tree(const struct profile *p, uint8_t choice)
 	for (size_t i = 1; i < tree.nodes.n; i++)
 		must(tree.nodes.v[i].parent < i);
 	if (is_modest(p)) {
-		must(tree.total[0] == (double)top.totals[0]);
+		must(tree.total[0] == top.totals[0]);
 		for (size_t i = 0; i < top.n; i++)
 			flat += top.rows[i].flat[0];
 		for (size_t i = 0; i < p->row_count; i++)

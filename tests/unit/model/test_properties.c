@@ -84,10 +84,10 @@ TEST(flats_sum_to_the_total_and_cum_is_never_less_than_flat)
 }
 
 /* A frame counts where no ancestor has its name: then the tree says what the table says. */
-static double tree_cum(const struct tree *t, const struct dict *d, uint32_t frame, bool own)
+static int64_t tree_cum(const struct tree *t, const struct dict *d, uint32_t frame, bool own)
 {
 	struct str name = frame_name(d, frame);
-	double sum = 0;
+	int64_t sum = 0;
 
 	for (size_t i = 1; i < t->nodes.n; i++) {
 		uint32_t parent = t->nodes.v[i].parent;
@@ -118,12 +118,12 @@ TEST(tree_and_table_agree)
 		CHECK_OK(random_profile(&m, round, round % 2));
 		CHECK_OK(table_of(&m.p, 0, &t));
 		CHECK_OK(tree_build(&column, 1, &options, &tree));
-		CHECK(tree.total[0] == (double)t.totals[0]);
+		CHECK(tree.total[0] == t.totals[0]);
 		for (size_t i = 0; i < t.n; i++) {
 			uint32_t frame = t.rows[i].frame;
 
-			CHECK(tree_cum(&tree, &m.dict, frame, false) == (double)t.rows[i].cum[0]);
-			CHECK(tree_cum(&tree, &m.dict, frame, true) == (double)t.rows[i].flat[0]);
+			CHECK(tree_cum(&tree, &m.dict, frame, false) == t.rows[i].cum[0]);
+			CHECK(tree_cum(&tree, &m.dict, frame, true) == t.rows[i].flat[0]);
 		}
 		for (size_t i = 1; i < tree.nodes.n; i++)
 			CHECK(tree.nodes.v[i].parent < i);
@@ -139,11 +139,11 @@ TEST(pruning_moves_values_but_loses_none)
 		struct tree_options options = {.min_share = (double)(round % 10) / 50,
 					       .max_nodes = (uint32_t)(round % 7) * 10,
 					       .flags = round % 2 ? TREE_INVERTED : 0};
-		double kept = 0, pruned = 0;
+		int64_t kept = 0, pruned = 0;
 
 		CHECK_OK(random_profile(&m, round, false));
 		CHECK_OK(tree_build(&column, 1, &options, &tree));
-		CHECK(tree.total[0] == (double)profile_total(&m.p, 0));
+		CHECK(tree.total[0] == profile_total(&m.p, 0));
 		for (size_t i = 0; i < tree.nodes.n; i++) {
 			bool is_pruned = i && tree.nodes.v[i].frame == TREE_PRUNED;
 
@@ -152,7 +152,8 @@ TEST(pruning_moves_values_but_loses_none)
 			CHECK(!is_pruned || tree.nodes.v[i].dropped > 0);
 		}
 		CHECK(kept == tree.total[0]);
-		CHECK(tree.total[0] == 0 || pruned / tree.total[0] - tree.pruned_share < 1e-9);
+		CHECK(tree.total[0] == 0 ||
+		      (double)pruned / (double)tree.total[0] - tree.pruned_share < 1e-9);
 		CHECK(!options.max_nodes || tree.nodes.n <= options.max_nodes);
 	}
 }

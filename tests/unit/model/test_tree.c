@@ -1,3 +1,5 @@
+#include <inttypes.h>
+
 #include "profile_maker.h"
 
 static enum err build(const struct profile *p, struct tree_options options, struct tree *ret)
@@ -17,8 +19,9 @@ static void print(const struct tree *t, char *out, size_t size)
 		struct str name =
 			n->frame == TREE_PRUNED ? STR("*") : frame_name(t->dict, n->frame);
 
-		at += (size_t)snprintf(out + at, size - at, "%u %.*s %g/%g\n", n->parent,
-				       (int)name.n, name.n ? name.p : "", t->self[i], t->total[i]);
+		at += (size_t)snprintf(out + at, size - at, "%u %.*s %" PRId64 "/%" PRId64 "\n",
+				       n->parent, (int)name.n, name.n ? name.p : "", t->self[i],
+				       t->total[i]);
 	}
 }
 
@@ -117,7 +120,7 @@ TEST(ceiling_on_nodes_keeps_the_largest_and_the_total)
 	CHECK_OK(build(&m.p, options, &t));
 	CHECK(t.nodes.n <= 200 && t.nodes.n > 20);
 	CHECK(t.pruned_nodes > 0);
-	CHECK(t.total[0] == (double)profile_total(&m.p, 0));
+	CHECK(t.total[0] == profile_total(&m.p, 0));
 	CHECK_OK(build(&m.p, options, &again));
 	CHECK_INT(again.nodes.n, t.nodes.n);
 	CHECK(memcmp(again.nodes.v, t.nodes.v, t.nodes.n * sizeof(*t.nodes.v)) == 0);
@@ -137,8 +140,8 @@ static bool same_tree(const struct tree *a, const struct tree *b)
 }
 
 /* The smallest value of a node of the tree; then the largest below it in the whole tree. */
-static void find_border(const struct tree *t, const struct tree *whole, double *ret_kept,
-			double *ret_next)
+static void find_border(const struct tree *t, const struct tree *whole, int64_t *ret_kept,
+			int64_t *ret_next)
 {
 	*ret_kept = whole->total[0];
 	*ret_next = 0;
@@ -161,7 +164,7 @@ TEST(ceiling_on_nodes_is_a_threshold_and_the_lowest_one)
 		CLEANUP(tree_release) struct tree more = {0};
 		uint64_t random = round + 1;
 		struct tree_options options = {.max_nodes = 5 + round * round / 2};
-		double kept, next;
+		int64_t kept, next;
 
 		CHECK_OK(made_init(&m, 1));
 		CHECK_OK(maker_random(&m.p, &random, 900, 9, 14, 1, round % 2 ? 5 : 5000));
@@ -169,10 +172,10 @@ TEST(ceiling_on_nodes_is_a_threshold_and_the_lowest_one)
 		CHECK_OK(build(&m.p, options, &t));
 		CHECK(t.nodes.n <= options.max_nodes);
 		find_border(&t, &whole, &kept, &next);
-		options = (struct tree_options){.min_share = kept / whole.total[0]};
+		options = (struct tree_options){.min_share = (double)kept / (double)whole.total[0]};
 		CHECK_OK(build(&m.p, options, &equal));
 		CHECK(same_tree(&t, &equal));
-		options.min_share = next / whole.total[0];
+		options.min_share = (double)next / (double)whole.total[0];
 		CHECK_OK(build(&m.p, options, &more));
 		CHECK(more.nodes.n > 5 + round * round / 2);
 	}

@@ -24,7 +24,7 @@ import { prunedText } from "../whole";
 function Sum({ change, kind, lacking }: { change: RateChange; kind: Kind; lacking: string }) {
   const type = { name: kind.type, unit: kind.unit };
   const both = [change.before, change.after];
-  const amounts = both.map((a) => units.amount(a.total ?? 0, type));
+  const amounts = both.map((a) => (a.total === null ? "–" : units.amount(a.total, type)));
   const partly = !kind.gauge && both.some((a) => coverageText(a) !== "");
   const share = change.verdict === "noise" ? changeText(change.share) : "";
   return (
