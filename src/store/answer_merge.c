@@ -366,13 +366,11 @@ static enum err end_partition(struct question *q)
 	return e;
 }
 
-/* What the rows of roll-ups add up to, as every other question about the range has it. */
+/* What rows of roll-ups must add up to: the mean that every other question has. */
 static enum err read_exact(struct merging *m)
 {
 	const struct selection *s = m->q.selection;
-	const struct series_question what = {.group_by = m->grouping.names,
-					     .group_count = m->grouping.name_count,
-					     .step_ns = s->until_ns - s->from_ns};
+	const struct series_question what = {.step_ns = s->until_ns - s->from_ns};
 
 	m->rolled = true;
 	return answer_series(m->q.source, m->q.tenant, s, &what, m->q.ask, &m->exact);

@@ -5,7 +5,7 @@
 #include "store/gauge_hold.h"
 
 /* So many are put into order at a time. */
-#define PORTION	    (1u << 19)
+#define PORTION	    (1u << 20)
 /* More gaps are taken as they are. */
 #define MOST_UNSURE (1u << 19)
 
@@ -79,24 +79,24 @@ static void spread(const struct coverage *c, const struct coverage_line *present
 	}
 }
 
-/* The values of the last profile hold until a time. A gap of up to twice the shortest is certainly
- * none in which the line was away. */
+/* The values of the last profile hold until a time, as far as the line was present. Before that is
+ * known, a gap of up to twice the shortest is none in which it was away. */
 static enum err hold_until(struct gauge_lines *g, struct question *q, const struct coverage *c,
 			   uint32_t line, int64_t until)
 {
+	const struct coverage_line *present = g->ended ? &c->lines.v[line] : NULL;
 	struct gauge_state *s = &g->states.v[line];
 	int64_t from = s->last_ns;
 	bool sure;
 
 	if (!s->profiles || until <= c->from_ns)
 		return ERR_OK;
-	sure = s->least_gap && until - from <= 2 * s->least_gap;
-	if (until != INT64_MAX && g->unsure.n >= MOST_UNSURE)
-		sure = true;
+	sure = g->ended || (s->least_gap && until - from <= 2 * s->least_gap) ||
+	       g->unsure.n >= MOST_UNSURE;
 	if (!sure && g->unsure.n == g->unsure.cap)
 		TRY(question_take(q, (g->unsure.cap ? g->unsure.cap : 64) * sizeof(*g->unsure.v)));
 	if (sure)
-		spread(c, NULL, from, until, (struct level){0}, NULL, s->held);
+		spread(c, present, from, until, (struct level){0}, NULL, s->held);
 	else
 		TRY(vec_push(&g->unsure,
 			     ((struct gauge_unsure){line, GAUGE_NO_CURVE, from, until, 0, 0})));
@@ -107,7 +107,7 @@ static enum err hold_until(struct gauge_lines *g, struct question *q, const stru
 		if (curve->time_ns != from || !level.sum)
 			continue;
 		if (sure)
-			spread(c, NULL, from, until, level, curve->held, NULL);
+			spread(c, present, from, until, level, curve->held, NULL);
 		else
 			TRY(vec_push(&g->unsure,
 				     ((struct gauge_unsure){line, i, from, until, level.sum,
@@ -265,6 +265,7 @@ static void settle_unsure(struct gauge_lines *g, const struct coverage *c)
 
 enum err gauge_lines_finish(struct gauge_lines *g, struct question *q, const struct coverage *c)
 {
+	g->ended = true;
 	TRY(take_portion(g, q, c));
 	for (uint32_t line = 0; line < g->states.n; line++) {
 		TRY(hold_until(g, q, c, line, INT64_MAX));

@@ -5,8 +5,8 @@
  * they know neither when their values came nor until when the last held.
  *
  * A *curve* is what of a line of the coverage belongs to one group. Values come in any order; they
- * are put into order in portions, and what comes later than the portion it belongs to counts in its
- * bucket alone.
+ * are put into order when all are there. Of more than fit into a portion, what comes later than the
+ * portion it belongs to counts in its bucket alone, and gaps that look usual are taken to be so.
  */
 #pragma once
 
@@ -48,6 +48,7 @@ struct gauge_unsure {
 struct gauge_lines {
 	VEC(struct gauge_entry) entries;
 	bool mixed; /* not in order */
+	bool ended; /* all have come: it is known when lines were present */
 	VEC(struct gauge_curve) curves;
 	VEC(struct gauge_state) states; /* by line */
 	VEC(struct gauge_unsure) unsure;

@@ -27,7 +27,7 @@ struct merging {
 	struct gauge_hold hold;
 	struct hold_share share; /* of the profile at hand */
 	struct gauge_cells local, total;
-	/* Of a gauge whose rows are of roll-ups: the totals of its groups, from profiles. */
+	/* Of a gauge whose rows are of roll-ups: the total, from profiles. */
 	struct series_answer exact;
 	bool rolled;
 	VEC(struct bucket) buckets;

@@ -52,32 +52,17 @@ static enum err emit(struct merging *m, uint32_t group, const int64_t *values, s
 	return ERR_OK;
 }
 
-/* What profiles alone say of a group. */
-static const struct series_points *find_exact(const struct merging *m, uint32_t group)
-{
-	const struct label_tuple *tuple = &m->grouping.groups.v[group];
-
-	for (size_t i = 0; i < m->exact.n; i++) {
-		const struct series_points *s = &m->exact.series[i];
-		bool same = s->label_count == tuple->n;
-
-		for (size_t k = 0; same && k < tuple->n; k++)
-			same = str_eq(s->labels[k].value, tuple->labels[k].value);
-		if (same)
-			return s;
-	}
-	return NULL;
-}
-
 /* Roll-ups say how a total is divided among rows, and not what it is. */
-static void fit_to_exact(const struct series_points *exact, int64_t time, __int128 *held, size_t n)
+static long double exact_scale(const struct merging *m, const __int128 *held, size_t n,
+			       int64_t time)
 {
-	long double sum = 0, wanted = (long double)exact->total * (long double)time;
+	long double sum = 0;
 
 	for (size_t i = 0; i < n; i++)
 		sum += (long double)held[i];
-	for (size_t i = 0; i < n && sum > 0; i++)
-		held[i] = (__int128)((long double)held[i] * (wanted / sum));
+	if (!m->rolled || !m->exact.n || !(sum > 0))
+		return 1;
+	return (long double)m->exact.series->total * (long double)time / sum;
 }
 
 /* What a last digit is missing by is the largest row's. */
@@ -89,30 +74,73 @@ static void add_up_to(int64_t total, int64_t *values, size_t n)
 		largest = values[i] > values[largest] ? i : largest;
 		total -= values[i];
 	}
-	if (values[largest])
+	if (n && values[largest])
 		values[largest] += total;
 }
 
-/* A gauge: values by the time they held, of all the time in which there was any. */
-static enum err emit_means(struct merging *m, uint32_t group, int64_t time)
+static void round_all(struct merging *m, const __int128 *held, int64_t time, int64_t *values,
+		      size_t n)
 {
-	CLEANUP(mem_free_ptr) __int128 *held = NULL;
-	CLEANUP(mem_free_ptr) int64_t *values = NULL;
-	const struct series_points *exact = m->rolled ? find_exact(m, group) : NULL;
-	size_t n = m->dst->dict->stacks.entries.n;
+	long double scale = exact_scale(m, held, n, time);
 
-	TRY(question_array(&m->q, n + 1, sizeof(*held), &held));
-	TRY(question_array(&m->q, n + 1, sizeof(*values), &values));
+	for (size_t i = 0; i < n; i++)
+		values[i] = round_on(
+			m, scale == 1 ? held[i] : (__int128)((long double)held[i] * scale), time);
+	if (m->rolled && m->exact.n)
+		add_up_to(m->exact.series->total, values, n);
+}
+
+/* A gauge while it is divided among groups, by stack. */
+struct levels {
+	__int128 *held, *so_far; /* value × time: of all groups, and of those that are done */
+	int64_t *values, *given; /* the same for the means */
+	int64_t *part;		 /* of the group at hand */
+};
+
+static void levels_release(struct levels *l)
+{
+	mem_free(l->held);
+	mem_free(l->so_far);
+	mem_free(l->values);
+	mem_free(l->given);
+	mem_free(l->part);
+}
+
+/* A stack's mean is the same however it is grouped: groups share its units. */
+static enum err emit_share(struct merging *m, uint32_t group, struct levels *l, size_t n)
+{
 	vec_for_each (cell, &m->total.list)
 		if (m->buckets.v[cell->bucket].group == group)
-			held[cell->stack] += cell->sum;
-	if (exact)
-		fit_to_exact(exact, time, held, n);
-	for (size_t i = 0; i < n; i++)
-		values[i] = round_on(m, held[i], time);
-	if (exact)
-		add_up_to(exact->total, values, n);
-	return emit(m, group, values, n);
+			l->so_far[cell->stack] += cell->sum;
+	for (size_t i = 0; i < n; i++) {
+		long double done = (long double)l->so_far[i] / (long double)l->held[i];
+		int64_t until = l->so_far[i] == l->held[i] || !l->held[i]
+					? l->values[i]
+					: llroundl((long double)l->values[i] * done);
+
+		l->part[i] = until - l->given[i];
+		l->given[i] = until;
+	}
+	return emit(m, group, l->part, n);
+}
+
+/* Values by the time they held, of all the time in which there was any. */
+static enum err emit_levels(struct merging *m, int64_t time)
+{
+	CLEANUP(levels_release) struct levels l = {0};
+	size_t n = m->dst->dict->stacks.entries.n;
+
+	TRY(question_array(&m->q, n + 1, sizeof(*l.held), &l.held));
+	TRY(question_array(&m->q, n + 1, sizeof(*l.so_far), &l.so_far));
+	TRY(question_array(&m->q, n + 1, sizeof(*l.values), &l.values));
+	TRY(question_array(&m->q, n + 1, sizeof(*l.given), &l.given));
+	TRY(question_array(&m->q, n + 1, sizeof(*l.part), &l.part));
+	vec_for_each (cell, &m->total.list)
+		l.held[cell->stack] += cell->sum;
+	round_all(m, l.held, time, l.values, n);
+	for (uint32_t g = 0; g < m->grouping.groups.n; g++)
+		TRY(emit_share(m, g, &l, n));
+	return ERR_OK;
 }
 
 static enum err describe(struct merging *m)
@@ -131,20 +159,11 @@ static enum err describe(struct merging *m)
 	return ERR_OK;
 }
 
-static enum err finish_gauge(struct merging *m)
-{
-	int64_t time = m->q.ask->covered_ns;
-
-	for (uint32_t g = 0; time && g < m->grouping.groups.n; g++)
-		TRY(emit_means(m, g, time));
-	return ERR_OK;
-}
-
 enum err merging_finish(struct merging *m)
 {
 	TRY(describe(m));
 	if (m->q.gauge)
-		return finish_gauge(m);
+		return m->q.ask->covered_ns ? emit_levels(m, m->q.ask->covered_ns) : ERR_OK;
 	for (size_t b = 0; b < m->buckets.n; b++)
 		TRY(emit(m, m->buckets.v[b].group, m->buckets.v[b].total, m->buckets.v[b].total_n));
 	return ERR_OK;

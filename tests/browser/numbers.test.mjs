@@ -81,14 +81,63 @@ const pages = {
   },
 };
 
+/** The situations in which every moment has the rate of the whole. */
+const STEADY = ["interval", "edges", "units", "first"];
+
+const others = {
+  async heatmap(page, url, truth) {
+    if (truth.gauge) return;
+    const side = truth.after;
+    const [from, until] = [side.from_ns / 1e6, side.until_ns / 1e6];
+    const params = { query: side.query, type: truth.type, ...range(side), cells: `${from}+${until - from}:0-1000` };
+    says(await read(page, url, "heatmap", params, ".heat-chosen", side.total_text), side.total_text, "the sum of all cells");
+  },
+  async "tooltip of the flame graph"(page, url, truth) {
+    const side = truth.after;
+    await read(page, url, "explore", { query: side.query, type: truth.type, ...range(side) }, ".functions tbody", side.functions.idle.total_text);
+    const box = await page.locator(".pane:not(.callers) canvas").first().boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + 10);
+    const tip = page.locator(".tip:not(.inside)").first();
+    await tip.waitFor({ state: "visible" });
+    says((await tip.innerText()).replace(/\s+/g, " "), `Total ${side.total_text} · 100 %`, "the root");
+  },
+  async "tooltip of the time line"(page, url, truth) {
+    if (!STEADY.includes(truth.name)) return;
+    const side = truth.after;
+    await read(page, url, "explore", { query: side.query, type: truth.type, ...range(side) }, ".strip .big", side.rate_text);
+    const box = await page.locator(".timeline .u-over").boundingBox();
+    await page.mouse.move(box.x + box.width / 3, box.y + box.height / 2);
+    const tip = page.locator(".timeline .tip");
+    await tip.waitFor({ state: "visible" });
+    says(await tip.innerText(), side.rate_text, "a moment");
+  },
+  async "a range without data"(page, url, truth) {
+    const begin = truth.before.from_ns - 7200e9;
+    const params = { query: truth.after.query, type: truth.type, from: begin, until: begin + 600e9 };
+    await page.goto(`${url}/explore?${new URLSearchParams(params)}`);
+    await page.locator(".sentence").first().waitFor();
+    await settle(page);
+    const text = (await page.locator("main, body").first().innerText()).replace(/\s+/g, " ");
+    assert.ok(!/\b0 (cores|s|B)\b/.test(text), `nothing is not 0: “${text}”`);
+  },
+  async "since the last version"(page, url, truth) {
+    if (truth.name !== "shorter") return;
+    const params = { query: truth.service, type: truth.type, from: truth.before.from_ns, until: truth.after.until_ns };
+    const text = await read(page, url, "explore", params, ".strip .big", "since");
+    says(text.toLowerCase(), "no significant change since", "the note");
+    const title = await page.locator(".strip .big small span[title]").last().getAttribute("title");
+    says(title, `${truth.before.rate_text} → ${truth.after.rate_text}`, "its rates");
+  },
+};
+
 export async function numbersTests(browser, dir) {
   const server = await startServer(join(dir, "numbers"), { memory: true });
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
   const page = await context.newPage();
   try {
     const truths = fill(server.url);
-    for (const [name, check] of Object.entries(pages))
-      await test(`numbers: the page ${name} says what is true in ${truths.length} situations`, async () => {
+    for (const [name, check] of Object.entries({ ...pages, ...others }))
+      await test(`numbers: ${name} says what is true in ${truths.length} situations`, async () => {
         const wrong = [];
         for (const truth of truths) await check(page, server.url, truth).catch((e) => wrong.push(`${truth.name}: ${e.message}`));
         assert.deepEqual(wrong, []);

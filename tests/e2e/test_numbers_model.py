@@ -145,17 +145,13 @@ class World:
             assert status == 200, (where, reply)
 
     def delete(self, server):
-        """A part of a service, by a label and a range."""
-        r = self.random
-        service, pod = r.choice(self.services), f"p{r.randrange(2)}"
-        a = self.moment()
-        b = a + r.randrange(1, self.span // 4) // 10**6 * 10**6
-        status, reply = server.ask("/api/v1/delete?" + urllib.parse.urlencode(
-            {"query": f'{service}{{pod="{pod}"}}', "from": a, "until": b}), b"")
+        """A part of a service: what starts before a moment, of one pod."""
+        service, pod, before = self.random.choice(self.services), f"p{self.random.randrange(2)}", self.moment()
+        status, reply = server.ask("/api/v1/delete?" + urllib.parse.urlencode({"query": f'{service}{{pod="{pod}"}}', "before": before}), b"")
         assert status == 200, reply
         for series in self.data.series:
             if series.service == service and series.labels["pod"] == pod:
-                series.profiles = [p for p in series.profiles if not a <= p.start < b]
+                series.profiles = [p for p in series.profiles if p.start >= before]
 
     def moment(self):
         return self.random.randrange(self.begin - self.span // 20, self.end) // 10**6 * 10**6
