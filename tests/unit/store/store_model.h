@@ -331,9 +331,9 @@ static inline void model_vary(struct model *m, uint64_t *state)
 	}
 }
 
-/* Whether a profile without rows is selected: by what its series says, where rows could not say
- * otherwise. */
-static inline bool model_takes_empty(const struct selection *s, const struct model_profile *p)
+/* Whether a series may be selected: by what it says itself, where rows do not say otherwise. Time
+ * without such a row was measured, too. */
+static inline bool model_measures(const struct selection *s, const struct model_profile *p)
 {
 	struct model_row none = {0};
 
@@ -342,18 +342,10 @@ static inline bool model_takes_empty(const struct selection *s, const struct mod
 		bool of_rows = str_eq(name, STR("thread")) || str_eq(name, STR("endpoint")) ||
 			       (str_eq(name, STR("pod")) && !p->pod);
 
-		if (of_rows || !model_matcher(&s->matchers[i], model_value(p, &none, name)))
+		if (!of_rows && !model_matcher(&s->matchers[i], model_value(p, &none, name)))
 			return false;
 	}
-	return !s->link_count;
-}
-
-static inline bool model_measures(const struct selection *s, const struct model_profile *p)
-{
-	for (unsigned r = 0; r < p->n; r++)
-		if (model_takes_row(s, p, &p->rows[r]))
-			return true;
-	return !p->n && model_takes_empty(s, p);
+	return true;
 }
 
 /* ------------------------------------------------------------------ gauges */
@@ -450,10 +442,7 @@ static inline struct model_levels *model_levels(const struct model *m, const str
 		if (model_is_level(s, tenant, &m->v[i]))
 			l->v[i] = model_hold(m, s, &m->v[i]);
 	for (size_t i = 0; l && i < m->n && i < MODEL_LEVELS; i++)
-		for (size_t k = 0; k < m->n && !l->measured[i] && l->v[i].same; k++)
-			l->measured[i] = l->v[k].same && l->v[k].until > l->v[k].from &&
-					 model_same_series(&m->v[i], &m->v[k]) &&
-					 model_measures(s, &m->v[k]);
+		l->measured[i] = l->v[i].same && model_measures(s, &m->v[i]);
 	return l;
 }
 
