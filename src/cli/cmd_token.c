@@ -155,6 +155,9 @@ static int revoke_all(const struct token_options *o, const char *path, const str
 		if (e)
 			return failed(e, &fault);
 		say(&o->common, "%s opens nothing any more", ids->v[i]);
+		if (fault.text[0])
+			say(&o->common, "%s", fault.text);
+		fault = (struct fault){0};
 	}
 	return EXIT_OK;
 }
