@@ -18,7 +18,8 @@ struct tally {
 struct memory_account {
 	struct memory_budget *budget;
 	struct tally tally;
-	size_t references; /* with the budget's lock */
+	atomic_size_t firm; /* used, but for what is cached: that can be given up */
+	size_t references;  /* with the budget's lock */
 	struct memory_account *next;
 	char *name;
 };
@@ -206,6 +207,11 @@ static size_t less(size_t a, size_t b)
 	return a > b ? a - b : 0;
 }
 
+static size_t three_quarters(size_t n)
+{
+	return n - n / 4;
+}
+
 static size_t account_ceiling(const struct memory_budget *b)
 {
 	return b->limit / 2;
@@ -216,9 +222,9 @@ static size_t ceiling_for(struct memory_account *a, size_t n)
 {
 	struct memory_budget *b = a->budget;
 	size_t small = b->limit / 16;
-	bool is_small = n <= small && atomic_load(&a->tally.used) <= small - n;
+	bool is_small = n <= small && atomic_load(&a->firm) <= small - n;
 
-	return less(is_small ? b->limit : b->limit - b->limit / 4, atomic_load(&b->measured));
+	return less(is_small ? b->limit : three_quarters(b->limit), atomic_load(&b->measured));
 }
 
 static bool try_charge(struct memory_account *a, enum memory_use use, size_t n)
@@ -228,14 +234,14 @@ static bool try_charge(struct memory_account *a, enum memory_use use, size_t n)
 
 	if (!add_below(&b->tally.by_use[use], n, atomic_load(&b->ceilings[use])))
 		return false;
-	if (add_below(&a->tally.used, n, account_ceiling(b))) {
+	if (add_below(&a->firm, n, account_ceiling(b))) {
 		if (add_below(&b->tally.used, n, all)) {
 			atomic_fetch_add(&a->tally.by_use[use], n);
-			raise(&a->tally.peak, atomic_load(&a->tally.used));
+			raise(&a->tally.peak, atomic_fetch_add(&a->tally.used, n) + n);
 			raise(&b->tally.peak, atomic_load(&b->tally.used));
 			return true;
 		}
-		atomic_fetch_sub(&a->tally.used, n);
+		atomic_fetch_sub(&a->firm, n);
 	}
 	atomic_fetch_sub(&b->tally.by_use[use], n);
 	return false;
@@ -291,6 +297,8 @@ void memory_take(struct memory_account *a, enum memory_use use, size_t n)
 
 	atomic_fetch_add(&b->tally.by_use[use], n);
 	atomic_fetch_add(&a->tally.by_use[use], n);
+	if (use != MEMORY_CACHED)
+		atomic_fetch_add(&a->firm, n);
 	raise(&a->tally.peak, atomic_fetch_add(&a->tally.used, n) + n);
 	raise(&b->tally.peak, atomic_fetch_add(&b->tally.used, n) + n);
 }
@@ -309,6 +317,8 @@ void memory_give_back(struct memory_account *a, enum memory_use use, size_t n)
 	struct memory_budget *b = a->budget;
 
 	atomic_fetch_sub(&a->tally.by_use[use], n);
+	if (use != MEMORY_CACHED)
+		atomic_fetch_sub(&a->firm, n);
 	atomic_fetch_sub(&a->tally.used, n);
 	atomic_fetch_sub(&b->tally.by_use[use], n);
 	atomic_fetch_sub(&b->tally.used, n);
@@ -373,16 +383,52 @@ enum err memory_budget_add_cache(struct memory_budget *b, memory_shrink *shrink,
 	return ERR_OK;
 }
 
+static size_t excess_of(struct memory_account *a)
+{
+	size_t over = less(atomic_load(&a->tally.used), three_quarters(account_ceiling(a->budget)));
+	size_t cached = atomic_load(&a->tally.by_use[MEMORY_CACHED]);
+
+	return over < cached ? over : cached;
+}
+
+/* The account that should give up most of what is cached for it, with a reference; or NULL. */
+static struct memory_account *find_excess(struct memory_budget *b)
+{
+	struct memory_account *worst = NULL;
+
+	mutex_lock(&b->lock);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct memory_account *a = b->buckets[i]; a; a = a->next)
+			if (a->references && excess_of(a) > (worst ? excess_of(worst) : 0))
+				worst = a;
+	if (worst)
+		worst->references++;
+	mutex_unlock(&b->lock);
+	return worst;
+}
+
+/* What is cached for the account that has most too much. */
+static size_t shrink_account(struct memory_budget *b)
+{
+	struct memory_account *a = find_excess(b);
+	size_t freed = 0;
+
+	for (size_t i = 0; a && i < b->cache_count && excess_of(a); i++)
+		freed += b->caches[i].shrink(b->caches[i].context, str_of(a->name), excess_of(a));
+	memory_account_put(a);
+	return freed;
+}
+
 bool memory_budget_shrink(struct memory_budget *b)
 {
-	size_t most = b->limit - b->limit / 4, freed = 0;
+	size_t most = three_quarters(b->limit), freed = b->cache_count ? shrink_account(b) : 0;
 
 	for (size_t i = 0; i < b->cache_count; i++) {
 		size_t used = atomic_load(&b->tally.used) + atomic_load(&b->measured);
 
 		if (used <= most)
 			break;
-		freed += b->caches[i].shrink(b->caches[i].context, used - most);
+		freed += b->caches[i].shrink(b->caches[i].context, (struct str){0}, used - most);
 	}
 	atomic_fetch_add(&b->shrunk, freed);
 	if (freed)

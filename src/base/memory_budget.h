@@ -6,18 +6,19 @@
  * Whoever takes memory on behalf of a tenant charges it first and gives it back later; a charge
  * that does not fit is refused, so that the process stays below its limit. Three rules decide:
  *
- * - One account holds at most half of the limit.
+ * - One account holds at most half of the limit, beside what is cached for it.
  * - The last quarter of the limit is for accounts that hold little (a sixteenth of the limit at
- *   most): a tenant that fills the budget leaves room for the others.
+ *   most, beside what is cached): a tenant that fills the budget leaves room for the others.
  * - A use may have a ceiling of its own, over all accounts.
  *
  * Memory that nobody charges (libraries, fragments of the heap) is measured now and then
  * (memory_budget_measured) and counted as if it were charged.
  *
- * Caches register themselves. When three quarters of the limit are used, memory_budget_shrink(),
- * which one thread of the owner calls, asks them to shrink; those who wait in memory_charge_wait()
- * get what becomes free. No lock is held while a cache is asked, and charging never calls a cache:
- * it may be done under any lock.
+ * Caches register themselves. When an account uses three quarters of what it may hold, or all
+ * together three quarters of the limit, memory_budget_shrink(), which one thread of the owner
+ * calls, asks them to shrink, in the first case what they keep for that account; those who wait in
+ * memory_charge_wait() get what becomes free. No lock is held while a cache is asked, and charging
+ * never calls a cache: it may be done under any lock.
  *
  * All functions may be called from any thread.
  */
@@ -87,12 +88,14 @@ void memory_hold_release(struct memory_hold *h);
 
 /* ------------------------------------------------------------------ caches and the rest */
 
-/* Gives up about `wanted` bytes, returns how many it did. */
-typedef size_t memory_shrink(void *context, size_t wanted);
+/* Gives up about `wanted` bytes that it keeps for that account, or for any one when the name is
+ * empty; returns how many it did. */
+typedef size_t memory_shrink(void *context, struct str account, size_t wanted);
 /* At most 16. In the order in which they are asked; before the first charge. */
 enum err memory_budget_add_cache(struct memory_budget *b, memory_shrink *shrink,
 				 void *context) MUST_CHECK;
-/* Asks the caches while more than three quarters are used. True: something became free. */
+/* Asks the caches while an account, or all together, uses more than three quarters. True:
+ * something became free. */
 bool memory_budget_shrink(struct memory_budget *b);
 /* The process has so many bytes in memory: what is more than was charged counts, too. */
 void memory_budget_measured(struct memory_budget *b, size_t resident);

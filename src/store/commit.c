@@ -1,11 +1,12 @@
 /*
- * The thread that makes batches durable.
+ * The threads that make batches durable.
  *
- * It takes whatever was queued while the last commit ran: alone, a batch is written at once; under
- * load, many share a transaction and its wait for the disk. While others are on their way it waits
- * for them, but never longer than the last commit took: going without them would cost them that.
- * Tenants take turns by bytes, and what takes long besides (encoding) was done by the thread that
- * brought the batch (change_delta.c): a flood of one delays the others by about one transaction.
+ * Each takes what one tenant has queued, up to a size, and writes it; then the next tenant has its
+ * turn, and no other thread writes for the same one meanwhile. A tenant's flood, or its day that
+ * the keeper works on, holds up nobody else's uploads as long as there are threads. Under load many
+ * batches of a tenant share a transaction and its wait for the disk: where that was so the last
+ * time, a thread waits for those on their way, but never longer than the last commit took. What
+ * takes long besides (encoding) was done by the thread that brought the batch (change_delta.c).
  *
  * A batch whose rows go into one file is all or nothing by SQLite. One that touches several files
  * (midnight, late data, spans beside profiles) first notes its rows in the catalog; whoever finds
@@ -16,9 +17,9 @@
 #include "base/clock.h"
 #include "store/embedded.h"
 
-#define GROUP_MAX_BYTES (8u << 20)
+#define GROUP_MAX_BYTES (8u << 20) /* when nobody else waits, … */
+#define TURN_BYTES	(1u << 20) /* … and when somebody does */
 #define GROUP_MAX	512
-#define QUANTUM		(256u << 10)
 /* Of rows, beside their bytes. */
 #define CHUNK_COST	512
 #define SPAN_COST	512
@@ -316,12 +317,20 @@ static void commit_group(struct embedded *e, struct group *g)
 	}
 }
 
+/* About what a batch costs: bytes, and rows beside them. */
+static size_t cost_of(const struct store_batch *b)
+{
+	return b->bytes.n + b->delta_bytes + b->chunks.n * CHUNK_COST + b->spans.n * SPAN_COST;
+}
+
 /* Tells the senders, with no lock held. */
 static void finish_group(struct embedded *e, struct group *g)
 {
 	for_each_pending(p, g)
 	{
 		note_disk(e, p);
+		if (p->error == ERR_OK)
+			quota_grew(p->tenant, cost_of(p->batch));
 		atomic_fetch_sub(&e->queued, 1);
 		if (p->error != ERR_OK && !p->fault.code)
 			fault_set(&p->fault, p->error, "%s", err_text(p->error));
@@ -332,115 +341,153 @@ static void finish_group(struct embedded *e, struct group *g)
 	g->n = 0;
 }
 
-static void wait_for_company(struct embedded *e)
+/* With queue_lock. */
+static void wait_for_company(struct committer *c)
 {
-	int64_t patience = e->commit_ns < COMPANY_NS ? e->commit_ns : COMPANY_NS;
+	struct embedded *e = c->engine;
+	int64_t patience = c->took_ns < COMPANY_NS ? c->took_ns : COMPANY_NS;
 	int64_t until = clock_monotonic_ns() + patience;
 
-	e->waits_for_company = true;
 	while (!e->stopping && atomic_load(&e->base.filling) &&
-	       cond_wait_until(&e->queue_changed, &e->queue_lock, until))
+	       cond_wait_until(&e->filled, &e->queue_lock, until))
 		;
-	e->waits_for_company = false;
 }
 
-/* About what a batch costs: bytes, and rows beside them. */
-static size_t cost_of(const struct store_batch *b)
+/* With queue_lock: to the end of those who wait for their turn. */
+static void line_up(struct embedded *e, struct tenant *t)
 {
-	return b->bytes.n + b->delta_bytes + b->chunks.n * CHUNK_COST + b->spans.n * SPAN_COST;
-}
-
-/* With queue_lock: the next batch of the tenant whose turn it is. */
-static void take_batch(struct group *g, struct tenant *t)
-{
-	struct store_batch *b = t->queue_first;
-
-	t->queue_first = b->next;
-	if (!t->queue_first)
-		t->queue_last = &t->queue_first;
-	g->v[g->n++] = (struct pending){.batch = b};
-	g->bytes += cost_of(b);
-}
-
-/* With queue_lock: the tenant whose turn it is goes to the end, or out when nothing is left. */
-static void next_turn(struct embedded *e, struct tenant *t)
-{
-	e->queue_first = t->queue_next;
-	if (!e->queue_first)
-		e->queue_last = NULL;
 	t->queue_next = NULL;
-	if (!t->queue_first) {
-		t->deficit = 0;
-		t->queued = false;
-		return;
-	}
 	if (e->queue_last)
 		e->queue_last->queue_next = t;
 	else
 		e->queue_first = t;
 	e->queue_last = t;
+	cond_signal(&e->queue_changed);
 }
 
-/*
- * Deficit round robin: each tenant in turn may write as much as the others. A batch that is too
- * large for one turn waits for several, and goes alone when it is larger than a group: who sends a
- * little waits for one transaction of who sends much.
- */
-static void fill_group(struct embedded *e, struct group *g)
+/* With queue_lock: whose turn it is, or NULL at the end. Nobody else writes for it until
+ * end_turn. */
+static struct tenant *take_turn(struct embedded *e)
 {
-	while (e->queue_first && g->n < GROUP_MAX) {
-		struct tenant *t = e->queue_first;
-		size_t cost = cost_of(t->queue_first);
+	struct tenant *t;
 
-		if (g->n && (g->bytes >= GROUP_MAX_BYTES || cost > GROUP_MAX_BYTES - g->bytes))
-			return;
-		/* Nobody waits for it to save up. */
-		if (!t->queue_next && t->deficit < cost)
-			t->deficit = cost;
-		if (t->deficit < cost) {
-			t->deficit += QUANTUM;
-			next_turn(e, t);
-			continue;
-		}
-		t->deficit -= cost;
-		take_batch(g, t);
-		if (!t->queue_first)
-			next_turn(e, t);
-	}
-}
-
-/* What there is, up to a size that keeps a transaction short. False at the end. */
-static bool take_group(struct embedded *e, struct group *g)
-{
-	mutex_lock(&e->queue_lock);
 	while (!e->queue_first && !e->stopping)
 		cond_wait(&e->queue_changed, &e->queue_lock);
-	wait_for_company(e);
+	t = e->queue_first;
+	if (!t)
+		return NULL;
+	e->queue_first = t->queue_next;
+	if (!e->queue_first)
+		e->queue_last = NULL;
+	t->queue_next = NULL;
+	return t;
+}
+
+/* With queue_lock: its batches, one at least. */
+static void fill_group(struct embedded *e, struct group *g, struct tenant *t)
+{
+	size_t most = e->queue_first ? TURN_BYTES : GROUP_MAX_BYTES;
+
 	g->bytes = 0;
-	fill_group(e, g);
+	while (t->queue_first && g->n < GROUP_MAX) {
+		struct store_batch *b = t->queue_first;
+
+		if (g->n && (g->bytes >= most || cost_of(b) > most - g->bytes))
+			break;
+		t->queue_first = b->next;
+		g->v[g->n++] = (struct pending){.batch = b};
+		g->bytes += cost_of(b);
+	}
+	if (!t->queue_first)
+		t->queue_last = &t->queue_first;
+}
+
+/* What there is of one tenant, up to a size that keeps a transaction short. NULL at the end. */
+static struct tenant *take_group(struct committer *c)
+{
+	struct embedded *e = c->engine;
+	struct tenant *t;
+
+	mutex_lock(&e->queue_lock);
+	t = take_turn(e);
+	if (t && t->has_company)
+		wait_for_company(c);
+	while (t && e->commits_held)
+		cond_wait(&e->commits_go_on, &e->queue_lock);
+	if (t) {
+		fill_group(e, c->group, t);
+		t->has_company = c->group->n > 1;
+		e->writing++;
+	}
 	mutex_unlock(&e->queue_lock);
-	return g->n > 0;
+	return t;
+}
+
+static void written(struct embedded *e)
+{
+	mutex_lock(&e->queue_lock);
+	e->writing--;
+	cond_broadcast(&e->commits_go_on);
+	mutex_unlock(&e->queue_lock);
+}
+
+static void end_turn(struct embedded *e, struct tenant *t)
+{
+	mutex_lock(&e->queue_lock);
+	t->queued = t->queue_first != NULL;
+	if (t->queued)
+		line_up(e, t);
+	mutex_unlock(&e->queue_lock);
+}
+
+void commits_hold(struct embedded *e)
+{
+	mutex_lock(&e->queue_lock);
+	while (e->commits_held)
+		cond_wait(&e->commits_go_on, &e->queue_lock);
+	e->commits_held = true;
+	while (e->writing)
+		cond_wait(&e->commits_go_on, &e->queue_lock);
+	mutex_unlock(&e->queue_lock);
+}
+
+void commits_go_on(struct embedded *e)
+{
+	mutex_lock(&e->queue_lock);
+	e->commits_held = false;
+	cond_broadcast(&e->commits_go_on);
+	mutex_unlock(&e->queue_lock);
 }
 
 static void run(void *context)
 {
-	struct embedded *e = context;
+	struct committer *c = context;
+	struct embedded *e = c->engine;
+	struct tenant *t;
 
-	while (take_group(e, e->group)) {
+	while ((t = take_group(c))) {
 		int64_t begin = clock_monotonic_ns();
 
-		mutex_lock(&e->commit_gate);
-		commit_group(e, e->group);
-		mutex_unlock(&e->commit_gate);
-		e->commit_ns = clock_monotonic_ns() - begin;
-		finish_group(e, e->group);
+		commit_group(e, c->group);
+		written(e);
+		c->took_ns = clock_monotonic_ns() - begin;
+		finish_group(e, c->group);
+		end_turn(e, t);
 	}
 }
 
 enum err committer_start(struct embedded *e)
 {
-	e->group = mem_zalloc(1, sizeof(*e->group));
-	return e->group ? thread_start(&e->committer, "store-commit", run, e) : ERR_NO_MEMORY;
+	for (size_t i = 0; i < COMMITTERS; i++) {
+		struct committer *c = &e->committers[i];
+
+		c->engine = e;
+		c->group = mem_zalloc(1, sizeof(*c->group));
+		if (!c->group)
+			return ERR_NO_MEMORY;
+		TRY(thread_start(&c->thread, "store-commit", run, c));
+	}
+	return ERR_OK;
 }
 
 void committer_stop(struct embedded *e)
@@ -448,10 +495,13 @@ void committer_stop(struct embedded *e)
 	mutex_lock(&e->queue_lock);
 	e->stopping = true;
 	cond_broadcast(&e->queue_changed);
+	cond_broadcast(&e->filled);
 	mutex_unlock(&e->queue_lock);
-	thread_join(&e->committer);
-	mem_free(e->group);
-	e->group = NULL;
+	for (size_t i = 0; i < COMMITTERS; i++) {
+		thread_join(&e->committers[i].thread);
+		mem_free(e->committers[i].group);
+		e->committers[i].group = NULL;
+	}
 }
 
 /* All that takes long and needs no file: the thread that commits writes bytes. */
@@ -473,14 +523,9 @@ static void enqueue(struct embedded *e, struct tenant *t, struct store_batch *b)
 		t->queue_last = &t->queue_first;
 	*t->queue_last = b;
 	t->queue_last = &b->next;
-	if (t->queued)
-		return;
+	if (!t->queued)
+		line_up(e, t);
 	t->queued = true;
-	if (e->queue_last)
-		e->queue_last->queue_next = t;
-	else
-		e->queue_first = t;
-	e->queue_last = t;
 }
 
 void embedded_commit(struct store *s, struct store_batch *b)
@@ -502,6 +547,8 @@ void embedded_commit(struct store *s, struct store_batch *b)
 		return;
 	}
 	error = prepare_batch(e, b, &t, &fault);
+	if (error == ERR_OK)
+		error = quota_admits(t, &fault);
 	if (error != ERR_OK) {
 		batch_finish(b, error, fault.text[0] ? &fault : NULL);
 		return;
@@ -511,7 +558,7 @@ void embedded_commit(struct store *s, struct store_batch *b)
 	mutex_lock(&e->queue_lock);
 	batch_filled(b);
 	enqueue(e, t, b);
-	if (!e->waits_for_company || !atomic_load(&e->base.filling))
-		cond_signal(&e->queue_changed);
+	if (!atomic_load(&e->base.filling))
+		cond_broadcast(&e->filled);
 	mutex_unlock(&e->queue_lock);
 }

@@ -257,7 +257,8 @@ static void embedded_close(struct store *s)
 	cond_release(&e->changed);
 	mutex_release(&e->queue_lock);
 	cond_release(&e->queue_changed);
-	mutex_release(&e->commit_gate);
+	cond_release(&e->filled);
+	cond_release(&e->commits_go_on);
 	mutex_release(&e->keeper_lock);
 	cond_release(&e->keeper_wake);
 	mutex_release(&e->round_lock);
@@ -287,6 +288,7 @@ static const struct store_ops embedded_ops = {
 	.disk = embedded_disk_state,
 	.use_reserve = embedded_use_reserve,
 	.confirmed = embedded_confirmed,
+	.shrink = embedded_shrink,
 };
 
 static enum err start(struct embedded *e, const struct store_options *options, struct fault *fault)
@@ -328,7 +330,8 @@ enum err store_embedded_open(const struct store_options *options, struct store *
 	cond_init(&e->changed);
 	mutex_init(&e->queue_lock);
 	cond_init(&e->queue_changed);
-	mutex_init(&e->commit_gate);
+	cond_init(&e->filled);
+	cond_init(&e->commits_go_on);
 	mutex_init(&e->keeper_lock);
 	cond_init(&e->keeper_wake);
 	mutex_init(&e->round_lock);

@@ -11,9 +11,9 @@
  * of fresh chunks first and begin to read after: a chunk that became a block in between is found in
  * the block, and not as a chunk.
  *
- * Threads. Writers of batches only intern and queue. One thread commits (commit.c), one keeps house
- * (keeper.c); questions run wherever they are asked. Locks, outermost first; none is waited for
- * while holding one further down:
+ * Threads. Writers of batches only intern and queue. A few threads commit (commit.c), each for one
+ * tenant at a time, one keeps house (keeper.c); questions run wherever they are asked. Locks,
+ *outermost first; none is waited for while holding one further down:
  *	making		a tenant is looked for in the directory
  *	day->upkeep	compaction, retention, delete of one day: one at a time, held long
  *	day->write	the writing connection, held for one transaction
@@ -57,9 +57,10 @@ struct fresh_chunk {
 	uint32_t rows;
 };
 
-/* Something in memory that can be read again: in engine->unused while nobody uses it. */
+/* Something in memory that can be read again: while nobody uses it in engine->unused, and in that
+ * of its tenant. */
 struct resident {
-	struct lru_node node;
+	struct lru_node node, of_tenant;
 	bool is_index; /* a day_index (embedded_index.h), else the partition of a day_service */
 };
 
@@ -161,10 +162,20 @@ struct tenant {
 	/* Batches that wait, in order; engine->queue_lock. */
 	struct store_batch *queue_first, **queue_last;
 	struct tenant *queue_next; /* whose turn comes after */
-	bool queued;		   /* it has its turn */
-	size_t deficit;		   /* bytes that it may write */
+	bool queued;		   /* it waits for its turn, or has it */
+	bool has_company;	   /* its last transaction had several batches */
 	bool undo_left;		   /* a batch that failed could not be taken back wholly */
 	atomic_ullong limit;	   /* of its bytes on disk, its own or a share; 0 = none */
+	/* Bytes on disk when they were last looked at, and about what was written since (quota.c).
+	 */
+	atomic_ullong disk, grown;
+	atomic_llong last_window; /* in which it was let write above its limit */
+	atomic_bool hurried;	  /* the keeper was told since */
+	/* What is in memory of its partitions and indexes; engine->lock. */
+	struct lru unused;
+	size_t memory;
+	struct memory_account *account; /* NULL = nobody's */
+	struct memory_hold charged;
 	struct tenant_deleted {
 		atomic_ullong times, bytes, count;
 	} deleted[STORE_DELETED_WHYS_];
@@ -173,6 +184,16 @@ struct tenant {
 
 /* A file, its log, and the log's index. */
 #define SPARE_FILES 3
+
+/* A thread that writes batches (commit.c). */
+#define COMMITTERS 4
+
+struct committer {
+	struct embedded *engine;
+	struct thread thread;
+	struct group *group; /* what it writes */
+	int64_t took_ns;     /* the last time */
+};
 
 struct embedded {
 	struct store base;
@@ -184,6 +205,7 @@ struct embedded {
 	struct map tenant_index;
 	atomic_size_t memory; /* of loaded partitions and indexes */
 	size_t memory_ceiling;
+	struct tenant *largest;	   /* that has most of it, about; NULL = none yet */
 	struct lru unused;	   /* of what nobody uses: first in, first to go */
 	struct lru idle;	   /* days and catalogs with connections, by use */
 	atomic_size_t connections; /* open */
@@ -196,14 +218,14 @@ struct embedded {
 	uint64_t steps;
 	atomic_ullong most_steps;
 
-	struct thread committer;
+	struct committer committers[COMMITTERS];
 	struct mutex queue_lock;
-	struct cond queue_changed;
+	struct cond queue_changed;		 /* a tenant waits for its turn */
+	struct cond filled;			 /* no batch is on its way to the queue */
+	struct cond commits_go_on;		 /* `commits_held` or `writing` has changed */
+	bool commits_held;			 /* under queue_lock: nothing is written, … */
+	unsigned writing;			 /* … by so many threads that have begun */
 	struct tenant *queue_first, *queue_last; /* with something queued, in turn */
-	struct group *group;
-	bool waits_for_company;	  /* under queue_lock: wake it for the last batch, not for each */
-	int64_t commit_ns;	  /* what the last group took; the committer's own */
-	struct mutex commit_gate; /* held while a group is written */
 	atomic_ullong queued, commits;
 	bool stopping;
 	struct disk_guard disk;
@@ -253,6 +275,8 @@ static inline void engine_step(struct embedded *e)
  * engine. */
 enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenant **ret,
 		    struct fault *fault) MUST_CHECK;
+/* The same when somebody has asked for it before, else NULL. */
+struct tenant *tenant_known(struct embedded *e, struct str name);
 /* The i-th, NULL behind the last: for a walk over all while others are added. */
 struct tenant *tenant_at(struct embedded *e, size_t i);
 void embedded_free_tenants(struct embedded *e);
@@ -377,13 +401,25 @@ struct partition *service_loaded(struct day_service *ds);
 enum err service_load(struct day_service *ds, struct db *reader, int64_t last_key,
 		      struct partition **ret, struct fault *fault) MUST_CHECK;
 void partition_give_back(struct embedded *e, struct partition *p);
-/* Lets go of partitions and indexes that nobody uses until memory is below its ceiling. */
-void partitions_evict(struct embedded *e);
 /* Between these two no question runs on the service. */
 void service_close(struct day_service *ds);
 void service_reopen(struct day_service *ds);
 /* Puts another partition in place of the service's; it is closed. */
 void service_replace(struct day_service *ds, struct partition *fresh);
+
+/* ------------------------------------------------------------------ memory (embedded_memory.c) */
+
+/* With engine->lock: how much memory the service's partition takes from now on. */
+void partition_charge(struct day_service *ds, size_t memory);
+/* With engine->lock: what a partition or an index takes from now on, in place of `*memory`. */
+void tenant_charge(struct tenant *t, size_t *memory, size_t now);
+/* With engine->lock: nobody uses it; somebody does, or it is about to be freed. */
+void resident_rest(struct tenant *t, struct resident *r);
+void resident_take(struct resident *r);
+/* Lets go of partitions and indexes that nobody uses until memory is below its ceiling: first those
+ * of the tenant that has most, as long as that is more than its share. */
+void partitions_evict(struct embedded *e);
+size_t embedded_shrink(struct store *s, struct str tenant, size_t wanted);
 
 /* ------------------------------------------------------------------ questions (embedded_scan.c) */
 
@@ -428,6 +464,9 @@ int64_t reach_longest(struct day_service *ds, int64_t from_ns, int64_t until_ns)
 enum err committer_start(struct embedded *e) MUST_CHECK;
 /* After everything queued is written. */
 void committer_stop(struct embedded *e);
+/* Waits until nothing is being written, and lets nothing begin until commits_go_on. */
+void commits_hold(struct embedded *e);
+void commits_go_on(struct embedded *e);
 void embedded_commit(struct store *s, struct store_batch *b);
 /*
  * A transaction on a day's file: what it will change in memory is noted, and done when it ends.
@@ -624,6 +663,13 @@ enum err dictionary_put(struct change *c, struct day_service *ds, int64_t last, 
 enum err day_shrink(struct day *d, struct fault *fault) MUST_CHECK;
 enum err retention_run(struct embedded *e, struct fault *fault) MUST_CHECK;
 /* The part of it that looks at sizes. */
+/* ERR_BUSY, with a sentence, when the tenant is so far above its limit that deleting its oldest
+ * data does not keep up with what it sends. */
+enum err quota_admits(struct tenant *t, struct fault *fault) MUST_CHECK;
+/* So many bytes more were written. */
+void quota_grew(struct tenant *t, size_t bytes);
+/* Before the keeper has looked for the first time. */
+void quota_begin(struct tenant *t);
 enum err quota_run(struct embedded *e, const struct day_list *days, struct fault *fault) MUST_CHECK;
 
 /* What is deleted (deletion.c). Profiles or spans of a day: */

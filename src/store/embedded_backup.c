@@ -137,10 +137,10 @@ enum err embedded_backup(struct store *store, const char *destination, struct fa
 	for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
 		error = open_snapshot(&list.v.v[i], fault);
 	if (error == ERR_OK) {
-		mutex_lock(&e->commit_gate);
+		commits_hold(e);
 		for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
 			error = db_begin_snapshot(list.v.v[i].reader, fault);
-		mutex_unlock(&e->commit_gate);
+		commits_go_on(e);
 	}
 	for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
 		error = copy_one(&list.v.v[i], destination, fault);

@@ -55,9 +55,9 @@ void day_free(struct day *d)
 	atomic_fetch_sub(&d->engine->fresh_chunks, d->fresh_chunks);
 	vec_for_each (ds, &d->services) {
 		engine_lock(d->engine);
-		lru_remove(&(*ds)->unused.node);
+		resident_take(&(*ds)->unused);
+		partition_charge(*ds, 0);
 		engine_unlock(d->engine);
-		atomic_fetch_sub(&d->engine->memory, (*ds)->memory);
 	}
 	index_forget(d);
 	connections_close(d);

@@ -28,21 +28,14 @@ void index_free(struct day_index *x)
 	mem_free(x);
 }
 
-/* With engine->lock. */
-static void charge(struct day_index *x, size_t memory)
-{
-	atomic_fetch_add(&x->day->engine->memory, memory - x->memory);
-	x->memory = memory;
-}
-
 bool index_detach(struct day_index *x)
 {
 	if (x->stale)
 		return false;
 	x->stale = true;
 	x->day->index = NULL;
-	lru_remove(&x->unused.node);
-	charge(x, 0);
+	resident_take(&x->unused);
+	tenant_charge(x->day->tenant, &x->memory, 0);
 	return !x->users;
 }
 
@@ -339,7 +332,7 @@ static enum err new_index(struct day *d, struct day_index **ret)
 static void use(struct day_index *x)
 {
 	x->users++;
-	lru_remove(&x->unused.node);
+	resident_take(&x->unused);
 }
 
 /* The day's, with a user more; made when there is none. */
@@ -405,9 +398,10 @@ static void leave(struct day_index *x, size_t memory, bool trouble)
 		(void)index_detach(x);
 	last = x->stale && !x->users;
 	if (!x->stale && memory)
-		charge(x, memory + x->news.cap * sizeof(*x->news.v));
+		tenant_charge(x->day->tenant, &x->memory,
+			      memory + x->news.cap * sizeof(*x->news.v));
 	if (!x->stale && !x->users)
-		lru_touch(&e->unused, &x->unused.node);
+		resident_rest(x->day->tenant, &x->unused);
 	over = atomic_load(&e->memory) > e->memory_ceiling;
 	engine_unlock(e);
 	if (last)

@@ -73,21 +73,17 @@ enum err service_load(struct day_service *ds, struct db *reader, int64_t last_ke
 
 /* ------------------------------------------------------------------ memory */
 
-/* With engine->lock: how much memory the service's partition takes from now on. */
-static void charge(struct day_service *ds, size_t memory)
+void partition_charge(struct day_service *ds, size_t memory)
 {
-	struct day *d = ds->day;
-
-	atomic_fetch_add(&d->engine->memory, memory - ds->memory);
-	d->partition_bytes += memory - ds->memory;
-	ds->memory = memory;
+	ds->day->partition_bytes += memory - ds->memory;
+	tenant_charge(ds->day->tenant, &ds->memory, memory);
 }
 
 /* With engine->lock. */
 static void hold(struct day_service *ds, struct partition *p)
 {
 	atomic_fetch_add(&p->references, 1);
-	lru_remove(&ds->unused.node);
+	resident_take(&ds->unused);
 	ds->day->references++;
 	ds->day->used_ns = clock_monotonic_ns();
 }
@@ -131,7 +127,7 @@ enum err service_partition(struct day_service *ds, struct partition **ret, struc
 		if (error == ERR_OK) {
 			engine_lock(e);
 			ds->partition = p;
-			charge(ds, partition_memory(p));
+			partition_charge(ds, partition_memory(p));
 			/* Series of the file were counted when the day was looked into. */
 			p->quota = &d->quota;
 			hold(ds, p);
@@ -156,8 +152,8 @@ void partition_give_back(struct embedded *e, struct partition *p)
 	stale = last && ds->partition != p;
 	if (last && !stale) {
 		/* Nobody else has it, so it may be looked at without its lock. */
-		charge(ds, partition_memory(p));
-		lru_touch(&e->unused, &ds->unused.node);
+		partition_charge(ds, partition_memory(p));
+		resident_rest(d->tenant, &ds->unused);
 	}
 	over = atomic_load(&e->memory) > e->memory_ceiling;
 	engine_unlock(e);
@@ -166,47 +162,6 @@ void partition_give_back(struct embedded *e, struct partition *p)
 	day_put(d);
 	if (over)
 		partitions_evict(e);
-}
-
-/* What was not used for the longest time, taken out of the tables; neither = all is in use. */
-struct coldest {
-	struct partition *partition;
-	struct day_index *index;
-};
-
-static struct coldest take_coldest(struct embedded *e)
-{
-	struct lru_node *oldest = lru_oldest(&e->unused);
-	struct resident *r = oldest ? lru_entry(oldest, struct resident, node) : NULL;
-	struct coldest found = {0};
-	struct day_service *ds;
-
-	if (!r || atomic_load(&e->memory) <= e->memory_ceiling)
-		return found;
-	if (r->is_index) {
-		found.index = index_of_resident(r);
-		index_detach(found.index);
-		return found;
-	}
-	ds = lru_entry(r, struct day_service, unused);
-	lru_remove(oldest);
-	found.partition = ds->partition;
-	ds->partition = NULL;
-	charge(ds, 0);
-	return found;
-}
-
-void partitions_evict(struct embedded *e)
-{
-	struct coldest found;
-
-	do {
-		engine_lock(e);
-		found = take_coldest(e);
-		engine_unlock(e);
-		partition_free(found.partition);
-		index_free(found.index);
-	} while (found.partition || found.index);
 }
 
 void service_close(struct day_service *ds)
@@ -240,12 +195,12 @@ void service_replace(struct day_service *ds, struct partition *fresh)
 	old = ds->partition;
 	unused = old && !atomic_load(&old->references);
 	ds->partition = fresh;
-	lru_remove(&ds->unused.node);
-	charge(ds, fresh ? partition_memory(fresh) : 0);
+	resident_take(&ds->unused);
+	partition_charge(ds, fresh ? partition_memory(fresh) : 0);
 	if (fresh) {
 		fresh->engine = ds;
 		fresh->quota = &ds->day->quota;
-		lru_touch(&e->unused, &ds->unused.node);
+		resident_rest(ds->day->tenant, &ds->unused);
 	}
 	engine_unlock(e);
 	if (unused)

@@ -12,12 +12,16 @@ static void tenant_free(struct tenant *t)
 		return;
 	vec_for_each (d, &t->days)
 		day_free(*d);
+	if (t->engine->largest == t)
+		t->engine->largest = NULL;
 	catalog_close(t);
 	journal_close(&t->journal);
 	mutex_release(&t->catalog_lock);
 	vec_release(&t->days);
 	mem_free(t->name);
 	mem_free(t->folder);
+	memory_hold_release(&t->charged);
+	memory_account_put(t->account);
 	mem_free(t);
 }
 
@@ -117,11 +121,16 @@ static enum err tenant_new(struct embedded *e, struct str name, bool make, struc
 	t->engine = e;
 	t->connections.tenant = t;
 	mutex_init(&t->catalog_lock);
+	lru_init(&t->unused);
 	t->name = mem_strndup(name.p, name.n);
 	error = t->name ? tenant_folder(e->dir.path, name, make, &t->folder, fault) : ERR_NO_MEMORY;
 	if (error == ERR_OK && !make && stat(t->folder, &st) < 0)
 		error = ERR_NOT_FOUND;
 	t->place = place_key(e->base.seed, name, LEDGER_CATALOG, 0);
+	if (error == ERR_OK)
+		quota_begin(t);
+	if (error == ERR_OK && e->base.options.memory)
+		error = memory_account_get(e->base.options.memory, name, &t->account);
 	if (error == ERR_OK)
 		error = open_journal(t, fault);
 	if (error == ERR_OK)
@@ -144,7 +153,7 @@ static enum err tenant_new(struct embedded *e, struct str name, bool make, struc
 	return ERR_OK;
 }
 
-static struct tenant *find_locked(struct embedded *e, struct str name)
+struct tenant *tenant_known(struct embedded *e, struct str name)
 {
 	struct tenant *t;
 
@@ -182,7 +191,7 @@ static enum err tenant_add(struct embedded *e, struct tenant *t)
 enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenant **ret,
 		    struct fault *fault)
 {
-	struct tenant *t = find_locked(e, name);
+	struct tenant *t = tenant_known(e, name);
 	enum err error = ERR_OK;
 
 	if (t) {
@@ -192,7 +201,7 @@ enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenan
 	TRY(tenant_check(name, fault));
 	/* One at a time: what a crash left is taken back once, before anybody writes. */
 	mutex_lock(&e->making);
-	t = find_locked(e, name);
+	t = tenant_known(e, name);
 	if (!t) {
 		error = tenant_new(e, name, make, &t, fault);
 		if (error == ERR_OK && (error = tenant_add(e, t)) != ERR_OK)

@@ -8,6 +8,8 @@
 
 /* Below the limit by this much, so that the next byte is not over it again. */
 #define ROOM_PERCENT 5
+/* Above the limit by a quarter of it and so much, and nothing more is taken. */
+#define EXCESS_BYTES ((uint64_t)4 << 20)
 
 /* ------------------------------------------------------------------ a tenant */
 
@@ -127,6 +129,16 @@ static uint64_t total_of(const struct tenant_uses *uses)
 	return total;
 }
 
+/* From here on it is counted anew what is written. */
+static void note_use(const struct tenant_uses *uses)
+{
+	vec_for_each (use, &uses->v) {
+		atomic_store(&use->tenant->grown, 0);
+		atomic_store(&use->tenant->disk, use->bytes);
+		atomic_store(&use->tenant->hurried, false);
+	}
+}
+
 static bool is_over(const struct embedded *e, const struct tenant_uses *uses)
 {
 	uint64_t most = e->base.options.max_size;
@@ -209,13 +221,69 @@ enum err quota_run(struct embedded *e, const struct day_list *days, struct fault
 {
 	struct tenant_uses uses = {0};
 	enum err error = measure(days, &uses);
+	bool over = error == ERR_OK && is_over(e, &uses);
 
-	if (error == ERR_OK && is_over(e, &uses)) {
+	if (over) {
 		empty_logs(days);
 		error = measure(days, &uses);
 	}
 	if (error == ERR_OK)
 		error = reduce_all(e, days, &uses, fault);
+	if (over && measure(days, &uses) != ERR_OK)
+		uses.v.n = 0;
+	note_use(&uses);
 	vec_release(&uses.v);
 	return error;
+}
+
+/* ------------------------------------------------------------------ what comes too fast */
+
+void quota_begin(struct tenant *t)
+{
+	uint64_t own = own_limit(t->engine, str_of(t->name)),
+		 all = t->engine->base.options.max_size;
+
+	atomic_store(&t->limit, all && (!own || all < own) ? all : own);
+}
+
+static uint64_t use_of(struct tenant *t)
+{
+	return atomic_load(&t->disk) + atomic_load(&t->grown);
+}
+
+static void hurry_once(struct tenant *t)
+{
+	if (!atomic_exchange(&t->hurried, true))
+		keeper_hurry(t->engine);
+}
+
+void quota_grew(struct tenant *t, size_t bytes)
+{
+	uint64_t limit = atomic_load(&t->limit);
+
+	atomic_fetch_add(&t->grown, bytes);
+	if (limit && use_of(t) > limit)
+		hurry_once(t);
+}
+
+/*
+ * The newest ten minutes are never deleted, so that what is sent faster than old data goes must be
+ * refused. One batch of every ten minutes is taken also then: with newer data there, the older can
+ * go.
+ */
+enum err quota_admits(struct tenant *t, struct fault *fault)
+{
+	uint64_t limit = atomic_load(&t->limit), use = use_of(t);
+	int64_t window = store_now(&t->engine->base) / WINDOW_NS;
+
+	if (!limit || use <= limit || use - limit <= limit / 4 + EXCESS_BYTES ||
+	    atomic_exchange(&t->last_window, window) != window)
+		return ERR_OK;
+	hurry_once(t);
+	return fault_set(
+		fault, ERR_BUSY,
+		"this tenant has %llu bytes on disk and may have %llu, and what it sent in "
+		"the last ten minutes is not deleted for more: try again later, send less, "
+		"or raise --tenant-max-size or --max-size",
+		(unsigned long long)use, (unsigned long long)limit);
 }

@@ -105,6 +105,11 @@ void store_close(struct store *s)
 		s->ops->close(s);
 }
 
+size_t store_shrink(struct store *s, struct str tenant, size_t wanted)
+{
+	return s->ops->shrink ? s->ops->shrink(s, tenant, wanted) : 0;
+}
+
 uint64_t store_seed(const struct store *s)
 {
 	return s->seed;

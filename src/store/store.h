@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/memory_budget.h"
 #include "model/model.h"
 
 struct store;
@@ -118,6 +119,9 @@ struct store_options {
 	 * turn than fit has one read from the disk for every upload.
 	 */
 	size_t dictionary_memory;
+	/* What is kept of a tenant is charged to the account of its name, as cached. NULL = to
+	 * nobody's. */
+	struct memory_budget *memory;
 	/* Per service: (service, retention_ns). */
 	const struct service_retention {
 		struct str service;
@@ -141,6 +145,9 @@ enum err store_open(const struct store_options *options, struct store **ret,
 		    struct fault *fault) MUST_CHECK;
 /* Waits for commits under way. */
 void store_close(struct store *s);
+/* Gives up about `wanted` bytes of what is kept in memory of a tenant, or of those that have most
+ * when the name is empty; returns how many it did. */
+size_t store_shrink(struct store *s, struct str tenant, size_t wanted);
 /* The seed of all content hashes: dictionaries given to store_batch_add must be made with it. */
 uint64_t store_seed(const struct store *s);
 

@@ -83,6 +83,8 @@ struct store_ops {
 	void (*use_reserve)(struct store *s);
 	/* The clock was confirmed. */
 	void (*confirmed)(struct store *s);
+	/* store_shrink; may be NULL. */
+	size_t (*shrink)(struct store *s, struct str tenant, size_t wanted);
 };
 
 struct store {

@@ -126,6 +126,31 @@ def a_full_disk_is_told_before_anything_is_written_and_a_delete_frees_it():
 
 
 @test
+def a_token_is_revoked_on_a_full_disk():
+    own_mounts()
+    folder = os.path.join(scratch(), "revoke")
+    os.makedirs(folder)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], check=True)
+    tokens = [vestal("token", "create", "--data", folder, "--name", name)[0].strip() for name in ("stays", "goes")]
+    with open(folder + "/tokens", encoding="utf-8") as file:
+        revoked = next(line.split()[0] for line in file if line.rstrip().endswith("goes"))
+    # Not even in the last page of a file is there room for a line.
+    for name in ("tokens", "audit.log"):
+        with open(f"{folder}/{name}", "a", encoding="utf-8") as file:
+            file.write("#" * (4095 - file.tell() % 4096) + "\n")
+    fill(folder)
+    _, err = vestal("token", "revoke", revoked, "--data", folder)
+    assert "audit.log" in err and revoked in err, err
+    assert revoked not in vestal("token", "list", "--data", folder)[0]
+    os.unlink(folder + "/.filler")
+    # A list with a line that was struck out can be changed.
+    tokens.append(vestal("token", "create", "--data", folder, "--name", "new")[0].strip())
+    with Server(folder=folder) as server:
+        opens = [server.ask("/api/v1/services", headers={"Authorization": "Bearer " + token})[0] for token in tokens]
+        assert opens == [200, 401, 200], opens
+
+
+@test
 def a_disk_that_uploads_fill_recovers_when_others_make_room():
     with Disk("uploads", "size=24m") as server:
         statuses = []
@@ -186,17 +211,19 @@ def a_disk_without_inodes_is_named_and_a_delete_still_works():
 
 @test
 def a_quota_on_disk_makes_room_by_itself():
-    """With a limit on what the store may take, a full disk is a reason to look at it at once."""
+    """With a limit on what the store may take, a full disk is a reason to look at it at once: of these tenants
+    none has more than all may have together."""
     own_mounts()
     folder = os.path.join(scratch(), "limited")
     os.makedirs(folder)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", folder], check=True)
-    with Server("--max-size", "2MB", "--retention", "0", folder=folder) as server:
+    with Server("--max-size", "2MB", "--retention", "0", "--trust-tenant-header", folder=folder) as server:
         now = int(time.time())
         for day in range(20, -1, -1):
             when = now - day * 86400
-            text = "\n".join(f"main;f{day}_{os.urandom(100).hex()} 1" for _ in range(300))
-            status, body = server.ask(f"/ingest?name=shop&format=folded&from={when}&until={when + 10}", text.encode())
+            text = "\n".join(f"main;f{day}_{os.urandom(100).hex()} 1" for _ in range(1000))
+            status, body = server.ask(f"/ingest?name=shop&format=folded&from={when}&until={when + 10}", text.encode(),
+                                      {"X-Scope-OrgID": f"tenant-{day % 7}"})
             assert status == 200, body
         fill(folder)
         wait(lambda: any("read-only: disk full" in line for line in server.log))

@@ -86,6 +86,24 @@ def every_tenant_may_have_a_limit_of_its_own():
 
 
 @test
+def a_flood_within_ten_minutes_is_refused_above_the_limit_and_nobody_else():
+    with Shared("burst", "--tenant-max-size", "2MB") as server:
+        statuses, body = [], b""
+        for number in range(400):
+            text = "\n".join(f"main;{os.urandom(100).hex()} 1" for _ in range(300))
+            status, body = server.ask("/ingest?name=shop&format=folded", text.encode(), {"X-Scope-OrgID": "flood"})
+            statuses.append(status)
+            if status == 429:
+                break
+        assert statuses[-1] == 429 and set(statuses[:-1]) == {200}, (number, statuses[-3:], body)
+        said = json.loads(body)["message"]
+        assert "this tenant has" in said and "--tenant-max-size" in said, said
+        # A quarter more than the limit, 4 MiB, and what was under way.
+        assert server.tenant("flood")["disk_bytes"] < 12 << 20, server.tenant("flood")
+        server.upload("small", 0, 20)
+
+
+@test
 def a_limit_that_is_none_is_refused_with_its_place():
     config = os.path.join(scratch(), "wrong.yaml")
     with open(config, "w", encoding="utf-8") as file:

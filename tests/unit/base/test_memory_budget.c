@@ -106,14 +106,17 @@ TEST(what_is_measured_counts_and_caches_are_asked_in_their_order)
 
 struct toy_cache {
 	struct memory_account *account;
+	const char *name;
 	size_t kept, asked;
 };
 
-static size_t shrink_toy(void *context, size_t wanted)
+static size_t shrink_toy(void *context, struct str account, size_t wanted)
 {
 	struct toy_cache *c = context;
 	size_t n = wanted < c->kept ? wanted : c->kept;
 
+	if (account.n && !str_eq(account, str_of(c->name)))
+		return 0;
 	c->asked += wanted;
 	c->kept -= n;
 	memory_give_back(c->account, MEMORY_CACHED, n);
@@ -125,7 +128,7 @@ TEST(caches_shrink_until_three_quarters_are_used)
 	BUDGET(b, 64 * MIB);
 	ACCOUNT(a, b);
 	ACCOUNT(c, b);
-	struct toy_cache first = {a, 8 * MIB, 0}, second = {c, 20 * MIB, 0};
+	struct toy_cache first = {a, "a", 8 * MIB, 0}, second = {c, "c", 20 * MIB, 0};
 
 	CHECK_OK(memory_budget_add_cache(b, shrink_toy, &first));
 	CHECK_OK(memory_budget_add_cache(b, shrink_toy, &second));
@@ -140,6 +143,35 @@ TEST(caches_shrink_until_three_quarters_are_used)
 	CHECK_INT(memory_budget_look(b).shrunk, 10 * MIB);
 	memory_give_back(a, MEMORY_WORKING, 30 * MIB);
 	memory_give_back(c, MEMORY_CACHED, second.kept);
+}
+
+TEST(an_account_gives_up_what_is_cached_for_it_before_others_do)
+{
+	BUDGET(b, 64 * MIB);
+	ACCOUNT(large, b);
+	ACCOUNT(other, b);
+	struct toy_cache of_large = {large, "large", 20 * MIB, 0},
+			 of_other = {other, "other", 8 * MIB, 0};
+
+	CHECK_OK(memory_budget_add_cache(b, shrink_toy, &of_other));
+	CHECK_OK(memory_budget_add_cache(b, shrink_toy, &of_large));
+	memory_take(large, MEMORY_CACHED, of_large.kept);
+	memory_take(other, MEMORY_CACHED, of_other.kept);
+	/* More than half together: what is cached refuses nothing to its own account. */
+	CHECK_OK(memory_charge(large, MEMORY_WORKING, 14 * MIB, NULL));
+	CHECK(memory_budget_shrink(b));
+	CHECK_INT(of_large.kept, 10 * MIB);
+	CHECK_INT(of_other.kept, 8 * MIB);
+	CHECK_INT(memory_account_look(large).used, 24 * MIB);
+	CHECK(!memory_budget_shrink(b));
+	/* Little besides: still a small one, for whom the last quarter is. */
+	memory_budget_measured(b, 32 * MIB + 17 * MIB);
+	CHECK_OK(memory_charge(other, MEMORY_WORKING, 4 * MIB, NULL));
+	CHECK_ERR(memory_charge(large, MEMORY_WORKING, 4 * MIB, NULL), ERR_BUSY);
+	memory_give_back(other, MEMORY_WORKING, 4 * MIB);
+	memory_give_back(large, MEMORY_WORKING, 14 * MIB);
+	memory_give_back(large, MEMORY_CACHED, of_large.kept);
+	memory_give_back(other, MEMORY_CACHED, of_other.kept);
 }
 
 TEST(a_hold_follows_its_memory_and_ends_once)

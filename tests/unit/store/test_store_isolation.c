@@ -11,10 +11,11 @@
 
 /* ------------------------------------------------------------------ descriptors */
 
-static enum err write_small(struct store *s, const char *tenant, int64_t time_ns)
+static enum err write_service(struct store *s, const char *tenant, const char *service,
+			      int64_t time_ns)
 {
 	static const struct str type = STR(CPU);
-	struct label_pair label = {STR("service_name"), STR("api")};
+	struct label_pair label = {STR("service_name"), str_of(service)};
 	struct series_profile series = {.labels = &label,
 					.label_count = 1,
 					.types = &type,
@@ -28,7 +29,7 @@ static enum err write_small(struct store *s, const char *tenant, int64_t time_ns
 	enum err e;
 
 	TRY(store_batch_new(s, str_of(tenant), &b, NULL));
-	e = store_batch_service(b, STR("api"), &d, NULL);
+	e = store_batch_service(b, str_of(service), &d, NULL);
 	if (!e) {
 		profile_init(&p, d);
 		e = profile_add_type(&p, STR("cpu"), STR("nanoseconds"));
@@ -46,6 +47,11 @@ static enum err write_small(struct store *s, const char *tenant, int64_t time_ns
 		return e;
 	}
 	return commit(b);
+}
+
+static enum err write_small(struct store *s, const char *tenant, int64_t time_ns)
+{
+	return write_service(s, tenant, "api", time_ns);
 }
 
 static int64_t total_of(struct store *s, const char *tenant)
@@ -321,4 +327,63 @@ TEST(a_flood_delays_others_by_one_transaction)
 	CHECK(t.until_small - t.before_small <= 2 * GROUP_BYTES / least + 2);
 	mutex_release(&t.lock);
 	cond_release(&t.changed);
+}
+
+/* ------------------------------------------------------------------ what is kept in memory */
+
+static size_t cached_of(struct memory_account *a)
+{
+	return memory_account_look(a).by_use[MEMORY_CACHED];
+}
+
+static void check_who_pays(struct fixture *f, struct memory_account *large,
+			   struct memory_account *small, size_t ceiling)
+{
+	size_t of_small;
+	char service[20];
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(service, sizeof(service), "small-%d", i);
+		CHECK_OK(write_service(f->store, "small", service, MODEL_NOW));
+	}
+	of_small = cached_of(small);
+	CHECK(of_small > 0);
+	for (int i = 0; i < 200; i++) {
+		snprintf(service, sizeof(service), "large-%d", i);
+		CHECK_OK(write_service(f->store, "large", service, MODEL_NOW));
+	}
+	CHECK_OK(store_settle(f->store, false, NULL));
+	/* More than fits came since the small tenant's last use: none of it went. */
+	CHECK_INT(cached_of(small), of_small);
+	CHECK(cached_of(large) > ceiling / 2 && cached_of(large) <= ceiling);
+	/* When memory is short, too. */
+	CHECK_INT(store_shrink(f->store, STR("nobody"), 1), 0);
+	CHECK(store_shrink(f->store, (struct str){0}, ceiling / 2) >= ceiling / 2);
+	CHECK_INT(cached_of(small), of_small);
+	CHECK(store_shrink(f->store, STR("small"), 1) > 0);
+	CHECK(cached_of(small) < of_small);
+	CHECK_INT(total_of(f->store, "small"), 4 * 7);
+	CHECK_INT(total_of(f->store, "large"), 200 * 7);
+}
+
+TEST(a_tenant_that_loads_much_gives_up_its_own_before_others_do)
+{
+	struct memory_account *large, *small;
+	struct memory_budget *budget;
+	struct store_options o = fixture_options();
+	struct fixture f = {.kind = IN_FILES};
+
+	CHECK_OK(memory_budget_new((size_t)1 << 30, &budget));
+	CHECK_OK(memory_account_get(budget, STR("large"), &large));
+	CHECK_OK(memory_account_get(budget, STR("small"), &small));
+	o.limits.max_series = 1000;
+	o.dictionary_memory = (size_t)2 << 20; /* for some fifty of them */
+	o.memory = budget;
+	if (fixture_open(&f, &o) == ERR_OK)
+		check_who_pays(&f, large, small, o.dictionary_memory);
+	fixture_release(&f);
+	CHECK_INT(memory_budget_look(budget).all.used, 0);
+	memory_account_put(large);
+	memory_account_put(small);
+	memory_budget_free(budget);
 }
