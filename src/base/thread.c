@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -62,6 +63,18 @@ enum err thread_start(struct thread *t, const char *name, void (*run)(void *), v
 		return ERR_OK;
 	mem_free(b);
 	return failed == EAGAIN ? ERR_NO_MEMORY : err_from_errno(failed);
+}
+
+void thread_lower_priority(int by)
+{
+	int before;
+
+	/* Of the thread alone: on Linux a process here is a thread. */
+	errno = 0;
+	before = getpriority(PRIO_PROCESS, 0);
+	if (!errno)
+		(void)setpriority(PRIO_PROCESS, 0, before + by);
+	errno = 0;
 }
 
 void thread_join(struct thread *t)

@@ -18,6 +18,8 @@ enum err thread_start(struct thread *t, const char *name, void (*run)(void *),
 		      void *context) MUST_CHECK;
 /* Waits for its end; harmless when it does not run. */
 void thread_join(struct thread *t);
+/* This thread lets others have the CPU first, for good: a nice value of so much more. */
+void thread_lower_priority(int by);
 /* Processors this process may use, at least 1. */
 unsigned thread_cpus(void);
 /*

@@ -1,5 +1,7 @@
 #include "net/session.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/work_scope.h"
@@ -67,6 +69,7 @@ static void exchange_end(struct exchange *x)
 	buf_release(&x->reply.body);
 	memory_hold_release(&x->reply.hold);
 	memory_account_put(x->http.account);
+	client_drop_request(x->client);
 	mem_free(x->reply.block);
 	mem_free(x);
 }
@@ -79,6 +82,19 @@ bool exchange_admit(struct exchange *x)
 	x->admitted = !handlers->admit || handlers->admit(handlers->context, &x->http);
 	x->owed = !x->admitted;
 	return x->admitted;
+}
+
+enum err http_count_for(struct http_exchange *http, struct str client, struct fault *fault)
+{
+	struct exchange *x = (struct exchange *)http;
+	struct session *s = x->session;
+	enum err error;
+
+	if (!x->shared->clients || x->client)
+		return ERR_OK;
+	error = clients_count(x->shared->clients, client, &s->client, &x->client, fault);
+	x->uncounted = error != ERR_OK && !s->client;
+	return error;
 }
 
 static void body_begin(struct exchange *x)
@@ -156,6 +172,8 @@ void exchange_handle(struct exchange *x)
 
 	x->http.body = buf_view(&x->body);
 	x->owed = true;
+	if (http_find(&x->http, STR("vestal-timing")).n)
+		x->received_ns = clock_monotonic_ns();
 	handlers->handle(handlers->context, &x->http);
 }
 
@@ -174,8 +192,19 @@ void exchange_drop(struct exchange *x)
 		atomic_store_explicit(&x->http.gone, true, memory_order_relaxed);
 }
 
+static void tell_timing(struct exchange *x)
+{
+	int64_t begun = x->http.begun_ns ? x->http.begun_ns : x->received_ns;
+
+	snprintf(x->reply.timing, sizeof(x->reply.timing), "queue;dur=%.3f, total;dur=%.3f",
+		 (double)(begun - x->received_ns) / NS_PER_MS,
+		 (double)(clock_monotonic_ns() - x->received_ns) / NS_PER_MS);
+}
+
 void exchange_deliver(struct exchange *x)
 {
+	if (x->received_ns)
+		tell_timing(x);
 	x->replied = true;
 	if (x->session)
 		x->session->ops->reply(x->session, x);
@@ -197,6 +226,7 @@ void session_free(struct session *s)
 	while (s->exchanges)
 		exchange_drop(s->exchanges);
 	outqueue_release(&s->out);
+	client_drop_connection(s->client);
 	s->ops->free(s);
 }
 
@@ -266,7 +296,7 @@ void http_reply(struct http_exchange *http, struct http_response *r)
 				  .body = r->body,
 				  .static_body = r->static_body,
 				  .head_only = r->head_only,
-				  .close = r->close};
+				  .close = r->close || x->uncounted};
 	/* What could not be written whole is not sent in part. */
 	if (r->body.error || copy_headers(&x->reply, r))
 		x->reply.status = 0;

@@ -7,6 +7,10 @@
  * function of an exchange that is thread safe, and is called exactly once for every exchange that
  * `handle` got. After it the exchange is no longer the caller's.
  *
+ * A request with a header "vestal-timing" is told by "server-timing" how long it waited for a
+ * thread
+ * ("queue") and how long it took in all ("total"), from the last byte of its body on, in ms.
+ *
  * Strings of a request live as long as the exchange. Header names are in lower case, whatever the
  * protocol. A body comes as it was sent, Content-Encoding not undone, chunked framing undone.
  */
@@ -41,6 +45,7 @@ struct http_exchange {
 	struct str certificate; /* subject of a verified client certificate, or empty */
 	uint16_t port;		/* the listener's tag: which of the server's addresses was asked */
 	int64_t started_ns;	/* monotonic, when its first byte came */
+	int64_t begun_ns;	/* when work on it began, for Server-Timing; 0 = at once */
 
 	size_t max_body; /* `admit` may change it; starts as the server's */
 	/* Whose memory it takes: what arrives of the body is charged to it, and the reply until the
@@ -60,6 +65,12 @@ struct str http_param(struct http_exchange *x, struct str name);
 enum err http_params(struct http_exchange *x, struct str query,
 		     enum err (*each)(void *context, struct str name, struct str value),
 		     void *context) MUST_CHECK;
+
+/*
+ * For `admit`: whose connection and request it is. ERR_BUSY, with a sentence, when that client has
+ * max_per_client of either; the reply to a connection that is one too many ends it.
+ */
+enum err http_count_for(struct http_exchange *x, struct str client, struct fault *fault) MUST_CHECK;
 
 struct http_response {
 	int status;
@@ -115,6 +126,9 @@ struct http_options {
 	 * for a new one; when all have requests the new one is refused with 503. Three quarters of
 	 * them may come from one address. */
 	unsigned max_connections;
+	/* Connections, and as many requests under way, that are counted for the same client
+	 * (http_count_for); at most, and with 0, three quarters of max_connections. */
+	unsigned max_per_client;
 	unsigned max_streams;	 /* of an HTTP/2 connection */
 	int64_t head_timeout_ns; /* from the first byte to the end of the head */
 	int64_t idle_timeout_ns; /* between requests */
@@ -143,6 +157,7 @@ struct http_counters {
 	uint64_t evicted_total;	     /* closed for others, at the limit */
 	uint64_t slow_bodies_total;  /* of timeouts: bodies that came too slowly */
 	uint64_t slow_readers_total; /* of timeouts: replies that were not taken */
+	uint64_t longest_turn_ns;    /* how long an event loop was kept busy, at most */
 };
 
 struct http_server;

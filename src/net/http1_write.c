@@ -77,6 +77,11 @@ static void write_head(struct buf *b, const struct reply *r, const struct http1_
 		buf_text(b, "Connection: close\r\n");
 	else if (framing->version == HTTP_1_0)
 		buf_text(b, "Connection: keep-alive\r\n");
+	if (r->timing[0]) {
+		buf_text(b, "Server-Timing: ");
+		buf_text(b, r->timing);
+		buf_text(b, "\r\n");
+	}
 	write_pairs(b, r->headers, r->header_count);
 	buf_text(b, "\r\n");
 }

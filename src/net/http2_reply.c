@@ -119,7 +119,7 @@ void http2_reply(struct http2 *h, struct exchange *x)
 	struct http2_stream *stream = http2_stream_of(x);
 	const struct reply *r = &x->reply;
 	nghttp2_data_provider body = {.source = {.ptr = x}, .read_callback = read_body};
-	nghttp2_nv pairs[HEADERS_MAX + 4];
+	nghttp2_nv pairs[HEADERS_MAX + 5];
 	char status[16], length[24];
 	size_t n = 0;
 
@@ -138,6 +138,8 @@ void http2_reply(struct http2 *h, struct exchange *x)
 								 body_of(x).n)));
 	pairs[n++] = pair(STR("server"), STR("vestal"));
 	pairs[n++] = pair(STR("date"), str_of(h->base.shared->date));
+	if (r->timing[0])
+		pairs[n++] = pair(STR("server-timing"), str_of(r->timing));
 	stream->answered = true;
 	stream->answered_ns = stream->taken_ns = h->base.shared->now_ns;
 	stream->answered_after = h->answered_bytes;

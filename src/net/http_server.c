@@ -5,6 +5,13 @@
 
 #define MAX_LOOPS 256
 
+static unsigned most_of_one(const struct http_options *o)
+{
+	unsigned most = o->max_connections - o->max_connections / 4;
+
+	return o->max_per_client && o->max_per_client < most ? o->max_per_client : most;
+}
+
 enum err http_server_new(const struct http_options *options, const struct http_handlers *handlers,
 			 struct http_server **ret, struct fault *fault)
 {
@@ -15,7 +22,10 @@ enum err http_server_new(const struct http_options *options, const struct http_h
 		return ERR_NO_MEMORY;
 	if (options->tls.certificate || options->tls.key)
 		e = tls_new(&options->tls, &s->tls, fault);
+	if (!e)
+		e = clients_new(most_of_one(options), &s->clients);
 	if (e) {
+		tls_free(s->tls);
 		mem_free(s);
 		return e;
 	}
@@ -98,6 +108,8 @@ struct http_counters http_server_counters(const struct http_server *s)
 		sum.evicted_total += atomic_load(&c->evicted);
 		sum.slow_bodies_total += atomic_load(&c->slow_bodies);
 		sum.slow_readers_total += atomic_load(&c->slow_readers);
+		if (atomic_load(&c->longest_turn) > sum.longest_turn_ns)
+			sum.longest_turn_ns = atomic_load(&c->longest_turn);
 		sum.protocol_errors_total += atomic_load(&c->protocol_errors);
 		sum.bytes_in += atomic_load(&c->bytes_in);
 		sum.bytes_out += atomic_load(&c->bytes_out);
@@ -131,6 +143,7 @@ void http_server_free(struct http_server *s)
 	vec_for_each (l, &s->listeners)
 		listener_free(*l);
 	vec_release(&s->listeners);
+	clients_free(s->clients);
 	tls_free(s->tls);
 	mem_free(s);
 }

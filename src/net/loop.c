@@ -9,7 +9,11 @@
 
 /* Few, so that replies and half-read bodies do not wait behind many handlers. */
 #define EVENTS_A_TURN 8
-#define ACCEPT_A_TURN 8
+#define ACCEPT_A_TURN 64
+/* What connections with more to do get in a turn, and how long a turn must be for those who wait to
+ * be accepted to come first in the next one. */
+#define READY_NS      (2 * NS_PER_MS)
+#define LONG_NS	      NS_PER_MS
 #define STOP_POLL_NS  (10 * NS_PER_MS)
 
 enum err loop_init(struct loop *l, struct http_server *s)
@@ -24,6 +28,7 @@ enum err loop_init(struct loop *l, struct http_server *s)
 	l->shared.options = &s->options;
 	l->shared.handlers = &s->handlers;
 	l->shared.pool = &l->pool;
+	l->shared.clients = s->clients;
 	l->shared.date_second = -1;
 	mailbox_init(&l->shared.mailbox);
 	session_clock(&l->shared);
@@ -104,6 +109,30 @@ static void run_all(struct run_list *list)
 		connection_run(c);
 		c = next;
 	}
+}
+
+/* Those with more to do, one after the other, as long as others need not wait for them. */
+static void run_ready(struct loop *l)
+{
+	struct run_list *list = &l->ready;
+	struct connection **end = list->last, *c;
+	int64_t until;
+
+	if (!list->first)
+		return;
+	until = clock_monotonic_ns() + READY_NS;
+	do {
+		bool is_last = end == &list->first->next_run;
+
+		c = list->first;
+		list->first = c->next_run;
+		if (!list->first)
+			list->last = &list->first;
+		c->listed = false;
+		connection_run(c);
+		if (is_last)
+			break;
+	} while (clock_monotonic_ns() < until);
 }
 
 static void take_reply(struct loop *l, struct exchange *x)
@@ -213,6 +242,24 @@ static void take_event(struct loop *l, const struct epoll_event *event)
 	read_mail(l);
 }
 
+/* From when the loop woke up: others waited for so long. */
+static void note_turn(struct loop *l)
+{
+	uint64_t took = (uint64_t)(clock_monotonic_ns() - l->shared.now_ns);
+	net_counter *most = &l->shared.counters.longest_turn;
+
+	l->was_long = took > LONG_NS;
+	if (took > atomic_load_explicit(most, memory_order_relaxed))
+		atomic_store_explicit(most, took, memory_order_relaxed);
+}
+
+/* Their events may be behind many of connections. */
+static void accept_first(struct loop *l)
+{
+	for (size_t i = 0; i < l->server->listeners.n && l->listening && !l->stopping; i++)
+		loop_accept(l, l->server->listeners.v[i], ACCEPT_A_TURN);
+}
+
 void loop_run(void *argument)
 {
 	struct loop *l = argument;
@@ -223,11 +270,14 @@ void loop_run(void *argument)
 
 		mailbox_awake(&l->shared.mailbox);
 		session_clock(&l->shared);
+		if (l->was_long)
+			accept_first(l);
 		for (int i = 0; i < n; i++)
 			take_event(l, &events[i]);
 		read_mail(l);
-		run_all(&l->ready);
+		run_ready(l);
 		run_timers(l);
 		free_dead(l);
+		note_turn(l);
 	}
 }

@@ -76,6 +76,7 @@ struct loop {
 	atomic_bool stop_posted;
 	bool stop_asked, stopping;
 	bool listening; /* the listeners are watched */
+	bool was_long;	/* its last turn */
 	char *scratch;
 };
 
@@ -84,7 +85,8 @@ struct http_server {
 	struct http_handlers handlers;
 	struct loop *loops;
 	unsigned loop_count;
-	struct tls *tls;	      /* NULL: plain */
+	struct tls *tls; /* NULL: plain */
+	struct clients *clients;
 	uint64_t seed;		      /* so that nobody can choose whom to be counted with */
 	atomic_uint origins[ORIGINS]; /* connections by address */
 	VEC(struct listener *) listeners;

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "net/clients.h"
 #include "net/http.h"
 #include "net/mailbox.h"
 #include "net/outqueue.h"
@@ -29,7 +30,7 @@ static inline void counter_add(net_counter *c, uint64_t n)
 
 struct net_counters {
 	net_counter connections, requests, refused, timeouts, protocol_errors, bytes_in, bytes_out;
-	net_counter evicted, slow_bodies, slow_readers;
+	net_counter evicted, slow_bodies, slow_readers, longest_turn;
 };
 
 /* What all sessions of a loop share. */
@@ -38,8 +39,9 @@ struct session_shared {
 	const struct http_handlers *handlers;
 	struct mailbox mailbox; /* replies come here */
 	struct net_counters counters;
-	struct buf_pool *pool; /* memory of request bodies */
-	int64_t now_ns;	       /* monotonic, taken once a turn of the loop */
+	struct buf_pool *pool;	 /* memory of request bodies */
+	struct clients *clients; /* NULL: nobody is counted */
+	int64_t now_ns;		 /* monotonic, taken once a turn of the loop */
 	size_t live_exchanges;
 	char date[32]; /* "Sun, 15 Nov 2026 19:21:37 GMT", kept by session_clock() */
 	int64_t date_second;
@@ -89,6 +91,7 @@ struct session {
 	struct session_shared *shared;
 	const struct session_peer *peer;
 	void *owner;		    /* the connection */
+	struct client *client;	    /* whose connection it is; NULL = nobody's yet */
 	struct exchange *exchanges; /* those not dropped */
 	struct outqueue out;
 	int64_t deadline_ns; /* of whatever it waits for from the peer; SESSION_NEVER */
@@ -122,6 +125,7 @@ struct reply {
 	struct buf body; /* empty when static_body is used */
 	struct str static_body;
 	bool head_only, close;
+	char timing[64];	 /* of Server-Timing; empty = none */
 	void *block;		 /* holds headers and trailers */
 	struct memory_hold hold; /* of the body */
 };
@@ -137,11 +141,14 @@ struct exchange {
 	struct exchange *previous, *next;
 	struct buf body; /* the session appends; http.body is its view from exchange_handle() on */
 	struct memory_hold received; /* of the body */
+	struct client *client;	     /* whose request it is; NULL = nobody's */
 	struct reply reply;
-	bool admitted; /* `finished` is owed */
-	bool owed;     /* somebody will call, or has called, http_reply */
-	bool replied;  /* the session was given the reply */
-	void *stream;  /* the protocol's own */
+	int64_t received_ns; /* its last byte, when somebody wants to know; 0 */
+	bool admitted;	     /* `finished` is owed */
+	bool owed;	     /* somebody will call, or has called, http_reply */
+	bool replied;	     /* the session was given the reply */
+	bool uncounted;	     /* its connection is one too many: it ends with the reply */
+	void *stream;	     /* the protocol's own */
 };
 
 /*

@@ -183,6 +183,9 @@ static void print_http(struct server *s, struct buf *out)
 	metrics_one(out, "http_slow_readers_total", "counter",
 		    "Clients disconnected because they did not read their reply.",
 		    c.slow_readers_total);
+	metrics_seconds(out, "http_longest_turn_seconds", "gauge",
+			"How long an event loop was kept busy at a time, at most since the start.",
+			(double)c.longest_turn_ns / NS_PER_S);
 }
 
 /* ------------------------------------------------------------------ memory */

@@ -47,6 +47,9 @@ static enum err admit(struct request *r, struct fault *fault)
 	struct server *s = r->server;
 
 	TRY(access_check(r, fault));
+	/* Health checks get in also when the tenant has too much. */
+	if (r->tenant.n && !(r->route->flags & (ROUTE_OPEN | ROUTE_RESERVE)))
+		TRY(http_count_for(r->x, r->tenant, fault));
 	if (s->memory && r->tenant.n && !(r->route->flags & ROUTE_OPEN))
 		TRY(memory_account_get(s->memory, r->tenant, &r->x->account));
 	if (request_brings_data(r))
@@ -138,6 +141,26 @@ static size_t memory_ceiling(const struct request *r)
 	return QUERY_MEMORY + 2 * r->server->options.query_memory + body;
 }
 
+/* A tenant whose clients do not read their answers gets no more of them for now: what it has unsent
+ * stays below this part of the budget, and what is being answered. */
+#define UNSENT_PART 8
+
+static enum err check_unsent(struct request *r, struct fault *fault)
+{
+	struct server *s = r->server;
+	size_t unsent;
+
+	if (!r->x->account || r->route->flags & ROUTE_WRITE)
+		return ERR_OK;
+	unsent = memory_account_look(r->x->account).by_use[MEMORY_UNSENT];
+	if (unsent <= s->options.memory_limit / UNSENT_PART)
+		return ERR_OK;
+	return fault_set(fault, ERR_BUSY,
+			 "clients of this tenant have %zu bytes of answers to read; try again when "
+			 "they have",
+			 unsent);
+}
+
 static enum err wait_for_memory(struct request *r, struct work_scope *scope, struct fault *fault)
 {
 	bool upload = r->route->flags & ROUTE_WRITE;
@@ -170,6 +193,8 @@ static void run(struct request *r, struct work_scope *scope, const atomic_bool *
 	if (!request_wanted(r) || atomic_load(stop))
 		error = ERR_CANCELLED;
 	if (error == ERR_OK)
+		error = check_unsent(r, &fault);
+	if (error == ERR_OK)
 		error = wait_for_memory(r, scope, &fault);
 	if (error == ERR_OK)
 		r->route->handle(r);
@@ -187,6 +212,7 @@ static void run_on_thread(void *context, const atomic_bool *stop)
 	int64_t start = clock_monotonic_ns();
 	struct work_scope scope;
 
+	r->x->begun_ns = start;
 	work_scope_begin(&scope,
 			 &(struct work_terms){.account = account,
 					      .use = upload ? MEMORY_DECODED : MEMORY_WORKING,

@@ -223,9 +223,17 @@ static enum err reload_scraper(struct server *s, struct fault *fault)
 	return e;
 }
 
+static size_t shrink_store(void *context, struct str tenant, size_t wanted)
+{
+	struct server *s = context;
+
+	return store_shrink(s->store, tenant, wanted);
+}
+
 static enum err open_data(struct server *s, struct fault *fault)
 {
 	TRY(open_store(s, fault));
+	TRY(memory_budget_add_cache(s->memory, shrink_store, s));
 	TRY(rates_new(s->options.tenant_rate, &s->rates));
 	TRY(agents_new(&s->agents));
 	TRY(tenant_counts_new(&s->counts));
@@ -258,6 +266,7 @@ static enum err open_memory(struct server *s, struct fault *fault)
 	memory_budget_set_ceiling(s->memory, MEMORY_CONNECTIONS, limit / 8);
 	TRY(memory_account_get(s->memory, STR("(connections)"), &s->connection_memory));
 	o->http.account = s->connection_memory;
+	o->store.memory = s->memory;
 	return ERR_OK;
 }
 

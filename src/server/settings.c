@@ -41,6 +41,7 @@ static const struct config_option rows[] = {
 	SET("limits.write_timeout", DURATION, write_timeout_ns, .min = NS_PER_S,
 	    .max = 3600 * NS_PER_S),
 	SET("limits.max_connections", INT, limits.max_connections, .min = 16, .max = 1000000),
+	SET("limits.tenant_connections", INT, limits.tenant_connections, .min = 1, .max = 1000000),
 	SET("limits.max_series", INT, limits.max_series, COUNT),
 	SET("limits.max_labels", INT, limits.max_labels, .min = 1, .max = 128),
 	SET("limits.max_label_name", INT, limits.max_label_name, COUNT),
@@ -77,6 +78,7 @@ void settings_init(struct server_settings *s)
 	s->limits.min_upload_rate = HTTP_OPTIONS_DEFAULT.min_body_rate;
 	s->limits.min_read_rate = HTTP_OPTIONS_DEFAULT.min_reply_rate;
 	s->limits.max_connections = HTTP_OPTIONS_DEFAULT.max_connections;
+	s->limits.tenant_connections = s->limits.max_connections - s->limits.max_connections / 4;
 	s->limits.max_series = l->max_series;
 	s->limits.max_labels = l->max_labels;
 	s->limits.max_label_name = l->max_label_name;
@@ -201,6 +203,7 @@ void settings_apply(const struct server_settings *s, struct server_options *o)
 	o->http.min_reply_rate = s->limits.min_read_rate;
 	o->http.write_timeout_ns = s->write_timeout_ns;
 	o->http.max_connections = (unsigned)s->limits.max_connections;
+	o->http.max_per_client = (unsigned)s->limits.tenant_connections;
 	o->memory_limit = s->memory_limit;
 	o->query_timeout_ns = s->query_timeout_ns;
 	o->max_in_flight = s->limits.max_in_flight;

@@ -32,7 +32,7 @@ struct server_settings {
 	struct {
 		size_t max_body, max_in_flight, max_inflated, query_memory, tenant_rate;
 		size_t min_upload_rate, min_read_rate;
-		int64_t max_connections;
+		int64_t max_connections, tenant_connections;
 		int64_t max_series, max_labels, max_label_name, max_label_value, max_depth;
 	} limits;
 	struct {

@@ -10,7 +10,10 @@
 #define QUERIES_WAITING	   4096
 /* Uploads that wait are bounded by the memory their bodies take. */
 #define UPLOADS_WAITING	   65536
+#define UPLOADS_PER_TENANT (UPLOADS_WAITING / 4)
 #define QUERIES_PER_TENANT 64
+/* Those who receive, write to disk and reply take little CPU time, and everybody waits for it. */
+#define BUSY_NICE	   5
 
 /* A thread, and what it runs. */
 struct worker {
@@ -32,6 +35,7 @@ struct lane_state {
 	struct worker *workers;
 	unsigned worker_count, started;
 	bool stopping;
+	bool is_busy;	 /* its work may keep a CPU busy for long */
 	int64_t last_ns; /* when something was last taken */
 };
 
@@ -103,6 +107,8 @@ static void work(void *context)
 	struct lane_state *l = w->lane;
 	struct fair_job *next;
 
+	if (l->is_busy)
+		thread_lower_priority(BUSY_NICE);
 	mutex_lock(&l->lock);
 	while ((next = wait_for_job(w)))
 		run(w, next);
@@ -226,8 +232,11 @@ static enum err start(struct workers *w, const struct workers_options *o)
 					     .per_tenant = waiting,
 					     .all = QUERIES_WAITING};
 
-		if (i == LANE_UPLOADS)
-			limits.per_tenant = limits.all = UPLOADS_WAITING;
+		if (i == LANE_UPLOADS) {
+			limits.per_tenant = UPLOADS_PER_TENANT;
+			limits.all = UPLOADS_WAITING;
+		}
+		w->lanes[i].is_busy = i != LANE_RESERVE;
 		TRY(lane_start(&w->lanes[i], &limits, names[i]));
 	}
 	return thread_start(&w->watch, "deadlines", watch, w);

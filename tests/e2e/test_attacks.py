@@ -120,6 +120,34 @@ def half_open(target, stop):
         connection.close()
 
 
+def busy_connections(target, stop):
+    """Connections that ask now and then, so that none of them is idle for long."""
+    request = (b"GET /api/v1/services HTTP/1.1\r\nHost: h\r\nX-Scope-OrgID: attacker\r\n\r\n")
+    sockets = []
+    while not stop.is_set():
+        for _ in range(100):
+            try:
+                connection = socket.create_connection((target.host, target.port), timeout=5)
+                connection.setblocking(False)
+                sockets.append(connection)
+            except OSError:
+                break
+        for connection in list(sockets):
+            try:
+                connection.send(request)
+                while connection.recv(1 << 16):
+                    pass
+            except BlockingIOError:
+                continue
+            except OSError:
+                pass
+            sockets.remove(connection)
+            connection.close()
+        stop.wait(0.05)
+    for connection in sockets:
+        connection.close()
+
+
 def unread_answers(target, stop):
     """Large answers that nobody reads."""
     request = (b"GET /api/v1/top?query=%7B%7D&type=samples&from=now-24h&limit=100000 HTTP/1.1\r\nHost: h\r\n"
@@ -157,8 +185,9 @@ def bombs(target, stop):
     crowd(8, lambda number: target.attacker("POST", "/ingest", bomb, {"Content-Encoding": "gzip"}, name="bomb"), stop)
 
 
-ATTACKS = (heavy_queries, label_floods, slow_uploads, chunked_uploads, deep_stacks, half_open, unread_answers,
-           many_services, bombs)
+ATTACKS = (heavy_queries, label_floods, slow_uploads, chunked_uploads, deep_stacks, half_open, busy_connections,
+           unread_answers, many_services, bombs)
+FEW_DESCRIPTORS = (half_open, busy_connections)
 
 
 def fill(target):
@@ -182,7 +211,7 @@ def attacked(name, *attacks, descriptors=None):
 def one_test_each():
     for attack in ATTACKS:
         def beside(attack=attack):
-            attacked(attack.__name__, attack, descriptors=1024 if attack is half_open else None)
+            attacked(attack.__name__, attack, descriptors=1024 if attack in FEW_DESCRIPTORS else None)
         beside.__name__ = f"{attack.__name__}_harm_nobody_else"
         test(beside)
 

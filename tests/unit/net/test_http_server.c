@@ -103,8 +103,15 @@ static bool admit(void *context, struct http_exchange *x)
 {
 	struct fixture *f = context;
 
+	struct str client = http_find(x, STR("x-client"));
+	struct fault fault = {0};
+
 	if (str_eq(x->path, STR("/refuse"))) {
 		http_reply_text(x, 429, "text/plain", STR("later\n"));
+		return false;
+	}
+	if (client.n && http_count_for(x, client, &fault) != ERR_OK) {
+		http_reply_text(x, 429, "text/plain", str_of(fault.text));
 		return false;
 	}
 	atomic_fetch_add(&f->admitted, 1);
@@ -461,6 +468,43 @@ TEST(no_connection_goes_when_all_have_requests)
 	hold(&f, false);
 	CHECK_INT(client_reply(first, &kept, NULL), 200);
 	CHECK_INT(client_reply(second, &kept, NULL), 200);
+}
+
+#define OF(client) "GET / HTTP/1.1\r\nHost: h\r\nX-Client: " client "\r\n\r\n"
+
+TEST(a_client_has_no_more_connections_than_one_may)
+{
+	CLEANUP(fixture_end) struct fixture f = {.options = HTTP_OPTIONS_DEFAULT};
+	CLEANUP(buf_release) struct buf kept = BUF_INIT(1 << 20);
+	CLEANUP(close_fd) int first = -1;
+	CLEANUP(close_fd) int second = -1;
+	CLEANUP(close_fd) int third = -1;
+	CLEANUP(buf_release) struct buf body = BUF_INIT(1 << 20);
+
+	f.options.max_per_client = 2;
+	CHECK_OK(fixture_start(&f, "127.0.0.1:0"));
+	first = client_connect(buf_view(&f.address));
+	second = client_connect(buf_view(&f.address));
+	third = client_connect(buf_view(&f.address));
+	CHECK(client_send(first, STR(OF("a"))) && client_send(second, STR(OF("a"))));
+	CHECK_INT(client_reply(first, &kept, NULL), 200);
+	CHECK_INT(client_reply(second, &kept, NULL), 200);
+	/* Idle ones count; the one too many is told and closed. */
+	CHECK(client_send(third, STR(OF("a"))));
+	CHECK_INT(client_reply(third, &kept, &body), 429);
+	CHECK(str_search(buf_view(&body), STR("has 2 connections")) < body.n);
+	CHECK(client_read_all(third, &kept));
+	/* Those that count go on, and somebody else gets in. */
+	CHECK(client_send(first, STR(OF("a"))));
+	CHECK_INT(client_reply(first, &kept, NULL), 200);
+	CLIENT(&f);
+	CHECK(client_send(fd, STR(OF("b"))));
+	CHECK_INT(client_reply(fd, &kept, NULL), 200);
+	/* One that asks for somebody else is from then on theirs: there is room again. */
+	CHECK(client_send(first, STR(OF("b"))));
+	CHECK_INT(client_reply(first, &kept, NULL), 200);
+	CHECK(client_send(fd, STR(OF("a"))));
+	CHECK_INT(client_reply(fd, &kept, NULL), 200);
 }
 
 TEST(slow_and_silent_clients_are_sent_away)

@@ -4,6 +4,7 @@
 
 #include "base/thread.h"
 #include "net/buf_pool.h"
+#include "net/clients.h"
 #include "net/http.h"
 #include "net/mailbox.h"
 #include "net/outqueue.h"
@@ -224,6 +225,60 @@ static enum err list_pair(void *context, struct str name, struct str value)
 {
 	buf_printf(context, "[%.*s=%.*s]", (int)name.n, name.p, (int)value.n, value.p);
 	return ERR_OK;
+}
+
+TEST(connections_and_requests_of_a_client_are_bounded_and_given_back)
+{
+	struct client *at[4] = {0}, *of[4] = {0}, *none = NULL, *extra = NULL;
+	struct fault fault = {0};
+	struct clients *all;
+
+	CHECK_OK(clients_new(2, &all));
+	/* Two requests on one connection; then there may be no third. */
+	CHECK_OK(clients_count(all, STR("a"), &at[0], &of[0], NULL));
+	CHECK_OK(clients_count(all, STR("a"), &at[0], &of[1], NULL));
+	CHECK_ERR(clients_count(all, STR("a"), &at[1], &extra, &fault), ERR_BUSY);
+	CHECK(strstr(fault.text, "2 requests under way"));
+	CHECK(!at[1] && !extra);
+	client_drop_request(of[0]);
+	client_drop_request(of[1]);
+	/* Two connections, though neither has a request. */
+	CHECK_OK(clients_count(all, STR("a"), &at[1], &of[0], NULL));
+	client_drop_request(of[0]);
+	CHECK_ERR(clients_count(all, STR("a"), &none, &extra, &fault), ERR_BUSY);
+	CHECK(strstr(fault.text, "2 connections"));
+	CHECK_OK(clients_count(all, STR("b"), &at[2], &of[2], NULL));
+	/* A request lives on when its connection does not. */
+	client_drop_connection(at[2]);
+	client_drop_request(of[2]);
+	client_drop_connection(at[1]);
+	CHECK_OK(clients_count(all, STR("a"), &none, &extra, NULL));
+	client_drop_connection(none);
+	client_drop_connection(at[0]);
+	client_drop_request(extra);
+	client_drop_request(NULL);
+	client_drop_connection(NULL);
+	clients_free(all);
+	clients_free(NULL);
+}
+
+static enum err count_one(void)
+{
+	struct client *connection = NULL, *request = NULL;
+	struct clients *all = NULL;
+	enum err error = clients_new(1, &all);
+
+	if (error == ERR_OK)
+		error = clients_count(all, STR("somebody"), &connection, &request, NULL);
+	client_drop_request(request);
+	client_drop_connection(connection);
+	clients_free(all);
+	return error;
+}
+
+TEST(counting_clients_survives_no_memory)
+{
+	ALLOC_SWEEP(count_one());
 }
 
 TEST(parameters_are_split_and_decoded)
