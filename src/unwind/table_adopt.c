@@ -20,30 +20,82 @@ static enum err translate(const struct unwind_rule *theirs, size_t count,
 	return ERR_OK;
 }
 
-/* Rows are words of 4 bytes; the padding behind them is zero and stays so. */
+static u32 half(const char *block, size_t offset)
+{
+	u16 value;
+
+	memcpy(&value, block + offset, sizeof(value));
+	return value;
+}
+
+/* Where the rows, the rules and the high bytes of a block lie; it has room for all of them. */
+struct block_parts {
+	u32 rows, rules;
+	size_t rules_at, high_at;
+};
+
+static enum err find_parts(const char *block, size_t size, struct block_parts *ret)
+{
+	struct block_parts p;
+
+	if (size < UNWIND_BLOCK_HEAD || size > UNWIND_SEGMENT_SIZE)
+		return ERR_CORRUPT;
+	p.rows = half(block, 2 * (size_t)UNWIND_SLOTS);
+	p.rules = half(block, 2 * (size_t)UNWIND_SLOTS + 2);
+	p.rules_at = UNWIND_BLOCK_HEAD + 2 * (size_t)p.rows;
+	p.high_at = p.rules_at + 2 * (size_t)p.rules;
+	if (p.high_at + (p.rules > UNWIND_NUMBERS ? p.rows : 0) > size)
+		return ERR_CORRUPT;
+	*ret = p;
+	return ERR_OK;
+}
+
+/* Each search begins at a row that is there, and ends there or behind it. */
+static enum err check_head(const char *block)
+{
+	u32 before = 1;
+
+	for (u32 slot = 0; slot <= UNWIND_SLOTS; slot++) {
+		u32 first = half(block, 2 * (size_t)slot);
+
+		if (first < before)
+			return ERR_BAD_INDEX;
+		before = first;
+	}
+	return ERR_OK;
+}
+
+static enum err check_rows(const char *block, const struct block_parts *p)
+{
+	for (u32 row = 0; row < p->rows; row++) {
+		u32 number =
+			half(block, UNWIND_BLOCK_HEAD + 2 * (size_t)row) & (UNWIND_NUMBERS - 1);
+
+		if (p->rules > UNWIND_NUMBERS)
+			number |= (u32)(u8)block[p->high_at + row] << UNWIND_NUMBER_BITS;
+		if (number >= p->rules)
+			return ERR_BAD_INDEX;
+	}
+	return ERR_OK;
+}
+
+/* The padding behind a block is zero and stays so. */
 static enum err adopt_block(char *block, size_t size, const struct translation *t)
 {
-	u16 head[UNWIND_BLOCK_HEAD / 2];
-	size_t rows;
+	struct block_parts p;
 
-	if (size < UNWIND_BLOCK_HEAD + 4 || size > UNWIND_SEGMENT_SIZE)
-		return ERR_CORRUPT;
-	rows = (size - UNWIND_BLOCK_HEAD) / 4;
-	memcpy(head, block, sizeof(head));
-	for (u32 slot = 0; slot <= UNWIND_SLOTS; slot++)
-		if (head[slot] >= rows || (slot && head[slot] < head[slot - 1]))
-			return ERR_BAD_INDEX;
-	for (size_t i = 0; i < rows; i++) {
-		char *at = block + UNWIND_BLOCK_HEAD + 4 * i;
-		u32 row;
+	TRY(find_parts(block, size, &p));
+	TRY(check_head(block));
+	TRY(check_rows(block, &p));
+	for (u32 i = 0; i < p.rules; i++) {
+		size_t at = p.rules_at + 2 * (size_t)i;
+		u32 rule = half(block, at);
 
-		memcpy(&row, at, sizeof(row));
-		if (!(row & UNWIND_ESCAPE))
+		if (!(rule & UNWIND_ESCAPE))
 			continue;
-		if ((row & (UNWIND_ESCAPE - 1)) >= t->ours.n)
+		if ((rule & (UNWIND_ESCAPE - 1)) >= t->ours.n)
 			return ERR_BAD_INDEX;
-		row = (row & 0xffff0000u) | t->ours.v[row & (UNWIND_ESCAPE - 1)];
-		memcpy(at, &row, sizeof(row));
+		memcpy(block + at, &t->ours.v[rule & (UNWIND_ESCAPE - 1)], sizeof(u16));
 	}
 	return ERR_OK;
 }

@@ -14,6 +14,9 @@ void table_writer_release(struct table_writer *w)
 {
 	vec_release(&w->pages);
 	vec_release(&w->rows);
+	vec_release(&w->rules);
+	mem_free(w->numbers);
+	w->numbers = NULL;
 	buf_release(&w->blocks);
 }
 
@@ -23,23 +26,63 @@ static void keep(struct table_writer *w, enum err e)
 		w->error = e;
 }
 
-/* The last row whose address is not above `low`. */
-static void write_block(struct table_writer *w)
+/* Each row's rule becomes the number of the rule in this page. */
+static enum err number_rules(struct table_writer *w)
+{
+	if (!w->numbers)
+		w->numbers = mem_zalloc((size_t)UINT16_MAX + 1, sizeof(*w->numbers));
+	if (!w->numbers)
+		return ERR_NO_MEMORY;
+	vec_for_each (rule, &w->rules)
+		w->numbers[*rule] = 0;
+	w->rules.n = 0;
+	vec_for_each (row, &w->rows) {
+		u16 rule = (u16)*row;
+
+		if (!w->numbers[rule]) {
+			TRY(vec_push(&w->rules, rule));
+			w->numbers[rule] = (u16)w->rules.n;
+		}
+		*row = (*row & 0xffff0000u) | (w->numbers[rule] - 1u);
+	}
+	return ERR_OK;
+}
+
+static void write_head(struct table_writer *w)
 {
 	u16 head[UNWIND_BLOCK_HEAD / 2] = {0};
-	size_t row = 0, size = UNWIND_BLOCK_HEAD + 4 * w->rows.n;
-	static const char padding[8];
+	size_t row = 1;
 
 	for (u32 slot = 0; slot <= UNWIND_SLOTS; slot++) {
-		u64 low = (u64)slot << UNWIND_SLOT_SHIFT;
-
-		while (row + 1 < w->rows.n && w->rows.v[row + 1] >> 16 <= low)
+		while (row < w->rows.n && w->rows.v[row] >> 16 < slot << UNWIND_SLOT_SHIFT)
 			row++;
 		head[slot] = (u16)row;
 	}
+	head[UNWIND_SLOTS + 1] = (u16)w->rules.n;
 	buf_append(&w->blocks, head, sizeof(head));
-	buf_append(&w->blocks, w->rows.v, 4 * w->rows.n);
-	buf_append(&w->blocks, padding, (8 - size % 8) % 8);
+}
+
+static void write_block(struct table_writer *w)
+{
+	static const char padding[8];
+
+	keep(w, number_rules(w));
+	if (w->error)
+		return;
+	write_head(w);
+	vec_for_each (row, &w->rows) {
+		u32 low = (*row >> 16 & (UNWIND_SLOT_SIZE - 1)) << UNWIND_NUMBER_BITS;
+		u16 word = (u16)(low | (*row & (UNWIND_NUMBERS - 1)));
+
+		buf_append(&w->blocks, &word, sizeof(word));
+	}
+	buf_append(&w->blocks, w->rules.v, w->rules.n * sizeof(*w->rules.v));
+	for (size_t i = 0; w->rules.n > UNWIND_NUMBERS && i < w->rows.n; i++) {
+		u8 high = (u8)((w->rows.v[i] & 0xffff) >> UNWIND_NUMBER_BITS);
+
+		buf_append(&w->blocks, &high, sizeof(high));
+	}
+	buf_append(&w->blocks, padding, (8 - w->blocks.n % 8) % 8);
 }
 
 /* Writes the page if it says anything, and makes its entry. */
@@ -108,7 +151,6 @@ enum err table_writer_finish(struct table_writer *w, struct unwind_table *ret)
 				     .rows = w->row_count};
 	w->pages.v = NULL;
 	w->blocks = (struct buf){0};
-	vec_release(&w->pages);
-	vec_release(&w->rows);
+	table_writer_release(w);
 	return ERR_OK;
 }

@@ -7,12 +7,16 @@
  * module there is a page table, one u32 per page from address 0: where the page's block lies, in
  * units of 8 bytes from the start of all table memory, or 0 when nothing is known about the page.
  *
- *	block:	u16 first[129]		row that is in force at the start of each 512 bytes; the
- *last one is the number of rows u16 unused
- *		u32 rows[]		sorted; low 16 bits of the address << 16 | rule
+ *	block:	u16 first[129]		how many rows begin before each 512 bytes (a slot); row 0
+ *					always counts; the last one is the number of rows
+ *		u16 count of rules
+ *		u16 rows[]		sorted; address in its slot << 7 | low bits of a number
+ *		u16 rules[]		each rule of the page once
+ *		u8 high[]		a byte for each row, the other bits of its number; only in
+ *					blocks with more than 128 rules
  *
- * Row 0 always has address 0: the rule that is carried over from the page before. So no search
- * leaves its page, and the row found holds the rule itself.
+ * Row 0 begins with the page: the rule that is carried over from the page before. So no search
+ * leaves its page. A page of C++ has about 40 different rules, so that a row takes two bytes.
  *
  *	rule, bit 15 clear: CFA = (bit 14 ? rbp : rsp) + 8 * bits 13-5; the return address lies at
  *	CFA - 8; rbp lies at CFA - 8 * bits 4-0, or is unchanged when they are 0.
@@ -34,14 +38,17 @@ typedef int32_t s32;
 typedef int64_t s64;
 #endif
 
-#define UNWIND_PAGE_SHIFT 16
-#define UNWIND_PAGE_SIZE  (1u << UNWIND_PAGE_SHIFT)
-#define UNWIND_SLOT_SHIFT 9
-#define UNWIND_SLOTS	  (UNWIND_PAGE_SIZE >> UNWIND_SLOT_SHIFT)
+#define UNWIND_PAGE_SHIFT  16
+#define UNWIND_PAGE_SIZE   (1u << UNWIND_PAGE_SHIFT)
+#define UNWIND_SLOT_SHIFT  9
+#define UNWIND_SLOT_SIZE   (1u << UNWIND_SLOT_SHIFT)
+#define UNWIND_SLOTS	   (UNWIND_PAGE_SIZE >> UNWIND_SLOT_SHIFT)
 /* Bytes before the rows of a block. */
-#define UNWIND_BLOCK_HEAD (2 * (UNWIND_SLOTS + 2))
+#define UNWIND_BLOCK_HEAD  (2 * (UNWIND_SLOTS + 2))
+#define UNWIND_NUMBER_BITS 7
+#define UNWIND_NUMBERS	   (1u << UNWIND_NUMBER_BITS)
 /* Rows that one page can have: all pages seen have fewer than 5,000. */
-#define UNWIND_BLOCK_ROWS 16384u
+#define UNWIND_BLOCK_ROWS  16384u
 
 /* Table memory is cut into segments, each a kernel array of its own; a block or a page table
  * or the mappings of a process never cross from one to the next. */

@@ -26,6 +26,27 @@ static inline __attribute__((always_inline)) u32 unwind_load16(const void *segme
 	return *(const u16 *)((const char *)segment + offset);
 }
 
+static inline __attribute__((always_inline)) u32 unwind_load8(const void *segment, u64 offset)
+{
+	unwind_hide(offset);
+	offset &= UNWIND_SEGMENT_SIZE - 1;
+	return *(const u8 *)((const char *)segment + offset);
+}
+
+/* The rule of a row of the block at `base`. */
+static inline __attribute__((always_inline)) u32 unwind_row_rule(const void *segment, u64 base,
+								 u32 row)
+{
+	u64 rows = base + UNWIND_BLOCK_HEAD;
+	u64 rules = rows + 2 * (u64)unwind_load16(segment, base + 2 * UNWIND_SLOTS);
+	u32 count = unwind_load16(segment, base + 2 * UNWIND_SLOTS + 2);
+	u32 number = unwind_load16(segment, rows + 2 * (u64)row) & (UNWIND_NUMBERS - 1);
+
+	if (count > UNWIND_NUMBERS)
+		number |= unwind_load8(segment, rules + 2 * (u64)count + row) << UNWIND_NUMBER_BITS;
+	return unwind_load16(segment, rules + 2 * (u64)number);
+}
+
 /* The rule for `address` in the module whose page table begins at unit `pages`. */
 static inline __attribute__((always_inline)) u32 unwind_find_rule(u32 pages, u32 page_count,
 								  u64 address)
@@ -49,20 +70,20 @@ static inline __attribute__((always_inline)) u32 unwind_find_rule(u32 pages, u32
 		return UNWIND_RULE_NONE;
 	base = (u64)(block % UNWIND_UNITS) * UNWIND_UNIT;
 	rows = base + UNWIND_BLOCK_HEAD;
-	from = unwind_load16(segment, base + 2 * slot);
-	to = unwind_load16(segment, base + 2 * slot + 2);
+	from = unwind_load16(segment, base + 2 * slot) - 1;
+	to = unwind_load16(segment, base + 2 * slot + 2) - 1;
 	/*
 	 * The answer is among rows[from] … rows[to]: the last one whose address is not above ours.
-	 * rows[from] always is not. 512 bytes have at most 512 rows and the one before them.
+	 * rows[from] always is not; the others lie in this slot, which has room for 512.
 	 */
-	wanted = low << 16 | 0xffff;
+	wanted = (low & (UNWIND_SLOT_SIZE - 1)) << UNWIND_NUMBER_BITS | (UNWIND_NUMBERS - 1);
 	for (int step = 0; step < 10 && from < to; step++) {
 		u32 middle = (from + to + 1) >> 1;
 
-		if (unwind_load32(segment, rows + 4 * (u64)middle) <= wanted)
+		if (unwind_load16(segment, rows + 2 * (u64)middle) <= wanted)
 			from = middle;
 		else
 			to = middle - 1;
 	}
-	return unwind_load32(segment, rows + 4 * (u64)from) & 0xffff;
+	return unwind_row_rule(segment, base, from);
 }

@@ -80,25 +80,35 @@ enum unwind_end unwind_walk(const struct unwind_process *p, const u64 registers[
 	return (enum unwind_end)end;
 }
 
+static u32 half(const char *at, size_t index)
+{
+	u16 value;
+
+	memcpy(&value, at + 2 * index, sizeof(value));
+	return value;
+}
+
 /* A table that is not at its place yet lies in one piece; segments do not matter here. */
 u32 unwind_table_rule(const struct unwind_table *t, u64 address)
 {
 	u64 page = address >> UNWIND_PAGE_SHIFT;
-	u32 low = address & (UNWIND_PAGE_SIZE - 1), from = 0, to;
-	const char *block;
-	u16 first[2];
+	u32 low = address & (UNWIND_PAGE_SIZE - 1), slot = low >> UNWIND_SLOT_SHIFT;
+	u32 row, end, count, number;
+	const char *block, *rows, *rules;
 
 	if (page >= t->page_count || !t->pages[page])
 		return UNWIND_RULE_NONE;
 	block = t->blocks.data + t->pages[page] - 1;
-	memcpy(first, block + 2 * (low >> UNWIND_SLOT_SHIFT), sizeof(first));
-	from = first[0];
-	to = first[1];
-	for (u32 row; from < to; from++) {
-		memcpy(&row, block + UNWIND_BLOCK_HEAD + 4 * ((size_t)from + 1), sizeof(row));
-		if (row >> 16 > low)
+	rows = block + UNWIND_BLOCK_HEAD;
+	rules = rows + 2 * (size_t)half(block, UNWIND_SLOTS);
+	count = half(block, UNWIND_SLOTS + 1);
+	end = half(block, slot + 1);
+	for (row = half(block, slot); row < end; row++)
+		if (half(rows, row) >> UNWIND_NUMBER_BITS > (low & (UNWIND_SLOT_SIZE - 1)))
 			break;
-	}
-	memcpy(&to, block + UNWIND_BLOCK_HEAD + 4 * (size_t)from, sizeof(to));
-	return to & 0xffff;
+	row--;
+	number = half(rows, row) & (UNWIND_NUMBERS - 1);
+	if (count > UNWIND_NUMBERS)
+		number |= (u32)(u8)rules[2 * (size_t)count + row] << UNWIND_NUMBER_BITS;
+	return half(rules, number);
 }

@@ -21,7 +21,7 @@ static void look_up(const struct unwind_table *t, const struct unwind_rules *rul
 		size_t at = t->pages[page];
 
 		if (at && (at > blocks || (at - 1) % UNWIND_UNIT ||
-			   blocks - (at - 1) < UNWIND_BLOCK_HEAD + 4))
+			   blocks - (at - 1) < UNWIND_BLOCK_HEAD + 4 /* a row and its rule */))
 			abort();
 	}
 	for (u64 i = 0; i < LOOKUPS; i++) {

@@ -1,4 +1,5 @@
 #include "agent/table_space.h"
+#include "unwind/table_writer.h"
 #include "test.h"
 #include "unwind/unwind_format.h"
 
@@ -143,38 +144,20 @@ TEST(pieces_never_overlap)
 /* A table of `pages` pages with `rows` rows each; every third page says nothing. */
 static enum err table_make(u32 pages, u32 rows, u32 seed, struct unwind_table *ret)
 {
-	struct unwind_table t = {.blocks = BUF_INIT((size_t)64 << 20), .page_count = pages};
+	CLEANUP(table_writer_release) struct table_writer w;
+	u32 step = UNWIND_PAGE_SIZE / rows;
 
-	t.pages = mem_zalloc(pages, sizeof(*t.pages));
-	if (!t.pages)
-		return ERR_NO_MEMORY;
-	for (u32 page = 0; page < pages; page++) {
-		u16 head[UNWIND_BLOCK_HEAD / 2] = {0};
-		u32 step = UNWIND_PAGE_SIZE / rows, row = 0;
+	table_writer_init(&w);
+	for (u64 page = 0; page < pages; page++) {
+		u64 start = page << UNWIND_PAGE_SHIFT;
 
 		if (page % 3 == 2)
-			continue;
-		t.pages[page] = (u32)t.blocks.n + 1;
-		for (u32 slot = 0; slot <= UNWIND_SLOTS; slot++) {
-			while (row + 1 < rows && (row + 1) * step <= slot << UNWIND_SLOT_SHIFT)
-				row++;
-			head[slot] = (u16)row;
-		}
-		buf_append(&t.blocks, head, sizeof(head));
-		for (u32 i = 0; i < rows; i++) {
-			u32 word = i * step << 16 | ((page * 131 + i + seed) & 0x7fff);
-
-			buf_append(&t.blocks, &word, 4);
-		}
-		while (t.blocks.n % 8)
-			buf_append(&t.blocks, "", 1);
+			table_writer_row(&w, start, UNWIND_RULE_NONE);
+		for (u32 i = 0; page % 3 != 2 && i < rows; i++)
+			table_writer_row(&w, start + (u64)i * step,
+					 (u32)(page * 131 + i + seed) & 0x7fff);
 	}
-	if (buf_error(&t.blocks)) {
-		unwind_table_release(&t);
-		return ERR_NO_MEMORY;
-	}
-	*ret = t;
-	return ERR_OK;
+	return table_writer_finish(&w, ret);
 }
 
 static bool same_rules(const struct table_space *s, const struct placed_table *placed,

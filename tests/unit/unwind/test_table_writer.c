@@ -123,6 +123,48 @@ TEST(blocks_begin_at_multiples_of_eight)
 	unwind_table_release(&t);
 }
 
+/* Programs of C++ have a few dozens of rules in a page: tables are as large as this says. */
+TEST(a_row_takes_two_bytes)
+{
+	CLEANUP(table_writer_release) struct table_writer w;
+	struct unwind_table t;
+
+	table_writer_init(&w);
+	for (u32 i = 0; i < 4000; i++)
+		table_writer_row(&w, i * 16, 0x20 + i % 100);
+	CHECK_OK(table_writer_finish(&w, &t));
+	CHECK_INT(t.rows, 4000);
+	CHECK(t.blocks.n <= UNWIND_BLOCK_HEAD + 2 * t.rows + 2 * 100 + 8);
+	unwind_table_release(&t);
+}
+
+/* As few as a row's number has bits for, one more, and as many as there are rows. */
+TEST(a_page_may_have_any_number_of_rules)
+{
+	static const u32 counts[] = {1,
+				     UNWIND_NUMBERS - 1,
+				     UNWIND_NUMBERS,
+				     UNWIND_NUMBERS + 1,
+				     2 * UNWIND_NUMBERS,
+				     UNWIND_BLOCK_ROWS - 1};
+
+	for (size_t n = 0; n < sizeof(counts) / sizeof(*counts); n++) {
+		CLEANUP(table_writer_release) struct table_writer w;
+		struct unwind_table t;
+
+		table_writer_init(&w);
+		for (u32 i = 0; i < counts[n]; i++)
+			table_writer_row(&w, i * 4, 0x20 + i);
+		CHECK_OK(table_writer_finish(&w, &t));
+		CHECK(place(&t));
+		for (u32 i = 0; i < counts[n]; i++) {
+			CHECK_INT(unwind_table_rule(&t, i * 4 + 3), 0x20 + i);
+			CHECK_INT(unwind_find_rule(1, t.page_count, i * 4 + 3), 0x20 + i);
+		}
+		unwind_table_release(&t);
+	}
+}
+
 /* A row for every byte of a page is more than a block holds. */
 TEST(a_page_with_too_many_rows_says_nothing_rather_than_something_wrong)
 {

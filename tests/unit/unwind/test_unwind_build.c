@@ -348,11 +348,14 @@ TEST(a_table_of_another_process_is_searched_only_where_it_is_sound)
 	for (u32 round = 0; round < 3000; round++) {
 		CHECK_OK(copy_table(&table, &copy));
 		state = state * 6364136223846793005ull + 1442695040888963407ull;
-		/* The first one as it is; then a byte of the page table or of a block's head. */
+		/* The first one as it is; then a byte of the page table, of a block's head, or
+		 * anywhere. */
 		if (round % 2)
 			((u8 *)copy.pages)[(state >> 33) % (copy.page_count * 4)] ^= 1 << state % 8;
-		else if (round)
+		else if (round % 4)
 			copy.blocks.data[(state >> 33) % UNWIND_BLOCK_HEAD] ^= 1 << state % 8;
+		else if (round)
+			copy.blocks.data[(state >> 33) % copy.blocks.n] ^= 1 << state % 8;
 		if (unwind_table_adopt(&copy, list, round % 7 ? count : count / 2, ours) ==
 		    ERR_OK) {
 			accepted++;
