@@ -29,15 +29,15 @@ static bool is_function(const struct elf_image *e, const struct elf_symbol *s, s
 
 	/* So near the end of all addresses that a size would wrap there is no code. */
 	if (s->section == SHN_UNDEF || !s->value || s->value >= UINT64_MAX - UINT32_MAX ||
-	    s->name >= strings.n)
+	    !s->name || s->name >= strings.n)
 		return false;
-	name = strings.p + s->name;
-	if (!*name)
-		return false;
+	/* Their names are not looked at: those of a large program are many megabytes. */
 	if (s->type == STT_FUNC || s->type == STT_GNU_IFUNC)
 		return true;
+	name = strings.p + s->name;
 	/* Labels of assembler, but not the marks of ARM ($x, $d) and of compilers (.L). */
-	return s->type == STT_NOTYPE && in_code_section(e, s) && *name != '$' && *name != '.';
+	return s->type == STT_NOTYPE && in_code_section(e, s) && *name && *name != '$' &&
+	       *name != '.';
 }
 
 static int rank(const struct elf_symbol *s)
@@ -80,48 +80,48 @@ static int by_start(const void *pa, const void *pb)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-#define DIGIT_BITS 11
-#define DIGITS	   (1u << DIGIT_BITS)
+#define BUCKET_BITS 11
+#define BUCKETS	    (1u << BUCKET_BITS)
 
-/* By one digit of the start; those that are equal there stay in their order. */
-static void distribute(const struct elf_function *from, struct elf_function *to, size_t n,
-		       uint64_t lowest, unsigned shift)
+static unsigned bucket_shift(uint64_t span)
 {
-	uint32_t places[DIGITS] = {0}, sum = 0;
+	unsigned shift = 0;
 
-	for (size_t i = 0; i < n; i++)
-		places[(from[i].start - lowest) >> shift & (DIGITS - 1)]++;
-	for (unsigned i = 0; i < DIGITS; i++) {
-		uint32_t count = places[i];
-
-		places[i] = sum;
-		sum += count;
-	}
-	for (size_t i = 0; i < n; i++)
-		to[places[(from[i].start - lowest) >> shift & (DIGITS - 1)]++] = from[i];
+	while (span >> shift >= BUCKETS)
+		shift++;
+	return shift;
 }
 
-/* Digit by digit, an even number of times; code that is spread over more than 8 GiB is compared.
- * They come by index, so that equal ones stay so. */
+/* Where it lies: a large file has a hundred thousand of them, and a copy would be megabytes. First
+ * each into the bucket of its upper bits, then the few of a bucket by all of them. */
 static void sort(struct elf_functions *f)
 {
 	uint64_t lowest = UINT64_MAX, highest = 0;
-	struct elf_function *other;
+	uint32_t next[BUCKETS] = {0}, end[BUCKETS], sum = 0;
+	unsigned shift;
 
 	vec_for_each (one, &f->v) {
 		lowest = one->start < lowest ? one->start : lowest;
 		highest = one->start > highest ? one->start : highest;
 	}
-	other = (highest - lowest) >> 3 * DIGIT_BITS ? NULL : mem_alloc(f->v.n * sizeof(*other));
-	if (!other) {
-		qsort(f->v.v, f->v.n, sizeof(*f->v.v), by_start);
-		return;
+	shift = bucket_shift(highest - lowest);
+	vec_for_each (one, &f->v)
+		next[(one->start - lowest) >> shift]++;
+	for (unsigned b = 0; b < BUCKETS; b++) {
+		end[b] = sum + next[b];
+		next[b] = sum;
+		sum = end[b];
 	}
-	for (unsigned shift = 0; (highest - lowest) >> shift; shift += 2 * DIGIT_BITS) {
-		distribute(f->v.v, other, f->v.n, lowest, shift);
-		distribute(other, f->v.v, f->v.n, lowest, shift + DIGIT_BITS);
-	}
-	mem_free(other);
+	for (unsigned b = 0; b < BUCKETS; b++)
+		while (next[b] < end[b]) {
+			struct elf_function *at = &f->v.v[next[b]], moved = *at;
+			unsigned to = (unsigned)((moved.start - lowest) >> shift);
+
+			*at = f->v.v[next[to]];
+			f->v.v[next[to]++] = moved;
+		}
+	for (unsigned b = 0, begin = 0; b < BUCKETS; begin = end[b++])
+		qsort(f->v.v + begin, end[b] - begin, sizeof(*f->v.v), by_start);
 }
 
 static void keep_best(struct elf_functions *f)
@@ -207,7 +207,7 @@ static bool answer(const struct elf_functions *f, size_t i, uint64_t start, uint
 	if (version)
 		name.n = version;
 	*ret = (struct elf_function_range){name, start, end};
-	return true;
+	return name.n;
 }
 
 /* How many begin at an address or before. */
