@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "symbols/symbols.h"
 
 /* Of CPU time; the kernel looks at such clocks at every tick, which is every 4 ms or so. */
 #define SLICE_NS (2 * NS_PER_MS)
@@ -76,6 +77,14 @@ static void count(u64 pace)
 	paid_cpu = cpu;
 }
 
+/* They are the files', and come back when they are touched. */
+static void give_pages_back(void)
+{
+	if (mapped_size)
+		madvise(mapped, mapped_size, MADV_DONTNEED);
+	symbols_drop_pages();
+}
+
 void worker_pace_pay(void)
 {
 	bool given = false;
@@ -92,9 +101,8 @@ void worker_pace_pay(void)
 		if (credit >= 0)
 			return;
 		wanted = (double)-credit / (double)pace * (double)NS_PER_S;
-		if (wanted > LONG_NS && mapped_size && !given) {
-			/* They are the file's, and come back when they are touched. */
-			madvise(mapped, mapped_size, MADV_DONTNEED);
+		if (wanted > LONG_NS && !given) {
+			give_pages_back();
 			given = true;
 		}
 		clock_sleep_ns(wanted < SLEEP_NS ? (int64_t)wanted : SLEEP_NS);

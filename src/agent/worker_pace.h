@@ -22,7 +22,8 @@ u64 worker_pace_beat(enum worker_kind kind);
 
 /* In the worker, before it is confined. */
 void worker_pace_begin(enum worker_kind kind);
-/* The file it reads, mapped: its pages are given back while the worker sleeps. NULL = none. */
+/* The file it reads, mapped: its pages are given back while the worker sleeps, as are those of
+ * files that src/symbols has open. NULL = none. */
 void worker_pace_map(void *bytes, size_t size);
 /* Sleeps off what was used. The clock calls it, too. */
 void worker_pace_pay(void);

@@ -1,4 +1,5 @@
 #include "symbols/dwarf_reader.h"
+#include "symbols/packed_section.h"
 
 #define RANGES_PER_QUESTION ((uint64_t)1 << 24)
 #define TOUCHED_BY_QUESTION 32768 /* entries and names here and there: some pages */
@@ -34,6 +35,22 @@ void dwarf_trim(struct dwarf *d)
 	d->memory = 0;
 }
 
+void dwarf_drop_pieces(struct dwarf *d)
+{
+	if (!d)
+		return;
+	packed_section_drop(d->s.packed_info);
+	packed_section_drop(d->s.packed_abbrev);
+	packed_section_drop(d->s.packed_line);
+}
+
+/* Nothing of an earlier look-up refers to them. */
+static void trim_pieces(struct dwarf *d)
+{
+	packed_section_trim(d->s.packed_info, DWARF_PIECES_KEPT);
+	packed_section_trim(d->s.packed_line, DWARF_PIECES_KEPT);
+}
+
 uint64_t dwarf_touched(struct dwarf *d)
 {
 	uint64_t touched = d->touched;
@@ -57,6 +74,8 @@ static enum err lookup_in_unit(struct dwarf *d, struct dwarf_unit *u, uint64_t a
 {
 	struct line_row row;
 
+	TRY(dwarf_unit_unpack(d, u));
+	TRY(dwarf_line_unpack(d, u));
 	TRY(dwarf_line_index(d, u));
 	TRY(dwarf_function_frames(d, u, address, ret));
 	if (!dwarf_line_find(d, u, address, &row, ret))
@@ -82,6 +101,9 @@ enum err dwarf_lookup(struct dwarf *d, uint64_t address, struct raw_frames *ret)
 	d->touched += TOUCHED_BY_QUESTION;
 	if (d->memory > d->memory_limit)
 		dwarf_trim(d);
+	trim_pieces(d);
+	if (d->alternate)
+		trim_pieces(d->alternate);
 	TRY(dwarf_units_read(d, true));
 	range = address_ranges_find(&d->ranges, address);
 	if (!range)

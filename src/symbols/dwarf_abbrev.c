@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "symbols/dwarf_reader.h"
+#include "symbols/packed_section.h"
 
 #define ABBREVS_MAX 65536
 #define ATTRS_MAX   (1u << 20)
@@ -130,7 +131,10 @@ enum err dwarf_abbrevs_get(struct dwarf *d, const struct dwarf_unit *u,
 		if (t->used < oldest->used)
 			oldest = t;
 	}
-	error = dwarf_abbrevs_read(oldest, d->s.abbrev, u, 0);
+	/* Where a table ends is not known before it is read. */
+	error = packed_section_need(d->s.packed_abbrev, 0, UINT64_MAX);
+	if (!error)
+		error = dwarf_abbrevs_read(oldest, d->s.abbrev, u, 0);
 	oldest->used = error ? 0 : ++d->clock;
 	if (!error)
 		*ret = oldest;

@@ -210,6 +210,7 @@ static enum err describe(struct dwarf *d, uint64_t entry, struct raw_frame *ret)
 		u = dwarf_unit_at(d, entry);
 		if (!u)
 			return ERR_OK;
+		TRY(dwarf_unit_unpack(d, u));
 		TRY(dwarf_abbrevs_get(d, u, &t));
 		c = cursor_at(dwarf_unit_bytes(d, u), entry);
 		if (next_entry(&c, t, &a) || !a)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "symbols/dwarf_reader.h"
+#include "symbols/packed_section.h"
 
 #define START_DISTANCE 1024
 #define STARTS_MAX     (1u << 22)
@@ -173,6 +174,25 @@ void line_index_free(struct line_index *l)
 	vec_release(&l->directories);
 	vec_release(&l->files);
 	mem_free(l);
+}
+
+/* The table begins with its length: 4 bytes, or 12. */
+enum err dwarf_line_unpack(struct dwarf *d, const struct dwarf_unit *u)
+{
+	struct packed_section *packed = d->s.packed_line;
+	struct byte_cursor c;
+	uint64_t length;
+
+	if (!packed || !u->has_line || u->line > d->s.line.n)
+		return ERR_OK;
+	TRY(packed_section_need(packed, u->line, u->line + 12));
+	c = cursor_at(d->s.line, u->line);
+	length = cursor_u32(&c);
+	if (length == UINT32_MAX)
+		length = cursor_u64(&c);
+	if (length > d->s.line.n - u->line)
+		return ERR_OK;
+	return packed_section_need(packed, u->line, u->line + 12 + length);
 }
 
 enum err dwarf_line_index(struct dwarf *d, struct dwarf_unit *u)

@@ -46,6 +46,9 @@ struct dwarf_abbrevs {
 
 #define ABBREVS_KEPT 16
 
+/* Of packed .debug_info and .debug_line, each, between two look-ups. */
+#define DWARF_PIECES_KEPT ((size_t)1 << 20)
+
 /* A place in a line program where decoding can begin: the row just made. */
 struct line_start {
 	uint64_t address, end; /* the rows from here on cover this range */
@@ -146,6 +149,8 @@ enum err dwarf_entry_ranges(struct dwarf *d, const struct dwarf_unit *u,
 /* dwarf_unit.c */
 enum err dwarf_units_read(struct dwarf *d, bool with_ranges) MUST_CHECK;
 struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset);
+/* Until the next look-up; before dwarf_unit_bytes and what lies in them is used. */
+enum err dwarf_unit_unpack(struct dwarf *d, const struct dwarf_unit *u) MUST_CHECK;
 struct str dwarf_unit_bytes(const struct dwarf *d, const struct dwarf_unit *u);
 
 /* Is there room for one more of `n` things? What a damaged or hostile file has beyond is left out.
@@ -164,6 +169,8 @@ struct line_row {
 	uint32_t file, line;
 	uint16_t column;
 };
+/* Until the next look-up; before the others. */
+enum err dwarf_line_unpack(struct dwarf *d, const struct dwarf_unit *u) MUST_CHECK;
 enum err dwarf_line_index(struct dwarf *d, struct dwarf_unit *u) MUST_CHECK;
 bool dwarf_line_find(const struct dwarf *d, const struct dwarf_unit *u, uint64_t address,
 		     struct line_row *ret, struct raw_frames *validity);

@@ -1,4 +1,8 @@
 #include "symbols/dwarf_reader.h"
+#include "symbols/packed_section.h"
+
+/* Bytes, of a 64-bit skeleton unit. */
+#define HEADER_MAX 32
 
 /* Reads a header; the cursor stands on the unit's first byte. False when nothing more can follow.
  */
@@ -37,6 +41,11 @@ static bool readable(const struct dwarf_unit *u, uint8_t type)
 	return u->version >= 2 && u->version <= 5 &&
 	       (u->address_size == 4 || u->address_size == 8) &&
 	       (type == DW_UT_compile || type == DW_UT_partial || type == DW_UT_skeleton);
+}
+
+enum err dwarf_unit_unpack(struct dwarf *d, const struct dwarf_unit *u)
+{
+	return packed_section_need(d->s.packed_info, u->offset, u->end);
 }
 
 struct str dwarf_unit_bytes(const struct dwarf *d, const struct dwarf_unit *u)
@@ -97,14 +106,18 @@ static enum err read_units(struct dwarf *d, bool with_ranges, struct dwarf_abbre
 {
 	struct byte_cursor c = cursor_over(d->s.info);
 
+	TRY(packed_section_need(d->s.packed_abbrev, 0, UINT64_MAX));
 	while (cursor_left(&c) && dwarf_has_room(d, d->units.n, sizeof(struct dwarf_unit))) {
 		struct dwarf_unit u = {.offset = (uint64_t)(c.p - (const uint8_t *)d->s.info.p)};
 		struct add_range ranges = {d, (uint32_t)d->units.n};
 		uint8_t type;
 
+		packed_section_trim(d->s.packed_info, DWARF_PIECES_KEPT);
+		TRY(packed_section_need(d->s.packed_info, u.offset, u.offset + HEADER_MAX));
 		if (!read_header(&c, &u, &type))
 			break;
 		if (readable(&u, type)) {
+			TRY(dwarf_unit_unpack(d, &u));
 			TRY(read_root(d, &u, scratch, with_ranges ? &ranges : NULL));
 			TRY(vec_push(&d->units, u));
 		}

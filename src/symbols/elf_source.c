@@ -1,5 +1,7 @@
 #include "symbols/elf_source.h"
 
+#include "symbols/packed_section.h"
+
 enum err elf_source_open(struct elf_source *s, int fd, const char *path, struct fault *fault)
 {
 	enum err error;
@@ -36,8 +38,10 @@ void elf_source_close(struct elf_source *s)
 	if (!s->open)
 		return;
 	dwarf_free(s->dwarf);
-	for (size_t i = 0; i < DWARF_SECTIONS; i++)
+	for (size_t i = 0; i < DWARF_SECTIONS; i++) {
 		mem_free(s->sections[i]);
+		packed_section_free(s->packed[i]);
+	}
 	elf_image_release(&s->image);
 	mapped_file_release(&s->file);
 	mem_free(s->memory);
@@ -69,6 +73,31 @@ bool elf_source_has_dwarf(const struct elf_source *s)
 	return s->open && debug_section(&s->image, "info");
 }
 
+/* Of the names below: strings are referred to from everywhere. */
+#define LAST_IN_PIECES 2
+
+/* One section as it is meant, in pieces where that is possible; nothing when it cannot be read. */
+static enum err read_section(struct elf_source *s, const char *name, uint64_t room, struct str *ret,
+			     void **ret_owned, struct packed_section **ret_packed)
+{
+	const struct elf_section *section = debug_section(&s->image, name);
+	enum err error = ERR_UNSUPPORTED;
+
+	*ret = (struct str){"", 0};
+	*ret_owned = NULL;
+	if (!section)
+		return ERR_OK;
+	if (ret_packed)
+		error = elf_section_load_pieces(&s->image, section, room, ret_packed);
+	if (!error)
+		*ret = packed_section_bytes(*ret_packed);
+	else if (error != ERR_NO_MEMORY)
+		error = elf_section_load(&s->image, section, room, ret, ret_owned);
+	if (error)
+		*ret = (struct str){"", 0};
+	return error == ERR_NO_MEMORY ? error : ERR_OK;
+}
+
 enum err elf_source_read_dwarf(struct elf_source *s, struct dwarf *alternate, size_t memory)
 {
 	static const char *const names[DWARF_SECTIONS] = {"info",     "abbrev",	  "line",
@@ -84,22 +113,17 @@ enum err elf_source_read_dwarf(struct elf_source *s, struct dwarf *alternate, si
 	uint64_t room = (uint64_t)memory * UNPACKED_FACTOR;
 
 	for (size_t i = 0; i < DWARF_SECTIONS; i++) {
-		const struct elf_section *section = debug_section(&s->image, names[i]);
-		enum err error = ERR_OK;
-
-		*place[i] = (struct str){"", 0};
 		mem_free(s->sections[i]);
-		s->sections[i] = NULL;
-		if (section)
-			error = elf_section_load(&s->image, section, room, place[i],
-						 &s->sections[i]);
-		if (error == ERR_NO_MEMORY)
-			return error;
-		if (error)
-			*place[i] = (struct str){"", 0};
-		if (s->sections[i])
+		packed_section_free(s->packed[i]);
+		s->packed[i] = NULL;
+		TRY(read_section(s, names[i], room, place[i], &s->sections[i],
+				 i <= LAST_IN_PIECES ? &s->packed[i] : NULL));
+		if (s->sections[i] || s->packed[i])
 			room -= place[i]->n;
 	}
+	sections.packed_info = s->packed[0];
+	sections.packed_abbrev = s->packed[1];
+	sections.packed_line = s->packed[2];
 	return dwarf_new(&sections, alternate, memory, &s->dwarf);
 }
 

@@ -17,7 +17,8 @@ struct elf_source {
 	void *memory; /* instead of a file */
 	struct elf_image image;
 	struct dwarf *dwarf;
-	void *sections[DWARF_SECTIONS]; /* decompressed */
+	void *sections[DWARF_SECTIONS];		       /* decompressed */
+	struct packed_section *packed[DWARF_SECTIONS]; /* instead, in pieces */
 };
 
 enum err elf_source_open(struct elf_source *s, int fd, const char *path,

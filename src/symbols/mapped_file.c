@@ -120,3 +120,13 @@ void mapped_file_trim(const struct mapped_file *m)
 	if (m->bytes.p)
 		madvise((void *)(uintptr_t)m->bytes.p, m->bytes.n, MADV_DONTNEED);
 }
+
+void symbols_drop_pages(void)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		uintptr_t start = atomic_load(&guarded[i].start);
+
+		if (start > 1)
+			madvise((void *)start, atomic_load(&guarded[i].end) - start, MADV_DONTNEED);
+	}
+}

@@ -26,12 +26,17 @@ static enum err unpack_zlib(struct str packed, void *out, size_t size)
 	return result == LIBDEFLATE_SUCCESS ? ERR_OK : ERR_CORRUPT;
 }
 
+bool is_possible_size(struct str packed, uint64_t size)
+{
+	return size && size / RATIO_MAX <= packed.n;
+}
+
 enum err unpack_section(uint32_t method, struct str packed, uint64_t size, void **ret)
 {
 	enum err error = ERR_OK;
 	void *out;
 
-	if (size / RATIO_MAX > packed.n || !size)
+	if (!is_possible_size(packed, size))
 		return ERR_CORRUPT;
 	if (method != ELFCOMPRESS_ZLIB && method != ELFCOMPRESS_ZSTD)
 		return ERR_UNSUPPORTED;

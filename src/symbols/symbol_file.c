@@ -249,6 +249,9 @@ static bool torn(const struct symbol_file *f)
 void symbol_file_drop_pages(struct symbol_file *f)
 {
 	f->touched = 0;
+	dwarf_drop_pieces(f->program.dwarf);
+	dwarf_drop_pieces(f->debug.dwarf);
+	dwarf_drop_pieces(f->alternate.dwarf);
 	mapped_file_trim(&f->program.file);
 	mapped_file_trim(&f->debug.file);
 	mapped_file_trim(&f->alternate.file);

@@ -131,8 +131,11 @@ enum err symbol_file_save(struct symbol_file *f, struct fault *fault) MUST_CHECK
 /* Gives memory back: indexes, names and pages of the file. */
 void symbol_file_trim(struct symbol_file *f);
 
-/* Gives only the pages of the file back: they are read again when they are needed. */
+/* Gives only the pages of the file back, and what was unpacked of them: they are read again when
+ * they are needed. */
 void symbol_file_drop_pages(struct symbol_file *f);
+/* The same for every file that this process has open. Also in a signal handler. */
+void symbols_drop_pages(void);
 /* Forgets what was answered, for callers who keep that themselves; the indexes stay. Strings that
  * were given are gone. */
 void symbol_file_forget(struct symbol_file *f);

@@ -266,6 +266,24 @@ def compressed_and_64_bit_dwarf_are_read():
 
 
 @test
+def large_sections_are_the_same_packed_and_not_packed():
+    """This program's own, in dozens of units: more than is kept unpacked at a time."""
+    need("objcopy")
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        plain_file, packed = f"{folder}/plain", f"{folder}/packed"
+        run("objcopy", "--decompress-debug-sections", VESTAL, plain_file)
+        run("objcopy", "--compress-debug-sections=zlib", VESTAL, packed)
+        sections = run("readelf", "-SW", packed)
+        assert re.search(r"\.debug_info .* C ", sections), sections
+        asked = addresses(plain_file, 1500)
+        # In order, and the other way round.
+        for order in (asked, asked[::-1]):
+            ours, theirs = symbolize(packed, order), symbolize(plain_file, order)
+            assert [[vars(frame) for frame in frames] for frames in ours] == [
+                [vars(frame) for frame in frames] for frames in theirs]
+
+
+@test
 def cpp_templates_are_llvm_symbolizers():
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         for compiler in ("g++", "clang++"):

@@ -175,7 +175,7 @@ def install_deps(installed, user, sudo, *groups):
 
 NEARLY = ("gcc libc6-dev python3 meson ninja-build pkg-config libdeflate-dev libzstd-dev "
           "libcurl4-gnutls-dev libsqlite3-dev libnghttp2-dev libssl-dev libyaml-dev "
-          "liblzma-dev libiberty-dev clang bpftool libbpf-dev")
+          "liblzma-dev zlib1g-dev libiberty-dev clang bpftool libbpf-dev")
 
 
 @test

@@ -744,3 +744,137 @@ TEST(files_that_nobody_asks_about_are_closed_and_can_be_asked_about_again)
 		unlink(paths[i]);
 	}
 }
+
+/* ---- memory while a large file is read ---- */
+
+/* Bytes that are resident of the mapping of a file as a whole. */
+static u64 resident_of(pid_t pid, const char *path)
+{
+	CLEANUP(buf_release) struct buf maps = BUF_INIT(16 << 20);
+	struct str rest, line;
+	char name[64];
+	bool inside = false;
+	u64 kib, sum = 0;
+
+	snprintf(name, sizeof(name), "/proc/%d/smaps", (int)pid);
+	if (file_read(name, &maps, NULL) != ERR_OK)
+		return 0;
+	rest = buf_view(&maps);
+	while (str_split(&rest, '\n', &line)) {
+		size_t colon = str_find(line, ':');
+
+		if (str_find(str_n(line.p, colon), '-') < colon)
+			inside = str_ends(line, str_of(path));
+		else if (inside && str_starts(line, STR("Rss:"))) {
+			line = str_trim(str_skip(line, 4));
+			if (!str_to_u64(str_n(line.p, str_find(line, ' ')), 10, &kib))
+				sum += kib << 10;
+		}
+	}
+	return sum;
+}
+
+static u64 cpu_time_of(pid_t pid)
+{
+	struct timespec t;
+	clockid_t id;
+
+	if (clock_getcpuclockid(pid, &id) || clock_gettime(id, &t))
+		return 0;
+	return (u64)t.tv_sec * NS_PER_S + (u64)t.tv_nsec;
+}
+
+/* Half a percent of a CPU: it sleeps nearly always, in the middle of reading. */
+#define SLEEPY	  (5 * NS_PER_MS)
+#define READ_SOME (25 * NS_PER_MS)
+
+static pid_t begin_slow_worker(int *ret_socket)
+{
+	int pair[2];
+	pid_t pid;
+
+	worker_pace_share();
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	worker_pace_set(WORKER_NAMES, SLEEPY);
+	pid = fork();
+	if (!pid) {
+		close(pair[0]);
+		worker_pace_begin(WORKER_NAMES);
+		worker_serve(pair[1], 3600 * NS_PER_S, UINT64_MAX);
+		_exit(0);
+	}
+	close(pair[1]);
+	*ret_socket = pair[0];
+	return pid;
+}
+
+/* What waking up now and then to look at its pace takes; a slice of work is 4 ms or more. */
+#define NOTHING (NS_PER_MS / 5)
+
+/* The most that is resident of the file whenever the worker did nothing while it was looked at. */
+static u64 most_while_asleep(pid_t pid, int socket, const char *path, unsigned *ret_looks)
+{
+	u64 begun = cpu_time_of(pid), most = 0;
+
+	while (wire_wait(socket, clock_monotonic_ns() + NS_PER_MS) == ERR_TIMEOUT &&
+	       cpu_time_of(pid) - begun < READ_SOME) {
+		u64 before = cpu_time_of(pid), resident;
+
+		/* It has begun to read, and sleeps off what that took. */
+		clock_sleep_ns(10 * NS_PER_MS);
+		if (before - begun < 2 * NS_PER_MS || cpu_time_of(pid) - before > NOTHING)
+			continue;
+		resident = resident_of(pid, path);
+		if (cpu_time_of(pid) - before > NOTHING)
+			continue;
+		most = resident > most ? resident : most;
+		(*ret_looks)++;
+	}
+	return most;
+}
+
+TEST(a_worker_gives_the_pages_of_a_large_file_back_while_it_sleeps)
+{
+	CLEANUP(buf_release) struct buf program = BUF_INIT(64 << 20);
+	char path[40] = "/tmp/vestal-large-XXXXXX";
+	struct wire_head head = {.kind = WIRE_NAMES, .count = 1000, .serial = 1};
+	struct unwind_image image;
+	struct wire_names answer;
+	u64 addresses[1000];
+	unsigned looks = 0;
+	int fd, socket;
+	enum err e;
+	pid_t pid;
+	u64 most;
+
+	if (getenv("VESTAL_VALGRIND")) {
+		test_skip("valgrind does not interrupt by CPU time");
+		return;
+	}
+	CHECK_OK(file_read("/proc/self/exe", &program, NULL));
+	CHECK_OK(unwind_image_read(buf_view(&program), &image, NULL));
+	fd = mkstemp(path);
+	CHECK(fd >= 0 && write(fd, program.data, program.n) == (ssize_t)program.n);
+	for (u32 i = 0; i < 1000; i++)
+		addresses[i] = image.entry + (u64)i * 300;
+	pid = begin_slow_worker(&socket);
+	CHECK(pid > 0);
+	e = wire_send_head(socket, &head, fd);
+	if (!e)
+		e = wire_send(socket, addresses, sizeof(addresses));
+	most = most_while_asleep(pid, socket, path, &looks);
+	worker_pace_set(WORKER_NAMES, 0);
+	if (!e)
+		e = wire_recv(socket, &answer, sizeof(answer),
+			      clock_monotonic_ns() + 60 * NS_PER_S);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(socket);
+	close(fd);
+	unlink(path);
+	CHECK_OK(e);
+	CHECK_OK((enum err)answer.error);
+	CHECK(looks);
+	CHECK(most <= (u64)512 << 10);
+}
