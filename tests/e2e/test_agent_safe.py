@@ -193,6 +193,19 @@ def live_gives_the_terminal_back_when_it_is_told_to_end():
 
 
 @test
+def an_agent_with_nothing_to_profile_needs_eight_mebibytes_and_its_ring():
+    """By its own meter: all its processes and the kernel's maps. docs/agent.md has the bound."""
+    settings = f"{scratch()}/nothing.yaml"
+    with open(settings, "w", encoding="utf-8") as file:
+        file.write("targets:\n  - name: no-such-program\n")
+    ring = min(max(2, os.cpu_count() // 8), 4)
+    per_cpu = os.cpu_count() / 8
+    with Agent("--config", settings, "--interval", "1", "--metrics", "127.0.0.1:0", server=NOBODY) as agent:
+        rows = agent.metrics_when(lambda rows: rows["vestal_agent_pss_bytes"] > 0)
+        assert 1 << 20 < rows["vestal_agent_pss_bytes"] <= (8 + ring + per_cpu) * 2**20, rows
+
+
+@test
 def the_agent_tells_what_it_does_and_what_it_costs():
     with Busy(), Agent("--metrics", "127.0.0.1:0", server=NOBODY) as agent:
         rows = agent.metrics_when(lambda rows: rows["vestal_agent_samples_total"] > 50)
