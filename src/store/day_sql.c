@@ -224,6 +224,8 @@ static const char *const spans_statements[SPANS_STATEMENTS_] = {
 	[SPAN_SEALS] = "SELECT seal FROM spans INDEXED BY spans_of_service",
 	SPAN_QUERIES("s.seal"),
 	[NAME_FIND] = "SELECT id FROM names WHERE text = ?",
+	/* For questions: an index that is damaged must not hide a name. */
+	[NAME_LOOK] = "SELECT id FROM names NOT INDEXED WHERE text = ?",
 	[NAME_ADD] = "INSERT INTO names(text, seal) VALUES (?, ?)",
 	[NAME_ALL] = "SELECT id, text, seal FROM names ORDER BY id",
 	[SPAN_ROW_COUNTS] = "SELECT (SELECT count(*) FROM names), (SELECT count(*) FROM spans)",

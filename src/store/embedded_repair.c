@@ -249,11 +249,12 @@ static enum err copy_dictionary(struct repair *r, struct new_service *s, const s
 	uint64_t seal = seal_dictionary(r->key, key, row->data);
 	sqlite3_stmt *q;
 
-	s->series = (uint32_t)row->service->partition->series.n;
-	tally_add(&s->tallies[TALLY_DICTIONARY], seal);
 	TRY(db_query_with(r->to, DICTIONARY_ADD, &q, r->fault, key, (int64_t)seal));
 	db_bind(q, 3, row->data);
-	return db_run(r->to, q, r->fault);
+	TRY(db_run(r->to, q, r->fault));
+	s->series = (uint32_t)row->service->partition->series.n;
+	tally_add(&s->tallies[TALLY_DICTIONARY], seal);
+	return ERR_OK;
 }
 
 /* A batch that never ended is taken back by this. */
@@ -272,11 +273,12 @@ static enum err copy_chunk(struct repair *r, struct new_service *s, const struct
 
 	if (is_undone(r, DAY_PROFILES, row_time_ns(row->id) / NS_PER_DAY, row->id))
 		return ERR_OK;
-	tally_add(&r->ledger.tallies[TALLY_CHUNKS], seal);
 	TRY(db_query_with(r->to, CHUNK_ADD, &q, r->fault, row->id, s->id, row->columns[0],
 			  (int64_t)seal));
 	db_bind(q, 5, row->data);
-	return db_run(r->to, q, r->fault);
+	TRY(db_run(r->to, q, r->fault));
+	tally_add(&r->ledger.tallies[TALLY_CHUNKS], seal);
+	return ERR_OK;
 }
 
 static enum err copy_block(struct repair *r, struct new_service *s, const struct walk_row *row)
@@ -284,16 +286,16 @@ static enum err copy_block(struct repair *r, struct new_service *s, const struct
 	uint64_t seal = seal_block(r->key, row->id, s->id, row->columns, row->data);
 	sqlite3_stmt *q;
 
-	tally_add(&s->tallies[TALLY_BLOCKS], seal);
 	TRY(db_query_with(r->to, BLOCK_ADD, &q, r->fault, row->id, s->id, row->columns[0],
 			  row->columns[1], row->columns[2], row->columns[3], (int64_t)seal));
 	db_bind(q, 8, row->data);
-	return db_run(r->to, q, r->fault);
+	TRY(db_run(r->to, q, r->fault));
+	tally_add(&s->tallies[TALLY_BLOCKS], seal);
+	return ERR_OK;
 }
 
-static enum err copy_row(void *context, const struct walk_row *row)
+static enum err copy_good_row(struct repair *r, const struct walk_row *row)
 {
-	struct repair *r = context;
 	struct new_service *s = row->service ? service_of(r, row->service->id) : NULL;
 
 	if (row->kind == WALK_SERVICE)
@@ -311,6 +313,14 @@ static enum err copy_row(void *context, const struct walk_row *row)
 		/* The keeper measures and sums up again. */
 		return ERR_OK;
 	}
+}
+
+/* In a damaged table the same row may be met twice. */
+static enum err copy_row(void *context, const struct walk_row *row)
+{
+	enum err error = copy_good_row(context, row);
+
+	return error == ERR_EXISTS ? ERR_OK : error;
 }
 
 /* How long profiles last is measured again by the keeper, as in a file of before version 2. */

@@ -39,13 +39,14 @@ enum err spans_fit(struct day *d, size_t n, struct fault *fault)
 	return ERR_OK;
 }
 
-static enum err find_name(struct db *db, struct str text, int64_t *ret, struct fault *fault)
+static enum err find_name(struct db *db, unsigned which, struct str text, int64_t *ret,
+			  struct fault *fault)
 {
 	sqlite3_stmt *q;
 	bool row;
 	enum err error;
 
-	TRY(db_statement(db, NAME_FIND, &q, fault));
+	TRY(db_statement(db, which, &q, fault));
 	db_bind(q, 1, text);
 	error = db_step(db, q, &row, fault);
 	if (error == ERR_OK)
@@ -64,7 +65,7 @@ static enum err name_id(struct change *c, struct str text, int64_t *ret, struct 
 	uint64_t seal = seal_name(atomic_load(&c->day->key), text);
 	sqlite3_stmt *q;
 
-	TRY(find_name(c->writer, text, ret, fault));
+	TRY(find_name(c->writer, NAME_FIND, text, ret, fault));
 	if (*ret)
 		return ERR_OK;
 	TRY(db_statement(c->writer, NAME_ADD, &q, fault));
@@ -230,7 +231,7 @@ static enum err open_query(struct db *reader, const struct span_question *questi
 		which = SPAN_OF_TRACE;
 	} else if (question->service.n) {
 		which = SPAN_OF_SERVICE;
-		TRY(find_name(reader, question->service, &service, fault));
+		TRY(find_name(reader, NAME_LOOK, question->service, &service, fault));
 	}
 	TRY(db_query_with(reader, which, ret, fault, row_key(from, 0),
 			  question->until_ns > INT64_MAX - 999999
