@@ -150,13 +150,17 @@ static enum err read_fresh(struct day_service *ds, struct fresh_chunk chunk)
 	return error;
 }
 
-static enum err read_chunk_key(struct day *d, sqlite3_stmt *q, struct tally *chunks)
+static enum err read_chunk_key(struct day *d, sqlite3_stmt *q, struct tally *chunks, int64_t *last)
 {
 	struct day_service *ds = day_service_by_id(d, (uint32_t)sqlite3_column_int64(q, 1));
 	struct fresh_chunk chunk = {sqlite3_column_int64(q, 0),
 				    (uint32_t)sqlite3_column_int64(q, 2)};
 
 	tally_add(chunks, (uint64_t)sqlite3_column_int64(q, 3));
+	/* One that is not in its place would not be found, and be taken for one of a block. */
+	if (chunk.key <= *last)
+		note(d, "keys of chunks are not in order");
+	*last = chunk.key;
 	if (ds)
 		return read_fresh(ds, chunk);
 	note(d, "a chunk belongs to a service that is not there");
@@ -167,6 +171,7 @@ static enum err read_chunk_key(struct day *d, sqlite3_stmt *q, struct tally *chu
 static enum err read_services(struct day *d, struct db *reader, struct fault *fault)
 {
 	struct tally services = {0}, chunks = {0};
+	int64_t last_key = INT64_MIN;
 	sqlite3_stmt *q;
 	enum err error;
 	bool row, good;
@@ -179,7 +184,7 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 	TRY(error);
 	TRY(db_statement(reader, CHUNK_KEYS, &q, fault));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row)
-		if ((error = read_chunk_key(d, q, &chunks)) != ERR_OK)
+		if ((error = read_chunk_key(d, q, &chunks, &last_key)) != ERR_OK)
 			break;
 	db_reset(q);
 	TRY(error);
