@@ -862,7 +862,9 @@ static enum err finish(struct charting *c, struct series_answer *ret)
 	struct made_series **of = arena_zalloc(&c->q.arena, c->grouping.groups.n * c->types.n + 1,
 					       sizeof(struct made_series *));
 
-	list.v = arena_zalloc(&c->q.arena, c->curves.n + 2 * c->types.n + 1, sizeof(*list.v));
+	/* One of each curve, one of each member of the coverage without a curve, and the others. */
+	list.v = arena_zalloc(&c->q.arena, c->curves.n + c->members.n + 2 * c->types.n + 1,
+			      sizeof(*list.v));
 	if (!of || !list.v)
 		return ERR_NO_MEMORY;
 	TRY(coverage_finish(&c->coverage, &c->q));
