@@ -73,11 +73,17 @@ static struct str base_name(struct str path)
 	return slash < path.n ? str_skip(path, slash + 1) : path;
 }
 
+/*
+ * Until it is asked, which may be never when it ends before its turn: called after its program, but
+ * of its parent's service when the environment says that.
+ */
 static enum err guess_facts(struct processes *p, struct process *process)
 {
 	struct str program = process_program_path(p, process), service = base_name(program);
 	struct str comm = comm_of(process);
 	char *path = arena_copy(&process->texts, program.n ? program : STR("")), *name;
+	bool as_it_was;
+	const struct process *parent = find_parent(p, process, &as_it_was);
 
 	if (!service.n)
 		service = comm.n ? comm : STR("unknown");
@@ -86,7 +92,10 @@ static enum err guess_facts(struct processes *p, struct process *process)
 		return ERR_NO_MEMORY;
 	process->facts.program = str_n(path, program.n);
 	process->facts.service = str_n(name, service.n);
-	return ERR_OK;
+	if (!parent || !parent->facts.read || parent->kernel)
+		return ERR_OK;
+	return process_facts_inherit(&parent->facts, process->copied && as_it_was, &process->texts,
+				     &process->facts);
 }
 
 /* New programs may come by the hundred in a second: who lives longer is asked later. */

@@ -535,6 +535,36 @@ TEST(who_is_gone_is_of_the_service_of_its_parent_although_that_is_gone_and_asked
 	waitpid(service, NULL, 0);
 }
 
+/* Only so many are asked in a second, and most of the others end before it is their turn. */
+TEST(who_is_not_asked_is_of_the_service_of_its_parent_too)
+{
+	pid_t service = begin_service("OTEL_SERVICE_NAME=shop");
+	struct prober *prober;
+	struct process *p;
+	struct world w;
+	u32 unasked = 0;
+
+	CHECK_OK(prober_new(&prober));
+	CHECK_OK(world_open_with(&w, prober));
+	CHECK_OK(event(&w, SIDEBAND_FORK, CHILD, (u32)service, 1));
+	CHECK_OK(find_out(&w, get(&w, (u32)service)));
+	for (u32 i = 1; i < 1000; i++) {
+		CHECK_OK(event(&w, SIDEBAND_FORK, CHILD + i, (u32)service, 2));
+		CHECK_OK(event(&w, SIDEBAND_EXEC, CHILD + i, 0, 3));
+		p = get(&w, CHILD + i);
+		CHECK_OK(processes_facts(w.processes, p));
+		unasked += !p->asked;
+		CHECK_STR(p->facts.service, "shop");
+		/* Who lives is asked later. */
+		CHECK(!p->facts.read);
+	}
+	CHECK(unasked > 100);
+	world_close(&w);
+	prober_free(prober);
+	kill(service, SIGKILL);
+	waitpid(service, NULL, 0);
+}
+
 TEST(who_is_gone_is_of_the_service_of_its_parent_although_that_runs_another_program)
 {
 	CLEANUP(world_close) struct world w;
