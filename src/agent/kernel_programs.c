@@ -155,6 +155,8 @@ static enum err start_clocks(struct kernel_side *k, struct fault *fault)
 	struct fault why = {0};
 	enum err e;
 
+	/* None are begun later either. */
+	cpu_clocks_stop(&k->clocks);
 	if (!capture_needs_timer(k->options.types))
 		return ERR_OK;
 	e = cpu_clocks_start(&k->clocks, k->skeleton->data->settings.period_ns, &why);

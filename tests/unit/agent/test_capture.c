@@ -128,6 +128,23 @@ TEST(a_stack_without_tables_wakes_the_agent_at_once)
 	capture_stop(c);
 }
 
+TEST(the_rate_may_change_where_no_clock_runs)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+
+	o.kernel.types = CAPTURE_WAITS;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	CHECK_OK(capture_turn(c));
+	CHECK_OK(kernel_set_period(capture_kernel(c), NS_PER_S / 48));
+	CHECK_OK(capture_turn(c));
+	capture_stop(c);
+}
+
 /* What no kernel counts without a right that the agent need not have. */
 TEST(programs_count_their_own_cost_where_the_kernel_does_not)
 {
