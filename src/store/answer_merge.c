@@ -196,7 +196,7 @@ static enum err merge_level(struct merging *m, const struct chunk_view *v,
 {
 	if (v->head.flags & CHUNK_RUN)
 		return ERR_OK;
-	m->share = gauge_hold_share(&m->hold, &m->coverage, series, v->head.time_ns);
+	m->share = gauge_hold_share(&m->hold, &m->coverage, series, &v->head);
 	return m->share.time_ns > 0 ? merge_rows(m, v, column, series) : ERR_OK;
 }
 

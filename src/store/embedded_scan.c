@@ -205,8 +205,11 @@ struct scanner {
 	/* Windows of long profiles, and from where on all are looked at. */
 	struct window_list windows;
 	int64_t low_ns;
-	uint32_t hours; /* bit per hour that a roll-up stood for */
-	bool whole_day;
+	/* Keys of chunks that are not part of a block yet, in order; so many of them were shown. */
+	struct key_list {
+		VEC(int64_t) v;
+	} fresh;
+	size_t shown;
 	size_t max_memory;
 };
 
@@ -295,32 +298,26 @@ static bool fits_range(struct scanner *s, int64_t start_ns, int64_t end_ns)
 	return after >= (longest > USUAL_REACH_NS ? longest : USUAL_REACH_NS);
 }
 
-/* Whole hours, or the whole day, where a roll-up may stand for blocks. */
-static enum err scan_rollups(struct scanner *s)
+/* Whether chunks that were not shown yet begin before a time. */
+static bool has_fresh(const struct scanner *s, int64_t until_ns)
 {
-	const struct scan *scan = s->scan;
-	int64_t day_ns = s->ds->day->name.day * NS_PER_DAY;
-	bool found;
+	return s->shown < s->fresh.v.n && row_time_ns(s->fresh.v.v[s->shown]) < until_ns;
+}
 
+/* An hour, or the whole day, where a roll-up is there and may stand for its blocks. It lacks chunks
+ * that are not part of a block yet. */
+static enum err scan_rollup(struct scanner *s, int level, int64_t start_ns, int64_t length_ns,
+			    bool *ret_found)
+{
+	int64_t rollup_ns = s->scan->rollup_ns;
+
+	*ret_found = false;
 	/* Those of a file that was not looked through say too little. */
-	if (!scan->rollup_ns || !atomic_load(&s->ds->day->measured) ||
-	    atomic_load(&s->ds->rollups_differ))
+	if (!rollup_ns || rollup_ns % length_ns || !atomic_load(&s->ds->day->measured) ||
+	    atomic_load(&s->ds->rollups_differ) || has_fresh(s, start_ns + length_ns) ||
+	    !fits_range(s, start_ns, start_ns + length_ns))
 		return ERR_OK;
-	if (scan->rollup_ns % NS_PER_DAY == 0 && fits_range(s, day_ns, day_ns + NS_PER_DAY)) {
-		TRY(show_rollup(s, ROLLUP_DAY, day_ns, &s->whole_day));
-		if (s->whole_day)
-			return ERR_OK;
-	}
-	for (int h = 0; h < 24 && scan->rollup_ns % NS_PER_HOUR == 0; h++) {
-		int64_t start = day_ns + h * NS_PER_HOUR;
-
-		if (!fits_range(s, start, start + NS_PER_HOUR))
-			continue;
-		TRY(show_rollup(s, ROLLUP_HOUR, start, &found));
-		if (found)
-			s->hours |= 1u << h;
-	}
-	return ERR_OK;
+	return show_rollup(s, level, start_ns, ret_found);
 }
 
 static enum err show_one_block(struct scanner *s, sqlite3_stmt *q)
@@ -342,11 +339,10 @@ static enum err show_one_block(struct scanner *s, sqlite3_stmt *q)
 	return show_block(s, bytes, false);
 }
 
-/* Blocks that begin in a range, except those of hours that were shown otherwise. */
+/* Blocks that begin in a range. */
 static enum err scan_windows(struct scanner *s, int64_t from_ns, int64_t until_ns)
 {
 	const struct scan *scan = s->scan;
-	int64_t day_ns = s->ds->day->name.day * NS_PER_DAY;
 	sqlite3_stmt *q;
 	bool row;
 	enum err error;
@@ -354,11 +350,9 @@ static enum err scan_windows(struct scanner *s, int64_t from_ns, int64_t until_n
 	TRY(db_query_with(s->reader, BLOCK_RANGE, &q, s->fault, s->ds->id, row_key(from_ns, 0),
 			  row_key(until_ns, 0)));
 	while ((error = db_step(s->reader, q, &row, s->fault)) == ERR_OK && row) {
-		int64_t start = row_time_ns(sqlite3_column_int64(q, 0));
-
 		if (ask_cancelled(scan->ask))
 			error = fault_set(s->fault, ERR_CANCELLED, "the question was given up");
-		else if (!(s->hours >> (start - day_ns) / NS_PER_HOUR & 1))
+		else
 			error = damaged_part(s, show_one_block(s, q), "a block");
 		if (error != ERR_OK)
 			break;
@@ -368,18 +362,16 @@ static enum err scan_windows(struct scanner *s, int64_t from_ns, int64_t until_n
 }
 
 /* A block lies in its window, so those that begin a window before the range may reach into it. */
-static enum err scan_blocks(struct scanner *s)
+static enum err scan_blocks(struct scanner *s, int64_t hour_ns)
 {
 	const struct scan *scan = s->scan;
-	int64_t day_ns = s->ds->day->name.day * NS_PER_DAY, end = day_ns + NS_PER_DAY;
-	int64_t from = s->low_ns > day_ns ? s->low_ns : day_ns;
+	int64_t end = hour_ns + NS_PER_HOUR;
+	int64_t from = s->low_ns > hour_ns ? s->low_ns : hour_ns;
 	int64_t until = scan->until_ns < end ? scan->until_ns + 999999 : end;
 
-	if (s->whole_day)
-		return ERR_OK;
 	from -= from % WINDOW_NS;
 	vec_for_each (window, &s->windows.v)
-		if (*window < from)
+		if (*window >= hour_ns && *window < end && *window < from)
 			TRY(scan_windows(s, *window, *window + WINDOW_NS));
 	return from < until ? scan_windows(s, from, until) : ERR_OK;
 }
@@ -401,17 +393,18 @@ static enum err show_chunk(struct scanner *s, sqlite3_stmt *q)
 	return error;
 }
 
-static enum err scan_fresh(struct scanner *s, const int64_t *keys, size_t n)
+/* The next ones, as far as they begin before a time. */
+static enum err scan_fresh(struct scanner *s, int64_t until_ns)
 {
 	enum err error = ERR_OK;
 
-	for (size_t i = 0; error == ERR_OK && i < n; i++) {
+	for (; error == ERR_OK && has_fresh(s, until_ns); s->shown++) {
 		sqlite3_stmt *q;
 		bool row;
 
 		if (ask_cancelled(s->scan->ask))
 			return fault_set(s->fault, ERR_CANCELLED, "the question was given up");
-		TRY(db_query_with(s->reader, CHUNK_GET, &q, s->fault, keys[i]));
+		TRY(db_query_with(s->reader, CHUNK_GET, &q, s->fault, s->fresh.v.v[s->shown]));
 		error = db_step(s->reader, q, &row, s->fault);
 		/* One that is not there became part of a block before this transaction began. */
 		if (error == ERR_OK && row)
@@ -421,16 +414,35 @@ static enum err scan_fresh(struct scanner *s, const int64_t *keys, size_t n)
 	return error;
 }
 
-static int by_key(const void *a, const void *b)
+/*
+ * An hour is shown as a whole before the next: what is compacted with what is not. How long was
+ * profiled depends on the order of profiles (coverage.h), and that must not depend on how far
+ * compaction has come.
+ */
+static enum err scan_hour(struct scanner *s, int64_t hour_ns)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	int64_t end = hour_ns + NS_PER_HOUR;
+	bool found;
 
-	return (x > y) - (x < y);
+	if (end <= s->low_ns && !s->windows.v.n && !has_fresh(s, end))
+		return ERR_OK;
+	TRY(scan_rollup(s, ROLLUP_HOUR, hour_ns, NS_PER_HOUR, &found));
+	if (found)
+		return ERR_OK;
+	TRY(scan_blocks(s, hour_ns));
+	return scan_fresh(s, end);
 }
 
-struct key_list {
-	VEC(int64_t) v;
-};
+static enum err scan_day(struct scanner *s)
+{
+	int64_t day_ns = s->ds->day->name.day * NS_PER_DAY;
+	bool found;
+
+	TRY(scan_rollup(s, ROLLUP_DAY, day_ns, NS_PER_DAY, &found));
+	for (int h = 0; h < 24 && !found; h++)
+		TRY(scan_hour(s, day_ns + h * NS_PER_HOUR));
+	return scan_fresh(s, INT64_MAX);
+}
 
 /* Whether a profile of that time may be in the range. */
 static bool may_show(const struct scanner *s, int64_t time_ns)
@@ -446,7 +458,7 @@ static bool may_show(const struct scanner *s, int64_t time_ns)
 	return false;
 }
 
-static enum err copy_fresh(const struct scanner *s, struct key_list *ret)
+static enum err copy_fresh(struct scanner *s)
 {
 	struct day_service *ds = s->ds;
 	enum err error = ERR_OK;
@@ -455,21 +467,19 @@ static enum err copy_fresh(const struct scanner *s, struct key_list *ret)
 	vec_for_each (chunk, &ds->fresh) {
 		if (!may_show(s, row_time_ns(chunk->key)))
 			continue;
-		error = vec_push(&ret->v, chunk->key);
+		error = vec_push(&s->fresh.v, chunk->key);
 		if (error != ERR_OK)
 			break;
 	}
 	mutex_unlock(&ds->day->lists);
-	/* Rows are read in the order they stand in. */
-	if (ret->v.n)
-		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_key);
+	if (s->fresh.v.n)
+		qsort(s->fresh.v.v, s->fresh.v.n, sizeof(*s->fresh.v.v), compare_row_keys);
 	return error;
 }
 
 enum err embedded_scan(void *engine, struct partition *p, const struct scan *scan)
 {
 	struct scanner s = {.ds = p->engine, .scan = scan, .max_memory = DEFAULT_MEMORY};
-	struct key_list fresh = {0};
 	enum err error;
 
 	(void)engine;
@@ -481,19 +491,15 @@ enum err embedded_scan(void *engine, struct partition *p, const struct scan *sca
 	/* Before the lists of chunks: what becomes known later comes later. */
 	error = reach_windows(s.ds, scan->since_ns, scan->from_ns, &s.low_ns, &s.windows);
 	if (error == ERR_OK)
-		error = copy_fresh(&s, &fresh);
+		error = copy_fresh(&s);
 	if (error == ERR_OK)
 		error = day_reader(s.ds->day, &s.reader, s.fault);
 	if (error == ERR_OK)
 		error = db_begin(s.reader, false, s.fault);
 	if (error == ERR_OK)
-		error = scan_rollups(&s);
-	if (error == ERR_OK)
-		error = scan_blocks(&s);
-	if (error == ERR_OK)
-		error = scan_fresh(&s, fresh.v.v, fresh.v.n);
+		error = scan_day(&s);
 	day_reader_back(s.ds->day, s.reader, error);
-	vec_release(&fresh.v);
+	vec_release(&s.fresh.v);
 	vec_release(&s.windows.v);
 	return error;
 }

@@ -93,34 +93,51 @@ int64_t gauge_present(const struct coverage_line *line, int64_t from_ns, int64_t
 	return sum;
 }
 
-struct hold_share gauge_hold_share(const struct gauge_hold *h, const struct coverage *c,
-				   uint32_t series, int64_t time_ns)
+/* The first mark that is not before a time. */
+static size_t first_from(const struct hold_series *s, int64_t time_ns)
 {
-	static const struct hold_share nothing = {0, 1};
-	const struct hold_series *s;
-	size_t low = 0, high;
-	int64_t from, until;
+	size_t low = 0, high = s->marks.n;
 
-	if (series >= h->series.n)
-		return nothing;
-	s = &h->series.v[series];
-	high = s->marks.n;
-	/* The last that is not later. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (s->marks.v[middle].time_ns <= time_ns)
+		if (s->marks.v[middle].time_ns < time_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low ||
-	    (s->marks.v[low - 1].time_ns != time_ns && s->marks.v[low - 1].until_ns <= time_ns))
-		return nothing;
-	from = low == 1 ? INT64_MIN : s->marks.v[low - 1].time_ns;
-	until = low < s->marks.n ? s->marks.v[low].time_ns : INT64_MAX;
-	return (struct hold_share){gauge_present(&c->lines.v[s->line], from, until),
-				   s->marks.v[low - 1].n};
+	return low;
+}
+
+struct hold_share gauge_hold_share(const struct gauge_hold *h, const struct coverage *c,
+				   uint32_t series, const struct chunk_head *head)
+{
+	struct hold_share share = {0, 0};
+	const struct hold_series *s;
+	size_t first, end;
+
+	if (series >= h->series.n)
+		return share;
+	s = &h->series.v[series];
+	first = first_from(s, head->time_ns);
+	if (head->flags & CHUNK_SUM) {
+		/* What it sums up may have been told of one by one. */
+		end = first_from(s, add_saturating(head->time_ns, head->duration_ns));
+	} else {
+		/* Or this profile with others, as a roll-up. */
+		if ((first == s->marks.n || s->marks.v[first].time_ns != head->time_ns) && first &&
+		    s->marks.v[first - 1].until_ns > head->time_ns)
+			first--;
+		end = first + (first < s->marks.n && s->marks.v[first].time_ns <= head->time_ns);
+	}
+	if (first >= end)
+		return share;
+	for (size_t i = first; i < end; i++)
+		share.profiles += s->marks.v[i].n;
+	share.time_ns =
+		gauge_present(&c->lines.v[s->line], first ? s->marks.v[first].time_ns : INT64_MIN,
+			      end < s->marks.n ? s->marks.v[end].time_ns : INT64_MAX);
+	return share;
 }
 
 int64_t gauge_rollup(int64_t span_ns)

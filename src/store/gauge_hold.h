@@ -34,9 +34,10 @@ struct hold_share {
 	int64_t time_ns;
 	uint64_t profiles;
 };
-/* After coverage_finish; of a profile that was not added, no time. */
+/* After coverage_finish; of a profile that was not added, no time. Roll-ups may have come or gone
+ * since profiles were added: then it is the share of those that were. */
 struct hold_share gauge_hold_share(const struct gauge_hold *h, const struct coverage *c,
-				   uint32_t series, int64_t time_ns);
+				   uint32_t series, const struct chunk_head *head);
 
 /* What held for a time, summed up, as the mean over it: whole units, halves away from zero. */
 static inline int64_t held_mean(__int128 held, int64_t time_ns)

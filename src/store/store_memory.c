@@ -365,27 +365,36 @@ static bool scan_takes(const struct scan *scan, const struct stored_chunk *chunk
 				 scan->series[chunk->series / 64] >> (chunk->series % 64) & 1);
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct stored_chunk *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->duration_ns > y->duration_ns) - (x->duration_ns < y->duration_ns);
+}
+
 static enum err memory_scan(void *engine, struct partition *p, const struct scan *scan)
 {
 	struct memory_partition *own = p->engine;
 	CLEANUP(mem_free_ptr) struct stored_chunk *chunks = NULL;
 	struct arena arena = {0};
-	size_t n;
+	size_t n = 0;
 	enum err e = ERR_OK;
 
 	(void)engine;
 	/* The list may move while it grows; the bytes stay. */
 	mutex_lock(&p->lock);
-	n = own->chunks.n;
-	chunks = mem_alloc((n + 1) * sizeof(*chunks));
-	if (chunks && n)
-		memcpy(chunks, own->chunks.v, n * sizeof(*chunks));
+	chunks = mem_alloc((own->chunks.n + 1) * sizeof(*chunks));
+	for (size_t i = 0; chunks && i < own->chunks.n; i++)
+		if (scan_takes(scan, &own->chunks.v[i]))
+			chunks[n++] = own->chunks.v[i];
 	mutex_unlock(&p->lock);
 	if (!chunks)
 		return ERR_NO_MEMORY;
+	if (n > 1)
+		qsort(chunks, n, sizeof(*chunks), by_start);
 	for (size_t i = 0; !e && i < n; i++) {
-		if (!scan_takes(scan, &chunks[i]))
-			continue;
 		e = show_chunk(scan, &chunks[i], &arena);
 		if (arena.used > 1 << 15)
 			arena_release(&arena);

@@ -4,6 +4,8 @@
  */
 #include "engine_fixture.h"
 
+#include "store/store_engine.h"
+
 #define QUESTIONS 40
 
 /* What is asked, and what must come of it. */
@@ -363,6 +365,192 @@ ENGINE_TEST(gauges_carry_the_last_value_for_four_intervals)
 	/* And a moment before. */
 	s.from_ns -= 1;
 	CHECK_INT(merged(f, &s, NULL), 109);
+}
+
+/* ------------------------------------------------------------------ while compaction goes on */
+
+#define MINUTES (3 * 60)
+
+/* A pause ends one usual distance after the last profile before it. */
+static bool was_profiled(int64_t minute)
+{
+	return minute < 94 || minute >= 126;
+}
+
+/* Half a minute of each minute, and a level, of every other minute of three hours. */
+static enum err send_minutes(struct fixture *f, int64_t first)
+{
+	for (int64_t i = first; i < MINUTES; i += 2) {
+		int64_t time = MODEL_FROM + i * 60 * NS_PER_S;
+		struct model_profile p = {.tenant = "acme",
+					  .service = "api",
+					  .pod = "a",
+					  .time = time,
+					  .duration = 30 * NS_PER_S,
+					  .n = 1,
+					  .rows = {{.value = 3}}};
+
+		if (!was_profiled(i))
+			continue;
+		TRY(gauge_at(f, time, i % 2 ? 300 : 100));
+		TRY(send_some(f->store, &p, 1, false));
+	}
+	return ERR_OK;
+}
+
+static int64_t covered(struct fixture *f, struct str type, int64_t from, int64_t until)
+{
+	struct selection s = {.type = type, .from_ns = from, .until_ns = until};
+	struct series_question q = {.step_ns = until - from};
+	struct series_answer answer;
+	struct ask ask = {0};
+
+	if (store_series(f->store, STR("acme"), &s, &q, &ask, &answer))
+		return -1;
+	arena_release(&answer.arena);
+	return ask.covered_ns;
+}
+
+/* Ranges of an even number of minutes: the mean of the level is that of both values. */
+static bool minutes_are_right(struct fixture *f, int64_t begin, int64_t minutes)
+{
+	int64_t from = MODEL_FROM + begin * 60 * NS_PER_S, until = from + minutes * 60 * NS_PER_S;
+	struct selection s = everything(TYPE_HEAP);
+	int64_t level, sum, time[2], profiled = 0;
+
+	for (int64_t i = begin; i < begin + minutes; i++)
+		profiled += was_profiled(i);
+	s.from_ns = from;
+	s.until_ns = until;
+	level = merged(f, &s, NULL);
+	s.type = TYPE_SAMPLES;
+	sum = merged(f, &s, NULL);
+	time[0] = covered(f, TYPE_HEAP, from, until);
+	time[1] = covered(f, TYPE_SAMPLES, from, until);
+	if (level == (profiled ? 200 : 0) && sum == 3 * profiled &&
+	    time[0] == profiled * 60 * NS_PER_S && time[1] == profiled * 30 * NS_PER_S)
+		return true;
+	printf("# %lld minutes from %lld on: level %lld, sum %lld, covered %lld and %lld\n",
+	       (long long)minutes, (long long)begin, (long long)level, (long long)sum,
+	       (long long)time[0], (long long)time[1]);
+	return false;
+}
+
+static bool all_minutes_are_right(struct fixture *f)
+{
+	bool good = true;
+
+	for (int64_t begin = 0; begin < MINUTES; begin += 20)
+		for (int64_t minutes = 10; begin + minutes <= MINUTES; minutes += 50)
+			good &= minutes_are_right(f, begin, minutes);
+	return good;
+}
+
+/* Of what is compacted, or has roll-ups, and what came later each lacks every other minute. */
+ENGINE_TEST(answers_do_not_depend_on_how_far_compaction_has_come)
+{
+	OPEN(f);
+	CHECK_OK(send_minutes(f, 0));
+	if (f->kind != IN_MEMORY)
+		CHECK_OK(store_settle(f->store, true, NULL));
+	CHECK_OK(send_minutes(f, 1));
+	CHECK(all_minutes_are_right(f));
+	if (f->kind != IN_MEMORY)
+		CHECK_OK(store_settle(f->store, true, NULL));
+	CHECK(all_minutes_are_right(f));
+}
+
+/* What happens when a question comes to its partitions again. */
+static struct {
+	struct fixture *f;
+	enum err (*real)(void *, struct str, const struct selection *, int64_t, struct ask *,
+			 enum err (*)(void *, struct partition *), void *);
+	enum err (*happen)(struct fixture *);
+	int calls, at;
+} between;
+
+static enum err partitions_between(void *engine, struct str tenant,
+				   const struct selection *selection, int64_t since_ns,
+				   struct ask *ask, enum err (*each)(void *, struct partition *),
+				   void *context)
+{
+	if (++between.calls == between.at)
+		TRY(between.happen(between.f));
+	return between.real(engine, tenant, selection, since_ns, ask, each, context);
+}
+
+static enum err settle(struct fixture *f)
+{
+	return f->kind == IN_MEMORY ? ERR_OK : store_settle(f->store, true, NULL);
+}
+
+/* Something else of the same service: until it is compacted, its hour is read from blocks. */
+static enum err come_late(struct fixture *f)
+{
+	for (int64_t hour = 0; hour < 60; hour++) {
+		struct model_profile p = {.tenant = "acme",
+					  .service = "api",
+					  .pod = "a",
+					  .time = MODEL_FROM - DAY + (hour * 3600 + 7) * NS_PER_S,
+					  .n = 1,
+					  .rows = {{.value = 3}}};
+
+		TRY(send_some(f->store, &p, 1, false));
+	}
+	return ERR_OK;
+}
+
+/* A level of 60 hours; in each second one it is another function's. */
+static enum err send_hours(struct fixture *f)
+{
+	for (int64_t i = 0; i < 60 * 6; i++) {
+		bool odd = i / 6 % 2;
+		struct model_profile p = {
+			.tenant = "acme",
+			.service = "api",
+			.pod = "a",
+			.heap = true,
+			.time = MODEL_FROM - DAY + (i * 600 + 300) * NS_PER_S,
+			.n = 1,
+			.rows = {{.stack = odd ? 2 : 0, .value = odd ? 3000 : 1000}}};
+
+		TRY(send_some(f->store, &p, 1, false));
+	}
+	return ERR_OK;
+}
+
+/* The rows of a range that roll-ups answer, while something happens after a pass. */
+static bool hours_are_right(struct fixture *f, enum err (*happen)(struct fixture *), int at)
+{
+	struct selection s = everything(TYPE_HEAP);
+	int64_t even, odd;
+
+	s.from_ns = MODEL_FROM - DAY + 2 * 3600 * NS_PER_S;
+	s.until_ns = s.from_ns + 52 * 3600 * NS_PER_S;
+	between.f = f;
+	between.real = f->store->source.partitions;
+	between.happen = happen;
+	between.at = at;
+	between.calls = 0;
+	f->store->source.partitions = partitions_between;
+	even = merged(f, &s, "parse");
+	between.at = 0;
+	odd = merged(f, &s, "gc");
+	f->store->source.partitions = between.real;
+	if (even >= 500 - 5 && even <= 500 + 5 && odd >= 1500 - 15 && odd <= 1500 + 15)
+		return true;
+	printf("# after pass %d: %lld and %lld\n", at - 1, (long long)even, (long long)odd);
+	return false;
+}
+
+ENGINE_TEST(rows_of_a_level_stay_when_roll_ups_come_and_go_between_passes)
+{
+	OPEN(f);
+	CHECK_OK(send_hours(f));
+	for (int at = 2; at <= 3; at++) {
+		CHECK(hours_are_right(f, settle, at));
+		CHECK(hours_are_right(f, come_late, at));
+	}
 }
 
 /* ------------------------------------------------------------------ long ones */
