@@ -185,6 +185,11 @@ class Question:
     def gauge(self):
         return self.kind == HEAP
 
+    @property
+    def rolled(self):
+        """Whether rows are answered from roll-ups, which do not know how long each level held."""
+        return self.gauge and self.b - self.a >= 2 * 86400 * S
+
     def __str__(self):
         return f"{self.selector} {self.kind} from={self.a} until={self.b} step={self.step}s"
 
@@ -247,7 +252,7 @@ class Doors:
             near("rate of top", top["rate"], truth.rate)
             near("average of top", top["average"], truth.average)
         rows = self.rows = {row["name"]: row for row in top["rows"]}
-        if not (q.gauge and q.b - q.a >= 2 * 86400 * S):
+        if not q.rolled:
             loose = truth.row_loose
             for name in truth.cum:
                 near(f"flat of {name}", rows.get(name, {"flat": 0})["flat"], truth.self.get(name, 0), loose)
@@ -314,9 +319,15 @@ class Doors:
         name = q.random.choice(("main", "work", "inner", "leaf", "missing"))
         got = self.server.get("/api/v1/function", name=name, step=f"{q.step}s", **q.window)
         row = self.rows.get(name, {"flat": 0, "cum": 0})
+        if q.rolled:
+            # The function is asked about alone, from single profiles.
+            row = {"flat": got["self"], "cum": got["total"]}
         nothing = self.answer["total"] is None
         same(f"function {name}", (got["self"], got["total"], got["all"], got["covered_ns"], got["coverage"]),
              ((None, None, None) if nothing else (row["flat"], row["cum"], self.answer["total"])) + (self.answer["covered_ns"], self.answer["coverage"]))
+        if q.rolled and not nothing:
+            near(f"self of function {name}", got["self"], self.truth.self.get(name, 0), self.truth.row_loose)
+            near(f"total of function {name}", got["total"], self.truth.cum.get(name, 0), self.truth.row_loose)
         near("rate of all", got["all_rate"], self.answer["rate"])
         if not q.gauge:
             same("points of the function", sum(v or 0 for v in got["series"]["total"]), row["cum"])
