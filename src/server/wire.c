@@ -22,20 +22,21 @@ size_t field_size(const struct field *f)
 }
 
 /* Doubles its memory at 1, 2, 4 … items; what is left behind in the arena is at most as much. */
-void *list_push(struct list *l, size_t size, struct arena *arena)
+enum err list_push(struct list *l, size_t size, struct arena *arena, void **ret)
 {
 	if (l->n >= MESSAGE_MAX_ITEMS)
-		return NULL;
+		return ERR_TOO_LARGE;
 	if (!(l->n & (l->n - 1))) {
 		char *more = arena_zalloc(arena, l->n ? 2 * l->n : 1, size);
 
 		if (!more)
-			return NULL;
+			return ERR_NO_MEMORY;
 		if (l->n)
 			memcpy(more, l->v, l->n * size);
 		l->v = more;
 	}
-	return (char *)l->v + size * l->n++;
+	*ret = (char *)l->v + size * l->n++;
+	return ERR_OK;
 }
 
 static const struct field *find_field(const struct message *m, uint32_t number)
@@ -94,6 +95,16 @@ static enum err read_nested(const struct field *f, const struct pb *c, struct ar
 	return read_message(f->message, pb_sub(c), arena, depth + 1, nested, fault);
 }
 
+static enum err push_item(const struct message *m, const struct field *f, struct list *list,
+			  struct arena *arena, void **ret, struct fault *fault)
+{
+	enum err error = list_push(list, field_size(f), arena, ret);
+
+	if (error == ERR_TOO_LARGE)
+		return fault_set(fault, error, "%s: too many items of %s", m->name, f->name);
+	return error;
+}
+
 /* A run of packed numbers, or one of them. */
 static enum err read_numbers(const struct message *m, const struct field *f, const struct pb *c,
 			     struct arena *arena, struct list *list, struct fault *fault)
@@ -102,11 +113,9 @@ static enum err read_numbers(const struct message *m, const struct field *f, con
 	uint64_t value;
 
 	while (pb_packed_next(&run, &value)) {
-		void *at = list_push(list, field_size(f), arena);
+		void *at;
 
-		if (!at)
-			return fault_set(fault, ERR_TOO_LARGE, "%s: too many items of %s", m->name,
-					 f->name);
+		TRY(push_item(m, f, list, arena, &at, fault));
 		store_scalar(f, value, at);
 	}
 	return run.failed ? malformed(m, c, "a cut list of numbers", fault) : ERR_OK;
@@ -121,12 +130,8 @@ static enum err read_field(const struct message *m, const struct field *f, const
 		return read_numbers(m, f, c, arena, at, fault);
 	if (c->type != wire_type(f))
 		return malformed(m, c, "a field of the wrong wire type", fault);
-	if (f->repeated) {
-		at = list_push(at, field_size(f), arena);
-		if (!at)
-			return fault_set(fault, ERR_TOO_LARGE, "%s: too many items of %s", m->name,
-					 f->name);
-	}
+	if (f->repeated)
+		TRY(push_item(m, f, at, arena, &at, fault));
 	if (f->kind == FIELD_MESSAGE)
 		return read_nested(f, c, arena, depth, at, fault);
 	if (number)

@@ -113,10 +113,13 @@ static void read_list(const struct field *f, struct json *j, struct arena *arena
 	if (!json_array(j))
 		return;
 	while (json_item(j)) {
-		void *at = list_push(list, field_size(f), arena);
+		void *at;
+		enum err error = list_push(list, field_size(f), arena, &at);
 
-		if (!at)
-			(void)json_fail(j, ERR_TOO_LARGE, "too many items");
+		if (error)
+			(void)json_fail(j, error,
+					error == ERR_TOO_LARGE ? "too many items"
+							       : "out of memory");
 		else
 			read_value(f, j, arena, at);
 	}
