@@ -150,6 +150,7 @@ static void publish(struct change *c)
 	mutex_unlock(&c->day->lists);
 	delta_free_chain(written);
 	atomic_store(&c->day->settled, false);
+	atomic_fetch_add(&c->day->changes, 1);
 	atomic_fetch_add(&e->commits, 1);
 }
 

@@ -342,10 +342,9 @@ static void finish_group(struct embedded *e, struct group *g)
 }
 
 /* With queue_lock. */
-static void wait_for_company(struct committer *c)
+static void wait_for_company(struct embedded *e, const struct tenant *t)
 {
-	struct embedded *e = c->engine;
-	int64_t patience = c->took_ns < COMPANY_NS ? c->took_ns : COMPANY_NS;
+	int64_t patience = t->took_ns < COMPANY_NS ? t->took_ns : COMPANY_NS;
 	int64_t until = clock_monotonic_ns() + patience;
 
 	while (!e->stopping && atomic_load(&e->base.filling) &&
@@ -353,7 +352,8 @@ static void wait_for_company(struct committer *c)
 		;
 }
 
-/* With queue_lock: to the end of those who wait for their turn. */
+/* With queue_lock: to the end of those who wait for their turn. Whoever comes for one next need not
+ * be a thread that sleeps. */
 static void line_up(struct embedded *e, struct tenant *t)
 {
 	t->queue_next = NULL;
@@ -362,7 +362,6 @@ static void line_up(struct embedded *e, struct tenant *t)
 	else
 		e->queue_first = t;
 	e->queue_last = t;
-	cond_signal(&e->queue_changed);
 }
 
 /* With queue_lock: whose turn it is, or NULL at the end. Nobody else writes for it until
@@ -411,7 +410,7 @@ static struct tenant *take_group(struct committer *c)
 	mutex_lock(&e->queue_lock);
 	t = take_turn(e);
 	if (t && t->has_company)
-		wait_for_company(c);
+		wait_for_company(e, t);
 	while (t && e->commits_held)
 		cond_wait(&e->commits_go_on, &e->queue_lock);
 	if (t) {
@@ -431,10 +430,14 @@ static void written(struct embedded *e)
 	mutex_unlock(&e->queue_lock);
 }
 
-static void end_turn(struct embedded *e, struct tenant *t)
+/* Nobody is woken: the thread itself takes the next turn, its own tenant's or that of one for whom
+ * another was woken, who finds this one then. */
+static void end_turn(struct embedded *e, struct tenant *t, int64_t took_ns)
 {
 	mutex_lock(&e->queue_lock);
+	t->took_ns = took_ns;
 	t->queued = t->queue_first != NULL;
+	t->has_company |= t->queued;
 	if (t->queued)
 		line_up(e, t);
 	mutex_unlock(&e->queue_lock);
@@ -466,13 +469,13 @@ static void run(void *context)
 	struct tenant *t;
 
 	while ((t = take_group(c))) {
-		int64_t begin = clock_monotonic_ns();
+		int64_t begin = clock_monotonic_ns(), took_ns;
 
 		commit_group(e, c->group);
 		written(e);
-		c->took_ns = clock_monotonic_ns() - begin;
+		took_ns = clock_monotonic_ns() - begin;
 		finish_group(e, c->group);
-		end_turn(e, t);
+		end_turn(e, t, took_ns);
 	}
 }
 
@@ -523,8 +526,10 @@ static void enqueue(struct embedded *e, struct tenant *t, struct store_batch *b)
 		t->queue_last = &t->queue_first;
 	*t->queue_last = b;
 	t->queue_last = &b->next;
-	if (!t->queued)
+	if (!t->queued) {
 		line_up(e, t);
+		cond_signal(&e->queue_changed);
+	}
 	t->queued = true;
 }
 

@@ -12,18 +12,22 @@
  * the block, and not as a chunk.
  *
  * Threads. Writers of batches only intern and queue. A few threads commit (commit.c), each for one
- * tenant at a time, one keeps house (keeper.c); questions run wherever they are asked. Locks,
- *outermost first; none is waited for while holding one further down:
- *	making		a tenant is looked for in the directory
- *	day->upkeep	compaction, retention, delete of one day: one at a time, held long
- *	day->write	the writing connection, held for one transaction
+ * tenant at a time and no two for the same one: its batches stay in order, and nobody else adds to
+ * its days. One thread keeps house (keeper.c); questions run wherever they are asked. A backup
+ *holds all that commit (commits_hold): they have begun nothing and hold no lock then. Locks,
+ *outermost first; none is waited for while holding one further down: round_lock	a round of
+ *house-keeping making		a tenant is looked for in the directory day->upkeep compaction,
+ *retention, delete of one day: one at a time, held long day->write	the writing connection, held
+ *for one transaction
  *	day->loading	the day is being looked into for the first time, or a partition loaded
  *	partition->lock
  *	tenant->catalog_lock
+ *	journal->lock	numbers of commits of a tenant's files; spare_lock: descriptors in reserve
  *	day->lists	fresh chunks of the day's services: a tenant may have very many
  *	engine->lock	tables of tenants, days, services, and lists; never held over I/O, and never
  *			for a walk over all partitions, services, days or tenants: everybody's
  *			requests wait for it (engine_lock counts the steps)
+ * queue_lock (batches that wait) and keeper_lock are taken alone, and nothing is taken under them.
  */
 #pragma once
 
@@ -105,10 +109,11 @@ struct day {
 	struct tenant *tenant;
 	struct day_name name;
 	char *path;
-	unsigned references; /* engine->lock */
-	atomic_bool settled; /* nothing to compact or roll up until something is written */
-	int64_t rolled_hour; /* when roll-ups were last looked at */
-	atomic_bool gone;    /* its file was removed: freed with the last reference */
+	unsigned references;   /* engine->lock */
+	atomic_ullong changes; /* transactions on its file, while it is open */
+	atomic_bool settled;   /* nothing to compact or roll up until something is written */
+	int64_t rolled_hour;   /* when roll-ups were last looked at */
+	atomic_bool gone;      /* its file was removed: freed with the last reference */
 	struct mutex upkeep, write, loading, lists;
 	atomic_bool known;	  /* services and fresh chunks were read */
 	atomic_bool measured;	  /* `reaches` says all; else any profile may last a day */
@@ -163,7 +168,8 @@ struct tenant {
 	struct store_batch *queue_first, **queue_last;
 	struct tenant *queue_next; /* whose turn comes after */
 	bool queued;		   /* it waits for its turn, or has it */
-	bool has_company;	   /* its last transaction had several batches */
+	bool has_company;	   /* others came with its last batch, or meanwhile */
+	int64_t took_ns;	   /* its last transaction */
 	bool undo_left;		   /* a batch that failed could not be taken back wholly */
 	atomic_ullong limit;	   /* of its bytes on disk, its own or a share; 0 = none */
 	/* Bytes on disk when they were last looked at, and about what was written since (quota.c).
@@ -192,7 +198,6 @@ struct committer {
 	struct embedded *engine;
 	struct thread thread;
 	struct group *group; /* what it writes */
-	int64_t took_ns;     /* the last time */
 };
 
 struct embedded {
@@ -605,6 +610,8 @@ enum err catalog_forget(struct tenant *t, struct day_name name, struct fault *fa
 
 /* ------------------------------------------------------------------ house-keeping */
 
+/* All that have a folder are known afterwards. */
+enum err tenants_find(struct embedded *e, struct fault *fault) MUST_CHECK;
 enum err keeper_start(struct embedded *e) MUST_CHECK;
 void keeper_stop(struct embedded *e);
 /* The next look at retention is now. */

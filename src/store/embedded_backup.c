@@ -1,152 +1,336 @@
 /*
- * A copy of the whole store while it runs. All files are looked at in one moment between two
- * commits: a batch is in the copy whole or not at all. Then each is copied as it was at that
- * moment, however long it takes, while writers go on.
+ * A copy of the whole store while it runs, tenant by tenant. What is there of a tenant is as of one
+ * moment between two commits: a batch is in the copy whole or not at all.
+ *
+ * A store may have many more days than a process may have files. So days that are over are copied
+ * one after the other, each open only meanwhile. Then, with commits held, those that changed since
+ * and those of today are looked at together (few, as a rule), and copied as they were at that
+ * moment, however long it takes, while writers go on. Where many changed, because late data came
+ * for them, they are copied again one after the other; after ROUNDS of that all are looked at
+ * together.
+ *
+ * The catalog is looked at before anybody knows which days changed: it must not know of commits
+ * that the copies of their files do not have.
  */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/file.h"
 #include "store/embedded.h"
 
-struct snapshot {
-	struct day *day; /* NULL: a catalog */
+#define TOGETHER 8
+#define ROUNDS	 4
+
+/* A file of a tenant, on its way into the copy. */
+struct copied {
+	struct day *day;	       /* NULL: the catalog */
+	struct db *reader;	       /* while it is looked at */
+	unsigned long long changes;    /* of the day, before it was looked at */
+	bool done;		       /* it is in the copy, as of `changes` */
+	uint64_t ledger_file, commits; /* what it says of itself; none: from before ledgers */
+};
+
+struct tenant_copy {
 	struct tenant *tenant;
-	struct db *reader;
+	char *folder; /* of the copy */
+	VEC(struct copied) files;
+	struct fault *fault;
 };
 
-struct snapshots {
-	VEC(struct snapshot) v;
-};
-
-static void snapshots_release(struct snapshots *s)
+static void copied_close(struct tenant_copy *c, struct copied *f)
 {
-	vec_for_each (one, &s->v) {
-		if (one->reader)
-			db_rollback(one->reader);
-		db_close(one->reader);
-		day_put(one->day);
-	}
-	vec_release(&s->v);
+	if (f->reader)
+		db_rollback(f->reader);
+	connection_give_back(c->tenant->engine, f->reader);
+	f->reader = NULL;
 }
 
-static const struct db_schema *schema_of(const struct snapshot *s)
+static void tenant_copy_release(struct tenant_copy *c)
 {
-	if (!s->day)
-		return &catalog_schema;
-	return s->day->name.kind == DAY_SPANS ? &spans_schema : &day_schema;
+	vec_for_each (f, &c->files) {
+		copied_close(c, f);
+		day_put(f->day);
+	}
+	vec_release(&c->files);
+	mem_free(c->folder);
 }
 
-/* Opens what there is; nothing is read yet. */
-static enum err list_files(struct embedded *e, struct snapshots *list, struct fault *fault)
-{
-	struct day_list days = {0};
-	enum err error = days_all(e, &days, fault);
-
-	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++) {
-		struct snapshot s = {days.v.v[i], days.v.v[i]->tenant, NULL};
-
-		error = day_look_into(s.day, fault);
-		if (error != ERR_OK || !atomic_load(&s.day->exists))
-			continue;
-		error = vec_push(&list->v, s);
-		if (error == ERR_OK)
-			days.v.v[i] = NULL;
-	}
-	day_list_put(&days);
-	for (size_t i = 0; error == ERR_OK && i < e->tenants.n; i++) {
-		struct snapshot s = {NULL, e->tenants.v[i], NULL};
-
-		error = vec_push(&list->v, s);
-	}
-	return error;
-}
-
-static char *path_in(const char *folder, const struct snapshot *s)
+static char *path_in(const char *folder, const struct copied *f)
 {
 	struct buf path = BUF_INIT(OUTPUT_PATH_MAX);
 
-	if (s->day)
-		return day_path(folder, s->day->name);
+	if (f->day)
+		return day_path(folder, f->day->name);
 	buf_printf(&path, "%s/catalog.db", folder);
 	if (path.error != ERR_OK)
 		buf_release(&path);
 	return path.data;
 }
 
-static enum err open_snapshot(struct snapshot *s, struct fault *fault)
+/* ------------------------------------------------------------------ one file */
+
+/* From here on it is seen as it is now. */
+static enum err look_at(struct tenant_copy *c, struct copied *f)
 {
-	char *path = path_in(s->tenant->folder, s);
+	const struct db_schema *schema = f->day ? day_schema_of(f->day) : &catalog_schema;
+	struct tenant *t = c->tenant;
+	char *path = path_in(t->folder, f);
 	struct db *catalog;
 	enum err error = path ? ERR_OK : ERR_NO_MEMORY;
 
+	if (f->day)
+		f->changes = atomic_load(&f->day->changes);
 	/* A tenant may have no catalog yet. */
-	if (error == ERR_OK && !s->day &&
-	    (error = tenant_catalog(s->tenant, &catalog, fault)) == ERR_OK)
-		mutex_unlock(&s->tenant->catalog_lock);
+	else if (error == ERR_OK && (error = tenant_catalog(t, &catalog, c->fault)) == ERR_OK)
+		mutex_unlock(&t->catalog_lock);
 	if (error == ERR_OK)
-		error = db_open(path, schema_of(s), DB_READ, &s->reader, fault);
+		error = connection_open(t->engine, path, schema, DB_READ, NULL, &f->reader,
+					c->fault);
+	if (error == ERR_OK)
+		error = db_begin_snapshot(f->reader, c->fault);
 	mem_free(path);
 	return error;
 }
 
-/* The journal of the copy knows what the copy has. */
-static enum err note_commits(struct snapshot *s, const char *folder, struct fault *fault)
+static enum err remove_copy(struct tenant_copy *c, const struct copied *f)
 {
-	uint64_t place = s->day ? s->day->place : s->tenant->place;
-	int kind = s->day ? (int)s->day->name.kind : LEDGER_CATALOG;
-	struct commit_journal journal = {0};
-	struct ledger l;
+	char *path = path_in(c->folder, f);
+	enum err error = path ? ERR_OK : ERR_NO_MEMORY;
+
+	if (error == ERR_OK && unlink(path) < 0 && errno != ENOENT)
+		error = fault_set(c->fault, err_from_errno(errno), "%s cannot be removed: %s", path,
+				  strerror(errno));
+	mem_free(path);
+	return error;
+}
+
+static enum err read_ledger(struct tenant_copy *c, struct copied *f)
+{
+	struct ledger l = {0};
+
+	if (f->reader->version >= f->reader->schema->older_below)
+		TRY(ledger_read(f->reader, f->day ? f->day->place : c->tenant->place, &l,
+				c->fault));
+	f->ledger_file = l.file;
+	f->commits = l.commits;
+	return ERR_OK;
+}
+
+/* What look_at saw, in place of an older copy. */
+static enum err copy_seen(struct tenant_copy *c, struct copied *f)
+{
+	enum err error = remove_copy(c, f);
+	char *path = NULL;
+
+	if (error == ERR_OK)
+		error = read_ledger(c, f);
+	if (error == ERR_OK)
+		error = (path = path_in(c->folder, f)) ? db_copy(f->reader, path, c->fault)
+						       : ERR_NO_MEMORY;
+	mem_free(path);
+	copied_close(c, f);
+	f->done = error == ERR_OK;
+	return error;
+}
+
+/* ------------------------------------------------------------------ the files of a tenant */
+
+static bool holds(const struct day_list *days, const struct day *d)
+{
+	vec_for_each (one, &days->v)
+		if (*one == d)
+			return true;
+	return false;
+}
+
+/* Those that have gone, and what the catalog knew of them, are not in the copy. */
+static enum err drop_gone(struct tenant_copy *c, const struct day_list *days)
+{
+	size_t kept = 0;
 	enum err error = ERR_OK;
 
-	if (s->reader->version >= s->reader->schema->older_below)
-		error = ledger_read(s->reader, place, &l, fault);
-	else
+	vec_for_each (f, &c->files) {
+		if (error == ERR_OK && f->day && !holds(days, f->day)) {
+			error = remove_copy(c, f);
+			if (error == ERR_OK) {
+				day_put(f->day);
+				continue;
+			}
+		}
+		c->files.v[kept++] = *f;
+	}
+	c->files.n = kept;
+	return error;
+}
+
+static bool has_day(const struct tenant_copy *c, const struct day *d)
+{
+	vec_for_each (f, &c->files)
+		if (f->day == d)
+			return true;
+	return false;
+}
+
+/* Takes over the references of those it adds. */
+static enum err add_new(struct tenant_copy *c, struct day_list *days)
+{
+	vec_for_each (d, &days->v) {
+		if (has_day(c, *d))
+			continue;
+		TRY(day_look_into(*d, c->fault));
+		if (!atomic_load(&(*d)->exists))
+			continue;
+		TRY(vec_push(&c->files, ((struct copied){.day = *d})));
+		*d = NULL;
+	}
+	return ERR_OK;
+}
+
+static enum err list_files(struct tenant_copy *c)
+{
+	struct day_list days = {0};
+	enum err error = days_of_tenant(c->tenant, &days);
+
+	if (error == ERR_OK)
+		error = drop_gone(c, &days);
+	if (error == ERR_OK)
+		error = add_new(c, &days);
+	day_list_put(&days);
+	return error;
+}
+
+/* ------------------------------------------------------------------ a tenant */
+
+static enum err copy_apart(struct tenant_copy *c, struct copied *f)
+{
+	enum err error = look_at(c, f);
+
+	/* It was removed meanwhile: the next list is without it. */
+	if (error != ERR_OK && f->day && atomic_load(&f->day->gone)) {
+		copied_close(c, f);
 		return ERR_OK;
+	}
+	return error == ERR_OK ? copy_seen(c, f) : error;
+}
+
+/* Days of which there is no copy; not at once that which is written to all the time. */
+static enum err copy_days(struct tenant_copy *c, bool all)
+{
+	int64_t today = day_of(upkeep_now(c->tenant->engine));
+
+	vec_for_each (f, &c->files)
+		if (!f->done && f->day && (all || f->day->name.day < today))
+			TRY(copy_apart(c, f));
+	return ERR_OK;
+}
+
+static size_t count_changed(struct tenant_copy *c)
+{
+	size_t n = 0;
+
+	vec_for_each (f, &c->files) {
+		if (f->day && f->changes != atomic_load(&f->day->changes))
+			f->done = false;
+		n += !f->done;
+	}
+	return n;
+}
+
+/* With commits held. Whether all that is left is looked at now. */
+static enum err look_together(struct tenant_copy *c, bool last, bool *ret_whole)
+{
+	enum err error = list_files(c);
+
+	*ret_whole = false;
 	if (error == ERR_OK)
-		error = journal_open(&journal, folder, s->tenant->place, true, fault);
-	if (error == ERR_OK)
-		error = journal_note(&journal, kind, s->day ? s->day->name.day : 0, l.file,
-				     l.commits, fault);
+		error = look_at(c, &c->files.v[0]);
+	if (error != ERR_OK || (count_changed(c) > TOGETHER && !last)) {
+		copied_close(c, &c->files.v[0]);
+		return error;
+	}
+	for (size_t i = 1; error == ERR_OK && i < c->files.n; i++) {
+		struct copied *f = &c->files.v[i];
+
+		if (!f->done)
+			error = look_at(c, f);
+		if (error != ERR_OK && atomic_load(&f->day->gone) && !last) {
+			vec_for_each (seen, &c->files)
+				copied_close(c, seen);
+			return ERR_OK;
+		}
+	}
+	*ret_whole = error == ERR_OK;
+	return error;
+}
+
+static enum err copy_files(struct tenant_copy *c)
+{
+	struct embedded *e = c->tenant->engine;
+	bool whole = false;
+	enum err error;
+
+	TRY(vec_push(&c->files, (struct copied){0}));
+	TRY(list_files(c));
+	for (int round = 0; !whole; round++) {
+		TRY(copy_days(c, round > 0));
+		commits_hold(e);
+		error = look_together(c, round == ROUNDS, &whole);
+		commits_go_on(e);
+		TRY(error);
+	}
+	vec_for_each (f, &c->files)
+		if (f->reader)
+			TRY(copy_seen(c, f));
+	return ERR_OK;
+}
+
+/* The journal of the copy knows what the copy has. */
+static enum err note_commits(struct tenant_copy *c)
+{
+	struct commit_journal journal = {0};
+	enum err error = journal_open(&journal, c->folder, c->tenant->place, true, c->fault);
+
+	for (size_t i = 0; error == ERR_OK && i < c->files.n; i++) {
+		const struct copied *f = &c->files.v[i];
+
+		if (f->ledger_file)
+			error = journal_note(&journal,
+					     f->day ? (int)f->day->name.kind : LEDGER_CATALOG,
+					     f->day ? f->day->name.day : 0, f->ledger_file,
+					     f->commits, c->fault);
+	}
 	journal_close(&journal);
 	return error;
 }
 
-static enum err copy_one(struct snapshot *s, const char *destination, struct fault *fault)
+static enum err copy_tenant(struct tenant *t, const char *destination, struct fault *fault)
 {
-	char *folder = NULL, *path = NULL;
-	enum err error = tenant_folder(destination, str_of(s->tenant->name), true, &folder, fault);
+	struct tenant_copy c = {.tenant = t, .fault = fault};
+	enum err error = tenant_folder(destination, str_of(t->name), true, &c.folder, fault);
 
 	if (error == ERR_OK)
-		error = (path = path_in(folder, s)) ? db_copy(s->reader, path, fault)
-						    : ERR_NO_MEMORY;
+		error = copy_files(&c);
 	if (error == ERR_OK)
-		error = note_commits(s, folder, fault);
+		error = note_commits(&c);
 	if (error == ERR_OK)
-		error = folder_sync(folder, fault);
-	mem_free(folder);
-	mem_free(path);
+		error = folder_sync(c.folder, fault);
+	tenant_copy_release(&c);
 	return error;
 }
 
 enum err embedded_backup(struct store *store, const char *destination, struct fault *fault)
 {
 	struct embedded *e = embedded_of(store);
-	struct snapshots list = {0};
 	enum err error = store_dir_begin(destination, fault);
+	struct tenant *t;
 
 	if (error == ERR_OK)
-		error = list_files(e, &list, fault);
-	for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
-		error = open_snapshot(&list.v.v[i], fault);
-	if (error == ERR_OK) {
-		commits_hold(e);
-		for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
-			error = db_begin_snapshot(list.v.v[i].reader, fault);
-		commits_go_on(e);
-	}
-	for (size_t i = 0; error == ERR_OK && i < list.v.n; i++)
-		error = copy_one(&list.v.v[i], destination, fault);
+		error = tenants_find(e, fault);
+	for (size_t i = 0; error == ERR_OK && (t = tenant_at(e, i)); i++)
+		error = copy_tenant(t, destination, fault);
 	/* Last: what is there before is no store. */
 	if (error == ERR_OK)
 		error = store_dir_finish(destination, e->dir.seed, fault);
-	snapshots_release(&list);
 	return error;
 }

@@ -370,6 +370,7 @@ enum err day_open_writer(struct day *d, struct fault *fault)
 	atomic_store(&d->unsealed, d->ledger.unsealed > 0);
 	if (setup.upgraded) {
 		atomic_store(&d->upgraded, true);
+		atomic_fetch_add(&d->changes, 1);
 		if (d->name.kind == DAY_PROFILES)
 			TRY(reread_services(d, fault));
 	}

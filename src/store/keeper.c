@@ -13,13 +13,15 @@
 struct found_tenants {
 	struct embedded *engine;
 	enum err error;
+	struct fault *fault; /* of the first that fails */
 };
 
 static void found_tenant(void *context, struct str name)
 {
 	struct found_tenants *f = context;
 	struct tenant *t;
-	enum err error = tenant_get(f->engine, name, false, &t, NULL);
+	enum err error =
+		tenant_get(f->engine, name, false, &t, f->error == ERR_OK ? f->fault : NULL);
 
 	if (error != ERR_OK && f->error == ERR_OK)
 		f->error = error;
@@ -96,15 +98,21 @@ static void sync_journals(struct embedded *e)
 		(void)!journal_sync(&t->journal, NULL);
 }
 
+enum err tenants_find(struct embedded *e, struct fault *fault)
+{
+	struct found_tenants found = {.engine = e, .fault = fault};
+
+	TRY(store_dir_tenants(e->dir.path, found_tenant, &found, fault));
+	return found.error;
+}
+
 static enum err find_tenants(struct embedded *e, bool again, struct fault *fault)
 {
-	struct found_tenants found = {.engine = e};
-
 	if (e->tenants_found && !again)
 		return ERR_OK;
-	TRY(store_dir_tenants(e->dir.path, found_tenant, &found, fault));
-	e->tenants_found = found.error == ERR_OK;
-	return found.error;
+	TRY(tenants_find(e, fault));
+	e->tenants_found = true;
+	return ERR_OK;
 }
 
 /* One day's trouble does not keep the others from being looked after. */
