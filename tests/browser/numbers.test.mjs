@@ -99,7 +99,7 @@ const others = {
     await page.mouse.move(box.x + box.width / 2, box.y + 10);
     const tip = page.locator(".tip:not(.inside)").first();
     await tip.waitFor({ state: "visible" });
-    says((await tip.innerText()).replace(/\s+/g, " "), `Total ${side.total_text} · 100 %`, "the root");
+    says((await tip.innerText()).replace(/\s+/g, " "), `Total ${side.total_text} · 100.0 %`, "the root");
   },
   async "tooltip of the time line"(page, url, truth) {
     if (!STEADY.includes(truth.name)) return;

