@@ -94,9 +94,11 @@ static void tell_failed(struct exporter *x, const struct delivery *d)
 /* What a server refused for good, whole or in part, and what has waited to be told. */
 static void note_refused(struct exporter *x, const struct delivery *d, struct str bytes)
 {
-	if (d->end == DELIVERY_REFUSED)
+	uint64_t rejected = d->end == DELIVERY_REFUSED ? LOST_WHOLE : d->rejected;
+
+	if (rejected)
 		x->stats.samples_refused +=
-			lost_requests_add(&x->lost, bytes, "refused by the server", 1);
+			lost_requests_add(&x->lost, bytes, "refused by the server", rejected);
 }
 
 /* Notes of what was lost, now that a server takes requests. Called and left with the lock. */
@@ -272,7 +274,7 @@ static void note_dropped(void *context, struct str bytes)
 	struct exporter *x = context;
 
 	mutex_lock(&x->lock);
-	x->stats.samples_dropped += lost_requests_add(&x->lost, bytes, "queue full", 1);
+	x->stats.samples_dropped += lost_requests_add(&x->lost, bytes, "queue full", LOST_WHOLE);
 	mutex_unlock(&x->lock);
 }
 
@@ -362,7 +364,7 @@ void exporter_send(struct exporter *x, struct buf *bytes)
 	/* Only when the thread is held up by a server that does not answer. */
 	while (kept && x->waiting_bytes + packed.n > x->waiting_most && take_first(x, &oldest)) {
 		x->stats.samples_dropped +=
-			lost_requests_add(&x->lost, buf_view(&oldest), "queue full", 1);
+			lost_requests_add(&x->lost, buf_view(&oldest), "queue full", LOST_WHOLE);
 		buf_release(&oldest);
 		x->stats.dropped++;
 	}

@@ -31,7 +31,7 @@ static enum err keep_completeness(const struct profile_list *all, const char *ca
 			continue;
 		*ret_samples += llround(part * (double)completeness_kept_count(all->v[i]));
 		e = completeness_lose(all->v[i], cause, part);
-		if (!e)
+		if (!e && all->v[i]->row_count)
 			e = vec_push(&kept, all->v[i]);
 	}
 	if (!e && !kept.n)
@@ -50,7 +50,17 @@ static enum err keep_completeness(const struct profile_list *all, const char *ca
 	return e;
 }
 
-static enum err note_of(struct str bytes, const char *cause, double part, struct buf *ret,
+/* OTLP has a profile for each sample type. */
+static double part_of(const struct profile_list *all, uint64_t rejected)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		n += all->v[i]->type_count;
+	return rejected < n ? (double)rejected / (double)n : 1;
+}
+
+static enum err note_of(struct str bytes, const char *cause, uint64_t rejected, struct buf *ret,
 			int64_t *ret_samples)
 {
 	struct profile_list all = {0};
@@ -61,7 +71,7 @@ static enum err note_of(struct str bytes, const char *cause, double part, struct
 	TRY(dict_init(&d, 0));
 	e = format_read(bytes, &formats[FORMAT_OTLP], &r, NULL);
 	if (!e)
-		e = keep_completeness(&all, cause, part, ret, ret_samples);
+		e = keep_completeness(&all, cause, part_of(&all, rejected), ret, ret_samples);
 	notes_release(&r.notes);
 	profile_list_release(&all);
 	dict_release(&d);
@@ -69,12 +79,12 @@ static enum err note_of(struct str bytes, const char *cause, double part, struct
 }
 
 uint64_t lost_requests_add(struct lost_requests *l, struct str bytes, const char *cause,
-			   double part)
+			   uint64_t rejected)
 {
 	int64_t samples = 0;
 	struct buf note = BUF_INIT(NOTE_MAX), oldest;
 
-	if (note_of(bytes, cause, part, &note, &samples) != ERR_OK ||
+	if (note_of(bytes, cause, rejected, &note, &samples) != ERR_OK ||
 	    vec_push(&l->list, note) != ERR_OK) {
 		buf_release(&note);
 		l->forgotten++;

@@ -15,9 +15,15 @@ struct lost_requests {
 };
 
 void lost_requests_release(struct lost_requests *l);
-/* `bytes` as they would have been sent; `part` of 1 is all of it. Returns how many samples. */
+#define LOST_WHOLE UINT64_MAX
+
+/*
+ * `bytes` as they would have been sent, or were; `rejected` is how many of its profiles the server
+ * did not take. Which those were is not known: each resource lost the same share. Returns how many
+ * samples.
+ */
 uint64_t lost_requests_add(struct lost_requests *l, struct str bytes, const char *cause,
-			   double part);
+			   uint64_t rejected);
 /* The oldest; the caller releases it. False when there is none. */
 bool lost_requests_take(struct lost_requests *l, struct buf *ret);
 /* It was not delivered: the oldest again. */

@@ -20,7 +20,8 @@ static __always_inline bool loss_add(struct loss_key *key, u64 count, u64 value)
 	struct loss_count fresh = {0}, *known = bpf_map_lookup_elem(&losses, key);
 
 	if (!known) {
-		if (key->pid)
+		/* At a switch it may be of the thread that comes, which does not run yet. */
+		if (key->pid == bpf_get_current_pid_tgid() >> 32)
 			bpf_get_current_comm(fresh.comm, sizeof(fresh.comm));
 		if (bpf_map_update_elem(&losses, key, &fresh, BPF_NOEXIST))
 			return false;

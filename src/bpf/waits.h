@@ -338,10 +338,11 @@ static __always_inline void take_leaver(struct wait_start *w, u64 *context,
 	bounds = (u64)w->bounds << 10;
 	if (draw_rules_out(draw, mean, bounds) || exponential(draw, mean) >= bounds)
 		return;
+	w->taken = 1;
 	s = begin(SCRATCH_TRACE, RECORD_LEFT);
+	/* It is told without a stack, as one that the ring had no room for. */
 	if (!s)
 		return;
-	w->taken = 1;
 	s->head.wait_id = wait_draw(task->pid, w->time);
 	s->head.wait_state = w->state;
 	kernel_stack(s, context, TRACE_SKIP);
@@ -358,6 +359,7 @@ static __always_inline void tell_return(struct wait_start *w, struct task_struct
 	struct kernel_counters *c = count();
 	struct scratch *s;
 	bool kept;
+	u32 keep;
 
 	w->usual = usual_after(w->usual, length);
 	if (!w->taken)
@@ -365,15 +367,19 @@ static __always_inline void tell_return(struct wait_start *w, struct task_struct
 	kept = wait_is_kept(w, start, length);
 	if (c && kept)
 		c->waits_kept++;
+	keep = keep_of(length < bounds ? length : bounds, wait_mean(w->level));
 	s = begin(SCRATCH_TRACE, RECORD_WAIT);
-	if (!s)
+	if (!s) {
+		lose(task->tgid, RECORD_WAIT, loss_how(LOSS_NESTED, w->thin), kept ? length : 0,
+		     keep);
 		return;
+	}
 	s->head.flags = RECORD_APART;
 	s->head.pid = task->tgid;
 	s->head.tid = task->pid;
 	bpf_probe_read_kernel(s->head.comm, sizeof(s->head.comm), task->comm);
 	s->head.value = kept ? length : 0;
-	s->head.keep = keep_of(length < bounds ? length : bounds, wait_mean(w->level));
+	s->head.keep = keep;
 	s->head.thin = w->thin;
 	s->head.wait_id = wait_draw(task->pid, start);
 	s->head.wait_state = w->state;

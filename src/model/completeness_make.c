@@ -198,38 +198,55 @@ static int64_t part_of(int64_t value, double part)
 	return part >= 1 ? value : value_round((double)value * part);
 }
 
-/* What is told of a kept sample, that it was truncated, is of no use when nobody has it. */
+static void clear_row(struct profile *p, size_t row)
+{
+	memset(p->values + row * p->type_count, 0, 2 * sizeof(*p->values));
+}
+
 static enum err lose_row(struct profile *p, size_t row, struct str measure, const char *cause,
 			 double part)
 {
-	int64_t *values = p->values + row * p->type_count;
+	const int64_t *values = profile_values(p, row);
 	struct tally_part lost = {part_of(values[0], part), part_of(values[1], part)};
 
-	values[0] -= lost.count;
-	values[1] -= lost.time_ns;
+	clear_row(p, row);
 	return completeness_put(p, measure, PART_LOST, cause, lost);
+}
+
+/* That kept samples were truncated is of no use when nobody has them. */
+static bool is_of_kept(enum completeness_kind kind)
+{
+	return kind == PART_TRUNCATED || kind == PART_UNNAMED || kind == PART_NAMELESS;
+}
+
+/* False when a row says nothing that this program knows. */
+static bool kind_of_row(const struct profile *p, size_t row, enum completeness_kind *ret_kind,
+			struct str *ret_measure)
+{
+	uint32_t frames;
+	const uint32_t *ids = stack_frames(p->dict, p->stack[row], &frames);
+	struct str why;
+
+	if (frames != 2 || !completeness_kind_parse(frame_name(p->dict, ids[0]), ret_kind, &why))
+		return false;
+	*ret_measure = frame_name(p->dict, ids[1]);
+	return true;
 }
 
 enum err completeness_lose(struct profile *p, const char *cause, double part)
 {
 	size_t n = p->row_count, kept = 0;
+	enum completeness_kind kind;
+	struct str measure;
 
-	for (size_t i = 0; i < n; i++) {
-		uint32_t frames;
-		const uint32_t *ids = stack_frames(p->dict, p->stack[i], &frames);
-		enum completeness_kind kind;
-		struct str measure, why;
-
-		if (frames != 2 ||
-		    !completeness_kind_parse(frame_name(p->dict, ids[0]), &kind, &why))
-			continue;
-		measure = frame_name(p->dict, ids[1]);
-		if (kind == PART_KEPT)
+	/* Before rows are made that may be added to these. */
+	for (size_t i = 0; i < n; i++)
+		if (kind_of_row(p, i, &kind, &measure) &&
+		    (part < 1 ? kind != PART_KEPT : is_of_kept(kind)))
+			clear_row(p, i);
+	for (size_t i = 0; i < n; i++)
+		if (kind_of_row(p, i, &kind, &measure) && kind == PART_KEPT)
 			TRY(lose_row(p, i, measure, cause, part));
-		else if (part >= 1 &&
-			 (kind == PART_TRUNCATED || kind == PART_UNNAMED || kind == PART_NAMELESS))
-			memset(p->values + i * p->type_count, 0, 2 * sizeof(*p->values));
-	}
 	for (size_t i = 0; i < p->row_count; i++)
 		if (profile_values(p, i)[0] || profile_values(p, i)[1])
 			profile_move_row(p, i, kept++);

@@ -155,18 +155,24 @@ def a_ring_that_is_full_loses_samples_of_those_who_run_and_kept_with_lost_is_wha
         assert both / 1e9 >= (used - 3) * 0.99 - 4 * used / math.sqrt(count), (last, used)
 
 
+# ExportProfilesServiceResponse: partial_success.rejected_profiles is 1.
+ONE_REJECTED = b"\x0a\x02\x08\x01"
+
+
 class Gate(Collector):
-    """Hands on what an agent sends, or answers with a status of its own as long as it is closed."""
+    """Hands on what an agent sends, or answers with a status of its own as long as it is closed; with
+    `rejecting` it hands on and says that one profile was not taken."""
 
     def __init__(self, server):
         super().__init__(self)
-        self.server, self.closed, self.turned_away = server, 0, 0
+        self.server, self.closed, self.turned_away, self.rejecting = server, 0, 0, False
 
     def ask(self, path, body, headers):
         if self.closed:
             self.turned_away += 1
             return self.closed, b""
-        return self.server.ask(path, body, headers)
+        status, answer = self.server.ask(path, body, headers)
+        return status, ONE_REJECTED if self.rejecting and status == 200 else answer
 
 
 def lost_on_the_way(status, cause, *options):
@@ -209,6 +215,20 @@ def requests_that_the_server_refuses_are_lost_for_that_reason():
 @test
 def windows_that_a_full_queue_drops_are_told_when_the_server_is_back():
     lost_on_the_way(503, "queue full", "--queue-size", "96K", "--metrics", "127.0.0.1:0")
+
+
+@test
+def profiles_that_the_server_rejects_are_lost_for_that_reason():
+    with Server() as server, Gate(server) as gate, deep("rejected"), Agent(
+            "--interval", "1", "--cpu-budget", "0", "--memory-budget", "0", "--metrics",
+            "127.0.0.1:0", server=gate.url) as a:
+        gate.rejecting = True
+        found = arrived(server, "rejected", lambda c: causes(c).get(
+            "refused by the server", {}).get("count", 0) > 20, a)
+        told = a.metrics()['vestal_agent_lost_samples_total{cause="refused by the server"}']
+        # A few profiles are sent at a time: one of them is a part.
+        assert 20 < found["lost"]["count"] < found["kept"]["count"], found
+        assert told >= found["lost"]["count"] - len(gate.requests), (told, found)
 
 
 if __name__ == "__main__":

@@ -261,8 +261,10 @@ TEST(all_causes_at_once_are_told_apart_and_add_up)
 	CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, sum));
 }
 
-/* What was kept in a request that nobody took. */
-static bool lose_request(struct server *server, const struct seeded *s, const char *cause)
+/* Has a server told what a request lost, of which it rejected so many profiles; `samples` is what
+ * that should be. */
+static bool lose_request(struct server *server, const struct seeded *s, const char *cause,
+			 uint64_t rejected, int64_t samples)
 {
 	CLEANUP(buf_release) struct buf request = BUF_INIT((size_t)1 << 20);
 	CLEANUP(lost_requests_release) struct lost_requests lost = {0};
@@ -272,7 +274,7 @@ static bool lose_request(struct server *server, const struct seeded *s, const ch
 	if (make_request(s, &request) != ERR_OK)
 		return false;
 	/* For the metrics: of all types. */
-	if (lost_requests_add(&lost, buf_view(&request), cause, 1) != (uint64_t)(s->cpu + s->waits))
+	if (lost_requests_add(&lost, buf_view(&request), cause, rejected) != (uint64_t)samples)
 		return false;
 	if (!lost_requests_take(&lost, &taken))
 		return false;
@@ -296,12 +298,28 @@ TEST(requests_that_nobody_took_come_back_as_lost_with_all_they_held)
 			struct seeded kept = s;
 
 			s.cpu = amount(i);
-			CHECK(lose_request(&server, &s, causes[k]));
+			CHECK(lose_request(&server, &s, causes[k], LOST_WHOLE, s.cpu + s.waits));
 			/* Another that arrived: the answer is about both. */
 			CHECK(send_window(&server, &kept));
 			CHECK(has_cause(&server, CPU, s.start, "causes", causes[k], amount(i),
 					amount(i) * PERIOD));
 		}
+}
+
+TEST(profiles_that_a_server_rejected_are_lost_as_a_share_of_what_it_was_sent)
+{
+	SERVER(server);
+	struct seeded s = window_at(long_ago());
+
+	s.cpu = 1200;
+	s.waits = 0;
+	CHECK(send_window(&server, &s));
+	/* Of a profile of the window and two of completeness, each of two types. */
+	CHECK(lose_request(&server, &s, "refused by the server", 1, 200));
+	CHECK(has_cause(&server, CPU, s.start, "causes", "refused by the server", 200,
+			200LL * PERIOD));
+	/* What the server has already is not told again. */
+	CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, "\"kept\":{\"count\":1200,"));
 }
 
 TEST(what_was_off_or_lowered_says_for_how_long_and_why)
@@ -439,7 +457,7 @@ static enum err lose_without_memory(void)
 	s.lost[LOSS_RING] = 5;
 	s.unread = true;
 	TRY(make_request(&s, &request));
-	(void)lost_requests_add(&lost, buf_view(&request), "queue full", 1);
+	(void)lost_requests_add(&lost, buf_view(&request), "queue full", LOST_WHOLE);
 	if (lost_requests_take(&lost, &taken))
 		lost_requests_put_back(&lost, &taken);
 	/* Told, or counted as forgotten. */

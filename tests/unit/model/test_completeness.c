@@ -109,11 +109,20 @@ TEST(a_part_that_a_server_rejected_is_lost_in_proportion)
 	struct completeness c = {0};
 
 	CHECK_OK(window_make(&w));
-	CHECK_OK(completeness_lose(w.about.v[1], "refused by server", 0.4));
+	/* The server has these. */
+	CHECK_OK(completeness_put(w.about.v[1], STR("cpu"), PART_LOST, "ring full",
+				  (struct tally_part){7, 70}));
+	CHECK_OK(completeness_put(w.about.v[1], STR("cpu"), PART_LOST, "refused by the server",
+				  (struct tally_part){9, 90}));
+	CHECK_OK(completeness_put(w.about.v[1], STR(COMPLETENESS_ALL), PART_WATCHED, NULL,
+				  (struct tally_part){0, 1000}));
+	CHECK_OK(completeness_lose(w.about.v[1], "refused by the server", 0.4));
+	CHECK_INT(w.about.v[1]->row_count, 1);
 	completeness_read(w.about.v[1], 0, 1, STR("cpu"), &c);
-	CHECK_INT(c.parts[PART_KEPT].count, 3);
+	CHECK_INT(c.parts[PART_KEPT].count, 0);
 	CHECK_INT(c.parts[PART_LOST].count, 2);
-	CHECK_INT(c.parts[PART_KEPT].time_ns + c.parts[PART_LOST].time_ns, 50);
+	CHECK_INT(c.parts[PART_LOST].time_ns, 20);
+	CHECK_INT(c.cause_count, 1);
 }
 
 TEST(other_measures_are_not_mixed_and_all_counts_for_each)
