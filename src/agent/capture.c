@@ -98,7 +98,7 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 	c->wake = -1;
 	c->pending = BUF_INIT(PENDING_CEILING);
 	c->open_record = BUF_INIT(OPEN_CEILING);
-	c->waiting = BUF_INIT(o->waiting_bytes);
+	waiting_stacks_init(&c->waiting, o->waiting_bytes);
 	size_ring(&c->options.kernel);
 	c->judge = (struct judge){o->targets, o->rules, 1};
 	c->options.kernel.chosen |= judge_chooses(&c->judge);
@@ -200,9 +200,8 @@ void capture_close(struct capture *c)
 	kernel_close(c->kernel);
 	buf_release(&c->pending);
 	buf_release(&c->open_record);
-	buf_release(&c->waiting);
 	vec_release(&c->order);
-	vec_release(&c->waiting_list);
+	waiting_stacks_release(&c->waiting);
 	mem_free(c);
 }
 
@@ -237,7 +236,7 @@ static enum err take_record(void *context, const struct record_head *head, size_
 	size_t at = c->pending.n;
 
 	/* More than there is room for in one turn: counted, as if the ring had been full. */
-	if (capture_keep_record(&c->pending, head, size) != ERR_OK) {
+	if (record_append(&c->pending, head, size) != ERR_OK) {
 		c->pending.n = at;
 		c->pending.error = ERR_OK;
 		c->records_lost++;
@@ -250,8 +249,8 @@ static enum err take_record(void *context, const struct record_head *head, size_
 static int by_time(const void *a, const void *b, void *context)
 {
 	const struct buf *pending = context;
-	u64 size, x = capture_record_in(pending, *(const size_t *)a, &size)->time;
-	u64 y = capture_record_in(pending, *(const size_t *)b, &size)->time;
+	u64 size, x = record_at(pending, *(const size_t *)a, &size)->time;
+	u64 y = record_at(pending, *(const size_t *)b, &size)->time;
 
 	return x < y ? -1 : x > y;
 }
@@ -320,13 +319,13 @@ enum err capture_turn(struct capture *c)
 	known = processes_take(c->processes);
 	changed = modules_settle(c->modules);
 	/* Those that wait for their processes wait for a second at most. */
-	if ((changed || known || c->now >= c->next_retry) && c->waiting_list.n) {
+	if ((changed || known || c->now >= c->next_retry) && c->waiting.list.n) {
 		c->next_retry = c->now + RETRY_NS;
 		TRY(capture_retry_waiting(c, false));
 	}
 	vec_for_each (at, &c->order) {
 		u64 size;
-		const struct record_head *head = capture_record_in(&c->pending, *at, &size);
+		const struct record_head *head = record_at(&c->pending, *at, &size);
 
 		TRY(apply_events(c, head->time));
 		TRY(capture_handle(c, head, size));

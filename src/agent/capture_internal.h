@@ -6,24 +6,8 @@
 #include "agent/open_waits.h"
 #include "agent/turns.h"
 #include "agent/wait_stacks.h"
+#include "agent/waiting_stacks.h"
 #include "agent/wakers.h"
-
-/*
- * A record that waits for a table, or for what /proc says of its process (module
- * WAITS_FOR_PROCESS); it is in `waiting`, in the same order.
- */
-struct waiting_stack {
-	struct process *process;
-	u32 module;
-};
-
-#define WAITS_FOR_PROCESS (MODULE_NONE - 1)
-
-/* As VEC declares one, with a name. */
-struct waiting_list {
-	struct waiting_stack *v;
-	size_t n, cap;
-};
 
 struct capture {
 	struct capture_options options;
@@ -48,9 +32,9 @@ struct capture {
 	/* When threads were counted last, and when next. */
 	u64 threads_time, look_next, look_gap, next_retry, next_offender_line;
 	/* Records of this turn, in order of time; and those that wait for tables. */
-	struct buf pending, waiting;
+	struct buf pending;
 	VEC(size_t) order;
-	struct waiting_list waiting_list;
+	struct waiting_stacks waiting;
 	bool closing; /* nothing is waited for any more */
 	u64 raw_walked, raw_dropped;
 	u64 records_lost;	 /* there was no room for in a turn */
@@ -60,9 +44,6 @@ struct capture {
 
 /* The probability with which a wait or a turn was kept. */
 double capture_kept(const struct record_head *head);
-/* Records lie one behind the other, each padded to 8 bytes and preceded by its size. */
-enum err capture_keep_record(struct buf *to, const struct record_head *head, u64 size) MUST_CHECK;
-const struct record_head *capture_record_in(const struct buf *b, size_t at, u64 *ret_size);
 enum err capture_handle(struct capture *c, const struct record_head *head, u64 size) MUST_CHECK;
 /* What waited, as far as its tables have come; `last` = now or never. */
 enum err capture_retry_waiting(struct capture *c, bool last) MUST_CHECK;

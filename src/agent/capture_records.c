@@ -5,23 +5,6 @@
 
 #include "agent/raw_stack.h"
 
-/* Records lie one behind the other, each padded to 8 bytes and preceded by its size. */
-enum err capture_keep_record(struct buf *to, const struct record_head *head, u64 size)
-{
-	static const char padding[8];
-
-	buf_append(to, &size, sizeof(size));
-	buf_append(to, head, size);
-	buf_append(to, padding, (8 - size % 8) % 8);
-	return buf_error(to);
-}
-
-const struct record_head *capture_record_in(const struct buf *b, size_t at, u64 *ret_size)
-{
-	memcpy(ret_size, b->data + at, sizeof(*ret_size));
-	return (const struct record_head *)(b->data + at + sizeof(*ret_size));
-}
-
 /*
  * A user address as frame: a return address counts as the call before it. Callers are mostly in the
  * same file: `*last` is the mapping of the frame before.
@@ -111,22 +94,58 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 	return collector_add(&c->collector, &s, value, count);
 }
 
+static enum err take_waiting(struct capture *c, void *context,
+			     bool (*chosen)(void *context, const struct waiting_stack *one,
+					    size_t room),
+			     u64 *counter);
+
+/* What is taken out to make room: all but the oldest half of the loser's. */
+struct giving_way {
+	const struct process *loser;
+	size_t keeps;
+};
+
+static bool gives_way(void *context, const struct waiting_stack *one, size_t room)
+{
+	struct giving_way *g = context;
+
+	if (one->process != g->loser)
+		return false;
+	if (g->keeps < room) {
+		g->keeps = 0;
+		return true;
+	}
+	g->keeps -= room;
+	return false;
+}
+
+/* They are not waited for any more: without callers, if need be. */
+static enum err make_room(struct capture *c, const struct process *loser)
+{
+	struct giving_way g = {loser, loser->waiting_bytes / 2};
+	bool closing = c->closing;
+	enum err e;
+
+	c->closing = true;
+	e = take_waiting(c, &g, gives_way, &c->raw_dropped);
+	c->closing = closing;
+	return e;
+}
+
 /* False when there is no room. */
 static enum err keep_waiting(struct capture *c, struct process *process, u32 module,
 			     const struct record_head *head, u64 size, bool *ret_kept)
 {
-	size_t at = c->waiting.n;
+	struct process *loser;
 
-	*ret_kept = false;
-	if (capture_keep_record(&c->waiting, head, size) != ERR_OK) {
-		c->waiting.n = at;
-		c->waiting.error = ERR_OK;
+	TRY(waiting_stacks_add(&c->waiting, process, module, head, size, ret_kept));
+	if (*ret_kept)
 		return ERR_OK;
-	}
-	TRY(vec_push(&c->waiting_list, ((struct waiting_stack){process, module})));
-	process->references++;
-	*ret_kept = true;
-	return ERR_OK;
+	loser = waiting_stacks_loser(&c->waiting, process, size);
+	if (!loser)
+		return ERR_OK;
+	TRY(make_room(c, loser));
+	return waiting_stacks_add(&c->waiting, process, module, head, size, ret_kept);
 }
 
 static enum err wait_for_tables(struct capture *c, struct process *process, u32 module,
@@ -210,6 +229,14 @@ static bool needs_process(const struct capture *c, const struct process *process
 	       processes_pending(c->processes, process, REPORT_MAPS) && !process->mappings.n;
 }
 
+/* There was no room to wait until it is known whether the process is wanted. */
+static enum err lose_undecided(struct capture *c, const struct record_head *head)
+{
+	c->records_lost++;
+	losses_add_record(&c->losses, head);
+	return ERR_OK;
+}
+
 enum err capture_handle_of(struct capture *c, struct process *process,
 			   const struct record_head *head, u64 size)
 {
@@ -222,6 +249,8 @@ enum err capture_handle_of(struct capture *c, struct process *process,
 		if (kept)
 			return ERR_OK;
 	}
+	if (judged == JUDGED_LATER && head->kind != RECORD_WAKER)
+		return lose_undecided(c, head);
 	/* Whoever wakes somebody that is wanted is told of, wanted or not. */
 	if (judged != JUDGED_WANTED && head->kind != RECORD_WAKER)
 		return ERR_OK;
@@ -256,73 +285,63 @@ enum err capture_handle(struct capture *c, const struct record_head *head, u64 s
 	return capture_handle_of(c, process, head, size);
 }
 
-static bool is_ready(const struct capture *c, const struct waiting_stack *w)
+/* What was chosen, with what is known by now. `counter`, if any, is of how many those were. */
+static enum err take_waiting(struct capture *c, void *context,
+			     bool (*chosen)(void *context, const struct waiting_stack *one,
+					    size_t room),
+			     u64 *counter)
 {
-	const struct module *m;
+	struct waiting_stacks taken;
+	size_t at = 0;
+	enum err e;
 
-	if (w->module == WAITS_FOR_PROCESS)
-		return !processes_pending(c->processes, w->process,
-					  REPORT_MAPS | REPORT_FACTS | REPORT_TEXTS);
-	m = modules_get(c->modules, w->module);
-	return !m || (m->state != MODULE_READING && m->state != MODULE_UNREAD);
-}
-
-/* Takes those out that are ready; the others stay where they are: there may be megabytes of them,
- * and many tables to come. */
-static enum err take_ready(struct capture *c, bool last, struct buf *ready,
-			   struct waiting_list *ready_list)
-{
-	struct buf *b = &c->waiting;
-	size_t at = 0, to = 0, kept = 0;
-	enum err e = ERR_OK;
-
-	vec_for_each (w, &c->waiting_list) {
+	waiting_stacks_init(&taken, c->options.waiting_bytes);
+	e = waiting_stacks_take(&c->waiting, &taken, context, chosen);
+	vec_for_each (one, &taken.list) {
 		u64 size;
-		const struct record_head *head = capture_record_in(b, at, &size);
-		size_t whole = sizeof(size) + (size + 7) / 8 * 8;
+		const struct record_head *head = record_at(&taken.records, at, &size);
 
-		if (!e && (last || is_ready(c, w))) {
-			e = capture_keep_record(ready, head, size);
-			if (!e)
-				e = vec_push(ready_list, *w);
-		} else {
-			memmove(b->data + to, b->data + at, whole);
-			to += whole;
-			c->waiting_list.v[kept++] = *w;
-		}
-		at += whole;
+		one->process->waiting_bytes -= record_room(size);
+		if (!e && one->module == WAITS_FOR_PROCESS)
+			e = capture_handle_of(c, one->process, head, size);
+		else if (!e)
+			e = capture_walk_raw(c, one->process, head, size, true);
+		one->process->references--;
+		at += record_room(size);
+		if (counter)
+			(*counter)++;
 	}
-	c->waiting_list.n = kept;
-	b->n = to;
+	waiting_stacks_release(&taken);
 	return e;
 }
 
-/*
- * What waited, as far as its tables have come; `last` = now or never.
- */
+static bool is_ready(void *context, const struct waiting_stack *one, size_t room)
+{
+	const struct capture *c = context;
+	const struct module *m;
+
+	(void)room;
+	if (one->module == WAITS_FOR_PROCESS)
+		return !processes_pending(c->processes, one->process,
+					  REPORT_MAPS | REPORT_FACTS | REPORT_TEXTS);
+	m = modules_get(c->modules, one->module);
+	return !m || (m->state != MODULE_READING && m->state != MODULE_UNREAD);
+}
+
+static bool is_any(void *context, const struct waiting_stack *one, size_t room)
+{
+	(void)context, (void)one, (void)room;
+	return true;
+}
+
+/* Those that are ready; `last` = now or never. */
 enum err capture_retry_waiting(struct capture *c, bool last)
 {
-	struct buf ready = BUF_INIT(c->options.waiting_bytes);
-	struct waiting_list list = {0};
-	size_t at = 0;
-	enum err e = take_ready(c, last, &ready, &list);
+	enum err e = take_waiting(c, c, last ? is_any : is_ready, NULL);
 
-	vec_for_each (w, &list) {
-		u64 size;
-		const struct record_head *head = capture_record_in(&ready, at, &size);
-
-		if (!e && w->module == WAITS_FOR_PROCESS)
-			e = capture_handle_of(c, w->process, head, size);
-		else if (!e)
-			e = capture_walk_raw(c, w->process, head, size, !last);
-		w->process->references--;
-		at += sizeof(size) + (size + 7) / 8 * 8;
-	}
-	buf_release(&ready);
-	vec_release(&list);
-	if (!c->waiting_list.n) {
-		buf_release(&c->waiting);
-		c->waiting = BUF_INIT(c->options.waiting_bytes);
+	if (!c->waiting.list.n) {
+		waiting_stacks_release(&c->waiting);
+		waiting_stacks_init(&c->waiting, c->options.waiting_bytes);
 	}
 	return e;
 }

@@ -69,7 +69,7 @@ static void tell_delivered(struct exporter *x, const struct delivery *d)
 		log_info("delivered again",
 			 log_u64("waiting",
 				 x->stats.queue.entries + x->stats.queue.memory_entries));
-	if (d->reason[0])
+	if (d->reason[0] || d->rejected)
 		log_warn("server took not all of it", log_u64("rejected_profiles", d->rejected),
 			 log_text("reason", d->reason));
 	x->failing = false;

@@ -64,6 +64,7 @@ struct process {
 	bool facts_due;	  /* nobody could be asked who it is: waits for what its parent is */
 	u64 facts_due_at;
 	u32 references; /* of samples, and of children that keep it */
+	size_t waiting_bytes; /* of its records in struct waiting_stacks, all of them */
 	u32 judged;	/* number of the judgement (judge.h); 0 = none yet */
 	u32 judging;	/* of the one that /proc was asked for */
 	bool unwanted;

@@ -221,7 +221,7 @@ def windows_that_a_full_queue_drops_are_told_when_the_server_is_back():
 def profiles_that_the_server_rejects_are_lost_for_that_reason():
     with Server() as server, Gate(server) as gate, deep("rejected"), Agent(
             "--interval", "1", "--cpu-budget", "0", "--memory-budget", "0", "--metrics",
-            "127.0.0.1:0", server=gate.url) as a:
+            "127.0.0.1:0", "-n", "deep_spin", server=gate.url) as a:
         gate.rejecting = True
         found = arrived(server, "rejected", lambda c: causes(c).get(
             "refused by the server", {}).get("count", 0) > 20, a)
