@@ -63,10 +63,10 @@ struct process {
 	bool keeps;	  /* the parent is not forgotten: it may have to be asked */
 	bool facts_due;	  /* nobody could be asked who it is: waits for what its parent is */
 	u64 facts_due_at;
-	u32 references; /* of samples, and of children that keep it */
+	u32 references;	      /* of samples, and of children that keep it */
 	size_t waiting_bytes; /* of its records in struct waiting_stacks, all of them */
-	u32 judged;	/* number of the judgement (judge.h); 0 = none yet */
-	u32 judging;	/* of the one that /proc was asked for */
+	u32 judged;	      /* number of the judgement (judge.h); 0 = none yet */
+	u32 judging;	      /* of the one that /proc was asked for */
 	bool unwanted;
 	bool dropped; /* by a rule */
 	struct watched watched;
