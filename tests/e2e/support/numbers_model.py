@@ -11,7 +11,8 @@ from support.numbers import S, cut, share_of, union
 LOOKBACK, CARRIED = 3600 * S, 4
 # A gauge that was seen once.
 ONCE = 60 * S
-LONGEST = 86400 * S
+# Profiles are kept by the day (UTC) they start in.
+DAY = 86400 * S
 
 
 class Row:
@@ -123,6 +124,10 @@ def part_of(profile, rows, a, b):
     return total, off, parts
 
 
+def day_of(profile):
+    return profile.start // DAY
+
+
 class Data:
     """Everything that is stored."""
 
@@ -136,15 +141,14 @@ class Data:
             if series.kind != kind or any(series.labels.get(n, v) != v for n, v in matchers):
                 continue
             selected = Selected(series, matchers, a, b)
-            if selected.open and not any(selected.takes(r) for p in series.profiles for r in p.rows) and not self.has_label(series.service, selected.open):
-                continue
+            selected.profiles = [p for p in selected.profiles if self.has_labels(series.service, day_of(p), selected.open)]
             found.append(selected)
         return found
 
-    def has_label(self, service, matchers):
-        """Whether rows of a service may have all of these labels: then it is measured that there are none."""
-        rows = [r for s in self.series if s.service == service for p in s.profiles for r in p.rows]
-        return all(any(name in r.labels for r in rows) for name, _ in matchers)
+    def has_labels(self, service, day, matchers):
+        """Whether a service's rows of a day have labels of these names: then it is known that none has the value."""
+        rows = [r for s in self.series if s.service == service for p in s.profiles if day_of(p) == day for r in p.rows]
+        return all(not value or any(name in r.labels for r in rows) for name, value in matchers)
 
     def answer(self, kind, matchers, a, b):
         selected = self.select(kind, matchers, a, b)
