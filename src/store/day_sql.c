@@ -102,13 +102,22 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 	[CHUNK_GET] = "SELECT id, service, rows, data, seal FROM chunks WHERE id = ?",
 	TAKE(CHUNK_DELETE, "chunks", "id = ?"),
 	TAKE(CHUNK_DELETE_OF, "chunks", "service = ?"),
-	[CHUNK_KEYS] = "SELECT id, service, rows, seal FROM chunks ORDER BY id",
+	/* One that is there and is not found by its key: the pages above it say where to look. From
+	 * the last on, so that SQLite does not find a key by stepping on from the one before it. */
+	[CHUNK_LOST] = "SELECT c.id FROM chunks c LEFT JOIN chunks f ON f.id = c.id"
+		       " WHERE f.rows IS NOT c.rows ORDER BY c.id DESC LIMIT 1",
 	[CHUNK_ALL] = "SELECT id, service, rows, data, seal FROM chunks WHERE id >= ? AND id < ?"
 		      " ORDER BY id",
 	[BLOCK_ADD] = "INSERT INTO blocks(" BLOCK_COLUMNS ", seal, data)"
 		      " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, seal FROM blocks"
-			" WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
+	/* All entries of the service are gone through, as when they were compared with what must be
+	 * there (day_verify.c): the index is never searched by id. */
+	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, seal FROM blocks INDEXED BY"
+			" blocks_of_service WHERE service = ? AND +id >= ? AND +id < ? ORDER BY id",
+	/* An entry of the index that does not lead to its block. */
+	[BLOCK_LOST] = "SELECT i.id FROM blocks i INDEXED BY blocks_of_service"
+		       " LEFT JOIN blocks b NOT INDEXED ON b.id = i.id WHERE i.service = ?"
+		       " AND (b.seal IS NOT i.seal OR b.service IS NOT i.service) LIMIT 1",
 	TAKE(BLOCK_DELETE, "blocks", "id = ?"),
 	TAKE(BLOCK_DELETE_OF, "blocks", "service = ?"),
 	[BLOCK_KEYS] = "SELECT id, service, profiles FROM blocks INDEXED BY blocks_of_service"
@@ -158,11 +167,11 @@ static const char *const day_older[DAY_STATEMENTS_] = {
 	[DICTIONARY_OF] =
 		"SELECT id, data, 0 FROM dictionary WHERE id >= ? AND id <= ? ORDER BY id",
 	[CHUNK_GET] = "SELECT id, service, rows, data, 0 FROM chunks WHERE id = ?",
-	[CHUNK_KEYS] = "SELECT id, service, rows, 0 FROM chunks ORDER BY id",
 	[CHUNK_ALL] = "SELECT id, service, rows, data, 0 FROM chunks WHERE id >= ? AND id < ?"
 		      " ORDER BY id",
-	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, 0 FROM blocks"
-			" WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
+	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, 0 FROM blocks INDEXED BY"
+			" blocks_of_service WHERE service = ? AND +id >= ? AND +id < ? ORDER BY id",
+	[BLOCK_LOST] = "SELECT ? WHERE 0",
 	[BLOCK_ALL] = "SELECT " BLOCK_COLUMNS ", data, 0 FROM blocks NOT INDEXED"
 		      " WHERE id >= ? AND id < ? ORDER BY id",
 	[ROLLUP_GET] = "SELECT data, 0 FROM rollups"
@@ -221,7 +230,15 @@ static const char *const spans_statements[SPANS_STATEMENTS_] = {
 	[SPAN_COUNT] = "SELECT count(*) FROM spans INDEXED BY spans_of_service",
 	TAKE(SPAN_DELETE_BEFORE, "spans", "id < ?"),
 	[SPAN_ENDS] = "SELECT (SELECT min(id) FROM spans), (SELECT max(id) FROM spans)",
-	[SPAN_SEALS] = "SELECT seal FROM spans INDEXED BY spans_of_service",
+	/* Each row, and what is found by its key; from the last on, as in CHUNK_LOST. */
+	[SPAN_ROWS] = "SELECT s.id, s.trace, s.service, s.seal, f.seal FROM spans s NOT INDEXED"
+		      " LEFT JOIN spans f ON f.id = s.id ORDER BY s.id DESC",
+	/* In the order they stand in, and what is found by an entry: it has the key of its row
+	 * twice, and is searched by the one that no statement can show. */
+	[SPAN_SERVICES] = "SELECT s.service, s.id, f.id FROM spans s INDEXED BY spans_of_service"
+			  " LEFT JOIN spans f INDEXED BY spans_of_service"
+			  " ON f.service = s.service AND f.id = s.id",
+	[SPAN_TRACES] = "SELECT trace, id FROM spans INDEXED BY spans_of_trace",
 	SPAN_QUERIES("s.seal"),
 	[NAME_FIND] = "SELECT id FROM names WHERE text = ?",
 	/* For questions: an index that is damaged must not hide a name. */

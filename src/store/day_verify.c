@@ -131,6 +131,25 @@ enum err service_verify(struct day_service *ds, struct fault *fault)
 	return day_damaged(v.day, error, "blocks", ds->name, fault);
 }
 
+/* Entries are those that must be there, but an id may be altered. */
+enum err service_find_blocks(struct day_service *ds, struct db *reader, struct fault *fault)
+{
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	if (atomic_load(&ds->placed))
+		return ERR_OK;
+	TRY(db_query_with(reader, BLOCK_LOST, &q, fault, atomic_load(&ds->id)));
+	error = db_step(reader, q, &row, fault);
+	db_reset(q);
+	if (error == ERR_OK && row)
+		error = ERR_DAMAGED;
+	if (error == ERR_OK)
+		atomic_store(&ds->placed, true);
+	return error;
+}
+
 static enum err verify_row(struct verifying *v, sqlite3_stmt *q)
 {
 	int64_t id = sqlite3_column_int64(q, 0);

@@ -88,8 +88,10 @@ struct day_service {
 		struct tally tallies[SERVICE_TALLIES];
 		uint64_t seal;
 		uint32_t series;
+		uint32_t altered; /* 1: it was not what was written, and must go on to look so */
 	} row, row_before;
 	atomic_bool verified;	    /* blocks are all there */
+	atomic_bool placed;	    /* and each is found (service_find_blocks) */
 	atomic_bool rollups_differ; /* roll-ups are not all there, or too many: not used */
 };
 
@@ -355,7 +357,12 @@ enum err day_damaged(const struct day *d, enum err error, const char *what, cons
 enum err ask_forgive(struct ask *ask, enum err error, const struct fault *fault) MUST_CHECK;
 /* (day_verify.c) What there is of a service, compared with its tallies; once. */
 enum err service_verify(struct day_service *ds, struct fault *fault) MUST_CHECK;
-/* The same of all services, in one pass; those that are not whole are left to service_verify. */
+/* Whether the index leads to each of its blocks; once, before the first of them is read.
+ * ERR_DAMAGED when not. */
+enum err service_find_blocks(struct day_service *ds, struct db *reader,
+			     struct fault *fault) MUST_CHECK;
+/* The same as service_verify of all services, in one pass; those that are not whole are left to
+ * service_verify. */
 enum err day_verify(struct day *d, struct fault *fault) MUST_CHECK;
 /* The tallies in the row of a service as the transaction of `reader` sees it. */
 enum err service_tallies(struct day_service *ds, struct db *reader, struct tally *ret,

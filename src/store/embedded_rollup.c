@@ -29,12 +29,13 @@ static enum err take_inventory(struct day_service *ds, struct db *reader, struct
 	TRY(error);
 	TRY(db_query_with(reader, ROLLUP_KEYS, &q, fault, id));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
-		int64_t hour = (sqlite3_column_int64(q, 1) * 1000000 - day_ns) / NS_PER_HOUR;
+		/* Milliseconds; in a file that is damaged, any number. */
+		int64_t start = sqlite3_column_int64(q, 1), first = day_ns / 1000000;
 
 		if (sqlite3_column_int64(q, 0) == ROLLUP_DAY)
 			ret->day = true;
-		else if (hour >= 0 && hour < 24)
-			ret->hours |= 1u << hour;
+		else if (start >= first && start < first + NS_PER_DAY / 1000000)
+			ret->hours |= 1u << (start - first) / (NS_PER_HOUR / 1000000);
 	}
 	db_reset(q);
 	return error;

@@ -369,6 +369,8 @@ static enum err scan_blocks(struct scanner *s, int64_t hour_ns)
 	int64_t from = s->low_ns > hour_ns ? s->low_ns : hour_ns;
 	int64_t until = scan->until_ns < end ? scan->until_ns + 999999 : end;
 
+	TRY(damaged_part(s, service_find_blocks(s->ds, s->reader, s->fault),
+			 "the index of blocks"));
 	from -= from % WINDOW_NS;
 	vec_for_each (window, &s->windows.v)
 		if (*window >= hour_ns && *window < end && *window < from)
