@@ -1,7 +1,7 @@
 /*
- * Records that wait for a table, or for what /proc says of their process. There is room for so many
- * bytes; when it is used up whoever holds most gives way (waiting_stacks_loser), so that one
- * program without tables does not push out everybody else's.
+ * Records that wait for an unwind table, or for what /proc says of their process. Room is limited;
+ * when it is used up, the process that holds most of it loses records (waiting_stacks_loser), so
+ * that one program without tables does not push out those of the others.
  */
 #pragma once
 

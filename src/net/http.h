@@ -7,9 +7,9 @@
  * function of an exchange that is thread safe, and is called exactly once for every exchange that
  * `handle` got. After it the exchange is no longer the caller's.
  *
- * A request with a header "vestal-timing" is told by "server-timing" how long it waited for a
- * thread
- * ("queue") and how long it took in all ("total"), from the last byte of its body on, in ms.
+ * The reply to a request with the header "vestal-timing" has "server-timing": how long the request
+ * waited for a thread ("queue"), and how long it took from the last byte of its body ("total"), in
+ * ms.
  *
  * Strings of a request live as long as the exchange. Header names are in lower case, whatever the
  * protocol. A body comes as it was sent, Content-Encoding not undone, chunked framing undone.

@@ -141,8 +141,8 @@ static size_t memory_ceiling(const struct request *r)
 	return QUERY_MEMORY + 2 * r->server->options.query_memory + body;
 }
 
-/* A tenant whose clients do not read their answers gets no more of them for now: what it has unsent
- * stays below this part of the budget, and what is being answered. */
+/* A tenant with more than this part of the budget in unread answers gets 429 until its clients have
+ * read some. Queries that already run are not stopped. */
 #define UNSENT_PART 8
 
 static enum err check_unsent(struct request *r, struct fault *fault)

@@ -352,8 +352,8 @@ static void wait_for_company(struct embedded *e, const struct tenant *t)
 		;
 }
 
-/* With queue_lock: to the end of those who wait for their turn. Whoever comes for one next need not
- * be a thread that sleeps. */
+/* With queue_lock: puts the tenant at the end of the queue. The next thread to take a tenant may be
+ * one that is awake already. */
 static void line_up(struct embedded *e, struct tenant *t)
 {
 	t->queue_next = NULL;

@@ -6,8 +6,8 @@
  * since the last compaction (`fresh`, by key), blocks and roll-ups.
  *
  * What a question sees at any moment, each profile once: a fresh chunk, or a block, or a roll-up in
- * place of blocks. A roll-up is only there while it sums up all blocks of its hour or day:
- * whoever adds or takes a block there deletes it in the same transaction. Questions copy the list
+ * place of blocks. A roll-up exists only while it sums up all blocks of its hour or day:
+ * the transaction that adds or removes a block there deletes it. Questions copy the list
  * of fresh chunks first and begin to read after: a chunk that became a block in between is found in
  * the block, and not as a chunk.
  *
@@ -326,8 +326,8 @@ enum err catalog_open(struct tenant *t, const char *path, const struct db_setup 
 void catalog_touch(struct tenant *t);
 void catalog_close(struct tenant *t);
 
-/* Removes the file of a day that is in no table; whatever happens in between, it is not there
- * again after a restart. */
+/* Removes the file of a day that is in no table. If it is interrupted, the next start completes it.
+ */
 enum err day_remove_file(struct tenant *t, struct day_name name, struct fault *fault) MUST_CHECK;
 const struct db_schema *day_schema_of(const struct day *d);
 /* The db_setup of a day's file (day_upgrade.c). */

@@ -214,7 +214,8 @@ static enum err copy_apart(struct tenant_copy *c, struct copied *f)
 	return error == ERR_OK ? copy_seen(c, f) : error;
 }
 
-/* Days of which there is no copy; not at once that which is written to all the time. */
+/* Copies the days that have no copy yet; without `all`, only those before today, which change
+ * little. */
 static enum err copy_days(struct tenant_copy *c, bool all)
 {
 	int64_t today = day_of(upkeep_now(c->tenant->engine));

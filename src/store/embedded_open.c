@@ -163,7 +163,7 @@ static enum err read_chunk_key(struct day *d, sqlite3_stmt *q, struct tally *chu
 	*last = chunk.key;
 	if (ds)
 		return read_fresh(ds, chunk);
-	note(d, "a chunk belongs to a service that is not there");
+	note(d, "a chunk belongs to a service that is missing");
 	return ERR_OK;
 }
 
@@ -274,7 +274,7 @@ static enum err look(struct day *d, struct fault *fault)
 	if (error == ERR_OK)
 		error = look_at_file(d, reader, fault);
 	day_reader_back(d, reader, error);
-	/* A table that is not there. */
+	/* SQLite's error for a missing table. */
 	if (error == ERR_INTERNAL)
 		error = ERR_DAMAGED;
 	/* The text says which vestal reads it. */
@@ -296,7 +296,7 @@ enum err day_look_into(struct day *d, struct fault *fault)
 		if (error != ERR_OK)
 			forget_services(d);
 	}
-	/* A file that is not there yet is made with the table. */
+	/* A missing file is created together with its table. */
 	if (error == ERR_OK && !atomic_load(&d->known) && !atomic_load(&d->exists))
 		atomic_store(&d->measured, true);
 	if (error == ERR_OK)

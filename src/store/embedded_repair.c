@@ -426,7 +426,7 @@ static enum err copy_undo(void *context, struct str note, bool sealed)
 	uint64_t seal = seal_end(seal_text(seal_begin(r->key, SEALED_UNDO), note));
 	sqlite3_stmt *q;
 
-	/* Notes of before seals read otherwise; what they name is skipped, and that is all. */
+	/* Notes written before seals existed have another form; skip them. */
 	if (!sealed)
 		return ERR_OK;
 	tally_add(&r->ledger.tallies[TALLY_UNDO], seal);
@@ -519,7 +519,7 @@ static enum err copy_good(struct repair *r, const struct target *t, const char *
 	return error;
 }
 
-/* From here on it can be ended by whoever comes after an interruption. */
+/* From here on, the next repair completes an interrupted one. */
 static enum err put_in_place(struct repair *r, const char *file, const char *ready)
 {
 	char detached[300];

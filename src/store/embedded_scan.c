@@ -118,7 +118,7 @@ static enum err each_of_day(struct day *d, const struct seeking *k)
 	for (size_t i = 0; error == ERR_OK && i < services.v.n; i++)
 		error = each_service(services.v.v[i].service, k);
 	vec_release(&services.v);
-	/* It was old, and is not there any more. */
+	/* The day was deleted meanwhile. */
 	return atomic_load(&d->gone) && error != ERR_CANCELLED ? ERR_OK : error;
 }
 
@@ -221,7 +221,7 @@ static bool in_range(const struct scan *scan, const struct chunk_view *v)
 	       (v->head.time_ns >= scan->since_ns && v->head.time_ns < scan->until_ns);
 }
 
-/* What is damaged is told, or noted where the question wants what there is. */
+/* Fails for a damaged part, or notes it where the query accepts partial answers. */
 static enum err damaged_part(struct scanner *s, enum err error, const char *what)
 {
 	struct fault own = {0};

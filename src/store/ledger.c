@@ -64,7 +64,7 @@ enum err ledger_read(struct db *db, uint64_t place, struct ledger *ret, struct f
 
 	if (error == ERR_OK)
 		error = db_statement(db, LEDGER_GET, &q, fault);
-	/* A table that is not there is one kind of damage. */
+	/* A missing table is damage, too. */
 	if (error == ERR_INTERNAL)
 		return fault_set(fault, ERR_DAMAGED, "%s is damaged: its schema was altered",
 				 db->path);

@@ -121,7 +121,7 @@ static enum err settle(struct walk *w, const struct walk_row *row, enum err erro
 	if (!broken(error))
 		return error;
 	walk_bad(w, loss, "%s %lld of %s is damaged: %s", what, (long long)row->id,
-		 row->service ? row->service->name : "a service that is not there",
+		 row->service ? row->service->name : "a missing service",
 		 error == ERR_DAMAGED ? "it is not what was written" : err_text(error));
 	return ERR_OK;
 }
