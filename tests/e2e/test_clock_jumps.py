@@ -48,10 +48,11 @@ class Moved(Server):
                     if f.endswith(".db") and f != "catalog.db" and ".spans" not in f])
 
     def a_round_of_retention(self):
-        """Until the store has looked for what is to be deleted: a tenant above its limit shows it."""
+        """Until the store has looked for what is to be deleted: a tenant above its limit shows it, as early as
+        during the uploads."""
+        before = self.deleted("witness", "quota")
         for days_ago in (3, 2, 1, 0):
             self.upload(days_ago, WITNESS, "\n".join(f"main;f{i}_{days_ago}{'x' * 200} 1" for i in range(1000)))
-        before = self.deleted("witness", "quota")
         wait(lambda: self.deleted("witness", "quota") > before)
 
     def deleted(self, tenant, reason):
