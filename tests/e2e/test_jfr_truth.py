@@ -117,7 +117,7 @@ def judge_cpu(column, threads, process, exact):
     if sum(values.values()) > process["process_cpu_ns"] * (1.1 if exact else 1.5) + 10 * period:
         wrong.append(f"cpu is {sum(values.values()) / 1e9}, process {process}")
     for name, thread in threads.items():
-        if exact and not close(values[name], thread["cpu_ns"], 0.1, 4 * period):
+        if exact and not close(values[name], thread["cpu_ns"], 0.1, 6 * period):
             wrong.append(f"cpu of {name} is {values[name]}, by its clock {thread['cpu_ns']}")
         # The JVM calls a thread in read(2) running, but not while it is in native code.
         if thread["cpu_ns"] < 50_000_000 and values[name] > thread["cpu_ns"] + 8 * period:
