@@ -5,6 +5,9 @@
 
 #include "agent/raw_stack.h"
 
+/* Even the largest tables are read by then, if the budget lets them be read at all. */
+#define TABLE_PATIENCE_NS (30 * NS_PER_S)
+
 /*
  * A user address as frame: a return address counts as the call before it. Callers are mostly in the
  * same file: `*last` is the mapping of the frame before.
@@ -161,6 +164,14 @@ static enum err wait_for_tables(struct capture *c, struct process *process, u32 
 			   UNWIND_NO_TABLE);
 }
 
+/* Whether its table may still come soon. With next to no budget it never does. */
+static bool is_worth_waiting(struct capture *c, u32 module)
+{
+	const struct module *m = module == MODULE_NONE ? NULL : modules_get(c->modules, module);
+
+	return m && !m->late;
+}
+
 /* `*ret_missing`: the module whose table it has to wait for, or WAITS_FOR_PROCESS; MODULE_NONE = it
  * was added. */
 static enum err walk_raw(struct capture *c, struct process *process, const struct record_head *head,
@@ -177,7 +188,7 @@ static enum err walk_raw(struct capture *c, struct process *process, const struc
 		if (processes_pending(c->processes, process, REPORT_MAPS))
 			return ERR_OK;
 	}
-	if (end == UNWIND_NO_TABLE && may_wait && *ret_missing != MODULE_NONE)
+	if (end == UNWIND_NO_TABLE && may_wait && is_worth_waiting(c, *ret_missing))
 		return ERR_OK;
 	*ret_missing = MODULE_NONE;
 	c->raw_walked++;
@@ -325,7 +336,7 @@ static bool is_ready(void *context, const struct waiting_stack *one, size_t room
 		return !processes_pending(c->processes, one->process,
 					  REPORT_MAPS | REPORT_FACTS | REPORT_TEXTS);
 	m = modules_get(c->modules, one->module);
-	return !m || (m->state != MODULE_READING && m->state != MODULE_UNREAD);
+	return !m || m->late || (m->state != MODULE_READING && m->state != MODULE_UNREAD);
 }
 
 static bool is_any(void *context, const struct waiting_stack *one, size_t room)
@@ -334,11 +345,25 @@ static bool is_any(void *context, const struct waiting_stack *one, size_t room)
 	return true;
 }
 
+static void note_late_tables(struct capture *c)
+{
+	vec_for_each (one, &c->waiting.list) {
+		struct module *m = NULL;
+
+		if (one->module != WAITS_FOR_PROCESS && c->now > one->time + TABLE_PATIENCE_NS)
+			m = modules_get(c->modules, one->module);
+		if (m)
+			m->late = true;
+	}
+}
+
 /* Those that are ready; `last` = now or never. */
 enum err capture_retry_waiting(struct capture *c, bool last)
 {
-	enum err e = take_waiting(c, c, last ? is_any : is_ready, NULL);
+	enum err e;
 
+	note_late_tables(c);
+	e = take_waiting(c, c, last ? is_any : is_ready, NULL);
 	if (!c->waiting.list.n) {
 		waiting_stacks_release(&c->waiting);
 		waiting_stacks_init(&c->waiting, c->options.waiting_bytes);

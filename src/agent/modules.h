@@ -33,6 +33,7 @@ struct module {
 	bool forgotten; /* not found by its file any more */
 	bool opening;	/* `fd` is not known yet */
 	bool ahead;	/* modules_read_ahead */
+	bool late;	/* no stack waits for its table any more */
 	u32 pid;	/* of the process that mapped it first */
 	u32 users;	/* mappings and processes that lead here */
 	int fd;		/* kept for the symbols; -1 = closed */

@@ -43,7 +43,7 @@ enum err waiting_stacks_add(struct waiting_stacks *w, struct process *process, u
 		w->records.error = ERR_OK;
 		return ERR_OK;
 	}
-	if (vec_push(&w->list, ((struct waiting_stack){process, module})) != ERR_OK) {
+	if (vec_push(&w->list, ((struct waiting_stack){process, module, head->time})) != ERR_OK) {
 		w->records.n = at;
 		return ERR_NO_MEMORY;
 	}

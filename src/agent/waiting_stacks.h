@@ -12,6 +12,7 @@
 struct waiting_stack {
 	struct process *process; /* kept by a reference as long as it is here */
 	u32 module;		 /* or WAITS_FOR_PROCESS */
+	u64 time;		 /* of the record */
 };
 
 #define WAITS_FOR_PROCESS (MODULE_NONE - 1)

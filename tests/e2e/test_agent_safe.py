@@ -231,11 +231,16 @@ def above_its_budget_the_agent_lowers_the_rate_and_says_so():
         assert server.get("/api/v1/status")["profiles"] > 0
         # A sample stands for more, so that what was used stays true.
         lowered = f"{time.time():.0f}"
+
+        def totals():
+            span = {"from": lowered, "to": f"{time.time():.0f}"}
+            found = [server.get("/api/v1/top", query="{}", type=name, **span)["total"]
+                     for name in ("cpu", "samples")]
+            return found if all(found) else None
         agent.metrics_when(lambda later: later["vestal_agent_export_requests_total"] >
                            rows["vestal_agent_export_requests_total"] + 3)
-        spent, samples = (server.get("/api/v1/top", query="{}", type=name, **{"from": lowered})["total"]
-                          for name in ("cpu", "samples"))
-        assert samples and spent / samples > 1.5e9 / 97, (spent, samples)
+        spent, samples = until(totals, agent.said)
+        assert spent / samples > 1.5e9 / 97, (spent, samples)
 
 
 @test
