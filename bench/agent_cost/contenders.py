@@ -86,12 +86,14 @@ class DiskServer(Server):
         wait_until(lambda: metrics(HTTP), 10)
 
     def size(self):
-        """Bytes on disk, all of it written to its place: the server is started again for that, and
-        the agent sends again what it could not deliver meanwhile."""
+        """Bytes on disk without the reserve for a full one, all of it written to its place: the
+        server is started again for that, and the agent sends again what it could not deliver
+        meanwhile."""
         self.process.terminate()
         self.process.wait(60)
         total = sum(os.path.getsize(os.path.join(place, name))
-                    for place, _, names in os.walk(self.folder) for name in names)
+                    for place, _, names in os.walk(self.folder) for name in names
+                    if os.path.basename(place) != ".reserve")
         self.start()
         return total
 
