@@ -1,17 +1,18 @@
 """What runs on the machine while something is measured."""
+import errno
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NATIVE = f"{ROOT}/tests/workloads/native"
 SCRATCH = tempfile.mkdtemp(prefix="vestal-bench-")
 CPUS = os.cpu_count()
 
-MIXED_NAMES = ("shares", "python3", "node", "java", "go_shares")
 PYTHON = """
 def inner(n): return sum(i * i for i in range(n))
 def outer(n): return inner(n) + inner(n // 2)
@@ -58,20 +59,38 @@ def build(name):
 
 
 class Load:
-    """Commands that run as long as the `with` lasts, each in a group of its own."""
+    """Commands that run as long as the `with` lasts, each in a process group of its own, and all of
+    them in a cgroup: `cgroup` is its path."""
 
     def __init__(self, commands):
         self.commands = commands
 
+    def enter_cgroup(self):
+        with open(f"{self.cgroup}/cgroup.procs", "w", encoding="ascii") as file:
+            file.write("0")
+
     def __enter__(self):
+        mounted = next(place for place in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids")
+                       if os.path.exists(f"{place}/cgroup.procs"))
+        self.cgroup = tempfile.mkdtemp(prefix="vestal-bench-", dir=mounted)
+        # pylint: disable-next=subprocess-popen-preexec-fn
         self.running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                         start_new_session=True) for command in self.commands]
+                                         start_new_session=True, preexec_fn=self.enter_cgroup)
+                        for command in self.commands]
         return self
 
     def __exit__(self, *_):
         for process in self.running:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        # Grandchildren are reaped by somebody else, a moment later.
+        while os.path.exists(self.cgroup):
+            try:
+                os.rmdir(self.cgroup)
+            except OSError as error:
+                if error.errno != errno.EBUSY:
+                    raise
+                time.sleep(0.05)
 
 
 def busy():
