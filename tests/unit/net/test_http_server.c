@@ -240,6 +240,27 @@ TEST(server_answers_on_ipv4)
 	check_listener("127.0.0.1:0", "127.0.0.1:");
 }
 
+TEST(who_asks_is_told_how_long_a_request_took)
+{
+	static const char asks[] =
+		"GET /thread HTTP/1.1\r\nHost: h\r\nVestal-Timing: 1\r\nConnection: close\r\n\r\n";
+	static const char silent[] =
+		"GET /thread HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+	CLEANUP(fixture_end) struct fixture f = {0};
+
+	CHECK_OK(fixture_start(&f, "127.0.0.1:0"));
+	for (int wanted = 0; wanted < 2; wanted++) {
+		CLEANUP(buf_release) struct buf all = BUF_INIT(1 << 20);
+		CLIENT(&f);
+
+		CHECK(client_send(fd, str_of(wanted ? asks : silent)));
+		CHECK(client_read_all(fd, &all));
+		CHECK(str_starts(buf_view(&all), STR("HTTP/1.1 200")));
+		CHECK_INT(str_search(buf_view(&all), STR("Server-Timing: queue;dur=")) < all.n,
+			  wanted);
+	}
+}
+
 TEST(server_answers_on_ipv6)
 {
 	int probe = socket(AF_INET6, SOCK_STREAM, 0);
