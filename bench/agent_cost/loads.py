@@ -60,19 +60,27 @@ def build(name):
 
 class Load:
     """Commands that run as long as the `with` lasts, each in a process group of its own, and all of
-    them in a cgroup: `cgroup` is its path."""
+    them in a cgroup, where one can be made: `cgroup` is its path."""
+
+    cgroup = None
 
     def __init__(self, commands):
         self.commands = commands
 
+    def make_cgroup(self):
+        for place in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids"):
+            if os.access(f"{place}/cgroup.procs", os.W_OK):
+                self.cgroup = tempfile.mkdtemp(prefix="vestal-bench-", dir=place)
+                return
+
     def enter_cgroup(self):
+        if not self.cgroup:
+            return
         with open(f"{self.cgroup}/cgroup.procs", "w", encoding="ascii") as file:
             file.write("0")
 
     def __enter__(self):
-        mounted = next(place for place in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids")
-                       if os.path.exists(f"{place}/cgroup.procs"))
-        self.cgroup = tempfile.mkdtemp(prefix="vestal-bench-", dir=mounted)
+        self.make_cgroup()
         # pylint: disable-next=subprocess-popen-preexec-fn
         self.running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                          start_new_session=True, preexec_fn=self.enter_cgroup)
@@ -84,7 +92,7 @@ class Load:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         # Grandchildren are reaped by somebody else, a moment later.
-        while os.path.exists(self.cgroup):
+        while self.cgroup and os.path.exists(self.cgroup):
             try:
                 os.rmdir(self.cgroup)
             except OSError as error:
