@@ -1,7 +1,8 @@
 /*
- * Requests that nobody will take: each holds profiles of completeness that say what was kept in it
- * (model/completeness.h). What is left of one is those, with all of it lost and why; they are
- * small, have the times of the request, and are sent when a server takes requests again.
+ * Accounting for export requests that will never be delivered. Each request contains completeness
+ * profiles, which count what was collected (model/completeness.h). When a request is lost, these
+ * are kept, with everything in it marked as lost and the cause. They are small, have the times of
+ * the request, and are sent when a server accepts requests again.
  */
 #pragma once
 
@@ -9,22 +10,22 @@
 #include "base/vec.h"
 
 struct lost_requests {
-	VEC(struct buf) list; /* encoded, the oldest first */
+	VEC(struct buf) list; /* encoded, oldest first */
 	size_t bytes;
-	uint64_t forgotten; /* for want of room, or because they could not be read */
+	uint64_t forgotten; /* dropped for lack of room, or undecodable */
 };
 
 void lost_requests_release(struct lost_requests *l);
 #define LOST_WHOLE UINT64_MAX
 
 /*
- * `bytes` as they would have been sent, or were; `rejected` is how many of its profiles the server
- * did not take. Which those were is not known: each resource lost the same share. Returns how many
- * samples.
+ * Adds a lost request. `bytes` is its encoded body; `rejected` is the number of profiles that the
+ * server rejected, or LOST_WHOLE. A server does not report which ones it rejected, so each resource
+ * is assumed to have lost the same share. Returns the number of lost samples.
  */
 uint64_t lost_requests_add(struct lost_requests *l, struct str bytes, const char *cause,
 			   uint64_t rejected);
-/* The oldest; the caller releases it. False when there is none. */
+/* Removes the oldest; the caller releases it. False if there is none. */
 bool lost_requests_take(struct lost_requests *l, struct buf *ret);
-/* It was not delivered: the oldest again. */
+/* Puts it back as the oldest, if it could not be delivered. */
 void lost_requests_put_back(struct lost_requests *l, struct buf *bytes);

@@ -1,8 +1,8 @@
 /*
- * Jobs of several owners, of which one runs at a time. Next is the owner that has used least; of
- * its jobs the lightest, then the oldest. An owner whose files are slow to read mostly delays its
- * own jobs. An owner that is new, or returns after a pause, starts level with the others, so that
- * nobody saves up by waiting.
+ * A fair queue of jobs of several owners, of which one runs at a time. The next job belongs to the
+ * owner that has used least so far; of its jobs, the one with the least weight, then the oldest. So
+ * an owner whose files are slow to read mainly delays its own jobs. A new owner, or one that
+ * returns after a pause, starts level with the others: being idle earns no credit.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 struct owner_job {
 	u32 owner;
-	u64 weight; /* known beforehand: the size of its file */
+	u64 weight; /* estimated cost: the size of its file */
 	u64 id;	    /* the caller's */
 };
 
@@ -24,14 +24,14 @@ struct queue_owner {
 struct owner_queue {
 	VEC(struct owner_job) jobs; /* in the order they came */
 	VEC(struct queue_owner) owners;
-	u64 floor; /* what the owner served last had used then */
+	u64 floor; /* `used` of the owner served last, at that time */
 };
 
 void owner_queue_release(struct owner_queue *q);
 enum err owner_queue_push(struct owner_queue *q, u32 owner, u64 weight, u64 id) MUST_CHECK;
-/* False when there is none. */
+/* False if the queue is empty. */
 bool owner_queue_pop(struct owner_queue *q, struct owner_job *ret);
-/* Adds what a job has cost to its owner. */
+/* Charges the actual cost of a job to its owner. */
 void owner_queue_charge(struct owner_queue *q, u32 owner, u64 cost);
-/* Whether a job of anybody but `owner` is waiting. */
+/* Whether a job of another owner is queued. */
 bool owner_queue_others(const struct owner_queue *q, u32 owner);

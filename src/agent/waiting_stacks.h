@@ -1,7 +1,7 @@
 /*
- * Records that wait for an unwind table, or for what /proc says of their process. Room is limited;
- * when it is used up, the process that holds most of it loses records (waiting_stacks_loser), so
- * that one program without tables does not push out those of the others.
+ * Records that wait for an unwind table, or for the /proc data of their process. Room is limited:
+ * when it is full, the process that holds most of it loses records (waiting_stacks_loser), so that
+ * one program without tables does not displace those of others.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "bpf/records.h"
 
 struct waiting_stack {
-	struct process *process; /* kept by a reference as long as it is here */
+	struct process *process; /* holds a reference */
 	u32 module;		 /* or WAITS_FOR_PROCESS */
 	u64 time;		 /* of the record */
 };
@@ -18,31 +18,31 @@ struct waiting_stack {
 #define WAITS_FOR_PROCESS (MODULE_NONE - 1)
 
 struct waiting_stacks {
-	struct buf records; /* one behind the other, in the order of `list` */
+	struct buf records; /* concatenated, in the order of `list` */
 	VEC(struct waiting_stack) list;
 };
 
-/* Records lie one behind the other, each padded to 8 bytes and preceded by its size. */
+/* Concatenated records, each padded to 8 bytes and preceded by its size. */
 enum err record_append(struct buf *to, const struct record_head *head, u64 size) MUST_CHECK;
 const struct record_head *record_at(const struct buf *b, size_t at, u64 *ret_size);
-/* With its size and padding. */
+/* Bytes of a record including its size and padding. */
 size_t record_room(u64 size);
 
 void waiting_stacks_init(struct waiting_stacks *w, size_t bytes);
-/* References are not given back. */
+/* Does not release the references. */
 void waiting_stacks_release(struct waiting_stacks *w);
-/* `*ret_kept` is false when there is no room. */
+/* `*ret_kept` is false if there is no room. */
 enum err waiting_stacks_add(struct waiting_stacks *w, struct process *process, u32 module,
 			    const struct record_head *head, u64 size, bool *ret_kept) MUST_CHECK;
 /*
- * Who gives way for a record of a process: who holds most, unless that is this process, or would
- * be with the record. NULL = nobody.
+ * The process that must give way to a record of `process`: the one that holds most, unless that is
+ * `process` itself, or would be with the record. NULL = none.
  */
 struct process *waiting_stacks_loser(const struct waiting_stacks *w, const struct process *process,
 				     u64 size);
 /*
- * Moves what `chosen` chooses to `to`, with the references; the others stay where they are: there
- * may be megabytes of them, and many tables to come.
+ * Moves the records that `chosen` selects to `to`, with their references. The others are not
+ * copied, since there may be megabytes of them, and this is called once per new table.
  */
 enum err waiting_stacks_take(struct waiting_stacks *w, struct waiting_stacks *to, void *context,
 			     bool (*chosen)(void *context, const struct waiting_stack *one,

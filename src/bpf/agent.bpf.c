@@ -104,8 +104,8 @@ static __always_inline void meter(struct kernel_counters *c, const struct scratc
 }
 
 /*
- * A raw stack is cut after RECORD_RAW_STACK bytes: the sooner the agent hears of the program, the
- * fewer there are before it has tables.
+ * Whether to wake the agent for this record. It is woken early for the first raw stack, since raw
+ * stacks are truncated to RECORD_RAW_STACK bytes until the program has unwind tables.
  */
 static __always_inline bool wakes_agent(const struct scratch *s)
 {
@@ -124,7 +124,7 @@ static __always_inline void send(struct scratch *s, u64 size)
 
 	if (size > sizeof(s->head) + sizeof(s->words))
 		return;
-	/* The agent comes by itself, a few times a second. */
+	/* Without a wakeup the agent polls a few times a second. */
 	if (wakes_agent(s))
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&ring, s, size, flags)) {
@@ -335,7 +335,8 @@ int on_fork(u64 *context)
 	return 0;
 }
 
-/* The agent has the table of a program that it did not know before the first sample, if it can. */
+/* Wakes the agent when an unknown program starts, so that its unwind table is ready for the first
+ * sample if possible. */
 static __always_inline void tell_of_program(struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * Records that nobody gets, by process: whoever runs when the ring is full is known. Each counts
- * for what it would have counted for.
+ * Counts lost records by process, which is known when the ring buffer is full. Each lost record
+ * counts with the weight it would have had.
  */
 #pragma once
 
 #include "maps.h"
 
-/* Those of processes without a place here are counted for process 0. */
+/* Processes without an entry are counted for process 0. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -20,7 +20,8 @@ static __always_inline bool loss_add(struct loss_key *key, u64 count, u64 value)
 	struct loss_count fresh = {0}, *known = bpf_map_lookup_elem(&losses, key);
 
 	if (!known) {
-		/* At a switch it may be of the thread that comes, which does not run yet. */
+		/* At a switch the record may belong to the next thread, which is not current
+		 * yet. */
 		if (key->pid == bpf_get_current_pid_tgid() >> 32)
 			bpf_get_current_comm(fresh.comm, sizeof(fresh.comm));
 		if (bpf_map_update_elem(&losses, key, &fresh, BPF_NOEXIST))
@@ -34,21 +35,22 @@ static __always_inline bool loss_add(struct loss_key *key, u64 count, u64 value)
 	return true;
 }
 
-/* Functions have five arguments at most: a cause, and of waits that only one in 2^thin was
- * followed. */
+/* BPF functions have at most five arguments: packs the cause, and for waits the thinning (one in
+ * 2^thin was followed). */
 static __always_inline u32 loss_how(u32 cause, u32 thin)
 {
 	return cause | thin << 8;
 }
 
-/* A function of its own: verified once, and called where nothing goes right any more. */
+/* Not inlined, so that it is verified once; called on failure paths only. */
 __attribute__((noinline)) int lose(u32 pid, u32 kind, u32 how, u64 value, u32 keep)
 {
 	struct loss_key key = {.pid = pid, .kind = kind, .cause = how & 0xff};
 	u64 count = LOSS_ONE;
 	u32 thin = how >> 8 & 15;
 
-	/* Stacks and names of what is told elsewhere, and what is looked at again, are none. */
+	/* Records that only add stacks or names to other records, or are repeated later, are no
+	 * losses. */
 	if (!value || kind == RECORD_WAKER || kind == RECORD_LEFT || kind == RECORD_OPEN ||
 	    kind == RECORD_THREAD)
 		return 0;

@@ -137,8 +137,8 @@ struct wait_start {
 	u32 judged;   /* settings.targets_turn when `unwanted` was decided */
 	/* How long its waits were lately, in units of 1,024 ns. */
 	u32 usual;
-	/* Of stacks that are taken when threads leave: a longer wait is kept as one of this length.
-	 */
+	/* Of stacks that are taken when threads leave: a longer wait is kept as one of this
+	 * length. */
 	u32 bounds;
 	u8 state;	  /* enum wait_state */
 	u8 level, thin;	  /* of this wait */
@@ -181,7 +181,8 @@ struct kernel_settings {
 	u32 storms;	       /* the map `wait_levels` has entries */
 	u32 targets_turn;      /* changes with each decision about a process, or its level */
 	u32 meter;	       /* the kernel does not count what programs take: they do */
-	u32 wake_on_news;      /* a program without tables wakes the agent, which sets it again */
+	u32 wake_on_news; /* a program without unwind tables clears it and wakes the agent, which
+			     sets it again */
 };
 
 enum target_decision {

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * Off-CPU time. When a thread leaves its CPU the time is noted; when it comes back the length d of
- * its absence is known, and it is kept with probability 1 - exp(-d/R): a threshold is drawn from
- * the exponential distribution of mean R and d must reach it. The draw depends only on the thread
- * and the time it left, so that on_waking and on_switch come to the same decision, and nothing is
- * stored for it. Most thresholds are ruled out by a multiplication (draw_rules_out), without a
- * logarithm.
+ * Off-CPU time. The time is recorded when a thread leaves its CPU. When it returns, the length d of
+ * the wait is known, and the wait is sampled with probability 1 - exp(-d/R): a threshold is drawn
+ * from the exponential distribution of mean R, and d must reach it. The draw depends only on the
+ * thread and the time it left, so that on_waking and on_switch decide alike without shared state.
+ * Most thresholds are ruled out by a multiplication (draw_rules_out), without a logarithm.
  *
- * A level L (of a process that switches too often, wait_levels, or of all) makes it cheaper.
+ * A level L, of a process that switches too often (wait_levels) or of all, reduces the cost.
  * Threads whose recent waits were short are followed in one of 2^L waits, drawn when they leave;
- * the others do not even read the clock. For the rest R is 2^L times as long. Each record carries
- * both.
+ * for the other waits not even the clock is read. For all other threads R is 2^L times as long.
+ * Each record carries both.
  *
- * The stack is taken in the thread that came back (sched_exit_tp), whose memory can be read there.
- * Kernels without that tracepoint have on_switch_alone: see there.
+ * The stack is taken in the thread that returned (sched_exit_tp), where its memory can be read.
+ * Kernels without that tracepoint use on_switch_alone, below.
  */
 #pragma once
 
-/* The program itself and the tracepoint's own two. */
+/* Kernel frames to skip: the BPF program and two of the tracepoint. */
 #define TRACE_SKIP 3
 
 #define LN2_16 45426u /* ln 2 in 1/65536 */
@@ -56,7 +55,7 @@ static __always_inline u64 exponential(u32 draw, u64 mean)
 	bits += u >> (bits + 4) ? 4 : 0;
 	bits += u >> (bits + 2) ? 2 : 0;
 	bits += u >> (bits + 1) ? 1 : 0;
-	/* The 31 bits behind the highest one: six choose the row, the next 16 go between two. */
+	/* Of the 31 bits after the highest one, six select the table row and 16 interpolate. */
 	u = (u << (31 - bits)) & 0x7fffffffu;
 	i = u >> 25;
 	part = u >> 9 & 0xffff;
@@ -78,12 +77,12 @@ static __always_inline u64 wait_mean(u32 level)
 	return settings.wait_mean_ns << (level & 15);
 }
 
-/* What a record says of how likely it was: of a wait as long as this. */
+/* The sampling probability of a wait of this length, as stored in its record. */
 static __always_inline u32 keep_of(u64 length, u64 mean)
 {
 	u64 keep;
 
-	/* As good as certain; also, it must not overflow. */
+	/* Practically certain; the multiplication below must not overflow. */
 	if (length >> 5 >= mean)
 		return ~0u;
 	if (mean >> 30) {
@@ -117,8 +116,7 @@ static __always_inline u32 process_level(u32 pid)
 }
 
 /*
- * The place of a thread that has none yet; NULL when there is no room. A function of its own: it
- * runs once for each thread.
+ * Assigns a slot to a thread that has none. Not inlined, because it runs once per thread.
  */
 __attribute__((noinline)) int wait_settle(u32 tid, u32 pid)
 {
@@ -142,7 +140,7 @@ __attribute__((noinline)) int wait_settle(u32 tid, u32 pid)
 	return bpf_map_update_elem(&waits, &tid, &fresh, BPF_ANY);
 }
 
-/* Decisions about processes, or levels, have changed since. */
+/* Reloads target filter decision and level after these changed. */
 __attribute__((noinline)) int wait_judge_again(struct wait_start *w)
 {
 	if (!w)
@@ -172,7 +170,8 @@ static __always_inline struct wait_start *place_of_leaver(struct task_struct *ta
 	return w->unwanted ? NULL : w;
 }
 
-/* Whether this wait is followed, and how. The draw does not depend on what the thread does. */
+/* Whether this wait is followed, and at what level. The draw is independent of the thread's
+ * behaviour. */
 static __always_inline bool wait_is_followed(struct wait_start *w, u32 tid)
 {
 	u32 level = settings.wait_level, turn = ++w->switches;
@@ -195,7 +194,7 @@ static __always_inline u8 wait_state_of(bool preempted, u32 state)
 					      : WAIT_SLEEP;
 }
 
-/* Long ones are remembered at once, and for some twenty waits; in microseconds. */
+/* In µs. A long wait raises the value immediately; it decays over about twenty waits. */
 static __always_inline u32 usual_after(u32 usual, u64 length_ns)
 {
 	u64 length = length_ns >> 10;
@@ -205,7 +204,7 @@ static __always_inline u32 usual_after(u32 usual, u64 length_ns)
 	return length > usual ? length : usual - (usual - length) / 16;
 }
 
-/* Whether a wait that has lasted so long is kept. */
+/* Whether a wait of this length is sampled. */
 static __always_inline bool wait_is_kept(const struct wait_start *w, u64 start, u64 length)
 {
 	u64 mean = wait_mean(w->level);
@@ -214,17 +213,17 @@ static __always_inline bool wait_is_kept(const struct wait_start *w, u64 start, 
 	return !draw_rules_out(draw, mean, length) && length >= exponential(draw, mean);
 }
 
-/* When the wait of a thread that comes back began, which is then forgotten; 0 = nobody saw. */
+/* When the wait of a returning thread began, which is then cleared; 0 = not recorded. */
 static __always_inline u64 wait_began(struct wait_start *w)
 {
 	u64 start = w->time;
 
 	w->time = 0;
-	/* It began before a pause: nobody saw what was between. */
+	/* It began before a pause, during which nothing was recorded. */
 	return start < settings.waits_since ? 0 : start;
 }
 
-/* A thread comes back; its record is made when it runs. */
+/* A thread returns; its record is created when it runs. */
 static __always_inline void note_return(struct wait_start *w, u32 tid, u64 now)
 {
 	u64 start = wait_began(w), length;
@@ -233,7 +232,7 @@ static __always_inline void note_return(struct wait_start *w, u32 tid, u64 now)
 
 	if (!start)
 		return;
-	/* Clocks of two CPUs may differ by a little. */
+	/* Clocks of two CPUs may differ slightly. */
 	length = now > start ? now - start : 0;
 	w->usual = usual_after(w->usual, length);
 	if (!wait_is_kept(w, start, length))
@@ -273,7 +272,7 @@ int on_switch(u64 *context)
 	return 0;
 }
 
-/* In the thread that came back: its memory can be read, which at the switch it could not. */
+/* Runs in the thread that returned, whose memory cannot be read at the switch. */
 SEC("tp_btf/sched_exit_tp")
 int on_return(u64 *context)
 {
@@ -310,18 +309,18 @@ int on_return(u64 *context)
 	return 0;
 }
 
-/* ---- where nothing runs in the thread that came back ---- */
+/* ---- kernels without sched_exit_tp ---- */
 
-/* Of R: a wait of a thread that never waited long is kept as if it were at least so long. */
+/* Lower bound of the expected wait, as a fraction of R. */
 #define LEAST_PART 32
-/* A wait may be so many times longer than the last ones and be kept as if that was foreseen. */
+/* A wait is expected to be at most this many times as long as recent ones. */
 #define FORESIGHT  2
 
 /*
- * A stack is taken when its thread leaves, before anybody knows for how long. Only one whose
- * threshold is below what may be expected (bounds) is: a thread that waits a hundred thousand
- * times a second for some microseconds is looked at as seldom as it would be kept. A wait that is
- * longer than expected is kept as if it had lasted that long: seldom, and counting for more.
+ * The stack is taken when the thread leaves, before the length of the wait is known. It is taken
+ * only if the threshold is below the expected length (bounds), so that a thread with a hundred
+ * thousand short waits per second costs no more than its samples. A longer wait than expected is
+ * sampled with the probability of the expected length: rarely, with a higher weight.
  */
 static __always_inline void take_leaver(struct wait_start *w, u64 *context,
 					struct task_struct *task)
@@ -340,7 +339,7 @@ static __always_inline void take_leaver(struct wait_start *w, u64 *context,
 		return;
 	w->taken = 1;
 	s = begin(SCRATCH_TRACE, RECORD_LEFT);
-	/* It is told without a stack, as one that the ring had no room for. */
+	/* Reported without a stack, as if the ring buffer had been full. */
 	if (!s)
 		return;
 	s->head.wait_id = wait_draw(task->pid, w->time);
@@ -353,7 +352,7 @@ static __always_inline void take_leaver(struct wait_start *w, u64 *context,
 static __always_inline void tell_return(struct wait_start *w, struct task_struct *task, u64 start,
 					u64 now)
 {
-	/* Taking the stack is no part of the wait, and only some have one. */
+	/* Exclude the time to take the stack, which only some waits have. */
 	u64 left = start + ((u64)w->taking << 6), length = now > left ? now - left : 0;
 	u64 bounds = (u64)w->bounds << 10;
 	struct kernel_counters *c = count();
@@ -408,7 +407,7 @@ int on_switch_alone(u64 *context)
 	w = place_of_leaver(leaver);
 	if (!w || !wait_is_followed(w, leaver->pid))
 		return 0;
-	/* Kernels before 5.18 do not hand out its state. */
+	/* Kernels before 5.18 do not pass the previous state. */
 	w->state = wait_state_of(context[0], leaver->__state);
 	w->time = now ? now : bpf_ktime_get_ns();
 	w->taking = 0;

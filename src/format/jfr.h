@@ -164,7 +164,7 @@ struct jfr_header {
 enum jfr_family {
 	JFR_FAMILY_CPU_TIME,
 	JFR_FAMILY_EXECUTION,
-	JFR_FAMILY_COUNTER, /* execution samples of a hardware event */
+	JFR_FAMILY_COUNTER, /* execution samples triggered by a hardware event */
 	JFR_FAMILY_WALL,
 	JFR_FAMILY_NATIVE,
 	JFR_FAMILY_ALLOC_SAMPLE,
@@ -245,10 +245,10 @@ struct jfr_chunk {
 /* What the settings of a chunk say about its samples. */
 struct jfr_settings {
 	int64_t execution_ns, native_ns, wall_ns; /* between samples; 0 = not said */
-	/* Amounts between samples that are taken by amount (jfr_events.c); 0 or 1 = all are taken.
-	 */
+	/* Amounts between samples that are taken by amount (jfr_events.c); 0 or 1 = all are
+	 * taken. */
 	int64_t alloc_step, malloc_step, lock_step;
-	bool malloc_step_told; /* async-profiler 4.0 and 4.1 do not write it */
+	bool malloc_step_told; /* false for async-profiler 4.0 and 4.1, which do not write it */
 	bool async_profiler;
 	unsigned major;	  /* its version, 0 = not said */
 	bool wall_only;	  /* async-profiler 1 to 3 with event=wall: samples are of wall time */
@@ -278,8 +278,8 @@ struct jfr_reader {
 	struct reading *out;
 	struct jfr_chunk *chunk;
 	struct jfr_settings settings; /* of this chunk */
-	struct jfr_settings told[2];  /* by the chunks before it: the JDK's, async-profiler's */
-	bool malloc_untold;	      /* a chunk has malloc and does not tell its interval */
+	struct jfr_settings told[2];  /* in earlier chunks, by the JDK and by async-profiler */
+	bool malloc_untold;	      /* a chunk has malloc events and no interval */
 	struct profile families[JFR_FAMILY_COUNT_];
 	uint32_t present;     /* a bit for each family there were events of so far */
 	enum jfr_family only; /* the one to read, JFR_FAMILY_COUNT_: all */

@@ -85,9 +85,8 @@ enum err completeness_of_profiles(const struct profile_list *list, struct dict *
 enum err completeness_beside(struct profile_list *list, const struct profile *of,
 			     struct profile **ret) MUST_CHECK;
 /*
- * The same profile, of data that nobody will have: what was kept is lost for this cause. In place.
- * With a `part` of less than 1 a server has the rest, and the profile as it was: what is left is
- * the loss of that share alone, to be added.
+ * Turns the profile, in place, into that of lost data: everything kept becomes lost for this cause.
+ * `part` < 1: a server has the rest, and the original profile; only that share is counted as lost.
  */
 enum err completeness_lose(struct profile *p, const char *cause, double part) MUST_CHECK;
 

@@ -53,7 +53,7 @@ const char *diff_doubt(const struct diff *d);
 	"otherwise"
 void diff_release(struct diff *d);
 struct jsonout;
-/* The member "change" of a row's values before and after: all digits where nothing was scaled. */
+/* Writes the member "change" of a row: exact if the values were not scaled. */
 void diff_put_difference(struct jsonout *o, const int64_t values[2], double change);
 /* Largest change of cum first (or of flat). */
 void diff_sort(struct diff *d, const struct dict *dict, bool by_flat);

@@ -17,15 +17,15 @@
 #include <stdint.h>
 
 struct amount {
-	double total;  /* of a gauge the mean; NAN = nothing was measured */
-	int64_t whole; /* the same with all digits, where it is a whole number */
+	double total;  /* for a gauge the mean; NAN = no data */
+	int64_t whole; /* the exact value, if it is a whole number */
 	int64_t covered_ns, range_ns;
 	bool gauge;
 };
 /* covered_ns of something that does not tell. */
 #define AMOUNT_UNKNOWN INT64_C(-1)
 
-/* A total in whole units, unless there is none. */
+/* Sets the total to an exact value, unless it is NAN (no data). */
 void amount_set(struct amount *a, int64_t total);
 
 double amount_rate(const struct amount *a);
@@ -35,8 +35,8 @@ double amount_coverage(const struct amount *a);
 /* Below this coverage it is shown beside the rate. */
 #define COVERAGE_SHOWN 0.95
 
-/* A value of some time per second: points and blocks of a time line. NAN where no time is covered.
- */
+/* A value of some time per second: points and blocks of a time line. NAN where no time is
+ * covered. */
 double rate_of(double value, int64_t covered_ns);
 
 /* The comment of a file that a server exported: which range was asked for, and how much of it was
@@ -46,7 +46,7 @@ double rate_of(double value, int64_t covered_ns);
 struct jsonout;
 /* The members "rate", "average", "covered_ns", "coverage", behind a total that stands already. */
 void amount_put_rates(struct jsonout *o, const struct amount *a);
-/* The total alone, all digits of it. */
+/* Writes the total alone, exactly. */
 void amount_put_total(struct jsonout *o, const char *key, const struct amount *a);
-/* "total" and the rates. */
+/* Writes "total" and the rates. */
 void amount_put(struct jsonout *o, const struct amount *a);

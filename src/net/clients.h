@@ -1,8 +1,9 @@
 /*
- * Whose connections and requests are counted together, as http_count_for() says: so that one client
- * cannot have all of them. A connection is its latest request's client's, also while it is idle.
+ * Limits connections and requests per client, so that one client cannot use up all of them. Clients
+ * are identified by http_count_for(). A connection counts for the client of its latest request,
+ * also while it is idle.
  *
- * Thread safe; loops share it.
+ * Thread safe; shared by all event loops.
  */
 #pragma once
 
@@ -12,17 +13,17 @@
 struct clients;
 struct client;
 
-/* `most` connections, and as many requests under way, of each. */
+/* At most `most` open connections and `most` running requests per client. */
 enum err clients_new(unsigned most, struct clients **ret) MUST_CHECK;
-/* None of them may have anything. NULL is fine. */
+/* No client may have connections or requests left. NULL is allowed. */
 void clients_free(struct clients *c);
 /*
- * A request of that client. Its connection, whose client is in `*connection` (NULL = nobody's yet),
- * is that client's from now on. ERR_BUSY, with a sentence, when there are too many; then nothing
- * has changed.
+ * Counts a request for the client `name`, and moves its connection from the client in `*connection`
+ * (NULL = none yet) to this one. ERR_BUSY, with a message, if the client is at its limit; then
+ * nothing changes.
  */
 enum err clients_count(struct clients *c, struct str name, struct client **connection,
 		       struct client **ret, struct fault *fault) MUST_CHECK;
-/* The connection has ended; the request has. NULL is fine. */
+/* Call when the connection, or the request, has ended. NULL is allowed. */
 void client_drop_connection(struct client *c);
 void client_drop_request(struct client *c);

@@ -45,7 +45,7 @@ struct http_exchange {
 	struct str certificate; /* subject of a verified client certificate, or empty */
 	uint16_t port;		/* the listener's tag: which of the server's addresses was asked */
 	int64_t started_ns;	/* monotonic, when its first byte came */
-	int64_t begun_ns;	/* when work on it began, for Server-Timing; 0 = at once */
+	int64_t begun_ns;	/* when processing began, for Server-Timing; 0 = immediately */
 
 	size_t max_body; /* `admit` may change it; starts as the server's */
 	/* Whose memory it takes: what arrives of the body is charged to it, and the reply until the
@@ -58,8 +58,8 @@ struct http_exchange {
 
 /* The first value of a header (lower case), or an empty slice with p == NULL. */
 struct str http_find(const struct http_exchange *x, struct str name);
-/* The first value of a key of a query or form, percent-decoded into the arena; p == NULL: absent.
- */
+/* The first value of a key of a query or form, percent-decoded into the arena; p == NULL:
+ * absent. */
 struct str http_param(struct http_exchange *x, struct str name);
 /* Calls `each` for all pairs of a query string, in order, decoded. */
 enum err http_params(struct http_exchange *x, struct str query,
@@ -67,8 +67,8 @@ enum err http_params(struct http_exchange *x, struct str query,
 		     void *context) MUST_CHECK;
 
 /*
- * For `admit`: whose connection and request it is. ERR_BUSY, with a sentence, when that client has
- * max_per_client of either; the reply to a connection that is one too many ends it.
+ * For `admit`: counts connection and request for a client. ERR_BUSY, with a message, if it has
+ * max_per_client of either; a connection above the limit is closed after the reply.
  */
 enum err http_count_for(struct http_exchange *x, struct str client, struct fault *fault) MUST_CHECK;
 
@@ -126,8 +126,8 @@ struct http_options {
 	 * for a new one; when all have requests the new one is refused with 503. Three quarters of
 	 * them may come from one address. */
 	unsigned max_connections;
-	/* Connections, and as many requests under way, that are counted for the same client
-	 * (http_count_for); at most, and with 0, three quarters of max_connections. */
+	/* Maximum number of open connections, and of running requests, per client (http_count_for).
+	 * The upper limit, and the default for 0, is three quarters of max_connections. */
 	unsigned max_per_client;
 	unsigned max_streams;	 /* of an HTTP/2 connection */
 	int64_t head_timeout_ns; /* from the first byte to the end of the head */
@@ -157,7 +157,7 @@ struct http_counters {
 	uint64_t evicted_total;	     /* closed for others, at the limit */
 	uint64_t slow_bodies_total;  /* of timeouts: bodies that came too slowly */
 	uint64_t slow_readers_total; /* of timeouts: replies that were not taken */
-	uint64_t longest_turn_ns;    /* how long an event loop was kept busy, at most */
+	uint64_t longest_turn_ns;    /* longest event-loop iteration */
 };
 
 struct http_server;

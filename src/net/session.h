@@ -1,13 +1,13 @@
 /*
- * A session is a protocol without a socket: bytes of the peer go in, bytes for the peer come out.
- * http1.c is one, http2.c another. Whoever drives it (connection.c; tests and fuzz targets do it
- * without sockets) reads, writes and keeps time.
+ * A session is a protocol without a socket: it takes bytes from the peer and produces bytes for it.
+ * http1.c is one, http2.c another. Its driver (connection.c; tests and fuzz targets without
+ * sockets) does I/O and timers.
  *
  *	connection --input()--> session --exchange_admit(), exchange_handle()--> handlers
  *	connection <--out------ session <--reply()-- loop <--mailbox-- http_reply(), any thread
  *
- * Everything here runs on the loop's thread. Handlers are called from inside input(), reply() and
- * produce(); what they reply at once comes back through the mailbox, never from inside these calls.
+ * Everything here runs on the loop's thread. Handlers are called from input(), reply() and
+ * produce(); their replies always come through the mailbox, never from inside these calls.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #define SESSION_NEVER	INT64_MAX
 #define SESSION_OUT_LOW (64u << 10)
 
-/* Written by one loop, read by anybody: relaxed, without a locked instruction. */
+/* Written by one loop, read by any thread: relaxed, without a locked instruction. */
 typedef _Atomic uint64_t net_counter;
 
 static inline void counter_add(net_counter *c, uint64_t n)
@@ -33,27 +33,27 @@ struct net_counters {
 	net_counter evicted, slow_bodies, slow_readers, longest_turn;
 };
 
-/* What all sessions of a loop share. */
+/* Shared by all sessions of a loop. */
 struct session_shared {
 	const struct http_options *options;
 	const struct http_handlers *handlers;
-	struct mailbox mailbox; /* replies come here */
+	struct mailbox mailbox; /* replies arrive here */
 	struct net_counters counters;
 	struct buf_pool *pool;	 /* memory of request bodies */
-	struct clients *clients; /* NULL: nobody is counted */
-	int64_t now_ns;		 /* monotonic, taken once a turn of the loop */
+	struct clients *clients; /* NULL = no limit per client */
+	int64_t now_ns;		 /* monotonic, updated once per event-loop iteration */
 	size_t live_exchanges;
 	char date[32]; /* "Sun, 15 Nov 2026 19:21:37 GMT", kept by session_clock() */
 	int64_t date_second;
 };
 
-/* Who is at the other end; lives as long as the connection. */
+/* The peer; lives as long as the connection. */
 struct session_peer {
 	struct str text; /* "127.0.0.1:5123" or "unix" */
 	struct str certificate;
 	uint16_t port;
 	bool is_local; /* a unix socket */
-	uint32_t uid;  /* of the program at its other end; HTTP_NO_UID */
+	uint32_t uid;  /* of the peer process; HTTP_NO_UID = unknown */
 };
 
 struct session;
@@ -61,63 +61,64 @@ struct exchange;
 
 struct session_ops {
 	/*
-	 * Bytes of the peer, all of which the session takes (what it cannot use yet it keeps; it
-	 * sets `paused` so that little comes then). An error ends the connection at once; for one
-	 * that the peer is told about, put it into `out`, set `closing` and return ERR_OK.
+	 * Takes all bytes of the peer. The session buffers what it cannot process yet, and sets
+	 * `paused` to limit that. An error closes the connection immediately; to report one to the
+	 * peer, write it to `out`, set `closing` and return ERR_OK.
 	 */
 	enum err (*input)(struct session *s, struct str bytes);
-	/* Where the next bytes are best read to, or NULL: anywhere, and how many at once. input()
-	 * then gets this pointer. Optional. */
+	/* The buffer to read the next bytes into, and its size; NULL = any buffer. input() then
+	 * gets this pointer. Optional. */
 	char *(*room)(struct session *s, size_t *ret_n);
-	/* The peer sends nothing more (what it asked for is still answered). Set `closing` when
-	 * nothing is under way. */
+	/* The peer will send nothing more; running requests are still answered. Set `closing` once
+	 * there are none. */
 	void (*end_of_input)(struct session *s);
-	/* x->reply is there. */
+	/* x->reply is ready. */
 	void (*reply)(struct session *s, struct exchange *x);
-	/* Called after input(), reply() and whenever bytes were sent, while `out` holds less than
-	 * SESSION_OUT_LOW: add to it; go on with input that was kept. Optional. */
+	/* Called after input(), reply() and whenever bytes were sent, while `out` has less than
+	 * SESSION_OUT_LOW bytes: add output, or process buffered input. Optional. */
 	void (*produce)(struct session *s);
-	/* The deadline has passed: say so to the peer and set `closing`, or set a new deadline. */
+	/* The deadline has passed: report that to the peer and set `closing`, or set a new one. */
 	void (*expired)(struct session *s);
-	/* The server stops: take no new requests, set `closing` when those under way are answered.
-	 */
+	/* The server stops: accept no new requests, set `closing` when the running ones are
+	 * answered. */
 	void (*drain)(struct session *s);
 	void (*free)(struct session *s);
 };
 
-/* The part that all sessions have; first in theirs. */
+/* Common part of all sessions; must be their first member. */
 struct session {
 	const struct session_ops *ops;
 	struct session_shared *shared;
 	const struct session_peer *peer;
 	void *owner;		    /* the connection */
-	struct client *client;	    /* whose connection it is; NULL = nobody's yet */
+	struct client *client;	    /* of the connection; NULL = none yet */
 	struct exchange *exchanges; /* those not dropped */
 	struct outqueue out;
-	int64_t deadline_ns; /* of whatever it waits for from the peer; SESSION_NEVER */
-	size_t memory;	     /* what it takes beside its exchanges and `out` */
-	bool paused;	     /* wants no input for now */
+	int64_t deadline_ns; /* for the peer's next input; SESSION_NEVER = none */
+	size_t memory;	     /* memory used besides exchanges and `out` */
+	bool paused;	     /* does not want input now */
 	bool closing;	     /* send `out`, then end the connection */
-	bool linger;	     /* with closing: the peer may still be sending; closing at once would
-				take the reply from it */
+	/* With closing: the peer may still be sending, and closing immediately would reset the
+	 * connection and lose the reply. */
+	bool linger;
 };
 
-/* Both take the first bytes of the connection with input(). NULL: no memory. */
+/* Both get the first bytes of the connection by input(). NULL = no memory. */
 struct session *http1_session_new(struct session_shared *shared, const struct session_peer *peer,
 				  void *owner);
 struct session *http2_session_new(struct session_shared *shared, const struct session_peer *peer,
 				  void *owner);
-/* What an HTTP/2 client says first. */
+/* The first bytes of an HTTP/2 client. */
 #define HTTP2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-/* Sets now_ns, and date once a second. */
+/* Updates now_ns, and date once a second. */
 void session_clock(struct session_shared *shared);
-/* Drops what is left of its exchanges and frees it; NULL is fine. */
+/* Drops the remaining exchanges and frees the session; NULL is allowed. */
 void session_free(struct session *s);
 
-/* A reply on its way from http_reply to the session, which takes body and headers from here. */
+/* A reply on its way from http_reply to the session, which takes over body and headers. */
 struct reply {
-	int status; /* 0: there was no memory for it; end the stream or connection */
+	int status; /* 0 = out of memory: close the stream or connection */
 	const struct http_header *headers;
 	size_t header_count;
 	const struct http_header *trailers;
@@ -125,54 +126,56 @@ struct reply {
 	struct buf body; /* empty when static_body is used */
 	struct str static_body;
 	bool head_only, close;
-	char timing[64];	 /* of Server-Timing; empty = none */
-	void *block;		 /* holds headers and trailers */
+	char timing[64];	 /* value of Server-Timing; empty = none */
+	void *block;		 /* memory of headers and trailers */
 	struct memory_hold hold; /* of the body */
 };
 
 /*
- * A request inside the server. It ends when the session dropped it *and* no reply is owed any more.
+ * A request inside the server. It is freed when the session has dropped it *and* no reply is
+ * pending.
  */
 struct exchange {
-	struct http_exchange http; /* first: handlers see this */
+	struct http_exchange http; /* must be first: handlers get this */
 	struct mail mail;
 	struct session_shared *shared;
 	struct session *session; /* NULL: dropped */
 	struct exchange *previous, *next;
 	struct buf body; /* the session appends; http.body is its view from exchange_handle() on */
 	struct memory_hold received; /* of the body */
-	struct client *client;	     /* whose request it is; NULL = nobody's */
+	struct client *client;	     /* that the request counts for; NULL = none */
 	struct reply reply;
-	int64_t received_ns; /* its last byte, when somebody wants to know; 0 */
-	bool admitted;	     /* `finished` is owed */
-	bool owed;	     /* somebody will call, or has called, http_reply */
-	bool replied;	     /* the session was given the reply */
-	bool uncounted;	     /* its connection is one too many: it ends with the reply */
-	void *stream;	     /* the protocol's own */
+	int64_t received_ns; /* when its last byte arrived, if Server-Timing is requested; else 0 */
+	bool admitted;	     /* `finished` must still be called */
+	bool owed;	     /* http_reply will be, or was, called */
+	bool replied;	     /* the session got the reply */
+	bool uncounted; /* its connection is above the client's limit: close it after the reply */
+	void *stream;	/* for the protocol */
 };
 
 /*
- * A new exchange with `extra` bytes behind it for what the session keeps with it (head, headers).
- * peer, certificate, port, max_body and started_ns are set. NULL: no memory.
+ * A new exchange, followed by `extra` bytes for the session (head, headers). Sets peer,
+ * certificate, port, max_body and started_ns. NULL = no memory.
  */
 struct exchange *exchange_new(struct session *s, size_t extra, void **ret_extra);
-/* The head is complete: asks `admit`. False: a reply will come, the body is not wanted. */
+/* The head is complete: calls `admit`. False: refused; a reply will come, and the body is not
+ * wanted. */
 bool exchange_admit(struct exchange *x);
-/* Appends to the body; ERR_TOO_LARGE beyond http.max_body, ERR_BUSY beyond what the account gets.
- */
+/* Appends to the body; ERR_TOO_LARGE above http.max_body, ERR_BUSY above the account's budget. */
 enum err exchange_body(struct exchange *x, struct str bytes) MUST_CHECK;
-/* Room for up to `expected` more bytes of body, perhaps fewer (`*ret_n`), to be read into and then
- * given to exchange_body, which knows its own memory. NULL: no memory, or beyond max_body. */
+/* A buffer for up to `expected` more bytes of body, perhaps fewer (`*ret_n`): read into it, then
+ * pass it to exchange_body, which does not copy its own memory. NULL: no memory, or above
+ * max_body. */
 char *exchange_body_room(struct exchange *x, uint64_t expected, size_t *ret_n);
-/* The body will not be taken: a reply will come that says so. False: nobody will give one. */
+/* Refuses the body; a reply with the error will come. False: no reply will come. */
 bool exchange_refuse(struct exchange *x, enum err error) MUST_CHECK;
-/* The body is complete. A reply will come. */
+/* The body is complete: calls the handler. A reply will come. */
 void exchange_handle(struct exchange *x);
-/* The session needs it no more: answered, or the peer went away (then it is told: `gone`). */
+/* The session is done with it: it was answered, or the peer disconnected (then `gone` is set). */
 void exchange_drop(struct exchange *x);
-/* For whoever empties the mailbox: hands the reply to the session, or ends the exchange. */
+/* For the loop that reads the mailbox: passes the reply to the session, or frees the exchange. */
 void exchange_deliver(struct exchange *x);
-/* Marks all exchanges of the session that wait for a reply as gone. */
+/* Marks all exchanges of the session that wait for a reply as `gone`. */
 void session_gone(struct session *s);
-/* "Not Found" for 404. */
+/* The reason phrase of a status: "Not Found" for 404. */
 const char *http_reason(int status);

@@ -16,7 +16,7 @@ bool type_id_is_gauge(struct str id);
 struct amount api_amount(const struct inquiry *q, int64_t total);
 /* Of a file: all of its length is covered. */
 struct amount profile_amount(const struct profile *p, uint32_t type);
-/* Of points over time; `gauge`: they are means. */
+/* The amount of a series over time; `gauge`: its points are means. */
 struct amount points_amount(const struct series_points *s, bool gauge, int64_t range_ns);
 
 /* A side of a comparison, with a copy of its points in `arena`; `range_ns` is how long it was asked

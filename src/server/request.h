@@ -46,7 +46,7 @@ struct request {
 	struct job job;		   /* its way to a thread */
 	struct memory_hold stored; /* what was decoded, until it is durable */
 	void *call;		   /* of an RPC, see rpc_route.c */
-	/* Where parts that cannot be read are noted, when the client wants what there is. */
+	/* Records damaged parts of the store if the client accepts a partial answer; else NULL. */
 	struct damage_notes *damage;
 };
 
@@ -58,8 +58,8 @@ bool request_is_preflight(const struct http_exchange *x);
 void request_reply_preflight(struct request *r);
 /* One sentence and a code, in the shape this kind of client reads. `fault` may be NULL. */
 void request_fail(struct request *r, enum err error, const struct fault *fault);
-/* The text without where the data lies on this machine, unless the client may see that: it is not
- * for those who see only their own part of it. It may be written to `room`. */
+/* The text with paths of the data directory removed, unless the client may see these: clients that
+ * see one tenant only must not. The result may be written to `room`. */
 const char *request_text(const struct request *r, const char *text, struct fault *room);
 
 /* The body with its Content-Encoding undone; `ret_owner` holds the bytes when they had to be

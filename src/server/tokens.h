@@ -52,7 +52,8 @@ bool tenant_valid(struct str tenant);
  * it, and write a line into audit.log beside it. Who changes it at the same time waits. */
 enum err token_create(const char *path, struct str tenant, unsigned rights, struct str name,
 		      struct buf *ret_token, struct fault *fault) MUST_CHECK;
-/* On a full disk too; then `fault` says on success that audit.log could not be written. */
+/* Works on a full disk, too; `fault` then contains a warning, despite success, that audit.log could
+ * not be written. */
 enum err token_revoke(const char *path, struct str id, struct fault *fault) MUST_CHECK;
 enum err token_list(const char *path, void (*each)(void *context, const struct token_info *info),
 		    void *context, struct fault *fault) MUST_CHECK;

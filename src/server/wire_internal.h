@@ -7,8 +7,7 @@
 #define MESSAGE_MAX_ITEMS   1000000
 
 size_t field_size(const struct field *f);
-/* Room for one more item of a repeated field: ERR_TOO_LARGE beyond MESSAGE_MAX_ITEMS,
- * ERR_NO_MEMORY. */
+/* Appends an item to a repeated field: ERR_TOO_LARGE above MESSAGE_MAX_ITEMS, ERR_NO_MEMORY. */
 enum err list_push(struct list *l, size_t size, struct arena *arena, void **ret) MUST_CHECK;
 enum err message_read_json(const struct message *m, struct str text, struct arena *arena, void *ret,
 			   struct fault *fault) MUST_CHECK;

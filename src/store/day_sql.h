@@ -1,15 +1,16 @@
 /*
- * Private to src/store: the files of a day and of a tenant, and all SQL that runs on them.
+ * Private to src/store: the schemas of day files and of a tenant's catalog, and all SQL that runs
+ * on them.
  *
- * Keys are numbers that say where a row belongs, so that a table needs no index for it:
- *	dictionary	service << 32 | sequence: rows of a service, in order, give its partition
- *	chunks, spans	milliseconds since 1970 << 20 | sequence: by time, appended at the end
- *	blocks		start of the window likewise
- *	series_index	as the dictionary: rows of a service, in order, say which series, types and
- *			labels it has (series_delta.c). A row 0 says that no service lacks its own.
+ * Keys encode where a row belongs, so that a table needs no separate index:
+ *	dictionary	service << 32 | sequence: the rows of a service, in order, are its partition
+ *	chunks, spans	milliseconds since 1970 << 20 | sequence: ordered by time, appended at the
+ *end blocks		the same, with the start of the window
+ *	series_index	as the dictionary: the rows of a service, in order, list its series, types
+ *			and labels (series_delta.c). Row 0 means that every service has its rows.
  * Times before 1970 have no key and are refused. Every row has a seal (seal.h), every file a ledger
- * (ledger.h). Before version 3 of days and 2 of the others there were none: such rows have the seal
- * 0, and get one when they are written anew.
+ * (ledger.h). Files of days before version 3, and other files before version 2, had neither: such
+ * rows have the seal 0 and get a real one when they are rewritten.
  */
 #pragma once
 
@@ -20,7 +21,7 @@ extern const struct db_schema day_schema, spans_schema, catalog_schema;
 /* The first statements of every schema. */
 enum common_statement { LEDGER_GET, LEDGER_PUT, SCHEMA_TEXT, COMMON_STATEMENTS_ };
 
-/* Of days: before a statement that deletes rows stands the one that yields their seals. */
+/* Each statement that deletes rows follows the one that selects the seals of those rows. */
 enum day_statement {
 	SERVICE_ALL = COMMON_STATEMENTS_,
 	SERVICE_GET,
@@ -121,10 +122,10 @@ enum catalog_statement {
 	CATALOG_STATEMENTS_
 };
 
-#define DAY_SEALED_VERSION 3 /* of days; of the others 2 */
+#define DAY_SEALED_VERSION 3 /* of day files with profiles; other files: 2 */
 #define ROW_SEQUENCE_BITS  20
 
-/* The smallest key of a time; keys of that millisecond follow. */
+/* The key of a row; with sequence 0 the smallest key of that millisecond. */
 static inline int64_t row_key(int64_t time_ns, uint32_t sequence)
 {
 	return time_ns / 1000000 << ROW_SEQUENCE_BITS |
@@ -139,17 +140,17 @@ static inline int64_t dictionary_key(uint32_t service, uint32_t sequence)
 	return (int64_t)service << 32 | sequence;
 }
 
-/* What the seals of rows must be: of CHUNK_GET and CHUNK_ALL, of BLOCK_RANGE and BLOCK_ALL. */
+/* The expected seal of a row of CHUNK_GET or CHUNK_ALL, and of BLOCK_RANGE or BLOCK_ALL. */
 uint64_t seal_chunk_row(uint64_t key, sqlite3_stmt *q);
 uint64_t seal_block_row(uint64_t key, sqlite3_stmt *q);
 
-/* Runs a statement without rows whose parameters are all numbers. */
+/* Runs a statement that returns no rows and whose parameters are all numbers. */
 enum err db_run_numbers(struct db *db, unsigned which, const int64_t *numbers, int n,
 			struct fault *fault) MUST_CHECK;
 #define db_run_with(db, which, fault, ...)                        \
 	db_run_numbers(db, which, (const int64_t[]){__VA_ARGS__}, \
 		       sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), fault)
-/* Prepares one that yields rows, numbers bound. */
+/* Prepares a statement that returns rows and binds its numbers. */
 enum err db_query_numbers(struct db *db, unsigned which, const int64_t *numbers, int n,
 			  sqlite3_stmt **ret, struct fault *fault) MUST_CHECK;
 #define db_query_with(db, which, ret, fault, ...)                   \

@@ -1,33 +1,36 @@
 /*
  * Private to the embedded engine: a directory of SQLite files (store_dir.h, day_sql.h).
  *
- * A *day* is one file, of profiles or of spans. A day of profiles has services; a service has its
- * partition (in memory only while somebody needs it and for some time after), the chunks that came
- * since the last compaction (`fresh`, by key), blocks and roll-ups.
+ * A *day* is one file, of profiles or of spans. A day of profiles has services. A service has its
+ * partition (loaded on demand, kept in memory for a while), the chunks added since the last
+ * compaction (`fresh`, by key), blocks and roll-ups.
  *
- * What a question sees at any moment, each profile once: a fresh chunk, or a block, or a roll-up in
- * place of blocks. A roll-up exists only while it sums up all blocks of its hour or day:
- * the transaction that adds or removes a block there deletes it. Questions copy the list
- * of fresh chunks first and begin to read after: a chunk that became a block in between is found in
- * the block, and not as a chunk.
+ * A query sees each profile exactly once: in a fresh chunk, in a block, or in a roll-up that
+ * replaces blocks. A roll-up exists only while it sums up all blocks of its hour or day: the
+ * transaction that adds or removes such a block deletes it. A query copies the list of fresh chunks
+ * before it starts to read, so it finds a chunk that was compacted meanwhile in its block, and not
+ * as a chunk.
  *
- * Threads. Writers of batches only intern and queue. A few threads commit (commit.c), each for one
- * tenant at a time and no two for the same one: its batches stay in order, and nobody else adds to
- * its days. One thread keeps house (keeper.c); questions run wherever they are asked. A backup
- *holds all that commit (commits_hold): they have begun nothing and hold no lock then. Locks,
- *outermost first; none is waited for while holding one further down: round_lock	a round of
- *house-keeping making		a tenant is looked for in the directory day->upkeep compaction,
- *retention, delete of one day: one at a time, held long day->write	the writing connection, held
- *for one transaction
- *	day->loading	the day is being looked into for the first time, or a partition loaded
+ * Threads. Uploads only intern and queue. A few threads commit (commit.c); at most one works for a
+ * tenant at a time, so that the tenant's batches stay in order and its days have one writer. One
+ * thread does the upkeep (keeper.c). Queries run on the caller's thread. A backup pauses the commit
+ * threads (commits_hold) while they hold no lock.
+ *
+ * Lock order, outermost first:
+ *	round_lock	one round of upkeep
+ *	making		looking up or creating a tenant's directory
+ *	day->upkeep	compaction, retention or delete of one day; held long
+ *	day->write	the writing connection, held for one transaction
+ *	day->loading	reading the day for the first time, or loading a partition
  *	partition->lock
  *	tenant->catalog_lock
- *	journal->lock	numbers of commits of a tenant's files; spare_lock: descriptors in reserve
- *	day->lists	fresh chunks of the day's services: a tenant may have very many
- *	engine->lock	tables of tenants, days, services, and lists; never held over I/O, and never
- *			for a walk over all partitions, services, days or tenants: everybody's
- *			requests wait for it (engine_lock counts the steps)
- * queue_lock (batches that wait) and keeper_lock are taken alone, and nothing is taken under them.
+ *	journal->lock	commit numbers of a tenant's files
+ *	spare_lock	descriptors in reserve
+ *	day->lists	fresh chunks of the day's services, of which there may be many
+ *	engine->lock	maps and lists of tenants, days and services. Every request needs it: never
+ *			hold it over I/O or a loop over all partitions, services, days or tenants
+ *			(engine_lock counts the steps)
+ * queue_lock (queued batches) and keeper_lock are leaves: take no other lock with or under them.
  */
 #pragma once
 
@@ -41,28 +44,29 @@
 
 #define NS_PER_HOUR    INT64_C(3600000000000)
 #define WINDOW_NS      INT64_C(600000000000) /* of a block */
-#define WINDOW_LATE_NS INT64_C(60000000000)  /* what comes later makes a block of its own */
+/* Chunks that arrive later than this after the end of their window get a block of their own. */
+#define WINDOW_LATE_NS INT64_C(60000000000)
 
 enum rollup_level { ROLLUP_HOUR = 1, ROLLUP_DAY = 2 };
 
-/* Profiles that last longer are known by the windows in which they start. */
+/* Longer profiles are indexed by the window in which they start (struct reach). */
 #define USUAL_REACH_NS	(120 * INT64_C(1000000000))
-/* An hour with one that lasts longer than this has no roll-up. */
+/* An hour in which a longer profile starts has no roll-up. */
 #define ROLLUP_REACH_NS NS_PER_HOUR
 
-/* A window in which a profile starts that lasts long. */
+/* A window, and the longest profile that starts in it. */
 struct reach {
 	int64_t window_ns, longest_ns;
 };
 
-/* A chunk that is in no block. */
+/* A chunk that is not compacted into a block yet. */
 struct fresh_chunk {
 	int64_t key; /* row_key */
 	uint32_t rows;
 };
 
-/* Something in memory that can be read again: while nobody uses it in engine->unused, and in that
- * of its tenant. */
+/* Something in memory that can be loaded again. While unused it is in engine->unused and in its
+ * tenant's list. */
 struct resident {
 	struct lru_node node, of_tenant;
 	bool is_index; /* a day_index (embedded_index.h), else the partition of a day_service */
@@ -71,33 +75,33 @@ struct resident {
 struct day_service {
 	struct day *day;
 	char *name;
-	atomic_uint id;			   /* in the file; 0 = not there yet */
-	uint32_t new_id;		   /* … as the transaction under way will have it */
-	uint32_t next_delta;		   /* sequence of the next row; 0 = not known yet */
+	atomic_uint id;			   /* row in the file; 0 = none yet */
+	uint32_t new_id;		   /* the id that the current transaction assigns */
+	uint32_t next_delta;		   /* sequence of the next dictionary row; 0 = unknown */
 	struct partition *partition;	   /* NULL = not loaded */
-	VEC(struct fresh_chunk) fresh;	   /* in any order; day->lists */
-	VEC(struct reach) reaches;	   /* in any order, each window once; engine->lock */
-	unsigned questions;		   /* that run on the partition now */
+	VEC(struct fresh_chunk) fresh;	   /* unsorted; under day->lists */
+	VEC(struct reach) reaches;	   /* unsorted, each window once; under engine->lock */
+	unsigned questions;		   /* queries running on the partition */
 	atomic_uint series;		   /* in the file */
-	bool closing;			   /* the partition is about to be replaced: wait */
-	size_t coming;			   /* keys that will be in `fresh` after the transaction */
-	bool touched;			   /* by the transaction under way */
-	struct partition *delta_of;	   /* whose dictionary it wrote … */
-	struct partition_mark delta_end;   /* … up to here, … */
-	struct prepared_delta *delta_last; /* … which is this one */
-	struct resident unused;		   /* while the partition is in memory and not in use */
-	size_t memory;			   /* of the partition when last looked at */
-	/* Its row in the file, with what the transaction under way does to it; under `write`. */
+	bool closing;			   /* the partition is being replaced: new queries wait */
+	size_t coming;			   /* capacity reserved in `fresh` for the transaction */
+	bool touched;			   /* by the current transaction */
+	struct partition *delta_of;	   /* whose dictionary it wrote, */
+	struct partition_mark delta_end;   /* up to this mark, */
+	struct prepared_delta *delta_last; /* ending with this delta */
+	struct resident unused;		   /* listed while the partition is loaded and unused */
+	size_t memory;			   /* size of the partition when last measured */
+	/* Its row in the file, including changes of the current transaction; under `write`. */
 	struct service_row {
 		struct tally tallies[SERVICE_TALLIES];
 		uint64_t seal;
 		uint32_t series;
 	} row, row_before;
-	atomic_bool verified;	    /* blocks are all there */
-	atomic_bool rollups_differ; /* roll-ups are not all there, or too many: not used */
+	atomic_bool verified;	    /* no block is missing */
+	atomic_bool rollups_differ; /* roll-ups do not match their tally: not used */
 };
 
-/* Of a day or of a tenant: in engine->idle while a connection may be closed. */
+/* A day or a tenant with SQLite connections; in engine->idle while these may be closed. */
 struct connection_owner {
 	struct lru_node node;
 	struct day *day; /* or */
@@ -110,48 +114,49 @@ struct day {
 	struct day_name name;
 	char *path;
 	unsigned references;   /* engine->lock */
-	atomic_ullong changes; /* transactions on its file, while it is open */
-	atomic_bool settled;   /* nothing to compact or roll up until something is written */
-	int64_t rolled_hour;   /* when roll-ups were last looked at */
-	atomic_bool gone;      /* its file was removed: freed with the last reference */
+	atomic_ullong changes; /* transactions on its file since it was opened */
+	atomic_bool settled;   /* nothing to compact or roll up before the next write */
+	int64_t rolled_hour;   /* hour in which roll-ups were last checked */
+	atomic_bool gone;      /* its file was removed; the last reference frees it */
 	struct mutex upkeep, write, loading, lists;
-	atomic_bool known;	  /* services and fresh chunks were read */
-	atomic_bool measured;	  /* `reaches` says all; else any profile may last a day */
-	struct db *writer;	  /* under `write`; NULL until something is written */
+	atomic_bool known;	  /* services and fresh chunks are loaded */
+	atomic_bool measured;	  /* `reaches` is complete; if not, any profile may last a day */
+	struct db *writer;	  /* under `write`; NULL until the first write */
 	atomic_bool exists;	  /* the file is there */
-	VEC(struct db *) readers; /* idle ones, engine->lock */
+	VEC(struct db *) readers; /* idle readers, under engine->lock */
 	struct connection_owner connections;
 	VEC(struct day_service *) services;
 	struct map service_index; /* by name */
-	struct map id_index;	  /* by id; entries of ids that were never given may be there */
-	/* Sums over its services, so that nobody has to walk over them; of partitions under
-	 * engine->lock, of fresh chunks under `lists`. */
+	struct map id_index;	  /* by id; may contain ids of transactions that rolled back */
+	/* Sums over its services, to avoid loops over them; partition_bytes is under engine->lock,
+	 * the others under `lists`. */
 	size_t partition_bytes;
 	uint64_t fresh_chunks, fresh_rows;
-	uint64_t fresh_changes;				/* how often these lists changed */
-	int64_t fresh_oldest_ns, fresh_newest_ns;	/* when there are any … */
-	bool fresh_unsure;				/* … but for one of them, which went */
-	uint32_t fresh_windows[NS_PER_DAY / WINDOW_NS]; /* fresh chunks of each window */
+	uint64_t fresh_changes;			  /* version of these lists */
+	int64_t fresh_oldest_ns, fresh_newest_ns; /* valid if there is a fresh chunk */
+	bool fresh_unsure;			  /* no longer exact: such a chunk was removed */
+	uint32_t fresh_windows[NS_PER_DAY / WINDOW_NS]; /* number of fresh chunks per window */
 	struct day_index *index;			/* engine->lock; NULL = not in memory */
-	atomic_bool index_whole;			/* its rows were looked at: all are there */
-	struct quota quota;  /* series of the file and of batches to come */
+	atomic_bool index_whole;			/* its rows were checked: none is missing */
+	struct quota quota;  /* series in the file and in queued batches */
 	uint32_t sequence;   /* of keys; under `write` */
-	atomic_ullong spans; /* of a day of spans, when counted */
+	atomic_ullong spans; /* number of spans, valid once counted */
 	atomic_bool spans_counted;
-	atomic_bool spans_verified; /* all are there */
+	atomic_bool spans_verified; /* no span is missing */
 	atomic_llong used_ns;	    /* last use, monotonic */
-	/* What statistics found, until the file changes. */
+	/* Cached statistics, valid until the file changes. */
 	atomic_bool counted;
 	struct store_stats counts;
-	/* What its seals depend on (seal.h, ledger.h). */
+	/* Keys of its seals (seal.h, ledger.h). */
 	uint64_t place;
 	atomic_ullong key;
-	struct ledger ledger; /* with what the transaction under way does to it; under `write` */
-	uint64_t recorded;    /* commits that the catalog knows of, 0 = none came; under `write` */
-	atomic_bool unsealed; /* has rows without seals */
-	atomic_bool upgraded; /* readers of before are closed */
-	atomic_bool verified; /* all services were looked at (day_verify) */
-	/* Why answers from it are not whole; no code = nothing known. Set before `known`. */
+	struct ledger ledger; /* including changes of the current transaction; under `write` */
+	uint64_t recorded;    /* commit number in the catalog, 0 = none; under `write` */
+	atomic_bool unsealed; /* has rows without seals (older format) */
+	atomic_bool upgraded; /* was upgraded, and readers of the old format are closed */
+	atomic_bool verified; /* all services were checked (day_verify) */
+	/* Why answers from this day are incomplete; no error code = no known damage. Set before
+	 * `known`. */
 	struct fault damage;
 };
 
@@ -164,23 +169,22 @@ struct tenant {
 	struct ledger ledger; /* of the catalog; under catalog_lock */
 	uint64_t place;
 	struct commit_journal journal;
-	/* Batches that wait, in order; engine->queue_lock. */
+	/* Queued batches, in order; under engine->queue_lock. */
 	struct store_batch *queue_first, **queue_last;
-	struct tenant *queue_next; /* whose turn comes after */
-	bool queued;		   /* it waits for its turn, or has it */
-	bool has_company;	   /* others came with its last batch, or meanwhile */
-	int64_t took_ns;	   /* its last transaction */
-	bool undo_left;		   /* a batch that failed could not be taken back wholly */
-	atomic_ullong limit;	   /* of its bytes on disk, its own or a share; 0 = none */
-	/* Bytes on disk when they were last looked at, and about what was written since (quota.c).
-	 */
+	struct tenant *queue_next; /* next tenant in the round robin */
+	bool queued;		   /* in the round robin, or being committed */
+	bool has_company;	   /* others were committed with its last batch, or queued since */
+	int64_t took_ns;	   /* duration of its last transaction */
+	bool undo_left;		   /* a failed batch is not completely rolled back yet */
+	atomic_ullong limit; /* on its bytes on disk: its own limit or its fair share; 0 = none */
+	/* Bytes on disk when last measured, and roughly the bytes written since (quota.c). */
 	atomic_ullong disk, grown;
-	atomic_llong last_window; /* in which it was let write above its limit */
-	atomic_bool hurried;	  /* the keeper was told since */
-	/* What is in memory of its partitions and indexes; engine->lock. */
+	atomic_llong last_window; /* last window in which a batch above its limit was accepted */
+	atomic_bool hurried;	  /* the keeper was woken for it */
+	/* Its partitions and indexes in memory; under engine->lock. */
 	struct lru unused;
 	size_t memory;
-	struct memory_account *account; /* NULL = nobody's */
+	struct memory_account *account; /* NULL = not accounted */
 	struct memory_hold charged;
 	struct tenant_deleted {
 		atomic_ullong times, bytes, count;
@@ -204,49 +208,48 @@ struct embedded {
 	struct store base;
 	struct store_dir dir;
 	struct mutex lock;
-	struct mutex making; /* a tenant is being made or found on the disk */
-	struct cond changed; /* a question ended, a partition was replaced */
+	struct mutex making; /* a tenant is being created or looked up on disk */
+	struct cond changed; /* a query ended, or a partition was replaced */
 	VEC(struct tenant *) tenants;
 	struct map tenant_index;
 	atomic_size_t memory; /* of loaded partitions and indexes */
 	size_t memory_ceiling;
-	struct tenant *largest;	   /* that has most of it, about; NULL = none yet */
-	struct lru unused;	   /* of what nobody uses: first in, first to go */
+	struct tenant *largest;	   /* approximately the tenant that uses most; NULL = none yet */
+	struct lru unused;	   /* unused partitions and indexes, oldest first */
 	struct lru idle;	   /* days and catalogs with connections, by use */
 	atomic_size_t connections; /* open */
-	size_t most_connections;   /* above which idle ones are closed */
+	size_t most_connections;   /* limit above which idle ones are closed */
 	struct mutex spare_lock;
-	int spare[SPARE_FILES];	    /* descriptors in reserve, for when there are no more; -1 */
+	int spare[SPARE_FILES];	    /* descriptors in reserve for EMFILE; -1 = in use */
 	atomic_ullong fresh_chunks; /* of all tenants */
-	atomic_llong fresh_due_ns;  /* when the first of them was due, as the keeper last saw it */
-	/* Steps of loops that were taken with the lock held: since it was taken, and at most. */
+	atomic_llong fresh_due_ns;  /* when the oldest was due, as of the last keeper round */
+	/* Loop iterations with the lock held: since it was taken, and the maximum so far. */
 	uint64_t steps;
 	atomic_ullong most_steps;
 
 	struct committer committers[COMMITTERS];
 	struct mutex queue_lock;
-	struct cond queue_changed;		 /* a tenant waits for its turn */
-	struct cond filled;			 /* no batch is on its way to the queue */
+	struct cond queue_changed;		 /* a tenant was queued */
+	struct cond filled;			 /* no batch is being filled */
 	struct cond commits_go_on;		 /* `commits_held` or `writing` has changed */
-	bool commits_held;			 /* under queue_lock: nothing is written, … */
-	unsigned writing;			 /* … by so many threads that have begun */
-	struct tenant *queue_first, *queue_last; /* with something queued, in turn */
+	bool commits_held;			 /* under queue_lock: do not begin a commit */
+	unsigned writing;			 /* number of threads in a commit */
+	struct tenant *queue_first, *queue_last; /* round robin of tenants with queued batches */
 	atomic_ullong queued, commits;
 	bool stopping;
 	struct disk_guard disk;
-	struct tenant *failed_tenant; /* whose batch the disk did not take; under queue_lock */
+	struct tenant *failed_tenant; /* whose batch the disk refused; under queue_lock */
 
 	struct thread keeper;
 	struct mutex keeper_lock;
 	struct cond keeper_wake;
 	bool keeper_stop, keeper_hurry;
-	struct mutex round_lock; /* one round of house-keeping at a time */
+	struct mutex round_lock; /* serializes rounds of upkeep */
 	bool tenants_found;	 /* under round_lock */
-	struct upkeep upkeep;	 /* how it goes; under keeper_lock */
+	struct upkeep upkeep;	 /* status, under keeper_lock */
 	struct mutex record_lock;
-	bool looked;	     /* the keeper's own: somebody was told how it was at the start */
-	int64_t recorded_ns; /* monotonic; when the clock was last written down, under record_lock
-			      */
+	bool looked;	     /* used by the keeper alone: the initial state was reported */
+	int64_t recorded_ns; /* monotonic; last record of the clock; under record_lock */
 };
 
 static inline struct embedded *embedded_of(struct store *s)
@@ -254,7 +257,6 @@ static inline struct embedded *embedded_of(struct store *s)
 	return (struct embedded *)s;
 }
 
-/* Takes engine->lock. */
 static inline void engine_lock(struct embedded *e)
 {
 	mutex_lock(&e->lock);
@@ -268,7 +270,7 @@ static inline void engine_unlock(struct embedded *e)
 	mutex_unlock(&e->lock);
 }
 
-/* Whoever loops with engine->lock held counts every pass. */
+/* Call once per iteration of a loop that holds engine->lock. */
 static inline void engine_step(struct embedded *e)
 {
 	e->steps++;
@@ -276,104 +278,105 @@ static inline void engine_step(struct embedded *e)
 
 /* ------------------------------------------------------------------ tenants, days, services */
 
-/* The tenant; made when `make`, else ERR_NOT_FOUND when it has no folder. Never freed before the
- * engine. */
+/* The tenant; if it has no directory, that is created if `make`, else ERR_NOT_FOUND. A tenant lives
+ * as long as the engine. */
 enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenant **ret,
 		    struct fault *fault) MUST_CHECK;
-/* The same when somebody has asked for it before, else NULL. */
+/* The tenant if it is already loaded, else NULL. */
 struct tenant *tenant_known(struct embedded *e, struct str name);
 /* The i-th, NULL behind the last: for a walk over all while others are added. */
 struct tenant *tenant_at(struct embedded *e, size_t i);
 void embedded_free_tenants(struct embedded *e);
-/* Its catalog, opened; with catalog_lock held on success. */
+/* Opens its catalog; holds catalog_lock on success. */
 enum err tenant_catalog(struct tenant *t, struct db **ret, struct fault *fault) MUST_CHECK;
 
-/* A day that is in no table. */
+/* A day that is not registered with the engine. */
 enum err day_new(struct tenant *t, struct day_name name, struct day **ret) MUST_CHECK;
 void day_free(struct day *d);
-/* A day with a reference; ERR_NOT_FOUND when it has no file and `make` is false. Its services are
- * known afterwards. */
+/* Takes a reference to a day and loads its services; ERR_NOT_FOUND if it has no file and `make` is
+ * false. */
 enum err day_get(struct tenant *t, struct day_name name, bool make, struct day **ret,
 		 struct fault *fault) MUST_CHECK;
 void day_put(struct day *d);
 enum err day_look_into(struct day *d, struct fault *fault) MUST_CHECK;
-/* The days that a range touches, each with a reference, oldest first; not looked into. */
+/* The days that overlap a range, each with a reference, oldest first; services are not loaded. */
 struct day_list {
 	VEC(struct day *) v;
 };
 enum err days_of_range(struct tenant *t, enum day_kind kind, int64_t from_ns, int64_t until_ns,
 		       struct day_list *ret, struct fault *fault) MUST_CHECK;
 void day_list_put(struct day_list *list);
-/* The days of one tenant without looking into them, with references. */
+/* All days of one tenant, with references; services are not loaded. */
 enum err days_of_tenant(struct tenant *t, struct day_list *ret) MUST_CHECK;
-/* Every day of every tenant, with references; the lock is taken tenant by tenant. */
+/* Every day of every tenant, with references; locks engine->lock once per tenant. */
 enum err days_all(struct embedded *e, struct day_list *ret, struct fault *fault) MUST_CHECK;
 
 /* (embedded_connections.c) */
 void connections_init(struct embedded *e);
 void connections_release(struct embedded *e);
-/* Closes what is idle where descriptors are short. */
+/* Opens a database; closes idle connections if there are too many. */
 enum err connection_open(struct embedded *e, const char *path, const struct db_schema *schema,
 			 enum db_mode mode, const struct db_setup *setup, struct db **ret,
 			 struct fault *fault) MUST_CHECK;
 void connection_give_back(struct embedded *e, struct db *db);
-/* All of a day that nobody uses any more. */
+/* Closes all connections of a day that is no longer used. */
 void connections_close(struct day *d);
-/* With catalog_lock, or before anybody else knows the tenant. */
+/* Requires catalog_lock, or a tenant that is not shared yet. */
 enum err catalog_open(struct tenant *t, const char *path, const struct db_setup *setup,
 		      struct fault *fault) MUST_CHECK;
-/* It was used. */
+/* Marks the catalog as recently used. */
 void catalog_touch(struct tenant *t);
 void catalog_close(struct tenant *t);
 
-/* Removes the file of a day that is in no table. If it is interrupted, the next start completes it.
- */
+/* Removes the file of a day that is not registered. If this is interrupted, the next start
+ * completes it. */
 enum err day_remove_file(struct tenant *t, struct day_name name, struct fault *fault) MUST_CHECK;
 const struct db_schema *day_schema_of(const struct day *d);
 /* The db_setup of a day's file (day_upgrade.c). */
 struct day_setup {
 	uint64_t place;
 	bool spans;
-	bool upgraded; /* set when there was an older one */
+	bool upgraded; /* set if the file had an older format */
 };
 enum err day_set_up(void *context, struct db *db, int64_t from, struct fault *fault) MUST_CHECK;
-/* Opens the writing connection and the ledger; `write` is held. */
+/* Opens the writing connection and reads the ledger; requires `write`. */
 enum err day_open_writer(struct day *d, struct fault *fault) MUST_CHECK;
-/* ERR_DAMAGED, when answers from the day are not whole: for questions. With ask->damage it is noted
- * there. */
+/* For queries: ERR_DAMAGED if answers from the day are incomplete. With ask->damage set, records
+ * the damage there instead. */
 enum err day_sound(struct day *d, struct ask *ask) MUST_CHECK;
-/* Looks into the day for a question; an error when it cannot be read, or as day_sound. */
+/* Loads the day for a query; fails if it cannot be read, and as day_sound. */
 enum err day_ask(struct day *d, struct ask *ask) MUST_CHECK;
-/* Whether a row has the seal that it should have, or is of before there were seals. */
+/* Whether a row has the expected seal, or was written before there were seals. */
 bool day_seal_good(const struct day *d, const struct db *reader, int64_t found, uint64_t expected);
-/* Errors of bytes that are stored. */
+/* Whether an error means that stored bytes are damaged. */
 bool is_damage(enum err error);
-/* Opens the chunk of a row of CHUNK_GET or CHUNK_ALL, the block of one of BLOCK_RANGE or BLOCK_ALL,
- * when they have their seals. */
+/* Checks the seal of a row and opens it: a chunk of CHUNK_GET or CHUNK_ALL, a block of BLOCK_RANGE
+ * or BLOCK_ALL. */
 enum err chunk_row_open(const struct day *d, const struct db *reader, sqlite3_stmt *q,
 			struct arena *arena, struct chunk_view *ret) MUST_CHECK;
 bool block_row_good(const struct day *d, const struct db *reader, sqlite3_stmt *q);
-/* Turns such an error of what is stored into ERR_DAMAGED with a text. */
+/* Turns an error for which is_damage holds into ERR_DAMAGED, with a message. */
 enum err day_damaged(const struct day *d, enum err error, const char *what, const char *service,
 		     struct fault *fault) MUST_CHECK;
-/* Notes the damage, and forgives it, when the question wants what there is. */
+/* Records damage and returns ERR_OK if the query accepts partial answers, else returns `error`. */
 enum err ask_forgive(struct ask *ask, enum err error, const struct fault *fault) MUST_CHECK;
-/* (day_verify.c) What there is of a service, compared with its tallies; once. */
+/* (day_verify.c) Compares the rows of a service with its tallies, once. */
 enum err service_verify(struct day_service *ds, struct fault *fault) MUST_CHECK;
-/* The same of all services, in one pass; those that are not whole are left to service_verify. */
+/* The same for all services in one pass; incomplete ones are left to service_verify. */
 enum err day_verify(struct day *d, struct fault *fault) MUST_CHECK;
-/* The tallies in the row of a service as the transaction of `reader` sees it. */
+/* The tallies in the row of a service, as seen by the transaction of `reader`. */
 enum err service_tallies(struct day_service *ds, struct db *reader, struct tally *ret,
 			 struct fault *fault) MUST_CHECK;
 
-/* A connection for reading, and back; one that failed is closed. */
+/* Borrow and return a reading connection; one that failed is closed. */
 enum err day_reader(struct day *d, struct db **ret, struct fault *fault) MUST_CHECK;
 void day_reader_back(struct day *d, struct db *reader, enum err error);
-/* The writing connection, with `write` held on success. */
+/* The writing connection; holds `write` on success. */
 enum err day_writer(struct day *d, struct db **ret, struct fault *fault) MUST_CHECK;
-/* Removes its file and takes it out of the tables; who calls holds it. Those who read may go on. */
+/* Removes the file and unregisters the day. The caller holds a reference; running queries may
+ * finish. */
 enum err day_drop(struct day *d, struct fault *fault) MUST_CHECK;
-/* Closes connections that nobody used for a while. */
+/* Closes connections that were idle for a while. */
 void day_rest(struct day *d, int64_t now_ns);
 
 /* The service of a day, made when missing. */
@@ -383,16 +386,17 @@ struct day_service *day_service_find(struct day *d, struct str name);
 /* The i-th, NULL behind the last: for a walk over all while others are added. */
 struct day_service *day_service_at(struct day *d, size_t i);
 struct day_service *day_service_by_id(struct day *d, uint32_t id);
-/* A transaction may give the service this id: room for that, so that nothing can fail after it. */
+/* Reserves room for an id that a transaction may assign, so that nothing can fail after the
+ * commit. */
 enum err day_service_expect_id(struct day_service *ds, uint32_t id) MUST_CHECK;
-/* A chunk more, for which there is room; with day->lists, as the next. */
+/* Adds a chunk; room must have been reserved. This and the next require day->lists. */
 void day_service_add_fresh(struct day_service *ds, struct fresh_chunk chunk);
 void day_service_clear_fresh(struct day_service *ds);
 /* Times of the oldest and the newest fresh chunk; false when there is none. */
 bool day_fresh_bounds(struct day *d, int64_t *ret_oldest_ns, int64_t *ret_newest_ns);
-/* When the first of them is due for compaction; INT64_MAX = there is none. */
+/* When the first fresh chunk is due for compaction; INT64_MAX = there is none. */
 int64_t day_fresh_due(struct day *d);
-/* Chunks that are now in a block, or deleted; in order of keys. */
+/* Removes chunks that were compacted or deleted; `keys` are sorted. */
 void day_service_remove_fresh(struct day_service *ds, const int64_t *keys, size_t n);
 
 /* ------------------------------------------------------------------ partitions (embedded_load.c)
@@ -400,29 +404,29 @@ void day_service_remove_fresh(struct day_service *ds, const int64_t *keys, size_
 
 enum err service_partition(struct day_service *ds, struct partition **ret,
 			   struct fault *fault) MUST_CHECK;
-/* The same when it is in memory, else NULL. */
+/* The same if it is in memory, else NULL. */
 struct partition *service_loaded(struct day_service *ds);
-/* Reads it from the file up to a row, without putting it anywhere. */
+/* Reads the partition from the file, up to the row `last_key`, without making it the service's. */
 enum err service_load(struct day_service *ds, struct db *reader, int64_t last_key,
 		      struct partition **ret, struct fault *fault) MUST_CHECK;
 void partition_give_back(struct embedded *e, struct partition *p);
-/* Between these two no question runs on the service. */
+/* No query runs on the service between these two calls. */
 void service_close(struct day_service *ds);
 void service_reopen(struct day_service *ds);
-/* Puts another partition in place of the service's; it is closed. */
+/* Replaces the partition of a service, between service_close and service_reopen. */
 void service_replace(struct day_service *ds, struct partition *fresh);
 
 /* ------------------------------------------------------------------ memory (embedded_memory.c) */
 
-/* With engine->lock: how much memory the service's partition takes from now on. */
+/* Sets how much memory the service's partition takes; requires engine->lock. */
 void partition_charge(struct day_service *ds, size_t memory);
-/* With engine->lock: what a partition or an index takes from now on, in place of `*memory`. */
+/* Changes what a partition or an index takes from `*memory` to `now`; requires engine->lock. */
 void tenant_charge(struct tenant *t, size_t *memory, size_t now);
-/* With engine->lock: nobody uses it; somebody does, or it is about to be freed. */
+/* Puts it on, and takes it off, the lists of unused residents; require engine->lock. */
 void resident_rest(struct tenant *t, struct resident *r);
 void resident_take(struct resident *r);
-/* Lets go of partitions and indexes that nobody uses until memory is below its ceiling: first those
- * of the tenant that has most, as long as that is more than its share. */
+/* Frees unused partitions and indexes until memory is below its ceiling, beginning with the tenant
+ * that uses most, as long as that is more than its share. */
 void partitions_evict(struct embedded *e);
 size_t embedded_shrink(struct store *s, struct str tenant, size_t wanted);
 
@@ -435,7 +439,7 @@ enum err embedded_partitions(void *engine, struct str tenant, const struct selec
 			     int64_t since_ns, struct ask *ask,
 			     enum err (*each)(void *, struct partition *),
 			     void *context) MUST_CHECK;
-/* Between these two the service's partition is not replaced. */
+/* The service's partition is not replaced between these two calls. */
 void question_begin(struct day_service *ds);
 void question_end(struct day_service *ds);
 enum err embedded_scan(void *engine, struct partition *p, const struct scan *scan) MUST_CHECK;
@@ -443,48 +447,49 @@ enum err embedded_scan(void *engine, struct partition *p, const struct scan *sca
 /* ------------------------------------------------------------------ long profiles (reach.c) */
 
 struct change;
-/* Reads what the file says; *ret_good is false when rows are missing or altered. */
+/* Reads the long profiles from the file; *ret_good is false if rows are missing or altered. */
 enum err reach_load(struct day *d, struct db *reader, bool *ret_good,
 		    struct fault *fault) MUST_CHECK;
-/* Notes one that is written, if it lasts long; known after the transaction. */
+/* Records a profile that is being written, if it is long; visible after the transaction. */
 enum err reach_note(struct change *c, struct day_service *ds, int64_t time_ns, int64_t duration_ns,
 		    struct fault *fault) MUST_CHECK;
-/* With engine->lock, after the transaction. Nothing here can fail. */
+/* Makes the recorded ones visible; after the transaction, requires engine->lock, cannot fail. */
 void reach_publish(struct change *c);
-/* Looks through what was written before there was a table of this; `upkeep` is held. */
+/* Finds long profiles in files older than the table of long profiles; requires `upkeep`. */
 enum err reach_measure(struct day *d, struct fault *fault) MUST_CHECK;
-/* The windows that a scan looks at besides all from `ret_low` on, in order. */
+/* The windows that a scan must read besides all from `ret_low` on, sorted. */
 struct window_list {
 	VEC(int64_t) v;
 };
 enum err reach_windows(struct day_service *ds, int64_t since_ns, int64_t from_ns, int64_t *ret_low,
 		       struct window_list *ret) MUST_CHECK;
-/* Whether something of the service may reach from its day, which ended, into a range. */
+/* Whether a profile of the service may extend from its day, which ended before the range, into
+ * it. */
 bool reach_after_day(struct day_service *ds, int64_t since_ns, int64_t from_ns);
-/* The longest profile that starts in [from, until), as far as it is known to be long. */
+/* The longest known long profile that starts in [from, until). */
 int64_t reach_longest(struct day_service *ds, int64_t from_ns, int64_t until_ns);
 
 /* ------------------------------------------------------------------ writing (commit.c, …) */
 
 enum err committer_start(struct embedded *e) MUST_CHECK;
-/* After everything queued is written. */
+/* Stops after everything queued is written. */
 void committer_stop(struct embedded *e);
-/* Waits until nothing is being written, and lets nothing begin until commits_go_on. */
+/* Waits until no commit is running, and lets none begin before commits_go_on. */
 void commits_hold(struct embedded *e);
 void commits_go_on(struct embedded *e);
 void embedded_commit(struct store *s, struct store_batch *b);
-/*
- * A transaction on a day's file: what it will change in memory is noted, and done when it ends.
- * Begun with `write` taken, ended with it given back.
- */
-/* Something that a transaction wrote, for the day's index of series. */
+/* A series or labels written by a transaction, for the day's index of series. */
 struct index_news {
 	uint32_t service;
-	/* A profile of a series, or: */
+	/* A profile of a series, or (with delta.n > 0) new index rows: */
 	uint32_t series;
 	int64_t first_ns, last_ns;
 	struct str delta; /* allocated */
 };
+/*
+ * A transaction on a day's file. Changes to memory are collected and applied when it ends.
+ * change_begin takes `write`, change_end releases it.
+ */
 struct change {
 	struct day *day;
 	struct db *writer;
@@ -500,8 +505,8 @@ struct change {
 			struct fresh_chunk chunk;
 			uint64_t seal;
 			uint32_t series;
-			int64_t first_ns; /* of the profile, */
-			int64_t last_ns;  /* and its last moment */
+			int64_t first_ns; /* of the profile */
+			int64_t last_ns;  /* its last nanosecond */
 		})
 		v;
 	} inserted;
@@ -511,65 +516,67 @@ struct change {
 	struct ledger before;
 };
 enum err change_begin(struct change *c, struct day *d, struct fault *fault) MUST_CHECK;
-/* Commits, or rolls back when `error` is one, and returns what came of it. */
+/* Commits if `error` is ERR_OK, else rolls back. Returns the first error. */
 enum err change_end(struct change *c, enum err error, struct fault *fault) MUST_CHECK;
-/* The same in two steps, for what must happen between them. */
+/* The same in two steps, for work that must happen in between. */
 enum err change_commit(struct change *c, struct fault *fault) MUST_CHECK;
 enum err change_finish(struct change *c, enum err error) MUST_CHECK;
-/* A row was added: of a table of the file, or of a service. */
+/* Count an added row in the tally of a table of the file, or of a service. */
 static inline void change_added(struct change *c, int tally, uint64_t seal)
 {
 	tally_add(&c->day->ledger.tallies[tally], seal);
 }
 enum err change_added_of(struct change *c, struct day_service *ds, int tally,
 			 uint64_t seal) MUST_CHECK;
-/* Runs a statement that deletes rows, after the one that yields their seals. `ds` NULL: of a table
- * of the file. */
+/* Runs the statement that selects the seals of rows, subtracts these from the tally, and runs the
+ * one that deletes the rows. `ds` NULL: a tally of the file. */
 enum err change_take(struct change *c, struct day_service *ds, int tally, unsigned which,
 		     const int64_t *numbers, int n, struct fault *fault) MUST_CHECK;
 #define change_take_with(c, ds, tally, which, fault, ...)                \
 	change_take(c, ds, tally, which, (const int64_t[]){__VA_ARGS__}, \
 		    sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), fault)
-/* The row of the service, made when missing. */
+/* Inserts the row of the service if there is none. */
 enum err change_service(struct change *c, struct day_service *ds, struct fault *fault) MUST_CHECK;
-/* Its row goes; all other rows of it are gone. */
+/* Deletes the row of a service; all its other rows must have been deleted. */
 enum err change_drop_service(struct change *c, struct day_service *ds,
 			     struct fault *fault) MUST_CHECK;
 enum err change_chunk(struct change *c, struct day_service *ds, const struct encoded_chunk *info,
 		      struct str bytes, struct fault *fault) MUST_CHECK;
 enum err change_touch(struct change *c, struct day_service *ds) MUST_CHECK;
-/* Writes what is prepared of the partition. */
+/* Writes the deltas prepared by delta_prepare. */
 enum err change_delta(struct change *c, struct day_service *ds, struct partition *p,
 		      struct fault *fault) MUST_CHECK;
-/* Encodes what the partition has that the file lacks, for change_delta; not while it is locked. */
+/* Encodes the dictionary entries that the file does not have yet; the partition must not be
+ * locked. */
 enum err delta_prepare(struct embedded *e, struct partition *p) MUST_CHECK;
-/* With engine->lock: takes what a transaction wrote out of the list, and puts it before others. */
+/* Removes the deltas that a transaction wrote from the list and prepends them to `others`; requires
+ * engine->lock. */
 struct prepared_delta *delta_written(struct partition *p, struct prepared_delta *last,
 				     struct prepared_delta *others);
 void delta_free_chain(struct prepared_delta *d);
 
-/* Appends a chunk of one partition as a chunk of another. Takes both locks. */
+/* Re-encodes a chunk of one partition for another and appends it to `out`. Takes both locks. */
 enum err chunk_move(struct partition *from, struct str bytes, struct partition *to, struct buf *out,
 		    struct encoded_chunk *ret, struct fault *fault) MUST_CHECK;
-/* Which rows lose which columns. */
+/* Which columns to remove from which rows. */
 struct removal {
 	const bool *rows, *types;
 };
-/* Appends nothing when no row is left. */
+/* Appends nothing if no row remains. */
 enum err chunk_view_move(struct partition *from, const struct chunk_view *v, struct partition *to,
 			 const struct removal *removal, struct buf *out, struct encoded_chunk *ret,
 			 struct fault *fault) MUST_CHECK;
 
-/* Whether so many more are allowed. */
+/* Fails if `n` more spans would exceed the limit of the day. */
 enum err spans_fit(struct day *d, size_t n, struct fault *fault) MUST_CHECK;
 struct undo_row;
-/* Inserts a span; key and seal of the row are for who may have to take it back. */
+/* Inserts a span; `ret` receives key and seal, so that a failed batch can delete the row again. */
 enum err span_write(struct change *c, const struct trace_span *span, struct undo_row *ret,
 		    struct fault *fault) MUST_CHECK;
 enum err embedded_spans(struct store *s, struct str tenant, const struct span_question *question,
 			struct ask *ask, struct span_answer *ret) MUST_CHECK;
 
-/* Rows of a batch that goes into several files. */
+/* A row of a batch that spans several files. */
 struct undo_row {
 	struct day_name file;
 	int64_t key;
@@ -582,11 +589,11 @@ struct undo_list {
 enum err undo_begin(struct tenant *t, const struct undo_list *list, int64_t *ret_id,
 		    struct fault *fault) MUST_CHECK;
 enum err undo_end(struct tenant *t, int64_t id, struct fault *fault) MUST_CHECK;
-/* Takes back what batches left that never ended. Nobody may be writing one. */
+/* Deletes the rows of batches that were interrupted. No such batch may be running. */
 enum err undo_recover(struct tenant *t, struct fault *fault) MUST_CHECK;
 
 bool catalog_exists(const struct tenant *t);
-/* A transaction on the catalog: begun with catalog_lock taken, ended with it given back. */
+/* A transaction on the catalog; catalog_begin takes catalog_lock, catalog_end releases it. */
 struct catalog_change {
 	struct tenant *tenant;
 	struct db *db;
@@ -594,7 +601,8 @@ struct catalog_change {
 };
 enum err catalog_begin(struct catalog_change *c, struct tenant *t, struct fault *fault) MUST_CHECK;
 enum err catalog_end(struct catalog_change *c, enum err error, struct fault *fault) MUST_CHECK;
-/* Runs a statement that deletes rows and yields their seals. */
+/* Runs a statement that deletes rows and returns their seals, and subtracts these from the
+ * tally. */
 enum err catalog_take(struct catalog_change *c, int tally, sqlite3_stmt *q,
 		      struct fault *fault) MUST_CHECK;
 static inline uint64_t catalog_key(const struct tenant *t)
@@ -604,34 +612,33 @@ static inline uint64_t catalog_key(const struct tenant *t)
 uint64_t seal_file(uint64_t key, int kind, int64_t day, uint64_t file, uint64_t commits);
 uint64_t seal_setting(uint64_t key, struct str name, struct str value, int64_t modified);
 uint64_t seal_audit(uint64_t key, int64_t time, struct str event, struct str detail);
-/* How many commits the day's file has: for who looks after the directory without its journal. */
+/* Records the day's commit number in the catalog, so that losses are found without the journal. */
 enum err catalog_record(struct day *d, struct fault *fault) MUST_CHECK;
 enum err catalog_forget(struct tenant *t, struct day_name name, struct fault *fault) MUST_CHECK;
 
 /* ------------------------------------------------------------------ house-keeping */
 
-/* All that have a folder are known afterwards. */
+/* Registers every tenant that has a directory. */
 enum err tenants_find(struct embedded *e, struct fault *fault) MUST_CHECK;
 enum err keeper_start(struct embedded *e) MUST_CHECK;
 void keeper_stop(struct embedded *e);
-/* The next look at retention is now. */
+/* Makes the keeper check retention now. */
 void keeper_hurry(struct embedded *e);
-/* The time by which compaction and roll-ups are due: the later of wall clock and trusted time. */
+/* The clock for compaction and roll-ups: the later of wall clock and trusted time. */
 int64_t upkeep_now(const struct embedded *e);
-/* One round over everything that is due. */
+/* One round of upkeep over everything that is due. */
 enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *fault) MUST_CHECK;
 
 enum err compact_day(struct day *d, bool all, bool *ret_changed, struct fault *fault) MUST_CHECK;
 enum err rollup_day(struct day *d, bool all, struct fault *fault) MUST_CHECK;
-/* The dictionary's rows become one, when there are so many. */
+/* Merges the dictionary's rows into one if there are at least `least_rows`. */
 enum err dictionary_compact(struct day_service *ds, unsigned least_rows,
 			    struct fault *fault) MUST_CHECK;
-/* Parts of a transaction that changes blocks. */
+/* Columns of a block. */
 struct block_info {
 	int64_t window_ns, first_ns, last_ns;
 	uint64_t profiles, rows;
 };
-/* Keys of rows. */
 struct row_keys {
 	VEC(int64_t) v;
 };
@@ -640,64 +647,64 @@ static inline void row_keys_release(struct row_keys *k)
 	vec_release(&k->v);
 }
 int compare_row_keys(const void *a, const void *b);
-/* A block that is about to take the place of chunks and of other blocks. */
+/* A block that replaces chunks and other blocks. */
 struct block_swap {
 	struct day_service *service;
 	struct block_info info;
 	struct buf bytes;
 	struct row_keys taken, replaced;
 };
-/* Such blocks of some services, for one transaction. */
+/* The block swaps of one transaction. */
 struct swap {
 	struct day *day;
-	size_t chunks; /* to be deleted */
+	size_t chunks; /* number of chunks to be deleted */
 	VEC(struct block_swap) v;
 };
 void swap_release(struct swap *s);
-/* Takes over bytes and keys, which are empty afterwards. */
+/* Moves bytes and keys into the swap; they are empty afterwards. */
 enum err swap_add(struct swap *s, struct day_service *ds, const struct block_info *info,
 		  struct buf *bytes, struct row_keys *taken, struct row_keys *replaced) MUST_CHECK;
-/* Empty afterwards, whatever comes of it. */
+/* Commits the swap, which is empty afterwards, also on failure. */
 enum err swap_commit(struct swap *s, struct fault *fault) MUST_CHECK;
 enum err block_insert(struct change *c, struct day_service *ds, const struct block_info *info,
 		      struct str bytes, struct fault *fault) MUST_CHECK;
-/* Every change of a window's blocks deletes the roll-ups that summed them up. */
+/* Deletes the roll-ups that contain a window whose blocks change. */
 enum err rollups_forget(struct change *c, struct day_service *ds, int64_t window_ns,
 			struct fault *fault) MUST_CHECK;
-/* Puts one row in place of those up to the key `last`. */
+/* Replaces the rows up to the key `last` by one. */
 enum err dictionary_put(struct change *c, struct day_service *ds, int64_t last, struct str bytes,
 			struct fault *fault) MUST_CHECK;
 enum err day_shrink(struct day *d, struct fault *fault) MUST_CHECK;
 enum err retention_run(struct embedded *e, struct fault *fault) MUST_CHECK;
-/* The part of it that looks at sizes. */
-/* ERR_BUSY, with a sentence, when the tenant is so far above its limit that deleting its oldest
- * data does not keep up with what it sends. */
+/* ERR_BUSY, with a message, if the tenant is so far above its limit that deleting its oldest data
+ * cannot keep up with its uploads. */
 enum err quota_admits(struct tenant *t, struct fault *fault) MUST_CHECK;
-/* So many bytes more were written. */
+/* Adds `bytes` to the tenant's usage. */
 void quota_grew(struct tenant *t, size_t bytes);
-/* Before the keeper has looked for the first time. */
+/* Initial usage, before the keeper's first round. */
 void quota_begin(struct tenant *t);
 enum err quota_run(struct embedded *e, const struct day_list *days, struct fault *fault) MUST_CHECK;
 
-/* What is deleted (deletion.c). Profiles or spans of a day: */
+/* Deletions (deletion.c). The number of profiles or spans of a day: */
 uint64_t day_count(struct day *d);
-/* What a service takes in its file. */
+/* Bytes of a service in its file. */
 uint64_t service_bytes(struct day_service *ds);
-/* Tells of something that was deleted; no service = of all. */
+/* Reports a deletion to the server; empty service = all services. */
 void deletion_tell(struct day *d, enum store_deleted_why why, struct str service, uint64_t bytes,
 		   uint64_t count);
-/* Around a deletion of parts of a day. */
+/* Measures and reports a deletion of parts of a day: call deletion_begin before and deletion_end
+ * after it. */
 struct deletion_count {
 	uint64_t bytes, count;
 };
 void deletion_begin(struct deletion_count *c, struct day *d);
 void deletion_end(const struct deletion_count *c, struct day *d, enum store_deleted_why why);
-/* Its oldest part, so that its file is `excess` bytes smaller: windows, or a part of the spans. */
+/* Deletes the oldest windows, or spans, of a day, so that its file shrinks by `excess` bytes. */
 enum err day_cut(struct day *d, uint64_t excess, enum store_deleted_why why,
 		 struct fault *fault) MUST_CHECK;
-/* Makes the file as small as what is in it; `upkeep` is held. */
+/* Returns all free pages of the file to the file system; requires `upkeep`. */
 enum err day_give_back(struct day *d, struct fault *fault) MUST_CHECK;
-/* The whole day. */
+/* Deletes the whole day. */
 enum err day_delete(struct day *d, enum store_deleted_why why, struct fault *fault) MUST_CHECK;
 
 /* The disk and the record of the clock (embedded_disk.c). */
@@ -706,17 +713,18 @@ void embedded_disk_close(struct embedded *e);
 void embedded_disk_state(struct store *s, struct store_disk *ret);
 void embedded_use_reserve(struct store *s);
 void embedded_confirmed(struct store *s);
-/* Looks at clock and disk, tells of changes, and records the time when that is due. */
+/* Checks clock and disk, reports changes, and records the time when that is due. */
 void embedded_look(struct embedded *e);
-/* A write ended so; of a batch of this tenant, if any. */
+/* Reports the result of a write; `t` is the tenant of the batch, or NULL. */
 void embedded_wrote(struct embedded *e, struct tenant *t, enum err error);
-/* db_open_with that takes room from the reserve when there is none for the files beside it. */
+/* As db_open_with; on a full disk it uses the reserve to make room for the WAL and shared memory
+ * files. */
 enum err embedded_db_open(struct embedded *e, const char *path, const struct db_schema *schema,
 			  enum db_mode mode, const struct db_setup *setup, struct db **ret,
 			  struct fault *fault) MUST_CHECK;
-/* After an error of something that frees space: whether to try it again, with the reserve. */
+/* After an operation that frees space failed: releases the reserve; true if a retry makes sense. */
 bool embedded_make_room(struct embedded *e, enum err error);
-/* Removes a service with all it has; `upkeep` is held. */
+/* Count the profiles of a service; delete it with all its rows. `upkeep` must be held. */
 enum err service_count(struct day_service *ds, uint64_t *ret, struct fault *fault) MUST_CHECK;
 enum err service_drop(struct day_service *ds, uint64_t *ret_profiles,
 		      struct fault *fault) MUST_CHECK;
@@ -729,6 +737,6 @@ enum err embedded_setting_set(struct store *s, struct str tenant, struct str nam
 			      struct str value) MUST_CHECK;
 enum err embedded_settings(struct store *s, struct str tenant,
 			   struct setting_answer *ret) MUST_CHECK;
-/* A line of the tenant's audit: what was done, and to what. */
+/* Adds a line to the tenant's audit log: what was done, and to what. */
 enum err audit_add(struct tenant *t, const char *event, struct str detail,
 		   struct fault *fault) MUST_CHECK;

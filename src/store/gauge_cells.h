@@ -1,6 +1,6 @@
 /*
- * Private to src/store: sums by bucket and stack, for answers with many buckets that hold few
- * stacks each: a gauge has a bucket for every series.
+ * Private to src/store: a sparse matrix of sums by bucket and stack. A gauge query has a bucket per
+ * series, each with few stacks.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * What answer_merge.c gathers from the partitions, and merging_finish.c makes a profile of.
+ * The state of a merge: answer_merge.c collects it from the partitions, merging_finish.c makes the
+ * profile.
  */
 #pragma once
 
@@ -8,38 +9,38 @@
 #include "store/gauge_hold.h"
 #include "store/question.h"
 
-/* One sum: of a group, and for a gauge of one series, which has its values in cells instead. */
+/* The sums of a group. For a gauge: of one series of a group, with its values in cells instead. */
 struct bucket {
 	uint32_t group, series;
-	struct sums local; /* by stack of the partition at hand */
-	int64_t *total;	   /* by stack of the answer */
+	struct sums local; /* by stack of the current partition */
+	int64_t *total;	   /* by stack of the result */
 	size_t total_n;
 };
 
 struct merging {
-	struct question q; /* first: handlers get it */
+	struct question q; /* must be first: handlers cast it */
 	struct profile *dst;
 	struct grouping grouping;
-	struct series_numbers numbers; /* a gauge's are those of its buckets */
+	struct series_numbers numbers; /* for a gauge those of its buckets */
 	struct coverage coverage;
-	/* Of a gauge: how long its profiles hold; sums by stack of the partition, and of the
-	 * answer. */
+	/* For a gauge: how long its profiles are valid; sums by stack of the current partition, and
+	 * of the result. */
 	struct gauge_hold hold;
-	struct hold_share share; /* of the profile at hand */
+	struct hold_share share; /* of the current profile */
 	struct gauge_cells local, total;
-	/* Of a gauge whose rows are of roll-ups: the total, from profiles. */
+	/* For a gauge merged from roll-ups: the exact total, from profiles. */
 	struct series_answer exact;
 	bool rolled;
 	VEC(struct bucket) buckets;
 	struct map bucket_index;
 	struct remap remap;
 	int64_t first_ns, last_ns;
-	__int128 rest; /* that the rounding of means has left */
+	__int128 rest; /* remainder of rounding means, carried over to the next */
 	bool any;
-	bool weighing; /* the second pass over a gauge: it is known how long profiles hold */
-	/* How often was measured: what significance is judged by. */
-	bool timed;	     /* values are times, and the period too */
-	uint32_t count_type; /* of the partition: samples of the same kind; UINT32_MAX = none */
+	bool weighing; /* second pass over a gauge, with known validity times */
+	/* Number of observations, for significance tests. */
+	bool timed;	     /* values and period are times */
+	uint32_t count_type; /* sample count type in the partition; UINT32_MAX = none */
 	double observed, observations;
 };
 
@@ -49,5 +50,5 @@ struct type_id {
 
 /* "process_cpu:cpu:nanoseconds:cpu:nanoseconds" */
 struct type_id merging_type(struct str id);
-/* All groups into the profile, with its type, period and time. */
+/* Writes all groups into the profile and sets its type, period and time. */
 enum err merging_finish(struct merging *m) MUST_CHECK;

@@ -1,17 +1,17 @@
 /*
- * Private to src/store: what binds a row to where it stands.
+ * Private to src/store: seals, keyed checksums that bind a row to its place.
  *
- * Every row has a *seal*: a hash, keyed by the place of its file (store, tenant, kind, day) and by
- * the file's own random number, over table, key, columns and content. A row that was altered, or
- * moved to another key, table, file, day or tenant, has the wrong seal. Of blobs with a checksum of
- * their own (chunk.h, block.h, partition.h, series_delta.c) the seal covers length and head, which
- * holds that checksum: nothing is hashed twice.
+ * Every row has a *seal*: a hash over table, key, columns and content, keyed by the path of its
+ * file (store, tenant, kind, day) and by the file's random number. A row that was altered, or moved
+ * to another key, table, file, day or tenant, has a wrong seal. For a blob with a checksum of its
+ * own (chunk.h, block.h, partition.h, series_delta.c) the seal covers its length and header, which
+ * contains that checksum, so that no byte is hashed twice.
  *
- * A seal is never 0: that is what rows have that were written before there were seals.
+ * A seal is never 0: 0 marks rows from formats without seals.
  *
- * Rows that are missing, come twice or came back have good seals. They show in *tallies*, number
- * and sum of the seals of a table, which every transaction keeps up to date: those of a service in
- * its row, all others in the ledger (ledger.h).
+ * Missing, duplicate or restored old rows have valid seals. They are detected by *tallies*: count
+ * and sum of the seals of a table, updated by every transaction. Those of a service are in its row,
+ * all others in the ledger (ledger.h).
  */
 #pragma once
 
@@ -50,7 +50,7 @@ static inline uint64_t seal_text(uint64_t seal, struct str text)
 {
 	return seal_number(hash_str(text, seal), text.n);
 }
-/* Of a blob that begins with its checksum. */
+/* For a blob that begins with its checksum. */
 static inline uint64_t seal_blob(uint64_t seal, struct str blob)
 {
 	uint64_t head = 0;
@@ -82,7 +82,7 @@ static inline bool tally_equal(const struct tally *a, const struct tally *b)
 	return a->n == b->n && a->sum == b->sum;
 }
 
-/* Tallies as bytes: 16 each, little endian. */
+/* Encoded tallies: 16 bytes each, little endian. */
 #define TALLY_BYTES 16
 static inline void tally_write(const struct tally *t, size_t n, uint8_t *out)
 {
@@ -110,9 +110,9 @@ static inline bool tally_read(struct str bytes, struct tally *ret, size_t n)
 
 /* ------------------------------------------------------------------ rows of a day */
 
-/* Of a service, in its row. */
+/* Tallies of a service, in its row. */
 enum { TALLY_DICTIONARY, TALLY_BLOCKS, TALLY_ROLLUPS, TALLY_REACHES, TALLY_INDEX, SERVICE_TALLIES };
-/* Of a file, in its ledger. */
+/* Tallies of a file, in its ledger. */
 enum { TALLY_SERVICES, TALLY_CHUNKS, TALLY_MARKS };
 enum { TALLY_NAMES, TALLY_SPANS };
 enum { TALLY_SETTINGS, TALLY_AUDIT, TALLY_UNDO, TALLY_FILES };

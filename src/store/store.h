@@ -1,17 +1,18 @@
 /*
- * The store: keeps profiles, answers questions. Other folders include this header only.
+ * The store: keeps profiles and answers queries. Other folders include only this header.
  *
- * Behind it is a table of functions per engine: embedded (SQLite, one file a day) and in memory.
- * Engines answer questions and never hand out chunks; dense ids never cross this interface, only
- * text and content hashes over dictionaries that the caller sees. The tenant comes first in every
- * call and keeps data fully apart.
+ * Behind it is a table of functions per engine: embedded (SQLite, one file per day) and in memory.
+ * Engines return results and never chunks. Internal ids never cross this interface, only text and
+ * content hashes over dictionaries that the caller can see. Every call begins with the tenant,
+ * whose data is fully separate from that of others.
  *
- * Words. A *series* is a set of labels (service_name among them) that names where profiles come
- * from. A *type* is Pyroscope's five-part id, "process_cpu:cpu:nanoseconds:cpu:nanoseconds". A row
- * of a profile may carry *sample labels* (thread, endpoint …) and a *link* (trace, span); selectors
- * and group-by work on labels of both kinds, and a series' label wins over a sample's.
+ * Terms. A *series* is a set of labels (service_name among them) that identifies the source of
+ * profiles. A *type* is Pyroscope's five-part id, "process_cpu:cpu:nanoseconds:cpu:nanoseconds". A
+ * row of a profile may carry *sample labels* (thread, endpoint …) and a *link* (trace, span).
+ * Selectors and group-by accept labels of both kinds; a series label takes precedence over a sample
+ * label.
  *
- * All functions may be called from any thread, except that a batch belongs to one thread at a time.
+ * All functions are thread safe, except that a batch belongs to one thread at a time.
  */
 #pragma once
 
@@ -26,19 +27,19 @@ struct store;
 
 /* ------------------------------------------------------------------ how it is */
 
-/* Whether the wall clock is believed (trusted_clock.h). While it is not, nothing is deleted for its
+/* Whether the wall clock is trusted (trusted_clock.h). While it is not, nothing is deleted by
  * age. */
 enum store_clock_trust { STORE_CLOCK_TRUSTED, STORE_CLOCK_AHEAD, STORE_CLOCK_BEHIND };
 
 struct store_clock_state {
 	enum store_clock_trust trust;
-	int64_t off_by_ns;    /* the wall clock against trusted time; 0 while it is trusted */
-	int64_t trusted_ns;   /* what the time is as far as it was measured */
+	int64_t off_by_ns;    /* wall clock minus trusted time; 0 while it is trusted */
+	int64_t trusted_ns;   /* trusted time: the last known time plus measured time since */
 	int64_t since_ns;     /* trusted time of the last change of trust; 0 = never */
-	int64_t uncounted_ns; /* while the machine was off, which does not age data */
+	int64_t uncounted_ns; /* time the machine was off, which does not age data */
 };
 
-/* Whether the disk takes writes (disk_guard.h). While it does not, uploads are refused. */
+/* Whether the disk accepts writes (disk_guard.h). While it does not, uploads are refused. */
 enum store_disk_state {
 	STORE_DISK_OK,
 	STORE_DISK_FULL,
@@ -51,8 +52,8 @@ enum store_disk_state {
 
 struct store_disk {
 	enum store_disk_state state;
-	uint64_t free_bytes, total_bytes; /* of the file system; 0 = in memory */
-	uint64_t reserve_bytes;		  /* held for deletes */
+	uint64_t free_bytes, total_bytes; /* of the file system; 0 for the in-memory engine */
+	uint64_t reserve_bytes;		  /* kept free for deletes */
 	int64_t since_ns;		  /* wall clock of the last change; 0 = never */
 };
 /* "read-only: disk full"; "ok". */
@@ -61,7 +62,7 @@ const char *store_disk_text(enum store_disk_state state);
 enum store_deleted_why {
 	STORE_DELETED_AGE,
 	STORE_DELETED_QUOTA, /* the tenant is above its own limit */
-	STORE_DELETED_SIZE,  /* all together are above theirs, and the tenant above its share */
+	STORE_DELETED_SIZE,  /* the store is above its limit and the tenant above its share */
 	STORE_DELETED_SELECTOR,
 	STORE_DELETED_WHYS_
 };
@@ -70,10 +71,10 @@ const char *store_deleted_text(enum store_deleted_why why);
 
 struct store_deleted {
 	enum store_deleted_why why;
-	struct str tenant, service; /* service empty: of all */
+	struct str tenant, service; /* service empty = all services */
 	int64_t day;		    /* since 1970-01-01 */
 	bool spans;
-	uint64_t bytes; /* on disk, as far as it was given back */
+	uint64_t bytes; /* returned to the file system */
 	uint64_t count; /* profiles or spans */
 };
 
@@ -90,9 +91,9 @@ struct store_limits {
 	uint32_t max_series; /* of a tenant and day */
 	uint32_t max_labels; /* of a series */
 	uint32_t max_label_name, max_label_value;
-	uint32_t max_depth;  /* deeper stacks keep the root side; the rest is counted */
+	uint32_t max_depth;  /* deeper stacks keep the root side; cut stacks are counted */
 	uint64_t max_stacks; /* of a service and day */
-	int64_t max_age_ns, max_ahead_ns; /* older or newer profiles are refused, with the reason */
+	int64_t max_age_ns, max_ahead_ns; /* older or newer profiles are refused, with a reason */
 	uint64_t max_spans_per_day;	  /* of traces */
 };
 
@@ -102,62 +103,63 @@ struct store_options {
 	int64_t retention_ns;	   /* 0 = for ever */
 	int64_t span_retention_ns; /* of traces */
 	/*
-	 * Bytes on disk; 0 = no limit. A tenant above its own loses its oldest data. When all
-	 * together have more than max_size, those with more than a fair share lose their oldest
-	 * data (fair_share.h), and the others nothing.
+	 * Bytes on disk; 0 = no limit. A tenant above tenant_max_size loses its oldest data. If all
+	 * tenants together exceed max_size, only those with more than their fair share lose their
+	 * oldest data (fair_share.h).
 	 */
 	uint64_t max_size, tenant_max_size;
-	/* Another limit than tenant_max_size for one tenant. */
+	/* Overrides of tenant_max_size per tenant. */
 	const struct tenant_size {
 		struct str tenant;
 		uint64_t max_size;
 	} * tenant_sizes;
 	size_t tenant_size_count;
 	/*
-	 * Dictionaries that nobody uses at the moment stay in memory up to so many bytes. SIZE_MAX:
-	 * a 32nd of the machine's memory, 64 to 512 MiB. A fleet that sends for more services in
-	 * turn than fit has one read from the disk for every upload.
+	 * Bytes of unused dictionaries that are kept in memory. SIZE_MAX: 1/32 of the machine's
+	 * memory, 64 to 512 MiB. If uploads cycle through more services than fit, each upload reads
+	 * its dictionary from disk.
 	 */
 	size_t dictionary_memory;
-	/* What is kept of a tenant is charged to the account of its name, as cached. NULL = to
-	 * nobody's. */
+	/* Memory kept for a tenant is charged to the account of that name, as MEMORY_CACHED. NULL =
+	 * not charged. */
 	struct memory_budget *memory;
-	/* Per service: (service, retention_ns). */
+	/* Retention per service. */
 	const struct service_retention {
 		struct str service;
 		int64_t retention_ns;
 	} * overrides;
 	size_t override_count;
-	int64_t (*now_ns)(void); /* wall clock; NULL = the real one (tests move it) */
-	/* Time that certainly passed, and how long the machine was suspended meanwhile. NULL: the
-	 * machine's, or with a wall clock of the test as that one goes, and no suspension. */
+	int64_t (*now_ns)(void); /* wall clock; NULL = the system's (tests set it) */
+	/* Monotonic time, and the time that the machine was suspended. NULL: the system's; if a
+	 * test sets now_ns, that one, and no suspension. */
 	int64_t (*steady_ns)(void), (*asleep_ns)(void);
-	/* Called for what a log should have, from any thread, with locks of the store held: it must
-	 * not call the store. NULL = nobody is told. */
+	/* Called for events worth logging, from any thread, with locks of the store held: it must
+	 * not call the store. May be NULL. */
 	void (*tell)(void *context, const struct store_event *event);
 	void *tell_context;
 };
 extern const struct store_options store_options_default;
 
-/* Creates the directory when it is missing. Refuses a directory that another process has open
- * (naming its pid), and one of a newer format version. */
+/* Creates the directory if it is missing. Refuses a directory that another process has open (and
+ * reports its pid), and one with a newer format version. */
 enum err store_open(const struct store_options *options, struct store **ret,
 		    struct fault *fault) MUST_CHECK;
-/* Waits for commits under way. */
+/* Waits for running commits. */
 void store_close(struct store *s);
-/* Gives up about `wanted` bytes of what is kept in memory of a tenant, or of those that have most
- * when the name is empty; returns how many it did. */
+/* Frees about `wanted` bytes of cached data of a tenant, or, if the name is empty, of those that
+ * use most; returns how many bytes it freed. */
 size_t store_shrink(struct store *s, struct str tenant, size_t wanted);
-/* The seed of all content hashes: dictionaries given to store_batch_add must be made with it. */
+/* The seed of all content hashes: dictionaries passed to store_batch_add must be created with
+ * it. */
 uint64_t store_seed(const struct store *s);
 
 /* ------------------------------------------------------------------ writing */
 
 /*
- * A batch is what one request brings: all of it becomes durable, or none.
+ * A batch holds the data of one request: all of it becomes durable, or none.
  *
  *	store_batch_new(store, tenant, &batch, fault)
- *	store_batch_service(batch, service, &dict)	 fast path: decode straight into the
+ *	store_batch_service(batch, service, &dict)	 fast path: decode directly into the
  *	format_read(… dict …)				 service's dictionary, which is locked
  *	store_batch_add(batch, &profile, fault)		 … or add profiles over any dictionary
  *	store_batch_commit(batch, done, context)	 `done` is called when it is durable
@@ -166,33 +168,33 @@ struct store_batch;
 
 enum err store_batch_new(struct store *s, struct str tenant, struct store_batch **ret,
 			 struct fault *fault) MUST_CHECK;
-/* Locks today's dictionary of the service until the next call on this batch with another service,
- * or its commit. What is interned there stays, even if decoding then fails. */
+/* Locks today's dictionary of the service until the next call for another service, or the commit.
+ * Entries interned there stay, even if decoding fails. */
 enum err store_batch_service(struct store_batch *b, struct str service, struct dict **ret_dict,
 			     struct fault *fault) MUST_CHECK;
 enum err store_batch_add(struct store_batch *b, const struct series_profile *p,
 			 struct fault *fault) MUST_CHECK;
-/* How many stacks were cut at max_depth, for the answer to the client. */
+/* Number of stacks cut at max_depth, for the reply to the client. */
 uint64_t store_batch_cut_stacks(const struct store_batch *b);
 
 enum err store_batch_span(struct store_batch *b, const struct trace_span *span,
 			  struct fault *fault) MUST_CHECK;
 
 /*
- * Hands the batch over; `done` is called exactly once, from another thread or before this returns,
+ * Submits the batch; `done` is called exactly once, from another thread or before this returns,
  * with ERR_OK when everything is durable. An empty batch succeeds at once.
  */
 void store_batch_commit(struct store_batch *b,
 			void (*done)(void *context, enum err error, const struct fault *fault),
 			void *context);
-/* Throws a batch away; NULL is fine. */
+/* Discards a batch; NULL is allowed. */
 void store_batch_abandon(struct store_batch *b);
 
 /* ------------------------------------------------------------------ asking */
 
 enum match_op { MATCH_EQUAL, MATCH_NOT_EQUAL, MATCH_REGEX, MATCH_NOT_REGEX };
 
-/* A label that is absent counts as empty, as in Prometheus. */
+/* A missing label counts as empty, as in Prometheus. */
 struct matcher {
 	struct str name;
 	enum match_op op;
@@ -202,8 +204,8 @@ struct matcher {
 };
 
 /*
- * The functions of a place in a program that were not known when it was stored: who asks knows
- * better by now. They take the place of what the stored frame says.
+ * Functions at a code address that were symbolized after the profile was stored. They replace the
+ * stored frame.
  */
 struct late_frame {
 	struct str build_id;
@@ -220,47 +222,46 @@ struct time_span {
 struct selection {
 	const struct matcher *matchers; /* all must hold; __profile_type__ and __name__ work too */
 	size_t matcher_count;
-	struct str type; /* five-part id; empty where a question does not need one */
+	struct str type; /* five-part id; empty where a query does not need one */
 	int64_t from_ns, until_ns;
-	/* Only rows linked to one of these; zero trace or span part = not looked at. */
+	/* Only rows linked to one of these; a zero trace or span id matches any. */
 	const struct link *links;
 	size_t link_count;
-	/* Only these profiles, by the id that an exemplar has. */
+	/* Only these profiles, by exemplar.profile. */
 	const uint64_t *profiles;
 	size_t profile_count;
-	/* Only rows taken in one of these, in order and apart: by the time of a row where it has
-	 * one, else that of its profile. */
+	/* Only rows in one of these, which are sorted and disjoint: by the time of a row if it has
+	 * one, else by that of its profile. */
 	const struct time_span *times;
 	size_t time_count;
 };
 
-/* Parts of what is stored that a question could not read: the answer lacks them. */
+/* Damaged parts of the store that a query could not read; they are missing from its result. */
 #define DAMAGE_NOTES 8
 struct damage_notes {
-	unsigned n; /* of which the first DAMAGE_NOTES have a text */
+	unsigned n; /* the first DAMAGE_NOTES of them have a text */
 	struct fault v[DAMAGE_NOTES];
 };
 
-/* How much a question may cost, and whether anybody still wants the answer. */
+/* Limits of a query, its cancellation, and what it read. */
 struct ask {
 	atomic_bool *cancelled; /* or NULL */
-	size_t max_memory;	/* bytes for the answer and what it takes; 0 = 256 MiB */
+	size_t max_memory;	/* bytes for the query and its result; 0 = 256 MiB */
 	struct fault *fault;	/* or NULL */
-	/* NULL: a damaged part is ERR_DAMAGED. Else it is noted here, and the answer is what can be
-	 * read. */
+	/* NULL: damaged data fails the query with ERR_DAMAGED. Else the damage is recorded here,
+	 * and the result is partial. */
 	struct damage_notes *damage;
-	/* Filled: what was read. */
+	/* Set by the query: what it read. */
 	uint64_t chunks, blocks, rollups, rows, bytes;
-	/* Filled by store_merge and store_series: how much of the range was profiled. Divide by it
-	 * to get what there was while it ran. Of several types, where a series was asked for each,
-	 * that of the one that was profiled longest. */
+	/* Set by store_merge and store_series: how much of the range was profiled. Values divided
+	 * by it are rates while the service ran. With several types, the largest of theirs. */
 	int64_t covered_ns;
 };
 
-/* Merges everything selected into `dst` (initialised over a dictionary of the store's seed): one
- * column, sums as sums, gauges as the mean of their time line over the range: the mean within a
- * series, for the share of the points of presence.h in which it was seen, summed over series. With
- * `group_by`, rows carry those labels as their label set. Times and links are dropped. */
+/* Merges everything selected into `dst` (initialised over a dictionary with the store's seed), as
+ * one column. Sums are added. A gauge is the mean over the range of its time series (coverage.h),
+ * added up over series. With `group_by`, rows carry those labels as their label set. Times and
+ * links are dropped. */
 enum err store_merge(struct store *s, struct str tenant, const struct selection *selection,
 		     const struct str *group_by, size_t group_count, struct ask *ask,
 		     struct profile *dst) MUST_CHECK;
@@ -268,20 +269,20 @@ enum err store_merge(struct store *s, struct str tenant, const struct selection 
 struct point {
 	int64_t time_ns;
 	double value;
-	int64_t sum; /* of sums: the value, all digits of it */
+	int64_t sum; /* of sums: the exact value */
 };
 struct series_points {
 	const struct label_pair *labels; /* the group */
 	size_t label_count;
-	bool other;	      /* the sum of the groups beyond the limit; it has no labels */
-	struct str type;      /* when every type was asked for */
-	struct point *points; /* one per bucket from..until, NAN where nothing was measured */
+	bool other;	      /* sum of the groups beyond the limit; has no labels */
+	struct str type;      /* set if all types were requested */
+	struct point *points; /* one per bucket from..until, NAN where there is no data */
 	size_t n;
-	/* Of sums their sum, of a gauge its mean over the range in whole units; nothing of means
-	 * over profiles, and where nothing was measured. */
+	/* `total` is valid: the sum, or for a gauge the mean over the range in whole units. Not for
+	 * means over profiles, nor where there is no data. */
 	bool whole;
 	int64_t total;
-	/* As in struct ask, of the series that are in this group, and of each bucket. */
+	/* As in struct ask, for the series of this group, and per bucket. */
 	int64_t covered_ns;
 	int64_t *covered;
 };
@@ -289,22 +290,22 @@ struct series_question {
 	const struct str *group_by;
 	size_t group_count;
 	int64_t step_ns; /* buckets are aligned to it; at most 11,000 of them */
-	bool average;	 /* else the type's own habit: sums summed, gauges averaged and held */
+	bool average;	 /* else by type: sums are added, gauges averaged over time */
 	bool force_sum;
-	bool each_type; /* a series for every type that is selected, in one pass over the data */
-	/* Only stacks that contain these functions, root first as a path; empty = all. */
+	bool each_type; /* one series per selected type, in one pass over the data */
+	/* Only stacks that contain this path of functions, root first; empty = all. */
 	const struct str *call_site;
 	size_t call_site_count;
-	struct str function;	       /* value of this function over time; empty = of everything */
-	bool function_self;	       /* its own, not with what it calls */
-	const struct late_frame *late; /* in order of build id and offset */
+	struct str function;	       /* only this function's value; empty = all */
+	bool function_self;	       /* self value, not total */
+	const struct late_frame *late; /* sorted by build id and offset */
 	size_t late_count;
-	/* Series in the answer, largest first; 0 = all. The rest is one more, `other`, at the end
-	 * (one for each type). */
+	/* Maximum number of series, largest first; 0 = all. The rest is added up in one more series
+	 * at the end, `other` (one per type). */
 	uint32_t limit;
 };
 struct series_answer {
-	struct arena arena; /* holds all of it */
+	struct arena arena; /* owns everything below */
 	struct series_points *series;
 	size_t n;
 };
@@ -313,16 +314,16 @@ enum err store_series(struct store *s, struct str tenant, const struct selection
 		      struct series_answer *ret) MUST_CHECK;
 
 /*
- * All services over time: as store_series by service_name, of each type, for up to two ranges at
- * once. One service is answered after the other, so that the memory it takes is that of one.
+ * All services over time: as store_series by service_name, for each type and up to two ranges at
+ * once. Services are processed one after the other, so that memory is needed for one at a time.
  */
 #define SERVICES_RANGES 2
 struct services_question {
-	struct time_span ranges[SERVICES_RANGES]; /* in place of the selection's */
+	struct time_span ranges[SERVICES_RANGES]; /* replace the selection's range */
 	size_t range_count;
 	int64_t step_ns;
 };
-/* In the first range, of all services together. */
+/* Of the first range and all services together. */
 struct services_answer {
 	struct arena arena;
 	struct type_coverage {
@@ -331,16 +332,16 @@ struct services_answer {
 	} * types;
 	size_t n;
 };
-/* `each` gets SERVICES_RANGES answers, empty beyond the last range, and copies what it wants to
- * keep; services without any series are left out. */
+/* `each` gets SERVICES_RANGES answers, empty beyond the last range, and must copy what it keeps;
+ * services without any series are left out. */
 enum err store_services(struct store *s, struct str tenant, const struct selection *selection,
 			const struct services_question *question, struct ask *ask,
 			enum err (*each)(void *context, struct str service,
 					 const struct series_answer *answers),
 			void *context, struct services_answer *ret) MUST_CHECK;
 
-/* Sums of value in cells of (time, position within the second): from per-sample times where rows
- * have them, else spread over the cells that the profile's interval touches. */
+/* Sums of value in cells of (time, position within the second): by sample time where rows have one,
+ * else spread over the cells that the profile's interval overlaps. */
 struct heatmap_answer {
 	size_t columns, rows;
 	int64_t *cells;	  /* [column * rows + row]; the caller frees it with mem_free */
@@ -349,10 +350,10 @@ struct heatmap_answer {
 enum err store_heatmap(struct store *s, struct str tenant, const struct selection *selection,
 		       int64_t column_ns, int64_t row_ns, struct ask *ask,
 		       struct heatmap_answer *ret) MUST_CHECK;
-/* Individual profiles or spans with their value, for heat maps of values and exemplars. */
+/* Individual profiles or spans with their value, for heat maps and exemplars. */
 struct exemplar {
 	int64_t time_ns, value;
-	struct link link; /* zero when a whole profile is meant */
+	struct link link; /* zero for a whole profile */
 	uint64_t profile; /* its id, for `selection.profiles` */
 	const struct label_pair *labels;
 	size_t label_count;
@@ -364,10 +365,10 @@ struct exemplar_answer {
 };
 struct exemplar_question {
 	bool by_span;
-	struct str function; /* of spans: the value of stacks that contain it; empty = of all */
+	struct str function; /* by_span: value of stacks that contain it; empty = all */
 	const struct late_frame *late;
 	size_t late_count;
-	uint32_t limit; /* the largest; 0 = all */
+	uint32_t limit; /* only the largest; 0 = all */
 };
 enum err store_exemplars(struct store *s, struct str tenant, const struct selection *selection,
 			 const struct exemplar_question *question, struct ask *ask,
@@ -394,8 +395,8 @@ struct label_set_answer {
 	} * v;
 	size_t n;
 };
-/* The distinct label sets of selected series, reduced to `names` (all when there are none);
- * __profile_type__ may be among them. */
+/* The distinct label sets of the selected series, reduced to `names` (all labels if empty);
+ * __profile_type__ is allowed. */
 enum err store_label_sets(struct store *s, struct str tenant, const struct selection *selection,
 			  const struct str *names, size_t name_count, struct ask *ask,
 			  struct label_set_answer *ret) MUST_CHECK;
@@ -417,11 +418,12 @@ enum err store_spans(struct store *s, struct str tenant, const struct span_quest
 
 /* ------------------------------------------------------------------ keeping */
 
-/* How the rounds of compaction and retention go: what fails is tried again in the next. */
+/* Status of the background upkeep (compaction, retention); failed work is retried in the next
+ * round. */
 struct upkeep {
 	uint64_t failures;	   /* rounds that failed */
 	enum err error;		   /* of the last round */
-	struct fault last_failure; /* the last there was, also when it is over */
+	struct fault last_failure; /* the most recent one, even if later rounds succeeded */
 };
 
 struct store_stats {
@@ -430,11 +432,11 @@ struct store_stats {
 	uint64_t disk_bytes, dictionary_bytes;		  /* of the tenant */
 	/* Of the whole store. */
 	uint64_t commits, queued_batches, fresh_chunks, blocks, rollups;
-	int64_t compaction_lag_ns; /* age of the oldest chunk that should be in a block */
-	uint64_t connections;	   /* to files of days and tenants, open */
-	uint64_t lock_steps;	   /* the longest loop while everybody had to wait for it */
+	int64_t compaction_lag_ns; /* age of the oldest chunk that is due for compaction */
+	uint64_t connections;	   /* open SQLite connections */
+	uint64_t lock_steps;	   /* longest loop under the engine lock, in iterations */
 	uint64_t refused[ERR_COUNT_];
-	bool full; /* the disk takes nothing: writes are refused, questions answered */
+	bool full; /* the disk is full: writes are refused, queries work */
 	struct upkeep upkeep;
 	uint64_t max_size; /* of the tenant: its own limit or its fair share; 0 = none */
 	/* Of the tenant, since the store was opened. */
@@ -442,54 +444,54 @@ struct store_stats {
 		uint64_t times, bytes, count;
 	} deleted[STORE_DELETED_WHYS_];
 };
-/* Of clock and disk alone; quick, and never waits for a disk. */
+/* Clock and disk only; quick, never waits for the disk. */
 struct store_state {
 	struct store_clock_state clock;
 	struct store_disk disk;
 };
 void store_state(struct store *s, struct store_state *ret);
-/* The wall clock is right as it is: data ages by it again, also by the time nobody measured. */
+/* Declares the wall clock correct: data ages by it again, including time that was not measured. */
 void store_clock_confirm(struct store *s);
-/* Gives up the reserve for something that frees space or must be written down; until it is rebuilt
- * uploads are refused. */
+/* Releases the disk reserve for an operation that frees space or must be recorded; uploads are
+ * refused until it is rebuilt. */
 void store_use_reserve(struct store *s);
 
 enum err store_stats(struct store *s, struct str tenant, struct store_stats *ret) MUST_CHECK;
 enum err store_tenants(struct store *s, struct text_answer *ret) MUST_CHECK;
 
-/* What a merge of stored bytes gives as its period: the interval is not stored, and every profiler
- * of the heap samples by this unless told otherwise (Go, jemalloc, V8, async-profiler). */
+/* The period of merged heap profiles in bytes: the sampling interval is not stored, and this is the
+ * default of all common heap profilers (Go, jemalloc, V8, async-profiler). */
 #define STORE_USUAL_PERIOD_BYTES (512 << 10)
 
-/* Deletes what is selected (type empty = all types), dictionary included; frees the disk space.
- * Profiles that start in the range go whole. */
+/* Deletes the selected profiles (type empty = all types) and their dictionary entries, and frees
+ * the disk space. Profiles that start in the range are deleted whole. */
 enum err store_delete(struct store *s, struct str tenant, const struct selection *selection,
 		      struct ask *ask, uint64_t *ret_profiles) MUST_CHECK;
 /* A consistent copy of the whole store into a new directory, while it runs. */
 enum err store_backup(struct store *s, const char *destination, struct fault *fault) MUST_CHECK;
-/* Compaction and retention as far as they are due; the engine does so by itself in the background,
- * this waits for it (tests, `vestal check`). `all` also takes what is not ten minutes old. */
+/* Runs compaction and retention as far as they are due, and waits for it (tests, `vestal check`);
+ * the engine also does so in the background. `all` includes data less than ten minutes old. */
 enum err store_settle(struct store *s, bool all, struct fault *fault) MUST_CHECK;
-/* Verifies all of a directory that no server has open; problems go to `each`. */
+/* Verifies a whole directory that no server has open; calls `each` per problem. */
 struct store_checked {
 	uint64_t pieces;
-	uint64_t unsealed; /* files with rows of before rows had checksums of their own */
+	uint64_t unsealed; /* files in an older format, with rows without seals */
 };
 enum err store_check(const char *directory, void (*each)(void *context, const char *problem),
 		     void *context, struct store_checked *ret, struct fault *fault) MUST_CHECK;
 
 /*
- * Makes a damaged directory answer again: each damaged file goes to DIR/<tenant>/detached/, where a
- * manifest says what is missing since, and a new one with all that is good takes its place. Nothing
- * is deleted; a second time there is nothing to do. What is missing goes to `each`.
+ * Repairs a damaged directory. Each damaged file is moved to DIR/<tenant>/detached/, next to a
+ * manifest of what was lost, and replaced by a new file with all intact rows. Nothing is deleted,
+ * and a second run finds nothing to do. Calls `each` per loss.
  */
 struct store_lost {
 	struct str tenant;
-	const char *file;     /* in the folder of the tenant */
-	const char *detached; /* where it is now, there */
-	const char *service;  /* NULL = of any */
+	const char *file;     /* in the tenant's directory */
+	const char *detached; /* where it is now, in the same directory */
+	const char *service;  /* NULL = any */
 	int64_t from_ns, until_ns;
-	int64_t profiles; /* -1 = not known */
+	int64_t profiles; /* -1 = unknown */
 	const char *reason;
 };
 struct store_repaired {
@@ -498,7 +500,7 @@ struct store_repaired {
 enum err store_repair(const char *directory, void (*each)(void *context, const struct store_lost *),
 		      void *context, struct store_repaired *ret, struct fault *fault) MUST_CHECK;
 
-/* Small named values of a tenant (settings, saved filters). A value of p == NULL deletes. */
+/* Small named values of a tenant (settings, saved filters). value.p == NULL deletes. */
 enum err store_setting_set(struct store *s, struct str tenant, struct str name,
 			   struct str value) MUST_CHECK;
 struct setting {

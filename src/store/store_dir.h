@@ -2,12 +2,13 @@
  * The directory of a store.
  *
  *	DIR/STORE			format version and seed, as text
- *	DIR/LOCK			held while a process has the store open; names its pid
- *	DIR/<tenant>/catalog.db		settings, audit, what is under way (catalog_schema)
+ *	DIR/LOCK			locked while a process has the store open; contains its pid
+ *	DIR/<tenant>/catalog.db		settings, audit log, interrupted batches (catalog_schema)
+ *	DIR/<tenant>/commits		commit numbers of the files (commit_journal.h)
  *	DIR/<tenant>/2026-01-31.db	one day of profiles, by their own time in UTC (day_schema)
- *	DIR/<tenant>/2026-01-31.spans.db	one day of spans of traces (spans_schema)
+ *	DIR/<tenant>/2026-01-31.spans.db	one day of trace spans (spans_schema)
  *
- * The lock is the kernel's (flock), so it ends with its process, however that ends.
+ * The lock is flock(2), so the kernel releases it however the process ends.
  */
 #pragma once
 
@@ -21,7 +22,7 @@
 
 struct store_dir {
 	char *path;
-	int lock_fd; /* -1: not held */
+	int lock_fd; /* -1 = not locked */
 	uint64_t seed;
 };
 
@@ -30,21 +31,22 @@ struct store_dir {
 		.path = NULL, .lock_fd = -1 \
 	}
 
-/* Takes the lock. A directory that is missing or empty becomes a store when `create`. */
+/* Takes the lock. With `create`, initializes a missing or empty directory as a store. */
 enum err store_dir_open(struct store_dir *d, const char *path, bool create,
 			struct fault *fault) MUST_CHECK;
 void store_dir_close(struct store_dir *d);
-/* For backups: the folder, which must be missing or empty; and, when all is in it, the file that
- * makes it a store. What is there of a backup that did not come to its end is refused as one. */
+/* For backups: store_dir_begin creates the directory, which must be missing or empty;
+ * store_dir_finish makes it a store once everything is in it. An unfinished backup cannot be opened
+ * as a store. */
 enum err store_dir_begin(const char *path, struct fault *fault) MUST_CHECK;
 enum err store_dir_finish(const char *path, uint64_t seed, struct fault *fault) MUST_CHECK;
 
 /* Letters, digits and !-_.*'() as in Grafana's products; neither "." nor "..". */
 enum err tenant_check(struct str name, struct fault *fault) MUST_CHECK;
-/* The tenants that have a folder, as they call themselves. */
+/* The names of the tenants that have a directory. */
 enum err store_dir_tenants(const char *path, void (*each)(void *context, struct str tenant),
 			   void *context, struct fault *fault) MUST_CHECK;
-/* "DIR/<tenant>" and the folder itself when `make`. The caller frees it. */
+/* "DIR/<tenant>"; creates the directory if `make`. The caller frees the path. */
 enum err tenant_folder(const char *path, struct str tenant, bool make, char **ret,
 		       struct fault *fault) MUST_CHECK;
 
@@ -62,9 +64,9 @@ struct day_names {
 enum err day_list(const char *tenant_path, struct day_names *ret, struct fault *fault) MUST_CHECK;
 /* "FOLDER/2026-01-31.db"; the caller frees it; NULL without memory. */
 char *day_path(const char *tenant_path, struct day_name name);
-/* Removes the file and what SQLite keeps beside it. */
+/* Removes the file and its WAL and shared memory file. */
 enum err day_unlink(const char *tenant_path, struct day_name name, struct fault *fault) MUST_CHECK;
-/* Bytes the file and its log take on the disk; 0 when there is none. */
+/* Bytes of the file and its WAL on disk; 0 if there is no file. */
 uint64_t db_disk_bytes(const char *path);
-/* After a file appeared in it. */
+/* Syncs the directory, after a file was created in it. */
 enum err folder_sync(const char *path, struct fault *fault) MUST_CHECK;

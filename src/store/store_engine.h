@@ -1,6 +1,6 @@
 /*
- * Private to src/store: what an engine is. An engine embeds `struct store` as its first member and
- * fills it with store_base_init; store.c dispatches.
+ * Private to src/store: the interface of an engine. An engine has a `struct store` as its first
+ * member, initialized by store_base_init; store.c dispatches.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "store/trusted_clock.h"
 
 struct batch_chunk {
-	struct partition *partition; /* held until the batch is finished */
+	struct partition *partition; /* referenced until the batch is finished */
 	size_t at, n;		     /* bytes of the chunk in the batch's buffer */
 	struct encoded_chunk info;
 };
@@ -17,7 +17,7 @@ struct store_batch {
 	struct store *store;
 	struct str tenant;
 	struct arena arena;	  /* tenant, spans */
-	struct partition *locked; /* by store_batch_service */
+	struct partition *locked; /* locked by store_batch_service */
 	VEC(struct batch_chunk) chunks;
 	VEC(struct partition *) held; /* each once */
 	struct buf bytes;
@@ -26,27 +26,27 @@ struct store_batch {
 	void (*done)(void *context, enum err error, const struct fault *fault);
 	void *context;
 	struct store_batch *next; /* for the engine's queue */
-	size_t delta_bytes;	  /* about what goes with it of dictionaries */
-	bool filling;		  /* counted in the store's `filling` */
+	size_t delta_bytes;	  /* estimated size of its dictionary entries */
+	bool filling;		  /* counted in store->filling */
 };
 
-/* No longer counted in `filling`: it is in the engine's queue, or ends. */
+/* Stops counting the batch in `filling`, when it is queued or abandoned. */
 void batch_filled(struct store_batch *b);
-/* Calls done, gives partitions back, frees the batch. */
+/* Calls done, releases partitions, frees the batch. */
 void batch_finish(struct store_batch *b, enum err error, const struct fault *fault);
 
 struct store_ops {
 	const char *name;
 	void (*close)(struct store *s);
 	/*
-	 * The partition, made or loaded when needed, held until `give_back`, not locked; no
-	 * partition is locked by the caller either. Refuses a tenant or service name that it
-	 * cannot keep.
+	 * The partition, created or loaded if necessary and referenced until `give_back`. It is
+	 * returned unlocked, and the caller must not hold a lock on any partition. Refuses tenant
+	 * and service names that the engine cannot store.
 	 */
 	enum err (*partition)(struct store *s, struct str tenant, struct str service, int64_t day,
 			      struct partition **ret, struct fault *fault);
 	void (*give_back)(struct store *s, struct partition *p);
-	/* Owns the batch from here on, and ends with batch_finish, now or later. */
+	/* Takes ownership of the batch and calls batch_finish, now or later. */
 	void (*commit)(struct store *s, struct store_batch *b);
 	enum err (*partitions)(void *engine, struct str tenant, const struct selection *selection,
 			       int64_t since_ns, struct ask *ask,
@@ -68,7 +68,7 @@ struct store_ops {
 			    void *context);
 	enum err (*spans)(struct store *s, struct str tenant, const struct span_question *question,
 			  struct ask *ask, struct span_answer *ret);
-	/* What the engine knows; `refused` is filled by store.c. */
+	/* `refused` is set by store.c. */
 	enum err (*stats)(struct store *s, struct str tenant, struct store_stats *ret);
 	enum err (*tenants)(struct store *s, struct text_answer *ret);
 	enum err (*delete)(struct store *s, struct str tenant, const struct selection *selection,
@@ -78,31 +78,31 @@ struct store_ops {
 	enum err (*setting_set)(struct store *s, struct str tenant, struct str name,
 				struct str value);
 	enum err (*settings)(struct store *s, struct str tenant, struct setting_answer *ret);
-	/* What store_state says of the disk; these may be NULL. */
+	/* The disk part of store_state; this and all below may be NULL. */
 	void (*disk)(struct store *s, struct store_disk *ret);
 	void (*use_reserve)(struct store *s);
-	/* The clock was confirmed. */
+	/* After store_clock_confirm. */
 	void (*confirmed)(struct store *s);
-	/* store_shrink; may be NULL. */
+	/* store_shrink. */
 	size_t (*shrink)(struct store *s, struct str tenant, size_t wanted);
 };
 
 struct store {
 	const struct store_ops *ops;
-	struct store_options options; /* a copy; texts are in `arena` */
+	struct store_options options; /* a copy; its strings are in `arena` */
 	struct arena arena;
 	uint64_t seed;
 	struct source source; /* of ops->partitions, scan and services */
 	struct trusted_clock clock;
 	atomic_ullong refused[ERR_COUNT_];
-	atomic_size_t filling; /* batches begun, and neither given to the engine nor abandoned */
+	atomic_size_t filling; /* batches begun and neither queued nor abandoned */
 };
 
 enum err store_base_init(struct store *s, const struct store_ops *ops,
 			 const struct store_options *options, uint64_t seed) MUST_CHECK;
 void store_base_release(struct store *s);
 int64_t store_now(const struct store *s);
-/* Tells whoever wants to know. */
+/* Calls options.tell, if set. */
 void store_tell(const struct store *s, const struct store_event *event);
 
 enum err store_memory_open(const struct store_options *options, struct store **ret,

@@ -1,12 +1,12 @@
 /*
- * Private to src/store: all files of a tenant whose server does not run, for `vestal check` and its
- * --repair: which there are, which there must be, and what each of them lacks.
+ * Private to src/store: walks all files of a tenant while no server is running, for `vestal check`
+ * and `vestal check --repair`: which files exist, which are missing, and what each lacks.
  */
 #pragma once
 
 #include "store/file_walk.h"
 
-/* What others know of a file: the journal, and the catalog. */
+/* A file, with its number and commits according to journal and catalog. */
 struct known_file {
 	struct day_name name;
 	uint64_t file, commits;
@@ -16,14 +16,13 @@ struct known_file {
 struct tenant_walk {
 	const char *name, *folder;
 	uint64_t seed, place;
-	/* Of the file that is being looked at; `text` begins with its path. */
+	/* Called per problem; `text` begins with the path of the file. */
 	void (*bad)(void *context, const char *text, const struct walk_loss *loss);
-	/* Before the files of days, each in a walk of its own; may be NULL. */
 	void *context;
 	struct commit_journal journal;
 	VEC(struct known_file) files;
 	struct ledger catalog;
-	uint64_t checked, unsealed; /* rows and files; files of before there were seals */
+	uint64_t checked, unsealed; /* rows and files checked; files without seals */
 	bool catalog_damaged, journal_damaged;
 	struct fault fault;
 };
@@ -31,10 +30,10 @@ struct tenant_walk {
 /* Reads journal and catalog, and lists the files. */
 enum err tenant_walk_begin(struct tenant_walk *t) MUST_CHECK;
 void tenant_walk_end(struct tenant_walk *t);
-/* One of the files; `good` as in struct walk, for days of profiles. */
+/* Walks one file. */
 enum err tenant_walk_file(struct tenant_walk *t, const struct known_file *f,
 			  uint64_t *ret_problems) MUST_CHECK;
-/* The parts of it that a repair needs as well. */
+/* Parts of a walk that a repair uses, too. */
 typedef enum err span_fn(void *context, int64_t key, const struct trace_span *span,
 			 struct str attributes);
 enum err walk_spans(struct walk *w, span_fn *good, void *context) MUST_CHECK;

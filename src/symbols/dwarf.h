@@ -20,7 +20,7 @@ struct packed_section;
 
 struct dwarf_sections {
 	struct str info, abbrev, line, str, line_str, ranges, rnglists, addr, str_offsets;
-	/* Whose bytes the three are; NULL = all of them are there. */
+	/* Compressed sections behind the three; NULL = not compressed. */
 	struct packed_section *packed_info, *packed_abbrev, *packed_line;
 };
 
@@ -36,7 +36,7 @@ void dwarf_free(struct dwarf *d);
 enum err dwarf_lookup(struct dwarf *d, uint64_t address, struct raw_frames *ret) MUST_CHECK;
 /* Forgets what can be read again. */
 void dwarf_trim(struct dwarf *d);
-/* Gives back what was unpacked of packed sections, and keeps the indexes. */
+/* Frees decompressed parts of compressed sections, and keeps the indexes. */
 void dwarf_drop_pieces(struct dwarf *d);
 /* About how many bytes of the sections were read since the last time this was asked. */
 uint64_t dwarf_touched(struct dwarf *d);

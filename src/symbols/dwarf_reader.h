@@ -46,7 +46,7 @@ struct dwarf_abbrevs {
 
 #define ABBREVS_KEPT 16
 
-/* Of packed .debug_info and .debug_line, each, between two look-ups. */
+/* Decompressed bytes kept between lookups, for each of .debug_info and .debug_line. */
 #define DWARF_PIECES_KEPT ((size_t)1 << 20)
 
 /* A place in a line program where decoding can begin: the row just made. */
@@ -135,8 +135,8 @@ bool dwarf_address(const struct dwarf *d, const struct dwarf_unit *u, const stru
 		   uint64_t *ret);
 struct str dwarf_string(const struct dwarf *d, const struct dwarf_unit *u,
 			const struct dwarf_value *v);
-/* The entry a value refers to: offset in .debug_info of *ret_in, which may be the alternate file.
- */
+/* The entry a value refers to: offset in .debug_info of *ret_in, which may be the alternate
+ * file. */
 bool dwarf_reference(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
 		     struct dwarf **ret_in, uint64_t *ret);
 
@@ -149,12 +149,12 @@ enum err dwarf_entry_ranges(struct dwarf *d, const struct dwarf_unit *u,
 /* dwarf_unit.c */
 enum err dwarf_units_read(struct dwarf *d, bool with_ranges) MUST_CHECK;
 struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset);
-/* Until the next look-up; before dwarf_unit_bytes and what lies in them is used. */
+/* Decompresses the unit until the next lookup; call before dwarf_unit_bytes. */
 enum err dwarf_unit_unpack(struct dwarf *d, const struct dwarf_unit *u) MUST_CHECK;
 struct str dwarf_unit_bytes(const struct dwarf *d, const struct dwarf_unit *u);
 
-/* Is there room for one more of `n` things? What a damaged or hostile file has beyond is left out.
- */
+/* Is there room for one more of `n` things? What a damaged or hostile file has beyond is left
+ * out. */
 static inline bool dwarf_has_room(const struct dwarf *d, size_t n, size_t size)
 {
 	return n < d->memory_limit / size;
@@ -169,7 +169,7 @@ struct line_row {
 	uint32_t file, line;
 	uint16_t column;
 };
-/* Until the next look-up; before the others. */
+/* Decompresses the unit's line program until the next lookup; call before the functions below. */
 enum err dwarf_line_unpack(struct dwarf *d, const struct dwarf_unit *u) MUST_CHECK;
 enum err dwarf_line_index(struct dwarf *d, struct dwarf_unit *u) MUST_CHECK;
 bool dwarf_line_find(const struct dwarf *d, const struct dwarf_unit *u, uint64_t address,

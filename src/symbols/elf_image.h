@@ -57,7 +57,8 @@ struct str elf_section_raw(const struct elf_image *e, const struct elf_section *
  */
 enum err elf_section_load(const struct elf_image *e, const struct elf_section *s, uint64_t ceiling,
 			  struct str *ret, void **ret_owned) MUST_CHECK;
-/* A large one that zlib packed, to be unpacked as it is needed. ERR_UNSUPPORTED: it is none. */
+/* Loads a large zlib-compressed section for decompression on demand. ERR_UNSUPPORTED = it is not
+ * one. */
 struct packed_section;
 enum err elf_section_load_pieces(const struct elf_image *e, const struct elf_section *s,
 				 uint64_t ceiling, struct packed_section **ret) MUST_CHECK;

@@ -18,7 +18,7 @@ struct elf_source {
 	struct elf_image image;
 	struct dwarf *dwarf;
 	void *sections[DWARF_SECTIONS];		       /* decompressed */
-	struct packed_section *packed[DWARF_SECTIONS]; /* instead, in pieces */
+	struct packed_section *packed[DWARF_SECTIONS]; /* instead, decompressed on demand */
 };
 
 enum err elf_source_open(struct elf_source *s, int fd, const char *path,

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* Whether packed bytes can become so many. */
+/* Whether the compressed bytes can have this decompressed size. */
 bool is_possible_size(struct str packed, uint64_t size);
 /* zlib or zstd by its ELF number (ELFCOMPRESS_*), to exactly `size` bytes. */
 enum err unpack_section(uint32_t method, struct str packed, uint64_t size, void **ret) MUST_CHECK;

@@ -47,8 +47,8 @@ struct symbol_options {
 	const char *const *debug_directories;
 	/* A folder of results by build id, see symbol_file_save; NULL for none. */
 	const char *cache_directory;
-	/* Nothing outside the file is looked for but by fetch_debug: for files that somebody sent.
-	 */
+	/* Nothing outside the file is looked for but by fetch_debug: for files that somebody
+	 * sent. */
 	bool alone;
 	/* Asked for a debug file that is not on this machine, or for the one that several debug
 	 * files share: build id in hexadecimal, returns a descriptor that becomes the callee's. It
@@ -79,8 +79,8 @@ enum err symbol_file_new(int fd, const char *path, const struct symbol_options *
 void symbol_file_free(struct symbol_file *f);
 /* Opens what it needs to answer. Valid until the file is freed. */
 enum err symbol_file_facts(struct symbol_file *f, struct symbol_facts *ret) MUST_CHECK;
-/* Whether it can name what profiles have of it: it has a build id and names, and is no core file.
- */
+/* Whether it can name what profiles have of it: it has a build id and names, and is no core
+ * file. */
 enum err symbol_facts_check(const struct symbol_facts *facts, struct fault *fault) MUST_CHECK;
 
 /*
@@ -131,10 +131,9 @@ enum err symbol_file_save(struct symbol_file *f, struct fault *fault) MUST_CHECK
 /* Gives memory back: indexes, names and pages of the file. */
 void symbol_file_trim(struct symbol_file *f);
 
-/* Gives only the pages of the file back, and what was unpacked of them: they are read again when
- * they are needed. */
+/* Releases the pages of the file and decompressed sections; they are read again on demand. */
 void symbol_file_drop_pages(struct symbol_file *f);
-/* The same for every file that this process has open. Also in a signal handler. */
+/* The same for every open symbol file. May be called in a signal handler. */
 void symbols_drop_pages(void);
 /* Forgets what was answered, for callers who keep that themselves; the indexes stay. Strings that
  * were given are gone. */
@@ -162,8 +161,8 @@ struct kernel_symbols;
  * process, `fault` says what to do. */
 enum err kernel_symbols_new(const char *path, struct kernel_symbols **ret,
 			    struct fault *fault) MUST_CHECK;
-/* The same in steps, for a process that must not take long: nothing is found until it is complete.
- */
+/* The same in steps, for a process that must not take long: nothing is found until it is
+ * complete. */
 enum err kernel_symbols_begin(const char *path, struct kernel_symbols **ret,
 			      struct fault *fault) MUST_CHECK;
 /* Reads about so many bytes more. */

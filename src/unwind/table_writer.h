@@ -6,8 +6,8 @@
 
 struct table_writer {
 	VEC(u32) pages, rows; /* rows of the page being written */
-	VEC(u16) rules;	      /* of that page, each once */
-	u16 *numbers;	      /* by rule: its number in `rules`, plus 1 */
+	VEC(u16) rules;	      /* distinct rules of that page */
+	u16 *numbers;	      /* by rule: its index in `rules`, plus 1 */
 	struct buf blocks;
 	u64 page;
 	u32 rule;     /* in force now */
