@@ -60,9 +60,9 @@ struct all_rules {
 	struct unwind_rule list[UNWIND_RULES_MAX];
 };
 
-/* When a processor's clock rang last, and which setting of it that knew of. */
+/* When a processor's clock rang last, which setting of it that knew of, and what is left to count. */
 struct clock_ring {
-	u64 time, drawn;
+	u64 time, drawn, rest;
 };
 
 /* What happens to come back on a CPU: between the switch and the thread itself. */

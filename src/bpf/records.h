@@ -156,6 +156,9 @@ struct wait_start {
 /* Processes that have a level of their own. */
 #define WAIT_LEVELS    1024u
 
+/* A CPU sample counts for a multiple of the period divided by this. */
+#define CLOCK_PARTS 16
+
 /* Of a processor's clock, as it was set last. */
 struct clock_period {
 	u64 length; /* in nanoseconds */

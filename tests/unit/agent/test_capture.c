@@ -374,8 +374,10 @@ TEST(samples_count_for_the_time_that_was_used)
 	spent = (double)(clock_process_cpu_ns() - start);
 	capture_stop(c);
 	CHECK_OK(capture_finish(c, NS_PER_S));
-	vec_for_each (one, &capture_collector(c)->list)
+	vec_for_each (one, &capture_collector(c)->list) {
+		CHECK_INT((u64)one->value % (NS_PER_S / o.kernel.rate_hz / CLOCK_PARTS), 0);
 		value += one->value;
+	}
 	room = 0.03 * spent;
 	CHECK(value > spent - room && value < spent + room);
 }
