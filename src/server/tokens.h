@@ -4,9 +4,8 @@
  *
  *	<id> <sha256 of the token> <tenant> <rights> <created, Unix seconds> <name>
  *
- * It is looked at for every request and read again when it has changed, so that a new token, a
- *first one too, and a revocation hold at once. A file that cannot be read lets nobody in, and
- *neither does one that was there and is not any more.
+ * Its change is noticed with the next request, so that a new token (the first one, too) and a
+ * revocation take effect at once. If the file cannot be read, or was removed, nobody is let in.
  */
 #pragma once
 

@@ -11,9 +11,11 @@
  *	0  u8   version
  *	1  u8   0
  *	2  u32  checksum of all that follows
- *	6  head first and last time, chunks, rows, Bloom filter bytes, directory bytes (plain,
- *packed), segments × streams × (plain, packed) Bloom filter of the span ids of all links directory,
- *zstd: per chunk its segment and its head as in chunk.h streams of segment 0, 1, …
+ *	6  head    first and last time, chunks, rows, Bloom filter bytes, directory bytes (plain,
+ *	           packed), segments × streams × (plain, packed)
+ *	   Bloom filter of the span ids of all links
+ *	   directory, zstd: per chunk its segment and its head as in chunk.h
+ *	   streams of segment 0, 1, …
  */
 #pragma once
 

@@ -26,7 +26,7 @@
  *
  * A column is a stream times a scale: cpu = samples × period is two columns over one stream, and
  * a column whose rows are all equal is a scale alone (STREAM_ONES). The total of every column
- *stands in the head, so that a time line does not touch rows.
+ * stands in the head, so that a time line does not touch rows.
  *
  * Blocks and roll-ups (block.h) consist of the same heads and streams; a `chunk_view` is one chunk
  * wherever it stands. Decoders check everything: bytes may come from a damaged disk.

@@ -9,7 +9,7 @@
  *		trusted, and nothing is deleted for its age, until the clock comes back or an
  *		operator confirms that it is right now
  *	a gap	time in which the machine was off or suspended: nobody measured it. It does not
- *count towards the age of data. Data of before is kept that much longer, never less long.
+ *		count towards the age of data: data from before is kept that much longer.
  *
  * What is known is recorded (trusted_clock_write), so that the same holds across restarts: within
  * one boot of the machine the monotonic clock goes on, and tells a jump; after another boot the

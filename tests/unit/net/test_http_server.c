@@ -244,8 +244,7 @@ TEST(who_asks_is_told_how_long_a_request_took)
 {
 	static const char asks[] =
 		"GET /thread HTTP/1.1\r\nHost: h\r\nVestal-Timing: 1\r\nConnection: close\r\n\r\n";
-	static const char silent[] =
-		"GET /thread HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+	static const char silent[] = "GET /thread HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 	CLEANUP(fixture_end) struct fixture f = {0};
 
 	CHECK_OK(fixture_start(&f, "127.0.0.1:0"));
