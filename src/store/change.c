@@ -71,6 +71,8 @@ enum err change_take(struct change *c, struct day_service *ds, int tally, unsign
 		any = true;
 	}
 	db_reset(q);
+	if (any && c->day->name.kind == DAY_SPANS)
+		l->tallies[TALLY_SPAN_SERVICES] = l->tallies[TALLY_SPAN_TRACES] = (struct tally){0};
 	return error == ERR_OK && any ? db_run_numbers(c->writer, which, numbers, n, fault) : error;
 }
 
@@ -86,7 +88,8 @@ static enum err seal_row(struct change *c, struct day_service *ds, struct fault 
 		return ERR_OK;
 	tally_write(ds->row.tallies, SERVICE_TALLIES, tallies);
 	ds->row.seal = seal_service(atomic_load(&c->day->key), ds->new_id, str_of(ds->name),
-				    ds->row.series, ds->row.tallies);
+				    ds->row.series, ds->row.tallies) ^
+		       ds->row.altered;
 	TRY(db_query_with(c->writer, SERVICE_PUT, &q, fault, ds->row.series));
 	db_bind(q, 2, str_n((const char *)tallies, sizeof(tallies)));
 	sqlite3_bind_int64(q, 3, (int64_t)ds->row.seal);

@@ -102,13 +102,21 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 	[CHUNK_GET] = "SELECT id, service, rows, data, seal FROM chunks WHERE id = ?",
 	TAKE(CHUNK_DELETE, "chunks", "id = ?"),
 	TAKE(CHUNK_DELETE_OF, "chunks", "service = ?"),
-	[CHUNK_KEYS] = "SELECT id, service, rows, seal FROM chunks ORDER BY id",
+	/* One that is there and is not found by its key: the pages above it say where to look. From
+	 * the last on, so that SQLite does not find a key by stepping on from the one before it. */
+	[CHUNK_LOST] = "SELECT c.id FROM chunks c LEFT JOIN chunks f ON f.id = c.id"
+		       " WHERE f.rows IS NOT c.rows ORDER BY c.id DESC LIMIT 1",
 	[CHUNK_ALL] = "SELECT id, service, rows, data, seal FROM chunks WHERE id >= ? AND id < ?"
 		      " ORDER BY id",
 	[BLOCK_ADD] = "INSERT INTO blocks(" BLOCK_COLUMNS ", seal, data)"
 		      " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, seal FROM blocks"
-			" WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
+	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, seal FROM blocks INDEXED BY"
+			" blocks_of_service WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
+	/* Entries of the index as they stand in it, and what a search finds. An entry has the id
+	 * twice: `i.id` is the one that leads to the row, a search compares the other. */
+	[BLOCK_ENTRIES] = "SELECT i.id, f.id FROM blocks i INDEXED BY blocks_of_service"
+			  " LEFT JOIN blocks f INDEXED BY blocks_of_service"
+			  " ON f.service = i.service AND f.id = i.id WHERE i.service = ?",
 	TAKE(BLOCK_DELETE, "blocks", "id = ?"),
 	TAKE(BLOCK_DELETE_OF, "blocks", "service = ?"),
 	[BLOCK_KEYS] = "SELECT id, service, profiles FROM blocks INDEXED BY blocks_of_service"
@@ -158,11 +166,11 @@ static const char *const day_older[DAY_STATEMENTS_] = {
 	[DICTIONARY_OF] =
 		"SELECT id, data, 0 FROM dictionary WHERE id >= ? AND id <= ? ORDER BY id",
 	[CHUNK_GET] = "SELECT id, service, rows, data, 0 FROM chunks WHERE id = ?",
-	[CHUNK_KEYS] = "SELECT id, service, rows, 0 FROM chunks ORDER BY id",
 	[CHUNK_ALL] = "SELECT id, service, rows, data, 0 FROM chunks WHERE id >= ? AND id < ?"
 		      " ORDER BY id",
 	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, 0 FROM blocks"
 			" WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
+	[BLOCK_ENTRIES] = "SELECT ? WHERE 0",
 	[BLOCK_ALL] = "SELECT " BLOCK_COLUMNS ", data, 0 FROM blocks NOT INDEXED"
 		      " WHERE id >= ? AND id < ? ORDER BY id",
 	[ROLLUP_GET] = "SELECT data, 0 FROM rollups"
@@ -221,7 +229,16 @@ static const char *const spans_statements[SPANS_STATEMENTS_] = {
 	[SPAN_COUNT] = "SELECT count(*) FROM spans INDEXED BY spans_of_service",
 	TAKE(SPAN_DELETE_BEFORE, "spans", "id < ?"),
 	[SPAN_ENDS] = "SELECT (SELECT min(id) FROM spans), (SELECT max(id) FROM spans)",
-	[SPAN_SEALS] = "SELECT seal FROM spans INDEXED BY spans_of_service",
+	/* Each row, and what is found by its key; from the last on, as in CHUNK_LOST. */
+	[SPAN_ROWS] = "SELECT s.id, s.seal, f.seal FROM spans s NOT INDEXED"
+		      " LEFT JOIN spans f ON f.id = s.id ORDER BY s.id DESC",
+	/* As BLOCK_ENTRIES. */
+	[SPAN_SERVICES] = "SELECT s.service, s.id, f.id FROM spans s"
+			  " INDEXED BY spans_of_service"
+			  " LEFT JOIN spans f INDEXED BY spans_of_service"
+			  " ON f.service = s.service AND f.id = s.id",
+	[SPAN_ENTRIES] = "SELECT id, trace, service, seal FROM spans NOT INDEXED",
+	[SPAN_TRACES] = "SELECT trace, id FROM spans INDEXED BY spans_of_trace",
 	SPAN_QUERIES("s.seal"),
 	[NAME_FIND] = "SELECT id FROM names WHERE text = ?",
 	/* For questions: an index that is damaged must not hide a name. */

@@ -131,6 +131,32 @@ enum err service_verify(struct day_service *ds, struct fault *fault)
 	return day_damaged(v.day, error, "blocks", ds->name, fault);
 }
 
+/* The seals of the entries are those that must be there (service_verify), but an id may be altered.
+ * Where an entry leads to no row SQLite reports it. */
+enum err service_find_blocks(struct day_service *ds, struct db *reader, struct fault *fault)
+{
+	int64_t last = INT64_MIN;
+	bool row, good = true;
+	sqlite3_stmt *q;
+	enum err error = ERR_OK;
+
+	if (atomic_load(&ds->placed))
+		return ERR_OK;
+	TRY(db_query_with(reader, BLOCK_ENTRIES, &q, fault, atomic_load(&ds->id)));
+	while (good && (error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
+		int64_t id = sqlite3_column_int64(q, 0);
+
+		good = id > last && sqlite3_column_int64(q, 1) == id;
+		last = id;
+	}
+	db_reset(q);
+	if (!good)
+		return ERR_DAMAGED;
+	if (error == ERR_OK)
+		atomic_store(&ds->placed, true);
+	return error;
+}
+
 static enum err verify_row(struct verifying *v, sqlite3_stmt *q)
 {
 	int64_t id = sqlite3_column_int64(q, 0);

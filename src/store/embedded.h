@@ -96,8 +96,10 @@ struct day_service {
 		struct tally tallies[SERVICE_TALLIES];
 		uint64_t seal;
 		uint32_t series;
+		uint32_t altered; /* 1: its seal was wrong when read, and must stay wrong */
 	} row, row_before;
 	atomic_bool verified;	    /* no block is missing */
+	atomic_bool placed;	    /* searches find each block (service_find_blocks) */
 	atomic_bool rollups_differ; /* roll-ups do not match their tally: not used */
 };
 
@@ -142,7 +144,7 @@ struct day {
 	uint32_t sequence;   /* of keys; under `write` */
 	atomic_ullong spans; /* number of spans, valid once counted */
 	atomic_bool spans_counted;
-	atomic_bool spans_verified; /* no span is missing */
+	atomic_uint spans_verified; /* bits of enum span_way: searches find each span */
 	atomic_llong used_ns;	    /* last use, monotonic */
 	/* Cached statistics, valid until the file changes. */
 	atomic_bool counted;
@@ -362,7 +364,11 @@ enum err day_damaged(const struct day *d, enum err error, const char *what, cons
 enum err ask_forgive(struct ask *ask, enum err error, const struct fault *fault) MUST_CHECK;
 /* (day_verify.c) Compares the rows of a service with its tallies, once. */
 enum err service_verify(struct day_service *ds, struct fault *fault) MUST_CHECK;
-/* The same for all services in one pass; incomplete ones are left to service_verify. */
+/* Checks that searching the index finds each block; once, before the first of them is read.
+ * ERR_DAMAGED when not. */
+enum err service_find_blocks(struct day_service *ds, struct db *reader,
+			     struct fault *fault) MUST_CHECK;
+/* As service_verify, for all services in one pass; incomplete ones are left to service_verify. */
 enum err day_verify(struct day *d, struct fault *fault) MUST_CHECK;
 /* The tallies in the row of a service, as seen by the transaction of `reader`. */
 enum err service_tallies(struct day_service *ds, struct db *reader, struct tally *ret,

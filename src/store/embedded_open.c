@@ -127,11 +127,15 @@ static enum err read_service(struct day *d, struct db *reader, sqlite3_stmt *q,
 	TRY(day_service_expect_id(ds, (uint32_t)id));
 	ds->row.seal = (uint64_t)sqlite3_column_int64(q, 4);
 	ds->row.series = (uint32_t)series;
+	ds->row.altered = 0;
 	tally_add(services, ds->row.seal);
 	if (reader->version >= DAY_SEALED_VERSION &&
 	    (!tally_read(db_column(q, 3), ds->row.tallies, SERVICE_TALLIES) ||
-	     ds->row.seal != seal_service(atomic_load(&d->key), id, name, series, ds->row.tallies)))
+	     ds->row.seal !=
+		     seal_service(atomic_load(&d->key), id, name, series, ds->row.tallies))) {
+		ds->row.altered = 1;
 		note(d, "the row of a service was altered");
+	}
 	atomic_store(&ds->id, (uint32_t)id);
 	atomic_store(&ds->series, (uint32_t)series);
 	atomic_fetch_add(&d->quota.series, (uint32_t)series);
@@ -150,14 +154,19 @@ static enum err read_fresh(struct day_service *ds, struct fresh_chunk chunk)
 	return error;
 }
 
-static enum err read_chunk_key(struct day *d, sqlite3_stmt *q, struct tally *chunks, int64_t *last)
+static enum err read_chunk(struct day *d, const struct db *reader, sqlite3_stmt *q,
+			   struct tally *chunks, int64_t *last)
 {
 	struct day_service *ds = day_service_by_id(d, (uint32_t)sqlite3_column_int64(q, 1));
 	struct fresh_chunk chunk = {sqlite3_column_int64(q, 0),
 				    (uint32_t)sqlite3_column_int64(q, 2)};
 
-	tally_add(chunks, (uint64_t)sqlite3_column_int64(q, 3));
-	/* One that is not in its place would not be found, and be taken for one of a block. */
+	tally_add(chunks, (uint64_t)sqlite3_column_int64(q, 4));
+	/* Its key and service lead to it: nobody who asks for them would see that they were
+	 * altered. */
+	if (!day_seal_good(d, reader, sqlite3_column_int64(q, 4),
+			   seal_chunk_row(atomic_load(&d->key), q)))
+		note(d, "a chunk is not what was written");
 	if (chunk.key <= *last)
 		note(d, "keys of chunks are not in order");
 	*last = chunk.key;
@@ -182,12 +191,19 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 			break;
 	db_reset(q);
 	TRY(error);
-	TRY(db_statement(reader, CHUNK_KEYS, &q, fault));
+	TRY(db_query_with(reader, CHUNK_ALL, &q, fault, INT64_MIN, INT64_MAX));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row)
-		if ((error = read_chunk_key(d, q, &chunks, &last_key)) != ERR_OK)
+		if ((error = read_chunk(d, reader, q, &chunks, &last_key)) != ERR_OK)
 			break;
 	db_reset(q);
 	TRY(error);
+	TRY(db_statement(reader, CHUNK_LOST, &q, fault));
+	error = db_step(reader, q, &row, fault);
+	db_reset(q);
+	TRY(error);
+	/* It would be taken for one that became part of a block. */
+	if (row)
+		note(d, "a chunk is not found by its key");
 	if (reader->version >= DAY_SEALED_VERSION &&
 	    (!tally_equal(&services, &d->ledger.tallies[TALLY_SERVICES]) ||
 	     !tally_equal(&chunks, &d->ledger.tallies[TALLY_CHUNKS])))

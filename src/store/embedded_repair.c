@@ -367,13 +367,21 @@ static enum err copy_name(struct repair *r, struct str text, int64_t *ret)
 	db_reset(q);
 	if (*ret)
 		return ERR_OK;
-	tally_add(&r->ledger.tallies[TALLY_NAMES], seal);
 	TRY(db_statement(r->to, NAME_ADD, &q, r->fault));
 	db_bind(q, 1, text);
 	sqlite3_bind_int64(q, 2, (int64_t)seal);
 	TRY(db_run(r->to, q, r->fault));
+	tally_add(&r->ledger.tallies[TALLY_NAMES], seal);
 	*ret = sqlite3_last_insert_rowid(r->to->handle);
 	return ERR_OK;
+}
+
+/* Counts what was added; a row that was met before is there already. */
+static enum err added(struct repair *r, enum err error, int tally, uint64_t seal)
+{
+	if (error == ERR_OK)
+		tally_add(&r->ledger.tallies[tally], seal);
+	return error == ERR_EXISTS ? ERR_OK : error;
 }
 
 static enum err copy_span(void *context, int64_t key, const struct trace_span *span,
@@ -382,13 +390,17 @@ static enum err copy_span(void *context, int64_t key, const struct trace_span *s
 	struct repair *r = context;
 	uint64_t seal = seal_span(r->key, key, span, attributes);
 	int64_t service, operation;
+	enum err error;
 
 	if (is_undone(r, DAY_SPANS, row_time_ns(key) / NS_PER_DAY, key))
 		return ERR_OK;
 	TRY(copy_name(r, span->service, &service));
 	TRY(copy_name(r, span->operation, &operation));
-	tally_add(&r->ledger.tallies[TALLY_SPANS], seal);
-	return span_insert(r->to, key, span, service, operation, attributes, seal, r->fault);
+	error = span_insert(r->to, key, span, service, operation, attributes, seal, r->fault);
+	if (error == ERR_OK)
+		spans_count_entries(&r->ledger, key, service,
+				    str_n(span->trace_id, sizeof(span->trace_id)));
+	return added(r, error, TALLY_SPANS, seal);
 }
 
 static enum err copy_setting(void *context, struct str name, struct str value, int64_t modified)
@@ -397,13 +409,12 @@ static enum err copy_setting(void *context, struct str name, struct str value, i
 	uint64_t seal = seal_setting(r->key, name, value, modified);
 	sqlite3_stmt *q;
 
-	tally_add(&r->ledger.tallies[TALLY_SETTINGS], seal);
 	TRY(db_statement(r->to, SETTING_PUT, &q, r->fault));
 	db_bind(q, 1, name);
 	db_bind(q, 2, value);
 	sqlite3_bind_int64(q, 3, modified);
 	sqlite3_bind_int64(q, 4, (int64_t)seal);
-	return db_run(r->to, q, r->fault);
+	return added(r, db_run(r->to, q, r->fault), TALLY_SETTINGS, seal);
 }
 
 static enum err copy_audit(void *context, int64_t time, struct str event, struct str detail)

@@ -20,21 +20,23 @@ static enum err take_inventory(struct day_service *ds, struct db *reader, struct
 	*ret = (struct inventory){0};
 	TRY(db_query_with(reader, BLOCK_KEYS, &q, fault, id, id));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
-		int64_t hour = (row_time_ns(sqlite3_column_int64(q, 0)) - day_ns) / NS_PER_HOUR;
+		/* In a file that is damaged, any number. */
+		int64_t time = row_time_ns(sqlite3_column_int64(q, 0));
 
-		if (hour >= 0 && hour < 24)
-			ret->blocks |= 1u << hour;
+		if (time >= day_ns && time < day_ns + NS_PER_DAY)
+			ret->blocks |= 1u << (time - day_ns) / NS_PER_HOUR;
 	}
 	db_reset(q);
 	TRY(error);
 	TRY(db_query_with(reader, ROLLUP_KEYS, &q, fault, id));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
-		int64_t hour = (sqlite3_column_int64(q, 1) * 1000000 - day_ns) / NS_PER_HOUR;
+		/* Milliseconds; the same. */
+		int64_t start = sqlite3_column_int64(q, 1), first = day_ns / 1000000;
 
 		if (sqlite3_column_int64(q, 0) == ROLLUP_DAY)
 			ret->day = true;
-		else if (hour >= 0 && hour < 24)
-			ret->hours |= 1u << hour;
+		else if (start >= first && start < first + NS_PER_DAY / 1000000)
+			ret->hours |= 1u << (start - first) / (NS_PER_HOUR / 1000000);
 	}
 	db_reset(q);
 	return error;
@@ -60,6 +62,15 @@ static enum err shape_of(struct day_service *ds, struct shape *ret, struct fault
 	mutex_unlock(&p->lock);
 	partition_give_back(ds->day->engine, p);
 	return ret->gauge ? ERR_OK : ERR_NO_MEMORY;
+}
+
+/* The sums of blocks that are not all found would look right for ever. */
+static enum err prepare(struct day_service *ds, struct db *reader, struct shape *ret,
+			struct fault *fault)
+{
+	TRY(service_verify(ds, fault));
+	TRY(service_find_blocks(ds, reader, fault));
+	return shape_of(ds, ret, fault);
 }
 
 static enum err add_all(struct rollup *r, struct str bytes, const struct shape *shape)
@@ -206,7 +217,7 @@ static enum err roll_service(struct day_service *ds, int64_t until_ns, struct fa
 			missing &= ~(1u << h);
 	}
 	if (error == ERR_OK && (missing || (!have.day && have.blocks)))
-		error = shape_of(ds, &shape, fault);
+		error = prepare(ds, reader, &shape, fault);
 	for (int h = 0; error == ERR_OK && h < 24; h++)
 		if (missing >> h & 1)
 			error = roll_hour(ds, reader, day_ns + h * NS_PER_HOUR, &shape, fault);

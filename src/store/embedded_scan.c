@@ -326,7 +326,8 @@ static enum err show_one_block(struct scanner *s, sqlite3_stmt *q)
 	struct str bytes = db_column(q, 6);
 	bool may = true;
 
-	if (!block_row_good(s->ds->day, s->reader, q))
+	if (!block_row_good(s->ds->day, s->reader, q) ||
+	    sqlite3_column_int64(q, 1) != atomic_load(&s->ds->id))
 		return ERR_DAMAGED;
 	if (scan->link_count)
 		TRY(block_may_link(bytes, scan->links, scan->link_count, &may));
@@ -369,6 +370,8 @@ static enum err scan_blocks(struct scanner *s, int64_t hour_ns)
 	int64_t from = s->low_ns > hour_ns ? s->low_ns : hour_ns;
 	int64_t until = scan->until_ns < end ? scan->until_ns + 999999 : end;
 
+	TRY(damaged_part(s, service_find_blocks(s->ds, s->reader, s->fault),
+			 "the index of blocks"));
 	from -= from % WINDOW_NS;
 	vec_for_each (window, &s->windows.v)
 		if (*window >= hour_ns && *window < end && *window < from)

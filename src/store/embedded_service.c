@@ -100,11 +100,11 @@ struct day_service *day_service_by_id(struct day *d, uint32_t id)
 
 static uint32_t *window_count(struct day *d, int64_t time_ns)
 {
-	int64_t window = (time_ns - d->name.day * NS_PER_DAY) / WINDOW_NS;
-	int64_t last = NS_PER_DAY / WINDOW_NS - 1;
+	int64_t begin = d->name.day * NS_PER_DAY, last = begin + NS_PER_DAY - 1;
 
 	/* One of another day can only be damage. */
-	return &d->fresh_windows[window < 0 ? 0 : window > last ? last : window];
+	time_ns = time_ns < begin ? begin : time_ns > last ? last : time_ns;
+	return &d->fresh_windows[(time_ns - begin) / WINDOW_NS];
 }
 
 static void count_fresh(struct day *d, const struct fresh_chunk *chunk)

@@ -147,6 +147,8 @@ enum err span_write(struct change *c, const struct trace_span *span, struct undo
 	buf_release(&attributes);
 	if (error == ERR_OK) {
 		change_added(c, TALLY_SPANS, ret->seal);
+		spans_count_entries(&d->ledger, ret->key, service,
+				    str_n(span->trace_id, sizeof(span->trace_id)));
 		atomic_fetch_add(&d->spans, 1);
 	}
 	return error;
@@ -190,33 +192,38 @@ static void copy_id(sqlite3_stmt *q, int column, uint8_t *id, size_t n)
 		memcpy(id, bytes.p, n);
 }
 
-enum err span_read(sqlite3_stmt *q, struct arena *arena, struct trace_span *span)
+/* All but the attributes, texts as they lie in the row; false when a name is missing. */
+static bool columns(sqlite3_stmt *q, struct trace_span *span)
 {
 	copy_id(q, 0, span->trace_id, sizeof(span->trace_id));
 	copy_id(q, 1, span->span_id, sizeof(span->span_id));
 	copy_id(q, 2, span->parent_id, sizeof(span->parent_id));
 	span->kind = (uint32_t)sqlite3_column_int64(q, 3);
 	span->status = (uint32_t)sqlite3_column_int64(q, 4);
-	TRY(copy_text(arena, db_column(q, 5), &span->service));
-	TRY(copy_text(arena, db_column(q, 6), &span->operation));
+	span->service = db_column(q, 5);
+	span->operation = db_column(q, 6);
 	span->start_ns = sqlite3_column_int64(q, 7);
 	span->duration_ns = sqlite3_column_int64(q, 8);
-	/* Each of them has a name. */
-	if (sqlite3_column_type(q, 5) == SQLITE_NULL || sqlite3_column_type(q, 6) == SQLITE_NULL)
+	return sqlite3_column_type(q, 5) != SQLITE_NULL && sqlite3_column_type(q, 6) != SQLITE_NULL;
+}
+
+enum err span_read(sqlite3_stmt *q, struct arena *arena, struct trace_span *span)
+{
+	if (!columns(q, span))
 		return ERR_DAMAGED;
+	TRY(copy_text(arena, span->service, &span->service));
+	TRY(copy_text(arena, span->operation, &span->operation));
 	return decode_attributes(arena, db_column(q, 9), span);
 }
 
-static enum err read_span(const struct day *d, const struct db *reader, sqlite3_stmt *q,
-			  struct arena *arena, struct trace_span *span)
+bool span_row_good(const struct day *d, const struct db *reader, sqlite3_stmt *q)
 {
-	uint64_t key = atomic_load(&d->key);
+	struct trace_span span = {0};
 
-	TRY(span_read(q, arena, span));
-	return day_seal_good(d, reader, sqlite3_column_int64(q, 11),
-			     seal_span(key, sqlite3_column_int64(q, 10), span, db_column(q, 9)))
-		       ? ERR_OK
-		       : ERR_DAMAGED;
+	return columns(q, &span) &&
+	       day_seal_good(d, reader, sqlite3_column_int64(q, 11),
+			     seal_span(atomic_load(&d->key), sqlite3_column_int64(q, 10), &span,
+				       db_column(q, 9)));
 }
 
 /* The narrowest of the three ways to go through a day. */
@@ -244,66 +251,19 @@ static enum err open_query(struct db *reader, const struct span_question *questi
 	return ERR_OK;
 }
 
+static enum span_way way_of(const struct span_question *question)
+{
+	if (question->trace_id)
+		return SPANS_BY_TRACE;
+	return question->service.n ? SPANS_BY_SERVICE : SPANS_BY_TIME;
+}
+
 static bool wanted(const struct trace_span *s, const struct span_question *question)
 {
 	return s->start_ns >= question->from_ns && s->start_ns < question->until_ns &&
 	       s->duration_ns >= question->min_duration_ns &&
 	       (!question->service.n || str_eq(s->service, question->service)) &&
 	       (!question->operation.n || str_eq(s->operation, question->operation));
-}
-
-/* What is to be looked at, whether it is what was written or not. */
-static bool may_be_wanted(sqlite3_stmt *q, const struct span_question *question)
-{
-	return (!question->service.n || str_eq(db_column(q, 5), question->service)) &&
-	       (!question->operation.n || str_eq(db_column(q, 6), question->operation));
-}
-
-/* Who asks for a service looks for its name: one that was altered would be found nowhere. */
-static enum err verify_names(struct day *d, struct db *reader, const struct tally *expected,
-			     struct fault *fault)
-{
-	uint64_t key = atomic_load(&d->key);
-	struct tally found = {0};
-	bool row, good = true;
-	sqlite3_stmt *q;
-	enum err error;
-
-	TRY(db_statement(reader, NAME_ALL, &q, fault));
-	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
-		int64_t seal = sqlite3_column_int64(q, 2);
-
-		tally_add(&found, (uint64_t)seal);
-		good &= day_seal_good(d, reader, seal, seal_name(key, db_column(q, 1)));
-	}
-	db_reset(q);
-	TRY(error);
-	return good && tally_equal(&found, expected) ? ERR_OK : ERR_DAMAGED;
-}
-
-/* Whether all spans are there that were written; once. */
-static enum err verify_spans(struct day *d, struct db *reader, struct fault *fault)
-{
-	struct tally found = {0};
-	struct ledger l;
-	sqlite3_stmt *q;
-	bool row;
-	enum err error;
-
-	if (atomic_load(&d->spans_verified) || reader->version < reader->schema->older_below)
-		return ERR_OK;
-	/* Both of one moment: the caller began a transaction. */
-	TRY(ledger_read(reader, d->place, &l, fault));
-	TRY(db_statement(reader, SPAN_SEALS, &q, fault));
-	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row)
-		tally_add(&found, (uint64_t)sqlite3_column_int64(q, 0));
-	db_reset(q);
-	TRY(error);
-	if (!tally_equal(&found, &l.tallies[TALLY_SPANS]))
-		return ERR_DAMAGED;
-	TRY(verify_names(d, reader, &l.tallies[TALLY_NAMES], fault));
-	atomic_store(&d->spans_verified, true);
-	return ERR_OK;
 }
 
 static enum err spans_damaged(const struct day *d, struct ask *ask)
@@ -314,6 +274,21 @@ static enum err spans_damaged(const struct day *d, struct ask *ask)
 	if (ask && ask->fault)
 		*ask->fault = own;
 	return ask_forgive(ask, error, &own);
+}
+
+/* A row that was altered is told, whether what it says now is asked for or not. */
+static enum err show_span(const struct day *d, const struct db *reader, sqlite3_stmt *q,
+			  const struct span_question *question, struct arena *arena,
+			  struct span_list *list)
+{
+	struct trace_span span = {0};
+
+	if (!span_row_good(d, reader, q) || !columns(q, &span))
+		return ERR_DAMAGED;
+	if (!wanted(&span, question))
+		return ERR_OK;
+	TRY(span_read(q, arena, &span));
+	return vec_push(&list->v, span);
 }
 
 static enum err spans_of_day(struct day *d, const struct span_question *question, size_t limit,
@@ -331,26 +306,18 @@ static enum err spans_of_day(struct day *d, const struct span_question *question
 		return ERR_OK;
 	TRY(day_reader(d, &reader, fault));
 	error = db_begin(reader, false, fault);
-	if (error == ERR_OK && is_damage(error = verify_spans(d, reader, fault)))
+	if (error == ERR_OK && is_damage(error = spans_verify(d, reader, way_of(question), ask)))
 		error = spans_damaged(d, ask);
 	if (error == ERR_OK)
 		error = open_query(reader, question, &q, fault);
 	while (error == ERR_OK && list->v.n < limit &&
 	       (error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
-		struct trace_span span = {0};
-
 		if (ask)
 			ask->rows++;
-		if (ask_cancelled(ask))
-			error = ERR_CANCELLED;
-		else if (may_be_wanted(q, question))
-			error = read_span(d, reader, q, arena, &span);
-		else
-			continue;
+		error = ask_cancelled(ask) ? ERR_CANCELLED
+					   : show_span(d, reader, q, question, arena, list);
 		if (is_damage(error))
 			error = spans_damaged(d, ask);
-		else if (error == ERR_OK && wanted(&span, question))
-			error = vec_push(&list->v, span);
 	}
 	if (q)
 		db_reset(q);

@@ -101,11 +101,16 @@ static enum err load_all(struct day *d, struct db *reader, struct reach_tallies 
 	TRY(db_statement(reader, REACH_ALL, &q, fault));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
 		uint32_t service = (uint32_t)sqlite3_column_int64(q, 0);
-		struct reach reach = {sqlite3_column_int64(q, 1) * WINDOW_NS,
-				      sqlite3_column_int64(q, 2) * NS_PER_MILLI};
-		uint64_t seal = seal_reach(atomic_load(&d->key), service,
-					   sqlite3_column_int64(q, 1), sqlite3_column_int64(q, 2));
+		int64_t window = sqlite3_column_int64(q, 1), longest = sqlite3_column_int64(q, 2);
+		uint64_t seal = seal_reach(atomic_load(&d->key), service, window, longest);
+		struct reach reach;
 
+		/* In a file that is damaged, any number. */
+		if (__builtin_mul_overflow(window, WINDOW_NS, &reach.window_ns) ||
+		    __builtin_mul_overflow(longest, NS_PER_MILLI, &reach.longest_ns)) {
+			*ret_good = false;
+			continue;
+		}
 		*ret_good &= day_seal_good(d, reader, sqlite3_column_int64(q, 3), seal);
 		tally_reach(tallies, service, (uint64_t)sqlite3_column_int64(q, 3));
 		measured &= service != 0;

@@ -6,24 +6,22 @@
  *
  * STORE_DAMAGES says how often, STORE_SEED where chance begins.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 
 #include "test.h"
 
-#include "base/file.h"
+#include "store/folder_copy.h"
 #include "store/partition.h"
 #include "store/scratch.h"
 #include "store/store_fixture.h"
 
-#define HOUR	  (3600 * NS_PER_S)
-#define BEGIN	  (TEST_TIME / NS_PER_DAY * NS_PER_DAY)
-#define SERIES	  4
-#define PROFILES  90
-#define OTHER	  STR("other")
-#define MAX_FILES 64
+#define HOUR	 (3600 * NS_PER_S)
+#define BEGIN	 (TEST_TIME / NS_PER_DAY * NS_PER_DAY)
+#define SERIES	 4
+#define PROFILES 90
+#define OTHER	 STR("other")
 
 static _Atomic(int64_t) now = BEGIN + 3 * NS_PER_DAY;
 
@@ -328,91 +326,6 @@ static void ask_all(struct store *s, struct answers *a)
 	note(a, 2 * OF_TENANT + 2, error, &fault, &v);
 	if (error == ERR_OK)
 		arena_release(&settings.arena);
-}
-
-/* ------------------------------------------------------------------ copies */
-
-struct files {
-	size_t n;
-	char name[MAX_FILES][300]; /* in the folder */
-};
-
-static void list_into(const char *path, const char *prefix, struct files *f)
-{
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-
-	if (!dir)
-		return;
-	while ((entry = readdir(dir)) && f->n < MAX_FILES) {
-		char full[600], name[300];
-		struct stat st;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(full, sizeof(full), "%s/%s", path, entry->d_name);
-		snprintf(name, sizeof(name), "%s%s", prefix, entry->d_name);
-		if (stat(full, &st) < 0)
-			continue;
-		if (S_ISDIR(st.st_mode)) {
-			strncat(name, "/", sizeof(name) - strlen(name) - 1);
-			list_into(full, name, f);
-		} else {
-			memcpy(f->name[f->n++], name, sizeof(name));
-		}
-	}
-	closedir(dir);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-static void list_files(const char *path, struct files *f)
-{
-	f->n = 0;
-	list_into(path, "", f);
-	qsort(f->name, f->n, sizeof(f->name[0]), by_name);
-}
-
-static void copy_file(const char *from, const char *to)
-{
-	CLEANUP(buf_release) struct buf bytes = BUF_INIT(64 << 20);
-	int fd;
-
-	CHECK_OK(file_read(from, &bytes, NULL));
-	fd = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	CHECK(fd >= 0 && write(fd, bytes.data, bytes.n) == (ssize_t)bytes.n);
-	close(fd);
-}
-
-static void copy_folder(const char *from, const char *to)
-{
-	struct files f;
-	char a[600], b[600];
-
-	mkdir(to, 0700);
-	list_files(from, &f);
-	for (size_t i = 0; i < f.n; i++) {
-		char *slash;
-
-		/* Memory of the process that wrote, as a kill leaves it; the next makes it anew. */
-		if (strstr(f.name[i], "-shm") || strcmp(f.name[i], "LOCK") == 0)
-			continue;
-		snprintf(a, sizeof(a), "%s/%s", from, f.name[i]);
-		snprintf(b, sizeof(b), "%s/%s", to, f.name[i]);
-		slash = strrchr(b, '/');
-		*slash = 0;
-		mkdir(b, 0700);
-		*slash = '/';
-		copy_file(a, b);
-	}
-}
-
-static void remove_folder(const char *path)
-{
-	nftw(path, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* ------------------------------------------------------------------ ways to damage */

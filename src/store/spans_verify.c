@@ -1,0 +1,219 @@
+/*
+ * Whether all spans of a day are there and are found. Rows that are looked up are only as complete
+ * as what leads to them, so before the first query of a kind what it searches is gone through once:
+ *
+ *	by time: the table. Its seals are those of the ledger; each row is found by its key
+ *	by service: the index, the names, and for each service a span whose seal covers the name
+ *	by trace: the index
+ *
+ * An index is a tree whose inner pages hold entries, too: when all of them are in order, a search
+ * finds each. A table's inner pages hold keys alone, which no row shows; hence the search of each.
+ * An entry that leads to no row is reported by SQLite.
+ *
+ * The ledger has the sums of what both indexes must contain. Files in which an older version wrote,
+ * or from which spans were deleted, do not: there the table is gone through for them.
+ */
+#include "store/spans.h"
+
+struct verifying {
+	struct day *day;
+	struct db *reader;
+	struct ask *ask;
+	struct fault *fault;
+	struct ledger ledger;
+};
+
+static enum err step(struct verifying *v, sqlite3_stmt *q, bool *ret_row)
+{
+	if (ask_cancelled(v->ask))
+		return ERR_CANCELLED;
+	return db_step(v->reader, q, ret_row, v->fault);
+}
+
+static uint64_t hash_service(int64_t service, int64_t id)
+{
+	return hash_mix((uint64_t)service + HASH_K1, (uint64_t)id);
+}
+
+static uint64_t hash_trace(struct str trace, int64_t id)
+{
+	return hash_str(trace, (uint64_t)id);
+}
+
+void spans_count_entries(struct ledger *l, int64_t id, int64_t service, struct str trace)
+{
+	tally_add(&l->tallies[TALLY_SPAN_SERVICES], hash_service(service, id));
+	tally_add(&l->tallies[TALLY_SPAN_TRACES], hash_trace(trace, id));
+}
+
+/* Sets the sums that the ledger does not have. */
+static enum err count_entries(struct verifying *v)
+{
+	const struct tally *spans = &v->ledger.tallies[TALLY_SPANS];
+	struct ledger found = {0};
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	if (v->ledger.tallies[TALLY_SPAN_SERVICES].n == spans->n &&
+	    v->ledger.tallies[TALLY_SPAN_TRACES].n == spans->n)
+		return ERR_OK;
+	TRY(db_statement(v->reader, SPAN_ENTRIES, &q, v->fault));
+	while ((error = step(v, q, &row)) == ERR_OK && row) {
+		tally_add(&found.tallies[TALLY_SPANS], (uint64_t)sqlite3_column_int64(q, 3));
+		spans_count_entries(&found, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 2),
+				    db_column(q, 1));
+	}
+	db_reset(q);
+	TRY(error);
+	v->ledger.tallies[TALLY_SPAN_SERVICES] = found.tallies[TALLY_SPAN_SERVICES];
+	v->ledger.tallies[TALLY_SPAN_TRACES] = found.tallies[TALLY_SPAN_TRACES];
+	return tally_equal(&found.tallies[TALLY_SPANS], spans) ? ERR_OK : ERR_DAMAGED;
+}
+
+static enum err verify_table(struct verifying *v)
+{
+	struct tally found = {0};
+	int64_t above = INT64_MAX;
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_statement(v->reader, SPAN_ROWS, &q, v->fault));
+	while ((error = step(v, q, &row)) == ERR_OK && row) {
+		int64_t id = sqlite3_column_int64(q, 0), seal = sqlite3_column_int64(q, 1);
+
+		if (id >= above || sqlite3_column_type(q, 2) == SQLITE_NULL ||
+		    sqlite3_column_int64(q, 2) != seal) {
+			error = ERR_DAMAGED;
+			break;
+		}
+		above = id;
+		tally_add(&found, (uint64_t)seal);
+	}
+	db_reset(q);
+	TRY(error);
+	return tally_equal(&found, &v->ledger.tallies[TALLY_SPANS]) ? ERR_OK : ERR_DAMAGED;
+}
+
+/* A span of the service, with the name that its seal covers. */
+static enum err verify_one(struct verifying *v, int64_t id)
+{
+	bool row = false, good = false;
+	sqlite3_stmt *q;
+	enum err error;
+
+	TRY(db_query_with(v->reader, SPAN_ALL, &q, v->fault, id, id + 1));
+	error = db_step(v->reader, q, &row, v->fault);
+	if (error == ERR_OK && row)
+		good = span_row_good(v->day, v->reader, q);
+	db_reset(q);
+	return error == ERR_OK && !good ? ERR_DAMAGED : error;
+}
+
+static enum err verify_services(struct verifying *v)
+{
+	int64_t last = INT64_MIN, last_id = 0;
+	struct tally found = {0};
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_statement(v->reader, SPAN_SERVICES, &q, v->fault));
+	while ((error = step(v, q, &row)) == ERR_OK && row) {
+		int64_t service = sqlite3_column_int64(q, 0), id = sqlite3_column_int64(q, 1);
+
+		if (service < last || (service == last && id <= last_id) ||
+		    sqlite3_column_int64(q, 2) != id)
+			error = ERR_DAMAGED;
+		else if (service != last)
+			error = verify_one(v, id);
+		if (error != ERR_OK)
+			break;
+		tally_add(&found, hash_service(service, id));
+		last = service;
+		last_id = id;
+	}
+	db_reset(q);
+	TRY(error);
+	return tally_equal(&found, &v->ledger.tallies[TALLY_SPAN_SERVICES]) ? ERR_OK : ERR_DAMAGED;
+}
+
+static enum err verify_traces(struct verifying *v)
+{
+	CLEANUP(buf_release) struct buf last = BUF_INIT(SIZE_MAX);
+	struct tally found = {0};
+	int64_t last_id = INT64_MIN;
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_statement(v->reader, SPAN_TRACES, &q, v->fault));
+	while ((error = step(v, q, &row)) == ERR_OK && row) {
+		struct str trace = db_column(q, 0);
+		int64_t id = sqlite3_column_int64(q, 1);
+		int order = str_cmp(buf_view(&last), trace);
+
+		error = order > 0 || (!order && id <= last_id) ? ERR_DAMAGED : ERR_OK;
+		tally_add(&found, hash_trace(trace, id));
+		if (order && error == ERR_OK) {
+			buf_clear(&last);
+			buf_str(&last, trace);
+			error = buf_error(&last);
+		}
+		if (error != ERR_OK)
+			break;
+		last_id = id;
+	}
+	db_reset(q);
+	TRY(error);
+	return tally_equal(&found, &v->ledger.tallies[TALLY_SPAN_TRACES]) ? ERR_OK : ERR_DAMAGED;
+}
+
+/* Who asks for a service looks for its name. */
+static enum err verify_names(struct verifying *v)
+{
+	uint64_t key = atomic_load(&v->day->key);
+	struct tally found = {0};
+	int64_t last = INT64_MIN;
+	bool row, good = true;
+	sqlite3_stmt *q;
+	enum err error;
+
+	TRY(db_statement(v->reader, NAME_ALL, &q, v->fault));
+	while ((error = step(v, q, &row)) == ERR_OK && row) {
+		int64_t id = sqlite3_column_int64(q, 0), seal = sqlite3_column_int64(q, 2);
+
+		tally_add(&found, (uint64_t)seal);
+		good &= id > last &&
+			day_seal_good(v->day, v->reader, seal, seal_name(key, db_column(q, 1)));
+		last = id;
+	}
+	db_reset(q);
+	TRY(error);
+	return good && tally_equal(&found, &v->ledger.tallies[TALLY_NAMES]) ? ERR_OK : ERR_DAMAGED;
+}
+
+enum err spans_verify(struct day *d, struct db *reader, enum span_way way, struct ask *ask)
+{
+	struct fault *fault = ask ? ask->fault : NULL;
+	struct verifying v = {.day = d, .reader = reader, .ask = ask, .fault = fault};
+
+	if (atomic_load(&d->spans_verified) & way || reader->version < reader->schema->older_below)
+		return ERR_OK;
+	/* All of one moment. */
+	TRY(ledger_read(reader, d->place, &v.ledger, fault));
+	if (way == SPANS_BY_TIME) {
+		TRY(verify_table(&v));
+	} else {
+		TRY(count_entries(&v));
+		if (way == SPANS_BY_SERVICE) {
+			TRY(verify_names(&v));
+			TRY(verify_services(&v));
+		} else {
+			TRY(verify_traces(&v));
+		}
+	}
+	atomic_fetch_or(&d->spans_verified, way);
+	return ERR_OK;
+}
