@@ -14,7 +14,6 @@ static void merging_release(struct merging *m)
 		mem_free(m->buckets.v[i].total);
 	}
 	vec_release(&m->buckets);
-	map_release(&m->bucket_index);
 	grouping_release(&m->grouping);
 	series_numbers_release(&m->numbers);
 	gauge_hold_release(&m->hold);
@@ -22,26 +21,7 @@ static void merging_release(struct merging *m)
 	gauge_cells_release(&m->local);
 	gauge_cells_release(&m->total);
 	remap_release(&m->remap);
-	arena_release(&m->exact.arena);
 	question_release(&m->q);
-}
-
-static enum err find_bucket(struct merging *m, uint32_t group, uint32_t series, struct bucket **ret)
-{
-	struct bucket fresh = {.group = group, .series = series};
-	uint64_t hash = hash_mix((uint64_t)group << 32 | series, 1);
-
-	MAP_PROBE(&m->bucket_index, hash, id)
-	{
-		*ret = &m->buckets.v[id];
-		if ((*ret)->group == group && (*ret)->series == series)
-			return ERR_OK;
-	}
-	TRY(vec_reserve(&m->buckets, 1));
-	TRY(map_put(&m->bucket_index, hash, (uint32_t)m->buckets.n));
-	m->buckets.v[m->buckets.n] = fresh;
-	*ret = &m->buckets.v[m->buckets.n++];
-	return ERR_OK;
 }
 
 static enum err grow_sums(struct question *q, struct sums *s)
@@ -57,18 +37,27 @@ static enum err grow_sums(struct question *q, struct sums *s)
 	return ERR_OK;
 }
 
-static enum err add_cells(struct merging *m, uint32_t bucket, const struct chunk_rows_read *r,
+/* With room for the stacks of the partition. */
+static enum err find_bucket(struct merging *m, uint32_t group, struct bucket **ret)
+{
+	while (m->buckets.n <= group)
+		TRY(vec_push(&m->buckets, ((struct bucket){0})));
+	*ret = &m->buckets.v[group];
+	return grow_sums(&m->q, &(*ret)->local);
+}
+
+static enum err add_cells(struct merging *m, uint32_t id, const struct chunk_rows_read *r,
 			  const struct chunk_group *group)
 {
 	for (uint32_t i = group->first; i < group->first + group->n; i++)
-		TRY(gauge_cells_add(&m->local, &m->q, bucket, r->stacks[i],
+		TRY(gauge_cells_add(&m->local, &m->q, id, r->stacks[i],
 				    (__int128)r->values[i] * m->share.time_ns /
 					    (int64_t)m->share.profiles));
 	return ERR_OK;
 }
 
 static enum err add_groups(struct merging *m, const struct chunk_view *v,
-			   const struct chunk_rows_read *r, uint32_t series)
+			   const struct chunk_rows_read *r)
 {
 	for (uint32_t g = 0; g < r->group_count; g++) {
 		const struct chunk_group *group = &r->groups[g];
@@ -76,12 +65,11 @@ static enum err add_groups(struct merging *m, const struct chunk_view *v,
 		uint32_t id;
 
 		TRY(grouping_find(&m->grouping, &m->q, v->head.series, group->labels, &id));
-		TRY(find_bucket(m, id, series, &bucket));
 		if (m->q.gauge) {
-			TRY(add_cells(m, (uint32_t)(bucket - m->buckets.v), r, group));
+			TRY(add_cells(m, id, r, group));
 			continue;
 		}
-		TRY(grow_sums(&m->q, &bucket->local));
+		TRY(find_bucket(m, id, &bucket));
 		/* These were added one by one, saturating: the fast way must watch from now on. */
 		bucket->local.bound = INT64_MAX;
 		for (uint32_t i = group->first; i < group->first + group->n; i++) {
@@ -122,12 +110,10 @@ static enum err cover(struct merging *m, const struct chunk_view *v, uint32_t se
 
 	*ret_line = 0;
 	/* Its runs say it. */
-	if (!m->q.gauge && v->head.flags & (CHUNK_SUM | CHUNK_BEYOND))
+	if (v->head.flags & (CHUNK_SUM | CHUNK_BEYOND))
 		return ERR_OK;
 	TRY(coverage_line(&m->coverage, series, 0, m->q.gauge, ret_line));
-	return v->head.flags & (CHUNK_SUM | CHUNK_BEYOND)
-		       ? ERR_OK
-		       : coverage_add(&m->coverage, &m->q, *ret_line, &run);
+	return coverage_add(&m->coverage, &m->q, *ret_line, &run);
 }
 
 /* When what is selected was taken, as far as it lies in the range. */
@@ -148,7 +134,7 @@ static void widen(struct merging *m, const struct chunk_view *v)
 
 /* Takes away what of a roll-up lies beyond the range. What lies in it stays where it is. */
 static enum err take_beyond(struct merging *m, const struct chunk_view *v,
-			    const struct chunk_column *column, uint32_t series)
+			    const struct chunk_column *column)
 {
 	struct chunk_rows_read rows;
 	struct bucket *bucket;
@@ -157,8 +143,7 @@ static enum err take_beyond(struct merging *m, const struct chunk_view *v,
 	if (v->head.time_ns < m->q.selection->until_ns)
 		return ERR_OK;
 	TRY(grouping_find(&m->grouping, &m->q, v->head.series, 0, &group));
-	TRY(find_bucket(m, group, series, &bucket));
-	TRY(grow_sums(&m->q, &bucket->local));
+	TRY(find_bucket(m, group, &bucket));
 	TRY(question_rows(&m->q, v, column, &rows));
 	for (uint32_t i = 0; i < v->head.rows && rows.group_count; i++)
 		bucket->local.v[rows.stacks[i]] -= rows.values[i];
@@ -167,13 +152,13 @@ static enum err take_beyond(struct merging *m, const struct chunk_view *v,
 }
 
 static enum err merge_rows(struct merging *m, const struct chunk_view *v,
-			   const struct chunk_column *column, uint32_t series)
+			   const struct chunk_column *column)
 {
 	struct chunk_rows_read rows;
 	enum err e;
 
 	TRY(question_rows(&m->q, v, column, &rows));
-	e = add_groups(m, v, &rows, series);
+	e = add_groups(m, v, &rows);
 	chunk_rows_release(&rows);
 	return e;
 }
@@ -184,20 +169,37 @@ static enum err note_level(struct merging *m, const struct chunk_view *v, uint32
 	uint32_t line;
 
 	TRY(cover(m, v, series, &line));
-	TRY(gauge_hold_add(&m->hold, &m->q, series, line, &v->head));
-	if (!(v->head.flags & CHUNK_RUN) && v->head.time_ns >= m->q.selection->from_ns)
+	TRY(gauge_hold_add(&m->hold, &m->q, series, line, v->head.time_ns));
+	if (v->head.time_ns >= m->q.selection->from_ns)
 		widen(m, v);
 	return ERR_OK;
+}
+
+/* Whether all rows of the chunk are selected, and in one group. */
+static bool is_of_one_group(const struct merging *m, const struct chunk_view *v)
+{
+	return !m->grouping.name_count || !(v->head.flags & CHUNK_GROUPS);
 }
 
 /* And then its values. */
 static enum err merge_level(struct merging *m, const struct chunk_view *v,
 			    const struct chunk_column *column, uint32_t series)
 {
-	if (v->head.flags & CHUNK_RUN)
+	struct chunk_weights to;
+	uint32_t group;
+
+	m->share = gauge_hold_share(&m->hold, &m->coverage, series, v->head.time_ns);
+	if (m->share.time_ns <= 0)
 		return ERR_OK;
-	m->share = gauge_hold_share(&m->hold, &m->coverage, series, &v->head);
-	return m->share.time_ns > 0 ? merge_rows(m, v, column, series) : ERR_OK;
+	if (!question_takes_rows(&m->q, v) || !is_of_one_group(m, v))
+		return merge_rows(m, v, column);
+	TRY(grouping_find(&m->grouping, &m->q, v->head.series, 0, &group));
+	if (group)
+		return merge_rows(m, v, column);
+	TRY(gauge_cells_reserve(&m->local, &m->q, m->q.stack_count));
+	to = (struct chunk_weights){m->local.first, m->q.stack_count, m->share.time_ns,
+				    (int64_t)m->share.profiles};
+	return chunk_weigh(v, column, &to);
 }
 
 static enum err merge_chunk(struct question *q, const struct chunk_view *v,
@@ -213,19 +215,16 @@ static enum err merge_chunk(struct question *q, const struct chunk_view *v,
 	TRY(cover(m, v, series, &line));
 	if (v->head.flags & CHUNK_RUN)
 		return ERR_OK;
-	series = 0; /* sums need not tell them apart */
 	if (v->head.flags & CHUNK_BEYOND)
-		return take_beyond(m, v, column, series);
+		return take_beyond(m, v, column);
 	widen(m, v);
 	observe(m, v, column);
-	if (question_takes_all(q, v, column) &&
-	    (!m->grouping.name_count || !(v->head.flags & CHUNK_GROUPS))) {
+	if (question_takes_all(q, v, column) && is_of_one_group(m, v)) {
 		TRY(grouping_find(&m->grouping, q, v->head.series, 0, &group));
-		TRY(find_bucket(m, group, series, &bucket));
-		TRY(grow_sums(q, &bucket->local));
+		TRY(find_bucket(m, group, &bucket));
 		return chunk_sum(v, column, &bucket->local);
 	}
-	return merge_rows(m, v, column, series);
+	return merge_rows(m, v, column);
 }
 
 static void find_count_type(struct merging *m)
@@ -242,17 +241,6 @@ static void find_count_type(struct merging *m)
 		    str_eq(other.unit, STR("count")) && str_eq(other.period_type, ours.period_type))
 			m->count_type = (uint32_t)i;
 	}
-}
-
-/* Any roll-up will do, unless series are to be told apart; of a gauge those that are short beside
- * the range. */
-static void choose_rollups(struct merging *m)
-{
-	const struct selection *s = m->q.selection;
-	bool fit = grouping_fits_rollups(&m->grouping);
-
-	m->q.rollup_ns = fit ? NS_PER_DAY : 0;
-	m->q.gauge_rollup_ns = fit ? gauge_rollup(s->until_ns - s->from_ns) : 0;
 }
 
 static enum err begin_partition(struct question *q)
@@ -307,15 +295,21 @@ static enum err copy_whole(struct merging *m, struct dict *dst, const struct dic
 	return dict_copy_code(dst, src);
 }
 
+static enum err carry_cell_over(struct merging *m, uint32_t group, uint32_t stack, __int128 sum)
+{
+	if (!sum)
+		return ERR_OK;
+	TRY(remap_stack(&m->remap, stack, &stack));
+	return gauge_cells_add(&m->total, &m->q, group, stack, sum);
+}
+
 static enum err carry_cells_over(struct merging *m)
 {
 	TRY(remap_begin(&m->remap, &m->q.partition->dict, m->dst->dict));
-	vec_for_each (cell, &m->local.list) {
-		uint32_t stack;
-
-		TRY(remap_stack(&m->remap, cell->stack, &stack));
-		TRY(gauge_cells_add(&m->total, &m->q, cell->bucket, stack, cell->sum));
-	}
+	for (size_t i = 0; i < m->local.first_n; i++)
+		TRY(carry_cell_over(m, 0, (uint32_t)i, m->local.first[i]));
+	vec_for_each (cell, &m->local.list)
+		TRY(carry_cell_over(m, cell->group, cell->stack, cell->sum));
 	gauge_cells_clear(&m->local);
 	return ERR_OK;
 }
@@ -366,23 +360,11 @@ static enum err end_partition(struct question *q)
 	return e;
 }
 
-/* What rows of roll-ups must add up to: the mean that every other question has. */
-static enum err read_exact(struct merging *m)
-{
-	const struct selection *s = m->q.selection;
-	const struct series_question what = {.step_ns = s->until_ns - s->from_ns};
-
-	m->rolled = true;
-	return answer_series(m->q.source, m->q.tenant, s, &what, m->q.ask, &m->exact);
-}
-
 /* A gauge is looked at twice: for when its profiles are, and for what is in them. */
 static enum err weigh(struct merging *m, const struct question_handler *handler)
 {
 	if (!m->hold.series.n)
 		return ERR_OK;
-	if (m->q.gauge_rollup_ns)
-		TRY(read_exact(m));
 	gauge_hold_finish(&m->hold);
 	m->weighing = true;
 	if (!m->any)
@@ -403,7 +385,8 @@ enum err answer_merge(const struct source *source, struct str tenant,
 	question_init(&m.q, source, tenant, selection, ask);
 	m.grouping.names = group_by;
 	m.grouping.name_count = group_count;
-	choose_rollups(&m);
+	/* Of a gauge none will do: they do not say how long each of its values held. */
+	m.q.rollup_ns = grouping_fits_rollups(&m.grouping) ? NS_PER_DAY : 0;
 	coverage_init(&m.coverage, selection->from_ns, selection->until_ns);
 	if (question_may_be_gauge(&m.q))
 		m.q.lookback_ns = CARRIED_NS;

@@ -124,6 +124,15 @@ struct sums {
 /* v[stack] += value for all rows, without arrays in between. */
 enum err chunk_sum(const struct chunk_view *v, const struct chunk_column *column,
 		   struct sums *sums) MUST_CHECK;
+/* Sums of values that count for a time, which several profiles may share. */
+struct chunk_weights {
+	__int128 *held;
+	uint32_t n;	       /* stacks */
+	int64_t weight, share; /* share: 1 or more */
+};
+/* held[stack] += value * weight / share for all rows. */
+enum err chunk_weigh(const struct chunk_view *v, const struct chunk_column *column,
+		     const struct chunk_weights *to) MUST_CHECK;
 
 /* What is encoded: rows in any order, equal ones possibly several times. */
 struct chunk_rows {

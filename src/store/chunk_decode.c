@@ -251,21 +251,70 @@ static inline enum err sum_rows(struct walk *w, const struct chunk_column *colum
 	return w->escapes.bad || (values && values->bad) ? ERR_CORRUPT : ERR_OK;
 }
 
+/* Where the values of a column are, if not in the tokens; `ret` becomes the cursor or NULL. */
+static enum err open_values(const struct chunk_view *v, const struct chunk_column *column,
+			    struct cursor *c, struct cursor **ret)
+{
+	struct str bytes;
+
+	*ret = NULL;
+	if (column->source < COLUMN_VALUES)
+		return ERR_OK;
+	TRY(chunk_stream(v, STREAM_VALUES + column->source - COLUMN_VALUES, &bytes));
+	*c = cursor_of(bytes);
+	*ret = c;
+	return ERR_OK;
+}
+
+/* `shared`: whether there is anything to divide by, which takes longer than the rest. */
+static inline enum err weigh_rows(struct walk *w, const struct chunk_column *column,
+				  struct cursor *values, const struct chunk_weights *to,
+				  bool shared)
+{
+	bool ones = column->source == COLUMN_ONES;
+	const uint8_t *end;
+
+	while ((end = walk_group(w))) {
+		while (w->token < end) {
+			int64_t value = walk_next(w);
+			__int128 weighed;
+
+			if (w->stack >= to->n)
+				return ERR_BAD_INDEX;
+			if (values)
+				value = get_zigzag(values);
+			weighed = (__int128)scaled(ones ? 1 : value, column->scale) * to->weight;
+			to->held[w->stack] += shared ? weighed / to->share : weighed;
+		}
+	}
+	return w->escapes.bad || (values && values->bad) ? ERR_CORRUPT : ERR_OK;
+}
+
+enum err chunk_weigh(const struct chunk_view *v, const struct chunk_column *column,
+		     const struct chunk_weights *to)
+{
+	struct cursor c, *values;
+	struct walk w;
+
+	TRY(walk_begin(v, &w));
+	TRY(open_values(v, column, &c, &values));
+	return to->share == 1 ? weigh_rows(&w, column, values, to, false)
+			      : weigh_rows(&w, column, values, to, true);
+}
+
 enum err chunk_sum(const struct chunk_view *v, const struct chunk_column *column, struct sums *sums)
 {
 	bool watch = v->head.flags & CHUNK_NEGATIVE ||
 		     __builtin_add_overflow(sums->bound, column->total, &sums->bound);
-	struct str bytes;
-	struct cursor c;
+	struct cursor c, *values;
 	struct walk w;
 
 	if (watch)
 		sums->bound = INT64_MAX;
 	TRY(walk_begin(v, &w));
-	if (column->source < COLUMN_VALUES)
+	TRY(open_values(v, column, &c, &values));
+	if (!values)
 		return watch ? sum_rows(&w, column, NULL, sums, true)
 			     : sum_rows(&w, column, NULL, sums, false);
-	TRY(chunk_stream(v, STREAM_VALUES + column->source - COLUMN_VALUES, &bytes));
-	c = cursor_of(bytes);
 	return sum_rows(&w, column, &c, sums, watch);
 }

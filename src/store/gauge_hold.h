@@ -1,16 +1,16 @@
 /*
  * Private to src/store: for how long each gauge profile is valid inside a range: until the next one
  * of its series, as long as the series is present (coverage.h). The first profile's values also
- * apply to the part of the range before it, if the series was present there. A roll-up counts as
- * the number of profiles that it sums up, which share its time.
+ * apply to the part of the range before it, if the series was present there. Roll-ups cannot be
+ * used: they do not store for how long each value was valid.
  */
 #pragma once
 
 #include "store/coverage.h"
 
-/* A profile, a roll-up, or several with the same time. */
+/* The profiles of one time. */
 struct hold_mark {
-	int64_t time_ns, until_ns; /* until_ns: for a roll-up its end */
+	int64_t time_ns;
 	uint64_t n;
 };
 
@@ -26,7 +26,7 @@ struct gauge_hold {
 
 void gauge_hold_release(struct gauge_hold *h);
 enum err gauge_hold_add(struct gauge_hold *h, struct question *q, uint32_t series, uint32_t line,
-			const struct chunk_head *head) MUST_CHECK;
+			int64_t time_ns) MUST_CHECK;
 /* Call after the last gauge_hold_add. */
 void gauge_hold_finish(struct gauge_hold *h);
 /* For how long the profiles of one time are valid, all together, and their number. */
@@ -34,10 +34,9 @@ struct hold_share {
 	int64_t time_ns;
 	uint64_t profiles;
 };
-/* Call after coverage_finish. A profile that was not added gets no time. If roll-ups were added or
- * deleted since the profiles were added, this is the share of the entry that covers the profile. */
+/* Call after coverage_finish. A profile that was not added gets no time. */
 struct hold_share gauge_hold_share(const struct gauge_hold *h, const struct coverage *c,
-				   uint32_t series, const struct chunk_head *head);
+				   uint32_t series, int64_t time_ns);
 
 /* The mean of a sum of value × time over a time, rounded to whole units, halves away from zero. */
 static inline int64_t held_mean(__int128 held, int64_t time_ns)
@@ -47,9 +46,3 @@ static inline int64_t held_mean(__int128 held, int64_t time_ns)
 
 /* The time for which a line is present in [from, until). */
 int64_t gauge_present(const struct coverage_line *line, int64_t from_ns, int64_t until_ns);
-
-/* Ranges shorter than this are answered from profiles alone: a roll-up has the mean of an hour, and
- * not for how long each value was valid. */
-#define GAUGE_ROLLUPS_NS (2 * INT64_C(86400000000000))
-/* The longest roll-ups that may be used for a range of this length; 0 = none. */
-int64_t gauge_rollup(int64_t span_ns);

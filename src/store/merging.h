@@ -9,9 +9,8 @@
 #include "store/gauge_hold.h"
 #include "store/question.h"
 
-/* The sums of a group. For a gauge: of one series of a group, with its values in cells instead. */
+/* The sums of a group. */
 struct bucket {
-	uint32_t group, series;
 	struct sums local; /* by stack of the current partition */
 	int64_t *total;	   /* by stack of the result */
 	size_t total_n;
@@ -21,18 +20,14 @@ struct merging {
 	struct question q; /* must be first: handlers cast it */
 	struct profile *dst;
 	struct grouping grouping;
-	struct series_numbers numbers; /* for a gauge those of its buckets */
+	struct series_numbers numbers;
 	struct coverage coverage;
 	/* For a gauge: how long its profiles are valid; sums by stack of the current partition, and
 	 * of the result. */
 	struct gauge_hold hold;
 	struct hold_share share; /* of the current profile */
 	struct gauge_cells local, total;
-	/* For a gauge merged from roll-ups: the exact total, from profiles. */
-	struct series_answer exact;
-	bool rolled;
-	VEC(struct bucket) buckets;
-	struct map bucket_index;
+	VEC(struct bucket) buckets; /* by group; none for a gauge */
 	struct remap remap;
 	int64_t first_ns, last_ns;
 	__int128 rest; /* remainder of rounding means, carried over to the next */

@@ -1,6 +1,7 @@
 #include "store/merging.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 struct type_id merging_type(struct str id)
 {
@@ -25,8 +26,8 @@ static enum err group_labels(struct merging *m, uint32_t group, uint32_t *ret)
 	return dict_label_set(m->dst->dict, ids, (uint32_t)tuple->n, ret);
 }
 
-/* Means are rounded so that what is lost on one stack is made up for by the next: a hundred that
- * were there for a hundredth of the time are one, and not none. */
+/* Rounds the means so that the remainder of one stack goes to the next: a hundred that were there
+ * for a hundredth of the time are one, and not none. */
 static int64_t round_on(struct merging *m, __int128 held, int64_t time)
 {
 	__int128 wanted = held + m->rest;
@@ -52,42 +53,36 @@ static enum err emit(struct merging *m, uint32_t group, const int64_t *values, s
 	return ERR_OK;
 }
 
-/* Roll-ups say how a total is divided among rows, and not what it is. */
-static long double exact_scale(const struct merging *m, const __int128 *held, size_t n,
-			       int64_t time)
-{
-	long double sum = 0;
+struct known_stack {
+	uint64_t hash;
+	uint32_t stack;
+};
 
-	for (size_t i = 0; i < n; i++)
-		sum += (long double)held[i];
-	if (!m->rolled || !m->exact.n || !(sum > 0))
-		return 1;
-	return (long double)m->exact.series->total * (long double)time / sum;
+static int by_hash(const void *left, const void *right)
+{
+	const struct known_stack *a = left, *b = right;
+
+	return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
-/* What a last digit is missing by is the largest row's. */
-static void add_up_to(int64_t total, int64_t *values, size_t n)
+/* In the order of their content, which is the same in every answer, whatever else its dictionary
+ * holds and however its rows are grouped. */
+static enum err round_all(struct merging *m, const __int128 *held, int64_t time, int64_t *values,
+			  size_t n)
 {
-	size_t largest = 0;
+	CLEANUP(mem_free_ptr) struct known_stack *order = NULL;
+	size_t known = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		largest = values[i] > values[largest] ? i : largest;
-		total -= values[i];
-	}
-	if (n && values[largest])
-		values[largest] += total;
-}
-
-static void round_all(struct merging *m, const __int128 *held, int64_t time, int64_t *values,
-		      size_t n)
-{
-	long double scale = exact_scale(m, held, n, time);
-
+	TRY(question_array(&m->q, n + 1, sizeof(*order), &order));
 	for (size_t i = 0; i < n; i++)
-		values[i] = round_on(
-			m, scale == 1 ? held[i] : (__int128)((long double)held[i] * scale), time);
-	if (m->rolled && m->exact.n)
-		add_up_to(m->exact.series->total, values, n);
+		if (held[i])
+			order[known++] = (struct known_stack){stack_hash(m->dst->dict, (uint32_t)i),
+							      (uint32_t)i};
+	if (known)
+		qsort(order, known, sizeof(*order), by_hash);
+	for (size_t i = 0; i < known; i++)
+		values[order[i].stack] = round_on(m, held[order[i].stack], time);
+	return ERR_OK;
 }
 
 /* A gauge while it is divided among groups, by stack. */
@@ -109,9 +104,7 @@ static void levels_release(struct levels *l)
 /* A stack's mean is the same however it is grouped: groups share its units. */
 static enum err emit_share(struct merging *m, uint32_t group, struct levels *l, size_t n)
 {
-	vec_for_each (cell, &m->total.list)
-		if (m->buckets.v[cell->bucket].group == group)
-			l->so_far[cell->stack] += cell->sum;
+	gauge_cells_sum(&m->total, group, l->so_far, n);
 	for (size_t i = 0; i < n; i++) {
 		long double done = (long double)l->so_far[i] / (long double)l->held[i];
 		int64_t until = l->so_far[i] == l->held[i] || !l->held[i]
@@ -135,9 +128,10 @@ static enum err emit_levels(struct merging *m, int64_t time)
 	TRY(question_array(&m->q, n + 1, sizeof(*l.values), &l.values));
 	TRY(question_array(&m->q, n + 1, sizeof(*l.given), &l.given));
 	TRY(question_array(&m->q, n + 1, sizeof(*l.part), &l.part));
+	gauge_cells_sum(&m->total, 0, l.held, n);
 	vec_for_each (cell, &m->total.list)
 		l.held[cell->stack] += cell->sum;
-	round_all(m, l.held, time, l.values, n);
+	TRY(round_all(m, l.held, time, l.values, n));
 	for (uint32_t g = 0; g < m->grouping.groups.n; g++)
 		TRY(emit_share(m, g, &l, n));
 	return ERR_OK;
@@ -164,7 +158,7 @@ enum err merging_finish(struct merging *m)
 	TRY(describe(m));
 	if (m->q.gauge)
 		return m->q.ask->covered_ns ? emit_levels(m, m->q.ask->covered_ns) : ERR_OK;
-	for (size_t b = 0; b < m->buckets.n; b++)
-		TRY(emit(m, m->buckets.v[b].group, m->buckets.v[b].total, m->buckets.v[b].total_n));
+	for (uint32_t g = 0; g < m->buckets.n; g++)
+		TRY(emit(m, g, m->buckets.v[g].total, m->buckets.v[g].total_n));
 	return ERR_OK;
 }

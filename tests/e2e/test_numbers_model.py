@@ -11,6 +11,7 @@ import os
 import random
 import time
 import urllib.parse
+from fractions import Fraction
 
 from support.numbers import S
 from support.numbers_model import Data, Profile, Row, Series
@@ -83,7 +84,7 @@ class World:
         self.random = r = random.Random(seed)
         self.seed, self.data, self.uploads = seed, Data(), []
         # Long ranges have roll-ups.
-        self.span = r.choice((900, 3600, 4 * 3600, 60 * 3600)) * S
+        self.span = r.choice((900, 3600, 4 * 3600, 60 * 3600, 60 * 3600, 9 * 24 * 3600)) * S
         # Where days begin in the range depends on the hour.
         self.hour = int(os.environ.get("NUMBERS_HOUR") or time.time_ns() // (3600 * S) - 2)
         self.end = self.hour * 3600 * S + r.randrange(0, 3600 * S)
@@ -107,6 +108,9 @@ class World:
         length = 0 if kind == HEAP else r.choice((every, every, every // 6, every * 3 // 2, every - 1_000_003))
         timed, counts = kind == CPU and r.random() < 0.3, kind == CPU and r.random() < 0.15
         threads, holes = r.random() < 0.5, r.choice((0, 0, 0.1, 0.5))
+        # Levels that hold for very different times within an hour.
+        short = every // 20 // S * S
+        bursts = r.choice((0, 0.3)) if kind == HEAP and short else 0
         labels = lambda: {"thread": r.choice("xyz")} if threads and r.random() < 0.8 else {}
         if counts or timed:
             unit, scale = "nanoseconds", 1
@@ -119,7 +123,10 @@ class World:
                 series.profiles.append(series.profiles[-1])
                 self.uploads.append(self.uploads[-1])
             # Distances that are nearly alike count with their mean; these are alike, or far apart.
-            at += every * (r.choice((3, 9)) if r.random() < holes else 1)
+            if r.random() < bursts:
+                at += short
+            else:
+                at += every * (r.choice((3, 9)) if r.random() < holes else 1)
 
     def rows(self, kind, at, length, scale, timed, counts, labels):
         r, rows = self.random, []
@@ -172,6 +179,9 @@ class Question:
             self.matchers.append(("pod", series.labels["pod"]))
         if r.random() < 0.25:
             self.matchers.append(("thread", r.choice("xyz")))
+        # What no series has, or no sample.
+        if r.random() < 0.06:
+            self.matchers.append((r.choice(("zone", "thread")), "nothing"))
         self.a = world.moment()
         self.b = self.a + max(1000, r.choice((world.span, world.span // 3, world.span // 50, 5 * S)) // 10**6 * r.randrange(200, 1000) // 1000) * 10**6
         if r.random() < 0.2:
@@ -179,17 +189,12 @@ class Question:
         self.selector = "{" + ",".join(f'{n}="{v}"' for n, v in self.matchers) + "}"
         self.window = {"query": self.selector, "type": self.kind, "from": self.a, "until": self.b}
         span = (self.b - self.a) // S
-        self.step = r.choice([s for s in (1, 7, 15, 60, 300, 3600) if s * 400 > span])
+        # Some wider than the range.
+        self.step = r.choice([s for s in (1, 7, 15, 60, 300, 3600, 86400, 10**6) if s * 400 > span])
 
     @property
     def gauge(self):
         return self.kind == HEAP
-
-    @property
-    def rolled(self):
-        """Whether rows are answered from roll-ups as far as there are some: they do not know how long each
-        level held, so that rows are near, and change while compaction runs. Totals are exact."""
-        return self.gauge and self.b - self.a >= 2 * 86400 * S
 
     def __str__(self):
         return f"{self.selector} {self.kind} from={self.a} until={self.b} step={self.step}s"
@@ -216,6 +221,28 @@ def near(what, got, wanted, off=0):
     if abs(got - wanted) > off + 1e-9 * (0 if isinstance(got, int) and isinstance(wanted, int) else abs(wanted)):
         raise Mismatch(f"{what}: {got}, should be {float(wanted) if not isinstance(wanted, int) else wanted} ± {off}")
     return None
+
+
+def own_values(graph):
+    """By name what boxes of a Pyroscope flame graph have of their own: each level is [offset, total, self, name] again and again."""
+    own = {}
+    for level in graph.get("levels", []):
+        values = [int(v) for v in level["values"]]
+        for self_value, name in zip(values[2::4], values[3::4]):
+            own[graph["names"][name]] = own.get(graph["names"][name], 0) + self_value
+    return {n: v for n, v in own.items() if v}
+
+
+def leaf_values(profile):
+    """By name what samples of a pprof as JSON have at their leaf."""
+    texts = profile.get("stringTable", [])
+    functions = {f["id"]: texts[int(f.get("name", 0))] for f in profile.get("function", [])}
+    leaves = {place["id"]: functions[place["line"][0]["functionId"]] for place in profile.get("location", [])}
+    own = {}
+    for sample in profile.get("sample", []):
+        name = leaves[sample["locationId"][0]]
+        own[name] = own.get(name, 0) + int(sample["value"][0])
+    return {n: v for n, v in own.items() if v}
 
 
 def amounts(got):
@@ -250,14 +277,14 @@ class Doors:
         same("covered_ns of top", top["covered_ns"], truth.covered)
         near("coverage of top", top["coverage"], truth.coverage)
         if not self.off:
-            near("rate of top", top["rate"], truth.rate)
-            near("average of top", top["average"], truth.average)
+            # Doubles; a gauge's is its total.
+            near("rate of top", top["rate"], truth.rate and Fraction(truth.rate))
+            near("average of top", top["average"], truth.average and Fraction(truth.average))
         rows = self.rows = {row["name"]: row for row in top["rows"]}
-        if not q.rolled:
-            loose = truth.row_loose
-            for name in truth.cum:
-                near(f"flat of {name}", rows.get(name, {"flat": 0})["flat"], truth.self.get(name, 0), loose)
-                near(f"cum of {name}", rows.get(name, {"cum": 0})["cum"], truth.cum[name], loose)
+        loose = truth.row_loose
+        for name in truth.cum:
+            near(f"flat of {name}", rows.get(name, {"flat": 0})["flat"], truth.self.get(name, 0), loose)
+            near(f"cum of {name}", rows.get(name, {"cum": 0})["cum"], truth.cum[name], loose)
         same("the sum of flat", sum(row["flat"] for row in top["rows"]), top["total"] or 0)
 
     def tree(self):
@@ -268,8 +295,7 @@ class Doors:
         own = {}
         for name, value in zip(tree["name"], tree["self"]):
             own[name] = own.get(name, 0) + value
-        if not self.q.rolled:
-            same("self of the tree", {n: v for n, v in own.items() if v}, {n: r["flat"] for n, r in self.rows.items() if r["flat"]})
+        same("self of the tree", {n: v for n, v in own.items() if v}, {n: r["flat"] for n, r in self.rows.items() if r["flat"]})
 
     def series(self):
         q = self.q
@@ -278,7 +304,13 @@ class Doors:
             same("a time line that is not there", self.answer["total"], None)
             return
         same("the time line", amounts(series[0]), amounts(self.answer))
-        if not q.gauge:
+        if q.gauge:
+            # Means of points, each for the time it was measured.
+            held = sum(Fraction(v) * c for v, c in zip(series[0]["values"], series[0]["covered"]) if c)
+            covered = sum(series[0]["covered"])
+            same("the covered time of points", covered, self.answer["covered_ns"])
+            near("the mean of points", held / covered if covered else None, self.answer["total"], 1 + 1e-9 * (self.answer["total"] or 0))
+        else:
             points = self.world.data.points(q.kind, q.matchers, q.a, q.b, q.step * S)
             same("the sum of points", sum(v or 0 for v in series[0]["values"]), self.answer["total"] or 0)
             for got, covered, (value, off) in zip(series[0]["values"], series[0]["covered"], points):
@@ -321,12 +353,12 @@ class Doors:
         name = q.random.choice(("main", "work", "inner", "leaf", "missing"))
         got = self.server.get("/api/v1/function", name=name, step=f"{q.step}s", **q.window)
         row = self.rows.get(name, {"flat": 0, "cum": 0})
-        if q.rolled:
-            row = {"flat": got["self"], "cum": got["total"]}
         nothing = self.answer["total"] is None
         same(f"function {name}", (got["self"], got["total"], got["all"], got["covered_ns"], got["coverage"]),
              ((None, None, None) if nothing else (row["flat"], row["cum"], self.answer["total"])) + (self.answer["covered_ns"], self.answer["coverage"]))
         near("rate of all", got["all_rate"], self.answer["rate"])
+        for label, values in got["by"].items():
+            same(f"self and total of the function by {label}", (sum(v["self"] for v in values), sum(v["total"] for v in values)), (row["flat"], row["cum"]))
         if not q.gauge:
             same("points of the function", sum(v or 0 for v in got["series"]["total"]), row["cum"])
             same("own points of the function", sum(v or 0 for v in got["series"]["self"]), row["flat"])
@@ -336,8 +368,11 @@ class Doors:
         request = {"start": q.a // 10**6, "end": q.b // 10**6, "profileTypeID": q.kind, "labelSelector": q.selector}
         graph = self.server.call("querier.v1.QuerierService/SelectMergeStacktraces", **request).get("flamegraph", {})
         same("SelectMergeStacktraces", int(graph.get("total", 0)), total)
+        flat = {n: r["flat"] for n, r in self.rows.items() if r["flat"]}
+        same("rows of SelectMergeStacktraces", own_values(graph), flat)
         profile = self.server.call("querier.v1.QuerierService/SelectMergeProfile", profile_typeID=q.kind, label_selector=q.selector, start=request["start"], end=request["end"])
         same("SelectMergeProfile", sum(int(s["value"][0]) for s in profile.get("sample", [])), total)
+        same("rows of SelectMergeProfile", leaf_values(profile), flat)
         render = self.server.get("/pyroscope/render", query=q.kind + q.selector, **{"from": q.a, "until": q.b})
         same("/render", render["flamebearer"]["numTicks"], total)
         if not q.gauge:
@@ -350,12 +385,17 @@ class Doors:
         length = q.b - q.a
         sides = {"baseline": q.selector, "comparison": q.selector, "type": q.kind, "baseline_from": q.a - length, "baseline_until": q.a,
                  "comparison_from": q.a, "comparison_until": q.b}
-        before = self.before = self.server.get("/api/v1/top", **dict(q.window, **{"from": q.a - length, "until": q.a}))
+        before = self.before = self.server.get("/api/v1/top", limit=1000, **dict(q.window, **{"from": q.a - length, "until": q.a}))
         for where in ("/api/v1/diff", "/api/v1/change"):
-            got = self.server.get(where, **sides)
+            got = self.server.get(where, limit=1000, **sides)
             same(f"before of {where}", amounts(got["before"]), amounts(before))
             same(f"after of {where}", amounts(got["after"]), amounts(self.answer))
             self.change(where, got, before)
+            if where == "/api/v1/diff":
+                was, now = ({r["name"]: (r["flat"], r["cum"]) for r in side["rows"]} for side in (before, self.answer))
+                for n, (side, rows) in enumerate((("before", was), ("after", now))):
+                    same(f"rows of /api/v1/diff {side}", {r["name"]: (r["flat"][side], r["cum"][side]) for r in got["rows"] if r["cum"][side] or r["flat"][side]}, rows)
+                    same(f"totals of /api/v1/diff {side}", got["totals"][n], (before, self.answer)[n]["total"] or 0)
 
     def change(self, where, got, before):
         old, new = before["rate"], self.answer["rate"]
@@ -369,8 +409,7 @@ class Doors:
         where = ["--server", self.server.url, "--type", q.kind, "--from", str(q.a), "--until", str(q.b)]
         got = json.loads(vestal("query", "--json", "-n", "0", *where, q.selector)[0])
         same("vestal query", amounts(got), amounts(self.answer))
-        if not q.rolled:
-            same("rows of vestal query", {r["name"]: (r["flat"], r["cum"]) for r in got["rows"]}, {n: (r["flat"], r["cum"]) for n, r in self.rows.items()})
+        same("rows of vestal query", {r["name"]: (r["flat"], r["cum"]) for r in got["rows"]}, {n: (r["flat"], r["cum"]) for n, r in self.rows.items()})
         text = vestal("query", *where, q.selector)[0]
         same("what vestal query says of nothing", "No data" in text, self.answer["total"] is None)
         series = json.loads(vestal("query", "--series", "--json", *where, q.selector)[0])["series"]
@@ -388,6 +427,7 @@ class Doors:
             file.write(body if body[:2] == b"\x1f\x8b" else gzip.compress(body))
         top = json.loads(vestal("top", "--json", "-n", "0", path)[0])
         same("vestal top of the export", top["total"] or 0, self.answer["total"] or 0)
+        same("rows of the export", {r["name"]: (r["flat"], r["cum"]) for r in top["rows"]}, {n: (r["flat"], r["cum"]) for n, r in self.rows.items()})
 
 
 # ---------------------------------------------------------------- seeds

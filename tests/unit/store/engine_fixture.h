@@ -211,7 +211,7 @@ static inline struct selection everything(struct str type)
 	return (struct selection){.type = type, .from_ns = MODEL_FROM, .until_ns = MODEL_NOW + DAY};
 }
 
-/* All gauges, in a range that is answered from profiles and not from roll-ups. */
+/* All gauges. */
 static inline struct selection all_levels(void)
 {
 	return (struct selection){.type = TYPE_HEAP,

@@ -11,7 +11,6 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "store/presence.h"
 #include "store/store.h"
 
 #define DAY	   (86400 * NS_PER_S)

@@ -32,11 +32,19 @@ static bool sums_agree(const struct made_rows *m, const struct chunk_view *v)
 		int64_t sums[STACKS] = {0};
 		struct sums s = {.v = sums, .n = STACKS};
 
-		if (chunk_sum(v, chunk_find(v, m->types[t]), &s))
+		__int128 twice[STACKS] = {0}, all[STACKS] = {0};
+		struct chunk_weights shared = {twice, STACKS, 4, 2}, alone = {all, STACKS, 1, 1};
+
+		if (chunk_sum(v, chunk_find(v, m->types[t]), &s) ||
+		    chunk_weigh(v, chunk_find(v, m->types[t]), &shared) ||
+		    chunk_weigh(v, chunk_find(v, m->types[t]), &alone))
 			return false;
-		for (uint32_t stack = 0; stack < STACKS; stack++)
-			if (sums[stack] != made_rows_sum(m, m->types[t], stack))
+		for (uint32_t stack = 0; stack < STACKS; stack++) {
+			int64_t sum = made_rows_sum(m, m->types[t], stack);
+
+			if (sums[stack] != sum || twice[stack] != 2 * sum || all[stack] != sum)
 				return false;
+		}
 	}
 	return true;
 }
@@ -172,13 +180,16 @@ TEST(a_stack_outside_the_table_is_refused)
 	struct made_rows m;
 	uint64_t state = 5;
 	int64_t sums[8] = {0};
+	__int128 held[8] = {0};
 	struct sums s = {.v = sums, .n = 8};
+	struct chunk_weights weights = {held, 8, 1, 1};
 
 	made_rows_fill(&m, &state, 0, STACKS);
 	m.rows.n = 10;
 	m.stack[4] = 8;
 	CHECK_OK(encode_and_open(&o, &m.rows));
 	CHECK_ERR(chunk_sum(&o.view, chunk_find(&o.view, 10), &s), ERR_BAD_INDEX);
+	CHECK_ERR(chunk_weigh(&o.view, chunk_find(&o.view, 10), &weights), ERR_BAD_INDEX);
 }
 
 TEST(every_changed_byte_is_noticed)

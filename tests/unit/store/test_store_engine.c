@@ -73,7 +73,7 @@ static void fill_comers_and_goers(struct model *m)
 
 static double mean_of_line(struct fixture *f, const struct selection *s)
 {
-	struct series_question q = {.step_ns = presence_step(s->until_ns - s->from_ns)};
+	struct series_question q = {.step_ns = (s->until_ns - s->from_ns) / 97 + 1};
 	struct series_answer answer;
 	double sum = 0, n = 0;
 
@@ -133,6 +133,46 @@ ENGINE_TEST(a_gauge_that_comes_and_goes_counts_for_the_time_it_was_there)
 		struct question_text q = {.s = s};
 
 		q.s.until_ns = s.from_ns + ranges[i];
+		CHECK(merge_agrees(f, "acme", &q));
+	}
+}
+
+/* Levels that hold for five minutes, 55 or an hour: a roll-up of two of them does not say how long
+ * which held. The range is longer than two days. */
+static void fill_unequal(struct model *m)
+{
+	static const int64_t offsets_s[] = {0, 300, 3600};
+	int64_t begin = MODEL_NOW - 60 * 3600 * NS_PER_S;
+
+	begin -= begin % (3600 * NS_PER_S);
+	m->v = calloc(90, sizeof(*m->v));
+	for (size_t i = 0; m->v && i < 90; i++) {
+		struct model_profile *p = &m->v[m->n++];
+		int64_t offset = (int64_t)(i / 3) * 7200 + offsets_s[i % 3];
+
+		*p = (struct model_profile){.tenant = "acme", .service = "api", .heap = true};
+		p->time = begin + offset * NS_PER_S;
+		p->n = 2;
+		p->rows[0] = (struct model_row){.value = i % 3 ? 1000 : 999000};
+		p->rows[1] = (struct model_row){.stack = 1, .value = 500000 + 977 * (int64_t)i};
+	}
+}
+
+ENGINE_TEST(rows_of_a_gauge_are_exact_over_days)
+{
+	static const struct str service = STR("service_name");
+	struct question_text q = {.s = everything(TYPE_HEAP)};
+
+	OPEN(f);
+	fill_unequal(&f->model);
+	CHECK_OK(send_model(f));
+	q.s.from_ns = f->model.v[0].time;
+	for (int hours = 1; hours <= 61; hours += 4) {
+		q.s.until_ns = q.s.from_ns + hours * 3600 * NS_PER_S;
+		q.group_count = 0;
+		CHECK(merge_agrees(f, "acme", &q));
+		q.group_by = &service;
+		q.group_count = 1;
 		CHECK(merge_agrees(f, "acme", &q));
 	}
 }
