@@ -1,7 +1,5 @@
 #include "agent/lost_requests.h"
 
-#include <math.h>
-
 #include "format/format.h"
 #include "model/model.h"
 
@@ -19,8 +17,8 @@ void lost_requests_release(struct lost_requests *l)
 }
 
 /* The profiles of completeness of a request, with what they kept as lost. */
-static enum err keep_completeness(const struct profile_list *all, const char *cause, double part,
-				  struct buf *ret, int64_t *ret_samples)
+static enum err keep_completeness(const struct profile_list *all, const char *cause,
+				  struct rejected_part *part, struct buf *ret)
 {
 	VEC(struct profile *) kept = {0};
 	struct buf plain = BUF_INIT(NOTE_MAX);
@@ -29,7 +27,6 @@ static enum err keep_completeness(const struct profile_list *all, const char *ca
 	for (size_t i = 0; !e && i < all->n; i++) {
 		if (!profile_is_completeness(all->v[i]))
 			continue;
-		*ret_samples += llround(part * (double)completeness_kept_count(all->v[i]));
 		e = completeness_lose(all->v[i], cause, part);
 		if (!e && all->v[i]->row_count)
 			e = vec_push(&kept, all->v[i]);
@@ -51,18 +48,19 @@ static enum err keep_completeness(const struct profile_list *all, const char *ca
 }
 
 /* OTLP has a profile for each sample type. */
-static double part_of(const struct profile_list *all, uint64_t rejected)
+static uint64_t count_profiles(const struct profile_list *all)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < all->n; i++)
 		n += all->v[i]->type_count;
-	return rejected < n ? (double)rejected / (double)n : 1;
+	return n;
 }
 
 static enum err note_of(struct str bytes, const char *cause, uint64_t rejected, struct buf *ret,
 			int64_t *ret_samples)
 {
+	struct rejected_part part = {.rejected = rejected};
 	struct profile_list all = {0};
 	struct dict d;
 	struct reading r = {.dict = &d, .list = &all, .limits = LIMITS_DEFAULT};
@@ -70,8 +68,10 @@ static enum err note_of(struct str bytes, const char *cause, uint64_t rejected, 
 
 	TRY(dict_init(&d, 0));
 	e = format_read(bytes, &formats[FORMAT_OTLP], &r, NULL);
+	part.of = count_profiles(&all);
 	if (!e)
-		e = keep_completeness(&all, cause, part_of(&all, rejected), ret, ret_samples);
+		e = keep_completeness(&all, cause, &part, ret);
+	*ret_samples = part.lost.count;
 	notes_release(&r.notes);
 	profile_list_release(&all);
 	dict_release(&d);

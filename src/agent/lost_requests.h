@@ -21,7 +21,8 @@ void lost_requests_release(struct lost_requests *l);
 /*
  * Adds a lost request. `bytes` is its encoded body; `rejected` is the number of profiles that the
  * server rejected, or LOST_WHOLE. A server does not report which ones it rejected, so each resource
- * is assumed to have lost the same share. Returns the number of lost samples.
+ * is assumed to have lost the same share (struct rejected_part). Returns the number of lost
+ * samples.
  */
 uint64_t lost_requests_add(struct lost_requests *l, struct str bytes, const char *cause,
 			   uint64_t rejected);

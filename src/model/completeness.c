@@ -19,6 +19,7 @@ static const struct {
 	[PART_THRESHOLD] = {STR("threshold"), false},
 	[PART_WATCHED] = {STR("watched"), false},
 	[PART_NAMELESS] = {STR("no names"), true},
+	[PART_REJECTED] = {STR("rejected"), false},
 };
 
 struct str completeness_kind_word(enum completeness_kind kind)
@@ -131,20 +132,6 @@ void completeness_note(struct completeness *c, enum completeness_kind kind, stru
 		part_add(&cause_of(c, kind, shortened(cause))->part, part);
 }
 
-int64_t completeness_kept_count(const struct profile *p)
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < p->row_count; i++) {
-		uint32_t n;
-		const uint32_t *ids = stack_frames(p->dict, p->stack[i], &n);
-
-		if (n == 2 && str_eq(frame_name(p->dict, ids[0]), kinds[PART_KEPT].word))
-			sum = value_add(sum, profile_values(p, i)[0]);
-	}
-	return sum;
-}
-
 void completeness_add(struct completeness *to, const struct completeness *from)
 {
 	to->reported |= from->reported;
@@ -187,15 +174,28 @@ void completeness_read(const struct profile *p, int count_column, int time_colum
 		completeness_read_row(p, i, count_column, time_column, measure, c);
 }
 
+static int64_t without(int64_t value, int64_t part)
+{
+	return value > part ? value - part : 0;
+}
+
+struct tally_part completeness_kept(const struct completeness *c)
+{
+	const struct tally_part *kept = &c->parts[PART_KEPT], *gone = &c->parts[PART_REJECTED];
+
+	return (struct tally_part){without(kept->count, gone->count),
+				   without(kept->time_ns, gone->time_ns)};
+}
+
 double completeness_kept_share(const struct completeness *c)
 {
-	const struct tally_part *kept = &c->parts[PART_KEPT], *lost = &c->parts[PART_LOST];
-	double time = (double)kept->time_ns + (double)lost->time_ns;
-	double count = (double)kept->count + (double)lost->count;
+	struct tally_part kept = completeness_kept(c), lost = c->parts[PART_LOST];
+	double time = (double)kept.time_ns + (double)lost.time_ns;
+	double count = (double)kept.count + (double)lost.count;
 
 	if (time > 0)
-		return (double)kept->time_ns / time;
-	return count > 0 ? (double)kept->count / count : 1;
+		return (double)kept.time_ns / time;
+	return count > 0 ? (double)kept.count / count : 1;
 }
 
 /* Of the time that was looked at. */

@@ -4,6 +4,7 @@
  *
  *	cpu;kept			the samples in the profiles beside it
  *	cpu;lost: ring full		samples that nobody has, and why
+ *	cpu;rejected			of those kept, rejected by the server, and so lost
  *	cpu;truncated  cpu;unnamed	of those kept: callers are missing; a frame has no name
  *	cpu;no names: symbol reader ended	of those without a name, where it is known why
  *	off_cpu;off: cpu budget		time in which nothing was measured, and why
@@ -38,6 +39,7 @@ enum completeness_kind {
 	PART_THRESHOLD,
 	PART_WATCHED,
 	PART_NAMELESS,
+	PART_REJECTED,
 	PART_KINDS
 };
 
@@ -85,13 +87,23 @@ enum err completeness_of_profiles(const struct profile_list *list, struct dict *
 enum err completeness_beside(struct profile_list *list, const struct profile *of,
 			     struct profile **ret) MUST_CHECK;
 /*
- * Turns the profile, in place, into that of lost data: everything kept becomes lost for this cause.
- * `part` < 1: a server has the rest, and the original profile; only that share is counted as lost.
+ * How many of the profiles of a request a server rejected. It does not report which ones, so each
+ * resource is assumed to have lost the same share of what it kept, in whole units. `kept` and
+ * `lost` are running sums: the remainder of a division is carried to the next row, so that rows add
+ * up to the share of their sum.
  */
-enum err completeness_lose(struct profile *p, const char *cause, double part) MUST_CHECK;
+struct rejected_part {
+	uint64_t rejected, of;
+	struct tally_part kept, lost;
+};
 
-/* Samples it says it kept, of all measures. */
-int64_t completeness_kept_count(const struct profile *p);
+/*
+ * Turns the profile, in place, into that of lost data: everything kept becomes lost for this cause.
+ * If only some profiles were rejected, a server has the rest and the original profile: the result
+ * then contains only what is to be added, "lost" and "rejected".
+ */
+enum err completeness_lose(struct profile *p, const char *cause,
+			   struct rejected_part *part) MUST_CHECK;
 
 /* Adds what a profile of completeness says of a measure; `column` of count and time, or -1. */
 void completeness_read(const struct profile *p, int count_column, int time_column,
@@ -104,6 +116,8 @@ void completeness_add(struct completeness *to, const struct completeness *from);
 void completeness_note(struct completeness *c, enum completeness_kind kind, struct str cause,
 		       struct tally_part part);
 
+/* Kept, without what a server rejected; never negative. */
+struct tally_part completeness_kept(const struct completeness *c);
 /* Of what was measured, 0 to 1: by time where the measure has one, else by number. */
 double completeness_kept_share(const struct completeness *c);
 /* Of the time that was looked at, 0 to 1. */

@@ -193,9 +193,17 @@ enum err completeness_of_profiles(const struct profile_list *list, struct dict *
 
 /* ------------------------------------------------------------------ lost later */
 
-static int64_t part_of(int64_t value, double part)
+/* Of the next value the units that are lost, so that values add up to the share of their sum. */
+static int64_t take_share(int64_t value, const struct rejected_part *part, int64_t *kept,
+			  int64_t *lost)
 {
-	return part >= 1 ? value : value_round((double)value * part);
+	int64_t before = *lost;
+
+	*kept = value_add(*kept, value);
+	*lost = part->rejected < part->of
+			? (int64_t)(((__int128)*kept * part->rejected + part->of / 2) / part->of)
+			: *kept;
+	return *lost - before;
 }
 
 static void clear_row(struct profile *p, size_t row)
@@ -204,19 +212,25 @@ static void clear_row(struct profile *p, size_t row)
 }
 
 static enum err lose_row(struct profile *p, size_t row, struct str measure, const char *cause,
-			 double part)
+			 struct rejected_part *part)
 {
 	const int64_t *values = profile_values(p, row);
-	struct tally_part lost = {part_of(values[0], part), part_of(values[1], part)};
+	struct tally_part lost = {
+		take_share(values[0], part, &part->kept.count, &part->lost.count),
+		take_share(values[1], part, &part->kept.time_ns, &part->lost.time_ns),
+	};
 
 	clear_row(p, row);
+	if (part->rejected < part->of)
+		TRY(completeness_put(p, measure, PART_REJECTED, NULL, lost));
 	return completeness_put(p, measure, PART_LOST, cause, lost);
 }
 
 /* That kept samples were truncated is of no use when nobody has them. */
 static bool is_of_kept(enum completeness_kind kind)
 {
-	return kind == PART_TRUNCATED || kind == PART_UNNAMED || kind == PART_NAMELESS;
+	return kind == PART_TRUNCATED || kind == PART_UNNAMED || kind == PART_NAMELESS ||
+	       kind == PART_REJECTED;
 }
 
 /* False when a row says nothing that this program knows. */
@@ -233,16 +247,17 @@ static bool kind_of_row(const struct profile *p, size_t row, enum completeness_k
 	return true;
 }
 
-enum err completeness_lose(struct profile *p, const char *cause, double part)
+enum err completeness_lose(struct profile *p, const char *cause, struct rejected_part *part)
 {
 	size_t n = p->row_count, kept = 0;
+	bool whole = part->rejected >= part->of;
 	enum completeness_kind kind;
 	struct str measure;
 
 	/* Before rows are made that may be added to these. */
 	for (size_t i = 0; i < n; i++)
 		if (kind_of_row(p, i, &kind, &measure) &&
-		    (part < 1 ? kind != PART_KEPT : is_of_kept(kind)))
+		    (whole ? is_of_kept(kind) : kind != PART_KEPT))
 			clear_row(p, i);
 	for (size_t i = 0; i < n; i++)
 		if (kind_of_row(p, i, &kind, &measure) && kind == PART_KEPT)

@@ -60,7 +60,7 @@ static void put_reported(struct jsonout *o, const struct completeness *c)
 {
 	double off = completeness_off_share(c);
 
-	put_part(o, "kept", c->parts[PART_KEPT]);
+	put_part(o, "kept", completeness_kept(c));
 	put_part(o, "lost", c->parts[PART_LOST]);
 	jsonout_put_double(o, "kept_share", completeness_kept_share(c));
 	put_causes(o, "causes", c, PART_LOST);

@@ -219,7 +219,7 @@ def windows_that_a_full_queue_drops_are_told_when_the_server_is_back():
 
 @test
 def profiles_that_the_server_rejects_are_lost_for_that_reason():
-    with Server() as server, Gate(server) as gate, deep("rejected"), Agent(
+    with Server() as server, Gate(server) as gate, deep("rejected") as program, Agent(
             "--interval", "1", "--cpu-budget", "0", "--memory-budget", "0", "--metrics",
             "127.0.0.1:0", server=gate.url) as a:
         gate.rejecting = True
@@ -228,6 +228,20 @@ def profiles_that_the_server_rejects_are_lost_for_that_reason():
         found = arrived(server, "rejected", lambda c: causes(c).get(lost, {}).get("time_ns", 0), a)
         assert 0 < found["lost"]["time_ns"] < found["kept"]["time_ns"] / 2, found
         a.metrics_when(lambda m: m[f'vestal_agent_lost_samples_total{{cause="{lost}"}}'] > 0)
+        os.kill(program.pid, signal.SIGSTOP)
+        last = {}
+
+        def quiet():
+            before = dict(last)
+            last.update(asked(server, query='{service_name="rejected"}', type=CPU))
+            time.sleep(1.5)
+            return {**last, "read": 0} == {**before, "read": 0}
+        a.wait(quiet)
+        os.kill(program.pid, signal.SIGCONT)
+        # The gate handed on all of it: what is kept and what is said to be lost is what was measured.
+        found = last["completeness"]
+        assert found["kept"]["time_ns"] + found["lost"]["time_ns"] == last["total"], last
+        assert found["kept_share"] == found["kept"]["time_ns"] / last["total"] < 1, last
 
 
 if __name__ == "__main__":

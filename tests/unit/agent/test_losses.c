@@ -318,8 +318,9 @@ TEST(profiles_that_a_server_rejected_are_lost_as_a_share_of_what_it_was_sent)
 	CHECK(lose_request(&server, &s, "refused by the server", 1, 200));
 	CHECK(has_cause(&server, CPU, s.start, "causes", "refused by the server", 200,
 			200LL * PERIOD));
-	/* What the server has already is not told again. */
-	CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, "\"kept\":{\"count\":1200,"));
+	/* Kept and lost are what was measured. */
+	CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, "\"kept\":{\"count\":1000,"));
+	CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, "\"kept_share\":0.8333"));
 }
 
 TEST(what_was_off_or_lowered_says_for_how_long_and_why)

@@ -93,7 +93,7 @@ TEST(a_request_that_nobody_took_is_lost_with_all_it_kept)
 	CHECK_OK(window_make(&w));
 	CHECK_OK(completeness_put(w.about.v[0], STR("cpu"), PART_LOST, "ring full",
 				  (struct tally_part){1, 10}));
-	CHECK_OK(completeness_lose(w.about.v[0], "queue full", 1));
+	CHECK_OK(completeness_lose(w.about.v[0], "queue full", &(struct rejected_part){0}));
 	completeness_read(w.about.v[0], 0, 1, STR("cpu"), &c);
 	CHECK_INT(c.parts[PART_KEPT].count, 0);
 	CHECK_INT(c.parts[PART_TRUNCATED].count, 0);
@@ -105,6 +105,7 @@ TEST(a_request_that_nobody_took_is_lost_with_all_it_kept)
 
 TEST(a_part_that_a_server_rejected_is_lost_in_proportion)
 {
+	struct rejected_part part = {.rejected = 2, .of = 5};
 	WINDOW(w);
 	struct completeness c = {0};
 
@@ -116,13 +117,45 @@ TEST(a_part_that_a_server_rejected_is_lost_in_proportion)
 				  (struct tally_part){9, 90}));
 	CHECK_OK(completeness_put(w.about.v[1], STR(COMPLETENESS_ALL), PART_WATCHED, NULL,
 				  (struct tally_part){0, 1000}));
-	CHECK_OK(completeness_lose(w.about.v[1], "refused by the server", 0.4));
-	CHECK_INT(w.about.v[1]->row_count, 1);
+	CHECK_OK(completeness_lose(w.about.v[1], "refused by the server", &part));
+	CHECK_INT(w.about.v[1]->row_count, 2);
 	completeness_read(w.about.v[1], 0, 1, STR("cpu"), &c);
 	CHECK_INT(c.parts[PART_KEPT].count, 0);
+	CHECK_INT(c.parts[PART_REJECTED].count, 2);
+	CHECK_INT(c.parts[PART_REJECTED].time_ns, 20);
 	CHECK_INT(c.parts[PART_LOST].count, 2);
 	CHECK_INT(c.parts[PART_LOST].time_ns, 20);
 	CHECK_INT(c.cause_count, 1);
+	/* A server that never got to know what was kept. */
+	CHECK_INT(completeness_kept(&c).count, 0);
+	CHECK_INT(part.lost.count, 2);
+}
+
+/* Rows that are too few to lose a whole unit each. */
+TEST(rejected_parts_of_many_resources_add_up_and_are_no_longer_kept)
+{
+	struct rejected_part part = {.rejected = 1, .of = 6};
+	struct completeness sum = {0};
+
+	for (int i = 0; i < 30; i++) {
+		MADE(m);
+
+		CHECK_OK(dict_init(&m.dict, 1));
+		profile_init(&m.p, &m.dict);
+		CHECK_OK(completeness_begin(&m.p));
+		CHECK_OK(completeness_put(&m.p, STR("cpu"), PART_KEPT, NULL,
+					  (struct tally_part){1 + i % 3, 10 + i}));
+		/* What the server has, then what it rejected of that. */
+		completeness_read(&m.p, 0, 1, STR("cpu"), &sum);
+		CHECK_OK(completeness_lose(&m.p, "refused by the server", &part));
+		completeness_read(&m.p, 0, 1, STR("cpu"), &sum);
+	}
+	CHECK_INT(sum.parts[PART_LOST].count, 10);
+	CHECK_INT(sum.parts[PART_LOST].time_ns, (300 + 435 + 3) / 6);
+	CHECK_INT(part.lost.count, 10);
+	CHECK_INT(completeness_kept(&sum).count, 50);
+	CHECK_INT(completeness_kept(&sum).time_ns + sum.parts[PART_LOST].time_ns, 300 + 435);
+	CHECK(near(completeness_kept_share(&sum), 612.0 / 735));
 }
 
 TEST(other_measures_are_not_mixed_and_all_counts_for_each)
