@@ -3,8 +3,14 @@
 
 #include "store/embedded.h"
 
+/* A service of a day. */
+struct named {
+	struct str name;
+	uint64_t series;
+};
+
 struct name_list {
-	VEC(struct str) v;
+	VEC(struct named) v;
 };
 
 /* Blocks, roll-ups and spans of a file; kept until it changes. */
@@ -73,38 +79,45 @@ static void add_fresh(struct day *d, struct store_stats *s)
 		widen(s, oldest, newest);
 }
 
-static enum err add_names(struct day *d, struct name_list *names, uint64_t *ret_series)
+static enum err add_names(struct day *d, struct name_list *names)
 {
 	struct day_service *ds;
 
 	for (size_t i = 0; (ds = day_service_at(d, i)); i++) {
-		*ret_series += atomic_load(&ds->series);
+		struct named one = {str_of(ds->name), atomic_load(&ds->series)};
+
 		if (atomic_load(&ds->id))
-			TRY(vec_push(&names->v, str_of(ds->name)));
+			TRY(vec_push(&names->v, one));
 	}
 	return ERR_OK;
 }
 
-static int by_text(const void *a, const void *b)
+/* The day with most series of a service first. */
+static int by_name(const void *left, const void *right)
 {
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+	const struct named *a = left, *b = right;
+	int order = str_cmp(a->name, b->name);
+
+	return order ? order : (a->series < b->series) - (a->series > b->series);
 }
 
-static uint64_t count_distinct(struct name_list *names)
+static void count_names(struct name_list *names, struct store_stats *s)
 {
-	uint64_t n = 0;
-
 	if (names->v.n)
-		qsort(names->v.v, names->v.n, sizeof(*names->v.v), by_text);
-	for (size_t i = 0; i < names->v.n; i++)
-		n += !i || !str_eq(names->v.v[i - 1], names->v.v[i]);
-	return n;
+		qsort(names->v.v, names->v.n, sizeof(*names->v.v), by_name);
+	for (size_t i = 0; i < names->v.n; i++) {
+		const struct named *one = &names->v.v[i];
+
+		if (i && str_eq(one[-1].name, one->name))
+			continue;
+		s->services++;
+		s->series += one->series;
+	}
 }
 
 static enum err add_day(struct day *d, struct store_stats *s, struct name_list *names)
 {
 	struct store_stats counts = {0};
-	uint64_t series = 0;
 	int64_t due;
 
 	TRY(day_look_into(d, NULL));
@@ -116,11 +129,8 @@ static enum err add_day(struct day *d, struct store_stats *s, struct name_list *
 	s->spans += counts.spans;
 	widen(s, counts.oldest_ns, counts.newest_ns);
 	add_fresh(d, s);
-	TRY(add_names(d, names, &series));
+	TRY(add_names(d, names));
 	s->disk_bytes += db_disk_bytes(d->path);
-	/* The same series on several days are the same series. */
-	if (series > s->series)
-		s->series = series;
 	due = day_fresh_due(d);
 	if (due != INT64_MAX && store_now(&d->engine->base) - due > s->compaction_lag_ns)
 		s->compaction_lag_ns = store_now(&d->engine->base) - due;
@@ -136,7 +146,7 @@ static enum err add_tenant(struct tenant *t, struct store_stats *s)
 
 	for (size_t i = 0; error == ERR_OK && i < days.v.n; i++)
 		error = add_day(days.v.v[i], s, &names);
-	s->services = count_distinct(&names);
+	count_names(&names, s);
 	vec_release(&names.v);
 	day_list_put(&days);
 	return error;

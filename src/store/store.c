@@ -189,6 +189,9 @@ enum err store_stats(struct store *s, struct str tenant, struct store_stats *ret
 	struct store_stats stats = {0};
 
 	TRY(s->ops->stats(s, tenant, &stats));
+	/* More is known of some profiles, by engine and by how far compaction has come. */
+	stats.oldest_ns -= stats.oldest_ns % NS_PER_MS;
+	stats.newest_ns -= stats.newest_ns % NS_PER_MS;
 	for (unsigned i = 0; i < ERR_COUNT_; i++)
 		stats.refused[i] = atomic_load(&s->refused[i]);
 	*ret = stats;

@@ -427,9 +427,10 @@ struct upkeep {
 };
 
 struct store_stats {
-	uint64_t profiles, rows, series, services, spans; /* of the tenant */
-	int64_t oldest_ns, newest_ns;			  /* 0 = nothing stored */
-	uint64_t disk_bytes, dictionary_bytes;		  /* of the tenant */
+	/* Of the tenant. Series: of each service those of the day that has most. */
+	uint64_t profiles, rows, series, services, spans;
+	int64_t oldest_ns, newest_ns; /* when profiles begin, to the millisecond; 0 = none stored */
+	uint64_t disk_bytes, dictionary_bytes; /* of the tenant */
 	/* Of the whole store. */
 	uint64_t commits, queued_batches, fresh_chunks, blocks, rollups;
 	int64_t compaction_lag_ns; /* age of the oldest chunk that is due for compaction */

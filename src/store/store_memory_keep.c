@@ -209,7 +209,6 @@ static void count_partition(struct partition *p, struct store_stats *ret)
 	const struct memory_partition *own = p->engine;
 
 	mutex_lock(&p->lock);
-	ret->series += p->series.n;
 	ret->dictionary_bytes += partition_memory(p);
 	ret->profiles += own->chunks.n;
 	for (size_t i = 0; i < own->chunks.n; i++) {
@@ -225,12 +224,33 @@ static void count_partition(struct partition *p, struct store_stats *ret)
 	mutex_unlock(&p->lock);
 }
 
-static bool service_seen(const struct partition_list *list, size_t at)
+static size_t series_of(struct partition *p)
 {
-	for (size_t i = 0; i < at; i++)
-		if (str_eq(list->v[i]->service, list->v[at]->service))
-			return true;
-	return false;
+	size_t n;
+
+	mutex_lock(&p->lock);
+	n = p->series.n;
+	mutex_unlock(&p->lock);
+	return n;
+}
+
+/* A service at its first day: its series are those of the day with most. */
+static void count_service(const struct partition_list *list, size_t at, struct store_stats *ret)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		size_t n;
+
+		if (!str_eq(list->v[i]->service, list->v[at]->service))
+			continue;
+		if (i < at)
+			return;
+		n = series_of(list->v[i]);
+		most = n > most ? n : most;
+	}
+	ret->services++;
+	ret->series += most;
 }
 
 static uint64_t count_spans(struct memory_store *m, struct str tenant)
@@ -254,7 +274,7 @@ enum err memory_stats(struct store *s, struct str tenant, struct store_stats *re
 	e = memory_list(m, tenant, &list);
 	for (size_t i = 0; !e && i < list.n; i++) {
 		count_partition(list.v[i], ret);
-		ret->services += !service_seen(&list, i);
+		count_service(&list, i, ret);
 	}
 	partition_list_release(&list);
 	memory_leave(m);
