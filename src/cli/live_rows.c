@@ -44,7 +44,6 @@ static enum err find_row(struct live_rows *r, struct str process, struct str nam
 /* Functions of a process met so far, so that a name is made once. */
 struct met {
 	uint32_t process, key, row;
-	size_t stamp; /* the row of the profile that added to it last */
 };
 
 struct reading {
@@ -62,7 +61,7 @@ static enum err meet(struct reading *r, uint32_t process, uint32_t frame, struct
 	const struct dict *d = r->profile->dict;
 	uint32_t key = r->keys.keys[frame];
 	uint64_t hash = hash_mix(process, key);
-	struct met fresh = {.process = process, .key = key, .stamp = SIZE_MAX};
+	struct met fresh = {.process = process, .key = key};
 
 	MAP_PROBE(&r->index, hash, id)
 	{
@@ -94,18 +93,19 @@ static enum err read_row(struct reading *r, size_t row, uint32_t process)
 		r->rows->total[m] += value[m];
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		struct live_values *to;
+		struct live_row *to;
 		struct met *met;
 
 		TRY(meet(r, process, frames[i], &met));
-		to = &r->rows->list.v[met->row].values;
+		to = &r->rows->list.v[met->row];
 		for (int m = 0; m < LIVE_MEASURES; m++) {
 			if (!i)
-				to->flat[m] += value[m];
-			if (met->stamp != row)
-				to->cum[m] += value[m];
+				to->values.flat[m] += value[m];
+			if (to->stamp != row + 1)
+				to->values.cum[m] += value[m];
 		}
-		met->stamp = row;
+		/* Functions of one name in several files are one row. */
+		to->stamp = row + 1;
 	}
 	return ERR_OK;
 }
@@ -115,6 +115,8 @@ enum err live_rows_profile(struct live_rows *rows, const struct profile *p, bool
 	struct reading r = {.rows = rows, .profile = p, .name = BUF_INIT(1 << 22)};
 	enum err e = frame_keys_build(p->dict, false, &r.keys);
 
+	vec_for_each (row, &rows->list)
+		row->stamp = 0;
 	r.columns[LIVE_CPU] = profile_find_type(p, STR("cpu"));
 	r.columns[LIVE_WAIT] = profile_find_type(p, STR("off_cpu"));
 	for (size_t i = 0; !e && i < p->row_count; i++) {

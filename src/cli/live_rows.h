@@ -18,6 +18,7 @@ struct live_values {
 struct live_row {
 	struct str process, name;
 	struct live_values values;
+	size_t stamp; /* the row of the profile at hand that added to it last, from 1 on */
 };
 
 /* All zero is an empty one. */

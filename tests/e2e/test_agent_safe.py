@@ -18,7 +18,7 @@ import termios
 import time
 
 from support.agent import Agent, Program
-from support.recording import build, cpu_seconds
+from support.recording import build, close, cpu_seconds
 from support.server import Server
 from support.tap import VESTAL, Skip, main, scratch, test, vestal
 from support.wait import until
@@ -127,6 +127,29 @@ def live_once_prints_a_table_into_a_pipe():
     assert "--once" in err
     _, err = vestal("live", "--once", "-p", "999999999", status=66)
     assert "no process" in err
+
+
+@test
+def the_table_of_live_is_true_of_a_program_with_known_shares():
+    may_record()
+    with Program(build("shares"), "600") as program:
+        before = cpu_seconds(program.pid)
+        text, _ = vestal("live", "--once", "--type", "cpu", "-F", "997", "--interval", "4", "-p", str(program.pid))
+        used = cpu_seconds(program.pid) - before
+    head = re.match(r"vestal live  (\d+) s  cpu ([\d.]+)%", text)
+    seconds, cpu = int(head[1]), float(head[2]) / 100
+    rows = {line.split()[-1]: [float(v.rstrip("%")) / 100 for v in line.split()[:3]] for line in text.splitlines()[2:]}
+    samples = cpu * seconds * 997
+    assert samples > 200, text
+    # Not more than it used; the table begins later than the program's clock is looked at. Clocks are spread by a quarter.
+    assert cpu * seconds <= used * (1 + 4 / samples ** 0.5) + 0.1, (text, used)
+    # What is shown is rounded to a tenth of a percent.
+    assert abs(sum(flat for flat, _, _ in rows.values()) - cpu) < 0.001 * len(rows), text
+    assert abs(sum(share for _, _, share in rows.values()) - 1) < 0.001 * len(rows), text
+    for flat, cum, share in rows.values():
+        assert flat <= cum + 0.0011 and cum <= cpu + 0.0011 and abs(share * cpu - flat) < 0.0016, text
+    for name, truth in (("work_most", 0.6), ("work_some", 0.3), ("work_little", 0.1), ("descend", 1)):
+        assert close(rows[name][1] / cpu, truth, samples, 0.02), (name, text)
 
 
 def read_until(fd, pattern, seconds=20):

@@ -68,6 +68,40 @@ TEST(recursion_counts_once_and_processes_stay_apart)
 	CHECK(r.total[LIVE_CPU] == 1000 && r.total[LIVE_WAIT] == 3000);
 }
 
+/* Two functions of one name, in two files, in one stack: what is below both counts once. */
+TEST(functions_of_one_name_are_one_row_and_count_once)
+{
+	CLEANUP(live_rows_release) struct live_rows r = {0};
+	const struct live_row *row;
+	uint32_t ids[2], files[2], name;
+	struct row sample = {0};
+	int64_t value = 700;
+	struct profile p;
+	struct dict d;
+
+	CHECK_OK(dict_init(&d, 0));
+	profile_init(&p, &d);
+	CHECK_OK(profile_add_type(&p, STR("cpu"), STR("nanoseconds")));
+	CHECK_OK(dict_text(&d, "init", &name));
+	CHECK_OK(dict_text(&d, "a.c", &files[0]));
+	CHECK_OK(dict_text(&d, "b.c", &files[1]));
+	for (int i = 0; i < 2; i++) {
+		struct function function = {.name = name, .system_name = name, .file = files[i]};
+		struct frame frame = {0};
+
+		CHECK_OK(dict_function(&d, &function, &frame.function));
+		CHECK_OK(dict_frame(&d, &frame, &ids[i]));
+	}
+	CHECK_OK(dict_stack(&d, ids, 2, &sample.stack));
+	CHECK_OK(profile_add(&p, &sample, &value));
+	CHECK_OK(live_rows_profile(&r, &p, false));
+	row = find(&r, "", "init");
+	CHECK_INT(r.list.n, 1);
+	CHECK(row && row->values.flat[LIVE_CPU] == 700 && row->values.cum[LIVE_CPU] == 700);
+	profile_release(&p);
+	dict_release(&d);
+}
+
 TEST(seconds_add_up)
 {
 	CLEANUP(live_rows_release) struct live_rows one = {0};
