@@ -130,6 +130,24 @@ const others = {
   },
 };
 
+/** Three figures, thousands grouped; from 10,000 on with a letter. */
+function shortCount(n) {
+  assert.ok(n < 10_000, `${n} samples: this test groups thousands alone`);
+  return n.toLocaleString("en-US");
+}
+
+/** The status page counts what was sent. */
+async function statusIsTrue(page, url, truths) {
+  const sum = (key) => truths.reduce((total, truth) => total + truth.stored[key], 0);
+  const samples = shortCount(sum("samples"));
+  says(await read(page, url, "status", {}, ".status .head .big", samples), `${samples} samples`, "the headline");
+  const facts = new Map(await page.locator(".status dl").first().evaluate((dl) => [...dl.querySelectorAll("dt")].map((dt) => [dt.innerText, { text: dt.nextElementSibling.innerText, title: dt.nextElementSibling.title }])));
+  const wanted = { Services: truths.length, Series: sum("series"), Profiles: sum("profiles"), Samples: sum("samples"), Spans: 0 };
+  for (const [word, count] of Object.entries(wanted)) assert.equal(facts.get(word)?.text, shortCount(count), word);
+  for (const [word, ns] of [["Oldest", Math.min(...truths.map((t) => t.stored.oldest_ns))], ["Newest", Math.max(...truths.map((t) => t.stored.newest_ns))]])
+    says(facts.get(word).title, new Date(ns / 1e6).toISOString().slice(0, 19).replace("T", " "), word);
+}
+
 export async function numbersTests(browser, dir) {
   const server = await startServer(join(dir, "numbers"), { memory: true });
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
@@ -142,6 +160,7 @@ export async function numbersTests(browser, dir) {
         for (const truth of truths) await check(page, server.url, truth).catch((e) => wrong.push(`${truth.name}: ${e.message}`));
         assert.deepEqual(wrong, []);
       });
+    await test("numbers: the status page counts what was sent", () => statusIsTrue(page, server.url, truths));
   } finally {
     await context.close();
     await stopServer(server);

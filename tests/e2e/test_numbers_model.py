@@ -14,7 +14,7 @@ import urllib.parse
 from fractions import Fraction
 
 from support.numbers import S
-from support.numbers_model import Data, Profile, Row, Series
+from support.numbers_model import Data, Profile, Row, Series, day_of
 from support.pprof_writer import Table, block, number, varint
 from support.server import Server
 from support.tap import main, scratch, test, vestal
@@ -161,6 +161,17 @@ class World:
         for series in self.data.series:
             if series.service == service and series.labels["pod"] == pod:
                 series.profiles = [p for p in series.profiles if p.start >= before]
+
+    def stored(self):
+        """What the status says of it. Series are counted by service, on the day that has most."""
+        profiles = [p for series in self.data.series for p in series.profiles]
+        days = {}
+        for series in self.data.series:
+            for p in series.profiles:
+                days.setdefault(series.service, {}).setdefault(day_of(p), set()).add(series.labels["pod"])
+        return {"profiles": len(profiles), "samples": sum(len(p.rows) for p in profiles), "services": len(days),
+                "series": sum(max(len(pods) for pods in by_day.values()) for by_day in days.values()), "spans": 0,
+                "oldest_ns": min((p.start for p in profiles), default=0) // 10**6 * 10**6, "newest_ns": max((p.start for p in profiles), default=0) // 10**6 * 10**6}
 
     def moment(self):
         return self.random.randrange(self.begin - self.span // 20, self.end) // 10**6 * 10**6
@@ -442,6 +453,12 @@ def ask(server, world, count, commands, wrong):
             print(f"# {wrong[-1]}", flush=True)
 
 
+def ask_status(server, world, wrong):
+    got, wanted = server.get("/api/v1/status"), world.stored()
+    if {k: got[k] for k in wanted} != wanted:
+        wrong.append(f"seed {world.seed}, hour {world.hour}: status: { {k: (got[k], v) for k, v in wanted.items() if got[k] != v} }")
+
+
 def run(seed, questions, commands):
     """Fills, asks, stops and starts again, deletes, sends late profiles, and asks again."""
     world, wrong = World(seed), []
@@ -450,11 +467,14 @@ def run(seed, questions, commands):
     with Server(folder=folder) as server:
         world.fill(server, world.uploads[late:])
         if not late:
+            ask_status(server, world, wrong)
             ask(server, world, questions, 0, wrong)
     with Server(folder=folder) as server:
         world.fill(server, world.uploads[:late])
+        ask_status(server, world, wrong)
         ask(server, world, questions, commands, wrong)
         world.delete(server)
+        ask_status(server, world, wrong)
         ask(server, world, questions // 2, 0, wrong)
     return wrong
 

@@ -84,8 +84,17 @@ class Situation:
         earlier = bool(before["total"])
         change = after["rate"] - before["rate"] if earlier else None
         share = change / before["rate"] if earlier else None
-        return {"name": self.name, "service": self.service, "type": self.kind[2], "unit": self.kind[1], "gauge": self.gauge,
+        return {"stored": self.stored(), "name": self.name, "service": self.service, "type": self.kind[2], "unit": self.kind[1], "gauge": self.gauge,
                 "before": before, "after": after, "change": change, "share": share, "share_text": numbers.share_text(share), "verdict": self.verdict}
+
+    def stored(self):
+        """What the server keeps of it: a row for each stack that has a value."""
+        profiles = [p for _, series in self.series for p in series]
+        days = [{p.start // (86400 * S) for p in series} for _, series in self.series]
+        # Series are counted by the day that has most.
+        most = max(sum(day in has for has in days) for day in set().union(*days))
+        return {"profiles": len(profiles), "samples": sum(len(STACKS) for p in profiles if p.value), "series": most,
+                "oldest_ns": min(p.start for p in profiles), "newest_ns": max(p.start for p in profiles)}
 
 
 def gauge_mean(series, a, b):
