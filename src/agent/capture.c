@@ -123,7 +123,7 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 		modules_tell(c->modules, c->kernel);
 	if (!e)
 		e = processes_new(c->kernel, c->modules, &c->space, c->prober, &c->processes);
-	/* Where only some processes are wanted nobody knows which of them will be. */
+	/* With targets, it is unknown whether a new program will be selected. */
 	if (!e && !c->options.kernel.chosen && !c->options.kernel.own)
 		processes_read_ahead(c->processes);
 	if (!e)
@@ -154,9 +154,8 @@ enum err capture_open_allowed(const struct capture_options *o, struct capture **
 	return capture_open(&own, ret, fault);
 }
 
-const char capture_own_note[] =
-	"not root: processor time of your own processes alone; sudo adds all others, the kernel's "
-	"part and what they wait for";
+const char capture_own_note[] = "not root: only CPU time of your own processes; use sudo for all "
+				"processes, kernel stacks and off-CPU time";
 
 unsigned capture_types(const struct capture *c)
 {

@@ -59,13 +59,13 @@ static enum err start_clock(struct cpu_clocks *c, int cpu, struct fault *fault)
 	enum err e = tell_period(c, cpu, attr.sample_period);
 
 	if (e)
-		return fault_set(fault, e, "processor %d cannot be sampled: %s", cpu, err_text(e));
+		return fault_set(fault, e, "CPU %d cannot be sampled: %s", cpu, err_text(e));
 	clock.fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (clock.fd < 0 && errno == ENODEV)
 		return ERR_NOT_FOUND;
 	if (clock.fd < 0)
-		return fault_set(fault, err_from_errno(errno), "processor %d cannot be sampled: %s",
-				 cpu, strerror(errno));
+		return fault_set(fault, err_from_errno(errno), "CPU %d cannot be sampled: %s", cpu,
+				 strerror(errno));
 	e = vec_push(&c->list, clock);
 	if (e) {
 		close(clock.fd);
@@ -73,7 +73,7 @@ static enum err start_clock(struct cpu_clocks *c, int cpu, struct fault *fault)
 	}
 	if (c->program >= 0 && ioctl(clock.fd, PERF_EVENT_IOC_SET_BPF, c->program) < 0) {
 		e = fault_set(fault, err_from_errno(errno),
-			      "the program cannot be attached to processor %d: %s", cpu,
+			      "the BPF program cannot be attached to CPU %d: %s", cpu,
 			      strerror(errno));
 		c->list.n--;
 		close(clock.fd);

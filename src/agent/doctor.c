@@ -164,8 +164,8 @@ static enum err check_own(struct findings *f)
 		return finding_add(f, "own processes", FINDING_NOTE, fault.text,
 				   "sudo sysctl kernel.perf_event_paranoid=2");
 	return finding_add(f, "own processes", FINDING_OK,
-			   "record, live, agent and up see the processor time of your own "
-			   "processes, whatever else is missing",
+			   "record, live, agent and up can profile CPU time of your own "
+			   "processes, even if all else is missing",
 			   NULL);
 }
 
@@ -195,14 +195,14 @@ enum err doctor_examine(struct findings *f)
 		doctor_lockdown(read_begin("/sys/kernel/security/lockdown", room, sizeof(room)))));
 	TRY(check_btf(f));
 	TRY(check_ring(f));
-	TRY(check_programs(f, "processor time", CAPTURE_CPU, "programs load and attach",
+	TRY(check_programs(f, "CPU time", CAPTURE_CPU, "programs load and attach",
 			   "vestal record says more; use Linux 5.17 or newer with BTF"));
 	TRY(check_programs(f, "waits", CAPTURE_WAITS,
 			   kernel_sees_returns()
 				   ? "stacks are taken when threads come back (sched_exit_tp)"
 				   : "stacks are taken when threads leave (no sched_exit_tp): rare "
 				     "long waits of threads that wait briefly are seen less often",
-			   "use Linux 5.18 or newer with BTF; processor time does not need it"));
+			   "use Linux 5.18 or newer with BTF; CPU time does not need it"));
 	TRY(check_programs(f, "threads", CAPTURE_THREADS, "can be counted",
 			   "use Linux 5.18 or newer; nothing else needs it"));
 	TRY(check_programs(f, "memory growth", CAPTURE_FAULTS | CAPTURE_MAPPED,

@@ -250,7 +250,8 @@ static void save_notes(struct exporter *x)
 	for (size_t n = x->lost.list.n; n && lost_requests_take(&x->lost, &note); n--) {
 		mutex_unlock(&x->lock);
 		if (queue_push(x->queue, buf_view(&note)) != ERR_OK)
-			log_warn("what was lost is not told", log_text("reason", "no room"));
+			log_warn("cannot queue the report of lost samples",
+				 log_text("reason", "no room"));
 		buf_release(&note);
 		mutex_lock(&x->lock);
 	}

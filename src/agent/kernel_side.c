@@ -17,7 +17,7 @@
 
 /* Whose memory is followed at one time. */
 #define MAX_PROCESSES 4096
-/* Between two times that a new program wakes the agent. */
+/* Minimum time between two wakeups by new programs. */
 #define NEWS_NS	      ((u64)100 * NS_PER_MS)
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -90,8 +90,8 @@ static enum err load(struct kernel_side *k, struct fault *fault)
 	s = k->skeleton = agent_bpf__open();
 	if (!s)
 		return load_fault(errno, fault);
-	/* Never raise the limit of locked memory: newer kernels do not need it, containers refuse.
-	 */
+	/* Never raise the limit of locked memory: newer kernels do not need it, containers
+	 * refuse. */
 	bpf_map__set_max_entries(s->maps.segments, o->table_mib);
 	bpf_map__set_max_entries(s->maps.ring, o->ring_kib * 1024);
 	bpf_map__set_max_entries(s->maps.clock_periods, processors > 0 ? (u32)processors : 1);
@@ -172,7 +172,7 @@ static enum err open_own(struct kernel_side *k, struct fault *fault)
 
 	if (k->options.types != CAPTURE_CPU)
 		return fault_set(fault, ERR_NO_PERMISSION,
-				 "without root only processor time is seen: leave out the other "
+				 "without root only CPU time is available: leave out the other "
 				 "types, or run as root");
 	TRY(own_events_new(&o, &k->own, fault));
 	segments = mmap(NULL, segment_bytes(k), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -316,7 +316,7 @@ void kernel_forget_file(struct kernel_side *k, const struct file_key *key)
 		bpf_map__delete_elem(k->skeleton->maps.files, key, sizeof(*key), 0);
 }
 
-/* Programs without tables come by the thousand: not each of them may wake the agent. */
+/* Limits the rate, because thousands of programs without tables may start. */
 static void wake_on_news(struct kernel_side *k, u64 now)
 {
 	if (now < k->next_news)

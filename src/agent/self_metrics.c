@@ -55,7 +55,7 @@ static void put_lost(struct buf *out, const char *cause, double samples)
 /* The words of docs/completeness.md. */
 static void put_losses(const struct self_facts *f, struct buf *out)
 {
-	head(out, "lost_samples_total", "counter", "Samples that nobody will have, by cause.");
+	head(out, "lost_samples_total", "counter", "Lost samples by cause.");
 	for (unsigned i = 0; i < LOSS_KERNEL_SIDE_CAUSES; i++)
 		put_lost(out, loss_cause_text((enum loss_cause)i), f->lost[i]);
 	put_lost(out, "queue full", (double)f->exporter.samples_dropped);
@@ -71,7 +71,7 @@ static void put_cost(const struct self_facts *f, struct buf *out)
 		   "vestal_agent_cpu_seconds_total{where=\"interrupt_estimate\"} %.9g\n",
 		   (double)f->user_ns / 1e9, (double)f->kernel_ns / 1e9,
 		   (double)f->interrupt_ns / 1e9);
-	number(out, "cpu_share", "gauge", "Share of all processors that the agent took lately.",
+	number(out, "cpu_share", "gauge", "CPU time of the agent, as a share of all CPUs.",
 	       f->measure.cpu_share);
 	number(out, "cpu_budget_share", "gauge", "The same, allowed; 0 = no limit.",
 	       f->limits.cpu_share);
@@ -87,7 +87,7 @@ static void put_cost(const struct self_facts *f, struct buf *out)
 	number(out, "memory_bytes", "gauge",
 	       "Memory of its own, of its readers, and the kernel's maps.",
 	       (double)f->measure.memory_bytes);
-	number(out, "host_cpu_share", "gauge", "Share of all processors in use by everybody.",
+	number(out, "host_cpu_share", "gauge", "CPU time of all processes, as a share of all CPUs.",
 	       f->measure.host_share);
 }
 
@@ -147,7 +147,7 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	put_cost(f, out);
 	number(out, "processes", "gauge", "Processes known.", c->processes);
 	number(out, "modules", "gauge", "Files known.", c->modules.live);
-	number(out, "modules_idle", "gauge", "Files known that nobody maps now.", c->modules.idle);
+	number(out, "modules_idle", "gauge", "Known files that no process maps.", c->modules.idle);
 	number(out, "open_files", "gauge", "Descriptors of such files.", c->modules.open);
 	count(out, "modules_freed_total", "Files forgotten.", c->modules.freed);
 	count(out, "modules_refused_total", "Files not opened because too many were.",
@@ -156,10 +156,9 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	      f->workers.lost);
 	put_limits(f, out);
 	number(out, "table_bytes", "gauge", "Unwinding tables.", (double)c->table_bytes);
-	number(out, "rate_hz", "gauge", "Samples a second and processor, now.",
+	number(out, "rate_hz", "gauge", "Current sampling rate per CPU.",
 	       f->paused ? 0 : f->rate_hz);
-	number(out, "wanted_rate_hz", "gauge", "Samples a second and processor, as asked for.",
-	       f->wanted_hz);
+	number(out, "wanted_rate_hz", "gauge", "Configured sampling rate per CPU.", f->wanted_hz);
 	number(out, "paused", "gauge", "1 while the load of the host stops sampling.", f->paused);
 	count(out, "export_requests_total", "Requests delivered.", x->sent);
 	count(out, "export_failures_total", "Requests that failed, before they were tried again.",

@@ -96,7 +96,7 @@ static enum err open_ring(struct sideband *s, int cpu, enum ring_kind kind, stru
 		return ERR_OK;
 	if (ring.fd < 0)
 		return fault_set(fault, err_from_errno(errno),
-				 "processes cannot be followed on processor %d: %s", cpu,
+				 "processes cannot be followed on CPU %d: %s", cpu,
 				 strerror(errno));
 	ring.page = mmap(NULL, s->page_size + s->data_size, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 ring.fd, 0);

@@ -25,7 +25,7 @@ const struct option client_table[] = {
 const struct option connection_table[] = {
 	{"timeout", 0, OPT_SECONDS, "SECONDS", "give up after SECONDS (30)",
 	 AT(struct client_options, timeout), NULL},
-	{"insecure", 'k', OPT_FLAG, NULL, "talk to https servers nobody vouches for",
+	{"insecure", 'k', OPT_FLAG, NULL, "accept any TLS certificate of the server",
 	 AT(struct client_options, insecure), NULL},
 	{0},
 };

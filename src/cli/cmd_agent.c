@@ -27,23 +27,23 @@ struct agent_options {
 static const struct option table[] = {
 	{"config", 'c', OPT_TEXT, "FILE", "settings, in YAML; SIGHUP reads it again",
 	 AT(struct agent_options, config), NULL},
-	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (97)",
+	{"rate", 'F', OPT_NUMBER, "HZ", "samples per second and CPU (97)",
 	 AT(struct agent_options, rate), NULL},
 	{"interval", 0, OPT_SECONDS, "SECONDS", "length of a window (15)",
 	 AT(struct agent_options, interval), NULL},
 	{"type", 0, OPT_TEXT, "TYPES", CAPTURE_TYPE_NAMES ", with commas (cpu)",
 	 AT(struct agent_options, types), NULL},
 	{"cpu-budget", 0, OPT_REAL, "SHARE",
-	 "of all processors that the agent may take (1%); 0 = no limit",
+	 "share of all CPUs that the agent may use (1%); 0 = no limit",
 	 AT(struct agent_options, cpu_budget), NULL},
 	{"memory-budget", 0, OPT_SIZE, "SIZE",
-	 "memory that it may take, in the kernel too (64M); 0 = no limit",
+	 "memory that it may use, BPF maps included (64M); 0 = no limit",
 	 AT(struct agent_options, memory_budget), NULL},
 	{"load-shedding", 0, OPT_REAL, "SHARE",
 	 "pause while the machine is busier than this, such as 90% (never)",
 	 AT(struct agent_options, load_shedding), NULL},
 	{"metrics", 0, OPT_TEXT, "ADDRESS",
-	 "tell about itself at http://ADDRESS/metrics, on this machine alone",
+	 "serve its own metrics at http://ADDRESS/metrics, on this machine only",
 	 AT(struct agent_options, metrics), NULL},
 	{"control", 0, OPT_TEXT, "PATH",
 	 "a socket at which vestal agent ctl may ask and change (none; ctl: " CONTROL_DEFAULT ")",
@@ -68,11 +68,11 @@ static const struct example examples[] = {
 	{"vestal agent --server https://profiles.example:4318 -F 49", "to another, more sparingly"},
 	{"vestal agent --config /etc/vestal/agent.yaml", "settings from a file"},
 	{"vestal agent --cpu-budget 0.5% --metrics 127.0.0.1:9464",
-	 "at most half a percent of the machine; Prometheus may ask"},
+	 "at most half a percent of the machine, with metrics for Prometheus"},
 	{"vestal agent --cgroup nginx.service --uid www-data", "a service, and a user's processes"},
 	{"vestal agent ctl targets name=nginx",
 	 "from now on only these; also ctl status, ctl rate 49"},
-	{"vestal agent --type cpu,offcpu", "with what threads wait for"},
+	{"vestal agent --type cpu,offcpu", "with off-CPU time"},
 	{0},
 };
 
@@ -212,34 +212,30 @@ const struct command command_agent = {
 	.arguments = "[ctl status|targets|rate …]",
 	.examples = examples,
 	.description =
-		"Samples the stacks of everything that runs, names them, and sends them as OTLP "
-		"profiles, a window every 15 seconds. Programs need no preparation. The service is "
-		"what OTEL_SERVICE_NAME says in a process's environment, else its systemd unit, "
-		"else "
-		"its program. What cannot be delivered waits and is sent later; the last window is "
+		"Samples the stacks of every process, symbolizes them, and sends them as OTLP "
+		"profiles, in windows of 15 seconds. Programs need no preparation. The service "
+		"name is OTEL_SERVICE_NAME from the process's environment, else its systemd unit, "
+		"else its program. Undelivered data is queued and sent later; the last window is "
 		"sent on SIGTERM.\n\n"
-		"The agent measures what it costs and keeps to --cpu-budget and --memory-budget: "
-		"symbols and unwind tables are read more slowly, off-CPU samples of the busiest "
-		"processes are thinned, then the rate is halved. The log and the profiles say so "
-		"(vestal.rate.wanted, vestal.rate.limited_by, vestal.waits.mean); values stay "
-		"right on average. What was given up comes back when there is room.\n\n"
-		"Without targets every process is profiled; with some, those that fit one of them, "
-		"and what they start. The kernel keeps what was decided, so that others cost "
-		"nothing. --control PATH opens a socket for root (or the agent's user) at which "
-		"vestal agent ctl asks for the status, and changes targets and rate without a "
-		"restart: ctl status, ctl targets, ctl targets all, ctl targets name=N uid=USER "
-		"cgroup=GROUP pid=N label=KEY=VALUE, ctl rate HZ.\n\n"
-		"Needs root, or CAP_BPF and CAP_PERFMON; without them it profiles the processor "
-		"time of the user's own processes. It gives away what it does not need: root "
-		"becomes "
-		"the user vestal-agent (60591 where there is none) with the capabilities to sample "
+		"The agent measures its own cost and stays within --cpu-budget and "
+		"--memory-budget: it reads symbols and unwind tables more slowly, then thins "
+		"off-CPU samples of the busiest processes, then halves the sampling rate. The log "
+		"and the profiles report it (vestal.rate.wanted, vestal.rate.limited_by, "
+		"vestal.waits.mean); values stay unbiased. It goes back up when there is room.\n\n"
+		"Without targets every process is profiled; with targets, processes that match one "
+		"of them, and their children. The filter runs in the kernel, so that other "
+		"processes cost nothing. --control PATH opens a socket for root (or the agent's "
+		"user), where vestal agent ctl shows the status and changes targets and rate "
+		"without a restart: ctl status, ctl targets, ctl targets all, ctl targets name=N "
+		"uid=USER cgroup=GROUP pid=N label=KEY=VALUE, ctl rate HZ.\n\n"
+		"Needs root, or CAP_BPF and CAP_PERFMON; without them it profiles the CPU time of "
+		"the user's own processes. It drops the privileges it does not need: root becomes "
+		"the user vestal-agent (60591 if there is none) with the capabilities to sample "
 		"and to read (CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, "
-		"CAP_SYSLOG, "
-		"CAP_CHECKPOINT_RESTORE), writes only into the folders of its queue, cache and "
-		"control "
-		"socket, and a seccomp filter forbids to trace, to run programs, to mount and the "
-		"like. "
-		"Files of programs are read by processes that have no capabilities at all.",
+		"CAP_SYSLOG, CAP_CHECKPOINT_RESTORE), can write only to the directories of its "
+		"queue, cache and control socket, and a seccomp filter forbids tracing, running "
+		"programs, mounting and the like. Program files are read by processes without "
+		"capabilities.",
 	.groups = groups,
 	.options_size = sizeof(struct agent_options),
 	.defaults = set_defaults,

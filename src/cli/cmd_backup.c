@@ -257,18 +257,15 @@ const struct command command_backup = {
 	.arguments = "DIR",
 	.examples = examples,
 	.description =
-		"Fetches a copy of everything the server keeps, as of one moment, into a new "
-		"folder "
-		"here, while the server goes on receiving and answering. It is written with the "
-		"permissions of the user who runs this command, for that user alone. Until it is "
-		"fetched the server holds the copy beside its data, so that its disk needs room "
-		"for it. A server started with --data on the copy has the same profiles.\n\n"
-		"With --on-server a server with --backup-dir writes it itself, into a new folder "
-		"there. That "
-		"takes "
-		"a token with the right admin of the tenant anonymous; where there are no tokens, "
-		"a "
-		"unix socket and the server's own user or root.",
+		"Fetches a copy of all data of the server, each tenant as of one moment, into a "
+		"new directory here, while the server keeps working. It is written with the "
+		"permissions of the user who runs this command, and readable by that user only. "
+		"Until it is fetched the server holds the copy next to its data, so its disk needs "
+		"room for it. A server started with --data on the copy has the same profiles.\n\n"
+		"With --on-server a server with --backup-dir writes it itself, into a new "
+		"directory there. That requires a token with the right admin of the tenant "
+		"anonymous or, if there are no tokens, a unix socket and the server's own user or "
+		"root.",
 	.groups = groups,
 	.options_size = sizeof(struct backup_options),
 	.defaults = set_defaults,

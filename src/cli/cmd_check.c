@@ -15,7 +15,7 @@ struct check_options {
 
 static const struct option table[] = {
 	{"repair", 0, OPT_FLAG, NULL,
-	 "move damaged files aside, keep what is good of them, and list what is missing",
+	 "move damaged files aside, keep their intact rows, and list what is missing",
 	 AT(struct check_options, repair), NULL},
 	{0},
 };
@@ -27,9 +27,10 @@ static const struct option_group groups[] = {
 };
 
 static const struct example examples[] = {
-	{"vestal check vestal-data", "of a server that does not run"},
-	{"vestal check /backup/monday", "of a backup"},
-	{"vestal check --repair vestal-data", "after damage: the rest answers again"},
+	{"vestal check vestal-data", "a server's data, while the server is stopped"},
+	{"vestal check /backup/monday", "a backup"},
+	{"vestal check --repair vestal-data",
+	 "repair after damage: all intact data can be queried again"},
 	{0},
 };
 
@@ -64,7 +65,7 @@ static void put_lost(void *context, const struct store_lost *lost)
 	time_text(lost->until_ns, until, sizeof(until));
 	if (lost->profiles >= 0)
 		snprintf(count, sizeof(count), ", %lld profiles", (long long)lost->profiles);
-	say(common, "%.*s: missing of %s from %s until %s%s: %s", (int)lost->tenant.n,
+	say(common, "%.*s: lost data of %s from %s until %s%s: %s", (int)lost->tenant.n,
 	    lost->tenant.p, lost->service ? lost->service : "any service", from, until, count,
 	    lost->reason);
 }
@@ -81,8 +82,7 @@ static int repair(const struct check_options *o, const char *directory)
 		say(&o->common, "%s: nothing to repair", directory);
 	else
 		say(&o->common,
-		    "%s: %llu files repaired; what they were is in the folders detached/, with a "
-		    "manifest",
+		    "%s: %llu files repaired; the damaged files are in detached/, with a manifest",
 		    directory, (unsigned long long)repaired.files);
 	return EXIT_OK;
 }
@@ -104,14 +104,14 @@ static int run(struct invocation *in)
 	if (e)
 		return complain(status_of(e), "%s", fault.text[0] ? fault.text : err_text(e));
 	if (problems)
-		return complain(EXIT_BAD_DATA, "%s: %zu problems in %llu pieces", directory,
+		return complain(EXIT_BAD_DATA, "%s: %zu problems in %llu rows and files", directory,
 				problems, (unsigned long long)checked.pieces);
-	say(&o->common, "%s: %llu pieces, all as they were written", directory,
+	say(&o->common, "%s: %llu rows and files checked, no damage", directory,
 	    (unsigned long long)checked.pieces);
 	if (checked.unsealed)
 		say(&o->common,
-		    "%llu files have rows that an older vestal wrote, without checksums that "
-		    "bind them to their place, until they are written anew",
+		    "%llu files have rows written by an older vestal, without checksums that bind "
+		    "them to their place, until compaction rewrites them",
 		    (unsigned long long)checked.unsealed);
 	return EXIT_OK;
 }
@@ -122,12 +122,11 @@ const struct command command_check = {
 	.arguments = "DIR",
 	.examples = examples,
 	.description =
-		"Reads everything a server keeps and verifies it: that every row is what was "
-		"written, where it was written, and that none is missing. It changes nothing, and "
-		"the server must not run meanwhile (check a backup instead). The exit status is 65 "
-		"when something is wrong.\n\n"
-		"--repair moves each damaged file to the folder detached/ of its tenant and writes "
-		"a new one with every row that is good. It lists what is missing, here and in "
+		"Reads all data of a server and verifies that every row is intact and in its "
+		"place, and that none is missing. It changes nothing. Stop the server first, or "
+		"check a backup. The exit status is 65 if something is damaged.\n\n"
+		"--repair moves each damaged file to the directory detached/ of its tenant and "
+		"writes a new one with all intact rows. It lists what is missing, here and in "
 		"detached/manifest.jsonl. Nothing is deleted. A second run finds nothing to do.",
 	.groups = groups,
 	.options_size = sizeof(struct check_options),

@@ -19,7 +19,7 @@ struct delete_options {
 };
 
 static const struct option table[] = {
-	{"before", 0, OPT_TEXT, "TIME", "only what is older: -30d, 2026-11-15T10:00:00Z",
+	{"before", 0, OPT_TEXT, "TIME", "only older profiles: -30d, 2026-11-15T10:00:00Z",
 	 AT(struct delete_options, before), NULL},
 	{"type", 't', OPT_TEXT, "TYPE", "only profiles of this type",
 	 AT(struct delete_options, type), NULL},
@@ -39,7 +39,7 @@ static const struct option_group groups[] = {
 
 static const struct example examples[] = {
 	{"vestal delete 'checkout{env=\"test\"}' --yes", "all of them"},
-	{"vestal delete checkout --before -30d --yes", "what is older than thirty days"},
+	{"vestal delete checkout --before -30d --yes", "profiles older than thirty days"},
 	{0},
 };
 
@@ -84,7 +84,9 @@ static int run(struct invocation *in)
 	if (status)
 		return status;
 	if (!o->yes && (!term_is(STDIN_FILENO) || !term_is(STDERR_FILENO)))
-		return complain_usage(in, "nobody is here to be asked: --yes deletes %s", query);
+		return complain_usage(
+			in, "not a terminal, cannot ask for confirmation: add --yes to delete %s",
+			query);
 	if (!o->yes && !confirmed(o, query))
 		return complain(EXIT_INTERRUPTED, "nothing was deleted");
 	call_init(&c, &o->client, "/api/v1/delete");

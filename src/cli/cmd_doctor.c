@@ -127,7 +127,7 @@ static int run(struct invocation *in)
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.summary = "what this machine allows, what is missing, what to do",
+	.summary = "check what this machine allows, what is missing, and how to fix it",
 	.arguments = "",
 	.examples = examples,
 	.description =

@@ -21,7 +21,7 @@
 /* There is no next picture that could have the names of files that are fetched. */
 #define ONCE_FETCH_NS (60 * NS_PER_S)
 #define LINES_BESIDES 3 /* headline, column titles, keys */
-/* Of the kernel's symbols at a time: all of them within a second or two. */
+/* Bytes of kernel symbols read per step: all of them within a second or two. */
 #define KALLSYMS_STEP ((size_t)1 << 20)
 
 struct live_options {
@@ -40,9 +40,9 @@ static const struct option table[] = {
 	 AT(struct live_options, all), NULL},
 	{"type", 0, OPT_TEXT, "TYPES", "cpu, offcpu, or both with a comma (both)",
 	 AT(struct live_options, types), NULL},
-	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (99)",
+	{"rate", 'F', OPT_NUMBER, "HZ", "samples per second and CPU (99)",
 	 AT(struct live_options, rate), NULL},
-	{"interval", 0, OPT_SECONDS, "SECONDS", "between two pictures (1)",
+	{"interval", 0, OPT_SECONDS, "SECONDS", "between two refreshes (1)",
 	 AT(struct live_options, interval), NULL},
 	{"once", 0, OPT_FLAG, NULL, "one table after one interval, to standard output",
 	 AT(struct live_options, once), NULL},
@@ -56,7 +56,7 @@ static const struct option_group groups[] = {
 };
 
 static const struct example examples[] = {
-	{"vestal live", "all that runs, by function"},
+	{"vestal live", "all processes, by function"},
 	{"vestal live -p 1234", "one process and its children"},
 	{"vestal live --once --type cpu | head", "a table of the last second, for a pipe"},
 	{0},
@@ -75,7 +75,7 @@ struct live {
 	struct capture *capture;
 	struct debug_source *debug;
 	struct names *names;
-	struct gathered gathered; /* of this second */
+	struct gathered gathered; /* of the current second */
 	unsigned types;
 	struct live_rows seconds[SECONDS_KEPT]; /* the newest is at `newest` */
 	double lengths[SECONDS_KEPT];
@@ -87,8 +87,9 @@ struct live {
 static enum err open_names(struct live *l)
 {
 	struct debug_source_options debuginfod = {.urls = getenv("DEBUGINFOD_URLS")};
-	/* While it goes on nothing waits for names: those that take longer are there with the next
-	 * look. A single table is made when nothing has to be drained any more. */
+	/* While it runs, nothing waits for symbols: late ones appear with the next refresh. With
+	 * --once the ring buffer no longer needs draining when the table is made, so it may
+	 * wait. */
 	struct names_options options = {.patience_ns = l->options->once ? ONCE_FETCH_NS : 0,
 					.background = !l->options->once,
 					.wake = -1,
@@ -266,7 +267,7 @@ static bool obey(struct live *l, int key)
 	return true;
 }
 
-/* Takes what came, and asks for its names. */
+/* Takes the new records and requests their symbols. */
 static enum err turn(struct live *l)
 {
 	TRY(capture_turn(l->capture));
@@ -377,19 +378,18 @@ static int run(struct invocation *in)
 
 const struct command command_live = {
 	.name = "live",
-	.summary = "what runs and what waits right now, by function",
+	.summary = "which functions run and which block, right now",
 	.arguments = "",
 	.examples = examples,
-	.description =
-		"A table over the last five seconds, painted again every second: per function the "
-		"processor time of its own (cpu) and with all it called (cum), in percent of one "
-		"processor, and how many threads were waiting in it on average. For the whole "
-		"machine the process stands beside it.\n\n"
-		"Keys: q ends it, s sorts by the next column, / takes a text that function or "
-		"process must contain (Escape takes it away), p pauses, arrows and page keys "
-		"scroll. With --once one table goes to standard output.\n\n"
-		"Without root (or CAP_BPF and CAP_PERFMON) it shows the processor time of your own "
-		"processes; vestal doctor says what is missing.",
+	.description = "A table of the last five seconds, refreshed every second: per function its "
+		       "self CPU time (cpu) and its CPU time with callees (cum), in percent of one "
+		       "CPU, and how many threads were blocked in it on average. For the whole "
+		       "machine each row also shows the process.\n\n"
+		       "Keys: q quits, s sorts by the next column, / filters by function or "
+		       "process (Escape clears the filter), p pauses, arrow and page keys scroll. "
+		       "With --once one table is printed to standard output.\n\n"
+		       "Without root (or CAP_BPF and CAP_PERFMON) it shows the CPU time of your "
+		       "own processes; vestal doctor shows what is missing.",
 	.groups = groups,
 	.options_size = sizeof(struct live_options),
 	.defaults = set_defaults,

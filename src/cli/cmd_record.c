@@ -21,7 +21,7 @@ struct record_options {
 
 static const struct option table[] = {
 	{"all", 'a', OPT_FLAG, NULL, "the whole machine", AT(struct record_options, all), NULL},
-	{"rate", 'F', OPT_NUMBER, "HZ", "samples a second and processor (99)",
+	{"rate", 'F', OPT_NUMBER, "HZ", "samples per second and CPU (99)",
 	 AT(struct record_options, rate), NULL},
 	{"duration", 'd', OPT_SECONDS, "SECONDS",
 	 "how long, 2m for two minutes (10; a program: until it ends)",
@@ -30,7 +30,8 @@ static const struct option table[] = {
 	 CAPTURE_TYPE_NAMES
 	 ", with commas (cpu); with --preload cpu, wall, alloc, heap, lock, threads",
 	 AT(struct record_options, types), NULL},
-	{"preload", 0, OPT_FLAG, NULL, "from inside the program, by LD_PRELOAD: no rights needed",
+	{"preload", 0, OPT_FLAG, NULL,
+	 "from inside the program, by LD_PRELOAD: no privileges needed",
 	 AT(struct record_options, inside), NULL},
 	{0},
 };
@@ -237,22 +238,20 @@ const struct command command_record = {
 	.description =
 		"Samples stacks in the kernel, without any preparation of the program: frame "
 		"pointers, debug symbols or a restart are not needed. Prints the functions that "
-		"cost "
-		"the most and writes a file (vestal.pb.gz) that every command reads.\n\n"
-		"Ctrl-C ends it early; what was recorded is kept. With a program, the exit status "
-		"is "
-		"the program's own.\n\n"
-		"Where DEBUGINFOD_URLS names servers they are asked, when the recording has ended, "
-		"for the debug files of programs that have none here; fetched files are kept.\n\n"
-		"Root, or CAP_BPF and CAP_PERFMON, may record everything. Others may record the "
-		"processor time of their own processes and programs, without the kernel's part, "
-		"as far as kernel.perf_event_paranoid (2 or less) allows; vestal doctor says what "
-		"is missing.\n\n"
-		"With --preload the program profiles itself, by libvestal-preload.so: processor "
-		"time without any rights, allocations and what is still held (alloc, heap), waits "
-		"for locks and conditions (lock), all time by state (wall), threads, of every "
-		"program that is linked dynamically with glibc, and of its children. A program "
-		"that is killed leaves nothing.",
+		"cost most and writes a file (vestal.pb.gz) that every command reads.\n\n"
+		"Ctrl-C ends it early and keeps what was recorded. With a program, the exit status "
+		"is the program's own.\n\n"
+		"If DEBUGINFOD_URLS is set, debug files of programs that have none here are "
+		"fetched after the recording, and kept.\n\n"
+		"Root, or CAP_BPF and CAP_PERFMON, may record everything. Other users may record "
+		"the CPU time of their own processes, without kernel stacks, as far as "
+		"kernel.perf_event_paranoid (2 or less) allows; vestal doctor shows what is "
+		"missing.\n\n"
+		"With --preload the program profiles itself, by libvestal-preload.so, without "
+		"privileges: CPU time, allocations and live heap (alloc, heap), waits for locks "
+		"and conditions (lock), all time by state (wall), and threads. It works for every "
+		"program linked dynamically with glibc, and its children. A program that is killed "
+		"leaves no profile.",
 	.groups = groups,
 	.options_size = sizeof(struct record_options),
 	.defaults = set_defaults,

@@ -28,7 +28,7 @@ static const struct option_group groups[] = {
 };
 
 static const struct example examples[] = {
-	{"vestal retention", "what is kept, for how long, and whether the clock is trusted"},
+	{"vestal retention", "retention, limits, and whether the clock is trusted"},
 	{"vestal retention confirm", "the server's clock is right: data ages by it again"},
 	{0},
 };
@@ -127,17 +127,17 @@ static int run(struct invocation *in)
 
 const struct command command_retention = {
 	.name = "retention",
-	.summary = "how long a server keeps what, and that its clock is right",
+	.summary = "show how long a server keeps data; confirm its clock",
 	.arguments = "[confirm]",
 	.examples = examples,
 	.description =
 		"Prints how long profiles and spans are kept, the limit on disk, and whether "
 		"deletion by age is suspended.\n\n"
-		"A server trusts its wall clock while that advances as the machine's own clock "
-		"does. When it jumps by an hour or more, nothing is deleted for its age until the "
-		"clock comes back, or somebody who has looked at it runs vestal retention confirm. "
-		"Time in which the machine was off does not age data; after confirm it does. "
-		"Confirming takes the right \"admin\" of the tenant anonymous and is written into "
+		"A server trusts its wall clock while that advances like the machine's monotonic "
+		"clock. After a jump of an hour or more, nothing is deleted by age until the clock "
+		"is right again, or you check it and run vestal retention confirm. "
+		"Time in which the machine was off does not age data, unless you confirm. "
+		"Confirming requires the right \"admin\" of the tenant anonymous and is logged in "
 		"audit.log.",
 	.groups = groups,
 	.options_size = sizeof(struct retention_options),

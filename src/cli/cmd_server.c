@@ -24,11 +24,12 @@ struct server_cli_options {
 };
 
 static const struct option table[] = {
-	{"config", 'c', OPT_TEXT, "FILE", "settings and whom to scrape (YAML); options win over it",
+	{"config", 'c', OPT_TEXT, "FILE",
+	 "settings and scrape targets (YAML); options take precedence",
 	 AT(struct server_cli_options, config), NULL},
 	{"data", 'd', OPT_TEXT, "DIR", "keep everything in DIR (./vestal-data)",
 	 AT(struct server_cli_options, data), NULL},
-	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all is gone at the end",
+	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all data is lost on exit",
 	 AT(struct server_cli_options, memory), NULL},
 	{"memory-limit", 0, OPT_SIZE, "SIZE",
 	 "the server's memory budget (three quarters of its cgroup's, else a quarter of the "
@@ -38,18 +39,18 @@ static const struct option table[] = {
 	 AT(struct server_cli_options, query_timeout), NULL},
 	{"listen", 'l', OPT_TEXT, "ADDRESS", "API and pages (127.0.0.1:4040)",
 	 AT(struct server_cli_options, listen), NULL},
-	{"otlp-grpc", 0, OPT_TEXT, "ADDRESS", "OTLP over gRPC (127.0.0.1:4317); none = not",
+	{"otlp-grpc", 0, OPT_TEXT, "ADDRESS", "OTLP over gRPC (127.0.0.1:4317); none = off",
 	 AT(struct server_cli_options, otlp_grpc), NULL},
-	{"otlp-http", 0, OPT_TEXT, "ADDRESS", "OTLP over HTTP (127.0.0.1:4318); none = not",
+	{"otlp-http", 0, OPT_TEXT, "ADDRESS", "OTLP over HTTP (127.0.0.1:4318); none = off",
 	 AT(struct server_cli_options, otlp_http), NULL},
 	{"source-root", 0, OPT_LIST, "DIR",
-	 "show text of source files below DIR to those who may read; may come several times",
+	 "show source files below DIR to users who may query; can be repeated",
 	 AT(struct server_cli_options, source_roots), NULL},
 	{"debuginfod", 0, OPT_TEXT, "URLS",
 	 "ask these servers for debug files and sources by build id",
 	 AT(struct server_cli_options, debuginfod), NULL},
 	{"backup-dir", 0, OPT_TEXT, "DIR",
-	 "let operators make the server write backups into new folders of DIR",
+	 "allow operators to write backups into new directories below DIR",
 	 AT(struct server_cli_options, backup_dir), NULL},
 	{"self-profile", 0, OPT_FLAG, NULL,
 	 "store a CPU profile of the server too, as service vestal",
@@ -60,7 +61,7 @@ static const struct option table[] = {
 static const struct option keep_table[] = {
 	{"retention", 0, OPT_TEXT, "TIME", "delete profiles older than TIME (14d); 0 = never",
 	 AT(struct server_cli_options, retention), NULL},
-	{"service-retention", 0, OPT_LIST, "NAME=TIME", "another time for one service",
+	{"service-retention", 0, OPT_LIST, "NAME=TIME", "another retention for one service",
 	 AT(struct server_cli_options, service_retention), NULL},
 	{"span-retention", 0, OPT_TEXT, "TIME", "delete spans of traces older than TIME (3d)",
 	 AT(struct server_cli_options, span_retention), NULL},
@@ -68,32 +69,34 @@ static const struct option keep_table[] = {
 	 "refuse profiles that began longer ago (30d, or the longest retention)",
 	 AT(struct server_cli_options, max_age), NULL},
 	{"max-size", 0, OPT_SIZE, "SIZE",
-	 "above SIZE on disk delete the oldest data of tenants above a fair share of it",
+	 "limit for all data on disk: above it, delete the oldest data of tenants above their fair "
+	 "share",
 	 AT(struct server_cli_options, max_size), NULL},
 	{"tenant-max-size", 0, OPT_SIZE, "SIZE",
-	 "above SIZE on disk delete the oldest data of a tenant",
+	 "limit per tenant: above it, delete the tenant's oldest data",
 	 AT(struct server_cli_options, tenant_max_size), NULL},
-	{"tenant-size", 0, OPT_LIST, "NAME=SIZE", "another size for one tenant",
+	{"tenant-size", 0, OPT_LIST, "NAME=SIZE", "another limit for one tenant",
 	 AT(struct server_cli_options, tenant_sizes), NULL},
 	{"max-body", 0, OPT_SIZE, "SIZE", "refuse uploads above SIZE (64MiB)",
 	 AT(struct server_cli_options, max_body), NULL},
-	{"max-in-flight", 0, OPT_SIZE, "SIZE", "of all uploads being received (128MiB)",
+	{"max-in-flight", 0, OPT_SIZE, "SIZE", "limit for all uploads being received (128MiB)",
 	 AT(struct server_cli_options, max_in_flight), NULL},
 	{"min-upload-rate", 0, OPT_SIZE, "SIZE",
-	 "refuse uploads that come with fewer bytes a second (4KiB)",
+	 "refuse uploads with fewer bytes per second (4KiB)",
 	 AT(struct server_cli_options, min_upload_rate), NULL},
 	{0},
 };
 
 static const struct option trust_table[] = {
-	{"insecure", 0, OPT_FLAG, NULL, "let everybody in, from other hosts too",
+	{"insecure", 0, OPT_FLAG, NULL, "accept all requests, also from other hosts",
 	 AT(struct server_cli_options, insecure), NULL},
-	{"tokens", 0, OPT_TEXT, "FILE", "tokens (DIR/tokens when it is there)",
+	{"tokens", 0, OPT_TEXT, "FILE", "token file (DIR/tokens)",
 	 AT(struct server_cli_options, tokens), NULL},
 	{"user", 0, OPT_TEXT, "USER",
-	 "whom root's server becomes (vestal, or 60590 where there is none); root = stay root",
+	 "user to become when started by root (vestal, or 60590 if there is none); root = stay "
+	 "root",
 	 AT(struct server_cli_options, user), NULL},
-	{"trust-tenant-header", 0, OPT_FLAG, NULL, "X-Scope-OrgID says whose data it is",
+	{"trust-tenant-header", 0, OPT_FLAG, NULL, "take the tenant from X-Scope-OrgID",
 	 AT(struct server_cli_options, trust_tenant_header), NULL},
 	{"tls-cert", 0, OPT_TEXT, "FILE", "serve TLS with this certificate (PEM)",
 	 AT(struct server_cli_options, certificate), NULL},
@@ -103,9 +106,9 @@ static const struct option trust_table[] = {
 	{"tls-require-client", 0, OPT_FLAG, NULL, "refuse clients without a certificate",
 	 AT(struct server_cli_options, require_client), NULL},
 	{"allowed-host", 0, OPT_LIST, "NAME",
-	 "answer under NAME too, beside addresses and localhost; several times; * = any name",
+	 "also accept NAME as Host, besides addresses and localhost; can be repeated; * = any name",
 	 AT(struct server_cli_options, allowed_hosts), NULL},
-	{"cors", 0, OPT_TEXT, "ORIGIN", "let pages of ORIGIN ask",
+	{"cors", 0, OPT_TEXT, "ORIGIN", "allow web pages of ORIGIN",
 	 AT(struct server_cli_options, cors), NULL},
 	{"log-level", 0, OPT_CHOICE, "LEVEL", "what to log (info)",
 	 AT(struct server_cli_options, log_level), "debug info warn error off"},
@@ -288,27 +291,24 @@ static int run(struct invocation *in)
 
 const struct command command_server = {
 	.name = "server",
-	.summary = "receive, keep and answer: the server",
+	.summary = "receive, store and query profiles",
 	.arguments = "",
 	.examples = examples,
 	.description =
-		"Takes profiles of every kind of client on three addresses, each of which serves "
-		"everything: OTLP over gRPC and HTTP, Pyroscope's SDKs, and uploads of any file "
-		"vestal reads. What was acknowledged is on disk.\n\n"
-		"It listens on this host alone unless told otherwise, and does not start on other "
-		"addresses without tokens (vestal token) or --insecure. It needs no privilege: "
-		"root's server becomes the user vestal (60590 where there is none; --user) once "
-		"its "
-		"sockets are bound and its keys are read, and the data is handed over to that "
+		"Receives profiles from all kinds of clients on three addresses, each of which "
+		"serves everything: OTLP over gRPC and HTTP, Pyroscope's SDKs, and uploads of any "
+		"file format that vestal reads. Acknowledged data is on disk.\n\n"
+		"By default it listens on this host only, and it does not start on other addresses "
+		"without tokens (vestal token) or --insecure. It needs no privilege: started by "
+		"root it becomes the user vestal (60590 if there is none; --user) once its sockets "
+		"are bound and its keys are read, and hands the data directory over to that "
 		"user.\n\n"
 		"A request must name this server in its Host header by an address, localhost, the "
-		"machine's own name or one of --allowed-host, so that no web page reaches it by a "
-		"name that points here; with tokens any name will do, unless --allowed-host is "
-		"given. "
-		"Pages of other origins are refused, but for --cors.\n\n"
-		"A file (--config, docs/config.md) can say the same as the options, and whose "
-		"debug/pprof addresses are asked for profiles every few seconds. SIGHUP loads "
-		"certificates and that list again.",
+		"machine's own name or one of --allowed-host, so that no web page reaches it by "
+		"DNS rebinding; with tokens any name is accepted, unless --allowed-host is given. "
+		"Pages of other origins are refused, except for --cors.\n\n"
+		"A settings file (--config, docs/config.md) can contain the same options, and the "
+		"debug/pprof addresses to scrape. SIGHUP reloads certificates and that list.",
 	.groups = groups,
 	.options_size = sizeof(struct server_cli_options),
 	.defaults = set_defaults,

@@ -30,7 +30,7 @@ static const struct option_group groups[] = {
 };
 
 static const struct example examples[] = {
-	{"vestal status", "what is stored, since when, how much disk it takes"},
+	{"vestal status", "stored profiles, oldest data, disk usage"},
 	{"vestal status --json", "for programs"},
 	{0},
 };

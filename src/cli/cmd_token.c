@@ -19,21 +19,22 @@ struct token_options {
 };
 
 static const struct option table[] = {
-	{"data", 'd', OPT_TEXT, "DIR", "of the server whose data is in DIR (./" SERVE_DATA ")",
+	{"data", 'd', OPT_TEXT, "DIR", "data directory of the server (./" SERVE_DATA ")",
 	 AT(struct token_options, data), NULL},
-	{"file", 0, OPT_TEXT, "FILE", "the file of tokens itself (DIR/tokens)",
-	 AT(struct token_options, file), NULL},
-	{"tenant", 0, OPT_TEXT, "NAME", "whose data it opens (anonymous)",
+	{"file", 0, OPT_TEXT, "FILE", "the token file (DIR/tokens)", AT(struct token_options, file),
+	 NULL},
+	{"tenant", 0, OPT_TEXT, "NAME", "tenant that it gives access to (anonymous)",
 	 AT(struct token_options, tenant), NULL},
-	{"read", 0, OPT_FLAG, NULL, "it may ask", AT(struct token_options, read), NULL},
-	{"write", 0, OPT_FLAG, NULL, "it may send profiles; without any of the three: both",
+	{"read", 0, OPT_FLAG, NULL, "may query", AT(struct token_options, read), NULL},
+	{"write", 0, OPT_FLAG, NULL, "may send profiles; with none of the three: --read --write",
 	 AT(struct token_options, write), NULL},
-	{"admin", 0, OPT_FLAG, NULL, "it may delete too, and back up if the tenant is anonymous",
+	{"admin", 0, OPT_FLAG, NULL, "may also delete, and back up if the tenant is anonymous",
 	 AT(struct token_options, admin), NULL},
 	{"operator", 0, OPT_FLAG, NULL,
-	 "it may see numbers of the whole server (/metrics), alone nothing else",
+	 "may see the metrics of the whole server (/metrics), and nothing else",
 	 AT(struct token_options, operator_), NULL},
-	{"name", 0, OPT_TEXT, "TEXT", "what it is for", AT(struct token_options, name), NULL},
+	{"name", 0, OPT_TEXT, "TEXT", "a name for the list of tokens",
+	 AT(struct token_options, name), NULL},
 	{0},
 };
 
@@ -47,7 +48,7 @@ static const struct example examples[] = {
 	{"vestal token create --name laptop", "may read and write; prints the token, once"},
 	{"vestal token create --write --tenant shop --name ci", "may only send"},
 	{"vestal token create --operator --name prometheus", "may see /metrics of all tenants"},
-	{"vestal token list", "without the tokens themselves: nobody has them any more"},
+	{"vestal token list", "lists ids, names and rights; only hashes of the tokens are stored"},
 	{0},
 };
 
@@ -201,14 +202,13 @@ static int run(struct invocation *in)
 
 const struct command command_token = {
 	.name = "token",
-	.summary = "who may talk to a server: make, list and revoke tokens",
+	.summary = "create, list and revoke a server's access tokens",
 	.arguments = "create|list|revoke ID",
 	.examples = examples,
 	.description =
-		"A server with tokens lets nobody in without one. They are kept beside its data, "
-		"as hashes: a copy of that file opens nothing. A running server sees a new token, "
-		"the "
-		"first one too, and a revoked one with the next request.\n\n"
+		"A server with tokens refuses requests without one. Tokens are stored next to the "
+		"data, as hashes: a copy of that file grants no access. A running server applies "
+		"new tokens, also the first one, and revoked ones with the next request.\n\n"
 		"Clients send \"Authorization: Bearer TOKEN\"; vestal takes it from --token, "
 		"--token-file or VESTAL_TOKEN.",
 	.groups = groups,

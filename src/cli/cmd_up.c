@@ -16,10 +16,11 @@ struct up_options {
 static const struct option table[] = {
 	{"data", 'd', OPT_TEXT, "DIR", "keep everything in DIR (./" SERVE_DATA ")",
 	 AT(struct up_options, data), NULL},
-	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all is gone at the end",
+	{"memory", 0, OPT_FLAG, NULL, "keep nothing on disk: all data is lost on exit",
 	 AT(struct up_options, memory), NULL},
 	{"user", 0, OPT_TEXT, "USER",
-	 "whom root's server becomes (vestal, or 60590 where there is none); root = stay root",
+	 "user to become when started by root (vestal, or 60590 if there is none); root = stay "
+	 "root",
 	 AT(struct up_options, user), NULL},
 	{"memory-limit", 0, OPT_SIZE, "SIZE", "the server's memory budget",
 	 AT(struct up_options, memory_limit), NULL},
@@ -32,7 +33,7 @@ static const struct option table[] = {
 	{"otlp-http", 0, OPT_TEXT, "ADDRESS", "OTLP over HTTP (" SERVE_OTLP_HTTP "); none = not",
 	 AT(struct up_options, otlp_http), NULL},
 	{"allowed-host", 0, OPT_LIST, "NAME",
-	 "answer under NAME too, beside addresses and localhost; several times",
+	 "also accept NAME as Host, besides addresses and localhost; can be repeated",
 	 AT(struct up_options, allowed_hosts), NULL},
 	{"self-profile", 0, OPT_FLAG, NULL,
 	 "store a CPU profile of the server too, as service vestal",
@@ -74,8 +75,8 @@ static void tell_agent(const struct common_options *common, struct str address)
 	if (agent.pid && !sees_everything)
 		say(common, "agent: %s", capture_own_note);
 	else if (agent.pid)
-		say(common, "agent: every process of this machine, 97 samples a second and "
-			    "processor, what they wait for too");
+		say(common, "agent: every process of this machine, 97 samples per second and CPU, "
+			    "with off-CPU time");
 }
 
 /* The agent's last window arrives before the server ends. */
@@ -145,19 +146,16 @@ const struct command command_up = {
 	.arguments = "",
 	.examples = examples,
 	.description =
-		"Starts a server for this machine alone, with settings that suit most: it says "
-		"where it listens and what to type next, and runs until Ctrl-C. What is stored "
-		"stays for the next time. When another program has the ports of OTLP it says so "
-		"and "
-		"goes on: the first address takes OTLP too.\n\n"
-		"The agent profiles every process of the machine when root starts it, else the "
-		"CPU time of your own processes, as far as the kernel allows. Started by "
-		"root "
-		"neither stays root: the server becomes the user vestal (or 60590) without "
-		"capabilities, to whom the data is handed over, the agent vestal-agent (or 60591) "
-		"with "
-		"the few that it needs; vestal doctor shows them.\n\n"
-		"vestal server has all the options: other hosts, tokens, TLS, how much is kept.",
+		"Starts a server for this machine only, with settings that suit most: it prints "
+		"where it listens and what to type next, and runs until Ctrl-C. Stored data stays "
+		"for the next time. If another program uses the OTLP ports, it reports that and "
+		"continues: the main address accepts OTLP, too.\n\n"
+		"The agent profiles every process of the machine if root starts it, else the CPU "
+		"time of your own processes, as far as the kernel allows. Started by root, neither "
+		"stays root: the server becomes the user vestal (or 60590) without capabilities "
+		"and gets the data directory, the agent becomes vestal-agent (or 60591) with the "
+		"few capabilities that it needs; vestal doctor shows them.\n\n"
+		"vestal server has all options: other hosts, tokens, TLS, retention.",
 	.groups = groups,
 	.options_size = sizeof(struct up_options),
 	.defaults = set_defaults,

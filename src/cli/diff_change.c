@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------ what a server says */
 
-/* All digits of it. Null leaves it as not known. */
+/* Reads the exact total. Null leaves it unknown. */
 static void read_total(struct json *j, struct amount *ret)
 {
 	struct json_number n;

@@ -221,8 +221,8 @@ static uint32_t type_with_values(const struct profile *p, uint32_t chosen)
 	return best;
 }
 
-/* A gperftools heap profile at exit holds nothing, but has much to tell about what was allocated.
- */
+/* A gperftools heap profile at exit holds nothing, but has much to tell about what was
+ * allocated. */
 static void say_where_values_are(const struct view *v)
 {
 	const struct profile *p = v->profile;
@@ -288,7 +288,7 @@ struct amount view_amount(const struct view *v, int64_t total)
 	if (only && only->stored && only->covered_ns >= 0) {
 		a.covered_ns = only->covered_ns;
 		a.range_ns = only->until_ns - only->from_ns;
-		/* What nobody measured is not 0. */
+		/* Without coverage the total is unknown, not 0. */
 		if (!total && !a.covered_ns)
 			a.total = NAN;
 	}

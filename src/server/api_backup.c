@@ -26,11 +26,10 @@ static enum err only_own_user(const struct request *r, struct fault *fault)
 
 	if (r->token_id.n || (uid != HTTP_NO_UID && (!uid || uid == geteuid())))
 		return ERR_OK;
-	return fault_set(
-		fault, ERR_NO_PERMISSION,
-		"without tokens the server writes no backup for whoever asks: make a token "
-		"(vestal token create --admin), ask at a unix socket as the server's user "
-		"or root, or fetch the backup with vestal backup DIR");
+	return fault_set(fault, ERR_NO_PERMISSION,
+			 "without tokens the server writes no backups: create a token "
+			 "(vestal token create --admin), use a unix socket as the server's user "
+			 "or root, or fetch the backup with vestal backup DIR");
 }
 
 static enum err write_backup(struct inquiry *q, struct str name, uint64_t *ret_bytes)

@@ -270,7 +270,8 @@ static enum err find(struct backups *b, struct str id, struct fault *fault)
 	}
 	mutex_unlock(&b->lock);
 	return fault_set(fault, ERR_NOT_FOUND,
-			 "there is no such backup: it ended, or nobody asked for ten minutes");
+			 "there is no such backup: it was completed, or expired after ten minutes "
+			 "without a request");
 }
 
 enum err backups_files(struct backups *b, struct str id,

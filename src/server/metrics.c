@@ -107,7 +107,7 @@ static void print_ingest(struct metrics *m, struct buf *out)
 		    atomic_load(&m->bytes_inflated));
 	print_histogram(out, "ack_seconds", "From the whole request to durable.", &m->ack);
 	print_histogram(out, "commit_wait_seconds",
-			"From decoded to durable: the queue, compaction's turn, and the disk.",
+			"Time from decoded to durable: queue, wait for compaction, disk.",
 			&m->commit_wait);
 }
 
@@ -184,7 +184,7 @@ static void print_http(struct server *s, struct buf *out)
 		    "Clients disconnected because they did not read their reply.",
 		    c.slow_readers_total);
 	metrics_seconds(out, "http_longest_turn_seconds", "gauge",
-			"How long an event loop was kept busy at a time, at most since the start.",
+			"Longest event-loop iteration since the start.",
 			(double)c.longest_turn_ns / NS_PER_S);
 }
 
@@ -291,7 +291,7 @@ static void print_server(struct server *s, struct buf *out)
 	metrics_one(out, "questions_total", "counter", "Questions asked.",
 		    atomic_load(&s->metrics.questions));
 	metrics_one(out, "questions_cancelled_total", "counter",
-		    "Questions nobody waited for any more.",
+		    "Queries whose client disconnected.",
 		    atomic_load(&s->metrics.questions_cancelled));
 	metrics_one(out, "queries_timed_out_total", "counter",
 		    "Queries that were not answered within --query-timeout.",

@@ -22,7 +22,7 @@ static enum err unframe(struct str body, bool *ret_compressed, struct str *ret, 
 					: "a call needs one message, there is none");
 	length = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
 	if (p[0] & ~COMPRESSED)
-		return fault_set(fault, ERR_CORRUPT, "the message has flags that nobody knows");
+		return fault_set(fault, ERR_CORRUPT, "the message has unknown flags");
 	if (length > body.n - PREFIX)
 		return fault_set(fault, ERR_TRUNCATED, "%zu of %zu bytes of the message are there",
 				 body.n - PREFIX, length);

@@ -223,7 +223,7 @@ static void read_again(struct tokens *t)
 	error = read_list(t->path, &t->list, &fault);
 	t->failed_ns = error ? clock_monotonic_ns() : 0;
 	if (error)
-		log_error("nobody is let in: the tokens cannot be read",
+		log_error("all requests are refused: the token file cannot be read",
 			  log_text("reason", fault.text[0] ? fault.text : err_text(error)));
 	else
 		log_info("tokens have changed", log_u64("tokens", t->list.n));
@@ -408,7 +408,7 @@ enum err token_create(const char *path, struct str tenant, unsigned rights, stru
 	return error;
 }
 
-/* Where the line of a token begins. */
+/* The file offset of a token's line. */
 static enum err find_line(const char *path, struct str id, off_t *ret, struct fault *fault)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MAX_FILE);
@@ -427,7 +427,7 @@ static enum err find_line(const char *path, struct str id, off_t *ret, struct fa
 	return ERR_NOT_FOUND;
 }
 
-/* Its line becomes a comment, in its place: one byte, for which a full disk has room. */
+/* Turns its line into a comment in place: overwriting one byte works on a full disk. */
 static enum err strike_out(const char *path, struct str id, struct fault *fault)
 {
 	off_t at = 0;
@@ -466,7 +466,7 @@ enum err token_revoke(const char *path, struct str id, struct fault *fault)
 				 (int)(id.n < 60 ? id.n : 60), id.p, path);
 	list.n = kept;
 	error = audit_token(audit, "token_revoke", &revoked, fault);
-	/* On a full disk it is revoked all the same. */
+	/* Revoke on a full disk, too. */
 	if (error == ERR_NO_SPACE)
 		(void)fault_set(&unaudited, ERR_OK,
 				"the disk is full: audit.log has no line about %.*s", (int)id.n,

@@ -1,7 +1,7 @@
 /*
- * The catalog of a tenant: settings, audit, batches under way, and what is known of the files of
- * its days. It is opened when somebody needs it; every transaction goes through catalog_begin and
- * catalog_end, which keep its ledger and its number in the journal.
+ * The catalog of a tenant: settings, audit log, interrupted batches, and the list of its day files.
+ * It is opened on demand. Every transaction goes through catalog_begin and catalog_end, which
+ * update its ledger and its number in the journal.
  */
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ bool catalog_exists(const struct tenant *t)
 
 /* ------------------------------------------------------------------ opening */
 
-/* In the transaction that makes or upgrades the file: rows that are there have no seals. */
+/* Runs in the transaction that creates or upgrades the file; existing rows keep the seal 0. */
 static enum err set_up(void *context, struct db *db, int64_t from, struct fault *fault)
 {
 	struct tenant *t = context;
@@ -61,14 +61,14 @@ static enum err compare_with_journal(struct tenant *t, struct fault *fault)
 	if (!journal_find(&t->journal, LEDGER_CATALOG, 0, &slot) || slot.state != SLOT_THERE)
 		slot = (struct commit_slot){.file = l->file};
 	same = slot.file == l->file && slot.commits <= l->commits;
-	/* A process that was killed may have ended between the commit and its note. */
+	/* The process may have been killed between the commit and its journal write. */
 	if (same && !l->lost && slot.commits < l->commits)
 		return journal_note(&t->journal, LEDGER_CATALOG, 0, l->file, l->commits, fault);
 	if (same && !l->lost)
 		return ERR_OK;
 	return fault_set(fault, ERR_DAMAGED,
-			 "%s/catalog.db is damaged: transactions are missing, or another file "
-			 "stands in its place: run vestal check --repair",
+			 "%s/catalog.db is damaged: transactions are missing, or the file was "
+			 "replaced: run vestal check --repair",
 			 t->folder);
 }
 
@@ -190,8 +190,8 @@ enum err catalog_record(struct day *d, struct fault *fault)
 
 	if (!d->recorded || d->recorded == l->commits || atomic_load(&d->gone))
 		return ERR_OK;
-	/* First: the journal never knows less than the catalog, not even of a commit whose note
-	 * could not be written. */
+	/* Journal first: it must never be older than the catalog, not even for a commit whose
+	 * journal write failed. */
 	TRY(journal_note(&t->journal, d->name.kind, d->name.day, l->file, l->commits, fault));
 	TRY(journal_sync(&t->journal, fault));
 	TRY(catalog_begin(&c, t, fault));
@@ -213,7 +213,7 @@ enum err catalog_forget(struct tenant *t, struct day_name name, struct fault *fa
 	struct catalog_change c;
 	enum err error;
 
-	/* A damaged one keeps nobody from removing what is old. */
+	/* A damaged catalog must not block retention. */
 	if (!catalog_exists(t))
 		return ERR_OK;
 	error = catalog_begin(&c, t, fault);

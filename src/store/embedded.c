@@ -20,7 +20,7 @@ static enum err embedded_partition(struct store *s, struct str tenant, struct st
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "the name of a service is not empty and has no NUL in it");
 	if (day < 0)
-		return fault_set(fault, ERR_BAD_ARGUMENT, "a profile is of before 1970");
+		return fault_set(fault, ERR_BAD_ARGUMENT, "the profile has a time before 1970");
 	TRY(tenant_get(embedded_of(s), tenant, true, &t, fault));
 	TRY(day_get(t, (struct day_name){day, DAY_PROFILES}, true, &d, fault));
 	error = day_service_get(d, service, &ds);
@@ -230,7 +230,7 @@ static enum err embedded_settle(struct store *s, bool all, struct fault *fault)
 	return keeper_round(embedded_of(s), all, true, fault);
 }
 
-/* What the catalog knows of its files is up to date when they are closed. */
+/* Copies the commit numbers to the catalog before the files are closed. */
 static void record_all(struct embedded *e)
 {
 	vec_for_each (t, &e->tenants)

@@ -1,7 +1,6 @@
 /*
- * A day is looked into for the first time: which services it has, which chunks are in no block, and
- * whether all that was committed is there. What is wrong is kept in `damage`, so that writers go on
- * and questions say it.
+ * First load of a day: its services, its fresh chunks, and a check that no committed row is
+ * missing. Damage is recorded in `damage`, so that uploads continue and queries report it.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -120,7 +119,7 @@ static enum err read_service(struct day *d, struct db *reader, sqlite3_stmt *q,
 	int64_t id = sqlite3_column_int64(q, 0), series = sqlite3_column_int64(q, 2);
 	struct day_service *ds;
 
-	/* An altered row that is not possible at all is known by the tally. */
+	/* An impossible row was altered; the tally reports it. */
 	if (!name.n || memchr(name.p, 0, name.n) || id < 1 || id > UINT32_MAX >> 4)
 		return ERR_OK;
 	TRY(day_service_get(d, name, &ds));
@@ -176,7 +175,7 @@ static enum err read_chunk(struct day *d, const struct db *reader, sqlite3_stmt 
 	return ERR_OK;
 }
 
-/* Reads which services there are and which chunks are in no block yet. */
+/* Reads the services and the fresh chunks. */
 static enum err read_services(struct day *d, struct db *reader, struct fault *fault)
 {
 	struct tally services = {0}, chunks = {0};
@@ -208,13 +207,14 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 	    (!tally_equal(&services, &d->ledger.tallies[TALLY_SERVICES]) ||
 	     !tally_equal(&chunks, &d->ledger.tallies[TALLY_CHUNKS])))
 		note(d,
-		     "%llu services and %llu chunks are not those that were written (%llu, %llu)",
+		     "%llu services and %llu chunks do not match the %llu and %llu that were "
+		     "written",
 		     (unsigned long long)services.n, (unsigned long long)chunks.n,
 		     (unsigned long long)d->ledger.tallies[TALLY_SERVICES].n,
 		     (unsigned long long)d->ledger.tallies[TALLY_CHUNKS].n);
 	TRY(reach_load(d, reader, &good, fault));
 	if (!good)
-		note(d, "what it says of long profiles was altered");
+		note(d, "its list of long profiles was altered");
 	return ERR_OK;
 }
 
@@ -234,7 +234,7 @@ static void forget_services(struct day *d)
 	d->damage = (struct fault){0};
 }
 
-/* What the journal says of the file, and what the file says of itself. */
+/* Compares the journal's commit number with the file's ledger. */
 static void compare_with_journal(struct day *d, const struct ledger *l)
 {
 	struct commit_slot slot;
@@ -243,10 +243,9 @@ static void compare_with_journal(struct day *d, const struct ledger *l)
 	    slot.state != SLOT_THERE || !slot.commits)
 		slot.commits = 0;
 	else if (!l)
-		note(d, "it is as before %llu transactions that were written",
-		     (unsigned long long)slot.commits);
+		note(d, "its %llu transactions are missing", (unsigned long long)slot.commits);
 	else if (slot.file != l->file)
-		note(d, "another file stands in its place");
+		note(d, "it was replaced by another file");
 	if (l && slot.commits > l->commits)
 		note(d, "its last %llu transactions are missing",
 		     (unsigned long long)(slot.commits - l->commits));
@@ -265,7 +264,7 @@ static enum err look_at_file(struct day *d, struct db *reader, struct fault *fau
 		atomic_store(&d->unsealed, d->ledger.unsealed > 0);
 	}
 	compare_with_journal(d, sealed ? &d->ledger : NULL);
-	/* Of before there were ledgers, where one was that has: nothing in it can be believed. */
+	/* An old file without a ledger replaced one with a ledger: do not trust it. */
 	if (!sealed && d->damage.code) {
 		if (fault)
 			*fault = d->damage;
@@ -282,7 +281,7 @@ static enum err look(struct day *d, struct fault *fault)
 	if (access(d->path, F_OK) == 0)
 		error = day_reader(d, &reader, fault);
 	if (error == ERR_NOT_FOUND) {
-		/* Begun and never finished: the next writer does. */
+		/* The file was created without a commit: the next writer completes it. */
 		atomic_store(&d->exists, false);
 		compare_with_journal(d, NULL);
 		return ERR_OK;
@@ -290,10 +289,10 @@ static enum err look(struct day *d, struct fault *fault)
 	if (error == ERR_OK)
 		error = look_at_file(d, reader, fault);
 	day_reader_back(d, reader, error);
-	/* SQLite's error for a missing table. */
+	/* SQLite reports a missing table this way. */
 	if (error == ERR_INTERNAL)
 		error = ERR_DAMAGED;
-	/* The text says which vestal reads it. */
+	/* Keep the message: it says which version of vestal is needed. */
 	if (error == ERR_UNSUPPORTED && fault && fault->code == error)
 		error = fault->code = ERR_DAMAGED;
 	return day_damaged(d, error, "it cannot be read", NULL, fault);
@@ -308,11 +307,10 @@ enum err day_look_into(struct day *d, struct fault *fault)
 	mutex_lock(&d->loading);
 	if (!atomic_load(&d->known) && atomic_load(&d->exists)) {
 		error = look(d, fault);
-		/* Begun again next time, from the start. */
+		/* Forget everything; the next access loads the day again. */
 		if (error != ERR_OK)
 			forget_services(d);
 	}
-	/* A missing file is created together with its table. */
 	if (error == ERR_OK && !atomic_load(&d->known) && !atomic_load(&d->exists))
 		atomic_store(&d->measured, true);
 	if (error == ERR_OK)
@@ -323,7 +321,8 @@ enum err day_look_into(struct day *d, struct fault *fault)
 
 /* ------------------------------------------------------------------ writing */
 
-/* What the journal knows and the file does not have is lost, and the next transaction says so. */
+/* Counts transactions that are in the journal and not in the file as lost; the next transaction
+ * stores that in the ledger. */
 static enum err continue_ledger(struct day *d, struct fault *fault)
 {
 	struct ledger *l = &d->ledger;
@@ -337,22 +336,22 @@ static enum err continue_ledger(struct day *d, struct fault *fault)
 		l->lost += slot.commits - l->commits;
 		l->commits = slot.commits;
 	} else if (slot.file != l->file && !l->commits) {
-		/* A new one, where one was that has gone. */
+		/* A new file in place of a deleted one. */
 		l->lost += slot.commits;
 	} else if (slot.file != l->file && slot.commits) {
-		return fault_set(fault, ERR_DAMAGED,
-				 "%s is damaged: another file stands in its place: run vestal "
-				 "check --repair",
-				 d->path);
+		return fault_set(
+			fault, ERR_DAMAGED,
+			"%s is damaged: it was replaced by another file: run vestal check --repair",
+			d->path);
 	}
-	/* A process that was killed may have ended between the commit and its note. */
+	/* The process may have been killed between the commit and its journal write. */
 	if (l->commits && (slot.file != l->file || slot.commits < l->commits))
 		return journal_note(&d->tenant->journal, d->name.kind, d->name.day, l->file,
 				    l->commits, fault);
 	return ERR_OK;
 }
 
-/* The rows of services that were sealed anew. */
+/* Reloads the rows of services after an upgrade sealed them. */
 static enum err reread_services(struct day *d, struct fault *fault)
 {
 	sqlite3_stmt *q;
@@ -403,8 +402,8 @@ enum err day_remove_file(struct tenant *t, struct day_name name, struct fault *f
 	forgotten = catalog_forget(t, name, NULL);
 	TRY(day_unlink(t->folder, name, fault));
 	TRY(folder_sync(t->folder, fault));
-	/* A full disk has no room for what would free some: the slot stays, and the next start
-	 * tells the catalog. */
+	/* The disk may be too full for the catalog's commit: keep the slot, and let the next start
+	 * update the catalog. */
 	if (forgotten != ERR_OK)
 		return ERR_OK;
 	return journal_removed(&t->journal, name.kind, name.day, fault);

@@ -37,7 +37,7 @@ static void integrity_problem(void *context, const char *problem)
 	struct walk *w = context;
 	struct walk_loss loss = whole_day(w);
 
-	/* The path stands in front of it. */
+	/* The message already begins with the path. */
 	w->problems++;
 	w->bad(w->context, problem, &loss);
 }
@@ -48,7 +48,7 @@ static void compare_commits(struct walk *w)
 	const struct ledger *l = &w->ledger;
 
 	if (w->known_file && w->known_file != l->file)
-		walk_bad(w, &loss, "another file stands in its place");
+		walk_bad(w, &loss, "it was replaced by another file");
 	else if (w->least_commits > l->commits)
 		walk_bad(w, &loss, "its last %llu transactions are missing",
 			 (unsigned long long)(w->least_commits - l->commits));
@@ -164,7 +164,7 @@ static enum err walk_services(struct walk *w)
 		error = ERR_OK;
 	}
 	if (error == ERR_OK && w->sealed && !tally_equal(&found, expected))
-		walk_bad(w, &loss, "%llu services are there, not the %llu that were written",
+		walk_bad(w, &loss, "has %llu services instead of the %llu that were written",
 			 (unsigned long long)found.n, (unsigned long long)expected->n);
 	return error;
 }

@@ -8,7 +8,7 @@
 
 /* Below the limit by this much, so that the next byte is not over it again. */
 #define ROOM_PERCENT 5
-/* Above the limit by a quarter of it and so much, and nothing more is taken. */
+/* Uploads are refused above 5/4 of the limit plus this. */
 #define EXCESS_BYTES ((uint64_t)4 << 20)
 
 /* ------------------------------------------------------------------ a tenant */
@@ -129,7 +129,7 @@ static uint64_t total_of(const struct tenant_uses *uses)
 	return total;
 }
 
-/* From here on it is counted anew what is written. */
+/* Stores the measured usage and restarts the count of written bytes. */
 static void note_use(const struct tenant_uses *uses)
 {
 	vec_for_each (use, &uses->v) {
@@ -267,9 +267,9 @@ void quota_grew(struct tenant *t, size_t bytes)
 }
 
 /*
- * The newest ten minutes are never deleted, so that what is sent faster than old data goes must be
- * refused. One batch of every ten minutes is taken also then: with newer data there, the older can
- * go.
+ * The newest ten minutes are never deleted, so uploads that come faster than old data can be
+ * deleted must be refused. One batch every ten minutes is still accepted, since newer data allows
+ * the older to be deleted.
  */
 enum err quota_admits(struct tenant *t, struct fault *fault)
 {
@@ -280,10 +280,9 @@ enum err quota_admits(struct tenant *t, struct fault *fault)
 	    atomic_exchange(&t->last_window, window) != window)
 		return ERR_OK;
 	hurry_once(t);
-	return fault_set(
-		fault, ERR_BUSY,
-		"this tenant has %llu bytes on disk and may have %llu, and what it sent in "
-		"the last ten minutes is not deleted for more: try again later, send less, "
-		"or raise --tenant-max-size or --max-size",
-		(unsigned long long)use, (unsigned long long)limit);
+	return fault_set(fault, ERR_BUSY,
+			 "this tenant has %llu bytes on disk, above its limit of %llu, and data of "
+			 "the last ten minutes is not deleted to make room: try again later, send "
+			 "less, or raise --tenant-max-size or --max-size",
+			 (unsigned long long)use, (unsigned long long)limit);
 }

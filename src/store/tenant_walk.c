@@ -24,7 +24,7 @@ static struct known_file *find(struct tenant_walk *t, struct day_name name)
 	return NULL;
 }
 
-/* The larger number, of the same file; the journal is right about which file it is. */
+/* Keeps the larger commit number of the same file. The journal decides which file it is. */
 static enum err know(struct tenant_walk *t, const struct known_file *f)
 {
 	struct known_file *have = find(t, f->name);
@@ -45,14 +45,14 @@ struct catalog_context {
 	enum err error;
 };
 
-/* The journal is written with every commit, so that it never knows less. */
+/* The journal is written with every commit, so it is never older. */
 static enum err catalog_file(void *context, const struct known_file *f)
 {
 	struct tenant_walk *t = context;
 	struct commit_slot slot;
 	bool known = journal_find(&t->journal, f->name.kind, f->name.day, &slot);
 
-	/* One that is being removed is removed from the catalog first. */
+	/* A removal deletes the catalog's entry first. */
 	if (known && slot.state == SLOT_REMOVED)
 		return ERR_OK;
 	if (!t->journal_damaged && !known) {
@@ -129,7 +129,7 @@ static enum err list_files(struct tenant_walk *t)
 		struct known_file f = {names.names.v[i], 0, 0, true};
 		struct commit_slot slot;
 
-		/* The next start removes it. */
+		/* Being removed; the next start completes that. */
 		if (!journal_find(&t->journal, f.name.kind, f.name.day, &slot) ||
 		    slot.state != SLOT_REMOVED)
 			error = know(t, &f);
@@ -147,7 +147,7 @@ enum err tenant_walk_begin(struct tenant_walk *t)
 	t->checked++;
 	if (t->journal.damaged) {
 		t->journal_damaged = true;
-		tell(t, "is damaged: what it says of some files cannot be read", "commits");
+		tell(t, "is damaged: some of its slots cannot be read", "commits");
 	}
 	return list_files(t);
 }

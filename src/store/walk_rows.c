@@ -3,7 +3,7 @@
 #include "store/file_walk.h"
 
 #define BLOCK_MEMORY (1u << 30)
-#define PARTS	     26 /* of a day: what is before it, its hours, what is after it */
+#define PARTS	     26 /* parts of a day: before it, its hours, after it */
 
 static bool broken(enum err error)
 {
@@ -47,7 +47,7 @@ enum err walk_dictionary(struct walk *w, struct walk_service *s)
 				break;
 		db_reset(q);
 	}
-	/* What follows would not fit. */
+	/* Later rows would refer to wrong ids. */
 	if (broken(error) || error == ERR_INTERNAL) {
 		walk_bad(w, &loss, "the dictionary of %s is damaged after %zu stacks", s->name,
 			 (size_t)s->partition->dict.stacks.entries.n);
@@ -58,7 +58,7 @@ enum err walk_dictionary(struct walk *w, struct walk_service *s)
 
 /* ------------------------------------------------------------------ what refers to them */
 
-/* All columns are read, all ids looked up. */
+/* Decodes all columns and checks all ids. */
 static enum err check_view(const struct partition *p, const struct chunk_view *v)
 {
 	struct arena arena = {0};
@@ -112,7 +112,7 @@ static enum err check_block(const struct partition *p, struct str bytes)
 	return error;
 }
 
-/* Hands a row on when it is good; says what is missing else. */
+/* Passes on an intact row; reports a damaged one with its loss. */
 static enum err settle(struct walk *w, const struct walk_row *row, enum err error, const char *what,
 		       const struct walk_loss *loss)
 {
@@ -122,7 +122,7 @@ static enum err settle(struct walk *w, const struct walk_row *row, enum err erro
 		return error;
 	walk_bad(w, loss, "%s %lld of %s is damaged: %s", what, (long long)row->id,
 		 row->service ? row->service->name : "a missing service",
-		 error == ERR_DAMAGED ? "it is not what was written" : err_text(error));
+		 error == ERR_DAMAGED ? "its checksum is wrong" : err_text(error));
 	return ERR_OK;
 }
 
@@ -215,7 +215,7 @@ static enum err unreadable(struct walk *w, enum err error, const char *what, int
 	return ERR_OK;
 }
 
-/* A part of the day after the other. */
+/* Walks the day part by part. */
 static enum err walk_parts(struct walk *w, unsigned which, const char *what, row_fn *each,
 			   struct tally *found)
 {
@@ -243,7 +243,7 @@ enum err walk_chunks(struct walk *w)
 		return ERR_OK;
 	if (found.n < expected->n)
 		loss.profiles = (int64_t)(expected->n - found.n);
-	walk_bad(w, &loss, "%llu chunks are there, not the %llu that were written",
+	walk_bad(w, &loss, "has %llu chunks instead of the %llu that were written",
 		 (unsigned long long)found.n, (unsigned long long)expected->n);
 	return ERR_OK;
 }
@@ -277,7 +277,7 @@ static enum err index_row(struct walk *w, struct series_index *x, sqlite3_stmt *
 				 -1, true};
 	enum err error = ERR_DAMAGED;
 
-	/* The mark says only that there is nothing to do. */
+	/* The mark has no seal. */
 	if (!key)
 		return ERR_OK;
 	w->checked++;
@@ -288,7 +288,7 @@ static enum err index_row(struct walk *w, struct series_index *x, sqlite3_stmt *
 	return settle(w, &row, error, "row of the index", &loss);
 }
 
-/* Of before there were seals it is not read. */
+/* Files without seals have no index that is used. */
 enum err walk_index(struct walk *w)
 {
 	struct series_index x = {0};

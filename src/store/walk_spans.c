@@ -62,7 +62,7 @@ static enum err walk_names(struct walk *w)
 		return ERR_OK;
 	}
 	if (error == ERR_OK && w->sealed && !tally_equal(&found, expected))
-		walk_bad(w, NULL, "%llu names are there, not the %llu that were written",
+		walk_bad(w, NULL, "has %llu names instead of the %llu that were written",
 			 (unsigned long long)found.n, (unsigned long long)expected->n);
 	return error;
 }
@@ -91,7 +91,7 @@ enum err walk_spans(struct walk *w, span_fn *good, void *context)
 		error = ERR_OK;
 	}
 	if (error == ERR_OK && w->sealed && !tally_equal(&s.found, &w->ledger.tallies[TALLY_SPANS]))
-		walk_bad(w, &loss, "%llu spans are there, not the %llu that were written",
+		walk_bad(w, &loss, "has %llu spans instead of the %llu that were written",
 			 (unsigned long long)s.found.n,
 			 (unsigned long long)w->ledger.tallies[TALLY_SPANS].n);
 	return error;
@@ -148,7 +148,7 @@ static enum err file_row(struct walk *w, sqlite3_stmt *q, const struct catalog_r
 
 	if (!walk_seal_good(w, sqlite3_column_int64(q, 4),
 			    seal_file(w->key, f.name.kind, f.name.day, f.file, f.commits))) {
-		walk_bad(w, NULL, "what it knows of a file was altered");
+		walk_bad(w, NULL, "its entry of a file was altered");
 		return ERR_OK;
 	}
 	return rows->file ? rows->file(rows->context, &f) : ERR_OK;
@@ -189,13 +189,12 @@ enum err walk_catalog(struct walk *w, const struct catalog_rows *rows)
 			db_reset(q);
 		}
 		if (is_damage(error) || error == ERR_INTERNAL) {
-			walk_bad(w, NULL, "%s cannot all be read: %s", tables[t].what,
-				 w->fault.text);
+			walk_bad(w, NULL, "cannot read all %s: %s", tables[t].what, w->fault.text);
 			continue;
 		}
 		TRY(error);
 		if (w->sealed && !tally_equal(&found, &w->ledger.tallies[t]))
-			walk_bad(w, NULL, "%llu %s are there, not the %llu that were written",
+			walk_bad(w, NULL, "has %llu %s instead of the %llu that were written",
 				 (unsigned long long)found.n, tables[t].what,
 				 (unsigned long long)w->ledger.tallies[t].n);
 	}

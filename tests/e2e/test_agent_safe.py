@@ -58,7 +58,7 @@ def the_doctor_tries_everything_and_its_status_says_the_result():
     done = subprocess.run([VESTAL, "doctor", "--json"], capture_output=True, text=True, check=False)
     answer, rows = findings(done.stdout)
     assert done.returncode == (0 if answer["well"] else 1), done
-    assert {"kernel", "capabilities", "kernel types", "ring buffer", "processor time", "waits",
+    assert {"kernel", "capabilities", "kernel types", "ring buffer", "CPU time", "waits",
             "perf events", "kernel names"} <= set(rows), rows
     for row in rows.values():
         assert row["state"] in ("ok", "missing", "note"), row
@@ -72,8 +72,8 @@ def without_rights_the_doctor_says_what_is_missing_and_what_helps():
     done = nobody("doctor", "--json")
     answer, rows = findings(done.stdout)
     assert done.returncode == 1 and not answer["well"], done
-    assert rows["processor time"]["state"] == "missing"
-    assert "CAP_BPF" in rows["processor time"]["fix"]
+    assert rows["CPU time"]["state"] == "missing"
+    assert "CAP_BPF" in rows["CPU time"]["fix"]
     assert "setcap" in rows["capabilities"]["fix"]
 
 
@@ -107,7 +107,7 @@ class Busy:
 def may_record():
     need_root()
     done = subprocess.run([VESTAL, "doctor", "--json"], capture_output=True, text=True, check=False)
-    if findings(done.stdout)[1]["processor time"]["state"] != "ok":
+    if findings(done.stdout)[1]["CPU time"]["state"] != "ok":
         raise Skip("this kernel does not load the programs")
 
 
@@ -204,7 +204,7 @@ def live_obeys_its_keys_and_gives_the_terminal_back():
 
 
 @test
-def live_has_the_names_of_what_runs():
+def live_symbolizes_running_functions():
     with Program(build("deep_spin"), "5") as program:
         in_terminal([(b"s", rb"spin\b"), (b"s", rb"deeper")], lambda _, leader: os.write(leader, b"q"),
                     "-p", str(program.pid))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A server on a directory that is damaged: it starts, says what is damaged and serves the rest; `vestal check`
-finds it, and --repair makes it answer again.
+"""A server on a damaged directory: it starts, reports the damage and serves the intact data; `vestal
+check` finds the damage, and --repair makes all intact data readable.
 """
 import json
 import os
@@ -41,7 +41,7 @@ def edit(data, file, sql):
 
 
 @test
-def what_is_damaged_is_named_and_the_rest_is_served():
+def damaged_parts_are_named_and_intact_parts_are_served():
     data = current("named")
     vestal("check", data)
     edit(data, "anonymous/2026-03-11.db", "DELETE FROM blocks WHERE id = (SELECT min(id) FROM blocks)")
@@ -71,7 +71,7 @@ def what_is_damaged_is_named_and_the_rest_is_served():
                                        {"Content-Type": "application/json"})
             assert status == 500 and json.loads(reply)["code"] == "data_loss", (status, reply)
     _, out = vestal("check", "--repair", data)
-    assert "missing of" in out and "repaired" in out, out
+    assert "lost data of" in out and "repaired" in out, out
     detached = os.listdir(os.path.join(data, "anonymous/detached"))
     assert "2026-03-11.db.1" in detached and "manifest.jsonl" in detached, detached
     with open(os.path.join(data, "anonymous/detached/manifest.jsonl"), encoding="utf-8") as manifest:
