@@ -14,13 +14,13 @@
 #include "store/question.h"
 
 #define MAX_POINTS 11000
-/* Of a sum: there is none. */
+/* A sum without a value. */
 #define NOTHING	   INT64_MIN
 
 /* One group and type; when means are asked for, of one series in it. */
 struct curve {
 	uint32_t group, series, type;
-	int64_t *sums;	/* per point, or NOTHING; none of a gauge */
+	int64_t *sums;	/* per point, or NOTHING; NULL for a gauge */
 	uint32_t level; /* of a gauge: among the curves of gauges */
 };
 
@@ -319,8 +319,8 @@ static enum err add_beyond(struct charting *c, const struct chunk_view *v,
 }
 
 /* Means over profiles, and gauges that are summed up, are of the moment in which the profile
- * starts.
- */
+ *
+ * starts. */
 static enum err add_moment(struct charting *c, const struct chunk_view *v,
 			   const struct chunk_column *column, struct place at)
 {
@@ -467,7 +467,7 @@ static enum err name_series(const struct label_tuple *tuple, struct series_answe
 struct made_series {
 	struct series_points points;
 	double total;
-	__int128 held; /* of a gauge: value × time, over the whole range */
+	__int128 held; /* for a gauge: sum of value × time over the range */
 	uint32_t group, type;
 	uint32_t *lines; /* of the coverage, in order */
 	size_t line_count;
@@ -497,7 +497,7 @@ static void add_curve(const struct charting *c, const struct curve *curve, struc
 	for (size_t i = 0; i < c->n; i++) {
 		struct point *p = &made->points.points[i];
 
-		/* Finish_levels makes means of them. */
+		/* finish_levels turns these into means. */
 		if (held) {
 			add_to_point(p, (double)held[i]);
 			made->held += held[i];
@@ -526,7 +526,7 @@ static void finish_levels(const struct charting *c, struct made_series *made)
 	}
 }
 
-/* Of time that was covered a point without a value is one of 0. */
+/* A covered point without a value is 0. */
 static void finish_sums(struct series_points *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -579,7 +579,7 @@ static enum err make_series(struct charting *c, struct series_answer *ret, struc
 		TRY(need_series(c, ret, list, curve->group, curve->type, made));
 		add_curve(c, curve, *made);
 	}
-	/* What was measured, and had nothing of the selection in it, is 0 and not unknown. */
+	/* Covered time in which nothing was selected counts as 0, not as unknown. */
 	vec_for_each (member, &c->members) {
 		uint32_t type = c->coverage.lines.v[member->line].type;
 
@@ -770,7 +770,7 @@ static enum err begin(struct charting *c)
 	c->site.late = question->late;
 	c->site.late_count = question->late_count;
 	c->q.rollup_ns = grouping_fits_rollups(&c->grouping) ? step : 0;
-	/* Gauges as they were, unless they are summed up. */
+	/* No roll-ups for gauges, unless they are summed. */
 	c->q.gauge_rollup_ns = question->force_sum ? c->q.rollup_ns : 0;
 	return ERR_OK;
 }
@@ -862,7 +862,7 @@ static enum err finish(struct charting *c, struct series_answer *ret)
 	struct made_series **of = arena_zalloc(&c->q.arena, c->grouping.groups.n * c->types.n + 1,
 					       sizeof(struct made_series *));
 
-	/* One of each curve, one of each member of the coverage without a curve, and the others. */
+	/* One per curve, one per coverage line without a curve, and `other` per type. */
 	list.v = arena_zalloc(&c->q.arena, c->curves.n + c->members.n + 2 * c->types.n + 1,
 			      sizeof(*list.v));
 	if (!of || !list.v)

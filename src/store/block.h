@@ -1,21 +1,21 @@
 /*
- * Private to src/store: many chunks of one partition in one blob; ten minutes or an hour of a
+ * Private to src/store: many chunks of one partition in one blob: ten minutes or an hour of a
  * service, or a roll-up.
  *
- * A block is a directory of chunk heads and *segments*: chunks of the same types and series stand
- * side by side, the streams of about 64 KiB of rows are concatenated stream by stream, and each is
- * a zstd frame. A question of one series or type decompresses the segments and streams it needs.
- * Since chunks are not decoded to make a block, compaction costs little, and an hour is made from
- * blocks of ten minutes the same way.
+ * A block is a directory of chunk heads, and *segments*: chunks of the same types and series are
+ * grouped, the streams of about 64 KiB of rows are concatenated stream by stream, and each is a
+ * zstd frame. A query of one series or type decompresses only the segments and streams it needs.
+ * Chunks are not decoded to make a block, so compaction is cheap, and an hour is made from blocks
+ * of ten minutes the same way.
  *
- *	0  u8   version
- *	1  u8   0
- *	2  u32  checksum of all that follows
- *	6  head    first and last time, chunks, rows, Bloom filter bytes, directory bytes (plain,
- *	           packed), segments × streams × (plain, packed)
- *	   Bloom filter of the span ids of all links
- *	   directory, zstd: per chunk its segment and its head as in chunk.h
- *	   streams of segment 0, 1, …
+ *	0  u8    version
+ *	1  u8    0
+ *	2  u32   checksum of all that follows
+ *	6  head  first and last time, chunks, rows, Bloom filter bytes, directory bytes (plain,
+ *	         packed), segments × streams × (plain, packed)
+ *	         Bloom filter of the span ids of all links
+ *	         directory, zstd: per chunk its segment and its head as in chunk.h
+ *	         streams of segment 0, 1, …
  */
 #pragma once
 

@@ -76,7 +76,7 @@ enum err change_take(struct change *c, struct day_service *ds, int tally, unsign
 	return error == ERR_OK && any ? db_run_numbers(c->writer, which, numbers, n, fault) : error;
 }
 
-/* The row of a service after what the transaction did to it. */
+/* Rewrites the row of a service with its new tallies and seal. */
 static enum err seal_row(struct change *c, struct day_service *ds, struct fault *fault)
 {
 	struct tally *services = &c->day->ledger.tallies[TALLY_SERVICES];
@@ -119,7 +119,7 @@ enum err change_commit(struct change *c, struct fault *fault)
 	TRY(ledger_write(c->writer, d->place, &d->ledger, fault));
 	TRY(db_commit(c->writer, fault));
 	atomic_store(&d->unsealed, d->ledger.unsealed > 0);
-	/* It is committed whatever becomes of this, which is there to find damage. */
+	/* The commit succeeded; the journal only serves to detect damage later. */
 	(void)!journal_note(&d->tenant->journal, d->name.kind, d->name.day, d->ledger.file,
 			    d->ledger.commits, NULL);
 	return ERR_OK;
@@ -206,7 +206,7 @@ enum err change_service(struct change *c, struct day_service *ds, struct fault *
 	TRY(db_run(c->writer, q, fault));
 	ds->new_id = (uint32_t)sqlite3_last_insert_rowid(c->writer->handle);
 	ds->next_delta = 1;
-	/* The row itself follows when all is known. */
+	/* seal_row writes tallies and seal at the end. */
 	ds->row = (struct service_row){0};
 	change_added(c, TALLY_SERVICES, 0);
 	return day_service_expect_id(ds, ds->new_id);

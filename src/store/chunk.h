@@ -1,35 +1,35 @@
 /*
- * Private to src/store: the columns of one profile as bytes, and back.
+ * Private to src/store: encoding of the columns of one profile.
  *
- * A chunk holds rows (stack, label set, link, time?, one value per type). Rows are sorted by (link,
- * label set, stack, time); equal ones are one row. What a row needs beyond its stack is written
- *once per *group* of rows with the same label set and link; a profile without either is one group
- * that takes no bytes. Ids are those of the partition (partition.h), except links: a chunk carries
- * the links it uses, so that span ids do not pile up in a dictionary.
+ * A chunk contains rows (stack, label set, link, time?, one value per type). Rows are sorted by
+ * (link, label set, stack, time); equal ones are merged. Label set and link are written once per
+ * *group* of rows that share them; a profile without either is one group that takes no bytes. Ids
+ * are those of the partition (partition.h), except links: a chunk contains its own links, so that
+ * span ids do not fill a dictionary.
  *
  *	0  u8      version
  *	1  u8      0
  *	2  u32     checksum of all that follows
  *	6  head    flags, series + 1 (0 = of many), profiles, time, duration, rows, groups, links,
- *	           lowest stack above all of the chunk's,
+ *	           lowest stack id above all of the chunk's,
  *	           columns × (type, stream, scale, total), sizes of streams
- *	   streams one behind the other
+ *	   streams, concatenated
  *
- * Streams (all numbers are varints unless said):
+ * Streams (all numbers are varints unless noted):
  *	GROUPS   per group: label set, link (index into LINKS + 1), rows
- *	TOKENS   one byte per row: 5 bits gap to the stack before (31 = see ESCAPES), 3 bits value
- *	         of the first value stream (7 = see ESCAPES); the gap starts anew in a group
+ *	TOKENS   one byte per row: 5 bits gap to the previous stack (31 = see ESCAPES), 3 bits value
+ *	         of the first value stream (7 = see ESCAPES); the gap restarts in each group
  *	ESCAPES  in order of rows: gap - 31, then the value in zigzag
- *	TIMES    per row: nanoseconds since the start of the profile, zigzag + 1; 0 = not known
+ *	TIMES    per row: nanoseconds since the start of the profile, zigzag + 1; 0 = unknown
  *	LINKS    24 bytes each
  *	VALUES…  further value streams, zigzag
  *
- * A column is a stream times a scale: cpu = samples × period is two columns over one stream, and
- * a column whose rows are all equal is a scale alone (STREAM_ONES). The total of every column
- * stands in the head, so that a time line does not touch rows.
+ * A column is a stream times a scale: cpu = samples × period is two columns over one stream, and a
+ * column whose rows are all equal is only a scale (STREAM_ONES). The head has the total of every
+ * column, so that a time series does not read rows.
  *
  * Blocks and roll-ups (block.h) consist of the same heads and streams; a `chunk_view` is one chunk
- * wherever it stands. Decoders check everything: bytes may come from a damaged disk.
+ * in any of these. Decoders check everything: bytes may come from a damaged disk.
  */
 #pragma once
 

@@ -1,24 +1,24 @@
 /*
  * The threads that make batches durable.
  *
- * Each takes what one tenant has queued, up to a size, and writes it; then the next tenant has its
- * turn, and no other thread writes for the same one meanwhile. A tenant's flood, or its day that
- * the keeper works on, holds up nobody else's uploads as long as there are threads. Under load many
- * batches of a tenant share a transaction and its wait for the disk: where that was so the last
- * time, a thread waits for those on their way, but never longer than the last commit took. What
- * takes long besides (encoding) was done by the thread that brought the batch (change_delta.c).
+ * Each takes the queued batches of one tenant, up to a size, and writes them; then the next tenant
+ * is served. No two threads write for the same tenant. A tenant that floods the server, or whose
+ * day is locked by the keeper, delays no other tenant as long as there are free threads. Under load
+ * many batches of a tenant share a transaction and its sync: if the last commit had company, a
+ * thread waits for batches that are being filled, but never longer than the last commit took.
+ * Expensive work (encoding) was done before by the thread of the upload (change_delta.c).
  *
- * A batch whose rows go into one file is all or nothing by SQLite. One that touches several files
- * (midnight, late data, spans beside profiles) first notes its rows in the catalog; whoever finds
- * the note after a crash takes them back (commit_undo.c).
+ * SQLite makes a batch within one file atomic. A batch that touches several files (midnight, late
+ * data, spans next to profiles) first records its rows in the catalog; after a crash, leftover
+ * records are used to delete these rows (commit_undo.c).
  */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "store/embedded.h"
 
-#define GROUP_MAX_BYTES (8u << 20) /* when nobody else waits, … */
-#define TURN_BYTES	(1u << 20) /* … and when somebody does */
+#define GROUP_MAX_BYTES (8u << 20) /* limit of a transaction if no other tenant waits */
+#define TURN_BYTES	(1u << 20) /* limit if another tenant waits */
 #define GROUP_MAX	512
 /* Of rows, beside their bytes. */
 #define CHUNK_COST	512
@@ -317,7 +317,7 @@ static void commit_group(struct embedded *e, struct group *g)
 	}
 }
 
-/* About what a batch costs: bytes, and rows beside them. */
+/* Approximate cost of a batch: its bytes, and something per row. */
 static size_t cost_of(const struct store_batch *b)
 {
 	return b->bytes.n + b->delta_bytes + b->chunks.n * CHUNK_COST + b->spans.n * SPAN_COST;
@@ -352,8 +352,8 @@ static void wait_for_company(struct embedded *e, const struct tenant *t)
 		;
 }
 
-/* With queue_lock: puts the tenant at the end of the queue. The next thread to take a tenant may be
- * one that is awake already. */
+/* Requires queue_lock. Appends the tenant to the queue. A thread that is already awake may take
+ * it. */
 static void line_up(struct embedded *e, struct tenant *t)
 {
 	t->queue_next = NULL;
@@ -364,7 +364,7 @@ static void line_up(struct embedded *e, struct tenant *t)
 	e->queue_last = t;
 }
 
-/* With queue_lock: whose turn it is, or NULL at the end. Nobody else writes for it until
+/* Requires queue_lock. The next tenant, or NULL at shutdown. No other thread writes for it before
  * end_turn. */
 static struct tenant *take_turn(struct embedded *e)
 {
@@ -382,7 +382,7 @@ static struct tenant *take_turn(struct embedded *e)
 	return t;
 }
 
-/* With queue_lock: its batches, one at least. */
+/* Requires queue_lock. Takes its queued batches, at least one. */
 static void fill_group(struct embedded *e, struct group *g, struct tenant *t)
 {
 	size_t most = e->queue_first ? TURN_BYTES : GROUP_MAX_BYTES;
@@ -401,7 +401,8 @@ static void fill_group(struct embedded *e, struct group *g, struct tenant *t)
 		t->queue_last = &t->queue_first;
 }
 
-/* What there is of one tenant, up to a size that keeps a transaction short. NULL at the end. */
+/* Takes the batches of the next tenant, up to a size that keeps the transaction short. NULL at
+ * shutdown. */
 static struct tenant *take_group(struct committer *c)
 {
 	struct embedded *e = c->engine;
@@ -430,8 +431,8 @@ static void written(struct embedded *e)
 	mutex_unlock(&e->queue_lock);
 }
 
-/* Nobody is woken: the thread itself takes the next turn, its own tenant's or that of one for whom
- * another was woken, who finds this one then. */
+/* No signal is needed: this thread itself takes the next tenant, which may be this one again, or
+ * one for which another thread was woken. */
 static void end_turn(struct embedded *e, struct tenant *t, int64_t took_ns)
 {
 	mutex_lock(&e->queue_lock);

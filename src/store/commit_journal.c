@@ -86,8 +86,8 @@ static bool decode_copy(uint64_t key, size_t at, const uint8_t *copy, struct com
 	return true;
 }
 
-/* Of two copies the later: a slot changes owner, so the number alone does not tell. The copy that
- * is written is the one of the commit's parity; a change of state writes both. */
+/* Chooses the newer of two copies. The commit number alone does not tell which, because slots are
+ * reused. A commit writes the copy of its parity; a change of state writes both. */
 static struct commit_slot decode_slot(uint64_t key, size_t at, const uint8_t *p)
 {
 	struct commit_slot a, b;
@@ -112,7 +112,7 @@ static void encode_head(uint64_t key, uint8_t head[HEAD_BYTES])
 	put_u64(head + 24, seal_end(seal_number(seal_begin(key, SEALED_JOURNAL), UINT64_MAX)));
 }
 
-/* For one use: a store may have many more tenants than a process may have files. */
+/* Opened per use, because a store may have more tenants than a process may have open files. */
 static enum err open_file(const struct commit_journal *j, int flags, int *ret, struct fault *fault)
 {
 	int fd = open(j->path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -256,7 +256,7 @@ bool journal_find(struct commit_journal *j, int kind, int64_t day, struct commit
 	return found;
 }
 
-/* Both copies, and on the disk, when the slot changes hands. */
+/* Writes both copies and syncs when the slot changes its state or file. */
 static enum err write_slot(struct commit_journal *j, size_t i, const struct commit_slot *s,
 			   bool both, struct fault *fault)
 {
@@ -344,7 +344,7 @@ enum err journal_removed(struct commit_journal *j, int kind, int64_t day, struct
 	return change_state(j, kind, day, SLOT_FREE, fault);
 }
 
-/* Nobody who commits waits for the disk meanwhile. */
+/* The lock is not held during the sync, so that commits do not wait for it. */
 enum err journal_sync(struct commit_journal *j, struct fault *fault)
 {
 	enum err error;

@@ -1,12 +1,12 @@
 /*
- * Batches over several files. SQLite makes one file whole after a crash, not several together; so
- * the keys of the rows are noted in the catalog before any file has them, and the note is taken
- * away when all have. A note that is still there belongs to a batch that nobody was told is stored:
- * its rows go.
+ * Batches that span several files. SQLite makes transactions atomic per file only. So the keys of
+ * all rows are recorded in the catalog before they are written, and the record is deleted when all
+ * are committed. A leftover record belongs to a batch that was never acknowledged: its rows are
+ * deleted.
  *
- *	note: per row kind, day, key, seal, as varints; before version 2 of the catalog without seal
+ *	record: per row kind, day, key, seal, as varints; before catalog version 2 without seal
  *
- * The seal tells a row from another that has come under its key since.
+ * The seal distinguishes the row from a later one with the same key.
  */
 #include "store/embedded.h"
 #include "store/varint.h"
@@ -70,7 +70,7 @@ enum err undo_end(struct tenant *t, int64_t id, struct fault *fault)
 
 /* ------------------------------------------------------------------ taking back */
 
-/* Whether the row is the one of the note. */
+/* Whether the row is the one in the record. */
 static enum err is_there(struct change *c, const struct undo_row *row, bool *ret,
 			 struct fault *fault)
 {
@@ -90,7 +90,7 @@ static enum err is_there(struct change *c, const struct undo_row *row, bool *ret
 	return error;
 }
 
-/* One row, in a transaction of its own: this is rare. */
+/* Deletes one row, in its own transaction, since this is rare. */
 static enum err take_back(struct tenant *t, const struct undo_row *row, struct fault *fault)
 {
 	bool spans = row->file.kind == DAY_SPANS, there = false;
@@ -111,7 +111,7 @@ static enum err take_back(struct tenant *t, const struct undo_row *row, struct f
 						 fault, row->key);
 		error = change_end(&c, error, fault);
 	}
-	/* It was read when the day was looked into. */
+	/* The chunk was already loaded with the day: remove it there, too. */
 	for (size_t i = 0; error == ERR_OK && !spans; i++) {
 		struct day_service *ds = day_service_at(d, i);
 
@@ -145,7 +145,7 @@ static enum err take_back_all(struct tenant *t, struct str note, bool sealed, st
 	return ERR_OK;
 }
 
-/* The oldest note, copied: days are not touched while the catalog is locked. */
+/* Copies the oldest record, so that no day is accessed while the catalog is locked. */
 static enum err next_note(struct tenant *t, struct buf *note, int64_t *ret_id, bool *ret_sealed,
 			  struct fault *fault)
 {

@@ -104,7 +104,7 @@ static enum err add_block(struct compaction *m, struct db *reader, sqlite3_stmt 
 
 	if (!copy)
 		return ERR_NO_MEMORY;
-	/* One that cannot be read stays as it is. */
+	/* Leave an unreadable block alone. */
 	if (!block_row_good(m->ds->day, reader, q))
 		return ERR_DAMAGED;
 	TRY(block_open(str_n(copy, bytes.n), BLOCK_MEMORY, b));

@@ -97,7 +97,7 @@ size_t coverage_bucket(const struct coverage *c, int64_t time_ns, int64_t *ret_e
 	return bucket;
 }
 
-/* Lengths in buckets, from the bucket `first` on. */
+/* Lengths per bucket, from bucket `first` on. */
 struct cells {
 	size_t first;
 	int64_t *v;
@@ -125,7 +125,7 @@ static enum err find_usual_gap(const struct coverage_line *l, int64_t *ret)
 	size_t n = 0;
 
 	*ret = 0;
-	/* The median of one, or of none: the usual case where there are many lines. */
+	/* At most one gap, the common case with many lines: it is the median. */
 	if (l->whole.runs.n < 2) {
 		int64_t gap = l->whole.runs.n ? coverage_usual_gap(&l->whole.runs.v[0]) : 0;
 
@@ -311,7 +311,7 @@ static void sort_runs(struct coverage_list *list)
 		qsort(list->runs.v, list->runs.n, sizeof(*list->runs.v), coverage_by_start);
 }
 
-/* The buckets that may have something of a line. */
+/* Finds the buckets that may overlap the line. */
 static void find_buckets(const struct coverage *c, struct coverage_line *l)
 {
 	int64_t from = INT64_MAX, until = INT64_MIN;

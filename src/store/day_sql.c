@@ -2,7 +2,7 @@
 
 #include "store/seal.h"
 
-/* How the ledger is kept (ledger.h); in every file. */
+/* The ledger (ledger.h), in every file. */
 #define LEDGER_TABLE                                                             \
 	"CREATE TABLE ledger(id INTEGER PRIMARY KEY, file INTEGER NOT NULL,"     \
 	" commits INTEGER NOT NULL, lost INTEGER NOT NULL, unsealed INTEGER NOT" \
@@ -23,9 +23,9 @@
 	" NULL, longest INTEGER NOT NULL," seal " PRIMARY KEY(service, window))" \
 	" WITHOUT ROWID;"
 
-/* Which series there are, without the dictionaries. Rows are made from these, so that those of
- * before version 3 are left out; the keeper writes them anew. The row 0 has the seal 0 and is in no
- * tally: what it says is only that there is nothing to do. */
+/* The series of a day, without the dictionaries. Its rows are derived from these, so the rows of
+ * files before version 3 are not upgraded; the keeper writes new ones. Row 0 has the seal 0 and is
+ * in no tally: it only marks that all rows exist. */
 #define INDEX_TABLE_SQL                                                                      \
 	"CREATE TABLE series_index(id INTEGER PRIMARY KEY, seal INTEGER NOT NULL, data BLOB" \
 	" NOT NULL);"
@@ -50,12 +50,12 @@ static const char day_tables[] =
 	" data BLOB NOT NULL);" ROLLUPS_INDEX REACHES_TABLE(" seal INTEGER NOT NULL,")
 		INDEX_TABLE_SQL "INSERT INTO series_index VALUES (0, 0, x'');" LEDGER_TABLE;
 
-/* A column that old rows do not have takes no writing of theirs. */
+/* Adding a column does not rewrite existing rows. */
 #define ADD_SEAL(table) "ALTER TABLE " table " ADD COLUMN seal INTEGER NOT NULL DEFAULT 0;"
 
 static const char *const day_upgrades[] = {
-	/* What was rolled up did not say what lies beyond; what is in the file is yet to be
-	 * measured. */
+	/* Old roll-ups do not store what lies beyond their end: drop them, and have the keeper
+	 * measure the lengths of profiles. */
 	REACHES_TABLE("") "INSERT INTO reaches VALUES (0, 0, 0);"
 			  "DELETE FROM rollups;",
 	"ALTER TABLE services ADD COLUMN tallies BLOB NOT NULL DEFAULT x'';" ADD_SEAL("services")
@@ -68,7 +68,8 @@ static const char *const day_upgrades[] = {
 
 #define BLOCK_COLUMNS  "id, service, profiles, rows, first, last"
 #define RETURNING_SEAL " RETURNING seal"
-/* Seals of rows, and what deletes these. RETURNING would make a table in memory each time. */
+/* A pair of statements: select the seals of rows, and delete these. RETURNING would build a
+ * temporary table each time. */
 #define TAKE(which, table, where)                                                                 \
 	[which##_SEALS] = "SELECT seal FROM " table " WHERE " where, [which] =                    \
 									     "DELETE FROM " table \
@@ -87,7 +88,7 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		" + (SELECT coalesce(sum(length(data)), 0) FROM rollups WHERE service = ?1)"
 		" + (SELECT coalesce(sum(length(data)), 0) FROM dictionary"
 		" WHERE id >= ?2 AND id <= ?3)",
-	/* What an upgrade begins with. */
+	/* Row counts, for upgrades. */
 	[SERVICE_ROW_COUNTS] = "SELECT (SELECT count(*) FROM dictionary WHERE id >= ?1 << 32 AND"
 			       " id < (?1 + 1) << 32),"
 			       " (SELECT count(*) FROM blocks WHERE service = ?1),"
@@ -159,7 +160,7 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		       " (SELECT count(*) FROM reaches)",
 };
 
-/* As above, of files without seals. */
+/* The same for files without seals. */
 static const char *const day_older[DAY_STATEMENTS_] = {
 	[SERVICE_ALL] = "SELECT id, name, series, x'', 0 FROM services ORDER BY id",
 	[SERVICE_GET] = "SELECT id, name, series, x'', 0 FROM services WHERE id = ?",
@@ -177,7 +178,7 @@ static const char *const day_older[DAY_STATEMENTS_] = {
 		       " WHERE service = ? AND level = ? AND start = ?",
 	[ROLLUP_ALL] = "SELECT id, service, level, start, data, 0 FROM rollups NOT INDEXED"
 		       " WHERE id >= ? AND id < ? ORDER BY id",
-	/* That of before is not read. */
+	/* The index of older versions is not read. */
 	[INDEX_TABLE] = "SELECT 0",
 	[REACH_ALL] = "SELECT service, window, longest, 0 FROM reaches ORDER BY service, window",
 };
@@ -207,7 +208,7 @@ static const char spans_tables[] =
 static const char *const spans_upgrades[] = {ADD_SEAL("names") ADD_SEAL(
 	"spans") "DROP INDEX spans_of_service;" SPANS_INDEX LEDGER_TABLE};
 
-/* A name that is missing must not take its spans along. */
+/* LEFT JOIN, so that a missing name does not hide its spans. */
 #define SPAN_COLUMNS(seal)                                                                         \
 	"SELECT s.trace, s.span, s.parent, s.kind, s.status, n.text, o.text, s.start, s.duration," \
 	" s.attributes, s.id, " seal " FROM spans s LEFT JOIN names n ON n.id = s.service"         \
@@ -241,7 +242,7 @@ static const char *const spans_statements[SPANS_STATEMENTS_] = {
 	[SPAN_TRACES] = "SELECT trace, id FROM spans INDEXED BY spans_of_trace",
 	SPAN_QUERIES("s.seal"),
 	[NAME_FIND] = "SELECT id FROM names WHERE text = ?",
-	/* For questions: an index that is damaged must not hide a name. */
+	/* For queries: NOT INDEXED, so that a damaged index does not hide a name. */
 	[NAME_LOOK] = "SELECT id FROM names NOT INDEXED WHERE text = ?",
 	[NAME_ADD] = "INSERT INTO names(text, seal) VALUES (?, ?)",
 	[NAME_ALL] = "SELECT id, text, seal FROM names ORDER BY id",
@@ -264,8 +265,8 @@ const struct db_schema spans_schema = {
 	.older = spans_older,
 };
 
-/* What was known of the files of days when they were last put aside: a second witness besides the
- * journal (commit_journal.h). */
+/* The day files and their commit numbers when last closed, a second copy of the journal's data
+ * (commit_journal.h). */
 #define FILES_TABLE                                                                     \
 	"CREATE TABLE files(kind INTEGER NOT NULL, day INTEGER NOT NULL, file INTEGER " \
 	"NOT NULL, commits INTEGER NOT NULL, seal INTEGER NOT NULL,"                    \

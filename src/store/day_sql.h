@@ -3,11 +3,13 @@
  * on them.
  *
  * Keys encode where a row belongs, so that a table needs no separate index:
- *	dictionary	service << 32 | sequence: the rows of a service, in order, are its partition
+ *	dictionary	service << 32 | sequence: the rows of a service, in order, are its
+ *			partition
  *	chunks, spans	milliseconds since 1970 << 20 | sequence: ordered by time
  *	blocks		the same, with the start of the window
  *	series_index	as the dictionary: the rows of a service, in order, list its series, types
  *			and labels (series_delta.c). Row 0 means that every service has its rows.
+ *
  * Times before 1970 have no key and are refused. Every row has a seal (seal.h), every file a ledger
  * (ledger.h). Files of days before version 3, and other files before version 2, had neither: such
  * rows have the seal 0 and get a real one when they are rewritten.

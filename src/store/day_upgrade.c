@@ -1,8 +1,8 @@
 /*
- * The ledger of a day's file that is made, or that is of before there were ledgers. Then all rows
- * are counted and keep the seal 0: reading them all would take as long as the disk has data. They
- * are sealed as they are written anew, by compaction, roll-ups and deletes. Rows of services are
- * few and are sealed at once.
+ * Creates the ledger of a day's file, when the file is created or upgraded from a version without
+ * ledgers. Existing rows are counted and keep the seal 0, because sealing them would mean to read
+ * all data. They get seals when compaction, roll-ups or deletes rewrite them. Rows of services are
+ * few and are sealed immediately.
  */
 #include "store/embedded.h"
 

@@ -1,10 +1,10 @@
 /*
- * Whether all that a service must have is in the file: its row says how many dictionary rows,
- * blocks and roll-ups there are, and the sums of their seals (seal.h). Nothing but indexes is read.
+ * Checks that no row of a service is missing: its row in `services` has the numbers of dictionary
+ * rows, blocks and roll-ups, and the sums of their seals (seal.h). Reads indexes only.
  */
 #include "store/embedded.h"
 
-/* The tallies of a row of SERVICE_ALL or SERVICE_GET; false when it is not what was written. */
+/* The tallies in a row of SERVICE_ALL or SERVICE_GET; false if its seal is wrong. */
 static bool read_row(const struct day *d, sqlite3_stmt *q, struct tally *ret)
 {
 	return tally_read(db_column(q, 3), ret, SERVICE_TALLIES) &&
@@ -32,7 +32,7 @@ enum err service_tallies(struct day_service *ds, struct db *reader, struct tally
 
 /* ------------------------------------------------------------------ rows by service */
 
-/* Seals of all rows of a table, in the order of their services. */
+/* A cursor over the seals of all rows of a table, sorted by service. */
 struct seals {
 	sqlite3_stmt *q;
 	bool row;
@@ -51,7 +51,7 @@ static void seals_end(struct seals *s)
 		db_reset(s->q);
 }
 
-/* Adds those of one service; those of services before it that are not there are passed over. */
+/* Adds up the seals of one service; skips rows of unknown services before it. */
 static enum err seals_add(struct seals *s, struct db *reader, int64_t service, struct tally *ret,
 			  struct fault *fault)
 {
@@ -91,7 +91,7 @@ static enum err compare(struct verifying *v, struct day_service *ds, int64_t id,
 	TRY(seals_add(&v->rollups, v->reader, id, &rollups, v->fault));
 	if (!ds)
 		return ERR_OK;
-	/* Blocks say the same. */
+	/* Blocks have the same data. */
 	atomic_store(&ds->rollups_differ, !tally_equal(&rollups, &tallies[TALLY_ROLLUPS]));
 	*ret_whole = tally_equal(&blocks, &tallies[TALLY_BLOCKS]);
 	return ERR_OK;

@@ -200,7 +200,7 @@ static enum err prepare_connection(struct db *db, enum db_mode mode, struct faul
 		    fault));
 	TRY(db_exec(db, mode == DB_READ ? "PRAGMA cache_size = -512" : "PRAGMA cache_size = -2048",
 		    fault));
-	/* Who only reads leaves the log where it is: `vestal check` changes nothing. */
+	/* Do not checkpoint on close when reading only: `vestal check` must change nothing. */
 	if (mode == DB_READ)
 		sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	/* This also reads the file: before, the connection would not know that it is in WAL. */
@@ -324,7 +324,7 @@ struct str db_column(sqlite3_stmt *q, int column)
 
 /* ------------------------------------------------------------------ transactions */
 
-/* Parsed once: a question about all services begins and ends one for each of them. */
+/* Prepared once: a query over all services runs a transaction per service. */
 static enum err run_transaction(struct db *db, enum db_transaction which, struct fault *fault)
 {
 	static const char *const texts[DB_TRANSACTIONS_] = {

@@ -309,7 +309,7 @@ enum err embedded_apart(void *engine, struct str tenant, const struct selection 
 		struct day *d = a.list.v.v[i];
 
 		error = ask_forgive(ask, add_day(&a, d, selection, since_ns), ask->fault);
-		/* The day was deleted meanwhile. */
+		/* Ignore errors of a day that was deleted meanwhile. */
 		if (error == ERR_CANCELLED || !atomic_load(&d->gone))
 			TRY(error);
 	}

@@ -1,16 +1,15 @@
 /*
- * A copy of the whole store while it runs, tenant by tenant. What is there of a tenant is as of one
- * moment between two commits: a batch is in the copy whole or not at all.
+ * An online backup of the whole store, tenant by tenant. The copy of a tenant is a snapshot between
+ * two commits: each batch is in it completely or not at all.
  *
- * A store may have many more days than a process may have files. So days that are over are copied
- * one after the other, each open only meanwhile. Then, with commits held, those that changed since
- * and those of today are looked at together (few, as a rule), and copied as they were at that
- * moment, however long it takes, while writers go on. Where many changed, because late data came
- * for them, they are copied again one after the other; after ROUNDS of that all are looked at
- * together.
+ * A store may have more days than a process may have open files. So past days are copied one after
+ * the other, each open only while it is copied. Then, with commits paused, read transactions are
+ * begun on the days that changed since and those of today (normally few); these snapshots are
+ * copied while writers continue. If too many changed, because of late data, they are copied again
+ * one after the other; after ROUNDS rounds a snapshot is taken of all of them.
  *
- * The catalog is looked at before anybody knows which days changed: it must not know of commits
- * that the copies of their files do not have.
+ * The catalog's snapshot is taken before it is known which days changed: it must not contain
+ * commits that the copied files do not have.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,18 +21,18 @@
 #define TOGETHER 8
 #define ROUNDS	 4
 
-/* A file of a tenant, on its way into the copy. */
+/* A file of a tenant, and the state of its copy. */
 struct copied {
-	struct day *day;	       /* NULL: the catalog */
-	struct db *reader;	       /* while it is looked at */
-	unsigned long long changes;    /* of the day, before it was looked at */
-	bool done;		       /* it is in the copy, as of `changes` */
-	uint64_t ledger_file, commits; /* what it says of itself; none: from before ledgers */
+	struct day *day;	       /* NULL = the catalog */
+	struct db *reader;	       /* holds the snapshot */
+	unsigned long long changes;    /* day->changes before its snapshot */
+	bool done;		       /* copied, as of `changes` */
+	uint64_t ledger_file, commits; /* from its ledger; 0 = older format without one */
 };
 
 struct tenant_copy {
 	struct tenant *tenant;
-	char *folder; /* of the copy */
+	char *folder; /* directory of the copy */
 	VEC(struct copied) files;
 	struct fault *fault;
 };
@@ -70,7 +69,7 @@ static char *path_in(const char *folder, const struct copied *f)
 
 /* ------------------------------------------------------------------ one file */
 
-/* From here on it is seen as it is now. */
+/* Begins a read transaction: a snapshot of the file as it is now. */
 static enum err look_at(struct tenant_copy *c, struct copied *f)
 {
 	const struct db_schema *schema = f->day ? day_schema_of(f->day) : &catalog_schema;
@@ -117,7 +116,7 @@ static enum err read_ledger(struct tenant_copy *c, struct copied *f)
 	return ERR_OK;
 }
 
-/* What look_at saw, in place of an older copy. */
+/* Copies the snapshot taken by look_at, replacing an older copy. */
 static enum err copy_seen(struct tenant_copy *c, struct copied *f)
 {
 	enum err error = remove_copy(c, f);
@@ -144,7 +143,7 @@ static bool holds(const struct day_list *days, const struct day *d)
 	return false;
 }
 
-/* Those that have gone, and what the catalog knew of them, are not in the copy. */
+/* Removes deleted days from the copy, and from its catalog. */
 static enum err drop_gone(struct tenant_copy *c, const struct day_list *days)
 {
 	size_t kept = 0;
@@ -172,7 +171,7 @@ static bool has_day(const struct tenant_copy *c, const struct day *d)
 	return false;
 }
 
-/* Takes over the references of those it adds. */
+/* Takes ownership of the references that it adds. */
 static enum err add_new(struct tenant_copy *c, struct day_list *days)
 {
 	vec_for_each (d, &days->v) {
@@ -206,7 +205,7 @@ static enum err copy_apart(struct tenant_copy *c, struct copied *f)
 {
 	enum err error = look_at(c, f);
 
-	/* It was removed meanwhile: the next list is without it. */
+	/* Removed meanwhile: it is not in the next list. */
 	if (error != ERR_OK && f->day && atomic_load(&f->day->gone)) {
 		copied_close(c, f);
 		return ERR_OK;
@@ -214,8 +213,7 @@ static enum err copy_apart(struct tenant_copy *c, struct copied *f)
 	return error == ERR_OK ? copy_seen(c, f) : error;
 }
 
-/* Copies the days that have no copy yet; without `all`, only those before today, which change
- * little. */
+/* Copies the days without an up-to-date copy; without `all` only past days, which rarely change. */
 static enum err copy_days(struct tenant_copy *c, bool all)
 {
 	int64_t today = day_of(upkeep_now(c->tenant->engine));
@@ -238,7 +236,7 @@ static size_t count_changed(struct tenant_copy *c)
 	return n;
 }
 
-/* With commits held. Whether all that is left is looked at now. */
+/* Requires commits_hold. *ret: snapshots of all remaining files were taken. */
 static enum err look_together(struct tenant_copy *c, bool last, bool *ret_whole)
 {
 	enum err error = list_files(c);
@@ -286,7 +284,7 @@ static enum err copy_files(struct tenant_copy *c)
 	return ERR_OK;
 }
 
-/* The journal of the copy knows what the copy has. */
+/* Writes the journal of the copy. */
 static enum err note_commits(struct tenant_copy *c)
 {
 	struct commit_journal journal = {0};
@@ -330,7 +328,7 @@ enum err embedded_backup(struct store *store, const char *destination, struct fa
 		error = tenants_find(e, fault);
 	for (size_t i = 0; error == ERR_OK && (t = tenant_at(e, i)); i++)
 		error = copy_tenant(t, destination, fault);
-	/* Last: what is there before is no store. */
+	/* Last, because an unfinished backup must not be usable as a store. */
 	if (error == ERR_OK)
 		error = store_dir_finish(destination, e->dir.seed, fault);
 	return error;

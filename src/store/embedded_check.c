@@ -1,4 +1,4 @@
-/* `vestal check`: every file, every row, every reference, and what is missing. */
+/* `vestal check`: verifies every file, row and reference, and finds missing ones. */
 #include <stdio.h>
 
 #include "base/file.h"

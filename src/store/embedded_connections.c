@@ -193,7 +193,7 @@ enum err day_reader(struct day *d, struct db **ret, struct fault *fault)
 	struct db *reader = NULL;
 
 	do {
-		/* One of before the upgrade does not see seals. */
+		/* A connection from before the upgrade has statements without seals. */
 		connection_give_back(d->engine, reader);
 		engine_lock(d->engine);
 		reader = d->readers.n ? d->readers.v[--d->readers.n] : NULL;
@@ -272,7 +272,7 @@ void day_rest(struct day *d, int64_t now_ns)
 	close_idle_readers(d);
 	mutex_lock(&d->write);
 	if (now_ns - d->used_ns > REST_AFTER_NS) {
-		/* What is not recorded now is the next time. */
+		/* On failure the next close records it. */
 		(void)!catalog_record(d, NULL);
 		/* The last connection to close also empties the log. */
 		connection_give_back(d->engine, d->writer);

@@ -1,4 +1,4 @@
-/* Days: found, made, referred to, dropped. */
+/* Days: lookup, creation, references, removal. */
 #include "base/clock.h"
 #include "store/embedded_index.h"
 
@@ -239,8 +239,8 @@ static void take_out(struct day *d)
 	engine_unlock(d->engine);
 }
 
-/* It stays in the table until its file has gone: else somebody would begin a day of the same name
- * in the file that is about to be removed. Until then writers are refused. */
+/* The day stays registered until its file is removed; otherwise a new day of the same name could be
+ * written to the file that is about to be removed. Until then writers are refused. */
 enum err day_drop(struct day *d, struct fault *fault)
 {
 	enum err error;

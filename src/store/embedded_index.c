@@ -67,11 +67,11 @@ static enum err has_table(struct db *reader, bool *ret, struct fault *fault)
 	return error;
 }
 
-/* What was read of services, by number. */
+/* Rows read per service, by id. */
 struct rows_found {
 	VEC(struct service_rows {
 		uint32_t id;
-		bool bad; /* some row cannot be used */
+		bool bad; /* a row is unusable */
 		struct tally tally;
 	})
 	v;
@@ -94,7 +94,7 @@ static enum err read_row(struct day_index *x, struct db *reader, sqlite3_stmt *q
 	struct service_rows *rows;
 	enum err error = ERR_DAMAGED;
 
-	/* The mark of index_catch_up. */
+	/* Row 0 is the mark of index_catch_up. */
 	if (!id)
 		return ERR_OK;
 	TRY(rows_of(found, id, &rows));
@@ -105,7 +105,7 @@ static enum err read_row(struct day_index *x, struct db *reader, sqlite3_stmt *q
 		error = series_delta_apply(&x->table, id, data);
 	if (error == ERR_OK || error == ERR_NO_MEMORY)
 		return error;
-	/* Damaged, or of another version: its dictionary knows better. */
+	/* Damaged, or of another version: read the dictionary instead. */
 	rows->bad = true;
 	series_index_forget(&x->table, id);
 	return ERR_OK;
@@ -181,7 +181,7 @@ static void read_times(struct day_index *x, struct day_service *ds)
 	partition_give_back(x->day->engine, p);
 }
 
-/* Whether the rows that were read are those that were written, up to the end of the dictionary. */
+/* Whether the index rows of a service match its tally and reach the end of its dictionary. */
 static bool are_whole(struct day_index *x, struct db *reader, sqlite3_stmt *q,
 		      const struct service_rows *rows)
 {
@@ -211,7 +211,7 @@ static enum err check_services(struct day_index *x, struct db *reader,
 		struct day_service *ds = day_service_by_id(x->day, id);
 		struct service_rows rows = {.id = id};
 
-		/* Both are in the order of their numbers. */
+		/* Both are sorted by id. */
 		while (at < found->v.n && found->v.v[at].id < id)
 			at++;
 		if (at < found->v.n && found->v.v[at].id == id)
@@ -427,7 +427,7 @@ static enum err put_row(struct change *c, struct day_service *ds, int64_t key, s
 	uint64_t seal = seal_index(atomic_load(&c->day->key), key, bytes);
 	sqlite3_stmt *q;
 
-	/* One that is there without its row of the dictionary is of no use. */
+	/* Delete an index row without a dictionary row. */
 	TRY(change_take_with(c, ds, TALLY_INDEX, INDEX_DELETE, fault, key, key));
 	TRY(change_added_of(c, ds, TALLY_INDEX, seal));
 	TRY(db_query_with(c->writer, INDEX_PUT, &q, fault, key, (int64_t)seal));

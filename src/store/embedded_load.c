@@ -1,5 +1,5 @@
-/* Partitions: loaded from their day's file when somebody needs them, let go when memory is short.
- */
+/* Partitions: loaded from their day's file when somebody needs them, let go when memory is
+ * short. */
 #include "base/clock.h"
 #include "base/work_scope.h"
 #include "store/embedded_index.h"
@@ -29,7 +29,7 @@ static enum err load_rows(struct day_service *ds, struct db *reader, int64_t las
 	return error;
 }
 
-/* With all rows, their number is known too. */
+/* When all rows are loaded, the next sequence number is known, too. */
 static enum err load_all(struct day_service *ds, struct db *reader, int64_t last_key,
 			 struct partition *p, struct fault *fault)
 {

@@ -1,10 +1,10 @@
 /*
- * What the engine keeps in memory of its files: how much each tenant has, and who gives up what
- * when there is too much. A tenant that loads much gives up its own before others do.
+ * Memory of cached partitions and indexes: how much each tenant uses, and what is evicted when it
+ * is too much. A tenant that loads much loses its own entries before others do.
  */
 #include "store/embedded_index.h"
 
-/* Of the ceiling: who has less gives up nothing as long as somebody has more. */
+/* 1/SHARE of the ceiling: a tenant below this is not evicted while another one is above. */
 #define SHARE 8
 
 void tenant_charge(struct tenant *t, size_t *memory, size_t now)
@@ -33,7 +33,7 @@ void resident_take(struct resident *r)
 
 /* ------------------------------------------------------------------ giving up */
 
-/* What was not used for the longest time, taken out of the tables; neither = all is in use. */
+/* The least recently used entry, unlinked; both NULL = everything is in use. */
 struct coldest {
 	struct partition *partition;
 	struct day_index *index;
@@ -47,7 +47,7 @@ static struct resident *coldest_of(const struct tenant *t)
 	return node ? lru_entry(node, struct resident, of_tenant) : NULL;
 }
 
-/* Of the tenant that has most, when that is more than its share, or else of all. */
+/* The oldest entry of the tenant that uses most, if above its share, else of all tenants. */
 static struct resident *find_coldest(const struct embedded *e)
 {
 	const struct tenant *t = e->largest;
@@ -62,7 +62,7 @@ static struct resident *find_coldest(const struct embedded *e)
 	return node ? lru_entry(node, struct resident, node) : NULL;
 }
 
-/* With engine->lock. */
+/* Requires engine->lock. */
 static struct coldest take_out(struct resident *r)
 {
 	struct coldest found = {0};

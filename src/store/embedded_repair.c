@@ -1,15 +1,13 @@
 /*
- * `vestal check --repair`. A file that is not what was written goes to DIR/<tenant>/detached/ with
- * what belongs to it, and a new one takes its place that has all of it that is good: rows that have
- * their seals and can be read, over the dictionary up to its first bad row. Roll-ups are not
- * copied: the server makes them again.
+ * `vestal check --repair`. A damaged file is moved to DIR/<tenant>/detached/, and replaced by a new
+ * one with all intact rows: those with valid seals that can be decoded with the dictionary up to
+ * its first bad row. Roll-ups are not copied: the server makes new ones.
  *
- *	detached/2026-01-31.db.1	the file, as it was; -wal and -shm of it likewise
- *	detached/manifest.jsonl		a line for everything that is missing since
+ *	detached/2026-01-31.db.1	the file as it was; also its -wal and -shm
+ *	detached/manifest.jsonl		a line for each loss
  *
- * The new file is made in detached/ and is whole when it takes the name, so that a repair that is
- * interrupted can be begun again: the old file is moved first, and a file that is missing is
- * damage too.
+ * The new file is built in detached/ and renamed when complete. An interrupted repair can be run
+ * again: the old file is moved away first, and a missing file counts as damage, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,14 +44,14 @@ struct repair {
 	void *context;
 	struct store_repaired result;
 	struct fault *fault;
-	enum err error; /* of a callback that cannot return one */
+	enum err error; /* from callbacks that cannot return one */
 	/* Of the file under repair. */
 	VEC(struct loss_line) losses;
 	struct db *to;
 	uint64_t key;
 	struct ledger ledger;
 	VEC(struct new_service) services;
-	VEC(struct undo_row) undone; /* rows of batches that never ended */
+	VEC(struct undo_row) undone; /* rows of interrupted batches */
 };
 
 /* ------------------------------------------------------------------ what is missing */
@@ -125,7 +123,7 @@ static enum err append(const char *path, struct str bytes, struct fault *fault)
 				strerror(os));
 }
 
-/* Into the manifest, and to who asked. */
+/* Writes losses to the manifest, and reports them to the caller. */
 static enum err tell_losses(struct repair *r, const char *file, const char *detached)
 {
 	CLEANUP(buf_release) struct buf lines = BUF_INIT(SIZE_MAX);
@@ -187,7 +185,7 @@ static bool exists(struct repair *r, const char *name)
 	return name_of(r, &path, "%s", name) == ERR_OK && access(path.data, F_OK) == 0;
 }
 
-/* "detached/NAME.1", or the next number that is free. */
+/* "detached/NAME.1", or the next free number. */
 static enum err free_name(struct repair *r, const char *file, char *out, size_t size)
 {
 	for (int n = 1; n < 100000; n++) {
@@ -257,7 +255,7 @@ static enum err copy_dictionary(struct repair *r, struct new_service *s, const s
 	return ERR_OK;
 }
 
-/* A batch that never ended is taken back by this. */
+/* Skip rows of interrupted batches, which must not come back. */
 static bool is_undone(const struct repair *r, enum day_kind kind, int64_t day, int64_t key)
 {
 	vec_for_each (row, &r->undone)
@@ -310,12 +308,12 @@ static enum err copy_good_row(struct repair *r, const struct walk_row *row)
 	case WALK_BLOCK:
 		return copy_block(r, s, row);
 	default:
-		/* The keeper measures and sums up again. */
+		/* The keeper rebuilds roll-ups and measured lengths. */
 		return ERR_OK;
 	}
 }
 
-/* In a damaged table the same row may be met twice. */
+/* A scan of a damaged table may return a row twice. */
 static enum err copy_row(void *context, const struct walk_row *row)
 {
 	enum err error = copy_good_row(context, row);
@@ -323,7 +321,7 @@ static enum err copy_row(void *context, const struct walk_row *row)
 	return error == ERR_EXISTS ? ERR_OK : error;
 }
 
-/* How long profiles last is measured again by the keeper, as in a file of before version 2. */
+/* Makes the keeper measure the lengths of profiles again, as in files before version 2. */
 static enum err mark_unmeasured(struct repair *r)
 {
 	uint64_t seal = seal_reach(r->key, 0, 0, 0);
@@ -348,7 +346,7 @@ static enum err finish_services(struct repair *r)
 		TRY(db_run(r->to, q, r->fault));
 	}
 	TRY(mark_unmeasured(r));
-	/* The index of series is made anew, too. */
+	/* Make the keeper rebuild the series index, too. */
 	return db_run_numbers(r->to, INDEX_UNMARK, NULL, 0, r->fault);
 }
 
@@ -454,9 +452,9 @@ static void ignore_bad(void *context, const char *text, const struct walk_loss *
 	(void)context, (void)text, (void)loss;
 }
 
-/* What is to be repaired: a day, of profiles or spans, or the catalog. */
+/* A file to repair: a day of profiles or spans, or the catalog. */
 struct target {
-	const char *name; /* in the folder */
+	const char *name; /* in the tenant's directory */
 	const struct db_schema *schema;
 	uint64_t place;
 	int kind;
@@ -495,7 +493,7 @@ static enum err begin_copy(struct repair *r, const struct target *t, const char 
 	return db_begin(r->to, true, r->fault);
 }
 
-/* The good rows in a file of their own. */
+/* Copies the intact rows to a new file. */
 static enum err copy_good(struct repair *r, const struct target *t, const char *path, bool *ret_any)
 {
 	CLEANUP(buf_release) struct buf old = BUF_INIT(OUTPUT_PATH_MAX);
@@ -508,7 +506,7 @@ static enum err copy_good(struct repair *r, const struct target *t, const char *
 		error = begin_copy(r, t, path);
 	if (error == ERR_OK)
 		error = copy_all(r, t, &w);
-	/* A newer vestal can read it, and this one would put nothing in its place. */
+	/* Leave files of a newer vestal alone, which this one cannot read. */
 	if (error == ERR_OK && w.newer)
 		error = fault_set(r->fault, ERR_UNSUPPORTED, "%s", w.fault.text);
 	if (error != ERR_OK && r->fault && !r->fault->code)
@@ -530,7 +528,7 @@ static enum err copy_good(struct repair *r, const struct target *t, const char *
 	return error;
 }
 
-/* From here on, the next repair completes an interrupted one. */
+/* If this is interrupted, the next repair completes it. */
 static enum err put_in_place(struct repair *r, const char *file, const char *ready)
 {
 	char detached[300];
@@ -595,8 +593,8 @@ static enum err remember_undo(void *context, struct str note, bool sealed)
 	return ERR_OK;
 }
 
-/* What an interrupted repair had ready. Where a file stands, either nothing was moved yet or a
- * server has begun a new one since: that one stays. */
+/* Completes an interrupted repair. If the original file exists, either it was not moved yet or a
+ * server created a new one since: keep that. */
 static enum err resume(struct repair *r, const char *file)
 {
 	char ready[300], aside[300];
@@ -640,7 +638,7 @@ static enum err repair_days(struct repair *r, struct tenant_walk *t, bool *ret_a
 	return ERR_OK;
 }
 
-/* Every file that is there is noted as it is now. */
+/* Creates a journal with the current commit number of every file. */
 static enum err make_journal(struct repair *r, struct tenant_walk *t)
 {
 	char detached[300];
@@ -707,7 +705,7 @@ static enum err repair_all(struct repair *r, struct tenant_walk *t)
 	bool any = t->catalog_damaged || t->journal_damaged;
 
 	TRY(read_undo(r, t));
-	/* It has to be there to be written. */
+	/* Reopen it, created this time. */
 	journal_close(&t->journal);
 	t->journal = (struct commit_journal){0};
 	TRY(journal_open(&t->journal, r->folder, t->place, true, r->fault));
@@ -718,7 +716,7 @@ static enum err repair_all(struct repair *r, struct tenant_walk *t)
 		TRY(make_journal(r, t));
 		forget_losses(r);
 	}
-	/* It knows files that are not there any more. */
+	/* It may list files that no longer exist. */
 	if (!any || !exists(r, "catalog.db"))
 		return t->catalog_damaged
 			       ? journal_removed(&t->journal, LEDGER_CATALOG, 0, r->fault)

@@ -85,7 +85,7 @@ static enum err add_all(struct rollup *r, struct str bytes, const struct shape *
 	return error;
 }
 
-/* Sums up the blocks that a statement yields. */
+/* Sums up the blocks that a statement returns. */
 static enum err sum_blocks(struct day_service *ds, struct db *reader, sqlite3_stmt *q,
 			   struct rollup *r, const struct shape *shape, struct fault *fault)
 {
@@ -102,7 +102,7 @@ static enum err sum_blocks(struct day_service *ds, struct db *reader, sqlite3_st
 	return error;
 }
 
-/* Sums up the roll-up of an hour. */
+/* Adds the roll-up of an hour. */
 static enum err sum_hour(struct day_service *ds, struct db *reader, int64_t start, struct rollup *r,
 			 const struct shape *shape, struct fault *fault)
 {

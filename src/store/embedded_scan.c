@@ -118,7 +118,7 @@ static enum err each_of_day(struct day *d, const struct seeking *k)
 	for (size_t i = 0; error == ERR_OK && i < services.v.n; i++)
 		error = each_service(services.v.v[i].service, k);
 	vec_release(&services.v);
-	/* The day was deleted meanwhile. */
+	/* Ignore errors of a day that was deleted meanwhile. */
 	return atomic_load(&d->gone) && error != ERR_CANCELLED ? ERR_OK : error;
 }
 
@@ -205,7 +205,7 @@ struct scanner {
 	/* Windows of long profiles, and from where on all are looked at. */
 	struct window_list windows;
 	int64_t low_ns;
-	/* Keys of chunks that are not part of a block yet, in order; so many of them were shown. */
+	/* Sorted keys of fresh chunks; the first `shown` were passed to the query. */
 	struct key_list {
 		VEC(int64_t) v;
 	} fresh;
@@ -221,7 +221,7 @@ static bool in_range(const struct scan *scan, const struct chunk_view *v)
 	       (v->head.time_ns >= scan->since_ns && v->head.time_ns < scan->until_ns);
 }
 
-/* Fails for a damaged part, or notes it where the query accepts partial answers. */
+/* Fails for a damaged part, or records it if the query accepts partial results. */
 static enum err damaged_part(struct scanner *s, enum err error, const char *what)
 {
 	struct fault own = {0};
@@ -268,7 +268,7 @@ static enum err show_rollup(struct scanner *s, int level, int64_t start_ns, bool
 			s->scan->ask->rollups++;
 			s->scan->ask->bytes += bytes.n;
 		}
-		/* What it sums up is in the blocks. */
+		/* If it is damaged, read the blocks instead. */
 		row = day_seal_good(d, s->reader, sqlite3_column_int64(q, 1),
 				    seal_rollup(atomic_load(&d->key), s->ds->id, level,
 						start_ns / 1000000, bytes));
@@ -298,14 +298,14 @@ static bool fits_range(struct scanner *s, int64_t start_ns, int64_t end_ns)
 	return after >= (longest > USUAL_REACH_NS ? longest : USUAL_REACH_NS);
 }
 
-/* Whether chunks that were not shown yet begin before a time. */
+/* Whether a remaining fresh chunk begins before a time. */
 static bool has_fresh(const struct scanner *s, int64_t until_ns)
 {
 	return s->shown < s->fresh.v.n && row_time_ns(s->fresh.v.v[s->shown]) < until_ns;
 }
 
-/* An hour, or the whole day, where a roll-up is there and may stand for its blocks. It lacks chunks
- * that are not part of a block yet. */
+/* Uses the roll-up of an hour or day instead of its blocks, if there is one and it may be used. It
+ * does not contain fresh chunks. */
 static enum err scan_rollup(struct scanner *s, int level, int64_t start_ns, int64_t length_ns,
 			    bool *ret_found)
 {
@@ -340,7 +340,7 @@ static enum err show_one_block(struct scanner *s, sqlite3_stmt *q)
 	return show_block(s, bytes, false);
 }
 
-/* Blocks that begin in a range. */
+/* Passes the blocks that begin in a range. */
 static enum err scan_windows(struct scanner *s, int64_t from_ns, int64_t until_ns)
 {
 	const struct scan *scan = s->scan;
@@ -396,7 +396,7 @@ static enum err show_chunk(struct scanner *s, sqlite3_stmt *q)
 	return error;
 }
 
-/* The next ones, as far as they begin before a time. */
+/* Passes the next fresh chunks that begin before a time. */
 static enum err scan_fresh(struct scanner *s, int64_t until_ns)
 {
 	enum err error = ERR_OK;
@@ -418,9 +418,8 @@ static enum err scan_fresh(struct scanner *s, int64_t until_ns)
 }
 
 /*
- * An hour is shown as a whole before the next: what is compacted with what is not. How long was
- * profiled depends on the order of profiles (coverage.h), and that must not depend on how far
- * compaction has come.
+ * Passes an hour completely before the next, blocks and fresh chunks together. Coverage depends on
+ * the order of profiles (coverage.h), and must not depend on the progress of compaction.
  */
 static enum err scan_hour(struct scanner *s, int64_t hour_ns)
 {

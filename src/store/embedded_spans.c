@@ -77,7 +77,7 @@ static enum err name_id(struct change *c, struct str text, int64_t *ret, struct 
 	return ERR_OK;
 }
 
-/* With the names themselves: those that the numbers lead to may be others'. */
+/* Includes the names, not only their ids, which might refer to an altered name. */
 uint64_t seal_span(uint64_t key, int64_t id, const struct trace_span *span, struct str attributes)
 {
 	uint64_t s = seal_number(seal_begin(key, SEALED_SPAN), (uint64_t)id);

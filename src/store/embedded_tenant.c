@@ -35,7 +35,7 @@ static struct tenant *tenant_find(struct embedded *e, struct str name)
 	return NULL;
 }
 
-/* A removal that did not come to its end does now. */
+/* Completes interrupted removals of files. */
 static enum err finish_removals(struct tenant *t, struct fault *fault)
 {
 	for (size_t i = 0; i < t->journal.slots.n; i++) {
@@ -57,7 +57,7 @@ static int by_day(const void *a, const void *b)
 	return (int)x->kind - (int)y->kind;
 }
 
-/* Those too that were there, and are missing: questions say so. */
+/* All day files, including missing ones, so that queries report these. */
 static enum err all_names(struct tenant *t, struct day_names *names, struct fault *fault)
 {
 	size_t there;
@@ -98,7 +98,7 @@ static enum err list_days(struct tenant *t, struct fault *fault)
 	return error;
 }
 
-/* A store of before has none, and a full disk has no room for a file. */
+/* An older store has no journal, and a full disk no room to create one. */
 static enum err open_journal(struct tenant *t, struct fault *fault)
 {
 	enum err error = journal_open(&t->journal, t->folder, t->place, true, fault);
@@ -137,8 +137,8 @@ static enum err tenant_new(struct embedded *e, struct str name, bool make, struc
 		error = finish_removals(t, fault);
 	if (error == ERR_OK)
 		error = list_days(t, fault);
-	/* Before anybody can look at its days. A catalog that is damaged does not keep the days
-	 * from answering: what is left then was never acknowledged. */
+	/* Before any day is accessible. A damaged catalog does not block the days: leftover rows
+	 * were never acknowledged. */
 	if (error == ERR_OK && catalog_exists(t)) {
 		error = undo_recover(t, fault);
 		t->undo_left = error != ERR_OK;

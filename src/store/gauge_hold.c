@@ -87,7 +87,7 @@ int64_t gauge_present(const struct coverage_line *line, int64_t from_ns, int64_t
 	return sum;
 }
 
-/* The first mark that is not before a time. */
+/* The first mark at or after a time. */
 static size_t first_from(const struct hold_series *s, int64_t time_ns)
 {
 	size_t low = 0, high = s->marks.n;

@@ -51,7 +51,7 @@ enum err gauge_lines_curve(struct gauge_lines *g, struct question *q, const stru
 
 /* ------------------------------------------------------------------ in order of time */
 
-/* What is summed up over the profiles of a time. */
+/* Sums over the profiles of one time. */
 struct level {
 	int64_t sum;
 	uint32_t profiles;
@@ -79,8 +79,8 @@ static void spread(const struct coverage *c, const struct coverage_line *present
 	}
 }
 
-/* The values of the last profile hold until a time, as far as the line was present. Before that is
- * known, a gap of up to twice the shortest is none in which it was away. */
+/* Extends the values of the last profile until a time, as far as the line was present. As long as
+ * presence is unknown, a gap of up to twice the shortest one counts as present. */
 static enum err hold_until(struct gauge_lines *g, struct question *q, const struct coverage *c,
 			   uint32_t line, int64_t until)
 {
@@ -181,7 +181,7 @@ static enum err take_entry(struct gauge_lines *g, struct question *q, const stru
 	return ERR_OK;
 }
 
-/* Of a line in order of time, and profiles before their values. */
+/* Sorts by line and time, profiles before their values. */
 static int by_line_and_time(const void *left, const void *right)
 {
 	const struct gauge_entry *a = left, *b = right;

@@ -13,7 +13,7 @@
 struct found_tenants {
 	struct embedded *engine;
 	enum err error;
-	struct fault *fault; /* of the first that fails */
+	struct fault *fault; /* of the first failure */
 };
 
 static void found_tenant(void *context, struct str name)
@@ -89,7 +89,7 @@ static enum err keep_day(struct day *d, bool all, struct fault *fault)
 	return error;
 }
 
-/* What a power cut may take of them is of the last seconds. */
+/* Limits what a power cut can lose to the last seconds. */
 static void sync_journals(struct embedded *e)
 {
 	struct tenant *t;

@@ -85,11 +85,11 @@ static enum err round_all(struct merging *m, const __int128 *held, int64_t time,
 	return ERR_OK;
 }
 
-/* A gauge while it is divided among groups, by stack. */
+/* Divides a gauge among groups, by stack. */
 struct levels {
-	__int128 *held, *so_far; /* value × time: of all groups, and of those that are done */
+	__int128 *held, *so_far; /* value × time: of all groups, and of those done so far */
 	int64_t *values, *given; /* the same for the means */
-	int64_t *part;		 /* of the group at hand */
+	int64_t *part;		 /* of the current group */
 };
 
 static void levels_release(struct levels *l)
@@ -101,7 +101,7 @@ static void levels_release(struct levels *l)
 	mem_free(l->part);
 }
 
-/* A stack's mean is the same however it is grouped: groups share its units. */
+/* Divides a stack's rounded mean among groups, so that grouping never changes it. */
 static enum err emit_share(struct merging *m, uint32_t group, struct levels *l, size_t n)
 {
 	gauge_cells_sum(&m->total, group, l->so_far, n);
@@ -117,7 +117,7 @@ static enum err emit_share(struct merging *m, uint32_t group, struct levels *l, 
 	return emit(m, group, l->part, n);
 }
 
-/* Values by the time they held, of all the time in which there was any. */
+/* Means: value × time, divided by the total time of presence. */
 static enum err emit_levels(struct merging *m, int64_t time)
 {
 	CLEANUP(levels_release) struct levels l = {0};

@@ -10,8 +10,8 @@
  *
  * Stacks are written from the root: how far back the stack with the most frames in common is (0 =
  * none), how many these are, how many follow, and those. A frame that followed the same caller
- *recently is a number below RECENT, because a call tree repeats itself; any other is its id +
- *RECENT.
+ * recently is a number below RECENT, because a call tree repeats itself; any other is its id +
+ * RECENT.
  */
 #include "store/callees.h"
 #include "store/packing.h"

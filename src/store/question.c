@@ -165,7 +165,7 @@ static enum err each_chunk(void *context, const struct chunk_view *v)
 	return ERR_OK;
 }
 
-/* Whether there are sums, or gauges, among what is asked for. */
+/* Whether sums, or gauges, are requested. */
 static bool has_kind(const struct question *q, bool gauges)
 {
 	for (uint32_t t = 0; t < q->choice.type_count; t++)
@@ -174,7 +174,7 @@ static bool has_kind(const struct question *q, bool gauges)
 	return false;
 }
 
-/* Only gauges are looked for before the range. */
+/* Only gauges are read from before the range. */
 static enum err scan_kinds(struct question *q, bool gauges, int64_t rollup_ns)
 {
 	struct scan scan = {
@@ -198,7 +198,7 @@ static enum err scan_kinds(struct question *q, bool gauges, int64_t rollup_ns)
 	return q->source->scan(q->source->engine, q->partition, &scan);
 }
 
-/* Sums and gauges that have roll-ups of other lengths, one after the other. */
+/* Scans sums and gauges separately, if they use roll-ups of different lengths. */
 static enum err scan_apart(struct question *q)
 {
 	const uint64_t *gauges = q->choice.gauges;

@@ -53,7 +53,7 @@ static enum err load_one(struct day *d, uint32_t service, const struct reach *re
 	return error;
 }
 
-/* Compared with what the rows of services and the ledger say. */
+/* Compared with the tallies in the rows of services and the ledger. */
 struct reach_tallies {
 	VEC(struct tally) v; /* by service */
 };
@@ -227,7 +227,7 @@ enum err reach_note(struct change *c, struct day_service *ds, int64_t time_ns, i
 	window = reach.window_ns / WINDOW_NS;
 	longest = reach.longest_ns / NS_PER_MILLI;
 	seal = seal_reach(atomic_load(&c->day->key), ds->new_id, window, longest);
-	/* One that is there is shorter: else it would be known. */
+	/* An existing row is shorter, or it would be in memory: replace it. */
 	TRY(change_take_with(c, ds, TALLY_REACHES, REACH_DELETE, fault, ds->new_id, window));
 	TRY(change_added_of(c, ds, TALLY_REACHES, seal));
 	return db_run_with(c->writer, REACH_PUT, fault, ds->new_id, window, longest, (int64_t)seal);

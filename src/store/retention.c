@@ -87,7 +87,7 @@ enum err service_drop(struct day_service *ds, uint64_t *ret_profiles, struct fau
 		mutex_lock(&ds->day->lists);
 		day_service_clear_fresh(ds);
 		mutex_unlock(&ds->day->lists);
-		/* What the file says of long profiles is gone, too: it is noted again. */
+		/* The rows of long profiles were deleted, too: write them again. */
 		engine_lock(ds->day->engine);
 		ds->reaches.n = 0;
 		engine_unlock(ds->day->engine);

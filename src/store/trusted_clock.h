@@ -1,19 +1,18 @@
 /*
- * The time that retention counts.
+ * The clock of retention.
  *
- * The wall clock is set by people and by NTP, and may be wrong. What is certain is the time that
- * the machine itself has measured: the monotonic clock. So the wall clock is believed while it
- * advances as the monotonic clock does, and:
+ * The wall clock is set by people and by NTP, and may be wrong. The machine's monotonic clock is
+ * reliable. So the wall clock is trusted while it advances like the monotonic clock, and:
  *
- *	a jump	an hour or more that neither running nor suspension explains: the clock is not
- *		trusted, and nothing is deleted for its age, until the clock comes back or an
- *		operator confirms that it is right now
- *	a gap	time in which the machine was off or suspended: nobody measured it. It does not
- *		count towards the age of data: data from before is kept that much longer.
+ *	jump	an hour or more that neither running nor suspension explains: the clock is not
+ *		trusted, and nothing is deleted by age, until the clock is right again or an
+ *		operator confirms that it is
+ *	gap	time in which the machine was off or suspended, which was not measured. It does
+ *		not age data: older data is kept that much longer, never less long.
  *
- * What is known is recorded (trusted_clock_write), so that the same holds across restarts: within
- * one boot of the machine the monotonic clock goes on, and tells a jump; after another boot the
- * time since the record is a gap.
+ * The state is recorded (trusted_clock_write) to survive restarts: within one boot of the machine
+ * the monotonic clock continues, and a jump is detected; after another boot the time since the
+ * record is a gap.
  *
  * Thread safe. Nothing here allocates, except the text of a record.
  */
