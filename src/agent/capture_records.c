@@ -5,7 +5,7 @@
 
 #include "agent/raw_stack.h"
 
-/* Even the largest tables are read by then, if the budget lets them be read at all. */
+/* Enough for the largest tables, unless the budget keeps them from being read at all. */
 #define TABLE_PATIENCE_NS (30 * NS_PER_S)
 
 /*
@@ -102,7 +102,7 @@ static enum err take_waiting(struct capture *c, void *context,
 					    size_t room),
 			     u64 *counter);
 
-/* What is taken out to make room: all but the oldest half of the loser's. */
+/* Selects the records to evict: the newer half of the loser's. */
 struct giving_way {
 	const struct process *loser;
 	size_t keeps;
@@ -122,7 +122,7 @@ static bool gives_way(void *context, const struct waiting_stack *one, size_t roo
 	return false;
 }
 
-/* They are not waited for any more: without callers, if need be. */
+/* Handles the evicted records now, without callers if necessary. */
 static enum err make_room(struct capture *c, const struct process *loser)
 {
 	struct giving_way g = {loser, loser->waiting_bytes / 2};
@@ -164,7 +164,7 @@ static enum err wait_for_tables(struct capture *c, struct process *process, u32 
 			   UNWIND_NO_TABLE);
 }
 
-/* Whether its table may still come soon. With next to no budget it never does. */
+/* Whether its table may still be ready soon. With almost no budget it never is. */
 static bool is_worth_waiting(struct capture *c, u32 module)
 {
 	const struct module *m = module == MODULE_NONE ? NULL : modules_get(c->modules, module);
@@ -240,7 +240,7 @@ static bool needs_process(const struct capture *c, const struct process *process
 	       processes_pending(c->processes, process, REPORT_MAPS) && !process->mappings.n;
 }
 
-/* There was no room to wait until it is known whether the process is wanted. */
+/* Lost for lack of room, before it was known whether the process is selected. */
 static enum err lose_undecided(struct capture *c, const struct record_head *head)
 {
 	c->records_lost++;
@@ -296,7 +296,8 @@ enum err capture_handle(struct capture *c, const struct record_head *head, u64 s
 	return capture_handle_of(c, process, head, size);
 }
 
-/* What was chosen, with what is known by now. `counter`, if any, is of how many those were. */
+/* Handles the selected records with the tables available now. `counter`, if not NULL, counts
+ * them. */
 static enum err take_waiting(struct capture *c, void *context,
 			     bool (*chosen)(void *context, const struct waiting_stack *one,
 					    size_t room),
@@ -357,7 +358,7 @@ static void note_late_tables(struct capture *c)
 	}
 }
 
-/* Those that are ready; `last` = now or never. */
+/* Handles the records that are ready; `last` = all of them. */
 enum err capture_retry_waiting(struct capture *c, bool last)
 {
 	enum err e;

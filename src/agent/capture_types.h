@@ -8,7 +8,7 @@ enum capture_types {
 	CAPTURE_CPU = 1,
 	CAPTURE_WAITS = 2,
 	CAPTURE_LOCKS = 4, /* the waits for locks among them */
-	CAPTURE_WALL = 8,  /* processor time and waits of a thread as one */
+	CAPTURE_WALL = 8,  /* CPU and off-CPU time of a thread combined */
 	CAPTURE_THREADS = 16,
 	CAPTURE_FAULTS = 32, /* memory that processes came to have */
 	CAPTURE_MAPPED = 64, /* address space that they asked for */

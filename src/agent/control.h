@@ -1,14 +1,15 @@
 /*
- * The agent's control socket: a stream socket of this user alone. A client sends one line of words
- * with tabs (or blanks) between and gets an answer, after which the agent closes:
+ * The agent's control socket, a stream socket accessible to this user only. A client sends one line
+ * of words separated by tabs (or blanks) and gets an answer, after which the agent closes the
+ * connection:
  *
  *	status			a JSON object
- *	targets			the targets, a line each; nothing = everything
- *	targets all		from now on everything
- *	targets NAME=VALUE …	from now on these (target_parse)
- *	rate HZ			samples a second and processor, 1 to 5000
+ *	targets			the targets, one per line; none = everything
+ *	targets all		profile everything
+ *	targets NAME=VALUE …	replace the targets (target_parse)
+ *	rate HZ			samples per second and CPU, 1 to 5000
  *
- * What changes something answers "ok". A refusal begins with "error: ".
+ * A successful change answers "ok". An error begins with "error: ".
  */
 #pragma once
 
@@ -24,8 +25,8 @@ struct control_words {
 };
 
 /*
- * For an agent that will not be root for long: binds the socket now, where its later user may not.
- * control_open then takes it, also when the settings were read again.
+ * Binds the socket while the agent is still root, because its later user may not. control_open then
+ * uses it, also after a reload.
  */
 enum err control_prepare(const char *path, struct fault *fault) MUST_CHECK;
 
@@ -36,16 +37,16 @@ struct control_hooks {
 
 struct control;
 
-/* A socket that nobody listens at any more is replaced; anything else in its place is an error. */
+/* Replaces a stale socket; any other file at the path is an error. */
 enum err control_open(const char *path, const struct control_hooks *hooks, struct control **ret,
 		      struct fault *fault) MUST_CHECK;
 /* Removes the socket. */
 void control_close(struct control *c);
-/* Answers whoever asked since the last call; does not wait for anybody longer than a moment. */
+/* Serves clients that connected since the last call; waits for each only briefly. */
 void control_turn(struct control *c);
 /* Splits a line in place. False: too many words, or none. */
 bool control_split(char *line, struct control_words *ret);
 
-/* The other side: sends the words and takes the answer. */
+/* The client side: sends the words and reads the answer. */
 enum err control_ask(const char *path, const char *const *words, size_t n, struct buf *to,
 		     struct fault *fault) MUST_CHECK;

@@ -505,8 +505,8 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 	e = worker_host_start();
 	if (e)
 		return fault_set(fault, e, "no process can be started that reads files");
-	/* Without the right it is as the others are. Workers, begun above, are not changed by it.
-	 */
+	/* Without the permission the priority stays. Workers were started above and are not
+	 * affected. */
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	e = confine(o, fault);
 	if (!e)

@@ -1,7 +1,7 @@
 /*
- * Who causes so many events of its mappings that nobody should pay for all of them: a process that
- * changes the rights of its pages all the time, or makes and drops code. What it does beyond a
- * limit is not looked at for a while; others are not concerned. Without clocks of its own.
+ * Limits mapping events per process, for processes that change page protections continuously, or
+ * create and drop code. Events above the limit are ignored for a while; other processes are not
+ * affected. The caller passes the time.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "unwind/unwind_format.h"
 
-/* Events of one process in a period; a large program maps some hundred files when it begins. */
+/* Events per process and period; a large program maps a few hundred files at startup. */
 #define GATE_EVENTS_MAX 1000u
 #define GATE_PERIOD_NS	((u64)10 * 1000000000)
 #define GATE_PLACES	1024u
@@ -18,17 +18,17 @@
 struct gate_place {
 	u32 pid;
 	u32 events;
-	u64 begun; /* the period; 0 = nobody's place */
+	u64 begun; /* start of the period; 0 = unused */
 };
 
 struct event_gate {
 	struct gate_place places[GATE_PLACES];
-	u64 shut;      /* since the start: events that did not pass */
-	u32 offenders; /* periods in which somebody was above the limit */
+	u64 shut;      /* events ignored since the start */
+	u32 offenders; /* periods in which a process was above the limit */
 };
 
-/* Whether an event of this process is looked at. `ret_first`: it is the first one that is not, in
- * this period. */
+/* Whether an event of this process passes. `ret_first`: it is the first of the period that does
+ * not. */
 bool event_gate_pass(struct event_gate *g, u32 pid, u64 now, bool *ret_first);
 /* Whether the gate is shut for a process. */
 bool event_gate_shut(const struct event_gate *g, u32 pid, u64 now);

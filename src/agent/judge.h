@@ -1,6 +1,6 @@
 /*
- * What is to be done with a process: rules give it labels or keep it out, targets choose it. Judged
- * when it is first sampled, and again when the targets change.
+ * The target filter: rules add labels to a process or drop it, targets select it. Evaluated when a
+ * process is first sampled, and again when the targets change.
  */
 #pragma once
 
@@ -9,24 +9,25 @@
 #include "agent/targets.h"
 
 struct judge {
-	const struct targets *targets;	 /* NULL or empty = everything */
+	const struct targets *targets;	 /* NULL or empty = all processes */
 	const struct label_rules *rules; /* NULL = none */
-	u32 number;			 /* of the judgement, from 1; changes with the targets */
+	u32 number;			 /* generation of the targets, from 1 */
 };
 
-/* What the kernel side has to be told: only some processes; and who is not known is asked about. */
+/* Whether the BPF programs must filter by process; whether undecided processes are sampled until
+ * decided. */
 bool judge_chooses(const struct judge *j);
 bool judge_undecided(const struct judge *j);
-/* Chooses the processes that targets name by number. */
+/* Selects the processes given by pid. */
 enum err judge_begin(const struct judge *j, struct kernel_side *k) MUST_CHECK;
-/* Another program in a process, or its end: what was decided about it is not true any more. */
+/* Drops the decision about a process after exec or exit. */
 void judge_event(const struct judge *j, struct kernel_side *k, const struct sideband_event *e);
 enum judgement {
 	JUDGED_WANTED,
 	JUDGED_UNWANTED,
-	JUDGED_LATER /* when /proc has said who it is */
+	JUDGED_LATER /* when its facts have been read from /proc */
 };
 
-/* Has the process's facts asked for when that was not done yet. */
+/* Decides about a process; starts reading its facts if necessary. */
 enum err judge_process(const struct judge *j, struct kernel_side *k, struct processes *p,
 		       struct process *process, enum judgement *ret) MUST_CHECK;

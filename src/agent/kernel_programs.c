@@ -155,7 +155,7 @@ static enum err start_clocks(struct kernel_side *k, struct fault *fault)
 	struct fault why = {0};
 	enum err e;
 
-	/* None are begun later either. */
+	/* No clock is started later, either. */
 	cpu_clocks_stop(&k->clocks);
 	if (!capture_needs_timer(k->options.types))
 		return ERR_OK;

@@ -1,7 +1,7 @@
 /*
- * What workers answered about addresses, for the windows to come: as small as it can be, with a
- * ceiling; when that is reached all of it is forgotten and asked again. An answer holds for a range
- * of addresses, so that what runs all the time is soon known and nobody has to be asked.
+ * A compact cache of symbols by address range, kept across windows. When it reaches its ceiling it
+ * is emptied. An entry holds for a range of addresses, so that frequently sampled code is cached
+ * soon.
  */
 #pragma once
 
@@ -24,38 +24,37 @@ struct cached_place {
 
 struct name_cache {
 	VEC(struct cached_place) places;
-	size_t settled; /* of them: in order, and found */
+	size_t settled; /* the first `settled` are sorted and can be found */
 	VEC(struct cached_name) names;
 	VEC(char) text; /* NUL-terminated */
 	struct map by_text;
 	size_t ceiling;
-	u64 forgotten; /* how often */
+	u64 forgotten; /* number of times it was emptied */
 };
 
 void name_cache_init(struct name_cache *c, size_t ceiling);
 void name_cache_release(struct name_cache *c);
-/* NULL when nothing is known; count 0 = it is known that it has no name. */
+/* NULL = not cached; count 0 = known to have no symbol. */
 const struct cached_place *name_cache_find(const struct name_cache *c, u64 serial, u64 address);
 /*
- * Adds what a worker said about `count` addresses, which are in order (worker_wire.h). It is looked
- * through first: a wrong answer is ERR_CORRUPT and adds nothing. Found after name_cache_settle.
+ * Adds a worker's answer for `count` sorted addresses (worker_wire.h). Validates it first: an
+ * invalid one is ERR_CORRUPT and adds nothing. Can be found after name_cache_settle.
  */
 enum err name_cache_add(struct name_cache *c, u64 serial, const u64 *addresses, u32 count,
 			struct str answer) MUST_CHECK;
-/* A module that has no names but those that are known. */
+/* Marks all other addresses of a module as without symbols. */
 enum err name_cache_add_nameless(struct name_cache *c, u64 serial) MUST_CHECK;
-/* What was added is found from here on. */
+/* Makes added entries available to name_cache_find. */
 enum err name_cache_settle(struct name_cache *c) MUST_CHECK;
-/* What is known of a module: it can be known better by now. After name_cache_settle. */
+/* Drops the entries of a module, for which better symbols are available. Call after
+ * name_cache_settle. */
 void name_cache_forget(struct name_cache *c, u64 serial);
-/* The same of all code made at run time, whose serials have the highest bit: it is another one
- * soon.
- */
+/* The same for all JIT-compiled code, whose serials have the highest bit, because it changes. */
 void name_cache_forget_code(struct name_cache *c);
 static inline const char *name_cache_text(const struct name_cache *c, u32 at)
 {
 	return at ? c->text.v + at : "";
 }
 size_t name_cache_bytes(const struct name_cache *c);
-/* Forgets all if there is more than the ceiling allows; between two windows. */
+/* Empties the cache if it is above its ceiling; call between windows. */
 void name_cache_tidy(struct name_cache *c);

@@ -33,7 +33,7 @@ struct name_line {
 	struct mutex lock;
 	struct cond changed, answered;
 	bool stop;
-	struct owner_queue queue;	/* ids: places in `asks` */
+	struct owner_queue queue;	/* ids are indexes in `asks` */
 	VEC(struct name_ask *) asks;	/* NULL = not in use */
 	VEC(struct name_ask *) answers; /* room for all asks */
 	u32 outstanding;		/* not taken yet */

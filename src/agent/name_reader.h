@@ -1,7 +1,7 @@
 /*
- * Has workers asked for the names at addresses of modules, many at a time (name_line.h), and keeps
- * what they say in a name_cache. A module whose file is too much for a worker has no names. Nobody
- * waits but name_reader_learn.
+ * Requests symbols of addresses from workers, many at a time (name_line.h), and stores the answers
+ * in a name_cache. A module whose file exceeds the workers' limits has no symbols. Only
+ * name_reader_learn and name_reader_wait block.
  */
 #pragma once
 
@@ -11,12 +11,12 @@
 #include "agent/name_line.h"
 #include "agent/worker_wire.h"
 
-/* Addresses of code made at run time are known by the process, whose serial has this bit. */
+/* JIT-compiled code is identified by its process, with this bit set in the serial. */
 #define CODE_SERIAL ((u64)1 << 63)
 
 /*
- * `serial` says which module had the number then; 0 = the one that has it now. Of MODULE_NONE it is
- * that of the process, whose code was made at run time.
+ * `serial` identifies the module; 0 = the current one with that number. For MODULE_NONE it is that
+ * of the process with JIT-compiled code.
  */
 struct wanted_name {
 	u32 module;
@@ -24,7 +24,7 @@ struct wanted_name {
 	u64 serial, address;
 };
 
-/* A module that is named better when its debug file has come. */
+/* A module that will have better symbols once its debug file is fetched. */
 struct awaited_module {
 	u64 serial;
 	struct unwind_image image;
@@ -38,18 +38,18 @@ struct known_variable {
 	u64 serial, address;
 	bool asked; /* no answer yet */
 	enum err error;
-	u64 offset; /* of the address behind its begin */
+	u64 offset; /* of the address in the variable */
 	char name[VARIABLE_NAME_MAX];
 };
 
 struct name_reader {
 	struct name_cache cache;
-	struct debug_source *debug; /* stays the caller's; NULL = this machine alone */
-	struct name_line *line;	    /* NULL: nothing is named */
+	struct debug_source *debug; /* owned by the caller; NULL = this machine only */
+	struct name_line *line;	    /* NULL = no symbols */
 	VEC(struct awaited_module) awaited;
-	VEC(u64) refused; /* serial numbers of modules that ended workers */
+	VEC(u64) refused; /* serials of modules that crashed workers */
 	VEC(struct known_variable) variables;
-	u32 outstanding; /* questions */
+	u32 outstanding; /* requests */
 };
 
 struct prober;
@@ -60,28 +60,28 @@ void name_reader_release(struct name_reader *r);
 /* Readable when there are answers. */
 int name_reader_fd(const struct name_reader *r);
 /*
- * Makes the cache know these, by the deadline. Sorts the list. ERR_NO_MEMORY only: what else goes
- * wrong is a place without a name.
+ * Gets these into the cache, by the deadline. Sorts the list. Fails with ERR_NO_MEMORY only: other
+ * errors leave an address without a symbol.
  */
 enum err name_reader_learn(struct name_reader *r, struct modules *m, struct wanted_name *wanted,
 			   size_t count, int64_t deadline) MUST_CHECK;
 /*
- * The same without waiting: takes out of the list (whose order is lost) what was asked, or is known
- * by now.
+ * The same without waiting: removes from the list, whose order is lost, what was requested or is
+ * known.
  */
 enum err name_reader_ask(struct name_reader *r, struct modules *m, struct wanted_name *wanted,
 			 size_t *count) MUST_CHECK;
-/* Takes what has come; `*ret_busy` when questions are still under way. */
+/* Processes answers; `*ret_busy` if requests are outstanding. */
 enum err name_reader_poll(struct name_reader *r, bool *ret_busy) MUST_CHECK;
-/* Until nothing is under way, or the time has come. */
+/* Waits until no request is outstanding, or for the deadline. */
 enum err name_reader_wait(struct name_reader *r, int64_t deadline) MUST_CHECK;
-/* Forgets what is known of modules whose debug files have come since; true when there were some. */
+/* Drops cached symbols of modules whose debug files arrived; true if there were any. */
 bool name_reader_settle(struct name_reader *r);
-/* What is known of a variable; asks, when nobody did. NULL: it cannot be asked now. Until the next
- * call of anything. */
+/* A cached variable; requests it if necessary. NULL = it cannot be requested now. Valid until the
+ * next call of any function. */
 const struct known_variable *name_reader_variable(struct name_reader *r,
 						  const struct module *module, u64 address);
-/* Whether workers ended over this module: none is asked about it again. */
+/* Whether this module crashed workers, and is not requested again. */
 bool name_reader_refuses(const struct name_reader *r, u64 serial);
-/* A window ended: gives back what is too much. */
+/* Call at the end of a window: frees memory above the limits. */
 void name_reader_tidy(struct name_reader *r);

@@ -1,6 +1,6 @@
 /*
- * Waits that last longer than a window: each window is told its part. What was told is remembered
- * until the wait ends, so that its end counts only the rest.
+ * Off-CPU waits that last longer than a window: each window reports its part. The reported time is
+ * stored until the wait ends, so that only the rest is added then.
  */
 #pragma once
 
@@ -17,6 +17,6 @@ struct open_waits {
 };
 
 void open_waits_release(struct open_waits *w);
-/* Nanoseconds of this wait that were told in earlier windows. */
+/* Nanoseconds of this wait reported in earlier windows. */
 u64 open_waits_told(const struct open_waits *w, u64 wait_id);
 enum err open_waits_add(struct open_waits *w, u64 wait_id, u64 told_ns) MUST_CHECK;

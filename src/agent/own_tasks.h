@@ -1,6 +1,6 @@
 /*
- * Threads that events follow: each belongs to the root whose event it inherited. Known by what the
- * rings tell of beginnings and ends; a root nobody belongs to any more is given up.
+ * Threads followed by perf events: each belongs to the root whose event it inherited. Updated from
+ * the starts and exits in the ring buffers; a root without threads is dropped.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 struct own_task {
 	u32 tid, pid, root;
 	char comm[16];
-	u64 since; /* CLOCK_BOOTTIME: what was begun by it later inherited its event */
+	u64 since; /* CLOCK_BOOTTIME: children started later inherited its event */
 };
 
 struct own_tasks {
@@ -20,7 +20,7 @@ struct own_tasks {
 
 void own_tasks_release(struct own_tasks *t);
 struct own_task *own_tasks_find(struct own_tasks *t, u32 tid);
-/* One more of a root; one that is known already only changes its root. */
+/* Adds a thread to a root, or moves a known one. */
 enum err own_tasks_add(struct own_tasks *t, const struct own_task *task) MUST_CHECK;
-/* True when its root has none left now. */
+/* True if its root has no threads left. */
 bool own_tasks_remove(struct own_tasks *t, u32 tid, u32 *ret_root);

@@ -1,6 +1,6 @@
 #include "agent/owner_queue.h"
 
-/* Owners without jobs are forgotten when there are so many. */
+/* Above this number, owners without jobs are removed. */
 #define OWNERS_KEPT 256u
 
 void owner_queue_release(struct owner_queue *q)
@@ -17,7 +17,7 @@ static struct queue_owner *find(struct owner_queue *q, u32 owner)
 	return NULL;
 }
 
-/* What they used is below the floor soon enough. */
+/* Their `used` would soon be raised to the floor anyway. */
 static void forget_idle(struct owner_queue *q)
 {
 	size_t kept = 0;

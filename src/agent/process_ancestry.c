@@ -74,8 +74,8 @@ static struct str base_name(struct str path)
 }
 
 /*
- * Until it is asked, which may be never when it ends before its turn: called after its program, but
- * of its parent's service when the environment says that.
+ * Used until its facts are read, which may never happen if it ends earlier: the service is named
+ * after its program, unless the parent's environment names one.
  */
 static enum err guess_facts(struct processes *p, struct process *process)
 {

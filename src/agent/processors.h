@@ -1,7 +1,6 @@
 /*
- * Which processors are there now. They come and go while the agent runs (a guest that is given
- * more, a laptop that sleeps), and an event of the kernel does not survive the absence of its
- * processor.
+ * The online CPUs. CPUs come and go while the agent runs (hotplug in guests, suspend), and a perf
+ * event does not survive the absence of its CPU.
  */
 #pragma once
 
@@ -15,9 +14,9 @@ struct processors {
 	u64 bits[PROCESSORS_MAX / 64];
 };
 
-/* A list of the kernel's kind: "0-3,8". False when it is none, or speaks of too many. */
+/* Parses a kernel CPU list, "0-3,8". False if it is invalid or has too many CPUs. */
 bool processors_parse(struct str text, struct processors *ret);
-/* Those that are online; when the kernel does not say, all that the machine may have. */
+/* The online CPUs; if the kernel does not report them, all possible ones. */
 void processors_read(struct processors *ret);
 
 static inline bool processors_have(const struct processors *p, int cpu)
@@ -26,8 +25,8 @@ static inline bool processors_have(const struct processors *p, int cpu)
 }
 
 /*
- * For events opened with PROCESSOR_EVENT_FORMAT: whether its time goes on. It does not when its
- * processor went away, not even when that came back. `time_before` is what the last look found.
+ * For events opened with PROCESSOR_EVENT_FORMAT: whether the event is still running. It is not if
+ * its CPU went offline, even if that came back. `time_before` is the value of the last call.
  */
 #define PROCESSOR_EVENT_FORMAT PERF_FORMAT_TOTAL_TIME_ENABLED
 bool processor_event_lives(int fd, u64 *time_before);

@@ -1,6 +1,5 @@
 /*
- * What the agent says about itself to whoever asks: the text format of Prometheus, over HTTP, on
- * this machine alone.
+ * The agent's own metrics, in the Prometheus text format, over HTTP, on this machine only.
  */
 #pragma once
 
@@ -17,8 +16,9 @@ struct self_facts {
 	u64 pss_bytes;
 	u64 user_ns, kernel_ns, interrupt_ns;
 	struct worker_usage workers;
-	double lost[LOSS_KERNEL_SIDE_CAUSES]; /* samples that never were in a window, by cause */
-	u64 collected;			      /* samples in windows that ended */
+	double lost
+		[LOSS_KERNEL_SIDE_CAUSES]; /* samples lost before they were in a window, by cause */
+	u64 collected;			   /* samples in finished windows */
 	u32 rate_hz, wanted_hz;
 	bool paused;
 	enum budget_reason reason;

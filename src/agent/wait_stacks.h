@@ -1,7 +1,6 @@
 /*
- * Stacks of threads that left their processor, until they come back: only then it is known whether,
- * and for how long, they are told of. Where the kernel side sees a thread when it leaves alone
- * (kernel_options.switch_alone).
+ * Stacks of threads that left their CPU, kept until they return: only then it is known whether, and
+ * for how long, the wait counts. Used on kernels without sched_exit_tp.
  */
 #pragma once
 
@@ -22,12 +21,12 @@ struct wait_stacks {
 	size_t bytes;
 };
 
-/* A thread in every hundred of a large machine waits with a raw stack. */
+/* Enough for one in a hundred threads of a large machine with a raw stack. */
 #define WAIT_STACKS_BYTES ((size_t)8 << 20)
 
 void wait_stacks_release(struct wait_stacks *w);
-/* Keeps a copy. Without room it is not kept: its wait is then told without a stack. */
+/* Stores a copy. If there is no room, the wait is reported without a stack. */
 enum err wait_stacks_add(struct wait_stacks *w, const struct record_head *head,
 			 size_t size) MUST_CHECK;
-/* The record of that wait, which the caller frees; NULL when there is none. */
+/* Removes the record of a wait, which the caller frees; NULL if there is none. */
 struct record_head *wait_stacks_take(struct wait_stacks *w, u64 wait_id, size_t *ret_size);

@@ -18,7 +18,7 @@ struct window {
 	uint64_t lost;	   /* records that the kernel side had no room for */
 	double cpu_share;  /* of all CPUs, that the agent took in it */
 	double cpu_budget; /* the same, allowed; 0 = no limit */
-	bool times;	   /* samples of processor time say when they were taken */
+	bool times;	   /* CPU samples carry their times */
 	/* Since when each measure is taken without a break, by the calendar; 0 = it is not. */
 	int64_t since_ns[WATCHED_MEASURES];
 	/* Those that rest are profiled too; NULL = only who has samples. */

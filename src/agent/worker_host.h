@@ -1,12 +1,14 @@
 /*
- * Files of strangers are read by processes that may do nothing else: without capabilities, with a
- * uid of their own, with a handful of system calls. One that a file makes crash, hang or eat memory
- * is gone with what it was asked, and the next question goes to another one.
+ * Untrusted files are parsed by sandboxed processes: no capabilities, a uid of their own, a handful
+ * of system calls. If a file makes a worker crash, hang or use too much memory, only that request
+ * is lost, and the next goes to another worker.
  *
- * They are forked by zygotes (worker_zygote.h). A thread looks after those, and whoever waits for a
- * worker looks after it: what was stopped, killed or hangs is replaced within a second.
+ * Zygotes (worker_zygote.h) fork the workers. A thread supervises the zygotes, and the caller of
+ * worker_wait its worker: one that was stopped or killed, or that hangs, is replaced within a
+ * second.
  *
- * Starting, waiting for and ending workers takes time: never in the thread that drains the rings.
+ * Starting, waiting for and ending workers takes time: never do it on the thread that drains the
+ * ring buffers.
  */
 #pragma once
 
@@ -21,57 +23,57 @@ enum worker_kind {
 };
 
 /*
- * Starts the zygotes, once for a process; later calls do nothing. Best before there are threads,
- * and before privileges are given away, for the zygotes give away more.
+ * Starts the zygotes, once per process; later calls do nothing. Call it before there are threads,
+ * and before privileges are dropped, because the zygotes drop more.
  */
 enum err worker_host_start(void) MUST_CHECK;
-/* From here on zygotes that end, or are stopped, are replaced. After privileges were given away. */
+/* Starts replacing zygotes that end or are stopped. Call after privileges were dropped. */
 void worker_host_watch(void);
-/* A new worker; its socket is the caller's. Closing it ends the worker. */
+/* Starts a worker. The caller owns the socket; closing it ends the worker. */
 enum err worker_open(enum worker_kind kind, int *ret_socket) MUST_CHECK;
-/* Its last CPU time is counted, and the socket is closed. -1 = there is none. */
+/* Counts its CPU time and closes the socket. -1 is allowed. */
 void worker_close(int socket);
 
-/* Why a worker is not waited for any more. */
+/* Result of waiting for a worker. */
 enum worker_fate {
-	WORKER_ANSWERS, /* there is something to receive */
+	WORKER_ANSWERS, /* an answer can be received */
 	WORKER_ENDED,
 	WORKER_STOPPED, /* by a signal or a debugger */
-	WORKER_HUNG,	/* it neither works nor sleeps off what it has used */
-	WORKER_SPENT,	/* it has used all CPU time that it was given */
+	WORKER_HUNG,	/* it neither uses CPU time nor is throttled */
+	WORKER_SPENT,	/* it used up its CPU time */
 	WORKER_FATES
 };
 
 struct worker_patience {
-	/* Of the worker's time since the wait began; it is then given up. */
+	/* CPU time of the worker since the wait began after which it is given up. */
 	u64 cpu_ns;
-	/* Asked a few times a second: whether it is given up now, having used so much. */
+	/* Called a few times per second with its CPU time: whether to give it up now. */
 	bool (*enough)(void *context, u64 cpu_ns);
 	void *context;
 };
 
-/* Until it answers. One that is slowed down may take long. */
+/* Waits until it answers. A throttled worker may take long. */
 enum worker_fate worker_wait(int socket, const struct worker_patience *patience);
-/* Ends a worker that does not answer, says so in the log, and closes the socket. */
+/* Kills a worker that does not answer, logs that, and closes the socket. */
 void worker_replace(int socket, enum worker_fate fate);
 const char *worker_fate_text(enum worker_fate fate);
-/* CPU time of the worker at the other end so far. */
+/* CPU time of the worker so far. */
 u64 worker_cpu_ns(int socket);
 
-/* What zygotes and workers have cost, by the clocks that the kernel keeps of them. Any thread. */
+/* Cost of zygotes and workers, as measured by the kernel. Thread safe. */
 struct worker_usage {
 	u64 cpu_ns;
-	u64 memory;		    /* of their own, all that run now */
-	u64 lost;		    /* that ended before they had answered */
-	u64 replaced[WORKER_FATES]; /* by why */
-	u64 zygotes;		    /* that were replaced */
+	u64 memory;		    /* private memory of all running ones */
+	u64 lost;		    /* workers that ended before they answered */
+	u64 replaced[WORKER_FATES]; /* by reason */
+	u64 zygotes;		    /* replaced zygotes */
 };
 
 void worker_usage(struct worker_usage *ret);
-/* Memory that only this process has; its text, and files it maps, are left out. 0 = it is gone. */
+/* Private memory of a process, without its text and mapped files. 0 = it has ended. */
 u64 process_own_bytes(pid_t pid);
-/* Its proportional set size; 0 = it is gone, or a stranger's. */
+/* Its proportional set size; 0 = it has ended, or belongs to another user. */
 u64 process_pss(pid_t pid);
-/* Of the zygotes and all workers that run now. */
+/* Proportional set size of zygotes and running workers. */
 u64 worker_pss(void);
 void worker_count_lost(void);

@@ -77,7 +77,7 @@ static void count(u64 pace)
 	paid_cpu = cpu;
 }
 
-/* They are the files', and come back when they are touched. */
+/* File-backed pages: they are read again on access. */
 static void give_pages_back(void)
 {
 	if (mapped_size)

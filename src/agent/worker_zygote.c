@@ -27,8 +27,8 @@
 
 /* Nobody's number, on every Linux: where there is no better one. */
 #define NOBODY		65534u
-/* A new program's stacks are cut until its table is there, and on a busy machine that would be
- * long: tables are read before others run. The pace (worker_pace.h) keeps it to little. */
+/* Stacks of a new program are truncated until its table is ready, which would take long on a busy
+ * machine. So tables are built at a higher priority, limited by worker_pace.h. */
 #define TABLES_NICE	(-5)
 /* Above what the largest debug builds need; a file that wants more does without. */
 #define WORKER_DATA_MAX ((rlim_t)1 << 30)

@@ -137,8 +137,8 @@ struct wait_start {
 	u32 judged;   /* settings.targets_turn when `unwanted` was decided */
 	/* How long its waits were lately, in units of 1,024 ns. */
 	u32 usual;
-	/* Of stacks that are taken when threads leave: a longer wait is kept as one of this
-	 * length. */
+	/* For stacks taken when threads leave: longer waits are sampled with the probability of
+	 * this length. */
 	u32 bounds;
 	u8 state;	  /* enum wait_state */
 	u8 level, thin;	  /* of this wait */
