@@ -23,8 +23,8 @@
 #define REDZONE	       0
 #endif
 
-/* As much again as there is, between these: most arenas stay small, and a large block for each
- * costs more than what is put into it. */
+/* New blocks double the arena, between these sizes: most arenas stay small, and a large first block
+ * would cost more than its contents. */
 #define ARENA_LEAST 960
 #define ARENA_MOST  (64 * 1024 - 64)
 

@@ -18,8 +18,8 @@ struct tally {
 struct memory_account {
 	struct memory_budget *budget;
 	struct tally tally;
-	atomic_size_t firm; /* used, but for what is cached: that can be given up */
-	size_t references;  /* with the budget's lock */
+	atomic_size_t firm; /* used, without caches, which can be freed */
+	size_t references;  /* under the budget's lock */
 	struct memory_account *next;
 	char *name;
 };
@@ -391,7 +391,7 @@ static size_t excess_of(struct memory_account *a)
 	return over < cached ? over : cached;
 }
 
-/* The account that should give up most of what is cached for it, with a reference; or NULL. */
+/* The account with the largest excess that has cached memory, with a reference; or NULL. */
 static struct memory_account *find_excess(struct memory_budget *b)
 {
 	struct memory_account *worst = NULL;
@@ -407,7 +407,7 @@ static struct memory_account *find_excess(struct memory_budget *b)
 	return worst;
 }
 
-/* What is cached for the account that has most too much. */
+/* Shrinks the caches of the account with the largest excess. */
 static size_t shrink_account(struct memory_budget *b)
 {
 	struct memory_account *a = find_excess(b);

@@ -6,10 +6,10 @@
  * Code that allocates memory on behalf of a tenant charges it first and releases the charge later.
  * A charge that does not fit is refused, so that the process stays below its limit:
  *
- *   - One account may hold at most half of the limit, not counting caches.
- *   - The last quarter of the limit is reserved for small accounts (at most a sixteenth of the
- *     limit, not counting caches), so that a tenant that fills the budget leaves room for others.
- *   - A use may have a ceiling of its own, over all accounts.
+ * - One account may hold at most half of the limit, not counting caches.
+ * - The last quarter of the limit is reserved for small accounts (at most a sixteenth of the
+ *   limit, not counting caches), so that a tenant that fills the budget leaves room for others.
+ * - A use may have a ceiling of its own, over all accounts.
  *
  * Uncharged memory (libraries, heap fragmentation) is measured periodically
  * (memory_budget_measured) and counts as charged.

@@ -69,7 +69,7 @@ void thread_lower_priority(int by)
 {
 	int before;
 
-	/* Of the thread alone: on Linux a process here is a thread. */
+	/* Affects the calling thread only: on Linux `who` = 0 is the thread. */
 	errno = 0;
 	before = getpriority(PRIO_PROCESS, 0);
 	if (!errno)

@@ -9,7 +9,7 @@
 struct client {
 	struct clients *all;
 	struct client *next;
-	unsigned connections, requests; /* with the lock */
+	unsigned connections, requests; /* under the lock */
 	char *name;
 };
 
@@ -46,7 +46,7 @@ static struct client **bucket_of(struct clients *all, struct str name)
 	return &all->buckets[hash_str(name, all->seed) % BUCKETS];
 }
 
-/* With the lock. NULL: no memory. */
+/* Requires the lock. NULL = no memory. */
 static struct client *find(struct clients *all, struct str name)
 {
 	struct client **bucket = bucket_of(all, name), *c = *bucket;
@@ -69,7 +69,7 @@ static struct client *find(struct clients *all, struct str name)
 	return c;
 }
 
-/* With the lock. */
+/* Requires the lock. */
 static void forget_unused(struct client *c)
 {
 	struct client **at;
@@ -84,7 +84,7 @@ static void forget_unused(struct client *c)
 	mem_free(c);
 }
 
-/* With the lock. */
+/* Requires the lock. */
 static enum err check(const struct client *c, const struct client *before, struct fault *fault)
 {
 	unsigned most = c->all->most;
@@ -103,7 +103,7 @@ static enum err check(const struct client *c, const struct client *before, struc
 	return ERR_OK;
 }
 
-/* With the lock. */
+/* Requires the lock. */
 static void move(struct client **connection, struct client *to)
 {
 	struct client *from = *connection;

@@ -10,8 +10,8 @@
 /* Few, so that replies and half-read bodies do not wait behind many handlers. */
 #define EVENTS_A_TURN 8
 #define ACCEPT_A_TURN 64
-/* What connections with more to do get in a turn, and how long a turn must be for those who wait to
- * be accepted to come first in the next one. */
+/* The time per iteration for connections with more to do; and the length of an iteration after
+ * which accepting comes first in the next one. */
 #define READY_NS      (2 * NS_PER_MS)
 #define LONG_NS	      NS_PER_MS
 #define STOP_POLL_NS  (10 * NS_PER_MS)
@@ -111,7 +111,7 @@ static void run_all(struct run_list *list)
 	}
 }
 
-/* Those with more to do, one after the other, as long as others need not wait for them. */
+/* Runs connections with more to do, round robin, until others would have to wait. */
 static void run_ready(struct loop *l)
 {
 	struct run_list *list = &l->ready;
@@ -242,7 +242,7 @@ static void take_event(struct loop *l, const struct epoll_event *event)
 	read_mail(l);
 }
 
-/* From when the loop woke up: others waited for so long. */
+/* Measures the iteration from the wakeup, the time that others had to wait. */
 static void note_turn(struct loop *l)
 {
 	uint64_t took = (uint64_t)(clock_monotonic_ns() - l->shared.now_ns);
@@ -253,7 +253,7 @@ static void note_turn(struct loop *l)
 		atomic_store_explicit(most, took, memory_order_relaxed);
 }
 
-/* Their events may be behind many of connections. */
+/* Listener events may be queued after those of many connections. */
 static void accept_first(struct loop *l)
 {
 	for (size_t i = 0; i < l->server->listeners.n && l->listening && !l->stopping; i++)

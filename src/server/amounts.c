@@ -19,7 +19,7 @@ struct amount api_amount(const struct inquiry *q, int64_t total)
 			   .gauge = type_id_is_gauge(s->type)};
 
 	if (!s->time_count) {
-		/* What nobody measured is not 0. */
+		/* Without coverage the total is unknown, not 0. */
 		if (!total && !a.covered_ns)
 			a.total = NAN;
 		return a;
@@ -45,7 +45,7 @@ struct amount profile_amount(const struct profile *p, uint32_t type)
 						      dict_str(p->dict, t.unit))};
 }
 
-/* Means weigh as long as they were measured. */
+/* Weights each mean by its covered time. */
 static double mean_of_points(const struct series_points *s)
 {
 	double sum = 0, weight = 0;

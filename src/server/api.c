@@ -5,7 +5,7 @@
 #include "server/filters.h"
 #include "server/routes.h"
 
-/* What the answer lacks, as a further member of the object that it is. */
+/* Adds the damaged parts as another member of the response object. */
 static enum err put_damaged(const struct request *r, struct buf *out,
 			    const struct damage_notes *notes)
 {
@@ -30,7 +30,7 @@ static enum err put_damaged(const struct request *r, struct buf *out,
 	return buf_error(out);
 }
 
-/* Nothing found is no answer where something could not be read. */
+/* Do not report "not found" if a part could not be read. */
 static enum err damaged_instead(enum err error, const struct damage_notes *notes,
 				struct fault *fault)
 {
@@ -127,7 +127,7 @@ void api_cost(const struct inquiry *q, struct jsonout *o)
 	jsonout_end_object(o);
 }
 
-/* All digits of a sum. */
+/* Sums are written exactly. */
 static void put_point(struct jsonout *o, const struct point *p)
 {
 	if (p->value == (double)p->sum)

@@ -208,7 +208,7 @@ static void put_totals(const struct looking *f, struct jsonout *o)
 	struct amount self = api_amount(f->q, f->all);
 	struct amount total = api_amount(f->q, f->all);
 
-	/* A function that did not run used nothing; where nobody measured that cannot be told. */
+	/* 0 if the function did not run; unknown without coverage. */
 	amount_set(&self, f->self);
 	amount_set(&total, f->total);
 	amount_put_total(o, "all", &all);

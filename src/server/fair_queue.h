@@ -1,15 +1,14 @@
 /*
- * Whose turn it is. Work waits in a queue per tenant; the tenant that has used the least CPU time
- * goes first, whatever the number of its requests. Within a tenant work that is expected to be
- * short goes before long work, and nothing waits for ever: what has waited long enough counts as
- * short.
+ * Fair scheduling by tenant. Work waits in a queue per tenant; the tenant that has used the least
+ * CPU time goes first, no matter how many requests it has. Within a tenant, work that is expected
+ * to be short goes before long work; work that has waited long enough counts as short.
  *
- * - CPU time that is being used counts as well, so that a long query delays its tenant's next one.
- * - A tenant that was away does not come back with a claim to all that others used meanwhile.
- * - `base` jobs run at a time. A tenant that has none running is given a thread beyond that, up to
- *   `most`: nobody has to wait for another tenant's long query to end.
+ * - CPU time of running jobs counts, too, so that a long query delays its tenant's next one.
+ * - A tenant that was idle cannot claim what others used meanwhile.
+ * - `base` jobs run at a time. A tenant with none running gets a thread beyond that, up to
+ *   `most`: no tenant has to wait for another one's long query to end.
  *
- * No threads and no clock here: the caller locks, tells the time, and runs what it takes.
+ * No threads and no clock here: the caller locks, passes the time, and runs the jobs.
  */
 #pragma once
 
@@ -19,10 +18,11 @@
 struct fair_tenant;
 
 struct fair_job {
-	/* The caller's: what is alike costs alike ("the route"), compared by address. */
+	/* Set by the caller: jobs of the same kind (route) are expected to cost the same; compared
+	 * by address. */
 	const void *kind;
 	int64_t deadline_ns; /* monotonic; INT64_MAX = none */
-	/* The queue's. */
+	/* Private to the queue. */
 	struct fair_tenant *tenant;
 	struct fair_job *next, *previous;
 	int64_t rank_ns, since_ns;
@@ -30,8 +30,8 @@ struct fair_job {
 };
 
 struct fair_limits {
-	unsigned base, most; /* running at a time; `most` only for tenants that have none */
-	unsigned per_tenant; /* waiting, of one tenant */
+	unsigned base, most; /* running at a time; above `base` only for tenants with none */
+	unsigned per_tenant; /* queued per tenant */
 	unsigned all;	     /* waiting */
 };
 

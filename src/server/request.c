@@ -47,7 +47,7 @@ static enum err admit(struct request *r, struct fault *fault)
 	struct server *s = r->server;
 
 	TRY(access_check(r, fault));
-	/* Health checks get in also when the tenant has too much. */
+	/* Health checks are exempt from the tenant's limit. */
 	if (r->tenant.n && !(r->route->flags & (ROUTE_OPEN | ROUTE_RESERVE)))
 		TRY(http_count_for(r->x, r->tenant, fault));
 	if (s->memory && r->tenant.n && !(r->route->flags & ROUTE_OPEN))
@@ -141,8 +141,8 @@ static size_t memory_ceiling(const struct request *r)
 	return QUERY_MEMORY + 2 * r->server->options.query_memory + body;
 }
 
-/* A tenant with more than this part of the budget in unread answers gets 429 until its clients have
- * read some. Queries that already run are not stopped. */
+/* A tenant with more than 1/UNSENT_PART of the budget in unread responses gets 429 until its
+ * clients read some. Running queries are not stopped. */
 #define UNSENT_PART 8
 
 static enum err check_unsent(struct request *r, struct fault *fault)

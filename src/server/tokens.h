@@ -1,11 +1,12 @@
 /*
- * Bearer tokens. A token is 32 random bytes in hex behind "vst_"; the file keeps only its SHA-256
- * and what it may do, so that a copy of the file opens nothing. The file is text, one line each:
+ * Bearer tokens. A token is 32 random bytes in hex after "vst_"; the file contains only its SHA-256
+ * and its rights, so that a copy of the file grants no access. The file is text, one line each:
  *
  *	<id> <sha256 of the token> <tenant> <rights> <created, Unix seconds> <name>
  *
- * Its change is noticed with the next request, so that a new token (the first one, too) and a
- * revocation take effect at once. If the file cannot be read, or was removed, nobody is let in.
+ * Every request checks whether the file has changed, and reads it again if so. A new token, also
+ * the first one, and a revocation therefore take effect with the next request. If the file cannot
+ * be read, or was deleted, all requests are refused.
  */
 #pragma once
 

@@ -58,8 +58,7 @@ static void count(struct upload *u)
 	histogram_add(&m->commit_wait, now - u->decoded_ns);
 }
 
-/* On a commit thread of the store. The reply ends the exchange and with it the upload's own memory.
- */
+/* Called on a commit thread of the store. The reply ends the exchange and frees the upload. */
 static void durable(void *context, enum err error, const struct fault *fault)
 {
 	struct upload *u = context;

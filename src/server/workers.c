@@ -12,7 +12,8 @@
 #define UPLOADS_WAITING	   65536
 #define UPLOADS_PER_TENANT (UPLOADS_WAITING / 4)
 #define QUERIES_PER_TENANT 64
-/* Those who receive, write to disk and reply take little CPU time, and everybody waits for it. */
+/* Threads that receive, write and reply need little CPU time, and every request waits for it: they
+ * get a higher priority than these. */
 #define BUSY_NICE	   5
 
 /* A thread, and what it runs. */
@@ -35,7 +36,7 @@ struct lane_state {
 	struct worker *workers;
 	unsigned worker_count, started;
 	bool stopping;
-	bool is_busy;	 /* its work may keep a CPU busy for long */
+	bool is_busy;	 /* may use a CPU for long */
 	int64_t last_ns; /* when something was last taken */
 };
 
