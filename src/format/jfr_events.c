@@ -366,7 +366,7 @@ static enum err rename_execution(struct jfr_reader *r)
 	return dict_text(r->out->dict, "execution", &p->types[1].type);
 }
 
-/* Samples of a hardware event do not add up with those of a clock in another chunk. */
+/* Samples of a hardware event must not be added to those of a clock in another chunk. */
 static enum err rename_counter(struct jfr_reader *r)
 {
 	const uint32_t clocks = 1u << JFR_FAMILY_CPU_TIME | 1u << JFR_FAMILY_EXECUTION;

@@ -182,7 +182,7 @@ static void apply_defaults(struct jfr_settings *s)
 		s->lock_step = 0;
 }
 
-/* Its chunks describe events of its own. */
+/* async-profiler's chunks define events of its own. */
 static bool is_of_async_profiler(const struct jfr_chunk *k)
 {
 	vec_for_each (class, &k->classes)
@@ -192,8 +192,8 @@ static bool is_of_async_profiler(const struct jfr_chunk *k)
 }
 
 /*
- * A chunk that has settings has all of them; async-profiler writes them into its first one only. A
- * file may have chunks of both recorders, and of several recordings.
+ * A chunk with settings has all of them; async-profiler writes them into its first chunk only. A
+ * file may contain chunks of both recorders, and of several recordings.
  */
 enum err jfr_settings_read(struct jfr_reader *r)
 {

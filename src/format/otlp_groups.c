@@ -17,7 +17,7 @@ static bool sample_keys_equal(const struct otlp_tables *t, const struct otlp_sam
 				      a->times.n * sizeof(*t->times.v)) == 0);
 }
 
-/* By content: a table may have a string twice. */
+/* By content, because a table may contain a string twice. */
 static bool same_text(const struct otlp_tables *t, int32_t a, int32_t b)
 {
 	if (a == b)

@@ -305,7 +305,7 @@ static void try_word(struct choice *choice, struct str line, const struct cursor
 	}
 }
 
-/* `word:` and a number, and the blank behind them. */
+/* Skips `word:`, a number, and the blank after it. */
 static bool skip_numbered(struct str *line, struct str word)
 {
 	struct str rest = *line;
@@ -330,7 +330,7 @@ bool perf_header_parse(struct str line, const struct perf_layout *layout, struct
 	struct choice choice = {.layout = layout, .best = &best};
 	struct cursor c, before;
 
-	/* Of -F machine_pid,vcpu, where the sample is of a guest. */
+	/* Written by -F machine_pid,vcpu for samples of a guest. */
 	if (skip_numbered(&line, STR("VM:")))
 		skip_numbered(&line, STR("VCPU:"));
 	before = c = (struct cursor){.rest = line, .first = true};

@@ -5,15 +5,14 @@
  *		            11ef leaf+0x1f (/usr/bin/x)
  *		            10ba main+0x2a (/usr/bin/x)
  *
- * or, without call graphs, header and frame on one line. Which fields a header has depends on
- * perf's -F; see perf_header.c and perf_frame.c.
+ * or, without call graphs, header and frame on one line. The fields of a header depend on perf's
+ * -F; see perf_header.c and perf_frame.c.
  *
- * Each event is a profile of its own, because counts of different events do not add up. Its types
- * are samples/count and, when periods are there, cpu/nanoseconds for the first clock or the event's
- * own name for others; a tracepoint has one type with its name. Of several events one has
- *`samples`, the others `<event>_samples`: profiles that are merged must not add up what is not the
- *same. Times are perf's (monotonic, not since 1970): they give the duration and are not kept on
- *samples.
+ * Each event becomes a profile of its own, because counts of different events must not be added.
+ * Its types are samples/count and, if there are periods, cpu/nanoseconds for the first clock or the
+ * event's own name for others; a tracepoint has one type with its name. The first of several events
+ * has `samples`, the others `<event>_samples`, so that merging does not add them up. Times are
+ * perf's (monotonic, not since 1970): they give the duration and are not stored with samples.
  */
 #include "format/perf_script.h"
 

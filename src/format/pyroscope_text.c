@@ -123,7 +123,7 @@ static enum err read_group(struct text_reader *r, struct str line)
 	if (!str_trim(line).n)
 		return ERR_OK;
 	if (blank == line.n) {
-		/* As Pyroscope does. */
+		/* Like Pyroscope, skip it. */
 		notes_add(&r->rows.out->notes, "a line without a count was left out");
 		return ERR_OK;
 	}

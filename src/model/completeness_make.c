@@ -226,14 +226,14 @@ static enum err lose_row(struct profile *p, size_t row, struct str measure, cons
 	return completeness_put(p, measure, PART_LOST, cause, lost);
 }
 
-/* That kept samples were truncated is of no use when nobody has them. */
+/* Kinds that describe kept samples, which are meaningless once these are lost. */
 static bool is_of_kept(enum completeness_kind kind)
 {
 	return kind == PART_TRUNCATED || kind == PART_UNNAMED || kind == PART_NAMELESS ||
 	       kind == PART_REJECTED;
 }
 
-/* False when a row says nothing that this program knows. */
+/* False for a row of an unknown kind. */
 static bool kind_of_row(const struct profile *p, size_t row, enum completeness_kind *ret_kind,
 			struct str *ret_measure)
 {
@@ -254,7 +254,7 @@ enum err completeness_lose(struct profile *p, const char *cause, struct rejected
 	enum completeness_kind kind;
 	struct str measure;
 
-	/* Before rows are made that may be added to these. */
+	/* Before rows are appended. */
 	for (size_t i = 0; i < n; i++)
 		if (kind_of_row(p, i, &kind, &measure) &&
 		    (whole ? is_of_kept(kind) : kind != PART_KEPT))

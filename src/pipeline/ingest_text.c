@@ -76,7 +76,7 @@ static enum err find_suffix(struct str service, struct str *ret_app, const struc
 			 (int)(last.n < 60 ? last.n : 60), last.p);
 }
 
-/* To the nearest; what does not fit 64 bits stays at their end. */
+/* Rounds to the nearest value, and saturates at 64 bits. */
 static void scale(struct receive *r, struct profile *p, int64_t times, int64_t by)
 {
 	uint64_t clamped = 0;

@@ -1,9 +1,10 @@
 /*
  * push.v1.PushRequest, as protobuf or JSON:
  *
- *	PushRequest      1 series: repeated RawProfileSeries
- *	RawProfileSeries 1 labels: repeated LabelPair {1 name, 2 value}, 2 samples: repeated
- *RawSample RawSample        1 raw_profile: bytes (rawProfile in JSON), 2 ID: string
+ *	PushRequest		1 series: repeated RawProfileSeries
+ *	RawProfileSeries	1 labels: repeated LabelPair {1 name, 2 value}
+ *				2 samples: repeated RawSample
+ *	RawSample		1 raw_profile: bytes (rawProfile in JSON), 2 ID: string
  */
 #pragma once
 

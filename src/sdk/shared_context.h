@@ -1,12 +1,12 @@
 /*
- * What other profilers may read of this process: OpenTelemetry's process context (OTEP 4719), a
- * mapping called OTEL_CTX with the resource in it, and thread context (OTEP 4947), a variable of
- * every thread that points to the record of its span.
+ * Context of this process for other profilers: OpenTelemetry's process context (OTEP 4719), a
+ * mapping called OTEL_CTX that contains the resource, and thread context (OTEP 4947), a
+ * thread-local variable that points to the record of the thread's span.
  *
- *	mapping:  0 "OTEL_CTX", 8 version u32 = 2, 12 size of payload u32, 16 time of publication
- *u64 (0 = being changed), 24 address of payload u64; then the payload, a ProcessContext record:
- *0 trace id, 16 span id, 24 valid u8, 25 flags u8, 26 size of attributes u16, then attributes: key
- *u8 (index into the process context's list), length u8, bytes
+ *	mapping: 0 "OTEL_CTX", 8 version u32 = 2, 12 size of payload u32, 16 time of publication u64
+ *		(0 = being changed), 24 address of payload u64; then the payload, a ProcessContext
+ *	record:  0 trace id, 16 span id, 24 valid u8, 25 flags u8, 26 size of attributes u16, then
+ *		attributes: key u8 (index into the process context's list), length u8, bytes
  */
 #pragma once
 

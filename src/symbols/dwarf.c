@@ -44,7 +44,7 @@ void dwarf_drop_pieces(struct dwarf *d)
 	packed_section_drop(d->s.packed_line);
 }
 
-/* Nothing of an earlier look-up refers to them. */
+/* Between lookups nothing refers to decompressed bytes. */
 static void trim_pieces(struct dwarf *d)
 {
 	packed_section_trim(d->s.packed_info, DWARF_PIECES_KEPT);

@@ -131,7 +131,7 @@ enum err dwarf_abbrevs_get(struct dwarf *d, const struct dwarf_unit *u,
 		if (t->used < oldest->used)
 			oldest = t;
 	}
-	/* Where a table ends is not known before it is read. */
+	/* The end of the table is unknown, so decompress all of it. */
 	error = packed_section_need(d->s.packed_abbrev, 0, UINT64_MAX);
 	if (!error)
 		error = dwarf_abbrevs_read(oldest, d->s.abbrev, u, 0);

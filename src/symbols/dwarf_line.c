@@ -176,7 +176,7 @@ void line_index_free(struct line_index *l)
 	mem_free(l);
 }
 
-/* The table begins with its length: 4 bytes, or 12. */
+/* The program begins with its length: 4 bytes, or 12. */
 enum err dwarf_line_unpack(struct dwarf *d, const struct dwarf_unit *u)
 {
 	struct packed_section *packed = d->s.packed_line;

@@ -1,11 +1,11 @@
 #include "symbols/dwarf_reader.h"
 #include "symbols/packed_section.h"
 
-/* Bytes, of a 64-bit skeleton unit. */
+/* In bytes, of a 64-bit skeleton unit. */
 #define HEADER_MAX 32
 
-/* Reads a header; the cursor stands on the unit's first byte. False when nothing more can follow.
- */
+/* Reads a header; the cursor stands on the unit's first byte. False when nothing more can
+ * follow. */
 static bool read_header(struct byte_cursor *c, struct dwarf_unit *u, uint8_t *ret_type)
 {
 	uint64_t length = cursor_u32(c);

@@ -31,7 +31,7 @@ static bool is_function(const struct elf_image *e, const struct elf_symbol *s, s
 	if (s->section == SHN_UNDEF || !s->value || s->value >= UINT64_MAX - UINT32_MAX ||
 	    !s->name || s->name >= strings.n)
 		return false;
-	/* Their names are not looked at: those of a large program are many megabytes. */
+	/* Does not read names, which are many megabytes in a large program. */
 	if (s->type == STT_FUNC || s->type == STT_GNU_IFUNC)
 		return true;
 	name = strings.p + s->name;
@@ -92,8 +92,8 @@ static unsigned bucket_shift(uint64_t span)
 	return shift;
 }
 
-/* Where it lies: a large file has a hundred thousand of them, and a copy would be megabytes. First
- * each into the bucket of its upper bits, then the few of a bucket by all of them. */
+/* Sorts in place, because a large file has a hundred thousand functions, and a copy would take
+ * megabytes: first into buckets by the upper bits, then within each bucket. */
 static void sort(struct elf_functions *f)
 {
 	uint64_t lowest = UINT64_MAX, highest = 0;

@@ -5,11 +5,11 @@
 #include "symbols/packed_section.h"
 #include "symbols/section_unpack.h"
 
-/* Smaller ones are unpacked at once. */
+/* Smaller sections are decompressed as a whole. */
 #define PIECES_LEAST ((uint64_t)256 << 10)
 
 struct packing {
-	uint32_t method; /* 0 = it is not packed */
+	uint32_t method; /* 0 = not compressed */
 	uint64_t size;
 	struct str bytes;
 };

@@ -73,10 +73,11 @@ bool elf_source_has_dwarf(const struct elf_source *s)
 	return s->open && debug_section(&s->image, "info");
 }
 
-/* Of the names below: strings are referred to from everywhere. */
+/* Index below: up to here sections are decompressed on demand; not strings, which are referred to
+ * from everywhere. */
 #define LAST_IN_PIECES 2
 
-/* One section as it is meant, in pieces where that is possible; nothing when it cannot be read. */
+/* Loads one section, on demand if possible; leaves it empty if it cannot be read. */
 static enum err read_section(struct elf_source *s, const char *name, uint64_t room, struct str *ret,
 			     void **ret_owned, struct packed_section **ret_packed)
 {

@@ -9,18 +9,18 @@
 #define ZLIB_HEAD   2
 #define WINDOW	    32768u
 #define RAW_DEFLATE (-15)
-/* Between two places where unpacking can begin; more in large sections, so that all their windows
- * take no more than a megabyte. */
+/* Minimum distance of two start points; larger in large sections, so that all windows take at most
+ * a megabyte. */
 #define SPAN_LEAST  ((uint64_t)512 << 10)
 #define MARKS_MAX   32u
 #define SCRATCH	    16384u
 #define FEED_MAX    (1u << 30)
-/* More than so many times its size is not unpacked in pieces. */
+/* After decompressing this many times its size, a section is decompressed as a whole. */
 #define EFFORT	    4u
 
 struct mark {
-	uint64_t in, out; /* bytes before it */
-	unsigned bits;	  /* of the last byte before it, not used yet */
+	uint64_t in, out; /* bytes before the mark */
+	unsigned bits;	  /* unused bits of the last byte before it */
 	unsigned window_size;
 	uint8_t *window;
 };
@@ -36,8 +36,8 @@ struct packed_section {
 	uint64_t span, effort;
 	bool whole;
 	z_stream stream;
-	bool stopped;	  /* by an error, or at the end: nothing more comes */
-	uint64_t in, out; /* where the stream is */
+	bool stopped;	  /* at an error or the end */
+	uint64_t in, out; /* position of the stream */
 	VEC(struct mark) marks;
 	VEC(struct piece) pieces;
 	uint8_t scratch[SCRATCH];
@@ -96,7 +96,7 @@ struct str packed_section_bytes(const struct packed_section *p)
 	return str_n((const char *)p->bytes, p->size);
 }
 
-/* The stream stands between two blocks. */
+/* Adds a mark; the stream must be between two blocks. */
 static enum err add_mark(struct packed_section *p)
 {
 	struct mark mark = {.in = p->in, .out = p->out, .bits = p->stream.data_type & 7};
@@ -121,7 +121,7 @@ static uint64_t last_mark(const struct packed_section *p)
 	return p->marks.n ? p->marks.v[p->marks.n - 1].out : 0;
 }
 
-/* One step: to the end of a block, or as far as `to` has room. */
+/* Decompresses to the end of a block, or until `to` is full. */
 static enum err inflate_some(struct packed_section *p, uint8_t *to, uint64_t room)
 {
 	z_stream *s = &p->stream;
@@ -139,13 +139,13 @@ static enum err inflate_some(struct packed_section *p, uint8_t *to, uint64_t roo
 	p->stopped = status != Z_OK;
 	if (status == Z_MEM_ERROR)
 		return ERR_NO_MEMORY;
-	/* Bit 7: behind a block; bit 6: it was the last one. */
+	/* zlib data_type: bit 7 = at the end of a block, bit 6 = of the last one. */
 	if (!p->stopped && (s->data_type & 192) == 128 && p->out >= last_mark(p) + p->span)
 		return add_mark(p);
 	return ERR_OK;
 }
 
-/* The stream goes to the last mark that is not behind `from`, unless it stands between the two. */
+/* Moves the stream to the last mark at or before `from`, unless the stream is between the two. */
 static void seek(struct packed_section *p, uint64_t from)
 {
 	const struct mark *best = NULL;
@@ -177,7 +177,7 @@ static enum err unpack(struct packed_section *p, uint64_t from, uint64_t to)
 	return ERR_OK;
 }
 
-/* The first byte from there on that is not unpacked. */
+/* The first byte at or after `from` that is not decompressed. */
 static uint64_t first_missing(const struct packed_section *p, uint64_t from)
 {
 	vec_for_each (piece, &p->pieces)

@@ -1,7 +1,7 @@
 /*
- * Instead of section_unpack.c and packed_section.c inside of other programs (src/sdk): nothing is
- * unpacked. Packed debug files are many times as large as what they are needed for there, and a
- * program that ends must not wait for that. Names come from symbol tables then, which nobody packs.
+ * Replaces section_unpack.c and packed_section.c in src/sdk, which runs inside other programs:
+ * nothing is decompressed. That would take much more memory than it is worth there, and must not
+ * delay the exit of a program. Symbols then come from symbol tables, which are not compressed.
  */
 #include "symbols/section_unpack.h"
 

@@ -28,7 +28,7 @@ static u32 half(const char *block, size_t offset)
 	return value;
 }
 
-/* Where the rows, the rules and the high bytes of a block lie; it has room for all of them. */
+/* Locates rows, rules and high bytes of a block, and checks that they are inside it. */
 struct block_parts {
 	u32 rows, rules;
 	size_t rules_at, high_at;
@@ -50,7 +50,7 @@ static enum err find_parts(const char *block, size_t size, struct block_parts *r
 	return ERR_OK;
 }
 
-/* Each search begins at a row that is there, and ends there or behind it. */
+/* Checks that each search begins at an existing row and does not end before it. */
 static enum err check_head(const char *block)
 {
 	u32 before = 1;
@@ -79,7 +79,7 @@ static enum err check_rows(const char *block, const struct block_parts *p)
 	return ERR_OK;
 }
 
-/* The padding behind a block is zero and stays so. */
+/* Validates a block and translates its long rules. The padding after it is zero and stays so. */
 static enum err adopt_block(char *block, size_t size, const struct translation *t)
 {
 	struct block_parts p;

@@ -26,7 +26,7 @@ static void keep(struct table_writer *w, enum err e)
 		w->error = e;
 }
 
-/* Each row's rule becomes the number of the rule in this page. */
+/* Replaces each row's rule by its index among the rules of this page. */
 static enum err number_rules(struct table_writer *w)
 {
 	if (!w->numbers)
