@@ -1,10 +1,10 @@
 /*
- * Writes to a store until it is killed, and says what became of it afterwards; also measures.
+ * Writes to a store until it is killed, and then reports what the store contains; also measures.
  *
- *	store_writer write DIR FIRST	batches FIRST, FIRST + 1 … from 8 threads; "ack N" when the
- *					store says that N is durable
+ *	store_writer write DIR FIRST	batches FIRST, FIRST + 1 … from 8 threads; prints "ack N"
+ *					when N is durable
  *	store_writer keep DIR FIRST	the same, with deletes, compaction and roll-ups
- *	store_writer read DIR		"N SUM" for every batch; a whole one has the sum 3
+ *	store_writer read DIR		prints "N SUM" for every batch; a complete one has the sum 3
  *	store_writer measure DIR THREADS BATCHES
  */
 #include <stdatomic.h>
@@ -164,8 +164,8 @@ static void say(const char *what, int n)
 		exit(1);
 }
 
-/* Compaction and roll-ups all the time, and every batch whose number ends in 7 is deleted again:
- * "going N" before, "gone N" when it is. */
+/* Runs compaction and roll-ups continuously, and deletes every batch whose number ends in 7: prints
+ * "going N" before, "gone N" after. */
 static void keep_house(void *context)
 {
 	int n = atomic_load((atomic_int *)context);

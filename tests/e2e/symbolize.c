@@ -1,12 +1,11 @@
 /*
- * Names addresses, for tests/e2e/test_symbols.py and bench/symbols:
+ * Symbolizes addresses, for tests/e2e/test_symbols.py and bench/symbols:
  *
- *	symbolize [-s|-r] [-c CACHE_DIR] [-d DEBUG_DIR] [-f DEBUG_FILE] [-R ROOT] [-q] FILE <
- *addresses
+ *	symbolize [-s|-r] [-c CACHE_DIR] [-d DEBUG_DIR] [-f DEBUG_FILE] [-R ROOT] [-q] FILE
  *
- * A line of input is an address in hexadecimal; the output for it is its frames, innermost first,
- * as "function\tlinkage\tfile:line:column\tinlined|", and an empty line. -f is the file that is
- * fetched when there is no other; -q prints only totals.
+ * Each line of standard input is an address in hexadecimal. The output is its frames, innermost
+ * first, as "function\tlinkage\tfile:line:column\tinlined|", and an empty line. -f is a file that
+ * is fetched if there is no other; -q prints only totals.
  */
 #include <fcntl.h>
 #include <stdio.h>

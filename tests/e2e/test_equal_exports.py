@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""One CPU profile, exported by OTLP in many ways that mean the same: counts, CPU time or both; rows in any
-order, a stack in several rows, with or without times; in one profile or several, of several scopes,
-resources and requests, whose durations differ by 1 ns; in three layouts, as protobuf and JSON, by HTTP
-and gRPC, compressed and not. What is stored is the same for all, stack by stack.
+"""One CPU profile, exported by OTLP in many equivalent ways: counts, CPU time or both; rows in any
+order, a stack in several rows, with or without times; in one or several profiles, scopes, resources
+and requests, whose durations differ by 1 ns; in three versions, as protobuf and JSON, by HTTP and
+gRPC, compressed or not. All must be stored identically, stack by stack.
 
-    EXPORTS=3000 SEED=7 tests/e2e/test_equal_exports.py
+EXPORTS=3000 SEED=7 tests/e2e/test_equal_exports.py
 """
 import collections
 import gzip
@@ -185,7 +185,7 @@ def check_stored(server, service, kind, counts, factor, title):
 
 
 @test
-def what_means_the_same_is_stored_the_same():
+def equivalent_uploads_are_stored_identically():
     rng = random.Random(SEED)
     with Server() as server:
         for number in range(EXPORTS):
@@ -222,7 +222,7 @@ def by_type(profiles):
 
 
 @test
-def what_means_the_same_becomes_the_same_file():
+def equivalent_inputs_become_the_same_file():
     rng = random.Random(SEED + 1)
     for number in range(EXPORTS // 3):
         period, counts, sent, bodies = make_export(rng, "shop")

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""What /ingest makes of the numbers of text, trees and speedscope files: for each format, unit of the file,
-name of the service and sample rate, by a table of its own.
-
-Counts are scaled by the sample rate where the name says that a timer took them, and never otherwise; a file
-that names its unit is taken by that unit, and refused under a name that contradicts it.
+"""How /ingest converts the values of text, trees and speedscope files, for each format, unit, service
+name and sample rate, against a table in this test. Counts are scaled by the sample rate only if the
+name denotes a timer; a file with a unit is converted by that unit, and refused under a name that
+contradicts it.
 """
 import json
 import time

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Data directories that earlier versions wrote and left when they were killed (tests/fixtures/store-2, store-3): they
-open and answer as they did then; so they do when they were brought up to date, and after that. Files of later formats
-are refused.
+"""Data directories written by earlier versions and left by a killed server (tests/fixtures/store-2,
+store-3): queries return the recorded results before, during and after the upgrade. Files of newer
+formats are refused.
 """
 import json
 import os

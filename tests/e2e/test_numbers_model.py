@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Random profiles, random questions: every way to ask agrees with the others to the last digit, and with
-a model of docs/numbers.md (support/numbers_model.py).
+"""Random profiles and random queries: all interfaces must agree to the last digit, with each other and
+with a reference implementation of docs/numbers.md (support/numbers_model.py).
 
-A mismatch names its seed, its hour and the question; NUMBERS_SEEDS=7 runs that seed alone, NUMBERS_SEEDS=1-50
-many; NUMBERS_HOUR=495784, an hour since 1970, puts the profiles there.
-NUMBERS_LONG does so in `make test-long`."""
+A mismatch prints its seed, its hour and the query; NUMBERS_SEEDS=7 runs that seed only,
+NUMBERS_SEEDS=1-50 many; NUMBERS_HOUR=495784, an hour since 1970, sets the time of the profiles.
+NUMBERS_LONG is for `make test-long`.
+"""
 import gzip
 import json
 import os
@@ -480,7 +481,7 @@ def run(seed, questions, commands):
 
 
 @test
-def all_ways_to_ask_agree_with_the_model():
+def all_interfaces_agree_with_the_model():
     wrong = []
     for seed in seeds():
         wrong += run(seed, 40 if LONG else 12, 2 if LONG else 1)

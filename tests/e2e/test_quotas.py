@@ -86,7 +86,7 @@ def every_tenant_may_have_a_limit_of_its_own():
 
 
 @test
-def a_flood_within_ten_minutes_is_refused_above_the_limit_and_nobody_else():
+def a_flood_above_the_limit_is_refused_and_other_tenants_are_not():
     with Shared("burst", "--tenant-max-size", "2MB") as server:
         statuses, body = [], b""
         for number in range(400):

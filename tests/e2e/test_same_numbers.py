@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The same selection has the same numbers wherever one asks, and they are those of the generator.
-
-Thirteen situations (support/situations.py, and restarted counters here); the API, Pyroscope's calls and
-the command line are compared with the truth, all digits of them. docs/numbers.md says what is meant."""
+"""All interfaces return the same numbers for the same selection, equal to those of the generator.
+Thirteen situations (support/situations.py, and restarted counters here) are queried by the API,
+Pyroscope's calls and the command line and compared with the truth, to the last digit
+(docs/numbers.md).
+"""
 import http.server
 import json
 import threading
@@ -492,7 +493,7 @@ HEAP_TYPE = "memory:inuse_space:bytes:space:bytes"
 
 
 @test
-def what_nobody_measured_is_null_everywhere():
+def time_without_data_is_null_everywhere():
     asked = Asked.once()
     for truth in asked.truths[:1] + [t for t in asked.truths if t["gauge"]]:
         begin = truth["before"]["from_ns"] - 7200 * 10**9
@@ -504,7 +505,7 @@ def what_nobody_measured_is_null_everywhere():
 
 
 @test
-def what_was_measured_and_did_not_run_is_zero():
+def covered_time_without_samples_is_zero():
     """A thread that has no sample in the range, of a service that was watched."""
     with Server() as server:
         start = (time.time_ns() // 10**9 - 6 * 3600) * 10**9

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A store whose process is killed while it writes: every batch that was acknowledged is there when it
-is opened again, and no batch is there in part.
+"""A store whose process is killed while it writes: after reopening, every acknowledged batch is there,
+and no batch is there in part.
 
-STORE_KILLS says how often (5 unless told), and four times as often during deletes, compaction and roll-ups;
-`tools/run-tests --long` asks for 50.
+STORE_KILLS sets the number of kills (default 5), and four times as many during deletes, compaction
+and roll-ups; `tools/run-tests --long` uses 50.
 """
 import os
 import random

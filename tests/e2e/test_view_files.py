@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""/api/v1/view of several files: of whatever formats, types, units and times they are, in whatever order they
-come, every type is there with all its values, and the files are listed by time."""
+"""/api/v1/view of several files, with any formats, types, units and times, in any order: every type is
+present with all its values, and the files are listed by time.
+"""
 import collections
 import json
 import os

@@ -1,5 +1,6 @@
-"""Files of profiles whose content is known: make(rng) gives a name, the bytes, and what they hold as
-support/profile_files.py has it: [(type, unit, {stack from the root: value})]."""
+"""Profile files with known content: make(rng) returns a name, the bytes, and the content in the form
+of support/profile_files.py: [(type, unit, {stack from the root: value})].
+"""
 import collections
 import json
 

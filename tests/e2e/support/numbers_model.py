@@ -1,8 +1,10 @@
-"""docs/numbers.md as a slow and plain program: profiles in, the numbers of any selection out.
+"""docs/numbers.md as a simple, slow reference implementation: it takes profiles and returns the
+numbers of any selection. It shares no code with the product.
 
-It shares nothing with the product. `Data.answer` gives what every page, call and command must say of a
-selection; where the document leaves a unit to whoever cuts a profile (which rows the units of a part
-are of), `loose` says by how much rows may differ."""
+`Data.answer` returns what every page, call and command must show for a selection. Where the
+document leaves rounding open (which row gets which unit when a profile is cut), `loose` is the
+allowed difference per row.
+"""
 from fractions import Fraction
 
 from support.numbers import S, cut, share_of, union

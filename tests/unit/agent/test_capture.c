@@ -20,7 +20,7 @@ static void close_capture(struct capture **c)
 	capture_close(*c);
 }
 
-/* NULL where that is not possible. */
+/* NULL if the kernel does not allow it. */
 static struct capture *open_any(struct capture_options o)
 {
 	struct capture *c = NULL;
@@ -107,7 +107,8 @@ TEST(stacks_that_cannot_wait_for_their_tables_are_no_lost_samples)
 	CHECK_INT(capture_collector(c)->samples, stats.kernel.samples);
 }
 
-/* Until there are tables only the end of a deep stack arrives: nobody waits for the next turn. */
+/* Without tables only the innermost part of a deep stack arrives, so the agent must wake at
+ * once. */
 TEST(a_stack_without_tables_wakes_the_agent_at_once)
 {
 	struct capture_options o = capture_options_default;
@@ -122,7 +123,7 @@ TEST(a_stack_without_tables_wakes_the_agent_at_once)
 	CHECK_OK(kernel_watch(capture_kernel(c), wake));
 	CHECK_OK(capture_choose(c, (u32)getpid()));
 	CHECK_OK(capture_start(c, NULL));
-	/* A few samples: far less than what wakes the agent for its own sake. */
+	/* A few samples: far fewer than fill the ring buffer enough to wake the agent. */
 	work_ms(5);
 	CHECK_INT(epoll_wait(wake, &event, 1, 20000), 1);
 	capture_stop(c);
@@ -433,7 +434,7 @@ TEST(new_processes_of_known_files_are_walked_before_anybody_looks_at_them)
 	CHECK((double)(after.kernel.raw - before.kernel.raw) <= 0.01 * samples);
 }
 
-/* Starts a copy of sleep, a file that nobody has seen before. */
+/* Starts a copy of sleep, a file that is unknown to the agent. */
 static pid_t start_fresh(const char *path)
 {
 	CLEANUP(buf_release) struct buf program = BUF_INIT(1 << 22);
@@ -474,7 +475,7 @@ TEST(a_program_that_begins_has_tables_before_its_first_sample)
 		test_skip("under valgrind programs are started by valgrind");
 		return;
 	}
-	/* All are wanted. */
+	/* No targets. */
 	o.kernel.rate_hz = 1;
 	c = open_any(o);
 	if (!c)

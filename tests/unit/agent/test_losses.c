@@ -261,8 +261,8 @@ TEST(all_causes_at_once_are_told_apart_and_add_up)
 	CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, sum));
 }
 
-/* Has a server told what a request lost, of which it rejected so many profiles; `samples` is what
- * that should be. */
+/* Reports a request of which the server rejected `rejected` profiles; `samples` is the expected
+ * loss. */
 static bool lose_request(struct server *server, const struct seeded *s, const char *cause,
 			 uint64_t rejected, int64_t samples)
 {
@@ -306,7 +306,7 @@ TEST(requests_that_nobody_took_come_back_as_lost_with_all_they_held)
 		}
 }
 
-TEST(profiles_that_a_server_rejected_are_lost_as_a_share_of_what_it_was_sent)
+TEST(rejected_profiles_count_as_lost_in_proportion)
 {
 	SERVER(server);
 	struct seeded s = window_at(long_ago());
@@ -314,7 +314,8 @@ TEST(profiles_that_a_server_rejected_are_lost_as_a_share_of_what_it_was_sent)
 	s.cpu = 1200;
 	s.waits = 0;
 	CHECK(send_window(&server, &s));
-	/* Of a profile of the window and two of completeness, each of two types. */
+	/* The request has one profile of the window and two of completeness, each with two
+	 * types. */
 	CHECK(lose_request(&server, &s, "refused by the server", 1, 200));
 	CHECK(has_cause(&server, CPU, s.start, "causes", "refused by the server", 200,
 			200LL * PERIOD));

@@ -1,4 +1,4 @@
-/* Who is served next, and whose events are looked at. */
+/* Fairness: which owner is served next, and whose events are processed. */
 #include "agent/event_gate.h"
 #include "agent/owner_queue.h"
 #include "test.h"
@@ -19,8 +19,8 @@ TEST(jobs_of_one_owner_are_done_in_the_order_they_came)
 	owner_queue_release(&q);
 }
 
-/* A thousand files of one owner, each a hundred times as slow, delay one of another by one. */
-TEST(whose_files_are_slow_waits_for_whose_are_not)
+/* A thousand slow files of one owner delay a file of another owner by one slow file at most. */
+TEST(an_owner_of_slow_files_does_not_delay_others)
 {
 	struct owner_queue q = {0};
 	struct owner_job job;
@@ -54,7 +54,7 @@ TEST(nobody_saves_up_by_waiting)
 		CHECK(owner_queue_pop(&q, &job));
 		owner_queue_charge(&q, 1, 10);
 	}
-	/* It comes back: half of what is done from here on is its own, not all. */
+	/* The owner returns: from here on it gets half of the work, not all. */
 	for (u64 id = 0; id < 500; id++)
 		CHECK_OK(owner_queue_push(&q, 2, 0, id));
 	for (u32 i = 0; i < 100; i++) {

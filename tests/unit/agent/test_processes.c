@@ -535,8 +535,9 @@ TEST(who_is_gone_is_of_the_service_of_its_parent_although_that_is_gone_and_asked
 	waitpid(service, NULL, 0);
 }
 
-/* Only so many are asked in a second, and most of the others end before it is their turn. */
-TEST(who_is_not_asked_is_of_the_service_of_its_parent_too)
+/* Facts of a limited number of processes are read per second, and most others end before their
+ * turn. */
+TEST(a_process_that_ends_unread_belongs_to_its_parents_service)
 {
 	pid_t service = begin_service("OTEL_SERVICE_NAME=shop");
 	struct prober *prober;
@@ -555,7 +556,7 @@ TEST(who_is_not_asked_is_of_the_service_of_its_parent_too)
 		CHECK_OK(processes_facts(w.processes, p));
 		unasked += !p->asked;
 		CHECK_STR(p->facts.service, "shop");
-		/* Who lives is asked later. */
+		/* Facts of live processes are read later. */
 		CHECK(!p->facts.read);
 	}
 	CHECK(unasked > 100);

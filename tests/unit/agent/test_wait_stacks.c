@@ -71,7 +71,7 @@ static enum err add_some(void)
 	return ERR_OK;
 }
 
-TEST(without_memory_it_says_so)
+TEST(allocation_failure_is_reported)
 {
 	ALLOC_SWEEP(add_some());
 }

@@ -36,7 +36,7 @@ static bool holds(const struct waiting_stacks *w, const struct process *process,
 	       process->waiting_bytes == count * record_room(RECORD);
 }
 
-TEST(a_process_that_holds_most_gives_way_to_the_others)
+TEST(a_process_with_most_records_gives_way_to_others)
 {
 	CLEANUP(waiting_stacks_release) struct waiting_stacks w, taken;
 	struct process greedy = {.pid = 1}, small = {.pid = 2}, fresh = {.pid = 3};
@@ -50,7 +50,7 @@ TEST(a_process_that_holds_most_gives_way_to_the_others)
 	CHECK(n > 30);
 	CHECK(holds(&w, &small, 1));
 	CHECK(holds(&w, &greedy, n));
-	/* Its own are not exchanged for one another. */
+	/* A process does not evict its own records for new ones. */
 	CHECK(!waiting_stacks_loser(&w, &greedy, RECORD));
 	CHECK(waiting_stacks_loser(&w, &small, RECORD) == &greedy);
 	CHECK(waiting_stacks_loser(&w, &fresh, RECORD) == &greedy);
@@ -87,7 +87,7 @@ static enum err fill(void)
 	for (int i = 0; i < 20; i++)
 		TRY(waiting_stacks_add(&w, &a, 1, (void *)room, RECORD, &kept));
 	e = waiting_stacks_take(&w, &taken, &a, is_of);
-	/* Each is in one of the two. */
+	/* Each record is in exactly one of the two. */
 	if (a.references != w.list.n + taken.list.n)
 		return ERR_CORRUPT;
 	return e;

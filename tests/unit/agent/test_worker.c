@@ -747,7 +747,7 @@ TEST(files_that_nobody_asks_about_are_closed_and_can_be_asked_about_again)
 
 /* ---- memory while a large file is read ---- */
 
-/* Bytes that are resident of the mapping of a file as a whole. */
+/* Resident bytes of the mapping of a file. */
 static u64 resident_of(pid_t pid, const char *path)
 {
 	CLEANUP(buf_release) struct buf maps = BUF_INIT(16 << 20);
@@ -784,7 +784,7 @@ static u64 cpu_time_of(pid_t pid)
 	return (u64)t.tv_sec * NS_PER_S + (u64)t.tv_nsec;
 }
 
-/* Half a percent of a CPU: it sleeps nearly always, in the middle of reading. */
+/* Half a percent of a CPU: the worker sleeps most of the time, in the middle of reading. */
 #define SLEEPY	  (5 * NS_PER_MS)
 #define READ_SOME (25 * NS_PER_MS)
 
@@ -809,10 +809,10 @@ static pid_t begin_slow_worker(int *ret_socket)
 	return pid;
 }
 
-/* What waking up now and then to look at its pace takes; a slice of work is 4 ms or more. */
+/* CPU time of checking its pace; a slice of work takes 4 ms or more. */
 #define NOTHING (NS_PER_MS / 5)
 
-/* The most that is resident of the file whenever the worker did nothing while it was looked at. */
+/* Maximum resident bytes of the file, over the samples during which the worker used no CPU time. */
 static u64 most_while_asleep(pid_t pid, int socket, const char *path, unsigned *ret_looks)
 {
 	u64 begun = cpu_time_of(pid), most = 0;
@@ -821,7 +821,7 @@ static u64 most_while_asleep(pid_t pid, int socket, const char *path, unsigned *
 	       cpu_time_of(pid) - begun < READ_SOME) {
 		u64 before = cpu_time_of(pid), resident;
 
-		/* It has begun to read, and sleeps off what that took. */
+		/* It has begun to read, and now sleeps. */
 		clock_sleep_ns(10 * NS_PER_MS);
 		if (before - begun < 2 * NS_PER_MS || cpu_time_of(pid) - before > NOTHING)
 			continue;

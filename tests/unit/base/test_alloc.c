@@ -165,7 +165,7 @@ TEST(arena_gives_aligned_memory_that_does_not_overlap)
 			CHECK_INT((unsigned char)pieces[i][j], i);
 }
 
-/* The n-th allocation would fail: there are fewer. */
+/* The n-th allocation fails; true if there are fewer. */
 static bool takes_fewer_allocations(size_t pieces, long n)
 {
 	CLEANUP(arena_release) struct arena a = {0};

@@ -157,14 +157,14 @@ TEST(an_account_gives_up_what_is_cached_for_it_before_others_do)
 	CHECK_OK(memory_budget_add_cache(b, shrink_toy, &of_large));
 	memory_take(large, MEMORY_CACHED, of_large.kept);
 	memory_take(other, MEMORY_CACHED, of_other.kept);
-	/* More than half together: what is cached refuses nothing to its own account. */
+	/* More than half in total: an account's caches do not count against it. */
 	CHECK_OK(memory_charge(large, MEMORY_WORKING, 14 * MIB, NULL));
 	CHECK(memory_budget_shrink(b));
 	CHECK_INT(of_large.kept, 10 * MIB);
 	CHECK_INT(of_other.kept, 8 * MIB);
 	CHECK_INT(memory_account_look(large).used, 24 * MIB);
 	CHECK(!memory_budget_shrink(b));
-	/* Little besides: still a small one, for whom the last quarter is. */
+	/* Apart from that it holds little: it is still small, and may use the last quarter. */
 	memory_budget_measured(b, 32 * MIB + 17 * MIB);
 	CHECK_OK(memory_charge(other, MEMORY_WORKING, 4 * MIB, NULL));
 	CHECK_ERR(memory_charge(large, MEMORY_WORKING, 4 * MIB, NULL), ERR_BUSY);

@@ -231,7 +231,7 @@ TEST(counted_events_and_times_of_other_chunks_are_kept_apart)
 	CHECK(strstr(x.r.fault.text, "cache-misses") && strstr(x.r.fault.text, "page-faults"));
 }
 
-TEST(malloc_whose_interval_is_not_told_is_noted)
+TEST(malloc_without_an_interval_is_noted)
 {
 	static const struct setting silent[] = {{T_RECORDING, "version", "4.0"}, {0, NULL, NULL}},
 				    told[] = {{T_RECORDING, "version", "4.2"},

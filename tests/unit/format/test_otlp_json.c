@@ -104,7 +104,7 @@ TEST(several_objects_in_a_file_are_read_one_by_one)
 	CHECK_FOLDED(l, 1, "main 5\nmain;work 70\n");
 }
 
-/* Two profiles whose heads agree: types 1 and 4 are both "cpu". */
+/* Two profiles of the same type: strings 1 and 4 are both "cpu". */
 #define CPU_OF(type_, value_)                                                               \
 	"{\"sampleType\":{\"typeStrindex\":" type_ ",\"unitStrindex\":2},\"periodType\":"   \
 	"{\"typeStrindex\":1,\"unitStrindex\":2},\"period\":\"10\",\"timeUnixNano\":\"5\"," \

@@ -110,7 +110,7 @@ TEST(a_part_that_a_server_rejected_is_lost_in_proportion)
 	struct completeness c = {0};
 
 	CHECK_OK(window_make(&w));
-	/* The server has these. */
+	/* The server accepted these. */
 	CHECK_OK(completeness_put(w.about.v[1], STR("cpu"), PART_LOST, "ring full",
 				  (struct tally_part){7, 70}));
 	CHECK_OK(completeness_put(w.about.v[1], STR("cpu"), PART_LOST, "refused by the server",

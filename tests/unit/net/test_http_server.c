@@ -240,7 +240,7 @@ TEST(server_answers_on_ipv4)
 	check_listener("127.0.0.1:0", "127.0.0.1:");
 }
 
-TEST(who_asks_is_told_how_long_a_request_took)
+TEST(server_timing_reports_how_long_a_request_took)
 {
 	static const char asks[] =
 		"GET /thread HTTP/1.1\r\nHost: h\r\nVestal-Timing: 1\r\nConnection: close\r\n\r\n";
@@ -492,7 +492,7 @@ TEST(no_connection_goes_when_all_have_requests)
 
 #define OF(client) "GET / HTTP/1.1\r\nHost: h\r\nX-Client: " client "\r\n\r\n"
 
-TEST(a_client_has_no_more_connections_than_one_may)
+TEST(connections_per_client_are_limited)
 {
 	CLEANUP(fixture_end) struct fixture f = {.options = HTTP_OPTIONS_DEFAULT};
 	CLEANUP(buf_release) struct buf kept = BUF_INIT(1 << 20);
@@ -509,18 +509,18 @@ TEST(a_client_has_no_more_connections_than_one_may)
 	CHECK(client_send(first, STR(OF("a"))) && client_send(second, STR(OF("a"))));
 	CHECK_INT(client_reply(first, &kept, NULL), 200);
 	CHECK_INT(client_reply(second, &kept, NULL), 200);
-	/* Idle ones count; the one too many is told and closed. */
+	/* Idle connections count; the one above the limit gets an error and is closed. */
 	CHECK(client_send(third, STR(OF("a"))));
 	CHECK_INT(client_reply(third, &kept, &body), 429);
 	CHECK(str_search(buf_view(&body), STR("has 2 connections")) < body.n);
 	CHECK(client_read_all(third, &kept));
-	/* Those that count go on, and somebody else gets in. */
+	/* The counted connections keep working, and another client gets in. */
 	CHECK(client_send(first, STR(OF("a"))));
 	CHECK_INT(client_reply(first, &kept, NULL), 200);
 	CLIENT(&f);
 	CHECK(client_send(fd, STR(OF("b"))));
 	CHECK_INT(client_reply(fd, &kept, NULL), 200);
-	/* One that asks for somebody else is from then on theirs: there is room again. */
+	/* A connection with a request for another client moves to that client, which makes room. */
 	CHECK(client_send(first, STR(OF("b"))));
 	CHECK_INT(client_reply(first, &kept, NULL), 200);
 	CHECK(client_send(fd, STR(OF("a"))));

@@ -234,7 +234,7 @@ TEST(connections_and_requests_of_a_client_are_bounded_and_given_back)
 	struct clients *all;
 
 	CHECK_OK(clients_new(2, &all));
-	/* Two requests on one connection; then there may be no third. */
+	/* Two requests on one connection; a third is refused. */
 	CHECK_OK(clients_count(all, STR("a"), &at[0], &of[0], NULL));
 	CHECK_OK(clients_count(all, STR("a"), &at[0], &of[1], NULL));
 	CHECK_ERR(clients_count(all, STR("a"), &at[1], &extra, &fault), ERR_BUSY);
@@ -242,13 +242,13 @@ TEST(connections_and_requests_of_a_client_are_bounded_and_given_back)
 	CHECK(!at[1] && !extra);
 	client_drop_request(of[0]);
 	client_drop_request(of[1]);
-	/* Two connections, though neither has a request. */
+	/* Two connections, neither of which has a running request. */
 	CHECK_OK(clients_count(all, STR("a"), &at[1], &of[0], NULL));
 	client_drop_request(of[0]);
 	CHECK_ERR(clients_count(all, STR("a"), &none, &extra, &fault), ERR_BUSY);
 	CHECK(strstr(fault.text, "2 connections"));
 	CHECK_OK(clients_count(all, STR("b"), &at[2], &of[2], NULL));
-	/* A request lives on when its connection does not. */
+	/* A request may outlive its connection. */
 	client_drop_connection(at[2]);
 	client_drop_request(of[2]);
 	client_drop_connection(at[1]);

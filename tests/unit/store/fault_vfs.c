@@ -12,7 +12,7 @@ struct old_bytes {
 	struct old_bytes *before;
 	sqlite3_int64 at, file_size;
 	int n;
-	char *fresh; /* by what; NULL = the end was cut off */
+	char *fresh; /* new bytes; NULL = truncated */
 	char bytes[];
 };
 
@@ -353,7 +353,7 @@ static void put_back(int fd, const struct old_bytes *old)
 		abort();
 }
 
-/* A write that the disk had begun with. */
+/* Repeats a write that had reached the disk. */
 static void redo(int fd, const struct old_bytes *old, size_t n)
 {
 	if (!old->fresh) {
@@ -370,7 +370,7 @@ static uint32_t next_random(uint32_t *random)
 	return *random >> 16;
 }
 
-/* All is undone, from the last write to the first; then some are done again, in their order. */
+/* Undoes all writes, last to first; then repeats some of them in order. */
 static void restore(struct tracked *t, uint32_t *random)
 {
 	enum { NOTHING, ALL, BEGINNING, TORN, SOME } how = next_random(random) % 5;

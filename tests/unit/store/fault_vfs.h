@@ -21,9 +21,8 @@ void fault_vfs_record(void);
 /* After so many more writes and syncs the power goes: nothing works any more. */
 void fault_vfs_cut_power(long after);
 bool fault_vfs_power_is_off(void);
-/* The power comes back: files are as a disk may have kept them. Of what was not synced a file keeps
- * all, nothing, a beginning, a beginning with half of a write, or some writes and not those before
- * them. All connections are closed. */
+/* Simulates a power cut. Of the unsynced writes a file keeps all, none, a prefix, a prefix and half
+ * of the next one, or some and not the ones before them. All connections are closed. */
 void fault_vfs_restore(uint32_t random);
-/* It was the process that ended, not the power: everything is as it was written. */
+/* Simulates a killed process: all writes are kept. */
 void fault_vfs_revive(void);

@@ -330,8 +330,8 @@ static inline void model_vary(struct model *m, uint64_t *state)
 	}
 }
 
-/* Whether a series may be selected: by what it says itself, where rows do not say otherwise. Time
- * without such a row was measured, too. */
+/* Whether a series may be selected, by its own labels, unless rows override them. Time without such
+ * a row counts as covered, too. */
 static inline bool model_measures(const struct selection *s, const struct model_profile *p)
 {
 	struct model_row none = {0};

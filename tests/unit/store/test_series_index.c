@@ -515,7 +515,7 @@ static enum err each_day_file(const struct fixture *f, const char *sql)
 	return ERR_OK;
 }
 
-/* What an upgrade, a lost row or damage leaves: the dictionaries know it all. */
+/* After an upgrade, a lost row or damage, queries use the dictionaries. */
 static void check_without(const char *sql, uint64_t seed)
 {
 	CLEANUP(pair_release) struct pair p = {0};

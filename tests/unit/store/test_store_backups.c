@@ -1,6 +1,6 @@
 /*
- * Copies of a store while it runs: of more days and tenants than a process may have files, and of
- * one that late data is written to meanwhile.
+ * Online backups: of more days and tenants than a process may have open files, and with late data
+ * written during the backup.
  */
 #include <sys/resource.h>
 
@@ -10,7 +10,7 @@
 #define SECOND NS_PER_S
 #define VALUE  7
 
-/* Adds a profile of a service at a time. */
+/* Adds a profile of a service. */
 static enum err add(struct store_batch *b, struct store *s, const char *service, int64_t time_ns)
 {
 	static const struct str type = STR(CPU);
@@ -42,7 +42,7 @@ static enum err add(struct store_batch *b, struct store *s, const char *service,
 	return e;
 }
 
-/* One batch: of a service `a` at one time, and of `b`, if any, at another. */
+/* Writes one batch: a profile of service `a` at one time, and of `b`, if given, at another. */
 static enum err write_two(struct store *s, const char *tenant, int64_t a_ns, int64_t b_ns)
 {
 	struct store_batch *b;
@@ -87,7 +87,7 @@ static void show_problem(void *context, const char *problem)
 	test_fail(__FILE__, __LINE__, "%s", problem);
 }
 
-/* A folder beside the store's, which goes with it. */
+/* A directory next to the store's, removed with it. */
 static void copy_name(const struct fixture *f, int number, char out[100])
 {
 	snprintf(out, 100, "%s/.copy-%d", f->directory, number);
@@ -136,7 +136,7 @@ TEST(a_backup_of_more_days_than_descriptors_is_whole)
 	copy_name(&f, 0, path);
 	if (store_backup(f.store, path, &fault) != ERR_OK)
 		test_fail(__FILE__, __LINE__, "%s", fault.text);
-	/* Two stores in one process are not what is tested. */
+	/* The limit must not apply to the second store, the copy. */
 	restore_limit(&before);
 	CHECK_OK(open_copy(path, &copy));
 	CHECK_INT(total_of(copy, "old", "a"), 40 * VALUE);
@@ -144,7 +144,7 @@ TEST(a_backup_of_more_days_than_descriptors_is_whole)
 	store_close(copy);
 }
 
-/* Those that nobody has asked for since the start. */
+/* Tenants that were not accessed since the start. */
 TEST(a_backup_has_the_tenants_that_nobody_used_yet)
 {
 	CLEANUP(fixture_release) struct fixture f = {.kind = IN_FILES};
@@ -173,10 +173,10 @@ struct writer {
 	struct store *store;
 	const char *tenant;
 	atomic_bool stop;
-	enum err error; /* when it has ended */
+	enum err error; /* set when the backup has ended */
 };
 
-/* A batch of two days: today and before, and late data for many days. */
+/* A batch of two days, today and an earlier one, with late data for many days. */
 static enum err write_late(struct store *s, const char *tenant, int i)
 {
 	int64_t time_ns = MODEL_NOW - i % LATE_DAYS * DAY;

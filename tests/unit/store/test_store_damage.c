@@ -1,10 +1,10 @@
 /*
- * Damage is never silent. A directory is damaged in one way after the other: bits, pages, files,
- * rows, logs. Each time every answer is the right one or an error that says "damaged", `vestal
- * check` reports what made an answer fail, and after --repair what is left answers and the check
- * has nothing to say.
+ * Damage is never silent. The test damages a directory in one way after the other: bits, pages,
+ * files, rows, logs. Each time every query must return the right result or an error that says
+ * "damaged", `vestal check` must report whatever made a query fail, and after --repair the
+ * remaining data must be readable and the check must find nothing.
  *
- * STORE_DAMAGES says how often, STORE_SEED where chance begins.
+ * STORE_DAMAGES sets the number of rounds, STORE_SEED the random seed.
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -96,7 +96,7 @@ static void fill(struct store *s)
 	CHECK_OK(store_setting_set(s, TEST_TENANT, STR("filter"), STR("{service=\"shop\"}")));
 }
 
-/* Some that are in no block: in the log alone, when the store is not closed. */
+/* Adds chunks that are not compacted; if the store is not closed they are in the WAL only. */
 static void fill_late(struct store *s)
 {
 	for (int i = 0; i < PROFILES; i += 4) {
@@ -177,7 +177,7 @@ static enum err ask_merge(struct store *s, struct str tenant, struct selection *
 				hash_str(dict_str(&d, d.functions.v[d.frames.v[frames[f]].function]
 							      .name),
 					 3));
-		/* In any order. */
+		/* Independent of the order. */
 		*ret += (int64_t)(name % 1000003) * p.values[i];
 	}
 	profile_release(&p);
@@ -185,7 +185,7 @@ static enum err ask_merge(struct store *s, struct str tenant, struct selection *
 	return error;
 }
 
-/* Lists, which come from the index of series. */
+/* Lists, which are read from the series index. */
 static enum err ask_names(struct store *s, struct str tenant, int which, struct selection *sel,
 			  struct ask *ask, int64_t *ret)
 {
@@ -221,7 +221,7 @@ static enum err add_service(void *context, struct str service, const struct seri
 	return ERR_OK;
 }
 
-/* As the overview does: without dictionaries. */
+/* Like the overview, without dictionaries. */
 static enum err ask_services(struct store *s, struct str tenant, struct selection *sel,
 			     struct ask *ask, int64_t *ret)
 {
@@ -339,7 +339,7 @@ static uint32_t chance(uint32_t n)
 }
 
 struct damage {
-	const char *folder, *older; /* the copy, and one of before the last writes */
+	const char *folder, *older; /* the copy, and an older copy without the last writes */
 	struct files files;
 	char what[500];
 };
@@ -361,7 +361,7 @@ static off_t size_of(const char *path)
 	return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
-/* A file whose name ends so. */
+/* Picks a file whose name ends in `end`. */
 static const char *pick(struct damage *d, const char *end)
 {
 	const char *found[MAX_FILES];
@@ -457,7 +457,7 @@ static void damage_swap(struct damage *d)
 	swap_pages(d, pick(d, ".db"));
 }
 
-/* With the WAL put into the file before, so that rows are what SQLite finds. */
+/* Checkpoints the WAL first, so that the statement sees all rows. */
 static void run_sql(struct damage *d, const char *name, const char *sql)
 {
 	sqlite3 *db = NULL;
@@ -565,7 +565,8 @@ static void damage_rows(struct damage *d)
 		run_sql(d, name, day[chance(sizeof(day) / sizeof(*day))]);
 }
 
-/* One file in the place of another, or gone; with its log, as somebody who copies files does. */
+/* Replaces a file by another one, or deletes it, together with its WAL, as a user copying files
+ * does. */
 static void damage_files(struct damage *d)
 {
 	const char *a = pick(d, ".db"), *b = pick(d, ".db");
@@ -682,7 +683,7 @@ static void ignore_lost(void *context, const struct store_lost *lost)
 	(void)context, (void)lost;
 }
 
-/* Whether some answer was an error; a wrong one fails the test. */
+/* Whether a query failed; a wrong result fails the test. */
 static bool look(const char *folder, const struct answers *right, const char *what, bool *ret_good)
 {
 	static struct answers a;
@@ -735,7 +736,7 @@ static bool repairs(const char *folder, const struct answers *right, const char 
 	bool good = true;
 
 	(void)right;
-	/* A version that this one does not know: the file may be sound. */
+	/* An unknown format version: the file may be intact. */
 	if (error == ERR_UNSUPPORTED && strstr(fault.text, "use the newer vestal"))
 		return true;
 	if (error != ERR_OK) {
@@ -760,7 +761,7 @@ static bool repairs(const char *folder, const struct answers *right, const char 
 			printf("# %s: after the repair, answer %d: %s\n", what, i, a.text[i]);
 			good = false;
 		}
-	/* It goes on. */
+	/* The store still accepts writes. */
 	write_batch(s, TEST_TENANT,
 		    &(struct test_profile){
 			    .service = "shop", .n = 1, .time_ns = BEGIN + HOUR, .value = 5},
@@ -786,7 +787,7 @@ static bool one_damage(const struct scratch *dir, const char *base, const char *
 	copy_folder(base, copy);
 	list_files(copy, &d.files);
 	ways[chance(sizeof(ways) / sizeof(*ways))](&d);
-	/* First, as somebody would who suspects something. */
+	/* Check first, before any query, as a user would. */
 	problems = checked(copy, false);
 	any = look(copy, right, d.what, &good);
 	if (problems < 0 || (any && !problems)) {

@@ -371,13 +371,13 @@ ENGINE_TEST(gauges_carry_the_last_value_for_four_intervals)
 
 #define MINUTES (3 * 60)
 
-/* A pause ends one usual distance after the last profile before it. */
+/* Presence ends one usual gap after the last profile before a pause. */
 static bool was_profiled(int64_t minute)
 {
 	return minute < 94 || minute >= 126;
 }
 
-/* Half a minute of each minute, and a level, of every other minute of three hours. */
+/* A profile of half a minute, and a gauge, in every other minute of three hours. */
 static enum err send_minutes(struct fixture *f, int64_t first)
 {
 	for (int64_t i = first; i < MINUTES; i += 2) {
@@ -411,7 +411,7 @@ static int64_t covered(struct fixture *f, struct str type, int64_t from, int64_t
 	return ask.covered_ns;
 }
 
-/* Ranges of an even number of minutes: the mean of the level is that of both values. */
+/* In ranges of an even number of minutes the gauge has the mean of both values. */
 static bool minutes_are_right(struct fixture *f, int64_t begin, int64_t minutes)
 {
 	int64_t from = MODEL_FROM + begin * 60 * NS_PER_S, until = from + minutes * 60 * NS_PER_S;
@@ -446,7 +446,7 @@ static bool all_minutes_are_right(struct fixture *f)
 	return good;
 }
 
-/* Of what is compacted, or has roll-ups, and what came later each lacks every other minute. */
+/* Compacted data (or roll-ups) and later data each lack every other minute. */
 ENGINE_TEST(answers_do_not_depend_on_how_far_compaction_has_come)
 {
 	OPEN(f);
@@ -460,7 +460,7 @@ ENGINE_TEST(answers_do_not_depend_on_how_far_compaction_has_come)
 	CHECK(all_minutes_are_right(f));
 }
 
-/* What happens when a question comes to its partitions again. */
+/* Called when a query visits its partitions for the second time. */
 static struct {
 	struct fixture *f;
 	enum err (*real)(void *, struct str, const struct selection *, int64_t, struct ask *,
@@ -484,7 +484,7 @@ static enum err settle(struct fixture *f)
 	return f->kind == IN_MEMORY ? ERR_OK : store_settle(f->store, true, NULL);
 }
 
-/* Something else of the same service: until it is compacted, its hour is read from blocks. */
+/* Adds data of the same service: until it is compacted, its hour is read from blocks. */
 static enum err come_late(struct fixture *f)
 {
 	for (int64_t hour = 0; hour < 60; hour++) {
@@ -500,7 +500,7 @@ static enum err come_late(struct fixture *f)
 	return ERR_OK;
 }
 
-/* A level of 60 hours; in each second one it is another function's. */
+/* A gauge over 60 hours; it alternates between two functions. */
 static enum err send_hours(struct fixture *f)
 {
 	for (int64_t i = 0; i < 60 * 6; i++) {
@@ -519,7 +519,7 @@ static enum err send_hours(struct fixture *f)
 	return ERR_OK;
 }
 
-/* The rows of a range that roll-ups answer, while something happens after a pass. */
+/* Checks the rows of a range answered from roll-ups, while something changes between the passes. */
 static bool hours_are_right(struct fixture *f, enum err (*happen)(struct fixture *), int at)
 {
 	struct selection s = everything(TYPE_HEAP);

@@ -353,10 +353,11 @@ static void check_who_pays(struct fixture *f, struct memory_account *large,
 		CHECK_OK(write_service(f->store, "large", service, MODEL_NOW));
 	}
 	CHECK_OK(store_settle(f->store, false, NULL));
-	/* More than fits came since the small tenant's last use: none of it went. */
+	/* More than fits was loaded since the small tenant's last use, and none of its memory was
+	 * freed. */
 	CHECK_INT(cached_of(small), of_small);
 	CHECK(cached_of(large) > ceiling / 2 && cached_of(large) <= ceiling);
-	/* When memory is short, too. */
+	/* Not even when memory is short. */
 	CHECK_INT(store_shrink(f->store, STR("nobody"), 1), 0);
 	CHECK(store_shrink(f->store, (struct str){0}, ceiling / 2) >= ceiling / 2);
 	CHECK_INT(cached_of(small), of_small);
@@ -377,7 +378,7 @@ TEST(a_tenant_that_loads_much_gives_up_its_own_before_others_do)
 	CHECK_OK(memory_account_get(budget, STR("large"), &large));
 	CHECK_OK(memory_account_get(budget, STR("small"), &small));
 	o.limits.max_series = 1000;
-	o.dictionary_memory = (size_t)2 << 20; /* for some fifty of them */
+	o.dictionary_memory = (size_t)2 << 20; /* enough for about fifty of them */
 	o.memory = budget;
 	if (fixture_open(&f, &o) == ERR_OK)
 		check_who_pays(&f, large, small, o.dictionary_memory);

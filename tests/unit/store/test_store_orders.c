@@ -1,11 +1,11 @@
 /*
- * What is deleted stays deleted, and what was acknowledged stays: uploads, deletes, retention,
- * compaction, roll-ups, backups, restarts, kills and power cuts in orders that chance chooses,
- * compared with a model after every restart. A cut comes at any write or sync of any of them; what
- * was not synced is then lost, torn, or there without what was written before it.
+ * Deleted data stays deleted, and acknowledged data stays. Random sequences of uploads, deletes,
+ * retention, compaction, roll-ups, backups, restarts, kills and power cuts are compared with a
+ * model after every restart. A power cut may happen at any write or sync; unsynced writes are then
+ * lost, torn, or kept without earlier ones.
  *
- * STORE_ORDERS says how many orders, STORE_CUTS how many cuts of one operation, STORE_SEED where
- * chance begins.
+ * STORE_ORDERS sets the number of sequences, STORE_CUTS the number of cuts per operation,
+ * STORE_SEED the random seed.
  */
 #include <sys/stat.h>
 
@@ -38,13 +38,14 @@ static uint32_t chance(uint32_t n)
 
 /* ------------------------------------------------------------------ the model */
 
-/* Of a profile: it is there, it is not, or nobody was told. */
+/* Expected state of a profile: deleted, stored, or unknown because its upload was not
+ * acknowledged. */
 enum fate { GONE, THERE, OPEN };
 
 struct model {
 	enum fate fate[IDS];
 	struct test_profile profile[IDS];
-	int pair[IDS]; /* of the same batch, while its upload was not acknowledged; -1 */
+	int pair[IDS]; /* other profile of the same unacknowledged batch; -1 = none */
 	int n;
 };
 
@@ -64,7 +65,7 @@ static bool is_old(const struct test_profile *t)
 	return (t->time_ns / NS_PER_DAY + 1) * NS_PER_DAY < now - RETENTION;
 }
 
-/* Retention also runs by itself: what is old may go at any time. */
+/* Retention also runs in the background: old profiles may be deleted at any time. */
 static void let_old_go(struct model *m, bool certain)
 {
 	for (int i = 0; i < m->n; i++)
@@ -98,7 +99,8 @@ static bool compare(struct model *m, struct store *s, const char *when)
 			good = false;
 		}
 	}
-	/* From now on it is as it was seen; of what is old nobody knows for how long. */
+	/* Unknown states are settled by what was found, except for old profiles, which retention
+	 * may delete. */
 	for (int i = 0; i < m->n; i++)
 		if (m->fate[i] == OPEN) {
 			m->fate[i] = sums[i] ? THERE : GONE;
@@ -121,7 +123,7 @@ static void upload(struct model *m, struct store *s)
 		return;
 	for (int i = 0; i < n; i++) {
 		struct test_profile *t = &m->profile[m->n];
-		/* Of the last days, sometimes of one that will be old at once. */
+		/* A profile of the last days, sometimes of one that is about to expire. */
 		int64_t age = chance(8) ? (int64_t)chance(3) : 4;
 
 		*t = (struct test_profile){
@@ -195,7 +197,7 @@ static void back_up(struct model *m, struct store *s, const char *path)
 	snprintf(to, sizeof(to), "%s.copy", path);
 	nftw(to, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	if (store_backup(s, to, &fault) != ERR_OK) {
-		/* What is there is no store. */
+		/* An unfinished backup is no store. */
 		struct store_options o = store_options_default;
 
 		o.directory = to;
@@ -231,7 +233,7 @@ static void operate(struct model *m, struct store *s, const char *path, int what
 		settle(m, s, false);
 		break;
 	case 6:
-		/* Another hour or another day. */
+		/* Advances the clock by half an hour or a day. */
 		now += (chance(3) ? 1800 : 86400) * NS_PER_S;
 		let_old_go(m, false);
 		settle(m, s, chance(2));
@@ -255,7 +257,7 @@ static bool is_whole(const char *path)
 	return store_check(path, print_problem, &problems, &checked, NULL) == ERR_OK && !problems;
 }
 
-/* Kills and cuts leave less than what a process that ends leaves. */
+/* Ways to end the process. */
 enum ending { CLOSED, KILLED, CUT };
 
 static void end(struct store **s, enum ending how)
@@ -281,7 +283,7 @@ static long setting(const char *name, long fallback)
 	return text ? atol(text) : fallback;
 }
 
-/* One life after the other, each ended somewhere in it. */
+/* Runs several processes in sequence, each ended at a random point. */
 static bool one_order(const char *path, uint64_t seed, int lives, int operations)
 {
 	static struct model m;
@@ -345,7 +347,7 @@ TEST(what_is_deleted_stays_deleted_and_nothing_else_goes)
 	CHECK_INT(bad, 0);
 }
 
-/* Something of everything, then one operation, ended in the middle. */
+/* Fills the store, then interrupts one operation. */
 static bool one_cut(const char *path, uint64_t seed, int what)
 {
 	static struct model m;
@@ -420,7 +422,7 @@ static enum err add_total(void *context, struct str service, const struct series
 	return ERR_OK;
 }
 
-/* What lists and the overview say, which read the index, is what the profiles say. */
+/* Lists and the overview, which read the index, must match the profiles. */
 static bool index_agrees(const struct model *m, struct store *s, const char *when)
 {
 	struct selection all = fixture_all();
@@ -452,7 +454,7 @@ static bool index_agrees(const struct model *m, struct store *s, const char *whe
 	return good;
 }
 
-/* Two profiles of new series, of a service that is there and of one that is not. */
+/* Uploads two profiles of new series, of an existing service and of a new one. */
 static void upload_new(struct model *m, struct store *s)
 {
 	static const char *const services[] = {"shop", "fresh"};
@@ -477,7 +479,7 @@ static void upload_new(struct model *m, struct store *s)
 	}
 }
 
-/* An upload ended after so many writes and syncs; *ret_reached is false when it ended before. */
+/* Interrupts an upload after `after` writes and syncs; *ret_reached is false if it needed fewer. */
 static bool cut_of_upload(const char *path, long after, enum ending how, bool *ret_reached)
 {
 	static struct model m;

@@ -14,7 +14,7 @@ static uint64_t draw(uint64_t below)
 	return (random_state >> 33) % below;
 }
 
-/* Words that come again, near and far, so that what follows refers to what was before. */
+/* Words that repeat, near and far, so that compressed data refers to earlier data. */
 static char *make_bytes(void)
 {
 	char *bytes = mem_alloc(SIZE);
@@ -82,14 +82,14 @@ TEST(pieces_are_what_was_packed_wherever_they_lie)
 		if (!draw(20))
 			packed_section_drop(p);
 	}
-	/* Beyond the end there is nothing to unpack. */
+	/* Requests beyond the end are ignored. */
 	CHECK_OK(packed_section_need(p, SIZE - 10, UINT64_MAX));
 	CHECK_OK(packed_section_need(p, SIZE + 10, UINT64_MAX));
 	CHECK(holds(p, &w, SIZE - 10, SIZE));
 	packed_section_free(p);
 }
 
-/* All of it one after the other, as units are listed: each byte is unpacked once. */
+/* A sequential pass, as when units are listed, decompresses each byte once. */
 TEST(a_pass_in_order_keeps_little)
 {
 	CLEANUP(world_release) struct world w;
@@ -113,7 +113,7 @@ TEST(a_pass_in_order_keeps_little)
 	packed_section_free(p);
 }
 
-/* Here and there without end: it is unpacked once as a whole, and given back when that is over. */
+/* After many random accesses the section is decompressed as a whole, until it is dropped. */
 TEST(a_section_that_is_wanted_everywhere_is_unpacked_as_a_whole)
 {
 	CLEANUP(world_release) struct world w;
@@ -176,7 +176,7 @@ static enum err read_some(const struct world *w)
 	return e;
 }
 
-TEST(without_memory_it_says_so)
+TEST(allocation_failure_is_reported)
 {
 	CLEANUP(world_release) struct world w;
 

@@ -123,7 +123,7 @@ TEST(blocks_begin_at_multiples_of_eight)
 	unwind_table_release(&t);
 }
 
-/* Programs of C++ have a few dozens of rules in a page: tables are as large as this says. */
+/* C++ programs have a few dozen rules per page, so this determines the size of tables. */
 TEST(a_row_takes_two_bytes)
 {
 	CLEANUP(table_writer_release) struct table_writer w;
@@ -138,7 +138,7 @@ TEST(a_row_takes_two_bytes)
 	unwind_table_release(&t);
 }
 
-/* As few as a row's number has bits for, one more, and as many as there are rows. */
+/* As many rules as fit into a row's bits, one more, and one per row. */
 TEST(a_page_may_have_any_number_of_rules)
 {
 	static const u32 counts[] = {1,

@@ -348,8 +348,8 @@ TEST(a_table_of_another_process_is_searched_only_where_it_is_sound)
 	for (u32 round = 0; round < 3000; round++) {
 		CHECK_OK(copy_table(&table, &copy));
 		state = state * 6364136223846793005ull + 1442695040888963407ull;
-		/* The first one as it is; then a byte of the page table, of a block's head, or
-		 * anywhere. */
+		/* The first round unchanged; then with a byte changed in the page table, a block's
+		 * header, or anywhere. */
 		if (round % 2)
 			((u8 *)copy.pages)[(state >> 33) % (copy.page_count * 4)] ^= 1 << state % 8;
 		else if (round % 4)

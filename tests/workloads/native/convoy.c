@@ -1,6 +1,8 @@
 /*
- * Four threads that all want one lock, which each holds for 2 ms asleep. Prints how long they
- *waited for it in all, as they measured: convoy SECONDS
+ * Four threads that contend for one lock, which each holds for 2 ms while asleep. Prints how long
+ * they waited for it in total, by their own clocks.
+ *
+ *	convoy SECONDS
  */
 #include <pthread.h>
 #include <stdlib.h>

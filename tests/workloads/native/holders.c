@@ -1,6 +1,7 @@
 /*
  * holders SECONDS: threads that hold locks, each in a function of its own, and others that wait for
- *them and measure it. Prints for each function that holds what was waited for it:
+ * them and measure it. Prints the wait time for each holding function:
+ *
  *	{"hold_running": [ns, waits], ...}
  */
 #define _GNU_SOURCE

@@ -1,8 +1,9 @@
 /*
- * Pairs of threads that hand a byte to and fro as fast as they can, and one thread that waits a
- *long time, again and again: many switches that are worth little. Prints how long the long waits
- *were, and how long the other threads were off their CPUs, by their own clocks. pingpong SECONDS
- *PAIRS
+ * Pairs of threads that exchange a byte as fast as they can, and one thread with repeated long
+ * waits: many context switches of little weight. Prints the length of the long waits, and the
+ * off-CPU time of the other threads, by their own clocks.
+ *
+ *	pingpong SECONDS PAIRS
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /*
  * Requests of known length, each in a span, some of which fail:
+ *
  *	spans SECONDS MILLISECONDS
+ *
  * Some work for 120 ms, some for 3 ms, some for 3 ms and fail, some sleep for 40 ms and work for 3.
- * Prints the CPU time of those that took longer than MILLISECONDS, of those that failed, of those
- *that had more than 20 % of a CPU while they lasted, of those about which one may differ, and of
- *all, as JSON.
+ * Prints as JSON the CPU time of those that took longer than MILLISECONDS, of those that failed, of
+ * those that used more than 20 % of a CPU, of those at the limit, and of all.
  */
 #include <stdlib.h>
 #include <vestal.h>
