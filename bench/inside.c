@@ -1,13 +1,14 @@
 /*
- * What bench/library times inside of one process:
+ * The measurements of bench/library inside a process; prints one number:
+ *
  *	inside pairs THREADS	nanoseconds per malloc/free pair of 16 to 512 bytes
  *	inside deep FRAMES	the same, FRAMES calls below main
- *	inside span		nanoseconds per span entered and left (takes libvestal by dlsym)
- *	inside mutex		nanoseconds per mutex locked and unlocked that nobody else wants
- *	inside mutex-alone	the same in a program that has but one thread
- *	inside signal FRAMES	nanoseconds per sample that the process asks its profiler for,
- *FRAMES calls below main: libvestal's timer signal, or SIGPROF; of nobody's, a handler that does
- *nothing inside spin SECONDS	loops done in so much CPU time, without a call Prints one number.
+ *	inside span		nanoseconds per span entered and left (gets libvestal by dlsym)
+ *	inside mutex		nanoseconds per uncontended mutex lock and unlock
+ *	inside mutex-alone	the same in a single-threaded program
+ *	inside signal FRAMES	nanoseconds per sample, FRAMES calls below main: libvestal's timer
+ *				signal, or SIGPROF; without a profiler, of an empty handler
+ *	inside spin SECONDS	loops done in this much CPU time, without a call
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

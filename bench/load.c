@@ -1,13 +1,13 @@
 /*
- * Uploads to a server as a fleet does, on a few hundred connections of one thread, and prints what
- * came of it as one line of JSON.
+ * Uploads to a server like a fleet, on a few hundred connections of one thread, and prints the
+ * results as a line of JSON.
  *
  *	load [-i INSTANCES] HOST:PORT CONNECTIONS UPLOADS START_SECONDS DIR...
  *
- * Every DIR holds the uploads of one service (genprof service … SEED). Upload i goes to service
- * i mod services, to one of its instances (two) in turn, and says that it covers fifteen seconds:
- * those of a service follow each other. A connection sends its next upload when the answer to the
- *last one is there; its latency is from the first byte sent to the last byte received.
+ * Every DIR contains the uploads of one service (genprof service … SEED). Upload i goes to service
+ * i mod services, to one of its instances (two) in turn, and covers fifteen seconds; the uploads of
+ * a service are consecutive. A connection sends its next upload after the response to the previous
+ * one; latency is from the first byte sent to the last byte received.
  */
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -1,9 +1,8 @@
 /*
- * What a receiver costs beyond decoding: the same pprof uploads through /ingest (as a form, the way
- * the Go client sends them), through Push, and decoded alone, each over a warm dictionary.
+ * The cost of receivers beyond decoding: the same pprof uploads through /ingest (as a form, like
+ * the Go client), through Push, and decoded only, each with a warm dictionary.
  *
- *	receive FILE...     prints one line of JSON: microseconds per upload, the least of all
- *rounds
+ *	receive FILE...     prints a line of JSON: microseconds per upload, minimum of all rounds
  */
 #include <stdio.h>
 #include <stdlib.h>
