@@ -103,8 +103,8 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 	[CHUNK_GET] = "SELECT id, service, rows, data, seal FROM chunks WHERE id = ?",
 	TAKE(CHUNK_DELETE, "chunks", "id = ?"),
 	TAKE(CHUNK_DELETE_OF, "chunks", "service = ?"),
-	/* One that is there and is not found by its key: the pages above it say where to look. From
-	 * the last on, so that SQLite does not find a key by stepping on from the one before it. */
+	/* Finds rows that a search by key does not find, because the inner pages of the table are
+	 * damaged. Descending, so that SQLite searches each key instead of stepping to the next. */
 	[CHUNK_LOST] = "SELECT c.id FROM chunks c LEFT JOIN chunks f ON f.id = c.id"
 		       " WHERE f.rows IS NOT c.rows ORDER BY c.id DESC LIMIT 1",
 	[CHUNK_ALL] = "SELECT id, service, rows, data, seal FROM chunks WHERE id >= ? AND id < ?"
@@ -113,8 +113,8 @@ static const char *const day_statements[DAY_STATEMENTS_] = {
 		      " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 	[BLOCK_RANGE] = "SELECT " BLOCK_COLUMNS ", data, seal FROM blocks INDEXED BY"
 			" blocks_of_service WHERE service = ? AND id >= ? AND id < ? ORDER BY id",
-	/* Entries of the index as they stand in it, and what a search finds. An entry has the id
-	 * twice: `i.id` is the one that leads to the row, a search compares the other. */
+	/* Entries of the index in their order, and what a search finds. An entry contains the id
+	 * twice: `i.id` leads to the row, a search compares the other. */
 	[BLOCK_ENTRIES] = "SELECT i.id, f.id FROM blocks i INDEXED BY blocks_of_service"
 			  " LEFT JOIN blocks f INDEXED BY blocks_of_service"
 			  " ON f.service = i.service AND f.id = i.id WHERE i.service = ?",
@@ -230,7 +230,7 @@ static const char *const spans_statements[SPANS_STATEMENTS_] = {
 	[SPAN_COUNT] = "SELECT count(*) FROM spans INDEXED BY spans_of_service",
 	TAKE(SPAN_DELETE_BEFORE, "spans", "id < ?"),
 	[SPAN_ENDS] = "SELECT (SELECT min(id) FROM spans), (SELECT max(id) FROM spans)",
-	/* Each row, and what is found by its key; from the last on, as in CHUNK_LOST. */
+	/* Each row, and what a search by its key finds; descending, as in CHUNK_LOST. */
 	[SPAN_ROWS] = "SELECT s.id, s.seal, f.seal FROM spans s NOT INDEXED"
 		      " LEFT JOIN spans f ON f.id = s.id ORDER BY s.id DESC",
 	/* As BLOCK_ENTRIES. */

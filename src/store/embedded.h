@@ -364,8 +364,8 @@ enum err day_damaged(const struct day *d, enum err error, const char *what, cons
 enum err ask_forgive(struct ask *ask, enum err error, const struct fault *fault) MUST_CHECK;
 /* (day_verify.c) Compares the rows of a service with its tallies, once. */
 enum err service_verify(struct day_service *ds, struct fault *fault) MUST_CHECK;
-/* Checks that searching the index finds each block; once, before the first of them is read.
- * ERR_DAMAGED when not. */
+/* Checks once, before the first block is read, that searching the index finds each block.
+ * ERR_DAMAGED if not. */
 enum err service_find_blocks(struct day_service *ds, struct db *reader,
 			     struct fault *fault) MUST_CHECK;
 /* As service_verify, for all services in one pass; incomplete ones are left to service_verify. */

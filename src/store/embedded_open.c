@@ -161,11 +161,11 @@ static enum err read_chunk(struct day *d, const struct db *reader, sqlite3_stmt 
 				    (uint32_t)sqlite3_column_int64(q, 2)};
 
 	tally_add(chunks, (uint64_t)sqlite3_column_int64(q, 4));
-	/* Its key and service lead to it: nobody who asks for them would see that they were
-	 * altered. */
+	/* Check key and service here: a query that searches by them would not find an altered
+	 * chunk. */
 	if (!day_seal_good(d, reader, sqlite3_column_int64(q, 4),
 			   seal_chunk_row(atomic_load(&d->key), q)))
-		note(d, "a chunk is not what was written");
+		note(d, "the checksum of a chunk is wrong");
 	if (chunk.key <= *last)
 		note(d, "keys of chunks are not in order");
 	*last = chunk.key;
@@ -200,7 +200,7 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 	error = db_step(reader, q, &row, fault);
 	db_reset(q);
 	TRY(error);
-	/* It would be taken for one that became part of a block. */
+	/* It would be taken for a compacted chunk. */
 	if (row)
 		note(d, "a chunk is not found by its key");
 	if (reader->version >= DAY_SEALED_VERSION &&

@@ -374,7 +374,7 @@ static enum err copy_name(struct repair *r, struct str text, int64_t *ret)
 	return ERR_OK;
 }
 
-/* Counts what was added; a row that was met before is there already. */
+/* Counts added rows; a row that was found before already exists. */
 static enum err added(struct repair *r, enum err error, int tally, uint64_t seal)
 {
 	if (error == ERR_OK)

@@ -64,7 +64,7 @@ static enum err shape_of(struct day_service *ds, struct shape *ret, struct fault
 	return ret->gauge ? ERR_OK : ERR_NO_MEMORY;
 }
 
-/* The sums of blocks that are not all found would look right for ever. */
+/* A roll-up of incompletely found blocks would be wrong, and never be corrected. */
 static enum err prepare(struct day_service *ds, struct db *reader, struct shape *ret,
 			struct fault *fault)
 {

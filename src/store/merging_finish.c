@@ -26,8 +26,8 @@ static enum err group_labels(struct merging *m, uint32_t group, uint32_t *ret)
 	return dict_label_set(m->dst->dict, ids, (uint32_t)tuple->n, ret);
 }
 
-/* Rounds the means so that the remainder of one stack goes to the next: a hundred that were there
- * for a hundredth of the time are one, and not none. */
+/* Carries the rounding remainder of a stack over to the next: a hundred stacks with a mean of 0.01
+ * become one unit, not zero. */
 static int64_t round_on(struct merging *m, __int128 held, int64_t time)
 {
 	__int128 wanted = held + m->rest;
@@ -65,8 +65,8 @@ static int by_hash(const void *left, const void *right)
 	return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
-/* In the order of their content, which is the same in every answer, whatever else its dictionary
- * holds and however its rows are grouped. */
+/* Rounds in order of content hash, which is the same in every result, whatever else its dictionary
+ * contains and however its rows are grouped. */
 static enum err round_all(struct merging *m, const __int128 *held, int64_t time, int64_t *values,
 			  size_t n)
 {

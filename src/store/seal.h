@@ -114,8 +114,8 @@ static inline bool tally_read(struct str bytes, struct tally *ret, size_t n)
 enum { TALLY_DICTIONARY, TALLY_BLOCKS, TALLY_ROLLUPS, TALLY_REACHES, TALLY_INDEX, SERVICE_TALLIES };
 /* Tallies of a file, in its ledger. */
 enum { TALLY_SERVICES, TALLY_CHUNKS, TALLY_MARKS };
-/* The last two sum hashes of index entries (spans.h). They are valid if they count as many entries
- * as there are spans; deleting spans clears them. */
+/* The last two are sums of hashes of index entries (spans.h). They are valid if they count as many
+ * entries as there are spans; deleting spans clears them. */
 enum { TALLY_NAMES, TALLY_SPANS, TALLY_SPAN_SERVICES, TALLY_SPAN_TRACES };
 enum { TALLY_SETTINGS, TALLY_AUDIT, TALLY_UNDO, TALLY_FILES };
 

@@ -15,8 +15,8 @@ enum err span_read(sqlite3_stmt *q, struct arena *arena, struct trace_span *ret)
 
 /* (spans_verify.c) Ways to search for spans, each with its bit in day->spans_verified. */
 enum span_way { SPANS_BY_TIME = 1, SPANS_BY_SERVICE = 2, SPANS_BY_TRACE = 4 };
-/* Checks that no span is missing and that searches of this kind find each; once. The caller has
- * begun a transaction. ERR_DAMAGED when not. */
+/* Checks once that no span is missing and that searches of this kind find each. The caller must
+ * have begun a transaction. ERR_DAMAGED if not. */
 enum err spans_verify(struct day *d, struct db *reader, enum span_way way,
 		      struct ask *ask) MUST_CHECK;
 /* Adds the index entries of a span to TALLY_SPAN_SERVICES and TALLY_SPAN_TRACES. */

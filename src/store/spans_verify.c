@@ -1,17 +1,14 @@
 /*
- * Whether all spans of a day are there and are found. Rows that are looked up are only as complete
- * as what leads to them, so before the first query of a kind what it searches is gone through once:
+ * Checks that no span of a day is missing, and that searches find each of them. Rows that are
+ * searched for are only as complete as the pages that lead to them, so before the first query of a
+ * kind its search structure is read once:
  *
- *	by time: the table. Its seals are those of the ledger; each row is found by its key
- *	by service: the index, the names, and for each service a span whose seal covers the name
- *	by trace: the index
+ * An index is a tree whose inner pages contain entries, too: if all entries are in order, a search
+ * finds each. The inner pages of a table contain only keys, which no row shows, so each key is
+ * searched. SQLite reports an entry that leads to no row.
  *
- * An index is a tree whose inner pages hold entries, too: when all of them are in order, a search
- * finds each. A table's inner pages hold keys alone, which no row shows; hence the search of each.
- * An entry that leads to no row is reported by SQLite.
- *
- * The ledger has the sums of what both indexes must contain. Files in which an older version wrote,
- * or from which spans were deleted, do not: there the table is gone through for them.
+ * The ledger has the sums of the entries of both indexes, except in files written by an older
+ * version or from which spans were deleted: for these the table is read as well.
  */
 #include "store/spans.h"
 
@@ -46,7 +43,7 @@ void spans_count_entries(struct ledger *l, int64_t id, int64_t service, struct s
 	tally_add(&l->tallies[TALLY_SPAN_TRACES], hash_trace(trace, id));
 }
 
-/* Sets the sums that the ledger does not have. */
+/* Computes the sums missing in the ledger. */
 static enum err count_entries(struct verifying *v)
 {
 	const struct tally *spans = &v->ledger.tallies[TALLY_SPANS];
@@ -170,7 +167,7 @@ static enum err verify_traces(struct verifying *v)
 	return tally_equal(&found, &v->ledger.tallies[TALLY_SPAN_TRACES]) ? ERR_OK : ERR_DAMAGED;
 }
 
-/* Who asks for a service looks for its name. */
+/* A query for a service searches its name. */
 static enum err verify_names(struct verifying *v)
 {
 	uint64_t key = atomic_load(&v->day->key);
@@ -201,7 +198,7 @@ enum err spans_verify(struct day *d, struct db *reader, enum span_way way, struc
 
 	if (atomic_load(&d->spans_verified) & way || reader->version < reader->schema->older_below)
 		return ERR_OK;
-	/* All of one moment. */
+	/* Consistent, because the caller began a transaction. */
 	TRY(ledger_read(reader, d->place, &v.ledger, fault));
 	if (way == SPANS_BY_TIME) {
 		TRY(verify_table(&v));
