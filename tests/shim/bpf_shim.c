@@ -1,12 +1,14 @@
 /*
  * A kernel that refuses one BPF program, for a program started with LD_PRELOAD: BPF_SHIM is
  * "load NAME ERRNO" or "attach NAME ERRNO", where NAME is the program's, or "*" for any
- * (tests/e2e/test_refused.py). libbpf makes its calls through syscall().
+ * (tests/e2e/test_refused.py), or "clock CPU ERRNO" for the CPU clock of one CPU
+ * (tests/e2e/test_seeded_losses.py). libbpf makes its calls through syscall().
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -51,6 +53,8 @@ static int refusal(long command, const union bpf_attr *attr)
 
 	if (!rule || sscanf(rule, "%7s %31s %d", what, name, &error) != 3)
 		return 0;
+	if (!strcmp(what, "clock"))
+		return 0;
 	if (!strcmp(what, "load"))
 		return command == BPF_PROG_LOAD && is_named(attr->prog_name, name) ? error : 0;
 	if (command == BPF_RAW_TRACEPOINT_OPEN)
@@ -58,6 +62,18 @@ static int refusal(long command, const union bpf_attr *attr)
 	if (command == BPF_LINK_CREATE)
 		return descriptor_is_named(attr->link_create.prog_fd, name) ? error : 0;
 	return 0;
+}
+
+static int clock_refusal(const struct perf_event_attr *attr, int cpu)
+{
+	const char *rule = getenv("BPF_SHIM");
+	int refused, error;
+
+	return rule && sscanf(rule, "clock %d %d", &refused, &error) == 2 && cpu == refused &&
+			       attr->type == PERF_TYPE_SOFTWARE &&
+			       attr->config == PERF_COUNT_SW_CPU_CLOCK
+		       ? error
+		       : 0;
 }
 
 long syscall(long number, ...)
@@ -70,7 +86,9 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	error = number == SYS_bpf ? refusal(a[0], (const union bpf_attr *)a[1]) : 0;
+	error = number == SYS_bpf		? refusal(a[0], (const union bpf_attr *)a[1])
+		: number == SYS_perf_event_open ? clock_refusal((const void *)a[0], (int)a[2])
+						: 0;
 	if (error) {
 		errno = error;
 		return -1;

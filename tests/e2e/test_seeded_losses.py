@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Causes that keep data from the agent, made on purpose: each appears by its name in the completeness of
+answers and in the agent's metrics, and what was kept, with what was lost, is what the program used by its own
+clock. (Full rings, queues and servers that refuse: test_completeness.py.) Needs root.
+
+    VESTAL=build/vestal tests/e2e/test_seeded_losses.py
+"""
+import errno
+import math
+import os
+import signal
+import subprocess
+import time
+
+from support.agent import Agent, Program
+from support.recording import ROOT, build, cpu_seconds
+from support.server import Server
+from support.tap import Skip, main, scratch, test
+from support.wait import until
+
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
+
+def shim(name, **env):
+    """An environment with one of tests/shim."""
+    library = os.path.join(scratch(), f"{name}.so")
+    if not os.path.exists(library):
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, f"{ROOT}/tests/shim/{name}.c", "-ldl"], check=True)
+    return {"LD_PRELOAD": library, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
+            **env}
+
+
+def spinning(service):
+    return Program(build("deep_spin"), "5", env={"OTEL_SERVICE_NAME": service})
+
+
+def completeness(server, service):
+    try:
+        return server.get("/api/v1/top", query=f'{{service_name="{service}"}}', type=CPU,
+                          time_range="1h")["completeness"]
+    except AssertionError:  # nothing of it yet
+        return {}
+
+
+def causes(found, kind):
+    return {one["cause"]: one for one in found.get(kind, [])}
+
+
+def all_of(server, service, program, agent):
+    """The completeness of a program that was stopped, when all of it has arrived; and its CPU seconds."""
+    os.kill(program.pid, signal.SIGSTOP)
+    used, seen = cpu_seconds(program.pid), {}
+
+    def quiet():
+        before = dict(seen)
+        seen.update(completeness(server, service))
+        time.sleep(2.5)
+        return seen == before
+    agent.wait(quiet)
+    os.kill(program.pid, signal.SIGCONT)
+    return dict(seen), used
+
+
+def agrees(found, used, unseen, period):
+    """Kept and lost together are what was used, but for the seconds before the agent looked, within 1 % and
+    four standard errors of samples that stand for `period` seconds at most."""
+    both = (found["kept"]["time_ns"] + found["lost"]["time_ns"]) / 1e9
+    slack = 0.01 * used + 4 * math.sqrt(period * used) + 0.02
+    assert used - unseen - slack <= both <= used + slack, (both, used, unseen, slack, found)
+
+
+@test
+def a_rate_that_the_budget_lowers_is_told_and_nothing_is_lost_by_it():
+    with Server() as server, spinning("lowered") as program:
+        until(lambda: cpu_seconds(program.pid) > 0)
+        with Agent("--interval", "1", "-F", "997", "--cpu-budget", "0.001%", "--metrics", "127.0.0.1:0",
+                   server=server.url) as agent:
+            unseen = cpu_seconds(program.pid)
+            agent.metrics_when(lambda m: m["vestal_agent_rate_hz"] < 997)
+            agent.wait(lambda: causes(completeness(server, "lowered"), "lowered").get("cpu budget", {}).get(
+                "time_ns", 0))
+            found, used = all_of(server, "lowered", program, agent)
+            rate = agent.metrics()["vestal_agent_rate_hz"]
+        assert found["lowered_share"] > 0 and not found["causes"], found
+        agrees(found, used, unseen, 1 / rate)
+
+
+@test
+def frames_whose_reader_ends_have_no_names_for_that_reason():
+    with Server() as server, spinning("unread") as program:
+        until(lambda: cpu_seconds(program.pid) > 0)
+        with Agent("--interval", "1", "--metrics", "127.0.0.1:0", server=server.url,
+                   env=shim("worker_shim", WORKER_SHIM="vestal-names")) as agent:
+            unseen = cpu_seconds(program.pid)
+            agent.wait(lambda: causes(completeness(server, "unread"), "unnamed_causes").get(
+                "symbol reader ended", {}).get("count", 0) > 100)
+            told = agent.metrics()
+            found, used = all_of(server, "unread", program, agent)
+        assert told["vestal_agent_workers_lost_total"] > 0, told
+        assert told['vestal_agent_workers_replaced_total{reason="ended"}'] >= 2, told
+        assert found["unnamed_share"] > 0.9 and not found["causes"], found
+        assert "symbol reader ended" in found["text"], found
+        agrees(found, used, unseen, 1 / 97)
+
+
+@test
+def stacks_without_unwind_tables_are_kept_and_told_as_truncated():
+    with Server() as server, spinning("unwound") as program:
+        until(lambda: cpu_seconds(program.pid) > 0)
+        with Agent("--interval", "1", "--metrics", "127.0.0.1:0", server=server.url,
+                   env=shim("worker_shim", WORKER_SHIM="vestal-tables")) as agent:
+            unseen = cpu_seconds(program.pid)
+            agent.wait(lambda: completeness(server, "unwound").get("kept", {}).get("count", 0) > 200)
+            told = agent.metrics()
+            found, used = all_of(server, "unwound", program, agent)
+        assert told["vestal_agent_workers_lost_total"] > 0, told
+        assert found["truncated_share"] > 0.5 and not found["causes"], found
+        agrees(found, used, unseen, 1 / 97)
+
+
+@test
+def a_cpu_whose_clock_the_kernel_refuses_is_told_for_all_its_time():
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise Skip("needs two CPUs")
+    with Server() as server, spinning("seen") as program, spinning("unseen") as other:
+        os.sched_setaffinity(program.pid, {cpus[0]})
+        os.sched_setaffinity(other.pid, {cpus[1]})
+        until(lambda: cpu_seconds(program.pid) > 0)
+        with Agent("--interval", "1", "--metrics", "127.0.0.1:0", server=server.url,
+                   env=shim("bpf_shim", BPF_SHIM=f"clock {cpus[1]} {errno.EMFILE}")) as agent:
+            unseen = cpu_seconds(program.pid)
+            agent.wait(lambda: causes(completeness(server, "seen"), "off").get("kernel refused", {}).get("time_ns", 0))
+            agent.wait(lambda: completeness(server, "seen").get("kept", {}).get("count", 0) > 200)
+            found, used = all_of(server, "seen", program, agent)
+            assert not completeness(server, "unseen").get("kept", {}).get("count"), "a CPU without a clock was sampled"
+        part = 1 / os.sysconf("SC_NPROCESSORS_ONLN")
+        assert abs(found["off_share"] - part) < 0.02, (found, part)
+        assert "kernel refused" in found["text"] and not found["causes"], found
+        agrees(found, used, unseen, 1 / 97)
+
+
+if __name__ == "__main__":
+    main()
