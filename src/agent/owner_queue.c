@@ -89,3 +89,11 @@ bool owner_queue_others(const struct owner_queue *q, u32 owner)
 			return true;
 	return false;
 }
+
+bool owner_queue_lighter(const struct owner_queue *q, u32 owner, u64 weight)
+{
+	vec_for_each (job, &q->jobs)
+		if (job->owner == owner && job->weight < weight / 2)
+			return true;
+	return false;
+}

@@ -35,3 +35,5 @@ bool owner_queue_pop(struct owner_queue *q, struct owner_job *ret);
 void owner_queue_charge(struct owner_queue *q, u32 owner, u64 cost);
 /* Whether a job of another owner is queued. */
 bool owner_queue_others(const struct owner_queue *q, u32 owner);
+/* Whether a job of `owner` is waiting that is less than half as heavy as this. */
+bool owner_queue_lighter(const struct owner_queue *q, u32 owner, u64 weight);

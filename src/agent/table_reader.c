@@ -12,12 +12,16 @@
 #include "base/thread.h"
 #include "base/vec.h"
 
-/* CPU time of a worker: of the first try while others wait, and at most. */
+/* CPU time of a worker: of the first try while other owners wait, while a small file of the same
+ * owner waits, and at most. */
 #define SLICE_NS     ((u64)200 * NS_PER_MS)
+#define YIELD_NS     ((u64)10 * NS_PER_MS)
 #define CPU_MOST_NS  ((u64)60 * NS_PER_S)
-/* Times as much with each further try. */
+/* Times as much with each further try, which begins anew. */
 #define SLICE_GROWTH 4u
 #define BREAKS_MAX   5u
+/* After so many yields a large file is read to its end. */
+#define YIELDS_MAX   3u
 /* It crashed or hung over the file; it was stopped, for which the file can do nothing. */
 #define FAILURES_MAX 2u
 #define STOPS_MAX    5u
@@ -33,7 +37,7 @@ struct job {
 	u64 size;
 	struct str image;
 	bool used; /* the place */
-	unsigned failures, stops, breaks;
+	unsigned failures, stops, breaks, yields;
 };
 
 struct table_reader {
@@ -44,7 +48,11 @@ struct table_reader {
 	VEC(struct job) jobs; /* places */
 	struct owner_queue queue;
 	u32 serving; /* owner */
-	u64 slice;
+	u64 weight;  /* of what is read for it */
+	/* CPU time until it gives way: to others, and to small files of its owner; what is charged
+	 * when it has to be replaced, and whether that was for its owner's. */
+	u64 slice, yield, spent;
+	bool yielded;
 	VEC(struct table_result) results;
 	size_t unfinished; /* jobs whose result is not there */
 	int ready;	   /* an eventfd: results */
@@ -154,6 +162,11 @@ static bool is_enough(void *context, u64 cpu_ns)
 
 	mutex_lock(&r->lock);
 	enough = r->stop || (cpu_ns > r->slice && owner_queue_others(&r->queue, r->serving));
+	r->yielded = !enough && cpu_ns > r->yield &&
+		     owner_queue_lighter(&r->queue, r->serving, r->weight);
+	enough |= r->yielded;
+	if (enough)
+		r->spent = cpu_ns;
 	mutex_unlock(&r->lock);
 	return enough;
 }
@@ -168,6 +181,13 @@ static bool is_stopping(struct table_reader *r)
 	return stop;
 }
 
+static u64 grown(u64 ns, unsigned tries)
+{
+	while (tries--)
+		ns *= SLICE_GROWTH;
+	return ns;
+}
+
 /* ERR_TRUNCATED when there was no answer. */
 static enum err ask_once(struct table_reader *r, const struct job *job, struct table_result *ret,
 			 enum worker_fate *ret_fate)
@@ -176,9 +196,10 @@ static enum err ask_once(struct table_reader *r, const struct job *job, struct t
 		.cpu_ns = CPU_MOST_NS, .enough = is_enough, .context = r};
 	enum err e;
 
-	r->slice = SLICE_NS;
-	for (unsigned i = 0; i < job->breaks; i++)
-		r->slice *= SLICE_GROWTH;
+	r->slice = grown(SLICE_NS, job->breaks);
+	r->yield = job->yields < YIELDS_MAX ? grown(YIELD_NS, job->yields) : UINT64_MAX;
+	r->spent = SLICE_NS;
+	r->yielded = false;
 	*ret_fate = WORKER_ENDED;
 	TRY(ask(r, job));
 	*ret_fate = worker_wait(r->worker, &patience);
@@ -209,9 +230,11 @@ static bool build_file(struct table_reader *r, struct job *job, struct table_res
 	r->worker = -1;
 	mutex_unlock(&r->lock);
 	worker_replace(old, fate);
-	again = fate == WORKER_STOPPED ? ++job->stops < STOPS_MAX
-		: fate == WORKER_SPENT ? ++job->breaks < BREAKS_MAX
-				       : ++job->failures < FAILURES_MAX;
+	job->yields += r->yielded;
+	again = r->yielded		 ? true
+		: fate == WORKER_STOPPED ? ++job->stops < STOPS_MAX
+		: fate == WORKER_SPENT	 ? ++job->breaks < BREAKS_MAX
+					 : ++job->failures < FAILURES_MAX;
 	if (again && !is_stopping(r))
 		return false;
 	if (fate != WORKER_STOPPED)
@@ -228,6 +251,7 @@ static void do_job(struct table_reader *r, u64 place)
 	bool done = true;
 
 	r->serving = job.owner;
+	r->weight = job.size;
 	mutex_unlock(&r->lock);
 	begun = worker_cpu_ns(r->worker);
 	if (job.image.n)
@@ -239,9 +263,8 @@ static void do_job(struct table_reader *r, u64 place)
 	begun = worker_cpu_ns(r->worker) - begun;
 	mutex_lock(&r->lock);
 	r->jobs.v[place] = job;
-	/* Of a worker that was replaced: what it was given. */
-	owner_queue_charge(&r->queue, job.owner,
-			   r->worker < 0 ? SLICE_NS << (2 * job.breaks) : begun);
+	/* Of a worker that gave way: what it was seen to have used. */
+	owner_queue_charge(&r->queue, job.owner, r->worker < 0 ? r->spent : begun);
 	if (!done && owner_queue_push(&r->queue, job.owner, job.size, place) == ERR_OK)
 		return;
 	if (!done)

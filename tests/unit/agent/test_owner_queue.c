@@ -80,6 +80,20 @@ TEST(what_is_light_comes_first)
 	owner_queue_release(&q);
 }
 
+TEST(what_is_much_lighter_and_of_the_same_owner_is_found)
+{
+	struct owner_queue q = {0};
+
+	CHECK(!owner_queue_lighter(&q, 7, 100));
+	CHECK_OK(owner_queue_push(&q, 7, 50, 1));
+	CHECK(!owner_queue_lighter(&q, 7, 100) && !owner_queue_lighter(&q, 8, 1000));
+	CHECK(owner_queue_lighter(&q, 7, 102));
+	/* Nothing is known of their size. */
+	CHECK_OK(owner_queue_push(&q, 7, 0, 2));
+	CHECK(!owner_queue_lighter(&q, 7, 0));
+	owner_queue_release(&q);
+}
+
 static enum err sweep(void)
 {
 	struct owner_queue q = {0};
