@@ -24,7 +24,9 @@
 /* Below the limit by so much of all CPUs before sampling goes on. */
 #define LOAD_GAP	  0.05
 /* Of one CPU: with what the agent itself takes no half second is above 5 %. */
-#define READER_MOST	  0.02
+#define READER_MOST	  0.018
+/* The same for readers and the agent's own threads together. */
+#define PEAK_MOST	  0.045
 /* Of the budget: names come late rather than never. */
 #define READER_LEAST	  0.1
 
@@ -283,7 +285,7 @@ struct budget_state budget_step(struct budget_state s, const struct budget_limit
 }
 
 double budget_reader_pace(const struct budget_state *s, const struct budget_limits *limits,
-			  long processors)
+			  long processors, double own)
 {
 	double budget = limits->cpu_share * (double)processors, left;
 
@@ -292,7 +294,6 @@ double budget_reader_pace(const struct budget_state *s, const struct budget_limi
 	left = budget * (1 - s->mean);
 	if (s->credit > 0)
 		left = READER_MOST;
-	if (left < READER_LEAST * budget)
-		left = READER_LEAST * budget;
-	return at_most(left, READER_MOST);
+	left = at_most(left, PEAK_MOST - own);
+	return left < READER_LEAST * budget ? at_most(READER_LEAST * budget, READER_MOST) : left;
 }

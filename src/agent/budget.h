@@ -76,9 +76,10 @@ struct budget_state budget_step(struct budget_state s, const struct budget_limit
 				const struct budget_measure *m);
 /* At least 1. */
 u32 budget_rate(const struct budget_state *s);
-/* How fast readers may work: CPU time per time, 1 = a whole CPU; 0 = as fast as they can. */
+/* How fast readers may work while the agent's own threads use `own`: CPU time per time, 1 = a whole
+ * CPU; 0 = as fast as they can. */
 double budget_reader_pace(const struct budget_state *s, const struct budget_limits *limits,
-			  long processors);
+			  long processors, double own);
 /* When to measure again, in seconds. */
 double budget_interval(const struct budget_state *s);
 const char *budget_reason_text(enum budget_reason reason);

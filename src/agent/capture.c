@@ -320,7 +320,7 @@ enum err capture_turn(struct capture *c)
 	/* Those that wait for their processes wait for a second at most. */
 	if ((changed || known || c->now >= c->next_retry) && c->waiting.list.n) {
 		c->next_retry = c->now + RETRY_NS;
-		TRY(capture_retry_waiting(c, false));
+		TRY(capture_retry_waiting(c));
 	}
 	vec_for_each (at, &c->order) {
 		u64 size;
@@ -354,10 +354,10 @@ enum err capture_finish(struct capture *c, u64 limit_ns)
 		processes_take(c->processes);
 		modules_settle(c->modules);
 		/* What waited for a process may want tables now. */
-		TRY(capture_retry_waiting(c, false));
+		TRY(capture_retry_waiting(c));
 	}
 	c->closing = true;
-	return capture_retry_waiting(c, true);
+	return capture_retry_waiting(c);
 }
 
 void capture_want_wait_level(struct capture *c, unsigned level)

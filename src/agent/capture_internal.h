@@ -46,17 +46,17 @@ struct capture {
 /* The probability with which an off-CPU wait or a turn was sampled. */
 double capture_kept(const struct record_head *head);
 enum err capture_handle(struct capture *c, const struct record_head *head, u64 size) MUST_CHECK;
-/* Handles the waiting records whose tables are ready; `last` = all, ready or not. */
-enum err capture_retry_waiting(struct capture *c, bool last) MUST_CHECK;
+/* Handles the waiting records whose tables are ready; all of them while the capture closes. */
+enum err capture_retry_waiting(struct capture *c) MUST_CHECK;
 /* Adds an unwound stack with its values. */
 enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
 		     const u64 *user, size_t user_count, enum unwind_end end) MUST_CHECK;
 /* Handles a record whose process is known in enough detail. */
 enum err capture_handle_of(struct capture *c, struct process *process,
 			   const struct record_head *head, u64 size) MUST_CHECK;
-/* Unwinds a raw stack; with `may_wait`, later if its tables are not ready yet. */
+/* Unwinds a raw stack; later if its tables are not ready yet. */
 enum err capture_walk_raw(struct capture *c, struct process *process,
-			  const struct record_head *head, u64 size, bool may_wait) MUST_CHECK;
+			  const struct record_head *head, u64 size) MUST_CHECK;
 /* Adds a finished turn, or the part of it in a window that ends earlier. */
 enum err capture_add_turn(struct capture *c, const struct record_head *head,
 			  const struct sample *s) MUST_CHECK;

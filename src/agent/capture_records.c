@@ -97,40 +97,41 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 	return collector_add(&c->collector, &s, value, count);
 }
 
-static enum err take_waiting(struct capture *c, void *context,
-			     bool (*chosen)(void *context, const struct waiting_stack *one,
-					    size_t room),
-			     u64 *counter);
+static enum err retry(struct capture *c, struct waiting_stack *one, const struct record_head *head,
+		      u64 size, bool *ret_waits);
 
 /* Selects the records to evict: the newer half of the loser's. */
 struct giving_way {
+	struct capture *capture;
 	const struct process *loser;
 	size_t keeps;
 };
 
-static bool gives_way(void *context, const struct waiting_stack *one, size_t room)
+static enum err give_way(void *context, struct waiting_stack *one, const struct record_head *head,
+			 u64 size, bool *ret_waits)
 {
 	struct giving_way *g = context;
+	size_t room = record_room(size);
 
-	if (one->process != g->loser)
-		return false;
-	if (g->keeps < room) {
-		g->keeps = 0;
-		return true;
+	*ret_waits = one->process != g->loser || g->keeps >= room;
+	if (*ret_waits) {
+		g->keeps -= one->process == g->loser ? room : 0;
+		return ERR_OK;
 	}
-	g->keeps -= room;
-	return false;
+	g->keeps = 0;
+	g->capture->raw_dropped++;
+	return retry(g->capture, one, head, size, ret_waits);
 }
 
 /* Handles the evicted records now, without callers if necessary. */
 static enum err make_room(struct capture *c, const struct process *loser)
 {
-	struct giving_way g = {loser, loser->waiting_bytes / 2};
+	struct giving_way g = {c, loser, loser->waiting_bytes / 2};
 	bool closing = c->closing;
 	enum err e;
 
 	c->closing = true;
-	e = take_waiting(c, &g, gives_way, &c->raw_dropped);
+	e = waiting_stacks_each(&c->waiting, &g, give_way);
 	c->closing = closing;
 	return e;
 }
@@ -144,24 +145,12 @@ static enum err keep_waiting(struct capture *c, struct process *process, u32 mod
 	TRY(waiting_stacks_add(&c->waiting, process, module, head, size, ret_kept));
 	if (*ret_kept)
 		return ERR_OK;
-	loser = waiting_stacks_loser(&c->waiting, process, size);
+	/* The list is being walked: nothing may be removed from it now. */
+	loser = c->waiting.walked ? NULL : waiting_stacks_loser(&c->waiting, process, size);
 	if (!loser)
 		return ERR_OK;
 	TRY(make_room(c, loser));
 	return waiting_stacks_add(&c->waiting, process, module, head, size, ret_kept);
-}
-
-static enum err wait_for_tables(struct capture *c, struct process *process, u32 module,
-				const struct record_head *head, u64 size)
-{
-	bool kept;
-
-	TRY(keep_waiting(c, process, module, head, size, &kept));
-	if (kept)
-		return ERR_OK;
-	c->raw_dropped++;
-	return capture_add(c, process, head, (const u64 *)(head + 1) + head->kernel_frames + 16, 1,
-			   UNWIND_NO_TABLE);
 }
 
 /* Whether its table may still be ready soon. With almost no budget it never is. */
@@ -198,15 +187,6 @@ static enum err walk_raw(struct capture *c, struct process *process, const struc
 	return capture_add(c, process, head, addresses, n, end);
 }
 
-enum err capture_walk_raw(struct capture *c, struct process *process,
-			  const struct record_head *head, u64 size, bool may_wait)
-{
-	u32 missing;
-
-	TRY(walk_raw(c, process, head, may_wait && !c->closing, &missing));
-	return missing == MODULE_NONE ? ERR_OK : wait_for_tables(c, process, missing, head, size);
-}
-
 /* A thread came back whose stack was sent when it left. */
 static enum err join_stack(struct capture *c, const struct record_head *head,
 			   struct process *process)
@@ -236,7 +216,7 @@ static enum err join_stack(struct capture *c, const struct record_head *head,
 static bool needs_process(const struct capture *c, const struct process *process,
 			  const struct record_head *head)
 {
-	return !c->closing && !(head->flags & RECORD_NO_USER) &&
+	return !(head->flags & RECORD_NO_USER) &&
 	       processes_pending(c->processes, process, REPORT_MAPS) && !process->mappings.n;
 }
 
@@ -248,17 +228,18 @@ static enum err lose_undecided(struct capture *c, const struct record_head *head
 	return ERR_OK;
 }
 
-enum err capture_handle_of(struct capture *c, struct process *process,
-			   const struct record_head *head, u64 size)
+/* `*ret_missing` as walk_raw says it. */
+static enum err handle_known(struct capture *c, struct process *process,
+			     const struct record_head *head, u64 size, bool may_wait,
+			     u32 *ret_missing)
 {
 	enum judgement judged;
-	bool kept;
 
 	TRY(judge_process(&c->judge, c->kernel, c->processes, process, &judged));
-	if (!c->closing && (judged == JUDGED_LATER || needs_process(c, process, head))) {
-		TRY(keep_waiting(c, process, WAITS_FOR_PROCESS, head, size, &kept));
-		if (kept)
-			return ERR_OK;
+	*ret_missing = MODULE_NONE;
+	if (may_wait && (judged == JUDGED_LATER || needs_process(c, process, head))) {
+		*ret_missing = WAITS_FOR_PROCESS;
+		return ERR_OK;
 	}
 	if (judged == JUDGED_LATER && head->kind != RECORD_WAKER)
 		return lose_undecided(c, head);
@@ -277,7 +258,42 @@ enum err capture_handle_of(struct capture *c, struct process *process,
 	if (!(head->flags & RECORD_RAW))
 		return capture_add(c, process, head, (const u64 *)(head + 1) + head->kernel_frames,
 				   head->user_frames, head->end);
-	return capture_walk_raw(c, process, head, size, true);
+	return walk_raw(c, process, head, may_wait, ret_missing);
+}
+
+/* Keeps a record until what is missing has come; without room it is handled as it is. */
+static enum err wait_for(struct capture *c, struct process *process, u32 missing,
+			 const struct record_head *head, u64 size)
+{
+	bool kept;
+
+	if (missing == MODULE_NONE)
+		return ERR_OK;
+	TRY(keep_waiting(c, process, missing, head, size, &kept));
+	if (kept)
+		return ERR_OK;
+	c->raw_dropped += head->flags & RECORD_RAW ? 1 : 0;
+	if (missing == WAITS_FOR_PROCESS)
+		return handle_known(c, process, head, size, false, &missing);
+	return walk_raw(c, process, head, false, &missing);
+}
+
+enum err capture_handle_of(struct capture *c, struct process *process,
+			   const struct record_head *head, u64 size)
+{
+	u32 missing;
+
+	TRY(handle_known(c, process, head, size, !c->closing, &missing));
+	return wait_for(c, process, missing, head, size);
+}
+
+enum err capture_walk_raw(struct capture *c, struct process *process,
+			  const struct record_head *head, u64 size)
+{
+	u32 missing;
+
+	TRY(walk_raw(c, process, head, !c->closing, &missing));
+	return wait_for(c, process, missing, head, size);
 }
 
 enum err capture_handle(struct capture *c, const struct record_head *head, u64 size)
@@ -296,43 +312,25 @@ enum err capture_handle(struct capture *c, const struct record_head *head, u64 s
 	return capture_handle_of(c, process, head, size);
 }
 
-/* Handles the selected records with the tables available now. `counter`, if not NULL, counts
- * them. */
-static enum err take_waiting(struct capture *c, void *context,
-			     bool (*chosen)(void *context, const struct waiting_stack *one,
-					    size_t room),
-			     u64 *counter)
+/* Handles a waiting record with what is known by now. */
+static enum err retry(struct capture *c, struct waiting_stack *one, const struct record_head *head,
+		      u64 size, bool *ret_waits)
 {
-	struct waiting_stacks taken;
-	size_t at = 0;
-	enum err e;
-
-	waiting_stacks_init(&taken, c->options.waiting_bytes);
-	e = waiting_stacks_take(&c->waiting, &taken, context, chosen);
-	vec_for_each (one, &taken.list) {
-		u64 size;
-		const struct record_head *head = record_at(&taken.records, at, &size);
-
-		one->process->waiting_bytes -= record_room(size);
-		if (!e && one->module == WAITS_FOR_PROCESS)
-			e = capture_handle_of(c, one->process, head, size);
-		else if (!e)
-			e = capture_walk_raw(c, one->process, head, size, true);
-		one->process->references--;
-		at += record_room(size);
-		if (counter)
-			(*counter)++;
-	}
-	waiting_stacks_release(&taken);
-	return e;
+	*ret_waits = false;
+	if (one->module == WAITS_FOR_PROCESS)
+		TRY(handle_known(c, one->process, head, size, !c->closing, &one->module));
+	else
+		TRY(walk_raw(c, one->process, head, !c->closing, &one->module));
+	*ret_waits = one->module != MODULE_NONE;
+	return ERR_OK;
 }
 
-static bool is_ready(void *context, const struct waiting_stack *one, size_t room)
+static bool is_ready(const struct capture *c, const struct waiting_stack *one)
 {
-	const struct capture *c = context;
 	const struct module *m;
 
-	(void)room;
+	if (c->closing)
+		return true;
 	if (one->module == WAITS_FOR_PROCESS)
 		return !processes_pending(c->processes, one->process,
 					  REPORT_MAPS | REPORT_FACTS | REPORT_TEXTS);
@@ -340,10 +338,11 @@ static bool is_ready(void *context, const struct waiting_stack *one, size_t room
 	return !m || m->late || (m->state != MODULE_READING && m->state != MODULE_UNREAD);
 }
 
-static bool is_any(void *context, const struct waiting_stack *one, size_t room)
+static enum err retry_ready(void *context, struct waiting_stack *one,
+			    const struct record_head *head, u64 size, bool *ret_waits)
 {
-	(void)context, (void)one, (void)room;
-	return true;
+	*ret_waits = !is_ready(context, one);
+	return *ret_waits ? ERR_OK : retry(context, one, head, size, ret_waits);
 }
 
 static void note_late_tables(struct capture *c)
@@ -358,13 +357,13 @@ static void note_late_tables(struct capture *c)
 	}
 }
 
-/* Handles the records that are ready; `last` = all of them. */
-enum err capture_retry_waiting(struct capture *c, bool last)
+/* Handles the records that are ready; all of them while the capture closes. */
+enum err capture_retry_waiting(struct capture *c)
 {
 	enum err e;
 
 	note_late_tables(c);
-	e = take_waiting(c, c, last ? is_any : is_ready, NULL);
+	e = waiting_stacks_each(&c->waiting, c, retry_ready);
 	if (!c->waiting.list.n) {
 		waiting_stacks_release(&c->waiting);
 		waiting_stacks_init(&c->waiting, c->options.waiting_bytes);

@@ -450,7 +450,7 @@ static enum err loop(struct daemon *d, atomic_bool *stop)
 		}
 	}
 	capture_stop(d->capture);
-	self_control_hurry();
+	self_control_hurry(&d->self);
 	TRY(capture_finish(d->capture, NS_PER_S));
 	names_hurry(d->names, LAST_NAMES_NS);
 	TRY(end_window(d));

@@ -2,11 +2,8 @@
 
 #include <errno.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/debug_source.h"
-#include "agent/module_files.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
@@ -17,6 +14,9 @@
 #define WAITING_MAX 8192u
 /* What hangs when everything ends is waited for so long. */
 #define END_NS	    (NS_PER_S / 2)
+
+/* CPU time saved up while idle, so that a few processes are read at once. */
+#define SAVED_NS (2 * NS_PER_MS)
 
 /* Files below /proc hardly ever hang: they have threads of their own. */
 enum { LANE_PROCESSES, LANE_FILES, LANES };
@@ -29,10 +29,15 @@ struct lane_thread {
 	bool started;
 };
 
+struct probe_queue {
+	VEC(struct probe *) list; /* from `next` on */
+	size_t next;
+};
+
 struct lane {
 	struct prober *prober;
-	VEC(struct probe *) waiting; /* from `next` on */
-	size_t next;
+	struct probe_queue waiting[PROBE_RANKS];
+	size_t waiting_count;
 	struct lane_thread threads[THREADS_MAX];
 	unsigned count, idle;
 	VEC(struct probe *) finished; /* from `taken` on */
@@ -47,71 +52,11 @@ struct prober {
 	struct lane lanes[LANES];
 	u64 refused;
 	int ready;
+	u64 pace;	/* CPU time a second */
+	int64_t credit; /* CPU time; below 0: sleeps */
+	int64_t credited_at;
+	u64 cpu_ns;
 };
-
-struct probe *probe_new(enum probe_kind kind, u32 pid)
-{
-	struct probe *p = mem_zalloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	p->kind = kind;
-	p->pid = pid;
-	p->fd = -1;
-	return p;
-}
-
-void probe_free(struct probe *p)
-{
-	if (!p)
-		return;
-	if (p->fd >= 0)
-		close(p->fd);
-	process_report_free(p->report);
-	mem_free((char *)(uintptr_t)p->path.p);
-	mem_free(p);
-}
-
-/* ---- the work ---- */
-
-static void look_at_file(struct probe *p)
-{
-	struct stat info;
-
-	if (p->fd < 0)
-		return;
-	if (fstat(p->fd, &info)) {
-		close(p->fd);
-		p->fd = -1;
-		return;
-	}
-	p->owner = info.st_uid;
-	p->size = (u64)info.st_size;
-	p->seconds = info.st_mtim.tv_sec;
-	p->nanoseconds = (u64)info.st_mtim.tv_nsec;
-}
-
-void probe_work(struct probe *p)
-{
-	switch (p->kind) {
-	case PROBE_PROCESS:
-		process_report_read(p->report);
-		break;
-	case PROBE_MODULE:
-		p->fd = module_file_open(p->pid, p->start, p->end, p->path, p->inode);
-		break;
-	case PROBE_PERF_MAP:
-		if (jit_map_open((pid_t)p->pid, &p->fd) != ERR_OK)
-			p->fd = -1;
-		break;
-	case PROBE_DEBUG_FILE:
-		p->fd = debug_source_open(p->pid, p->path);
-		break;
-	}
-	look_at_file(p);
-}
-
-/* ---- threads ---- */
 
 static bool is_working_for(const struct lane *l, u32 pid)
 {
@@ -121,21 +66,77 @@ static bool is_working_for(const struct lane *l, u32 pid)
 	return false;
 }
 
-/* The first whose process nobody waits for. */
-static struct probe *next_probe(struct lane *l)
+/* The first one whose process no thread is busy with, and its place; NULL = none. */
+static struct probe *find_in(const struct lane *l, const struct probe_queue *q, size_t *ret_at)
 {
-	for (size_t i = l->next; i < l->waiting.n; i++) {
-		struct probe *p = l->waiting.v[i];
-
-		if (is_working_for(l, p->pid))
-			continue;
-		memmove(l->waiting.v + l->next + 1, l->waiting.v + l->next,
-			(i - l->next) * sizeof(p));
-		if (++l->next == l->waiting.n)
-			l->next = l->waiting.n = 0;
-		return p;
-	}
+	for (size_t i = q->next; i < q->list.n; i++)
+		if (!is_working_for(l, q->list.v[i]->pid)) {
+			*ret_at = i;
+			return q->list.v[i];
+		}
 	return NULL;
+}
+
+static void take_out(struct lane *l, struct probe_queue *q, size_t at)
+{
+	memmove(q->list.v + q->next + 1, q->list.v + q->next, (at - q->next) * sizeof(*q->list.v));
+	if (++q->next == q->list.n)
+		q->next = q->list.n = 0;
+	l->waiting_count--;
+}
+
+/* Called with the lock. When the threads may work again; 0 = now. */
+static int64_t rests_until(struct prober *p)
+{
+	int64_t now = clock_monotonic_ns();
+
+	if (!p->pace)
+		return 0;
+	p->credit += (int64_t)((double)(now - p->credited_at) * (double)p->pace / NS_PER_S);
+	if (p->credit > SAVED_NS)
+		p->credit = SAVED_NS;
+	p->credited_at = now;
+	return p->credit >= 0 ? 0
+			      : now + (int64_t)((double)-p->credit / (double)p->pace * NS_PER_S);
+}
+
+static void rest(struct prober *p, struct lane *l, int64_t until)
+{
+	l->idle++;
+	if (until)
+		(void)cond_wait_until(&p->changed, &p->lock, until);
+	else
+		cond_wait(&p->changed, &p->lock);
+	l->idle--;
+}
+
+/* Called with the lock. NULL when the thread has rested. */
+static struct probe *next_probe(struct prober *p, struct lane *l)
+{
+	int64_t until = 0;
+	size_t at;
+
+	for (unsigned rank = 0; !until && rank < PROBE_RANKS; rank++) {
+		struct probe_queue *q = &l->waiting[rank];
+		struct probe *probe = find_in(l, q, &at);
+
+		/* A caller that waits has a deadline. */
+		if (probe && rank != PROBE_CALLER_WAITS)
+			until = rests_until(p);
+		if (probe && !until) {
+			take_out(l, q, at);
+			return probe;
+		}
+	}
+	rest(p, l, until);
+	return NULL;
+}
+
+/* Called with the lock. */
+static void charge(struct prober *p, int64_t ns)
+{
+	p->cpu_ns += (u64)ns;
+	p->credit -= p->pace ? ns : 0;
 }
 
 /* Called with the lock. */
@@ -145,7 +146,7 @@ static void finish(struct prober *p, struct lane *l, struct probe *probe)
 	probe->done = true;
 	if (probe->abandoned) {
 		probe_free(probe);
-	} else if (!probe->waited) {
+	} else if (probe->rank != PROBE_CALLER_WAITS) {
 		/* There is room since it was posted. */
 		l->finished.v[l->finished.n++] = probe;
 		(void)!write(p->ready, &(u64){1}, sizeof(u64));
@@ -161,16 +162,14 @@ static void run(void *context)
 	struct lane *l = t->lane;
 	struct prober *p = l->prober;
 
+	int64_t used = clock_thread_cpu_ns(), now;
+
 	mutex_lock(&p->lock);
 	while (!p->stop) {
-		struct probe *probe = next_probe(l);
+		struct probe *probe = next_probe(p, l);
 
-		if (!probe) {
-			l->idle++;
-			cond_wait(&p->changed, &p->lock);
-			l->idle--;
+		if (!probe)
 			continue;
-		}
 		probe->begun = clock_monotonic_ns();
 		t->probe = probe;
 		mutex_unlock(&p->lock);
@@ -178,6 +177,9 @@ static void run(void *context)
 		mutex_lock(&p->lock);
 		t->probe = NULL;
 		finish(p, l, probe);
+		now = clock_thread_cpu_ns();
+		charge(p, now - used);
+		used = now;
 	}
 	mutex_unlock(&p->lock);
 }
@@ -213,7 +215,7 @@ void prober_turn(struct prober *p)
 	for (unsigned i = 0; i < LANES; i++) {
 		struct lane *l = &p->lanes[i];
 
-		if (l->next < l->waiting.n && !l->idle && count_hung(l, now) == l->count)
+		if (l->waiting_count && !l->idle && count_hung(l, now) == l->count)
 			start_thread(l);
 	}
 	mutex_unlock(&p->lock);
@@ -254,10 +256,15 @@ static bool works(const struct prober *p)
 
 static void drop_waiting(struct lane *l)
 {
-	for (size_t i = l->next; i < l->waiting.n; i++)
-		probe_free(l->waiting.v[i]);
-	vec_release(&l->waiting);
-	l->next = 0;
+	for (unsigned rank = 0; rank < PROBE_RANKS; rank++) {
+		struct probe_queue *q = &l->waiting[rank];
+
+		while (q->next < q->list.n)
+			probe_free(q->list.v[q->next++]);
+		vec_release(&q->list);
+		q->next = 0;
+	}
+	l->waiting_count = 0;
 }
 
 static void drop_finished(struct lane *l)
@@ -325,12 +332,14 @@ static enum err post(struct prober *p, struct probe *probe)
 {
 	struct lane *l = lane_of(p, probe->kind);
 
-	if (l->waiting.n - l->next >= WAITING_MAX)
+	if (l->waiting_count >= WAITING_MAX)
 		return ERR_TOO_LARGE;
 	if (hangs_on(p, probe->pid))
 		return ERR_UNAVAILABLE;
 	TRY(vec_reserve(&l->finished, l->pending + 1));
-	TRY(vec_push(&l->waiting, probe));
+	probe->posted = clock_monotonic_ns();
+	TRY(vec_push(&l->waiting[probe->rank].list, probe));
+	l->waiting_count++;
 	l->pending++;
 	cond_broadcast(&p->changed);
 	return ERR_OK;
@@ -383,6 +392,44 @@ u32 prober_pending(struct prober *p, enum probe_kind kind)
 	return n;
 }
 
+void prober_set_pace(struct prober *p, u64 ns)
+{
+	mutex_lock(&p->lock);
+	if (p->pace != ns) {
+		p->credit = 0;
+		p->credited_at = clock_monotonic_ns();
+		p->pace = ns;
+		cond_broadcast(&p->changed);
+	}
+	mutex_unlock(&p->lock);
+}
+
+u64 prober_cpu_ns(struct prober *p)
+{
+	u64 ns;
+
+	mutex_lock(&p->lock);
+	ns = p->cpu_ns;
+	mutex_unlock(&p->lock);
+	return ns;
+}
+
+int64_t prober_oldest(struct prober *p, enum probe_kind kind)
+{
+	struct lane *l = lane_of(p, kind);
+	int64_t oldest = INT64_MAX;
+
+	mutex_lock(&p->lock);
+	for (unsigned rank = 0; rank < PROBE_RANKS; rank++) {
+		const struct probe_queue *q = &l->waiting[rank];
+
+		if (q->next < q->list.n && q->list.v[q->next]->posted < oldest)
+			oldest = q->list.v[q->next]->posted;
+	}
+	mutex_unlock(&p->lock);
+	return oldest;
+}
+
 void prober_counts(struct prober *p, u32 *ret_hung, u64 *ret_refused)
 {
 	int64_t now = clock_monotonic_ns();
@@ -399,7 +446,7 @@ static int call(struct prober *p, struct probe *probe, int64_t deadline)
 	int fd = -1;
 	enum err e;
 
-	probe->waited = true;
+	probe->rank = PROBE_CALLER_WAITS;
 	mutex_lock(&p->lock);
 	e = post(p, probe);
 	while (!e && !probe->done && cond_wait_until(&p->done, &p->lock, deadline))

@@ -5,6 +5,10 @@
  *
  * A thread that hangs is abandoned and replaced, up to a few; a process can hang at most one
  * thread, and further requests for it are refused meanwhile.
+ *
+ * The threads throttle themselves: they sleep when they have used more CPU time than their pace
+ * allows, and take the most urgent probe first. So the processes that run when the agent starts are
+ * read over some seconds.
  */
 #pragma once
 
@@ -13,10 +17,14 @@
 
 struct prober;
 
+/* Most urgent first; of equal ones the oldest. */
+enum probe_rank { PROBE_CALLER_WAITS, PROBE_SAMPLES_WAIT, PROBE_SOON, PROBE_LATER, PROBE_RANKS };
+
 enum probe_kind { PROBE_PROCESS, PROBE_MODULE, PROBE_PERF_MAP, PROBE_DEBUG_FILE };
 
 struct probe {
 	enum probe_kind kind;
+	enum probe_rank rank;
 	u32 pid;
 	u64 ticket; /* the caller's */
 	u32 number; /* too */
@@ -32,8 +40,8 @@ struct probe {
 	s64 seconds; /* modification time */
 	u64 nanoseconds;
 	/* Private to the prober. */
-	int64_t begun;
-	bool waited, done, abandoned;
+	int64_t posted, begun;
+	bool done, abandoned;
 };
 
 struct probe *probe_new(enum probe_kind kind, u32 pid);
@@ -55,6 +63,12 @@ int prober_fd(const struct prober *p);
 u32 prober_pending(struct prober *p, enum probe_kind kind);
 /* Call once per turn: replaces threads that hang. */
 void prober_turn(struct prober *p);
+/* Nanoseconds of CPU time a second; 0 = no limit, as at the start. */
+void prober_set_pace(struct prober *p, u64 ns);
+/* CPU time of all threads so far; a hung thread's is added when it returns. */
+u64 prober_cpu_ns(struct prober *p);
+/* When the oldest probe of this kind was posted that has not begun; INT64_MAX = none. */
+int64_t prober_oldest(struct prober *p, enum probe_kind kind);
 /* Number of threads that hang now, and of refused probes. */
 void prober_counts(struct prober *p, u32 *ret_hung, u64 *ret_refused);
 

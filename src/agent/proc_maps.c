@@ -10,6 +10,8 @@
 
 /* Some 20,000 lines: what lies behind them is not known. */
 #define MAPS_CEILING ((size_t)2 << 20)
+/* Read at once; more than a line, less than what malloc takes from the system each time. */
+#define MAPS_READ    ((size_t)32 << 10)
 
 /* "55d0…-55d1… r-xp 00002000 fe:01 1234   /usr/bin/x"; numbers in hex but the inode. */
 static bool parse_line(struct str line, struct sideband_event *ret)
@@ -50,44 +52,63 @@ enum err proc_maps_parse(struct str text, void *context,
 	return ERR_OK;
 }
 
-/* As much as there is room for; what was read is whole lines, and the begin of one. */
-static enum err read_some(const char *path, char *room, size_t size, size_t *ret_n)
+static enum err read_some(int fd, char *to, size_t size, size_t *ret_n)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t n = 0;
-	ssize_t got = 1;
+	ssize_t n;
 
-	if (fd < 0)
-		return err_from_errno(errno);
-	while (n < size && got > 0) {
-		got = read(fd, room + n, size - n);
-		if (got < 0 && errno == EINTR)
-			got = 1;
-		else if (got > 0)
-			n += (size_t)got;
+	do
+		n = read(fd, to, size);
+	while (n < 0 && errno == EINTR);
+	*ret_n = n > 0 ? (size_t)n : 0;
+	return n < 0 ? err_from_errno(errno) : ERR_OK;
+}
+
+/* The lines that are whole; `*n` is what is left of the last one. */
+static enum err parse_whole(char *room, size_t *n, void *context,
+			    enum err (*mapping)(void *context, const struct sideband_event *e))
+{
+	size_t end = str_rfind(str_n(room, *n), '\n');
+
+	if (end == *n)
+		return *n == MAPS_READ ? ERR_TOO_LARGE : ERR_OK;
+	TRY(proc_maps_parse(str_n(room, end), context, mapping));
+	*n -= end + 1;
+	memmove(room, room + end + 1, *n);
+	return ERR_OK;
+}
+
+static enum err read_all(int fd, char *room, void *context,
+			 enum err (*mapping)(void *context, const struct sideband_event *e))
+{
+	size_t n = 0, got = 1;
+
+	for (size_t total = 0; got && total < MAPS_CEILING; total += got) {
+		enum err e = read_some(fd, room + n, MAPS_READ - n, &got);
+
+		/* What was read before it ended is known. */
+		if (e)
+			return total ? ERR_OK : e;
+		n += got;
+		TRY(parse_whole(room, &n, context, mapping));
 	}
-	close(fd);
-	*ret_n = n;
-	return got < 0 && !n ? err_from_errno(errno) : ERR_OK;
+	return ERR_OK;
 }
 
 enum err proc_maps_read(u32 pid, void *context,
 			enum err (*mapping)(void *context, const struct sideband_event *e))
 {
-	char path[40], *room = mem_alloc(MAPS_CEILING);
-	size_t n = 0;
+	char path[40], *room;
 	enum err e;
+	int fd;
 
-	if (!room)
-		return ERR_NO_MEMORY;
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-	e = read_some(path, room, MAPS_CEILING, &n);
-	/* The line that was cut is not a whole one. */
-	while (!e && n == MAPS_CEILING && room[n - 1] != '\n')
-		n--;
-	if (!e)
-		e = proc_maps_parse(str_n(room, n), context, mapping);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_from_errno(errno);
+	room = mem_alloc(MAPS_READ);
+	e = room ? read_all(fd, room, context, mapping) : ERR_NO_MEMORY;
 	mem_free(room);
+	close(fd);
 	return e;
 }
 

@@ -150,7 +150,8 @@ static enum err take_from_parent(struct processes *p, struct process *process, u
 	if (parent) {
 		TRY(read_facts(p, parent, ancestors - 1));
 		if (!parent->facts.read &&
-		    (u64)clock_monotonic_ns() - process->facts_due_at < ASKED_NS)
+		    ((u64)clock_monotonic_ns() - process->facts_due_at < ASKED_NS ||
+		     processes_pending(p, parent, REPORT_FACTS)))
 			return ERR_OK;
 	}
 	if (parent && parent->facts.read && !parent->kernel) {

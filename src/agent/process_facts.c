@@ -167,18 +167,24 @@ static enum err read_environment(u32 tid, struct arena *a, struct process_facts 
 	return environment_parse(buf_view(&text), a, ret, ret_service);
 }
 
+static enum err keep_cgroup(struct str text, struct arena *a, struct process_facts *ret)
+{
+	struct str container, unit;
+
+	cgroup_parse(text, &container, &unit);
+	TRY(keep(a, container, &ret->container));
+	return keep(a, unit, &ret->unit);
+}
+
 static enum err read_cgroup(u32 pid, struct arena *a, struct process_facts *ret)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(65536);
-	struct str container, unit;
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
 	if (file_read(path, &text, NULL) != ERR_OK)
 		return ERR_OK;
-	cgroup_parse(buf_view(&text), &container, &unit);
-	TRY(keep(a, container, &ret->container));
-	return keep(a, unit, &ret->unit);
+	return keep_cgroup(buf_view(&text), a, ret);
 }
 
 /* Where there is no memory any more there is no program: it has ended, or is about to. */
@@ -237,7 +243,8 @@ enum err process_facts_inherit(const struct process_facts *parent, bool copy, st
 	return name_service(f->service, said, arena, f);
 }
 
-enum err process_facts_read(u32 pid, struct str comm, struct str program, struct arena *arena,
+enum err process_facts_read(u32 pid, struct str comm, struct str program,
+			    const struct process_texts *texts, struct arena *arena,
 			    struct process_facts *ret)
 {
 	struct process_facts f = {.read = true};
@@ -250,8 +257,13 @@ enum err process_facts_read(u32 pid, struct str comm, struct str program, struct
 		tid = living_thread(pid);
 		TRY(read_program(tid, arena, &f));
 	}
-	TRY(read_environment(tid, arena, &f, &said));
-	TRY(read_cgroup(tid, arena, &f));
+	if (texts && tid == pid) {
+		TRY(environment_parse(texts->environment, arena, &f, &said));
+		TRY(keep_cgroup(texts->cgroup, arena, &f));
+	} else {
+		TRY(read_environment(tid, arena, &f, &said));
+		TRY(read_cgroup(tid, arena, &f));
+	}
 	TRY(name_service(comm, said, arena, &f));
 	*ret = f;
 	return ERR_OK;

@@ -22,11 +22,17 @@ struct process_facts {
 	struct str version;    /* service.version from the process's environment */
 };
 
+/* Of /proc/PID, read before. */
+struct process_texts {
+	struct str environment, cgroup;
+};
+
 /*
- * `comm` and `program` (may be empty) are used where /proc has nothing. The strings belong to the
- * arena.
+ * `comm` and `program` (may be empty) are used where /proc has nothing; `texts` may be NULL. The
+ * strings belong to the arena.
  */
-enum err process_facts_read(u32 pid, struct str comm, struct str program, struct arena *arena,
+enum err process_facts_read(u32 pid, struct str comm, struct str program,
+			    const struct process_texts *texts, struct arena *arena,
 			    struct process_facts *ret) MUST_CHECK;
 /* Facts of a process that ended before they were read: its parent's. A forked child also has its
  * parent's program. */

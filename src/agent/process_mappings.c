@@ -356,7 +356,7 @@ static void reread_one(struct processes *p, struct process *process)
 		return;
 	process->ends_if_gone = true;
 	/* It may run another program by now: nothing that was known is kept. */
-	(void)processes_ask(p, process, REPORT_MAPS | REPORT_FACTS);
+	(void)process_ask(p, process, REPORT_MAPS | REPORT_FACTS, PROBE_LATER);
 }
 
 /* How many are asked now. Without a prober it is done at once. */

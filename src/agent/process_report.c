@@ -96,6 +96,7 @@ void process_report_read(struct process_report *r)
 {
 	struct str program = r->facts.program;
 	struct str comm = str_n(r->comm, strnlen(r->comm, sizeof(r->comm)));
+	struct process_texts texts;
 
 	if (r->parts & REPORT_MAPS)
 		r->gone = proc_maps_read(r->pid, r, add_mapping) != ERR_OK && !r->mappings.n;
@@ -104,9 +105,11 @@ void process_report_read(struct process_report *r)
 	comm = str_n(r->comm, strnlen(r->comm, sizeof(r->comm)));
 	if (!look_uid(&r->look, &r->uid))
 		r->uid = REPORT_NOBODY;
-	if (r->parts & REPORT_FACTS &&
-	    process_facts_read(r->pid, comm, program, &r->texts, &r->facts) != ERR_OK)
-		r->facts = (struct process_facts){0};
 	if (r->parts & REPORT_TEXTS)
 		read_texts(r);
+	texts = (struct process_texts){buf_view(&r->look.environment), buf_view(&r->look.cgroup)};
+	if (r->parts & REPORT_FACTS &&
+	    process_facts_read(r->pid, comm, program, r->parts & REPORT_TEXTS ? &texts : NULL,
+			       &r->texts, &r->facts) != ERR_OK)
+		r->facts = (struct process_facts){0};
 }

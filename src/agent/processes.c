@@ -261,6 +261,13 @@ enum err processes_event(struct processes *p, const struct sideband_event *e)
 
 /* ---- what /proc says ---- */
 
+static bool may_answer(const struct processes *p, u64 asked_at)
+{
+	u64 since = (u64)clock_monotonic_ns() - asked_at;
+
+	return since < ASKED_NS || (since < QUEUED_NS && asked_at >= p->queued);
+}
+
 bool processes_pending(const struct processes *p, const struct process *process, unsigned parts)
 {
 	const struct process *asked = process;
@@ -272,8 +279,7 @@ bool processes_pending(const struct processes *p, const struct process *process,
 		asked = find(p, process->parent);
 		parts = REPORT_MAPS;
 	}
-	return asked && asked->asked & parts &&
-	       (u64)clock_monotonic_ns() - asked->asked_at < ASKED_NS;
+	return asked && asked->asked & parts && may_answer(p, asked->asked_at);
 }
 
 struct str process_program_path(const struct processes *p, const struct process *process)
@@ -284,6 +290,12 @@ struct str process_program_path(const struct processes *p, const struct process 
 }
 
 bool processes_ask(struct processes *p, struct process *process, unsigned parts)
+{
+	return process_ask(p, process, parts,
+			   parts & (REPORT_MAPS | REPORT_TEXTS) ? PROBE_SAMPLES_WAIT : PROBE_SOON);
+}
+
+bool process_ask(struct processes *p, struct process *process, unsigned parts, enum probe_rank rank)
 {
 	struct process_report *r;
 	struct probe *probe;
@@ -308,6 +320,7 @@ bool processes_ask(struct processes *p, struct process *process, unsigned parts)
 		return false;
 	}
 	probe->report = r;
+	probe->rank = rank;
 	probe->number = process->number;
 	probe->ticket = process->serial;
 	if (prober_post(p->prober, probe) != ERR_OK)
@@ -333,6 +346,7 @@ bool processes_take(struct processes *p)
 		}
 		probe_free(probe);
 	}
+	p->queued = p->prober ? (u64)prober_oldest(p->prober, PROBE_PROCESS) : UINT64_MAX;
 	processes_settle_facts(p);
 	return any;
 }

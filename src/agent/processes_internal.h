@@ -1,6 +1,7 @@
 /* Internals of the process table. */
 #pragma once
 
+#include "agent/prober.h"
 #include "agent/processes.h"
 #include "base/clock.h"
 
@@ -14,6 +15,7 @@ struct processes {
 	u32 live;
 	u64 serial;
 	struct prober *prober; /* NULL = read /proc synchronously */
+	u64 queued;	       /* reads posted since then may not have begun */
 	u32 rereads;	       /* processes that are still to be read again */
 	u32 cursor;	       /* where to continue looking for them */
 	u64 reread_time, facts_time;
@@ -23,9 +25,13 @@ struct processes {
 	bool ahead;    /* processes_read_ahead */
 };
 
-/* How long to wait for a read of /proc. */
-#define ASKED_NS ((u64)NS_PER_S)
+/* How long to wait for a read of /proc, and for one that has not begun. */
+#define ASKED_NS  ((u64)NS_PER_S)
+#define QUEUED_NS ((u64)5 * NS_PER_S)
 
+/* Asks for what is not being asked for; false when there will be no answer. */
+bool process_ask(struct processes *p, struct process *process, unsigned parts,
+		 enum probe_rank rank);
 struct process *process_at(const struct processes *p, struct process_place at);
 struct str process_program_path(const struct processes *p, const struct process *process);
 /* Call before its facts are read: keeps its ancestors listed until these are known. */

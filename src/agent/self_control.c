@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "agent/prober.h"
 #include "agent/worker_host.h"
 #include "agent/worker_pace.h"
 #include "base/clock.h"
@@ -16,18 +17,43 @@ static int64_t interval(const struct self_control *s)
 #define TABLES_PART 0.7
 #define NAMES_PART  0.8
 
-static void set_pace(const struct self_control *s)
+/* Of a CPU: what reading /proc may take. Samples wait for it, so it does not depend on the credit
+ * of the readers of files. */
+#define PROBES_MOST 0.01
+#define OWN_EVERY   (NS_PER_S / 4)
+
+/* What the agent's own threads used lately, of a CPU. */
+static double own_share(struct self_control *s)
 {
-	double pace = budget_reader_pace(&s->state, &s->options.limits, s->meter.processors) *
+	int64_t now = clock_monotonic_ns(), since = now - s->own.time, ns;
+
+	if (since >= OWN_EVERY) {
+		ns = clock_process_cpu_ns();
+		s->own.before = s->own.share;
+		s->own.share = (double)(ns - s->own.ns) / (double)since;
+		s->own.ns = ns;
+		s->own.time = now;
+	}
+	return s->own.share > s->own.before ? s->own.share : s->own.before;
+}
+
+static void set_pace(struct self_control *s)
+{
+	double pace = budget_reader_pace(&s->state, &s->options.limits, s->meter.processors,
+					 own_share(s)) *
 		      (double)NS_PER_S;
 	bool tables = modules_pending(capture_modules(s->capture));
+
+	prober_set_pace(capture_prober(s->capture),
+			s->options.limits.cpu_share > 0 ? (u64)(PROBES_MOST * NS_PER_S) : 0);
 
 	worker_pace_set(WORKER_TABLES, (u64)(TABLES_PART * pace));
 	worker_pace_set(WORKER_NAMES, (u64)((tables ? 1 - TABLES_PART : NAMES_PART) * pace));
 }
 
-void self_control_hurry(void)
+void self_control_hurry(struct self_control *s)
 {
+	prober_set_pace(capture_prober(s->capture), 0);
 	worker_pace_set(WORKER_TABLES, 0);
 	worker_pace_set(WORKER_NAMES, 0);
 }

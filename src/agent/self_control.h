@@ -22,6 +22,10 @@ struct self_control {
 	u64 collected;
 	double used, length; /* since the window began: share x seconds, seconds */
 	u64 pss_bytes;	     /* when a window ended last */
+	struct {
+		int64_t time, ns;
+		double share, before; /* of a CPU, in the last interval and in the one before */
+	} own;			      /* CPU time of the agent's own threads */
 };
 
 enum err self_control_open(struct self_control *s, const struct self_options *o, struct capture *c,
@@ -34,7 +38,7 @@ void self_control_close(struct self_control *s);
 bool self_control_due(struct self_control *s, struct exporter *x);
 enum err self_control_apply(struct self_control *s, struct window *w) MUST_CHECK;
 /* Nothing is slowed down any more: the agent ends. */
-void self_control_hurry(void);
+void self_control_hurry(struct self_control *s);
 /* Another rate is wanted from now on; the window has ended. */
 enum err self_control_set_rate(struct self_control *s, u32 rate_hz, struct window *w) MUST_CHECK;
 /* A window ends: what it has cost. */

@@ -47,8 +47,7 @@ static enum err take_open(void *context, const struct record_head *head, size_t 
 	buf_append(&c->open_record, head, size);
 	TRY(buf_error(&c->open_record));
 	((struct record_head *)c->open_record.data)->value = part;
-	return capture_walk_raw(c, process, (const struct record_head *)c->open_record.data, size,
-				true);
+	return capture_walk_raw(c, process, (const struct record_head *)c->open_record.data, size);
 }
 
 enum err capture_open_waits(struct capture *c)
@@ -84,7 +83,7 @@ static enum err take_thread(void *context, const struct record_head *head, size_
 		return ERR_OK;
 	if (head->flags & RECORD_NO_USER)
 		return capture_add(c, process, head, NULL, 0, UNWIND_ROOT);
-	return capture_walk_raw(c, process, head, size, true);
+	return capture_walk_raw(c, process, head, size);
 }
 
 enum err capture_look_at_threads(struct capture *c)

@@ -10,10 +10,15 @@ enum err record_append(struct buf *to, const struct record_head *head, u64 size)
 	return buf_error(to);
 }
 
+static const struct record_head *record_in(const struct buf *b, size_t at)
+{
+	return (const struct record_head *)(b->data + at + sizeof(u64));
+}
+
 const struct record_head *record_at(const struct buf *b, size_t at, u64 *ret_size)
 {
 	memcpy(ret_size, b->data + at, sizeof(*ret_size));
-	return (const struct record_head *)(b->data + at + sizeof(*ret_size));
+	return record_in(b, at);
 }
 
 size_t record_room(u64 size)
@@ -43,7 +48,8 @@ enum err waiting_stacks_add(struct waiting_stacks *w, struct process *process, u
 		w->records.error = ERR_OK;
 		return ERR_OK;
 	}
-	if (vec_push(&w->list, ((struct waiting_stack){process, module, head->time})) != ERR_OK) {
+	if (vec_push(&w->list, ((struct waiting_stack){process, module, (u32)size, head->time})) !=
+	    ERR_OK) {
 		w->records.n = at;
 		return ERR_NO_MEMORY;
 	}
@@ -66,34 +72,46 @@ struct process *waiting_stacks_loser(const struct waiting_stacks *w, const struc
 	return most;
 }
 
-enum err waiting_stacks_take(struct waiting_stacks *w, struct waiting_stacks *to, void *context,
-			     bool (*chosen)(void *context, const struct waiting_stack *one,
-					    size_t room))
+/* What was added meanwhile lies behind the rest. */
+static void close_gap(struct waiting_stacks *w, size_t kept, size_t from, size_t kept_bytes,
+		      size_t at)
 {
-	struct buf *b = &w->records;
-	size_t at = 0, kept_bytes = 0, kept = 0;
+	if (kept_bytes == at)
+		return;
+	memmove(w->records.data + kept_bytes, w->records.data + at, w->records.n - at);
+	memmove(w->list.v + kept, w->list.v + from, (w->list.n - from) * sizeof(*w->list.v));
+	w->records.n -= at - kept_bytes;
+	w->list.n -= from - kept;
+}
+
+enum err waiting_stacks_each(struct waiting_stacks *w, void *context,
+			     enum err (*each)(void *context, struct waiting_stack *one,
+					      const struct record_head *head, u64 size,
+					      bool *ret_waits))
+{
+	size_t at = 0, kept_bytes = 0, kept = 0, i, n = w->list.n;
 	enum err e = ERR_OK;
 
-	vec_for_each (one, &w->list) {
-		struct process *process = one->process;
-		u64 size;
-		const struct record_head *head = record_at(b, at, &size);
-		size_t room = record_room(size);
-		bool moved = false;
+	w->walked = true;
+	for (i = 0; !e && i < n; i++) {
+		/* Both may move when another one is added. */
+		struct waiting_stack one = w->list.v[i];
+		size_t room = record_room(one.size);
+		bool waits = false;
 
-		if (!e && chosen(context, one, room))
-			e = waiting_stacks_add(to, process, one->module, head, size, &moved);
-		if (moved) {
-			process->references--;
-			process->waiting_bytes -= room;
+		e = each(context, &one, record_in(&w->records, at), one.size, &waits);
+		if (!waits) {
+			one.process->references--;
+			one.process->waiting_bytes -= room;
 		} else {
-			memmove(b->data + kept_bytes, b->data + at, room);
+			if (kept_bytes != at)
+				memmove(w->records.data + kept_bytes, w->records.data + at, room);
 			kept_bytes += room;
-			w->list.v[kept++] = *one;
+			w->list.v[kept++] = one;
 		}
 		at += room;
 	}
-	w->list.n = kept;
-	b->n = kept_bytes;
+	close_gap(w, kept, i, kept_bytes, at);
+	w->walked = false;
 	return e;
 }

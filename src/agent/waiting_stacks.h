@@ -12,6 +12,7 @@
 struct waiting_stack {
 	struct process *process; /* holds a reference */
 	u32 module;		 /* or WAITS_FOR_PROCESS */
+	u32 size;		 /* of the record: looking for it there would miss the caches */
 	u64 time;		 /* of the record */
 };
 
@@ -20,6 +21,7 @@ struct waiting_stack {
 struct waiting_stacks {
 	struct buf records; /* concatenated, in the order of `list` */
 	VEC(struct waiting_stack) list;
+	bool walked; /* waiting_stacks_each has not returned */
 };
 
 /* Concatenated records, each padded to 8 bytes and preceded by its size. */
@@ -41,9 +43,12 @@ enum err waiting_stacks_add(struct waiting_stacks *w, struct process *process, u
 struct process *waiting_stacks_loser(const struct waiting_stacks *w, const struct process *process,
 				     u64 size);
 /*
- * Moves the records that `chosen` selects to `to`, with their references. The others are not
- * copied, since there may be megabytes of them, and this is called once per new table.
+ * Calls `each` for all records, in order. It sets whether the record goes on waiting; it may change
+ * for which module, and add records. Those that go on waiting are not copied, since there may be
+ * megabytes of them, and this is called once per new table. The reference to the process of a
+ * record that does not is released after `each` has returned.
  */
-enum err waiting_stacks_take(struct waiting_stacks *w, struct waiting_stacks *to, void *context,
-			     bool (*chosen)(void *context, const struct waiting_stack *one,
-					    size_t room)) MUST_CHECK;
+enum err waiting_stacks_each(struct waiting_stacks *w, void *context,
+			     enum err (*each)(void *context, struct waiting_stack *one,
+					      const struct record_head *head, u64 size,
+					      bool *ret_waits)) MUST_CHECK;

@@ -437,6 +437,7 @@ void worker_serve(int socket, int64_t idle_ns, uint64_t kept_bytes)
 		w.files[i].debug = -1;
 	while (!e && next_question(&w, &q, &fd) == ERR_OK) {
 		alarm(JOB_SECONDS);
+		worker_pace_work();
 		w.questions++;
 		e = fd < 0					      ? ERR_BAD_ARGUMENT
 		    : q.kind == WIRE_TABLE			      ? answer_table(&w, fd)
@@ -447,7 +448,7 @@ void worker_serve(int socket, int64_t idle_ns, uint64_t kept_bytes)
 		if (fd >= 0 && q.kind != WIRE_DEBUG)
 			close(fd);
 		alarm(0);
-		worker_pace_pay();
+		worker_pace_rest();
 	}
 	for (u32 i = 0; i < FILES_MAX; i++)
 		forget_file(&w.files[i]);

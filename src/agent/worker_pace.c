@@ -9,8 +9,9 @@
 #include "base/clock.h"
 #include "symbols/symbols.h"
 
-/* Of CPU time; the kernel looks at such clocks at every tick, which is every 4 ms or so. */
-#define SLICE_NS (2 * NS_PER_MS)
+/* Wall time between two checks. Timers of CPU time fire at a tick of the kernel only, which is
+ * every 4 ms or so. */
+#define SLICE_NS NS_PER_MS
 /* Saved while there is nothing to do, so that a short question is answered at once. */
 #define SAVED_NS NS_PER_MS
 /* At a time: the agent may have changed the pace meanwhile. */
@@ -25,6 +26,9 @@ static _Atomic u64 *page;
 /* A worker's own. */
 static enum worker_kind own_kind;
 static int64_t credit, paid_at, paid_cpu;
+static timer_t timer;
+static bool have_timer;
+static volatile sig_atomic_t working;
 static void *mapped;
 static size_t mapped_size;
 
@@ -85,7 +89,8 @@ static void give_pages_back(void)
 	symbols_drop_pages();
 }
 
-void worker_pace_pay(void)
+/* Sleeps off what was used. */
+static void pay(void)
 {
 	bool given = false;
 	u64 pace;
@@ -112,28 +117,51 @@ void worker_pace_pay(void)
 	paid_cpu = clock_process_cpu_ns();
 }
 
+/* Fires once, so it interrupts nothing while the worker waits for a CPU or a question. */
+static void set_clock(int64_t ns)
+{
+	struct itimerspec once = {.it_value = {0, ns}};
+
+	if (have_timer)
+		(void)timer_settime(timer, 0, &once, NULL);
+}
+
 static void on_clock(int signal)
 {
 	int before = errno;
 
 	(void)signal;
-	worker_pace_pay();
+	/* It may have fired while the work ended. */
+	if (working) {
+		pay();
+		set_clock(SLICE_NS);
+	}
 	errno = before;
+}
+
+void worker_pace_work(void)
+{
+	working = true;
+	set_clock(SLICE_NS);
+}
+
+void worker_pace_rest(void)
+{
+	working = false;
+	set_clock(0);
+	pay();
 }
 
 void worker_pace_begin(enum worker_kind kind)
 {
 	struct sigaction action = {.sa_handler = on_clock, .sa_flags = SA_RESTART};
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
-	struct itimerspec every = {{0, SLICE_NS}, {0, SLICE_NS}};
-	timer_t timer;
 
 	own_kind = kind;
 	credit = SAVED_NS;
 	paid_at = clock_monotonic_ns();
 	paid_cpu = clock_process_cpu_ns();
 	/* Without a clock it pays between questions alone. */
-	if (!sigaction(SIGPROF, &action, NULL) &&
-	    !timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer))
-		(void)timer_settime(timer, 0, &every, NULL);
+	have_timer = !sigaction(SIGPROF, &action, NULL) &&
+		     !timer_create(CLOCK_MONOTONIC, &event, &timer);
 }

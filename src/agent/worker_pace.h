@@ -1,8 +1,9 @@
 /*
  * Workers throttle themselves. On a page shared with all of them, the agent sets how much CPU time
- * per second a kind of worker may use. A worker's CPU-time timer interrupts it every few
- * milliseconds, and the worker sleeps when it has used more than its share, whatever it is doing.
- * So a library whose table takes 200 ms to build costs a few milliseconds in any half second.
+ * per second a kind of worker may use. A timer interrupts a worker every millisecond while it
+ * answers a question, and the worker sleeps when it has used more than its share, whatever it is
+ * doing. So a library whose table takes 200 ms to build costs a few milliseconds in any half
+ * second.
  *
  * A worker compromised by a malicious file may ignore this. Therefore it is also measured from
  * outside (worker_host.h), and the agent reads nothing from the page but whether it changes.
@@ -26,5 +27,7 @@ void worker_pace_begin(enum worker_kind kind);
 /* The mapping of the file being read: its pages are released while the worker sleeps, as are those
  * of files that src/symbols has open. NULL = none. */
 void worker_pace_map(void *bytes, size_t size);
-/* Sleeps if the worker is over its share. Also called by the timer. */
-void worker_pace_pay(void);
+/* Starts the timer: call before a question is answered. */
+void worker_pace_work(void);
+/* Stops it, and sleeps off what was used. */
+void worker_pace_rest(void);

@@ -387,17 +387,21 @@ TEST(readers_are_slowed_down_and_sampling_is_not)
 
 	/* What nobody paced would be five times the budget. */
 	reading.readers = 0.05;
-	CHECK(budget_reader_pace(&s.state, &limits, 2) > 0.019);
+	CHECK(budget_reader_pace(&s.state, &limits, 2, 0) > 0.017);
+	/* What the agent's own threads leave, but for the least. */
+	CHECK(budget_reader_pace(&s.state, &limits, 2, 0.02) > 0.017);
+	CHECK(fabs(budget_reader_pace(&s.state, &limits, 2, 0.04) - 0.005) < 1e-9);
+	CHECK(budget_reader_pace(&s.state, &limits, 2, 0.5) > 0.001);
 	simulate(&s, HOUR, simulated_constant, &reading);
 	CHECK_INT(s.changes, 0);
-	slow = budget_reader_pace(&s.state, &limits, 2);
+	slow = budget_reader_pace(&s.state, &limits, 2, 0);
 	/* What is left of two hundredths of a CPU. */
 	CHECK(slow > 0.001 && slow < 0.02);
 	simulate(&s, 60, simulated_constant, &calm);
-	CHECK(budget_reader_pace(&s.state, &limits, 2) > slow);
+	CHECK(budget_reader_pace(&s.state, &limits, 2, 0) > slow);
 	/* Without a budget nobody waits. */
 	s.limits.cpu_share = 0;
-	CHECK(budget_reader_pace(&s.state, &s.limits, 2) == 0);
+	CHECK(budget_reader_pace(&s.state, &s.limits, 2, 0) == 0);
 }
 
 static struct simulated_load of_host(double host)

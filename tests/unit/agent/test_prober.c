@@ -127,3 +127,99 @@ TEST(much_at_once_is_answered_or_refused)
 		CHECK_OK(post_process(p, 0x40000001u + i, REPORT_MAPS, i));
 	prober_free(p);
 }
+
+static struct probe *of_rank(enum probe_rank rank)
+{
+	struct probe *probe = probe_new(PROBE_PROCESS, 0x40000001u + rank);
+	char comm[16] = "";
+
+	if (!probe)
+		return NULL;
+	probe->rank = rank;
+	probe->number = rank;
+	probe->report = process_report_new(probe->pid, REPORT_MAPS, comm, (struct str){0});
+	return probe;
+}
+
+/* From now on its threads rest: they may use next to nothing, and have used more. */
+static bool lay_to_rest(struct prober *p)
+{
+	struct probe *probe;
+
+	prober_set_pace(p, 1);
+	if (post_process(p, (u32)getpid(), REPORT_MAPS, 0) != ERR_OK)
+		return false;
+	probe = take(p, PROBE_PROCESS);
+	/* It is charged with the answer. */
+	while (probe && !prober_cpu_ns(p))
+		clock_sleep_ns(NS_PER_MS);
+	probe_free(probe);
+	return probe;
+}
+
+TEST(what_samples_wait_for_is_read_first)
+{
+	static const enum probe_rank posted[] = {PROBE_LATER, PROBE_SOON, PROBE_SAMPLES_WAIT};
+	struct prober *p;
+	int64_t begun;
+
+	CHECK_OK(prober_new(&p));
+	CHECK(prober_oldest(p, PROBE_PROCESS) == INT64_MAX);
+	CHECK(lay_to_rest(p));
+	begun = clock_monotonic_ns();
+	for (u32 i = 0; i < 3; i++)
+		CHECK_OK(prober_post(p, of_rank(posted[i])));
+	CHECK(prober_oldest(p, PROBE_PROCESS) >= begun);
+	CHECK(prober_oldest(p, PROBE_PROCESS) <= clock_monotonic_ns());
+	CHECK(!prober_take(p, PROBE_PROCESS) && prober_pending(p, PROBE_PROCESS) == 3);
+	prober_set_pace(p, 0);
+	for (u32 i = 3; i-- > 0;) {
+		struct probe *probe = take(p, PROBE_PROCESS);
+
+		CHECK(probe && probe->number == posted[i]);
+		probe_free(probe);
+	}
+	CHECK(prober_oldest(p, PROBE_PROCESS) == INT64_MAX);
+	prober_free(p);
+}
+
+TEST(whoever_waits_for_an_answer_gets_it_while_the_threads_rest)
+{
+	struct prober *p;
+	u64 refused;
+	u32 hung;
+
+	CHECK_OK(prober_new(&p));
+	CHECK(lay_to_rest(p));
+	CHECK_OK(post_process(p, 0x40000001u, REPORT_MAPS, 1));
+	CHECK_INT(prober_perf_map(p, (u32)getpid(), SOON), -1);
+	prober_counts(p, &hung, &refused);
+	CHECK(!refused && prober_pending(p, PROBE_PROCESS) == 1);
+	prober_free(p);
+}
+
+/* By the threads' own clocks: on a busy machine they can only be slower. */
+TEST(reading_takes_no_more_cpu_time_than_its_pace_allows)
+{
+	const u64 pace = 10 * NS_PER_MS; /* a second */
+	/* What was saved, and the probes that the threads are in. */
+	const u64 slack = 10 * NS_PER_MS;
+	struct prober *p;
+	int64_t from = clock_monotonic_ns();
+	struct probe *probe;
+	u64 used;
+
+	CHECK_OK(prober_new(&p));
+	prober_set_pace(p, pace);
+	for (u32 i = 0; i < 5000; i++)
+		CHECK_OK(post_process(p, (u32)getpid(), REPORT_MAPS | REPORT_FACTS, i));
+	do {
+		clock_sleep_ns(20 * NS_PER_MS);
+		used = prober_cpu_ns(p);
+		CHECK(used <= (u64)(clock_monotonic_ns() - from) * pace / NS_PER_S + slack);
+	} while (clock_monotonic_ns() - from < NS_PER_S);
+	CHECK(used && prober_pending(p, PROBE_PROCESS));
+	while ((probe = prober_take(p, PROBE_PROCESS)))
+		probe_free(probe);
+	prober_free(p);
+}

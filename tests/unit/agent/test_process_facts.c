@@ -175,12 +175,13 @@ TEST(facts_of_a_process_that_is_gone_are_what_is_known_otherwise)
 	struct arena a = {0};
 	struct process_facts f;
 
-	CHECK_OK(process_facts_read(0x7fffffff, STR("short"), STR("/usr/bin/shorty"), &a, &f));
+	CHECK_OK(
+		process_facts_read(0x7fffffff, STR("short"), STR("/usr/bin/shorty"), NULL, &a, &f));
 	CHECK_STR(f.service, "shorty");
 	CHECK_STR(f.program, "/usr/bin/shorty");
-	CHECK_OK(process_facts_read(0x7fffffff, STR("short"), STR(""), &a, &f));
+	CHECK_OK(process_facts_read(0x7fffffff, STR("short"), STR(""), NULL, &a, &f));
 	CHECK_STR(f.service, "short");
-	CHECK_OK(process_facts_read(0x7fffffff, STR(""), STR(""), &a, &f));
+	CHECK_OK(process_facts_read(0x7fffffff, STR(""), STR(""), NULL, &a, &f));
 	CHECK_STR(f.service, "unknown");
 	arena_release(&a);
 }
@@ -189,7 +190,7 @@ static enum err sweep(void)
 {
 	struct arena a = {0};
 	struct process_facts f;
-	enum err e = process_facts_read((u32)getpid(), STR("x"), STR("/bin/x"), &a, &f);
+	enum err e = process_facts_read((u32)getpid(), STR("x"), STR("/bin/x"), NULL, &a, &f);
 
 	arena_release(&a);
 	return e;

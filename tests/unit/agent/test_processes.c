@@ -535,6 +535,34 @@ TEST(who_is_gone_is_of_the_service_of_its_parent_although_that_is_gone_and_asked
 	waitpid(service, NULL, 0);
 }
 
+/* The prober may rest for seconds: samples wait for processes that have not been read yet. */
+TEST(a_process_not_read_yet_is_waited_for_longer)
+{
+	struct prober *prober;
+	struct process *first, *second;
+	struct world w;
+
+	CHECK_OK(prober_new(&prober));
+	CHECK_OK(world_open_with(&w, prober));
+	prober_set_pace(prober, 1);
+	first = get(&w, PARENT);
+	first->references++;
+	for (int i = 0; i < 10000 && !prober_cpu_ns(prober); i++)
+		clock_sleep_ns(NS_PER_MS);
+	CHECK(processes_take(w.processes) && !processes_pending(w.processes, first, REPORT_MAPS));
+	second = get(&w, (u32)getpid());
+	CHECK(!processes_take(w.processes));
+	clock_sleep_ns(NS_PER_S + 10 * NS_PER_MS);
+	CHECK(processes_pending(w.processes, second, REPORT_MAPS));
+	prober_set_pace(prober, 0);
+	for (int i = 0; i < 10000 && !processes_take(w.processes); i++)
+		clock_sleep_ns(NS_PER_MS);
+	CHECK(!processes_pending(w.processes, second, REPORT_MAPS) && second->mappings.n);
+	first->references--;
+	world_close(&w);
+	prober_free(prober);
+}
+
 /* Facts of a limited number of processes are read per second, and most others end before their
  * turn. */
 TEST(a_process_that_ends_unread_belongs_to_its_parents_service)
