@@ -680,28 +680,24 @@ static int by_number(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* The lines of the rest of a type, each once. */
-static enum err unite_lines(struct charting *c, const struct made_list *list, size_t from,
+/* The lines of a type in groups that are not shown, each once: also those of groups without a
+ * value, as in a selection of all these groups. */
+static enum err unite_lines(struct charting *c, const struct made_list *list, size_t limit,
 			    struct made_series *other)
 {
+	bool *shown = arena_zalloc(&c->q.arena, c->grouping.groups.n + 1, sizeof(*shown));
 	size_t n = 0, kept = 0;
 
-	for (size_t i = from; i < list->n; i++)
-		n += list->v[i].type == other->type ? list->v[i].line_count : 0;
-	other->lines = arena_alloc(&c->q.arena, (n + 1) * sizeof(*other->lines));
-	if (!other->lines)
+	other->lines = arena_alloc(&c->q.arena, (c->members.n + 1) * sizeof(*other->lines));
+	if (!shown || !other->lines)
 		return ERR_NO_MEMORY;
-	n = 0;
-	for (size_t i = from; i < list->n; i++) {
-		const struct made_series *made = &list->v[i];
-
-		if (made->type == other->type && made->line_count) {
-			memcpy(other->lines + n, made->lines,
-			       made->line_count * sizeof(*made->lines));
-			n += made->line_count;
-		}
-	}
-	qsort(other->lines, n, sizeof(*other->lines), by_number);
+	for (size_t i = 0; i < limit; i++)
+		shown[list->v[i].group] |= list->v[i].type == other->type;
+	vec_for_each (member, &c->members)
+		if (c->coverage.lines.v[member->line].type == other->type && !shown[member->group])
+			other->lines[n++] = member->line;
+	if (n)
+		qsort(other->lines, n, sizeof(*other->lines), by_number);
 	for (size_t i = 0; i < n; i++)
 		if (!i || other->lines[i] != other->lines[i - 1])
 			other->lines[kept++] = other->lines[i];

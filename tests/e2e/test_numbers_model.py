@@ -328,13 +328,26 @@ class Doors:
             for got, covered, (value, off) in zip(series[0]["values"], series[0]["covered"], points):
                 near("a point", got or 0, value, off)
                 assert got is not None or (not covered and not value), "a point without a value that was covered"
-        for by, limit in (("pod", 0), ("pod", 1), ("thread", 2), ("service_name", 0)):
+        for by, limit in (("pod", 0), ("pod", 1), ("thread", 1), ("thread", 2), ("service_name", 0)):
             groups = self.server.get("/api/v1/series", step=f"{q.step}s", by=by, limit=limit, **q.window)["series"]
             # Levels of groups that come and go are each of their own time.
             if not q.gauge:
                 same(f"the sum of groups by {by}", sum(g["total"] or 0 for g in groups), self.answer["total"] or 0)
             elif by == "service_name" and len(groups) == 1:
                 same("the only group", amounts(groups[0]), amounts(self.answer))
+            if by == "pod" and limit < 2 or limit == 1:
+                self.groups(by, groups)
+
+    def groups(self, by, groups):
+        """Each group is what a selection of it alone is; `other` is what a selection without the shown ones is."""
+        shown = [g["labels"].get(by, "") for g in groups if not g.get("other")]
+        for group in groups:
+            own = [f'{by}!="{v}"' for v in shown] if group.get("other") else [f'{by}="{group["labels"].get(by, "")}"']
+            # Of a label of samples the group has the time of series that have it, the selection that of all.
+            if by == "thread" and not group.get("other"):
+                continue
+            alone = self.server.get("/api/v1/top", **dict(self.q.window, query="{" + ",".join([f'{n}="{v}"' for n, v in self.q.matchers] + own) + "}"))
+            same(f"the group {group['labels'] or 'other'} by {by}", amounts(group), amounts(alone))
 
     def overview(self):
         q = self.q
