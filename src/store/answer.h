@@ -81,6 +81,8 @@ struct source {
 /* Labels that are parts of the type's id rather than of a series: __name__, __type__ …, and all of
  * it as __profile_type__. False for others. */
 bool type_label(struct str name, struct str id, struct str *ret);
+/* Whether rows of a dictionary may have a label of this name. */
+bool samples_have(const struct dict *d, struct str name);
 /* Whether a matcher accepts a value. */
 enum err matcher_takes(const struct matcher *m, struct str value, bool *ret) MUST_CHECK;
 /* Whether the matchers of service_name accept it: engines need not open other partitions. */

@@ -29,6 +29,13 @@ struct member {
 	uint32_t group, line;
 };
 
+/* Of a line of the coverage: the group of its series' own labels, and which of the grouped labels
+ * (bits) samples beside it may have. */
+struct line_labels {
+	uint32_t own;
+	uint64_t open;
+};
+
 /* A type that was met; without each_type there is one. */
 struct chart_type {
 	struct str id;
@@ -51,6 +58,10 @@ struct charting {
 	struct gauge_lines levels;
 	VEC(struct member) members;
 	struct map member_index;
+	VEC(struct line_labels) line_labels;
+	VEC(bool) of_samples; /* by group: found by labels of samples */
+	VEC(uint32_t) lines;  /* of the series that is measured */
+	uint64_t open;	      /* struct line_labels, in the current partition */
 	struct call_site site;
 	struct whole_list *wholes; /* or NULL: of more than this answer */
 	/* Of the partition at hand: the number of each of its types. */
@@ -72,6 +83,9 @@ static void charting_release(struct charting *c)
 	map_release(&c->curve_index);
 	map_release(&c->member_index);
 	vec_release(&c->members);
+	vec_release(&c->line_labels);
+	vec_release(&c->of_samples);
+	vec_release(&c->lines);
 	coverage_release(&c->coverage);
 	gauge_lines_release(&c->levels);
 	grouping_release(&c->grouping);
@@ -198,7 +212,19 @@ static enum err join_series(struct charting *c, const struct chunk_view *v, stru
 	uint32_t group;
 
 	TRY(grouping_find(&c->grouping, &c->q, v->head.series, 0, &group));
+	while (c->line_labels.n <= at.line)
+		TRY(vec_push(&c->line_labels, ((struct line_labels){0})));
+	c->line_labels.v[at.line].own = group;
+	c->line_labels.v[at.line].open |= c->open;
 	return join_group(c, group, at.line);
+}
+
+static enum err note_group(struct charting *c, uint32_t group, uint32_t line)
+{
+	while (c->of_samples.n <= group)
+		TRY(vec_push(&c->of_samples, false));
+	c->of_samples.v[group] |= c->line_labels.v[line].own != group;
+	return ERR_OK;
 }
 
 /* [from, until), in one point. */
@@ -229,6 +255,7 @@ static enum err add_piece(struct charting *c, const struct chunk_view *v,
 
 		TRY(grouping_find(&c->grouping, &c->q, v->head.series, rows->groups[g].labels,
 				  &group));
+		TRY(note_group(c, group, p->at.line));
 		TRY(add_value(c, group, p->at,
 			      with_sign(sign, sum_rows(c, rows, &rows->groups[g]))));
 	}
@@ -418,12 +445,17 @@ static enum err number_types(struct charting *c)
 static enum err begin_partition(struct question *q)
 {
 	struct charting *c = (struct charting *)q;
+	bool by_samples = !grouping_fits_rollups(&c->grouping);
 	enum err e;
 
 	grouping_begin(&c->grouping);
 	series_numbers_begin(&c->numbers);
 	call_site_begin(&c->site);
+	c->open = 0;
 	mutex_lock(&q->partition->lock);
+	for (size_t i = 0; by_samples && i < c->grouping.name_count && i < 64; i++)
+		if (samples_have(&q->partition->dict, c->grouping.names[i]))
+			c->open |= UINT64_C(1) << i;
 	e = number_types(c);
 	mutex_unlock(&q->partition->lock);
 	return e;
@@ -673,35 +705,84 @@ static void add_points(const struct charting *c, struct made_series *to,
 	}
 }
 
-static int by_number(const void *left, const void *right)
+static const struct str *value_in(const struct label_tuple *tuple, struct str name)
 {
-	const uint32_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
+	for (size_t i = 0; i < tuple->n; i++)
+		if (str_eq(tuple->labels[i].name, name))
+			return &tuple->labels[i].value;
+	return NULL;
 }
 
-/* The lines of a type in groups that are not shown, each once: also those of groups without a
- * value, as in a selection of all these groups. */
+/* Whether samples of a series may be in a group: its own labels decide, the others must be known. */
+static bool may_be_in(const struct charting *c, const struct line_labels *line, uint32_t group)
+{
+	const struct label_tuple *own = &c->grouping.groups.v[line->own];
+	const struct label_tuple *wanted = &c->grouping.groups.v[group];
+
+	for (size_t i = 0; i < c->grouping.name_count; i++) {
+		const struct str *has = value_in(own, c->grouping.names[i]);
+		const struct str *wants = value_in(wanted, c->grouping.names[i]);
+
+		if (has && (!wants || !str_eq(*has, *wants)))
+			return false;
+		if (!has && wants && (i >= 64 || !(line->open >> i & 1)))
+			return false;
+	}
+	return true;
+}
+
+/* A group by labels of samples is covered by all series that may have such samples, as a selection
+ * by these labels is: that there was no such sample was measured, too. */
+static enum err find_lines(struct charting *c, const struct made_series *made)
+{
+	c->lines.n = 0;
+	for (uint32_t line = 0; line < c->line_labels.n; line++)
+		if (c->coverage.lines.v[line].type == made->type &&
+		    may_be_in(c, &c->line_labels.v[line], made->group))
+			TRY(vec_push(&c->lines, line));
+	return ERR_OK;
+}
+
+static bool is_of_samples(const struct charting *c, uint32_t group)
+{
+	return group < c->of_samples.n && c->of_samples.v[group];
+}
+
+/* The lines of a type that are in groups that are not shown, also in those without a value, as in
+ * a selection of all these groups. */
+static enum err mark_rest(const struct charting *c, const struct made_list *list, size_t limit,
+			  uint32_t type, struct arena *arena, bool *lines)
+{
+	bool *shown = arena_zalloc(arena, c->grouping.groups.n + 1, sizeof(*shown));
+
+	if (!shown)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < limit; i++)
+		shown[list->v[i].group] |= list->v[i].type == type;
+	vec_for_each (member, &c->members)
+		lines[member->line] |= !shown[member->group];
+	for (size_t i = limit; i < list->n; i++)
+		for (uint32_t line = 0;
+		     is_of_samples(c, list->v[i].group) && line < c->line_labels.n; line++)
+			if (!lines[line])
+				lines[line] =
+					may_be_in(c, &c->line_labels.v[line], list->v[i].group);
+	return ERR_OK;
+}
+
 static enum err unite_lines(struct charting *c, const struct made_list *list, size_t limit,
 			    struct made_series *other)
 {
-	bool *shown = arena_zalloc(&c->q.arena, c->grouping.groups.n + 1, sizeof(*shown));
-	size_t n = 0, kept = 0;
+	size_t n = c->coverage.lines.n;
+	bool *marked = arena_zalloc(&c->q.arena, n + 1, sizeof(*marked));
 
-	other->lines = arena_alloc(&c->q.arena, (c->members.n + 1) * sizeof(*other->lines));
-	if (!shown || !other->lines)
+	other->lines = arena_alloc(&c->q.arena, (n + 1) * sizeof(*other->lines));
+	if (!marked || !other->lines)
 		return ERR_NO_MEMORY;
-	for (size_t i = 0; i < limit; i++)
-		shown[list->v[i].group] |= list->v[i].type == other->type;
-	vec_for_each (member, &c->members)
-		if (c->coverage.lines.v[member->line].type == other->type && !shown[member->group])
-			other->lines[n++] = member->line;
-	if (n)
-		qsort(other->lines, n, sizeof(*other->lines), by_number);
-	for (size_t i = 0; i < n; i++)
-		if (!i || other->lines[i] != other->lines[i - 1])
-			other->lines[kept++] = other->lines[i];
-	other->line_count = kept;
+	TRY(mark_rest(c, list, limit, other->type, &c->q.arena, marked));
+	for (uint32_t line = 0; line < n; line++)
+		if (marked[line] && c->coverage.lines.v[line].type == other->type)
+			other->lines[other->line_count++] = line;
 	return ERR_OK;
 }
 
@@ -774,11 +855,15 @@ static enum err begin(struct charting *c)
 static enum err measure(struct charting *c, struct series_answer *ret, struct made_series *made)
 {
 	int64_t *covered = arena_zalloc(&ret->arena, c->n + 1, sizeof(*covered));
+	bool of_samples = !made->points.other && is_of_samples(c, made->group);
 
 	if (!covered)
 		return ERR_NO_MEMORY;
 	made->points.covered = covered;
-	return coverage_sum(&c->coverage, made->lines, made->line_count, covered,
+	if (of_samples)
+		TRY(find_lines(c, made));
+	return coverage_sum(&c->coverage, of_samples ? c->lines.v : made->lines,
+			    of_samples ? c->lines.n : made->line_count, covered,
 			    &made->points.covered_ns);
 }
 

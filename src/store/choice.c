@@ -72,8 +72,7 @@ static enum err choose_types(struct choice *c, const struct partition *p)
 	return ERR_OK;
 }
 
-/* Whether rows of the partition may have a label of this name. */
-static bool samples_have(const struct dict *d, struct str name)
+bool samples_have(const struct dict *d, struct str name)
 {
 	uint32_t key = dict_find_string(d, name);
 

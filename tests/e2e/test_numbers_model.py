@@ -343,9 +343,6 @@ class Doors:
         shown = [g["labels"].get(by, "") for g in groups if not g.get("other")]
         for group in groups:
             own = [f'{by}!="{v}"' for v in shown] if group.get("other") else [f'{by}="{group["labels"].get(by, "")}"']
-            # Of a label of samples the group has the time of series that have it, the selection that of all.
-            if by == "thread" and not group.get("other"):
-                continue
             alone = self.server.get("/api/v1/top", **dict(self.q.window, query="{" + ",".join([f'{n}="{v}"' for n, v in self.q.matchers] + own) + "}"))
             same(f"the group {group['labels'] or 'other'} by {by}", amounts(group), amounts(alone))
 
