@@ -46,6 +46,12 @@ static void set_defaults(void *options)
 	o->client.timeout = 3600; /* of a large store it takes its time */
 }
 
+/* What is damaged and not whole in it: some are named. */
+struct missing {
+	uint64_t n;
+	struct json_mark named;
+};
+
 /* What the server says is in it. */
 struct listed {
 	struct reading reading;
@@ -53,6 +59,7 @@ struct listed {
 	struct arena arena;
 	struct str id;
 	struct json_mark files;
+	struct missing missing;
 };
 
 static int failed(enum err e, const struct fault *fault)
@@ -64,6 +71,39 @@ static void listed_release(struct listed *l)
 {
 	json_release(&l->json);
 	arena_release(&l->arena);
+}
+
+/* Whether the member is about that. */
+static bool read_missing(struct json *j, struct str key, struct missing *ret)
+{
+	if (str_eq(key, STR("damaged_parts")))
+		json_u64(j, &ret->n);
+	else if (str_eq(key, STR("damaged")))
+		json_mark_skip(j, &ret->named);
+	else
+		return false;
+	return true;
+}
+
+/* The exit status. */
+static int say_missing(struct json *j, const struct missing *m, struct arena *arena)
+{
+	struct str text;
+
+	if (!m->n)
+		return EXIT_OK;
+	if (m->named.p) {
+		json_seek(j, &m->named);
+		if (json_array(j))
+			while (json_item(j)) {
+				json_string_keep(j, arena, &text);
+				if (!j->error)
+					complain(EXIT_BAD_DATA, "%.*s", (int)text.n, text.p);
+			}
+	}
+	return complain(EXIT_BAD_DATA,
+			"the backup is not whole: %llu damaged file%s; everything else is in it",
+			(unsigned long long)m->n, m->n == 1 ? "" : "s");
 }
 
 static int read_list(const struct buf *answer, struct listed *l)
@@ -78,7 +118,7 @@ static int read_list(const struct buf *answer, struct listed *l)
 				json_string_keep(&l->json, &l->arena, &l->id);
 			else if (str_eq(key, STR("files")))
 				json_mark_skip(&l->json, &l->files);
-			else
+			else if (!read_missing(&l->json, key, &l->missing))
 				json_skip(&l->json);
 		}
 	if (l->json.error || !l->id.n || !l->files.p)
@@ -203,7 +243,7 @@ static int fetch_into(const struct backup_options *o, const struct buf *answer,
 	if (status)
 		return status;
 	e = backup_receive_end(to, &fault);
-	return e ? failed(e, &fault) : EXIT_OK;
+	return e ? failed(e, &fault) : say_missing(&l.json, &l.missing, &l.arena);
 }
 
 static int fetch(const struct backup_options *o, const char *path)
@@ -218,6 +258,7 @@ static int fetch(const struct backup_options *o, const char *path)
 	if (e)
 		return failed(e, &fault);
 	call_init(&c, &o->client, "/api/v1/backup");
+	call_param_text(&c, "partial", "true");
 	status = client_post(&c, (struct str){0}, &answer);
 	if (!status)
 		status = fetch_into(o, &answer, &to);
@@ -225,6 +266,23 @@ static int fetch(const struct backup_options *o, const char *path)
 	if (!status)
 		say(&o->common, "backed up to %s; vestal check verifies it", path);
 	return status;
+}
+
+static int read_written(const struct buf *answer)
+{
+	CLEANUP(listed_release) struct listed l = {0};
+	struct str key;
+
+	arena_init(&l.arena, 1 << 20);
+	l.reading = (struct reading){.limits = LIMITS_DEFAULT};
+	json_init(&l.json, buf_view(answer), "answer", 16, &l.reading);
+	if (json_object(&l.json))
+		while (json_key(&l.json, &key))
+			if (!read_missing(&l.json, key, &l.missing))
+				json_skip(&l.json);
+	if (l.json.error)
+		return complain(EXIT_UNAVAILABLE, "the server's answer is not understood");
+	return say_missing(&l.json, &l.missing, &l.arena);
 }
 
 static int let_server_write(const struct backup_options *o, const char *name)
@@ -235,7 +293,10 @@ static int let_server_write(const struct backup_options *o, const char *name)
 
 	call_init(&c, &o->client, "/api/v1/backup");
 	call_param_text(&c, "name", name);
+	call_param_text(&c, "partial", "true");
 	status = client_post(&c, (struct str){0}, &answer);
+	if (!status)
+		status = read_written(&answer);
 	if (!status)
 		say(&o->common, "backed up to %s in the server's --backup-dir", name);
 	return status;
@@ -262,6 +323,8 @@ const struct command command_backup = {
 		"permissions of the user who runs this command, and readable by that user only. "
 		"Until it is fetched the server holds the copy next to its data, so its disk needs "
 		"room for it. A server started with --data on the copy has the same profiles.\n\n"
+		"A file that is too damaged to be copied is left out; one with known damage is "
+		"copied with it. Each is named, and the exit status is 65.\n\n"
 		"With --on-server a server with --backup-dir writes it itself, into a new "
 		"directory there. That requires a token with the right admin of the tenant "
 		"anonymous or, if there are no tokens, a unix socket and the server's own user or "

@@ -38,8 +38,8 @@ static enum err write_backup(struct inquiry *q, struct str name, uint64_t *ret_b
 
 	TRY(only_own_user(r, q->fault));
 	TRY(request_audit(r, "backup", &(struct audit_pair){"name", name}, 1, q->fault));
-	TRY(backups_write(r->server->backups, r->server->store, r->server->symbols, name, ret_bytes,
-			  q->fault));
+	TRY(backups_write(r->server->backups, r->server->store, r->server->symbols, name, r->damage,
+			  ret_bytes, q->fault));
 	log_info("backed up", log_str("name", name), log_u64("bytes", *ret_bytes),
 		 log_str("peer", r->x->peer));
 	return ERR_OK;
@@ -61,7 +61,8 @@ static enum err begin_sending(struct inquiry *q, struct jsonout *o)
 	char id[BACKUP_ID_SIZE];
 
 	TRY(request_audit(r, "backup", NULL, 0, q->fault));
-	TRY(backups_begin(r->server->backups, r->server->store, r->server->symbols, id, q->fault));
+	TRY(backups_begin(r->server->backups, r->server->store, r->server->symbols, r->damage, id,
+			  q->fault));
 	log_info("a backup is fetched", log_str("peer", r->x->peer));
 	jsonout_put_text(o, "id", id);
 	jsonout_put_array(o, "files");

@@ -21,9 +21,10 @@ struct backup_list {
 /* ERR_EXISTS when there is something of that name. */
 enum err backup_folder_make(struct backup_folder *f, int place, const char *name,
 			    struct fault *fault) MUST_CHECK;
-/* The copy of everything, on the disk when it returns. */
+/* The copy of everything, on the disk when it returns; `damage` as store_backup. */
 enum err backup_folder_fill(const struct backup_folder *f, struct store *s,
-			    struct symbol_desk *symbols, struct fault *fault) MUST_CHECK;
+			    struct symbol_desk *symbols, struct damage_notes *damage,
+			    struct fault *fault) MUST_CHECK;
 enum err backup_folder_list(const struct backup_folder *f, struct backup_list *ret,
 			    struct fault *fault) MUST_CHECK;
 void backup_list_release(struct backup_list *l);

@@ -123,14 +123,14 @@ static void end_making(struct backups *b)
 }
 
 static enum err make(int place, const char *name, struct store *s, struct symbol_desk *symbols,
-		     struct backup_folder *ret_folder, struct backup_list *ret_files,
-		     struct fault *fault)
+		     struct damage_notes *damage, struct backup_folder *ret_folder,
+		     struct backup_list *ret_files, struct fault *fault)
 {
 	struct backup_folder f;
 	enum err e;
 
 	TRY(backup_folder_make(&f, place, name, fault));
-	e = backup_folder_fill(&f, s, symbols, fault);
+	e = backup_folder_fill(&f, s, symbols, damage, fault);
 	if (!e)
 		e = backup_folder_list(&f, ret_files, fault);
 	if (e)
@@ -156,7 +156,8 @@ static bool is_plain(struct str name)
 }
 
 enum err backups_write(struct backups *b, struct store *s, struct symbol_desk *symbols,
-		       struct str name, uint64_t *ret_bytes, struct fault *fault)
+		       struct str name, struct damage_notes *damage, uint64_t *ret_bytes,
+		       struct fault *fault)
 {
 	struct backup_folder folder;
 	struct backup_list files = {0};
@@ -175,7 +176,7 @@ enum err backups_write(struct backups *b, struct store *s, struct symbol_desk *s
 				 NAME_MAX_);
 	snprintf(text, sizeof(text), "%.*s", (int)name.n, name.p);
 	TRY(begin_making(b, fault));
-	e = make(b->folder, text, s, symbols, &folder, &files, fault);
+	e = make(b->folder, text, s, symbols, damage, &folder, &files, fault);
 	end_making(b);
 	if (e)
 		return e;
@@ -226,7 +227,7 @@ static enum err make_id(char id[BACKUP_ID_SIZE])
 }
 
 static enum err stage(struct backups *b, struct store *s, struct symbol_desk *symbols,
-		      char id[BACKUP_ID_SIZE], struct fault *fault)
+		      struct damage_notes *damage, char id[BACKUP_ID_SIZE], struct fault *fault)
 {
 	char name[sizeof(STAGED) + BACKUP_ID_SIZE];
 	struct backup_folder folder;
@@ -237,7 +238,7 @@ static enum err stage(struct backups *b, struct store *s, struct symbol_desk *sy
 				 "another backup is being fetched; try again when it is done");
 	TRY(make_id(id));
 	snprintf(name, sizeof(name), STAGED "%s", id);
-	TRY(make(b->data, name, s, symbols, &folder, &files, fault));
+	TRY(make(b->data, name, s, symbols, damage, &folder, &files, fault));
 	mutex_lock(&b->lock);
 	b->staged = folder;
 	b->files = files;
@@ -248,14 +249,15 @@ static enum err stage(struct backups *b, struct store *s, struct symbol_desk *sy
 }
 
 enum err backups_begin(struct backups *b, struct store *s, struct symbol_desk *symbols,
-		       char ret_id[BACKUP_ID_SIZE], struct fault *fault)
+		       struct damage_notes *damage, char ret_id[BACKUP_ID_SIZE],
+		       struct fault *fault)
 {
 	enum err e;
 
 	if (b->data < 0)
 		return fault_set(fault, ERR_UNSUPPORTED, "a store in memory has no backup");
 	TRY(begin_making(b, fault));
-	e = stage(b, s, symbols, ret_id, fault);
+	e = stage(b, s, symbols, damage, ret_id, fault);
 	end_making(b);
 	return e;
 }

@@ -25,15 +25,17 @@ enum err backups_new(const char *data, const char *folder, struct backups **ret,
 		     struct fault *fault) MUST_CHECK;
 void backups_free(struct backups *b);
 
-/* Into --backup-dir. */
+/* Into --backup-dir. `damage` as store_backup. */
 enum err backups_write(struct backups *b, struct store *s, struct symbol_desk *symbols,
-		       struct str name, uint64_t *ret_bytes, struct fault *fault) MUST_CHECK;
+		       struct str name, struct damage_notes *damage, uint64_t *ret_bytes,
+		       struct fault *fault) MUST_CHECK;
 
 /* To be sent: one at a time, until its end, or until nobody asked for a part for ten minutes. */
 #define BACKUP_ID_SIZE	33
 #define BACKUP_PART_MAX ((size_t)4 << 20)
 enum err backups_begin(struct backups *b, struct store *s, struct symbol_desk *symbols,
-		       char ret_id[BACKUP_ID_SIZE], struct fault *fault) MUST_CHECK;
+		       struct damage_notes *damage, char ret_id[BACKUP_ID_SIZE],
+		       struct fault *fault) MUST_CHECK;
 /* Calls `each` for its files, in the order of their numbers. */
 enum err backups_files(struct backups *b, struct str id,
 		       void (*each)(void *context, const struct backup_file *file), void *context,

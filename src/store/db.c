@@ -96,14 +96,11 @@ static enum err pragma_read(struct db *db, const char *sql, int64_t *ret, struct
 		*ret = sqlite3_column_int64(q, 0);
 	else if (rc == SQLITE_DONE)
 		rc = SQLITE_CORRUPT;
-	if (rc != SQLITE_ROW) {
-		enum err error = db_failed(db, rc, fault);
-
-		sqlite3_finalize(q);
-		return error;
-	}
+	/* Nothing is wrong with the statement, so it is the schema. */
+	if ((rc & 0xff) == SQLITE_ERROR)
+		rc = SQLITE_CORRUPT;
 	sqlite3_finalize(q);
-	return ERR_OK;
+	return rc == SQLITE_ROW ? ERR_OK : db_failed(db, rc, fault);
 }
 
 /* ------------------------------------------------------------------ opening */

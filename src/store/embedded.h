@@ -737,7 +737,8 @@ enum err service_drop(struct day_service *ds, uint64_t *ret_profiles,
 
 enum err embedded_delete(struct store *s, struct str tenant, const struct selection *selection,
 			 struct ask *ask, uint64_t *ret_profiles) MUST_CHECK;
-enum err embedded_backup(struct store *s, const char *destination, struct fault *fault) MUST_CHECK;
+enum err embedded_backup(struct store *s, const char *destination, struct damage_notes *damage,
+			 struct fault *fault) MUST_CHECK;
 enum err embedded_stats(struct store *s, struct str tenant, struct store_stats *ret) MUST_CHECK;
 enum err embedded_setting_set(struct store *s, struct str tenant, struct str name,
 			      struct str value) MUST_CHECK;

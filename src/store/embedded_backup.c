@@ -8,6 +8,9 @@
  * copied while writers continue. If too many changed, because of late data, they are copied again
  * one after the other; after ROUNDS rounds a snapshot is taken of all of them.
  *
+ * A file too damaged to be copied is left out if the caller accepts that. The catalog of the copy
+ * still lists it, so that a check of the copy reports it as missing.
+ *
  * The catalog's snapshot is taken before it is known which days changed: it must not contain
  * commits that the copied files do not have.
  */
@@ -27,6 +30,7 @@ struct copied {
 	struct db *reader;	       /* holds the snapshot */
 	unsigned long long changes;    /* day->changes before its snapshot */
 	bool done;		       /* copied, as of `changes` */
+	bool left_out;		       /* damaged, and not in the copy */
 	uint64_t ledger_file, commits; /* from its ledger; 0 = older format without one */
 };
 
@@ -34,6 +38,7 @@ struct tenant_copy {
 	struct tenant *tenant;
 	char *folder; /* directory of the copy */
 	VEC(struct copied) files;
+	struct damage_notes *damage; /* NULL: no file may be left out */
 	struct fault *fault;
 };
 
@@ -116,6 +121,34 @@ static enum err read_ledger(struct tenant_copy *c, struct copied *f)
 	return ERR_OK;
 }
 
+static void note_damage(struct tenant_copy *c, const char *what, const struct fault *damage)
+{
+	struct fault note;
+
+	(void)fault_set(&note, ERR_DAMAGED, "%s: %s", what, damage->text);
+	(void)!ask_forgive(&(struct ask){.damage = c->damage}, ERR_DAMAGED, &note);
+}
+
+/* Leaves out a file that cannot be copied because it is damaged; passes on other errors. */
+static enum err leave_out(struct tenant_copy *c, struct copied *f, enum err error)
+{
+	struct fault damage = {0};
+
+	/* SQLite's error for a schema that it does not understand. */
+	if (!c->damage || !(is_damage(error) || error == ERR_INTERNAL))
+		return error;
+	copied_close(c, f);
+	if (c->fault) {
+		damage = *c->fault;
+		*c->fault = (struct fault){0};
+	}
+	if (!f->left_out)
+		note_damage(c, "not in the backup", &damage);
+	f->left_out = true;
+	f->ledger_file = 0;
+	return remove_copy(c, f);
+}
+
 /* Copies the snapshot taken by look_at, replacing an older copy. */
 static enum err copy_seen(struct tenant_copy *c, struct copied *f)
 {
@@ -130,7 +163,7 @@ static enum err copy_seen(struct tenant_copy *c, struct copied *f)
 	mem_free(path);
 	copied_close(c, f);
 	f->done = error == ERR_OK;
-	return error;
+	return leave_out(c, f, error);
 }
 
 /* ------------------------------------------------------------------ the files of a tenant */
@@ -175,13 +208,21 @@ static bool has_day(const struct tenant_copy *c, const struct day *d)
 static enum err add_new(struct tenant_copy *c, struct day_list *days)
 {
 	vec_for_each (d, &days->v) {
-		if (has_day(c, *d))
+		struct copied *f;
+		struct day *day = *d;
+		enum err error;
+
+		if (has_day(c, day))
 			continue;
-		TRY(day_look_into(*d, c->fault));
-		if (!atomic_load(&(*d)->exists))
+		error = day_look_into(day, c->fault);
+		if (error == ERR_OK && !atomic_load(&day->exists))
 			continue;
-		TRY(vec_push(&c->files, ((struct copied){.day = *d})));
+		TRY(vec_push(&c->files, ((struct copied){.day = day})));
 		*d = NULL;
+		f = &c->files.v[c->files.n - 1];
+		TRY(leave_out(c, f, error));
+		if (c->damage && !f->left_out && day->damage.code)
+			note_damage(c, "copied with its damage", &day->damage);
 	}
 	return ERR_OK;
 }
@@ -210,7 +251,7 @@ static enum err copy_apart(struct tenant_copy *c, struct copied *f)
 		copied_close(c, f);
 		return ERR_OK;
 	}
-	return error == ERR_OK ? copy_seen(c, f) : error;
+	return error == ERR_OK ? copy_seen(c, f) : leave_out(c, f, error);
 }
 
 /* Copies the days without an up-to-date copy; without `all` only past days, which rarely change. */
@@ -219,7 +260,7 @@ static enum err copy_days(struct tenant_copy *c, bool all)
 	int64_t today = day_of(upkeep_now(c->tenant->engine));
 
 	vec_for_each (f, &c->files)
-		if (!f->done && f->day && (all || f->day->name.day < today))
+		if (!f->done && !f->left_out && f->day && (all || f->day->name.day < today))
 			TRY(copy_apart(c, f));
 	return ERR_OK;
 }
@@ -231,7 +272,7 @@ static size_t count_changed(struct tenant_copy *c)
 	vec_for_each (f, &c->files) {
 		if (f->day && f->changes != atomic_load(&f->day->changes))
 			f->done = false;
-		n += !f->done;
+		n += !f->done && !f->left_out;
 	}
 	return n;
 }
@@ -242,8 +283,9 @@ static enum err look_together(struct tenant_copy *c, bool last, bool *ret_whole)
 	enum err error = list_files(c);
 
 	*ret_whole = false;
-	if (error == ERR_OK)
-		error = look_at(c, &c->files.v[0]);
+	if (error == ERR_OK && !c->files.v[0].left_out &&
+	    (error = look_at(c, &c->files.v[0])) != ERR_OK)
+		error = leave_out(c, &c->files.v[0], error);
 	if (error != ERR_OK || (count_changed(c) > TOGETHER && !last)) {
 		copied_close(c, &c->files.v[0]);
 		return error;
@@ -251,8 +293,10 @@ static enum err look_together(struct tenant_copy *c, bool last, bool *ret_whole)
 	for (size_t i = 1; error == ERR_OK && i < c->files.n; i++) {
 		struct copied *f = &c->files.v[i];
 
-		if (!f->done)
+		if (!f->done && !f->left_out)
 			error = look_at(c, f);
+		if (error != ERR_OK && !atomic_load(&f->day->gone))
+			error = leave_out(c, f, error);
 		if (error != ERR_OK && atomic_load(&f->day->gone) && !last) {
 			vec_for_each (seen, &c->files)
 				copied_close(c, seen);
@@ -303,9 +347,12 @@ static enum err note_commits(struct tenant_copy *c)
 	return error;
 }
 
-static enum err copy_tenant(struct tenant *t, const char *destination, struct fault *fault)
+static enum err copy_tenant(struct tenant *t, const char *destination, struct damage_notes *damage,
+			    struct fault *fault)
 {
-	struct tenant_copy c = {.tenant = t, .fault = fault};
+	/* What is left out is told by the text of its fault. */
+	struct fault own = {0};
+	struct tenant_copy c = {.tenant = t, .damage = damage, .fault = fault ? fault : &own};
 	enum err error = tenant_folder(destination, str_of(t->name), true, &c.folder, fault);
 
 	if (error == ERR_OK)
@@ -318,7 +365,8 @@ static enum err copy_tenant(struct tenant *t, const char *destination, struct fa
 	return error;
 }
 
-enum err embedded_backup(struct store *store, const char *destination, struct fault *fault)
+enum err embedded_backup(struct store *store, const char *destination, struct damage_notes *damage,
+			 struct fault *fault)
 {
 	struct embedded *e = embedded_of(store);
 	enum err error = store_dir_begin(destination, fault);
@@ -327,7 +375,7 @@ enum err embedded_backup(struct store *store, const char *destination, struct fa
 	if (error == ERR_OK)
 		error = tenants_find(e, fault);
 	for (size_t i = 0; error == ERR_OK && (t = tenant_at(e, i)); i++)
-		error = copy_tenant(t, destination, fault);
+		error = copy_tenant(t, destination, damage, fault);
 	/* Last, because an unfinished backup must not be usable as a store. */
 	if (error == ERR_OK)
 		error = store_dir_finish(destination, e->dir.seed, fault);

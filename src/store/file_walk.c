@@ -74,7 +74,7 @@ enum err walk_open(struct walk *w, const struct db_schema *schema, bool *ret_ope
 	if (error == ERR_OK && (w->sealed = w->db->version >= schema->older_below))
 		error = ledger_read(w->db, w->place, &w->ledger, &w->fault);
 	w->newer = error == ERR_UNSUPPORTED;
-	if (is_damage(error) || error == ERR_IO) {
+	if (is_damage(error) || error == ERR_IO || error == ERR_INTERNAL) {
 		w->problems++;
 		w->bad(w->context, w->fault.text, &loss);
 		return ERR_OK;
@@ -88,7 +88,7 @@ enum err walk_open(struct walk *w, const struct db_schema *schema, bool *ret_ope
 		walk_bad(w, &loss, "it is as before %llu transactions that were written",
 			 (unsigned long long)w->least_commits);
 	error = db_integrity(w->db, integrity_problem, w, &w->fault);
-	if (is_damage(error)) {
+	if (is_damage(error) || error == ERR_INTERNAL) {
 		w->problems++;
 		w->bad(w->context, w->fault.text, &loss);
 		error = ERR_OK;

@@ -268,9 +268,10 @@ enum err store_delete(struct store *s, struct str tenant, const struct selection
 	return s->ops->delete (s, tenant, selection, ask, ret_profiles);
 }
 
-enum err store_backup(struct store *s, const char *destination, struct fault *fault)
+enum err store_backup(struct store *s, const char *destination, struct damage_notes *damage,
+		      struct fault *fault)
 {
-	return s->ops->backup(s, destination, fault);
+	return s->ops->backup(s, destination, damage, fault);
 }
 
 enum err store_settle(struct store *s, bool all, struct fault *fault)

@@ -468,8 +468,11 @@ enum err store_tenants(struct store *s, struct text_answer *ret) MUST_CHECK;
  * the disk space. Profiles that start in the range are deleted whole. */
 enum err store_delete(struct store *s, struct str tenant, const struct selection *selection,
 		      struct ask *ask, uint64_t *ret_profiles) MUST_CHECK;
-/* A consistent copy of the whole store into a new directory, while it runs. */
-enum err store_backup(struct store *s, const char *destination, struct fault *fault) MUST_CHECK;
+/* A consistent copy of the whole store into a new directory, while it runs. Files too damaged to be
+ * copied are left out; these, and copied files with known damage, are noted in `damage`. With NULL
+ * the first file that cannot be copied is an error. */
+enum err store_backup(struct store *s, const char *destination, struct damage_notes *damage,
+		      struct fault *fault) MUST_CHECK;
 /* Runs compaction and retention as far as they are due, and waits for it (tests, `vestal check`);
  * the engine also does so in the background. `all` includes data less than ten minutes old. */
 enum err store_settle(struct store *s, bool all, struct fault *fault) MUST_CHECK;

@@ -73,7 +73,8 @@ struct store_ops {
 	enum err (*tenants)(struct store *s, struct text_answer *ret);
 	enum err (*delete)(struct store *s, struct str tenant, const struct selection *selection,
 			   struct ask *ask, uint64_t *ret_profiles);
-	enum err (*backup)(struct store *s, const char *destination, struct fault *fault);
+	enum err (*backup)(struct store *s, const char *destination, struct damage_notes *damage,
+			   struct fault *fault);
 	enum err (*settle)(struct store *s, bool all, struct fault *fault);
 	enum err (*setting_set)(struct store *s, struct str tenant, struct str name,
 				struct str value);

@@ -403,10 +403,10 @@ static enum err memory_scan(void *engine, struct partition *p, const struct scan
 	return e;
 }
 
-static enum err memory_backup(struct store *s, const char *destination, struct fault *fault)
+static enum err memory_backup(struct store *s, const char *destination, struct damage_notes *damage,
+			      struct fault *fault)
 {
-	(void)s;
-	(void)destination;
+	(void)s, (void)destination, (void)damage;
 	return fault_set(fault, ERR_UNSUPPORTED, "a store in memory has no backup");
 }
 

@@ -87,6 +87,30 @@ def damaged_parts_are_named_and_intact_parts_are_served():
 
 
 @test
+def a_backup_names_the_file_that_it_lacks_and_has_the_rest():
+    data = current("backup")
+    lost = os.path.join(data, "anonymous/2026-03-11.db")
+    with open(lost, "r+b") as file:
+        file.write(bytes(4096))
+    token, _ = vestal("token", "create", "--data", data, "--name", "operator", "--admin")
+    token = token.strip().split()[-1]
+    copy = os.path.join(scratch(), "copy")
+    with Kept(data, {**TOKENS, "operator": token}) as server:
+        status, body = server.ask("/api/v1/backup", b"", tenant="operator")
+        assert status == 500 and json.loads(body)["code"] == "damaged", (status, body)
+        _, complaints = vestal("backup", copy, "--server", server.url, "--token", token, status=65)
+    assert "2026-03-11.db" in complaints and "not whole: 1 damaged file" in complaints, complaints
+    names = sorted(name for name in os.listdir(os.path.join(copy, "anonymous")) if name.endswith(".db"))
+    kept = sorted(name for name in os.listdir(os.path.join(data, "anonymous")) if name.endswith(".db"))
+    assert names == [name for name in kept if name != "2026-03-11.db"], (names, kept)
+    _, complaints = vestal("check", copy, status=65)
+    assert "2026-03-11.db: it is missing" in complaints, complaints
+    with Kept(copy, TOKENS) as server:
+        for day in (0, 2):
+            assert server.ask(asked("top", day, later=10800))[0] == 200, day
+
+
+@test
 def a_log_that_lost_its_end_is_known_after_a_kill():
     data = current("log")
     with Kept(data, TOKENS) as server:

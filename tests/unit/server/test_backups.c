@@ -94,8 +94,8 @@ TEST(a_backup_is_sent_once_and_then_gone)
 	CHECK_OK(open_store(&s));
 	CHECK_OK(new_desk(&desk));
 	CHECK_OK(backups_new(data, NULL, &b, NULL));
-	CHECK_OK(backups_begin(b, s, desk, id, NULL));
-	CHECK_ERR(backups_begin(b, s, desk, second, NULL), ERR_BUSY);
+	CHECK_OK(backups_begin(b, s, desk, NULL, id, NULL));
+	CHECK_ERR(backups_begin(b, s, desk, NULL, second, NULL), ERR_BUSY);
 	CHECK_OK(backups_files(b, str_of(id), count, &files, NULL));
 	CHECK(files > 0);
 	CHECK_OK(backups_read(b, str_of(id), 0, 0, &part, NULL));
@@ -108,7 +108,7 @@ TEST(a_backup_is_sent_once_and_then_gone)
 	CHECK_ERR(backups_read(b, STR(""), 0, 0, &part, NULL), ERR_NOT_FOUND);
 	CHECK_OK(backups_end(b, str_of(id), NULL));
 	CHECK_ERR(backups_end(b, str_of(id), NULL), ERR_NOT_FOUND);
-	CHECK_OK(backups_begin(b, s, desk, id, NULL));
+	CHECK_OK(backups_begin(b, s, desk, NULL, id, NULL));
 }
 
 TEST(a_backup_is_written_under_a_plain_name_or_not_at_all)
@@ -125,15 +125,15 @@ TEST(a_backup_is_written_under_a_plain_name_or_not_at_all)
 	CHECK_OK(new_desk(&desk));
 	CHECK_OK(backups_new(data, place, &b, NULL));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		CHECK_ERR(backups_write(b, s, desk, str_of(bad[i]), &bytes, NULL),
+		CHECK_ERR(backups_write(b, s, desk, str_of(bad[i]), NULL, &bytes, NULL),
 			  ERR_BAD_ARGUMENT);
-	CHECK_OK(backups_write(b, s, desk, STR("monday"), &bytes, NULL));
+	CHECK_OK(backups_write(b, s, desk, STR("monday"), NULL, &bytes, NULL));
 	CHECK(bytes > 0 && !stat(in(place, "monday"), &st) && (st.st_mode & 0777) == 0700);
-	CHECK_ERR(backups_write(b, s, desk, STR("monday"), &bytes, NULL), ERR_EXISTS);
+	CHECK_ERR(backups_write(b, s, desk, STR("monday"), NULL, &bytes, NULL), ERR_EXISTS);
 	CHECK(!symlink("/tmp", in(place, "link")));
-	CHECK_ERR(backups_write(b, s, desk, STR("link"), &bytes, NULL), ERR_EXISTS);
+	CHECK_ERR(backups_write(b, s, desk, STR("link"), NULL, &bytes, NULL), ERR_EXISTS);
 	CHECK_OK(backups_new(data, NULL, &none, NULL));
-	CHECK_ERR(backups_write(none, s, desk, STR("x"), &bytes, NULL), ERR_UNSUPPORTED);
+	CHECK_ERR(backups_write(none, s, desk, STR("x"), NULL, &bytes, NULL), ERR_UNSUPPORTED);
 }
 
 TEST(a_backup_that_fails_leaves_nothing)
@@ -148,7 +148,7 @@ TEST(a_backup_that_fails_leaves_nothing)
 	CHECK_OK(store_open(&memory, &s, NULL));
 	CHECK_OK(new_desk(&desk));
 	CHECK_OK(backups_new(data, place, &b, NULL));
-	CHECK_ERR(backups_write(b, s, desk, STR("monday"), &bytes, NULL), ERR_UNSUPPORTED);
+	CHECK_ERR(backups_write(b, s, desk, STR("monday"), NULL, &bytes, NULL), ERR_UNSUPPORTED);
 	CHECK(access(in(place, "monday"), F_OK));
 	CHECK(!rmdir(place));
 }

@@ -249,12 +249,12 @@ TEST(a_backup_is_a_store_of_its_own)
 	CHECK_OK(write_one(s, "shop", 1, TEST_TIME, 3));
 	CHECK_OK(write_one(s, "shop", 1, TEST_TIME - NS_PER_DAY, 4));
 	CHECK_OK(store_setting_set(s, TEST_TENANT, STR("theme"), STR("dark")));
-	CHECK_OK(store_backup(s, path, &fault));
+	CHECK_OK(store_backup(s, path, NULL, &fault));
 	CHECK_OK(write_one(s, "shop", 1, TEST_TIME, 100));
 	CHECK_OK(open_at(path, &copy));
 	CHECK_INT(fixture_total(copy, &all), 7);
 	CHECK(store_seed(copy) == store_seed(s));
-	CHECK_ERR(store_backup(s, path, &fault), ERR_BAD_ARGUMENT);
+	CHECK_ERR(store_backup(s, path, NULL, &fault), ERR_BAD_ARGUMENT);
 	store_close(copy);
 	copy = NULL;
 	CHECK_OK(store_check(path, print_problem, &problems, &checked, NULL));

@@ -2,7 +2,9 @@
  * Online backups: of more days and tenants than a process may have open files, and with late data
  * written during the backup.
  */
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "engine_fixture.h"
 
@@ -59,14 +61,15 @@ static enum err write_two(struct store *s, const char *tenant, int64_t a_ns, int
 	return commit(b);
 }
 
-static int64_t total_of(struct store *s, const char *tenant, const char *service)
+static int64_t total_between(struct store *s, const char *tenant, const char *service,
+			     int64_t from_ns, int64_t until_ns)
 {
 	struct matcher matcher = {.name = STR("service_name"), .value = str_of(service)};
 	struct selection all = {.type = STR(CPU),
 				.matchers = &matcher,
 				.matcher_count = 1,
-				.from_ns = MODEL_NOW - 400 * DAY,
-				.until_ns = MODEL_NOW + DAY};
+				.from_ns = from_ns,
+				.until_ns = until_ns};
 	int64_t total = -1;
 	struct profile p;
 	struct dict d;
@@ -79,6 +82,11 @@ static int64_t total_of(struct store *s, const char *tenant, const char *service
 	profile_release(&p);
 	dict_release(&d);
 	return total;
+}
+
+static int64_t total_of(struct store *s, const char *tenant, const char *service)
+{
+	return total_between(s, tenant, service, MODEL_NOW - 400 * DAY, MODEL_NOW + DAY);
 }
 
 static void show_problem(void *context, const char *problem)
@@ -134,7 +142,7 @@ TEST(a_backup_of_more_days_than_descriptors_is_whole)
 		CHECK_OK(write_two(f.store, tenant, MODEL_NOW, 0));
 	}
 	copy_name(&f, 0, path);
-	if (store_backup(f.store, path, &fault) != ERR_OK)
+	if (store_backup(f.store, path, NULL, &fault) != ERR_OK)
 		test_fail(__FILE__, __LINE__, "%s", fault.text);
 	/* The limit must not apply to the second store, the copy. */
 	restore_limit(&before);
@@ -157,9 +165,68 @@ TEST(a_backup_has_the_tenants_that_nobody_used_yet)
 	f.store = NULL;
 	OPEN(&f);
 	copy_name(&f, 0, path);
-	CHECK_OK(store_backup(f.store, path, NULL));
+	CHECK_OK(store_backup(f.store, path, NULL, NULL));
 	CHECK_OK(open_copy(path, &copy));
 	CHECK_INT(total_of(copy, "quiet", "a"), VALUE);
+	store_close(copy);
+}
+
+/* ------------------------------------------------------------------ damage */
+
+/* Overwrites the first page of a day. */
+static void destroy_day(const struct fixture *f, const char *tenant, const char *day)
+{
+	static const char nothing[4096];
+	char path[200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s/%s.db", f->directory, tenant, day);
+	fd = open(path, O_RDWR);
+	CHECK(fd >= 0 && pwrite(fd, nothing, sizeof(nothing), 0) == sizeof(nothing));
+	close(fd);
+}
+
+static void find_problem(void *context, const char *problem)
+{
+	*(bool *)context |= strstr(problem, "2024-09-24.db") != NULL;
+}
+
+TEST(a_backup_names_the_day_that_it_lacks_and_has_the_others)
+{
+	CLEANUP(fixture_release) struct fixture f = {.kind = IN_FILES};
+	int64_t day = 19990 * DAY; /* 2024-09-24 */
+	struct store_options o = fixture_options();
+	struct damage_notes damage = {0};
+	struct store_checked checked;
+	struct fault fault = {0};
+	bool missed = false;
+	struct store *copy;
+	char path[100];
+
+	o.limits.max_age_ns = 400 * DAY;
+	OPEN_WITH(&f, &o);
+	for (int i = -2; i < 3; i++)
+		CHECK_OK(write_two(f.store, "one", day + i * DAY + SECOND, 0));
+	CHECK_OK(write_two(f.store, "two", day + SECOND, 0));
+	store_close(f.store);
+	f.store = NULL;
+	destroy_day(&f, "one", "2024-09-24");
+	OPEN_WITH(&f, &o);
+	copy_name(&f, 0, path);
+	CHECK_ERR(store_backup(f.store, path, NULL, NULL), ERR_DAMAGED);
+	copy_name(&f, 1, path);
+	if (store_backup(f.store, path, &damage, &fault) != ERR_OK)
+		test_fail(__FILE__, __LINE__, "%s", fault.text);
+	CHECK_INT(damage.n, 1);
+	CHECK(strstr(damage.v[0].text, "2024-09-24.db") != NULL);
+	/* The copy knows that it lacks something. */
+	CHECK_OK(store_check(path, find_problem, &missed, &checked, NULL));
+	CHECK(missed);
+	o.directory = path;
+	CHECK_OK(store_open(&o, &copy, NULL));
+	CHECK_INT(total_of(copy, "two", "a"), VALUE);
+	CHECK_INT(total_between(copy, "one", "a", day - 3 * DAY, day), 2 * VALUE);
+	CHECK_INT(total_between(copy, "one", "a", day + DAY, day + 4 * DAY), 2 * VALUE);
 	store_close(copy);
 }
 
@@ -227,7 +294,7 @@ TEST(a_batch_is_in_a_backup_whole_or_not_at_all)
 	for (int n = 0; n < COPIES; n++) {
 		CHECK_OK(store_settle(f.store, n % 2, NULL));
 		copy_name(&f, n, path);
-		CHECK_OK(store_backup(f.store, path, NULL));
+		CHECK_OK(store_backup(f.store, path, NULL, NULL));
 	}
 	for (int i = 0; i < 3; i++) {
 		atomic_store(&writers[i].stop, true);

@@ -196,7 +196,7 @@ static void back_up(struct model *m, struct store *s, const char *path)
 
 	snprintf(to, sizeof(to), "%s.copy", path);
 	nftw(to, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	if (store_backup(s, to, &fault) != ERR_OK) {
+	if (store_backup(s, to, NULL, &fault) != ERR_OK) {
 		/* An unfinished backup is no store. */
 		struct store_options o = store_options_default;
 
