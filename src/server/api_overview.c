@@ -25,6 +25,7 @@ struct ranked {
 	double cpu, total;
 	struct curve *curves; /* CPU time first */
 	size_t n;
+	bool brief; /* has totals but no points */
 };
 
 /* CPU time of all services, of one type. */
@@ -231,6 +232,8 @@ static enum err copy_points(struct arena *a, const struct series_points **points
 	to->labels = NULL;
 	to->label_count = 0;
 	to->type = copy_text(a, from->type);
+	if (!from->points)
+		return to->type.p ? ERR_OK : ERR_NO_MEMORY;
 	to->points = arena_alloc(a, (from->n + 1) * sizeof(*to->points));
 	to->covered = arena_alloc(a, (from->n + 1) * sizeof(*to->covered));
 	if (!to->type.p || !to->points || !to->covered)
@@ -278,10 +281,15 @@ static bool is_listed(const struct overview *o, const struct ranked *s)
 	return !o->cut || compare_ranked(s, &o->services.v[o->limit - 1]) < 0;
 }
 
+static bool is_brief(const struct series_answer *a)
+{
+	return a->n && !a->series[0].points;
+}
+
 static enum err rank(struct overview *o, struct str service, const struct series_answer *now,
 		     const struct series_answer *before)
 {
-	struct ranked s = {.service = service};
+	struct ranked s = {.service = service, .brief = is_brief(now) || is_brief(before)};
 	enum err error = join_types(o, now, before, &s);
 
 	if (error == ERR_OK && s.n) {
@@ -311,8 +319,85 @@ static enum err each_service(void *context, struct str service, const struct ser
 	return rank(o, service, &answers[0], before ? &answers[1] : &none);
 }
 
+/* ------------------------------------------------------------------ points of those that are listed */
+
+static int by_name(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+
+	return str_cmp(a->service, b->service);
+}
+
+/* Replaces the totals of a service by its series. */
+static enum err fill_in(void *context, struct str service, const struct series_answer *answers)
+{
+	static const struct series_answer none;
+	struct overview *o = context;
+	struct ranked s = {.service = service}, *known;
+	enum err error;
+
+	known = bsearch(&s, o->services.v, o->services.n, sizeof(s), by_name);
+	if (!known || !known->brief)
+		return ERR_OK;
+	error = join_types(o, &answers[0], o->from_ns > 0 ? &answers[1] : &none, &s);
+	if (error == ERR_OK)
+		error = keep(o, service, &s);
+	if (error != ERR_OK) {
+		ranked_release(&s);
+		return error;
+	}
+	ranked_release(known);
+	*known = s;
+	return ERR_OK;
+}
+
+/* Removes services that were deleted between the two queries. */
+static void drop_brief(struct overview *o)
+{
+	size_t kept = 0;
+
+	vec_for_each (s, &o->services)
+		if (s->brief || !s->n)
+			ranked_release(s);
+		else
+			o->services.v[kept++] = *s;
+	o->services.n = kept;
+}
+
+static enum err find_points(struct overview *o, const struct services_question *all)
+{
+	struct str *names = arena_alloc(&o->arena, (o->services.n + 1) * sizeof(*names));
+	struct services_question what = *all;
+	struct request *r = o->q->request;
+	struct ask ask = o->q->ask; /* a copy: the first query has counted what is read */
+	struct services_answer ignored = {0};
+	size_t n = 0;
+
+	if (!names)
+		return ERR_NO_MEMORY;
+	vec_for_each (s, &o->services) {
+		if (!s->brief)
+			continue;
+		names[n] = copy_text(&o->arena, s->service);
+		if (!names[n++].p)
+			return ERR_NO_MEMORY;
+	}
+	if (!n)
+		return ERR_OK;
+	qsort(o->services.v, o->services.n, sizeof(*o->services.v), by_name);
+	what.totals_only = false;
+	what.only = names;
+	what.only_count = n;
+	TRY(store_services(r->server->store, r->tenant, &o->q->selection, &what, &ask, fill_in, o,
+			   &ignored));
+	arena_release(&ignored.arena);
+	drop_brief(o);
+	put_in_order(o);
+	return ERR_OK;
+}
+
 /* Points are of the width asked for, the ranges as they are: what is compared is what other answers
- * say of the same ranges. */
+ * say of the same ranges. Services beyond the limit need totals only. */
 static enum err collect(struct overview *o)
 {
 	int64_t length = o->until_ns - o->from_ns;
@@ -322,6 +407,7 @@ static enum err collect(struct overview *o)
 		.ranges = {{o->from_ns, o->until_ns}, {earlier, o->from_ns}},
 		.range_count = earlier < o->from_ns ? 2 : 1,
 		.step_ns = o->step_ns,
+		.totals_only = !o->q->ask.damage,
 	};
 
 	TRY(make_nothing(o, &o->nothing));
@@ -329,7 +415,7 @@ static enum err collect(struct overview *o)
 			   each_service, o, &o->whole));
 	put_in_order(o);
 	sum_cpu(o);
-	return ERR_OK;
+	return find_points(o, &what);
 }
 
 /* ------------------------------------------------------------------ writing */

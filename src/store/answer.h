@@ -38,6 +38,24 @@ struct scan {
 	void *context;
 };
 
+struct service_totals;
+
+/* Callbacks for each service (struct source: apart). */
+struct apart_use {
+	void *context;
+	/* Restricts the walk to these services; 0 = all that match. */
+	const struct str *only;
+	size_t only_count;
+	/* Gets the partitions of a service. `*ret_totals`, if set, is passed to the engine, which may
+	 * cache it and frees it with mem_free. It may point to texts of a light partition. */
+	enum err (*each)(void *context, struct str service, struct partition *const *partitions,
+			 size_t n, struct service_totals **ret_totals);
+	/* May be NULL. Gets the cached totals of a service that has not changed since; `each` is
+	 * called unless they suffice. Called with a lock held: must not call the engine. */
+	enum err (*known)(void *context, struct str service, const struct service_totals *totals,
+			  bool *ret_enough);
+};
+
 struct source {
 	void *engine;
 	uint64_t seed;
@@ -62,10 +80,10 @@ struct source {
 	 * are light where labels of rows do not matter. May be NULL.
 	 */
 	enum err (*apart)(void *engine, struct str tenant, const struct selection *selection,
-			  int64_t since_ns, struct ask *ask,
-			  enum err (*each)(void *context, struct str service,
-					   struct partition *const *partitions, size_t n),
-			  void *context);
+			  int64_t since_ns, struct ask *ask, const struct apart_use *use);
+	/* A span that contains the start times of all profiles of a light partition. */
+	enum err (*starts)(void *engine, struct partition *p, struct time_span *ret,
+			   struct fault *fault);
 	/*
 	 * Calls `each` with the index of every day that has data in the range; `services` says of
 	 * which of its services (bit per service; NULL = all). It stays as it is while `each` runs.

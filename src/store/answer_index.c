@@ -352,6 +352,9 @@ static enum err list_service(struct index_listing *c, const struct index_service
 			continue;
 		TRY(take_series(c, s));
 		any = true;
+		/* One is enough if only services are asked for. */
+		if (!c->seen_sets)
+			break;
 	}
 	for (size_t i = 0; any && c->l->label && i < service->labels.n; i++)
 		set_bit(c->seen_labels, service->labels.v[i]);

@@ -867,23 +867,6 @@ static enum err measure(struct charting *c, struct series_answer *ret, struct ma
 			    &made->points.covered_ns);
 }
 
-static enum err find_whole(struct whole_list *list, struct str type, struct coverage_whole **ret)
-{
-	struct coverage_whole fresh = {0};
-
-	vec_for_each (w, &list->v)
-		if (str_eq(w->type, type)) {
-			*ret = w;
-			return ERR_OK;
-		}
-	fresh.type = arena_str(&list->arena, type);
-	if (!fresh.type.p)
-		return ERR_NO_MEMORY;
-	TRY(vec_push(&list->v, fresh));
-	*ret = &list->v.v[list->v.n - 1];
-	return ERR_OK;
-}
-
 static bool has_series(const struct made_list *list, uint32_t type)
 {
 	for (size_t i = 0; i < list->n; i++)
@@ -908,7 +891,7 @@ static enum err add_to_wholes(struct charting *c, const struct made_list *list)
 				lines[n++] = member->line;
 		if (!n)
 			continue;
-		TRY(find_whole(c->wholes, c->types.v[t].id, &whole));
+		TRY(whole_list_find(c->wholes, c->types.v[t].id, &whole));
 		whole->has_values |= has_series(list, t);
 		TRY(coverage_whole_add(whole, &c->coverage, lines, n));
 	}
@@ -991,7 +974,8 @@ static bool is_near(const struct question *q, const struct partition *p)
 
 enum err answer_series_of(const struct source *source, const struct service_part *part,
 			  const struct selection *selection, const struct series_question *question,
-			  struct ask *ask, struct whole_list *wholes, struct series_answer *ret)
+			  struct ask *ask, struct whole_list *wholes,
+			  struct coverage_reach *ret_reach, struct series_answer *ret)
 {
 	CLEANUP(charting_release) struct charting c = {.question = question, .wholes = wholes};
 	struct series_answer answer = {0};
@@ -1005,11 +989,13 @@ enum err answer_series_of(const struct source *source, const struct service_part
 		if (is_near(&c.q, part->partitions[i]))
 			TRY(question_partition(&c.q, part->partitions[i]));
 	e = finish(&c, &answer);
-	if (e)
+	if (e) {
 		arena_release(&answer.arena);
-	else
-		*ret = answer;
-	return e;
+		return e;
+	}
+	*ret = answer;
+	*ret_reach = coverage_reach(&c.coverage);
+	return ERR_OK;
 }
 
 int64_t answer_series_since(const struct series_question *question, int64_t from_ns)

@@ -1,6 +1,6 @@
-#include "store/answer_services.h"
-
 #include <stdlib.h>
+
+#include "store/service_totals.h"
 
 struct serving {
 	const struct source *source;
@@ -13,6 +13,8 @@ struct serving {
 	void *context;
 	struct whole_list wholes;
 	struct whole_list others; /* of the ranges after the first: nobody asks */
+	bool caches;		  /* uses and makes cached totals */
+	VEC(struct series_points) totals[SERVICES_RANGES]; /* of the service at hand */
 };
 
 static void whole_list_release(struct whole_list *list)
@@ -27,6 +29,25 @@ static void serving_release(struct serving *s)
 {
 	whole_list_release(&s->wholes);
 	whole_list_release(&s->others);
+	for (size_t i = 0; i < SERVICES_RANGES; i++)
+		vec_release(&s->totals[i]);
+}
+
+enum err whole_list_find(struct whole_list *list, struct str type, struct coverage_whole **ret)
+{
+	struct coverage_whole fresh = {0};
+
+	vec_for_each (w, &list->v)
+		if (str_eq(w->type, type)) {
+			*ret = w;
+			return ERR_OK;
+		}
+	fresh.type = arena_str(&list->arena, type);
+	if (!fresh.type.p)
+		return ERR_NO_MEMORY;
+	TRY(vec_push(&list->v, fresh));
+	*ret = &list->v.v[list->v.n - 1];
+	return ERR_OK;
 }
 
 static bool is_empty(const struct series_answer *answers, size_t n)
@@ -43,25 +64,121 @@ static enum err hand_over(struct serving *s, struct str service, struct series_a
 							   : s->each(s->context, service, answers);
 }
 
+/* Adds the coverage of one service to that of all. */
+static enum err join_whole(struct serving *s, const struct coverage_whole *from)
+{
+	struct coverage_whole *whole;
+
+	TRY(whole_list_find(&s->wholes, from->type, &whole));
+	whole->has_values |= from->has_values;
+	return coverage_whole_join(whole, from->covered, from->present, from->times.v,
+				   from->times.n);
+}
+
+static enum err add_whole(struct serving *s, const struct totals_whole *from,
+			  const struct coverage_time *times)
+{
+	struct coverage_whole *whole;
+
+	TRY(whole_list_find(&s->wholes, from->type, &whole));
+	whole->has_values |= from->has_values;
+	return coverage_whole_join(whole, from->covered_ns, from->present_ns, times, from->times_n);
+}
+
+/* ------------------------------------------------------------------ one service */
+
+/* For the engine's cache. On errors nothing is cached. */
+static struct service_totals *make_totals(struct serving *s, const struct totals_source *from)
+{
+	struct fault ignored = {0};
+	struct time_span starts;
+	bool known = service_totals_may_last(from) && s->source->starts &&
+		     s->source->starts(s->source->engine, (struct partition *)from->partition,
+				       &starts, &ignored) == ERR_OK;
+
+	return service_totals_new(from, known ? &starts : NULL);
+}
+
 static enum err answer_service(void *context, struct str service,
-			       struct partition *const *partitions, size_t n)
+			       struct partition *const *partitions, size_t n,
+			       struct service_totals **ret_totals)
 {
 	struct serving *s = context;
+	CLEANUP(whole_list_release) struct whole_list own = {0};
 	struct service_part part = {partitions, n};
 	struct series_answer answers[SERVICES_RANGES] = {0};
+	struct coverage_reach reach = {0}, ignored;
+	struct ask before = *s->ask;
+	struct totals_source from = {s->question, answers, &own,  n == 1 ? partitions[0] : NULL,
+				     &reach,	  &before, s->ask};
 	enum err error = ERR_OK;
 
 	for (size_t i = 0; error == ERR_OK && i < s->question->range_count; i++)
 		error = answer_series_of(s->source, &part, &s->ranges[i], &s->series, s->ask,
-					 i ? &s->others : &s->wholes, &answers[i]);
+					 i ? &s->others : &own, i ? &ignored : &reach, &answers[i]);
+	vec_for_each (w, &own.v) {
+		coverage_whole_tidy(w);
+		if (error == ERR_OK)
+			error = join_whole(s, w);
+	}
 	if (error == ERR_OK)
 		error = hand_over(s, service, answers);
+	if (error == ERR_OK && s->caches && n == 1 && partitions[0]->light)
+		*ret_totals = make_totals(s, &from);
 	for (size_t i = 0; i < s->question->range_count; i++)
 		arena_release(&answers[i].arena);
 	return error;
 }
 
+/* ------------------------------------------------------------------ cached totals */
+
+static enum err hand_over_totals(struct serving *s, struct str service,
+				 const struct service_totals *t)
+{
+	struct series_answer answers[SERVICES_RANGES] = {0};
+
+	for (size_t i = 0; i < s->question->range_count; i++)
+		s->totals[i].n = 0;
+	for (size_t i = 0; i < t->series_count; i++) {
+		const struct totals_series *one = &t->series[i];
+
+		TRY(vec_push(&s->totals[one->range],
+			     ((struct series_points){.type = one->type,
+						     .whole = one->whole,
+						     .total = one->total})));
+	}
+	for (size_t i = 0; i < s->question->range_count; i++)
+		answers[i] = (struct series_answer){.series = s->totals[i].v, .n = s->totals[i].n};
+	return hand_over(s, service, answers);
+}
+
+static enum err add_known(void *context, struct str service, const struct service_totals *t,
+			  bool *ret_enough)
+{
+	struct serving *s = context;
+
+	if (!service_totals_hold(t, s->question))
+		return ERR_OK;
+	*ret_enough = true;
+	s->ask->chunks += t->chunks;
+	s->ask->blocks += t->blocks;
+	s->ask->rollups += t->rollups;
+	s->ask->rows += t->rows;
+	s->ask->bytes += t->read_bytes;
+	for (size_t i = 0; i < t->whole_count; i++)
+		TRY(add_whole(s, &t->wholes[i], t->times + t->wholes[i].times_at));
+	return hand_over_totals(s, service, t);
+}
+
 /* ------------------------------------------------------------------ engines without an index */
+
+static bool is_asked_for(const struct services_question *question, struct str service)
+{
+	for (size_t i = 0; i < question->only_count; i++)
+		if (str_eq(question->only[i], service))
+			return true;
+	return !question->only_count;
+}
 
 static int by_service(const void *left, const void *right)
 {
@@ -136,7 +253,8 @@ static enum err split(struct serving *s, struct services_answer *ret)
 			qsort(all[i].series, all[i].n, sizeof(*all[i].series), by_service);
 	}
 	while (error == ERR_OK && next_service(all, n, at, &service, parts))
-		error = hand_over(s, service, parts);
+		if (is_asked_for(s->question, service))
+			error = hand_over(s, service, parts);
 	if (error == ERR_OK)
 		error = ask_wholes(s, ret);
 	for (size_t i = 0; i < n; i++)
@@ -163,6 +281,14 @@ static enum err tell_wholes(struct serving *s, struct services_answer *ret)
 			return ERR_NO_MEMORY;
 	}
 	return ERR_OK;
+}
+
+/* Cached totals are of whole services. */
+static bool lists_all(const struct selection *selection, const struct services_question *question,
+		      const struct ask *ask)
+{
+	return question->totals_only && !question->only_count && !selection->matcher_count &&
+	       !selection->type.n && !ask->damage;
 }
 
 /* All ranges. */
@@ -207,6 +333,7 @@ enum err answer_services(const struct source *source, struct str tenant,
 	enum err error;
 
 	s.ask = ask ? ask : &own;
+	s.caches = lists_all(selection, question, s.ask);
 	if (!question->range_count || question->range_count > SERVICES_RANGES)
 		return ERR_BAD_ARGUMENT;
 	for (size_t i = 0; i < question->range_count; i++) {
@@ -217,9 +344,14 @@ enum err answer_services(const struct source *source, struct str tenant,
 	all = whole_range(&s, selection);
 	if (source->apart && !selection->link_count && !selection->profile_count &&
 	    !selection->time_count) {
+		const struct apart_use use = {.context = &s,
+					      .only = question->only,
+					      .only_count = question->only_count,
+					      .each = answer_service,
+					      .known = s.caches ? add_known : NULL};
+
 		error = source->apart(source->engine, tenant, &all,
-				      answer_series_since(&s.series, all.from_ns), s.ask,
-				      answer_service, &s);
+				      answer_series_since(&s.series, all.from_ns), s.ask, &use);
 		if (error == ERR_OK)
 			error = tell_wholes(&s, &answer);
 	} else {

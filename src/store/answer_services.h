@@ -12,6 +12,10 @@ struct whole_list {
 	VEC(struct coverage_whole) v;
 };
 
+/* That of a type, made when missing. */
+enum err whole_list_find(struct whole_list *list, struct str type,
+			 struct coverage_whole **ret) MUST_CHECK;
+
 /* The partitions of a service. */
 struct service_part {
 	struct partition *const *partitions;
@@ -23,7 +27,7 @@ struct service_part {
 enum err answer_series_of(const struct source *source, const struct service_part *part,
 			  const struct selection *selection, const struct series_question *question,
 			  struct ask *ask, struct whole_list *wholes,
-			  struct series_answer *ret) MUST_CHECK;
+			  struct coverage_reach *ret_reach, struct series_answer *ret) MUST_CHECK;
 /* From when on it looks for values that hold until a range begins. */
 int64_t answer_series_since(const struct series_question *question, int64_t from_ns);
 

@@ -178,6 +178,8 @@ enum err change_finish(struct change *c, enum err error)
 	vec_for_each (s, &c->touched) {
 		if (error != ERR_OK)
 			(*s)->row = (*s)->row_before;
+		/* Not earlier: cached totals must include the news of the index. */
+		service_changed(*s);
 		(*s)->touched = false;
 		(*s)->coming = 0;
 		(*s)->delta_of = NULL;

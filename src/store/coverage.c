@@ -483,6 +483,25 @@ enum err coverage_total(const struct coverage *c, int64_t *ret)
 	return coverage_sum(c, lines, c->lines.n, NULL, ret);
 }
 
+struct coverage_reach coverage_reach(const struct coverage *c)
+{
+	struct coverage_reach reach = {INT64_MAX, INT64_MIN};
+
+	vec_for_each (l, &c->lines) {
+		int64_t usual = !l->usual_ns && l->gauge ? UNKNOWN_GAP_NS : l->usual_ns;
+		int64_t first = l->whole.runs.n ? l->whole.runs.v[0].start_ns : INT64_MAX;
+
+		/* As soon as it would come if it had been there before. */
+		first = add_saturating(first, -usual);
+		reach.from_ns = first < reach.from_ns ? first : reach.from_ns;
+		vec_for_each (r, &l->whole.runs)
+			reach.until_ns = r->end_ns > reach.until_ns ? r->end_ns : reach.until_ns;
+		vec_for_each (t, &l->present)
+			reach.until_ns = t->end_ns > reach.until_ns ? t->end_ns : reach.until_ns;
+	}
+	return reach;
+}
+
 /* ------------------------------------------------------------------ of several coverages */
 
 #define WHOLE_PORTION 4096
@@ -493,7 +512,7 @@ void coverage_whole_release(struct coverage_whole *w)
 }
 
 /* What touches or overlaps becomes one. */
-static void join_times(struct coverage_whole *w)
+void coverage_whole_tidy(struct coverage_whole *w)
 {
 	size_t n = 0;
 
@@ -512,6 +531,17 @@ static void join_times(struct coverage_whole *w)
 	w->times.n = w->apart = n;
 }
 
+enum err coverage_whole_join(struct coverage_whole *w, __int128 covered_ns, __int128 present_ns,
+			     const struct coverage_time *times, size_t n)
+{
+	w->covered += covered_ns;
+	w->present += present_ns;
+	TRY(vec_append(&w->times, times, n));
+	if (w->times.n > 2 * w->apart + WHOLE_PORTION)
+		coverage_whole_tidy(w);
+	return ERR_OK;
+}
+
 enum err coverage_whole_add(struct coverage_whole *w, const struct coverage *c,
 			    const uint32_t *lines, size_t n)
 {
@@ -525,7 +555,7 @@ enum err coverage_whole_add(struct coverage_whole *w, const struct coverage *c,
 		TRY(vec_append(&w->times, line->present.v, line->present.n));
 	}
 	if (w->times.n > 2 * w->apart + WHOLE_PORTION)
-		join_times(w);
+		coverage_whole_tidy(w);
 	return ERR_OK;
 }
 
@@ -533,7 +563,7 @@ int64_t coverage_whole_total(struct coverage_whole *w)
 {
 	int64_t any = 0;
 
-	join_times(w);
+	coverage_whole_tidy(w);
 	vec_for_each (t, &w->times)
 		any += t->end_ns - t->start_ns;
 	return part_of(any, w->covered, w->present);

@@ -116,6 +116,15 @@ enum err coverage_sum(const struct coverage *c, const uint32_t *lines, size_t n,
 /* Coverage of all lines combined. */
 enum err coverage_total(const struct coverage *c, int64_t *ret) MUST_CHECK;
 
+/*
+ * How far a finished coverage depends on its range: a range that begins before `from_ns` and ends at
+ * `until_ns` or later gives the same coverage for the same profiles.
+ */
+struct coverage_reach {
+	int64_t from_ns, until_ns;
+};
+struct coverage_reach coverage_reach(const struct coverage *c);
+
 /* Accumulates several coverages into the time for which any series of a type was profiled. */
 struct coverage_whole {
 	struct str type;
@@ -128,6 +137,11 @@ void coverage_whole_release(struct coverage_whole *w);
 /* Adds lines of a finished coverage of the same range. */
 enum err coverage_whole_add(struct coverage_whole *w, const struct coverage *c,
 			    const uint32_t *lines, size_t n) MUST_CHECK;
+/* Adds the contents of another one of the same range. */
+enum err coverage_whole_join(struct coverage_whole *w, __int128 covered_ns, __int128 present_ns,
+			     const struct coverage_time *times, size_t n) MUST_CHECK;
+/* Sorts and merges its times. */
+void coverage_whole_tidy(struct coverage_whole *w);
 /* As coverage_sum over all lines added. */
 int64_t coverage_whole_total(struct coverage_whole *w);
 

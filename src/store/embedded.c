@@ -276,6 +276,7 @@ static const struct store_ops embedded_ops = {
 	.services = embedded_services,
 	.indexes = embedded_indexes,
 	.apart = embedded_apart,
+	.starts = embedded_starts,
 	.scan = embedded_scan,
 	.spans = embedded_spans,
 	.stats = embedded_stats,

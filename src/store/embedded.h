@@ -98,6 +98,7 @@ struct day_service {
 		uint32_t series;
 		uint32_t altered; /* 1: its seal was wrong when read, and must stay wrong */
 	} row, row_before;
+	atomic_ullong version;	    /* changes with every write to the service; unique */
 	atomic_bool verified;	    /* no block is missing */
 	atomic_bool placed;	    /* searches find each block (service_find_blocks) */
 	atomic_bool rollups_differ; /* roll-ups do not match their tally: not used */
@@ -224,6 +225,7 @@ struct embedded {
 	struct mutex spare_lock;
 	int spare[SPARE_FILES];	    /* descriptors in reserve for EMFILE; -1 = in use */
 	atomic_ullong fresh_chunks; /* of all tenants */
+	atomic_ullong versions;	    /* the last one given to a service */
 	atomic_llong fresh_due_ns;  /* when the oldest was due, as of the last keeper round */
 	/* Loop iterations with the lock held: since it was taken, and the maximum so far. */
 	uint64_t steps;
@@ -391,6 +393,15 @@ enum err day_service_get(struct day *d, struct str name, struct day_service **re
 struct day_service *day_service_find(struct day *d, struct str name);
 /* The i-th, NULL behind the last: for a walk over all while others are added. */
 struct day_service *day_service_at(struct day *d, size_t i);
+/* Copies up to `n` services, starting with the i-th; returns how many. */
+#define SERVICES_PORTION 256
+size_t day_services_from(struct day *d, size_t i, struct day_service **ret, size_t n);
+/* Invalidates cached totals. Call after the change is visible in the file, in the list of fresh chunks
+ * and in the news of the index. */
+static inline void service_changed(struct day_service *ds)
+{
+	atomic_store(&ds->version, atomic_fetch_add(&ds->day->engine->versions, 1) + 1);
+}
 struct day_service *day_service_by_id(struct day *d, uint32_t id);
 /* Reserves room for an id that a transaction may assign, so that nothing can fail after the
  * commit. */

@@ -16,6 +16,7 @@ struct light {
 struct apart_day {
 	struct day *day;
 	struct day_index *index; /* in use, but not locked */
+	uint64_t began;		 /* the latest version of any service before the index was read */
 	struct service_list services;
 };
 
@@ -27,6 +28,7 @@ struct apart_service {
 
 struct apart {
 	struct embedded *engine;
+	const struct apart_use *use;
 	struct ask *ask;
 	struct day_list list;
 	VEC(struct apart_day) days;
@@ -35,7 +37,8 @@ struct apart {
 	struct partition **partitions;
 	struct partition **full; /* those that were loaded, to be given back */
 	struct day_service **busy;
-	size_t n; /* of the service at hand */
+	size_t n;    /* of the service at hand */
+	bool sorted; /* services are sorted by name */
 };
 
 static void light_release(struct light *l)
@@ -196,15 +199,44 @@ static bool same_service(const struct apart_service *x, const struct apart_servi
 	return strcmp(x->listed->service->name, y->listed->service->name) == 0;
 }
 
-static enum err each_service(struct apart *a,
-			     enum err (*each)(void *, struct str, struct partition *const *,
-					      size_t),
-			     void *context)
+/* Caches the totals, unless the service has changed since the index was brought up to date. */
+static void keep_totals(struct apart *a, const struct apart_service *one, uint64_t version,
+			struct service_totals *totals)
+{
+	struct day_index *x = a->days.v[one->day].index;
+
+	if (!totals || version > a->days.v[one->day].began || one->listed->at == MAP_NONE) {
+		mem_free(totals);
+		return;
+	}
+	mutex_lock(&x->lock);
+	totals_keep(x, one->listed->at, version, totals);
+	mutex_unlock(&x->lock);
+}
+
+/* A service with the partitions that are open. */
+static enum err use_service(struct apart *a, const struct apart_service *first, uint64_t version)
+{
+	struct service_totals *totals = NULL;
+	enum err error = a->use->each(a->use->context, str_of(first->listed->service->name),
+				      a->partitions, a->n, &totals);
+
+	/* The index of one day knows the versions of its own services only. */
+	if (a->n == 1 && !a->full[0] && a->busy[0] == first->listed->service) {
+		keep_totals(a, first, version, totals);
+		return error;
+	}
+	mem_free(totals);
+	return error;
+}
+
+static enum err each_service(struct apart *a)
 {
 	enum err error = ERR_OK;
 
 	for (size_t i = 0, n; error == ERR_OK && i < a->services.n; i += n) {
 		const struct apart_service *first = &a->services.v[i];
+		uint64_t version = atomic_load(&first->listed->service->version);
 
 		if (ask_cancelled(a->ask))
 			return fault_set(a->ask->fault, ERR_CANCELLED, "the question was given up");
@@ -213,12 +245,55 @@ static enum err each_service(struct apart *a,
 				error = ask_forgive(a->ask, open_service(a, first + n),
 						    a->ask->fault);
 		if (error == ERR_OK)
-			error = each(context, str_of(first->listed->service->name), a->partitions,
-				     a->n);
+			error = use_service(a, first, version);
 		error = ask_forgive(a->ask, error, a->ask->fault);
 		finish_service(a);
 	}
 	return error;
+}
+
+/* ------------------------------------------------------------------ cached totals */
+
+static enum err ask_known(struct apart *a, const struct apart_service *one, bool *ret_enough)
+{
+	struct day_index *x = a->days.v[one->day].index;
+	struct day_service *ds = one->listed->service;
+	const struct service_totals *totals;
+	enum err error = ERR_OK;
+
+	*ret_enough = false;
+	if (one->listed->at == MAP_NONE || one->listed->open || !atomic_load(&ds->id) ||
+	    !atomic_load(&ds->verified))
+		return ERR_OK;
+	mutex_lock(&x->lock);
+	totals = totals_find(x, one->listed->at, ds);
+	if (totals)
+		error = a->use->known(a->use->context, str_of(ds->name), totals, ret_enough);
+	mutex_unlock(&x->lock);
+	return error;
+}
+
+/* Removes the services from the list whose cached totals suffice. A service with data on several
+ * days has adjacent entries. */
+static enum err pass_known(struct apart *a)
+{
+	size_t kept = 0, n;
+
+	for (size_t i = 0; i < a->services.n; i += n) {
+		struct apart_service *first = &a->services.v[i];
+		bool enough = false;
+
+		if (i % SERVICES_PORTION == 0 && ask_cancelled(a->ask))
+			return fault_set(a->ask->fault, ERR_CANCELLED, "the question was given up");
+		for (n = 1; a->sorted && i + n < a->services.n && same_service(first, first + n);)
+			n++;
+		if (n == 1)
+			TRY(ask_known(a, first, &enough));
+		for (size_t k = 0; !enough && k < n; k++)
+			a->services.v[kept++] = first[k];
+	}
+	a->services.n = kept;
+	return ERR_OK;
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -256,8 +331,11 @@ static enum err add_day(struct apart *a, struct day *d, const struct selection *
 	TRY(day_ask(d, a->ask));
 	TRY(day_verify(d, a->ask->fault));
 	TRY(vec_reserve(&a->days, 1));
+	one.began = atomic_load(&a->engine->versions);
 	TRY(index_get(d, &one.index, a->ask->fault));
-	error = index_list(one.index, &reaching, a->ask, &one.services);
+	error = a->use->only_count ? index_list_only(one.index, a->use->only, a->use->only_count,
+						     &one.services)
+				   : index_list(one.index, &reaching, a->ask, &one.services);
 	if (error != ERR_OK) {
 		index_put(one.index);
 		return error;
@@ -283,17 +361,26 @@ static enum err gather(struct apart *a)
 		vec_for_each (listed, &a->days.v[i].services.v)
 			TRY(vec_push(&a->services, ((struct apart_service){listed, i})));
 	}
-	if (a->services.n)
-		qsort(a->services.v, a->services.n, sizeof(*a->services.v), by_service);
 	return ERR_OK;
 }
 
-enum err embedded_apart(void *engine, struct str tenant, const struct selection *selection,
-			int64_t since_ns, struct ask *ask,
-			enum err (*each)(void *, struct str, struct partition *const *, size_t),
-			void *context)
+static void sort_services(struct apart *a)
 {
-	CLEANUP(apart_release) struct apart a = {.engine = engine, .ask = ask};
+	if (!a->sorted && a->services.n)
+		qsort(a->services.v, a->services.n, sizeof(*a->services.v), by_service);
+	a->sorted = true;
+}
+
+/* Whether the services are from several days. */
+static bool have_company(const struct apart *a)
+{
+	return a->services.n && a->services.v[0].day != a->services.v[a->services.n - 1].day;
+}
+
+enum err embedded_apart(void *engine, struct str tenant, const struct selection *selection,
+			int64_t since_ns, struct ask *ask, const struct apart_use *use)
+{
+	CLEANUP(apart_release) struct apart a = {.engine = engine, .use = use, .ask = ask};
 	int64_t from = selection->from_ns;
 	struct tenant *t;
 	enum err error = tenant_get(engine, tenant, false, &t, ask->fault);
@@ -314,5 +401,10 @@ enum err embedded_apart(void *engine, struct str tenant, const struct selection 
 			TRY(error);
 	}
 	TRY(gather(&a));
-	return each_service(&a, each, context);
+	if (have_company(&a))
+		sort_services(&a);
+	if (use->known)
+		TRY(pass_known(&a));
+	sort_services(&a);
+	return each_service(&a);
 }

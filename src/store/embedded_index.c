@@ -22,6 +22,7 @@ void index_free(struct day_index *x)
 		return;
 	news_release(x);
 	series_index_release(&x->table);
+	totals_release(x);
 	vec_release(&x->unwritten);
 	vec_release(&x->damaged);
 	mutex_release(&x->lock);
@@ -412,7 +413,7 @@ static void leave(struct day_index *x, size_t memory, bool trouble)
 
 void index_put(struct day_index *x)
 {
-	size_t memory = series_index_memory(&x->table);
+	size_t memory = series_index_memory(&x->table) + totals_memory(x);
 	bool trouble = x->trouble;
 
 	mutex_unlock(&x->lock);
@@ -719,27 +720,52 @@ static bool is_damaged(const struct day_index *x, uint32_t id)
 	return false;
 }
 
+static enum err list_service(struct day_index *x, const struct service_bits *bits,
+			     const struct selection *selection, struct day_service *ds,
+			     struct service_list *ret)
+{
+	uint32_t id = atomic_load(&ds->id);
+	const struct index_service *s = series_index_service(&x->table, id);
+	struct listed_service one = {.service = ds, .at = MAP_NONE};
+	bool takes = false;
+
+	if (s && s->series.n) {
+		one.at = (uint32_t)(s - x->table.services.v);
+		takes = bits->matching[one.at / 64] >> (one.at % 64) & 1;
+		one.open = bits->open[one.at / 64] >> (one.at % 64) & 1;
+	} else if (id && is_damaged(x, id)) {
+		TRY(selection_takes_service(selection, str_of(ds->name), &takes));
+	}
+	return takes ? vec_push(&ret->v, one) : ERR_OK;
+}
+
 /* In the order of the day, so that answers do not depend on what is in memory. */
 static enum err list_day(struct day_index *x, const struct service_bits *bits,
 			 const struct selection *selection, struct service_list *ret)
 {
-	struct day_service *ds;
+	struct day_service *some[SERVICES_PORTION];
+	size_t n;
 
-	for (size_t i = 0; (ds = day_service_at(x->day, i)); i++) {
-		uint32_t id = atomic_load(&ds->id);
+	for (size_t i = 0; (n = day_services_from(x->day, i, some, SERVICES_PORTION)); i += n)
+		for (size_t k = 0; k < n; k++)
+			TRY(list_service(x, bits, selection, some[k], ret));
+	return ERR_OK;
+}
+
+enum err index_list_only(struct day_index *x, const struct str *names, size_t n,
+			 struct service_list *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct day_service *ds = day_service_find(x->day, names[i]);
+		uint32_t id = ds ? atomic_load(&ds->id) : 0;
 		const struct index_service *s = series_index_service(&x->table, id);
 		struct listed_service one = {.service = ds, .at = MAP_NONE};
-		bool takes = false;
 
-		if (s && s->series.n) {
+		if (!id || (!(s && s->series.n) && !is_damaged(x, id)))
+			continue;
+		if (s && s->series.n)
 			one.at = (uint32_t)(s - x->table.services.v);
-			takes = bits->matching[one.at / 64] >> (one.at % 64) & 1;
-			one.open = bits->open[one.at / 64] >> (one.at % 64) & 1;
-		} else if (id && is_damaged(x, id)) {
-			TRY(selection_takes_service(selection, str_of(ds->name), &takes));
-		}
-		if (takes)
-			TRY(vec_push(&ret->v, one));
+		TRY(vec_push(&ret->v, one));
 	}
 	return ERR_OK;
 }

@@ -15,6 +15,12 @@
 #include "store/embedded.h"
 #include "store/series_index.h"
 
+/* Totals of a service, valid while the service has this version. */
+struct cached_totals {
+	uint64_t version;
+	struct service_totals *v; /* or NULL */
+};
+
 struct day_index {
 	struct resident unused;
 	struct day *day;
@@ -24,6 +30,8 @@ struct day_index {
 	bool trouble;		 /* memory was short: of no use any more */
 	VEC(uint32_t) unwritten; /* services whose rows are not as they should be, … */
 	VEC(uint32_t) damaged;	 /* … and those of whom the dictionary cannot be read either */
+	VEC(struct cached_totals) totals; /* by service of the index; (embedded_totals.c) */
+	size_t totals_bytes;
 	/* engine->lock */
 	VEC(struct index_news) news;
 	unsigned users;
@@ -73,14 +81,26 @@ struct service_list {
 };
 enum err index_list(struct day_index *x, const struct selection *selection, struct ask *ask,
 		    struct service_list *ret) MUST_CHECK;
+/* Lists services by name, whether or not they have data in a range. */
+enum err index_list_only(struct day_index *x, const struct str *names, size_t n,
+			 struct service_list *ret) MUST_CHECK;
 /* Whether somebody took it out of its day: what it says may be of a dictionary that is gone. */
 bool index_is_stale(struct day_index *x);
 
 /* See struct source. */
 enum err embedded_apart(void *engine, struct str tenant, const struct selection *selection,
-			int64_t since_ns, struct ask *ask,
-			enum err (*each)(void *, struct str, struct partition *const *, size_t),
-			void *context) MUST_CHECK;
+			int64_t since_ns, struct ask *ask, const struct apart_use *use) MUST_CHECK;
+enum err embedded_starts(void *engine, struct partition *p, struct time_span *ret,
+			 struct fault *fault) MUST_CHECK;
+
+/* Totals of services, cached with the index (embedded_totals.c); call with its lock held. */
+/* NULL if there are none, or the service has changed since. */
+const struct service_totals *totals_find(const struct day_index *x, uint32_t at,
+					 const struct day_service *ds);
+/* Takes ownership; drops them if the index would become too large. */
+void totals_keep(struct day_index *x, uint32_t at, uint64_t version, struct service_totals *totals);
+size_t totals_memory(const struct day_index *x);
+void totals_release(struct day_index *x);
 /* A day's index for a question: of `services` (bit per service of the index; NULL = all). */
 enum err embedded_indexes(void *engine, struct str tenant, const struct selection *selection,
 			  struct ask *ask,

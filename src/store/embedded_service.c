@@ -25,6 +25,7 @@ enum err day_service_get(struct day *d, struct str name, struct day_service **re
 			error = map_put(&d->service_index, hash, (uint32_t)d->services.n);
 		if (error == ERR_OK) {
 			ds->day = d;
+			service_changed(ds);
 			d->services.v[d->services.n++] = ds;
 		} else if (ds) {
 			mem_free(ds->name);
@@ -59,6 +60,19 @@ struct day_service *day_service_at(struct day *d, size_t i)
 	ds = i < d->services.n ? d->services.v[i] : NULL;
 	engine_unlock(d->engine);
 	return ds;
+}
+
+size_t day_services_from(struct day *d, size_t i, struct day_service **ret, size_t n)
+{
+	size_t count = 0;
+
+	engine_lock(d->engine);
+	for (; count < n && i + count < d->services.n; count++) {
+		engine_step(d->engine);
+		ret[count] = d->services.v[i + count];
+	}
+	engine_unlock(d->engine);
+	return count;
 }
 
 static uint64_t id_hash(uint32_t id)
@@ -147,6 +161,7 @@ void day_service_clear_fresh(struct day_service *ds)
 	vec_for_each (chunk, &ds->fresh)
 		discount_fresh(ds->day, chunk);
 	ds->fresh.n = 0;
+	service_changed(ds);
 }
 
 static int by_key(const void *a, const void *b)
@@ -168,6 +183,8 @@ void day_service_remove_fresh(struct day_service *ds, const int64_t *keys, size_
 		else
 			ds->fresh.v[kept++] = *chunk;
 	}
+	if (kept < ds->fresh.n)
+		service_changed(ds);
 	ds->fresh.n = kept;
 	mutex_unlock(&ds->day->lists);
 }

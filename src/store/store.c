@@ -77,6 +77,7 @@ enum err store_base_init(struct store *s, const struct store_ops *ops,
 		.services = ops->services,
 		.indexes = ops->indexes,
 		.apart = ops->apart,
+		.starts = ops->starts,
 	};
 	trusted_clock_init(&s->clock, options);
 	return copy_options(s, options);

@@ -322,6 +322,12 @@ struct services_question {
 	struct time_span ranges[SERVICES_RANGES]; /* replace the selection's range */
 	size_t range_count;
 	int64_t step_ns;
+	/* Accept cached totals: `each` may get series without points (NULL) and `covered_ns`, and
+	 * services in any order. Ignored if ask->damage is set. */
+	bool totals_only;
+	/* Restricts the answer to these services; 0 = all. */
+	const struct str *only;
+	size_t only_count;
 };
 /* Of the first range and all services together. */
 struct services_answer {

@@ -57,10 +57,9 @@ struct store_ops {
 			     struct ask *ask, enum err (*each)(void *context, struct str name),
 			     void *context);
 	enum err (*apart)(void *engine, struct str tenant, const struct selection *selection,
-			  int64_t since_ns, struct ask *ask,
-			  enum err (*each)(void *context, struct str service,
-					   struct partition *const *partitions, size_t n),
-			  void *context);
+			  int64_t since_ns, struct ask *ask, const struct apart_use *use);
+	enum err (*starts)(void *engine, struct partition *p, struct time_span *ret,
+			   struct fault *fault);
 	enum err (*indexes)(void *engine, struct str tenant, const struct selection *selection,
 			    struct ask *ask,
 			    enum err (*each)(void *context, const struct series_index *x,

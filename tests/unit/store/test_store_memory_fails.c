@@ -71,8 +71,13 @@ static enum err ask_all(struct store *s)
 	all.type = (struct str){0};
 	TRY(store_types(s, TEST_TENANT, &all, &ask, &types));
 	arena_release(&types.arena);
-	TRY(store_services(s, TEST_TENANT, &all, &services, &ask, ignore_service, NULL, &whole));
-	arena_release(&whole.arena);
+	/* Totals are cached by the second query and read by the third. */
+	for (int i = 0; i < 3; i++) {
+		services.totals_only = i > 0;
+		TRY(store_services(s, TEST_TENANT, &all, &services, &ask, ignore_service, NULL,
+				   &whole));
+		arena_release(&whole.arena);
+	}
 	return ERR_OK;
 }
 
