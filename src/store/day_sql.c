@@ -231,7 +231,7 @@ static const char *const spans_statements[SPANS_STATEMENTS_] = {
 	TAKE(SPAN_DELETE_BEFORE, "spans", "id < ?"),
 	[SPAN_ENDS] = "SELECT (SELECT min(id) FROM spans), (SELECT max(id) FROM spans)",
 	/* Each row, and what a search by its key finds; descending, as in CHUNK_LOST. */
-	[SPAN_ROWS] = "SELECT s.id, s.seal, f.seal FROM spans s NOT INDEXED"
+	[SPAN_ROWS] = "SELECT s.id, s.seal, f.seal, s.service FROM spans s NOT INDEXED"
 		      " LEFT JOIN spans f ON f.id = s.id ORDER BY s.id DESC",
 	/* As BLOCK_ENTRIES. */
 	[SPAN_SERVICES] = "SELECT s.service, s.id, f.id FROM spans s"

@@ -27,6 +27,8 @@ static enum err code_of(int rc)
 		return ERR_IO;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
+	/* Nothing that large was written, so a damaged row has a wrong size. */
+	case SQLITE_TOOBIG:
 		return ERR_DAMAGED;
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
@@ -38,8 +40,6 @@ static enum err code_of(int rc)
 		return ERR_TIMEOUT;
 	case SQLITE_INTERRUPT:
 		return ERR_CANCELLED;
-	case SQLITE_TOOBIG:
-		return ERR_TOO_LARGE;
 	case SQLITE_CONSTRAINT:
 		return ERR_EXISTS;
 	default:
