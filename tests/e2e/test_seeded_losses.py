@@ -6,8 +6,10 @@ clock. (Full rings, queues and servers that refuse: test_completeness.py.) Needs
     VESTAL=build/vestal tests/e2e/test_seeded_losses.py
 """
 import errno
+import json
 import math
 import os
+import re
 import signal
 import subprocess
 import time
@@ -19,6 +21,7 @@ from support.tap import Skip, main, scratch, test
 from support.wait import until
 
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+OFF_CPU = "off_cpu"
 
 
 def shim(name, **env):
@@ -138,6 +141,52 @@ def a_cpu_whose_clock_the_kernel_refuses_is_told_for_all_its_time():
         assert abs(found["off_share"] - part) < 0.02, (found, part)
         assert "kernel refused" in found["text"] and not found["causes"], found
         agrees(found, used, unseen, 1 / 97)
+
+
+def occupy_scratch(pid):
+    """As if another program were in the middle of a sample, on every CPU and for ever: SCRATCH_TRACE (1) of
+    the map is marked as busy. Whoever was in the middle of one clears the mark: it is made some times."""
+    ids = set()
+    for number in os.listdir(f"/proc/{pid}/fdinfo"):
+        with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii", errors="replace") as file:
+            ids |= {int(found) for found in re.findall(r"^map_id:\s+(\d+)", file.read(), re.M)}
+    maps = json.loads(subprocess.run(["bpftool", "-j", "map", "show"], capture_output=True, check=True).stdout)
+    mine = next(m for m in maps if m.get("name") == "scratches" and m["id"] in ids)
+    value = ["0xff"] * mine["bytes_value"]
+    for _ in range(10):
+        subprocess.run(["bpftool", "map", "update", "id", str(mine["id"]), "key", "1", "0", "0", "0", "value", *value],
+                       check=True)
+        time.sleep(0.05)
+
+
+@test
+def waits_are_lost_for_that_reason_while_another_sample_is_under_way():
+    lost = "another sample under way"
+    with Server() as server, Agent("--interval", "1", "--type", "offcpu", "--metrics", "127.0.0.1:0",
+                                   server=server.url, env={"VESTAL_NO_SCHED_EXIT": "1"}) as agent:
+        def seen():
+            try:
+                return server.get("/api/v1/top", query='{service_name="crowded"}', type=OFF_CPU,
+                                  time_range="1h")["completeness"]
+            except AssertionError:  # nothing of it yet
+                return {}
+
+        def run(seconds):
+            done = subprocess.run([build("sleeper"), seconds], capture_output=True, text=True, check=True,
+                                  env={"OTEL_SERVICE_NAME": "crowded"})
+            return sum(json.loads(done.stdout).values()) / 1e9
+
+        def told():
+            found = seen()
+            return found if causes(found, "causes").get(lost, {}).get("time_ns", 0) / 1e9 > 0.95 * truth else None
+        # What was never seen has no profiles, and so no answer that could tell.
+        run("1")
+        agent.wait(lambda: seen().get("kept", {}).get("count", 0))
+        occupy_scratch(agent.process.pid)
+        truth = run("4")
+        found = agent.wait(told)
+        assert lost in found["text"], found
+        agent.metrics_when(lambda m: m[f'vestal_agent_lost_samples_total{{cause="{lost}"}}'] > 0)
 
 
 if __name__ == "__main__":
