@@ -54,19 +54,23 @@ static enum err emit(struct merging *m, uint32_t group, const int64_t *values, s
 }
 
 struct known_stack {
+	__int128 held;
 	uint64_t hash;
 	uint32_t stack;
 };
 
-static int by_hash(const void *left, const void *right)
+static int by_content(const void *left, const void *right)
 {
 	const struct known_stack *a = left, *b = right;
 
+	if (a->held != b->held)
+		return a->held > b->held ? -1 : 1;
 	return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
-/* Rounds in order of content hash, which is the same in every result, whatever else its dictionary
- * contains and however its rows are grouped. */
+/* Rounds the largest first, equal ones in order of their hashes: in every result in the same order,
+ * whatever else its dictionary contains and however its rows are grouped. Hashes alone would not
+ * do: each store has its own seed for them. */
 static enum err round_all(struct merging *m, const __int128 *held, int64_t time, int64_t *values,
 			  size_t n)
 {
@@ -76,12 +80,12 @@ static enum err round_all(struct merging *m, const __int128 *held, int64_t time,
 	TRY(question_array(&m->q, n + 1, sizeof(*order), &order));
 	for (size_t i = 0; i < n; i++)
 		if (held[i])
-			order[known++] = (struct known_stack){stack_hash(m->dst->dict, (uint32_t)i),
-							      (uint32_t)i};
+			order[known++] = (struct known_stack){
+				held[i], stack_hash(m->dst->dict, (uint32_t)i), (uint32_t)i};
 	if (known)
-		qsort(order, known, sizeof(*order), by_hash);
+		qsort(order, known, sizeof(*order), by_content);
 	for (size_t i = 0; i < known; i++)
-		values[order[i].stack] = round_on(m, held[order[i].stack], time);
+		values[order[i].stack] = round_on(m, order[i].held, time);
 	return ERR_OK;
 }
 
