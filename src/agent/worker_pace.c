@@ -133,7 +133,12 @@ static void on_clock(int signal)
 	(void)signal;
 	/* It may have fired while the work ended. */
 	if (working) {
-		pay();
+		if (page)
+			beat();
+		/* Some of the time it may have waited for a CPU: short sleeps would not give pages
+		 * back. */
+		if (clock_process_cpu_ns() - paid_cpu >= SLICE_NS / 2)
+			pay();
 		set_clock(SLICE_NS);
 	}
 	errno = before;
