@@ -16,6 +16,7 @@ import subprocess
 import sys
 import termios
 import time
+import urllib.parse
 
 from support.agent import Agent, Program
 from support.recording import build, close, cpu_seconds
@@ -256,9 +257,11 @@ def above_its_budget_the_agent_lowers_the_rate_and_says_so():
         lowered = f"{time.time():.0f}"
 
         def totals():
-            span = {"from": lowered, "to": f"{time.time():.0f}"}
-            found = [server.get("/api/v1/top", query="{}", type=name, **span)["total"]
-                     for name in ("cpu", "samples")]
+            # Until there is a profile, the answer is 404.
+            replies = [server.ask("/api/v1/top?" + urllib.parse.urlencode(
+                {"query": "{}", "type": name, "from": lowered, "to": f"{time.time():.0f}"}))
+                for name in ("cpu", "samples")]
+            found = [status == 200 and json.loads(body)["total"] for status, body in replies]
             return found if all(found) else None
         agent.metrics_when(lambda later: later["vestal_agent_export_requests_total"] >
                            rows["vestal_agent_export_requests_total"] + 3)
