@@ -1,15 +1,18 @@
 /*
- * How many connections there may be, and who goes when there are too many: first those that never
- * brought a request and have been silent for the longest time, then others without a request at the
- * moment. A connection with a request under way stays.
+ * How many connections there may be, and which one is closed when there are too many: first those
+ * that never sent a request and have been silent for the longest time, then others without a request
+ * at the moment, and last those that were accepted just now: their request is on its way. A connection
+ * with a request under way stays.
  */
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "net/loop.h"
 
 #define LOOK_AT	      256		 /* connections, from the idlest on */
+#define YOUNG_NS      (250 * NS_PER_MS)	 /* a client sends its first request within that time */
 #define PLAIN_SIZE    ((size_t)4 << 10)	 /* of the structs and what the heap adds */
 #define TLS_SIZE      ((size_t)48 << 10) /* of OpenSSL, about */
 #define SMALL_SESSION ((size_t)40 << 10) /* HTTP/2's own, and the beginning of a head */
@@ -64,6 +67,8 @@ void connection_list(struct connection *c)
 {
 	struct loop *l = c->loop;
 
+	if (!c->accepted_ns)
+		c->accepted_ns = l->shared.now_ns;
 	c->previous = NULL;
 	c->next = l->connections;
 	if (c->next)
@@ -100,6 +105,14 @@ static bool has_request(const struct connection *c)
 	return c->session && (c->session->exchanges || c->session->out.bytes);
 }
 
+/* The lowest is closed first. */
+static int rank_of(const struct connection *c)
+{
+	if (c->asked)
+		return 1;
+	return c->loop->shared.now_ns - c->accepted_ns < YOUNG_NS ? 2 : 0;
+}
+
 bool connection_make_room(struct connection *c)
 {
 	struct http_server *s = c->loop->server;
@@ -111,9 +124,9 @@ bool connection_make_room(struct connection *c)
 	for (struct connection *other = c->loop->idlest; other && left--; other = other->previous) {
 		if (other == c || has_request(other) || (same && other->origin != c->origin))
 			continue;
-		if (!best || !other->asked)
+		if (!best || rank_of(other) < rank_of(best))
 			best = other;
-		if (!best->asked)
+		if (!rank_of(best))
 			break;
 	}
 	if (!best)

@@ -38,7 +38,8 @@ struct connection {
 	struct session *session; /* NULL until the first bytes identify the protocol */
 	struct transport transport;
 	struct timer timer;
-	int64_t deadline_ns;  /* for the handshake, the first byte, or lingering */
+	int64_t deadline_ns; /* for the handshake, the first byte, or lingering */
+	int64_t accepted_ns;
 	int64_t out_since_ns; /* since when output waits for the peer; 0 = it does not */
 	uint64_t out_sent;    /* since then */
 	struct connection *previous, *next; /* list of the loop's connections, those that sent a

@@ -469,6 +469,34 @@ TEST(at_the_limit_the_connection_without_a_request_goes_and_one_with_a_request_s
 	CHECK_INT(http_server_counters(f.server).connections_open, 2);
 }
 
+TEST(at_the_limit_a_connection_that_was_just_accepted_stays)
+{
+	CLEANUP(fixture_end) struct fixture f = {.options = HTTP_OPTIONS_DEFAULT};
+	CLEANUP(buf_release) struct buf kept = BUF_INIT(1 << 20);
+	char address[80];
+	int fds[5];
+
+	/* Two for each loop, and no limit for one address. */
+	f.options.max_connections = 4;
+	snprintf(address, sizeof(address), "unix:/tmp/vestal-young-%d", (int)getpid());
+	CHECK_OK(fixture_start(&f, address));
+	for (int i = 0; i < 5; i++) {
+		fds[i] = client_connect(buf_view(&f.address));
+		if (i < 2) {
+			CHECK(client_send(fds[i], STR(GET("/"))));
+			CHECK_INT(client_reply(fds[i], &kept, NULL), 200);
+		}
+	}
+	/* It took the place of one of the first two, not of those that have sent nothing yet. */
+	for (int i = 4; i >= 2; i--) {
+		CHECK(client_send(fds[i], STR(GET("/"))));
+		CHECK_INT(client_reply(fds[i], &kept, NULL), 200);
+	}
+	CHECK_INT(http_server_counters(f.server).evicted_total, 1);
+	for (int i = 0; i < 5; i++)
+		close_fd(&fds[i]);
+}
+
 TEST(no_connection_goes_when_all_have_requests)
 {
 	CLEANUP(fixture_end) struct fixture f = {.held = true, .options = HTTP_OPTIONS_DEFAULT};
