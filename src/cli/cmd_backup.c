@@ -46,7 +46,7 @@ static void set_defaults(void *options)
 	o->client.timeout = 3600; /* of a large store it takes its time */
 }
 
-/* What is damaged and not whole in it: some are named. */
+/* The damaged parts that the backup lacks: how many, and the names of the first ones. */
 struct missing {
 	uint64_t n;
 	struct json_mark named;

@@ -350,7 +350,7 @@ static enum err note_commits(struct tenant_copy *c)
 static enum err copy_tenant(struct tenant *t, const char *destination, struct damage_notes *damage,
 			    struct fault *fault)
 {
-	/* What is left out is told by the text of its fault. */
+	/* Parts left out are described by the text of their fault, so there must be one. */
 	struct fault own = {0};
 	struct tenant_copy c = {.tenant = t, .damage = damage, .fault = fault ? fault : &own};
 	enum err error = tenant_folder(destination, str_of(t->name), true, &c.folder, fault);

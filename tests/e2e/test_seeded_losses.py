@@ -145,7 +145,8 @@ def a_cpu_whose_clock_the_kernel_refuses_is_told_for_all_its_time():
 
 def occupy_scratch(pid):
     """As if another program were in the middle of a sample, on every CPU and for ever: SCRATCH_TRACE (1) of
-    the map is marked as busy. Whoever was in the middle of one clears the mark: it is made some times."""
+    the map is marked as busy. A sample that is under way clears the mark when it ends, so it is set several
+    times."""
     ids = set()
     for number in os.listdir(f"/proc/{pid}/fdinfo"):
         with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii", errors="replace") as file:

@@ -1,6 +1,6 @@
 /*
- * Totals of services are cached beside the index of their day: what a question is told of them is
- * what one finds that looks at everything, whatever came, went or moved in between.
+ * Totals of services are cached beside the index of their day. A query that uses the cache must give
+ * the same answer as one that reads everything, whatever was added, deleted or compacted in between.
  */
 #include "engine_fixture.h"
 
