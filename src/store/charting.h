@@ -1,0 +1,101 @@
+/*
+ * The state of a query for values over time (answer_series.c): charting.c collects values from the
+ * partitions, charting_finish.c turns them into series, charting_cover.c finds the profiled time of
+ * each series.
+ */
+#pragma once
+
+#include "store/answer_services.h"
+#include "store/call_site.h"
+#include "store/coverage.h"
+#include "store/gauge_line.h"
+#include "store/question.h"
+
+/* A sum without a value. */
+#define NOTHING INT64_MIN
+
+/* One group and type; when means are asked for, of one series in it. */
+struct curve {
+	uint32_t group, series, type;
+	int64_t *sums;	/* per point, or NOTHING; NULL for a gauge */
+	uint32_t level; /* of a gauge: among the curves of gauges */
+};
+
+/* A series is in a group: its line of the coverage. */
+struct member {
+	uint32_t group, line;
+};
+
+/* Of a line of the coverage: the group of its series' own labels, and which of the grouped labels
+ * (bits) samples beside it may have. */
+struct line_labels {
+	uint32_t own;
+	uint64_t open;
+};
+
+/* A type that was met; without each_type there is one. */
+struct chart_type {
+	struct str id;
+	bool means;		/* over the profiles of a series, before series are summed */
+	bool gauge;		/* a value holds until the next of its series */
+	VEC(uint32_t *) counts; /* profiles per series and point */
+};
+
+struct charting {
+	struct question q; /* first: handlers get it */
+	const struct series_question *question;
+	int64_t first_ns;
+	size_t n; /* points */
+	struct grouping grouping;
+	struct series_numbers numbers;
+	VEC(struct chart_type) types;
+	VEC(struct curve) curves;
+	struct map curve_index;
+	struct coverage coverage;
+	struct gauge_lines levels;
+	VEC(struct member) members;
+	struct map member_index;
+	VEC(struct line_labels) line_labels;
+	VEC(bool) of_samples; /* by group: found by labels of samples */
+	VEC(uint32_t) lines;  /* of the series that is measured */
+	uint64_t open;	      /* struct line_labels, in the current partition */
+	struct call_site site;
+	struct whole_list *wholes; /* or NULL: of more than this answer */
+	/* Of the partition at hand: the number of each of its types. */
+	VEC(uint32_t) local;
+};
+
+void charting_release(struct charting *c);
+extern const struct question_handler charting_handler;
+
+/* A series of the answer while it is made. */
+struct made_series {
+	struct series_points points;
+	double total;
+	__int128 held; /* for a gauge: sum of value × time over the range */
+	uint32_t group, type;
+	uint32_t *lines; /* of the coverage, in order */
+	size_t line_count;
+};
+
+struct made_list {
+	struct made_series *v;
+	size_t n;
+};
+
+/* Sorts the values into series, the largest first; beyond the limit, one series `other` per type. */
+enum err charting_finish(struct charting *c, struct series_answer *ret) MUST_CHECK;
+
+/* Assigns to each series of the answer the lines of the coverage that belong to its group; `of`:
+ * by group and type. */
+enum err charting_give_lines(struct charting *c, struct made_series **of) MUST_CHECK;
+/* Assigns to `other` the lines of the groups beyond the limit. */
+enum err charting_unite_lines(struct charting *c, const struct made_list *list, size_t limit,
+			      struct made_series *other) MUST_CHECK;
+/* Computes the profiled time of one series, in total and per point. */
+enum err charting_measure(struct charting *c, struct series_answer *ret,
+			  struct made_series *made) MUST_CHECK;
+/* Computes the profiled time of the selection, independent of groups. */
+enum err charting_measure_all(struct charting *c) MUST_CHECK;
+/* Adds the profiled time to what other answers found for other services. There is one group. */
+enum err charting_add_to_wholes(struct charting *c, const struct made_list *list) MUST_CHECK;
