@@ -106,3 +106,8 @@ enum err embedded_indexes(void *engine, struct str tenant, const struct selectio
 			  struct ask *ask,
 			  enum err (*each)(void *, const struct series_index *, const uint64_t *),
 			  void *context) MUST_CHECK;
+
+/* Between the files of the index. Reads it, with its lock held. */
+enum err index_load(struct day_index *x, struct fault *fault) MUST_CHECK;
+/* Whether the file has index rows at all; older files do not. */
+enum err index_has_table(struct db *reader, bool *ret, struct fault *fault) MUST_CHECK;
