@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "store/embedded.h"
+#include "store/catalog.h"
 
 static char *catalog_path(const struct tenant *t)
 {

@@ -1,6 +1,7 @@
 /* One transaction on a day's file, and what it means for the tables in memory. */
 #include "store/coverage.h"
 #include "store/embedded_index.h"
+#include "store/reach.h"
 
 #define KEY_TRIES 4096
 

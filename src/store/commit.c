@@ -15,7 +15,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "store/embedded.h"
+#include "store/catalog.h"
+#include "store/upkeep.h"
 
 #define GROUP_MAX_BYTES (8u << 20) /* limit of a transaction if no other tenant waits */
 #define TURN_BYTES	(1u << 20) /* limit if another tenant waits */

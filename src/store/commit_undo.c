@@ -8,7 +8,8 @@
  *
  * The seal distinguishes the row from a later one with the same key.
  */
-#include "store/embedded.h"
+#include "store/catalog.h"
+#include "store/change.h"
 #include "store/varint.h"
 
 static enum err encode_note(const struct undo_list *list, struct buf *out)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "store/embedded.h"
+#include "store/upkeep.h"
 
 #define MAX_CHUNKS	    1000 /* of one block: deleting more rows takes too long */
 #define MAX_CHUNK_BYTES	    (32u << 20)

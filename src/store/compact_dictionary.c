@@ -3,6 +3,7 @@
  * say together is smaller, and faster to load.
  */
 #include "store/embedded_index.h"
+#include "store/upkeep.h"
 
 #define DICTIONARY_LEVEL 1
 /* A dictionary of at most so many stacks is written from memory, where writers of its service wait

@@ -1,7 +1,7 @@
 /* Blocks in place of the chunks that went into them: one transaction for some services. */
 #include <stdlib.h>
 
-#include "store/embedded.h"
+#include "store/upkeep.h"
 
 #define KEY_TRIES 4096
 

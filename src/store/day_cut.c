@@ -1,7 +1,7 @@
 /* Takes the oldest part of a day that must become smaller. */
 #include <stdlib.h>
 
-#include "store/embedded.h"
+#include "store/upkeep.h"
 
 /* Parts of a day of spans that go at once. */
 #define SPAN_PARTS 8

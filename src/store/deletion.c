@@ -1,5 +1,5 @@
 /* What is deleted is counted, told to the log, and summed up for its tenant. */
-#include "store/embedded.h"
+#include "store/upkeep.h"
 
 /* 0 when it cannot be counted: a file that cannot be read is deleted all the same. */
 static uint64_t count_rows(struct day *d, unsigned statement, int column)

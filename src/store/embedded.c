@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "store/embedded_index.h"
+#include "store/catalog.h"
+#include "store/upkeep.h"
 
 #define SETTING_MAX (1u << 20)
 

@@ -461,32 +461,7 @@ void question_begin(struct day_service *ds);
 void question_end(struct day_service *ds);
 enum err embedded_scan(void *engine, struct partition *p, const struct scan *scan) MUST_CHECK;
 
-/* ------------------------------------------------------------------ long profiles (reach.c) */
-
-struct change;
-/* Reads the long profiles from the file; *ret_good is false if rows are missing or altered. */
-enum err reach_load(struct day *d, struct db *reader, bool *ret_good,
-		    struct fault *fault) MUST_CHECK;
-/* Records a profile that is being written, if it is long; visible after the transaction. */
-enum err reach_note(struct change *c, struct day_service *ds, int64_t time_ns, int64_t duration_ns,
-		    struct fault *fault) MUST_CHECK;
-/* Makes the recorded ones visible; after the transaction, requires engine->lock, cannot fail. */
-void reach_publish(struct change *c);
-/* Finds long profiles in files older than the table of long profiles; requires `upkeep`. */
-enum err reach_measure(struct day *d, struct fault *fault) MUST_CHECK;
-/* The windows that a scan must read besides all from `ret_low` on, sorted. */
-struct window_list {
-	VEC(int64_t) v;
-};
-enum err reach_windows(struct day_service *ds, int64_t since_ns, int64_t from_ns, int64_t *ret_low,
-		       struct window_list *ret) MUST_CHECK;
-/* Whether a profile of the service may extend from its day, which ended before the range, into
- * it. */
-bool reach_after_day(struct day_service *ds, int64_t since_ns, int64_t from_ns);
-/* The longest known long profile that starts in [from, until). */
-int64_t reach_longest(struct day_service *ds, int64_t from_ns, int64_t until_ns);
-
-/* ------------------------------------------------------------------ writing (commit.c, …) */
+/* ------------------------------------------------------------------ commits (commit.c) */
 
 enum err committer_start(struct embedded *e) MUST_CHECK;
 /* Stops after everything queued is written. */
@@ -495,234 +470,8 @@ void committer_stop(struct embedded *e);
 void commits_hold(struct embedded *e);
 void commits_go_on(struct embedded *e);
 void embedded_commit(struct store *s, struct store_batch *b);
-/* A series or labels written by a transaction, for the day's index of series. */
-struct index_news {
-	uint32_t service;
-	/* A profile of a series, or (with delta.n > 0) new index rows: */
-	uint32_t series;
-	int64_t first_ns, last_ns;
-	struct str delta; /* allocated */
-};
-/*
- * A transaction on a day's file. Changes to memory are collected and applied when it ends.
- * change_begin takes `write`, change_end releases it.
- */
-struct change {
-	struct day *day;
-	struct db *writer;
-	VEC(struct day_service *) touched;
-	VEC(struct long_profile {
-		struct day_service *service;
-		struct reach reach;
-	})
-	reaches;
-	struct inserted_list {
-		VEC(struct inserted_chunk {
-			struct day_service *service;
-			struct fresh_chunk chunk;
-			uint64_t seal;
-			uint32_t series;
-			int64_t first_ns; /* of the profile */
-			int64_t last_ns;  /* its last nanosecond */
-		})
-		v;
-	} inserted;
-	VEC(struct index_news) news;
-	struct chunk_scratch scratch;
-	struct buf bytes;
-	struct ledger before;
-};
-enum err change_begin(struct change *c, struct day *d, struct fault *fault) MUST_CHECK;
-/* Commits if `error` is ERR_OK, else rolls back. Returns the first error. */
-enum err change_end(struct change *c, enum err error, struct fault *fault) MUST_CHECK;
-/* The same in two steps, for work that must happen in between. */
-enum err change_commit(struct change *c, struct fault *fault) MUST_CHECK;
-enum err change_finish(struct change *c, enum err error) MUST_CHECK;
-/* Count an added row in the tally of a table of the file, or of a service. */
-static inline void change_added(struct change *c, int tally, uint64_t seal)
-{
-	tally_add(&c->day->ledger.tallies[tally], seal);
-}
-enum err change_added_of(struct change *c, struct day_service *ds, int tally,
-			 uint64_t seal) MUST_CHECK;
-/* Runs the statement that selects the seals of rows, subtracts these from the tally, and runs the
- * one that deletes the rows. `ds` NULL: a tally of the file. */
-enum err change_take(struct change *c, struct day_service *ds, int tally, unsigned which,
-		     const int64_t *numbers, int n, struct fault *fault) MUST_CHECK;
-#define change_take_with(c, ds, tally, which, fault, ...)                \
-	change_take(c, ds, tally, which, (const int64_t[]){__VA_ARGS__}, \
-		    sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), fault)
-/* Inserts the row of the service if there is none. */
-enum err change_service(struct change *c, struct day_service *ds, struct fault *fault) MUST_CHECK;
-/* Deletes the row of a service; all its other rows must have been deleted. */
-enum err change_drop_service(struct change *c, struct day_service *ds,
-			     struct fault *fault) MUST_CHECK;
-enum err change_chunk(struct change *c, struct day_service *ds, const struct encoded_chunk *info,
-		      struct str bytes, struct fault *fault) MUST_CHECK;
-enum err change_touch(struct change *c, struct day_service *ds) MUST_CHECK;
-/* Writes the deltas prepared by delta_prepare. */
-enum err change_delta(struct change *c, struct day_service *ds, struct partition *p,
-		      struct fault *fault) MUST_CHECK;
-/* Encodes the dictionary entries that the file does not have yet; the partition must not be
- * locked. */
-enum err delta_prepare(struct embedded *e, struct partition *p) MUST_CHECK;
-/* Removes the deltas that a transaction wrote from the list and prepends them to `others`; requires
- * engine->lock. */
-struct prepared_delta *delta_written(struct partition *p, struct prepared_delta *last,
-				     struct prepared_delta *others);
-void delta_free_chain(struct prepared_delta *d);
 
-/* Re-encodes a chunk of one partition for another and appends it to `out`. Takes both locks. */
-enum err chunk_move(struct partition *from, struct str bytes, struct partition *to, struct buf *out,
-		    struct encoded_chunk *ret, struct fault *fault) MUST_CHECK;
-/* Which columns to remove from which rows. */
-struct removal {
-	const bool *rows, *types;
-};
-/* Appends nothing if no row remains. */
-enum err chunk_view_move(struct partition *from, const struct chunk_view *v, struct partition *to,
-			 const struct removal *removal, struct buf *out, struct encoded_chunk *ret,
-			 struct fault *fault) MUST_CHECK;
-
-/* Fails if `n` more spans would exceed the limit of the day. */
-enum err spans_fit(struct day *d, size_t n, struct fault *fault) MUST_CHECK;
-struct undo_row;
-/* Inserts a span; `ret` receives key and seal, so that a failed batch can delete the row again. */
-enum err span_write(struct change *c, const struct trace_span *span, struct undo_row *ret,
-		    struct fault *fault) MUST_CHECK;
-enum err embedded_spans(struct store *s, struct str tenant, const struct span_question *question,
-			struct ask *ask, struct span_answer *ret) MUST_CHECK;
-
-/* A row of a batch that spans several files. */
-struct undo_row {
-	struct day_name file;
-	int64_t key;
-	uint64_t seal;
-	struct day_service *service; /* of a chunk */
-};
-struct undo_list {
-	VEC(struct undo_row) rows;
-};
-enum err undo_begin(struct tenant *t, const struct undo_list *list, int64_t *ret_id,
-		    struct fault *fault) MUST_CHECK;
-enum err undo_end(struct tenant *t, int64_t id, struct fault *fault) MUST_CHECK;
-/* Deletes the rows of batches that were interrupted. No such batch may be running. */
-enum err undo_recover(struct tenant *t, struct fault *fault) MUST_CHECK;
-
-bool catalog_exists(const struct tenant *t);
-/* A transaction on the catalog; catalog_begin takes catalog_lock, catalog_end releases it. */
-struct catalog_change {
-	struct tenant *tenant;
-	struct db *db;
-	struct ledger before;
-};
-enum err catalog_begin(struct catalog_change *c, struct tenant *t, struct fault *fault) MUST_CHECK;
-enum err catalog_end(struct catalog_change *c, enum err error, struct fault *fault) MUST_CHECK;
-/* Runs a statement that deletes rows and returns their seals, and subtracts these from the
- * tally. */
-enum err catalog_take(struct catalog_change *c, int tally, sqlite3_stmt *q,
-		      struct fault *fault) MUST_CHECK;
-static inline uint64_t catalog_key(const struct tenant *t)
-{
-	return file_key(t->place, t->ledger.file);
-}
-uint64_t seal_file(uint64_t key, int kind, int64_t day, uint64_t file, uint64_t commits);
-uint64_t seal_setting(uint64_t key, struct str name, struct str value, int64_t modified);
-uint64_t seal_audit(uint64_t key, int64_t time, struct str event, struct str detail);
-/* Records the day's commit number in the catalog, so that losses are found without the journal. */
-enum err catalog_record(struct day *d, struct fault *fault) MUST_CHECK;
-enum err catalog_forget(struct tenant *t, struct day_name name, struct fault *fault) MUST_CHECK;
-
-/* ------------------------------------------------------------------ house-keeping */
-
-/* Registers every tenant that has a directory. */
-enum err tenants_find(struct embedded *e, struct fault *fault) MUST_CHECK;
-enum err keeper_start(struct embedded *e) MUST_CHECK;
-void keeper_stop(struct embedded *e);
-/* Makes the keeper check retention now. */
-void keeper_hurry(struct embedded *e);
-/* The clock for compaction and roll-ups: the later of wall clock and trusted time. */
-int64_t upkeep_now(const struct embedded *e);
-/* One round of upkeep over everything that is due. */
-enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *fault) MUST_CHECK;
-
-enum err compact_day(struct day *d, bool all, bool *ret_changed, struct fault *fault) MUST_CHECK;
-enum err rollup_day(struct day *d, bool all, struct fault *fault) MUST_CHECK;
-/* Merges the dictionary's rows into one if there are at least `least_rows`. */
-enum err dictionary_compact(struct day_service *ds, unsigned least_rows,
-			    struct fault *fault) MUST_CHECK;
-/* Columns of a block. */
-struct block_info {
-	int64_t window_ns, first_ns, last_ns;
-	uint64_t profiles, rows;
-};
-struct row_keys {
-	VEC(int64_t) v;
-};
-static inline void row_keys_release(struct row_keys *k)
-{
-	vec_release(&k->v);
-}
-int compare_row_keys(const void *a, const void *b);
-/* A block that replaces chunks and other blocks. */
-struct block_swap {
-	struct day_service *service;
-	struct block_info info;
-	struct buf bytes;
-	struct row_keys taken, replaced;
-};
-/* The block swaps of one transaction. */
-struct swap {
-	struct day *day;
-	size_t chunks; /* number of chunks to be deleted */
-	VEC(struct block_swap) v;
-};
-void swap_release(struct swap *s);
-/* Moves bytes and keys into the swap; they are empty afterwards. */
-enum err swap_add(struct swap *s, struct day_service *ds, const struct block_info *info,
-		  struct buf *bytes, struct row_keys *taken, struct row_keys *replaced) MUST_CHECK;
-/* Commits the swap, which is empty afterwards, also on failure. */
-enum err swap_commit(struct swap *s, struct fault *fault) MUST_CHECK;
-enum err block_insert(struct change *c, struct day_service *ds, const struct block_info *info,
-		      struct str bytes, struct fault *fault) MUST_CHECK;
-/* Deletes the roll-ups that contain a window whose blocks change. */
-enum err rollups_forget(struct change *c, struct day_service *ds, int64_t window_ns,
-			struct fault *fault) MUST_CHECK;
-/* Replaces the rows up to the key `last` by one. */
-enum err dictionary_put(struct change *c, struct day_service *ds, int64_t last, struct str bytes,
-			struct fault *fault) MUST_CHECK;
-enum err day_shrink(struct day *d, struct fault *fault) MUST_CHECK;
-enum err retention_run(struct embedded *e, struct fault *fault) MUST_CHECK;
-/* ERR_BUSY, with a message, if the tenant is so far above its limit that deleting its oldest data
- * cannot keep up with its uploads. */
-enum err quota_admits(struct tenant *t, struct fault *fault) MUST_CHECK;
-/* Adds `bytes` to the tenant's usage. */
-void quota_grew(struct tenant *t, size_t bytes);
-/* Initial usage, before the keeper's first round. */
-void quota_begin(struct tenant *t);
-enum err quota_run(struct embedded *e, const struct day_list *days, struct fault *fault) MUST_CHECK;
-
-/* Deletions (deletion.c). The number of profiles or spans of a day: */
-uint64_t day_count(struct day *d);
-/* Bytes of a service in its file. */
-uint64_t service_bytes(struct day_service *ds);
-/* Reports a deletion to the server; empty service = all services. */
-void deletion_tell(struct day *d, enum store_deleted_why why, struct str service, uint64_t bytes,
-		   uint64_t count);
-/* Measures and reports a deletion of parts of a day: call deletion_begin before and deletion_end
- * after it. */
-struct deletion_count {
-	uint64_t bytes, count;
-};
-void deletion_begin(struct deletion_count *c, struct day *d);
-void deletion_end(const struct deletion_count *c, struct day *d, enum store_deleted_why why);
-/* Deletes the oldest windows, or spans, of a day, so that its file shrinks by `excess` bytes. */
-enum err day_cut(struct day *d, uint64_t excess, enum store_deleted_why why,
-		 struct fault *fault) MUST_CHECK;
-/* Returns all free pages of the file to the file system; requires `upkeep`. */
-enum err day_give_back(struct day *d, struct fault *fault) MUST_CHECK;
-/* Deletes the whole day. */
-enum err day_delete(struct day *d, enum store_deleted_why why, struct fault *fault) MUST_CHECK;
+/* ------------------------------------------------------------------ disk (embedded_disk.c) */
 
 /* The disk and the record of the clock (embedded_disk.c). */
 enum err embedded_disk_open(struct embedded *e) MUST_CHECK;
@@ -741,10 +490,11 @@ enum err embedded_db_open(struct embedded *e, const char *path, const struct db_
 			  struct fault *fault) MUST_CHECK;
 /* After an operation that frees space failed: releases the reserve; true if a retry makes sense. */
 bool embedded_make_room(struct embedded *e, enum err error);
-/* Count the profiles of a service; delete it with all its rows. `upkeep` must be held. */
-enum err service_count(struct day_service *ds, uint64_t *ret, struct fault *fault) MUST_CHECK;
-enum err service_drop(struct day_service *ds, uint64_t *ret_profiles,
-		      struct fault *fault) MUST_CHECK;
+
+/* ------------------------------------------------------------------ the store interface */
+
+enum err embedded_spans(struct store *s, struct str tenant, const struct span_question *question,
+			struct ask *ask, struct span_answer *ret) MUST_CHECK;
 
 enum err embedded_delete(struct store *s, struct str tenant, const struct selection *selection,
 			 struct ask *ask, uint64_t *ret_profiles) MUST_CHECK;
@@ -755,6 +505,3 @@ enum err embedded_setting_set(struct store *s, struct str tenant, struct str nam
 			      struct str value) MUST_CHECK;
 enum err embedded_settings(struct store *s, struct str tenant,
 			   struct setting_answer *ret) MUST_CHECK;
-/* Adds a line to the tenant's audit log: what was done, and to what. */
-enum err audit_add(struct tenant *t, const char *event, struct str detail,
-		   struct fault *fault) MUST_CHECK;

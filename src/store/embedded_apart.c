@@ -6,6 +6,7 @@
 
 #include "store/coverage.h"
 #include "store/embedded_index.h"
+#include "store/reach.h"
 
 /* A partition without a dictionary, used again for one service after the other. */
 struct light {

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "store/embedded.h"
+#include "store/upkeep.h"
 
 #define TOGETHER 8
 #define ROUNDS	 4

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/embedded.h"
+#include "store/catalog.h"
 
 #define MAX_IDLE_READERS 4
 #define REST_AFTER_NS	 INT64_C(60000000000)

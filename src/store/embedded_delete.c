@@ -1,5 +1,6 @@
 /* Deleting by selector: whole services of a day where possible, else what is left is rewritten. */
 #include "store/service_rewrite.h"
+#include "store/catalog.h"
 
 static bool takes_everything(const struct rewriting *w)
 {

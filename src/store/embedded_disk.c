@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "store/embedded.h"
+#include "store/upkeep.h"
 
 #define RECORD_MAX    8192
 #define RECORD_NS     (60 * NS_PER_S)

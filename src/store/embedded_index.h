@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "store/embedded.h"
+#include "store/change.h"
 #include "store/series_index.h"
 
 /* Totals of a service, valid while the service has this version. */

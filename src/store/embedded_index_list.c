@@ -3,6 +3,7 @@
 
 #include "store/coverage.h"
 #include "store/label_listing.h"
+#include "store/reach.h"
 
 static enum err reaching(struct day *d, const struct series_index *x, int64_t from_ns,
 			 uint64_t **ret)

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "store/embedded.h"
+#include "store/catalog.h"
+#include "store/reach.h"
 
 const struct db_schema *day_schema_of(const struct day *d)
 {

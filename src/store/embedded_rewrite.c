@@ -1,5 +1,5 @@
 /* A chunk of one partition becomes a chunk of another, perhaps without some of its rows. */
-#include "store/embedded.h"
+#include "store/change.h"
 
 /* What is in the store already is not refused again. */
 static const struct store_limits no_limits = {

@@ -1,5 +1,6 @@
 /* Roll-ups: an hour from its blocks, a day from its hours. */
-#include "store/embedded.h"
+#include "store/reach.h"
+#include "store/upkeep.h"
 
 #define BLOCK_MEMORY (256u << 20)
 

@@ -4,6 +4,8 @@
 #include "store/coverage.h"
 #include "store/embedded_index.h"
 #include "store/row_cut.h"
+#include "store/reach.h"
+#include "store/upkeep.h"
 
 #define DEFAULT_MEMORY (256u << 20)
 

@@ -1,6 +1,8 @@
 /* Spans of traces: rows of a file a day. */
 #include "store/spans.h"
 #include "store/varint.h"
+#include "store/catalog.h"
+#include "store/change.h"
 
 #define KEY_TRIES	4096
 #define ATTRIBUTES_MAX	(64u << 10)

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "store/embedded.h"
+#include "store/catalog.h"
+#include "store/upkeep.h"
 
 static void tenant_free(struct tenant *t)
 {

@@ -4,6 +4,9 @@
  */
 #include "base/clock.h"
 #include "store/embedded_index.h"
+#include "store/catalog.h"
+#include "store/reach.h"
+#include "store/upkeep.h"
 
 #define ROUND_NS     (10 * NS_PER_S)
 #define PROBE_NS     NS_PER_S

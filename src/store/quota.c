@@ -3,7 +3,7 @@
  * and when all together are above theirs, tenants above a fair share of it (fair_share.h). Whole
  * days where possible, of the last one windows.
  */
-#include "store/embedded.h"
+#include "store/upkeep.h"
 #include "store/fair_share.h"
 
 /* Below the limit by this much, so that the next byte is not over it again. */

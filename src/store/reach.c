@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "store/coverage.h"
-#include "store/embedded.h"
+#include "store/reach.h"
+#include "store/upkeep.h"
 
 #define BLOCK_MEMORY (256u << 20)
 #define NS_PER_MILLI 1000000

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "store/file_walk.h"
 #include "store/tenant_walk.h"
+#include "store/catalog.h"
 
 struct loss_line {
 	char *reason, *service;

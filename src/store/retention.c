@@ -4,6 +4,7 @@
  * machine was off does not count.
  */
 #include "store/embedded_index.h"
+#include "store/upkeep.h"
 
 static bool expired(int64_t age_ns, int64_t retention_ns)
 {

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "store/embedded.h"
+#include "store/upkeep.h"
 
 struct new_block {
 	struct block_info info;

@@ -1,6 +1,7 @@
 /* The rows of a day of spans, and of a catalog. */
 #include "store/spans.h"
 #include "store/tenant_walk.h"
+#include "store/catalog.h"
 
 static enum err name_row(struct walk *w, sqlite3_stmt *q, struct tally *found)
 {
