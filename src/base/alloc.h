@@ -1,7 +1,7 @@
 /*
- * The only door to the heap: malloc and its family are called in alloc.c and nowhere else.
+ * The only interface to the heap: malloc and its family are called in alloc.c and nowhere else.
  * Allocation fails by returning NULL. Tests make the n-th allocation fail to prove that every
- * caller copes (tests/unit/test.h, ALLOC_SWEEP).
+ * caller handles that (tests/unit/test.h, ALLOC_SWEEP).
  */
 #pragma once
 
@@ -28,23 +28,23 @@ void mem_free_ptr(void *address_of_pointer);
 enum err mem_grow(void *array, size_t *cap, size_t need, size_t size, size_t ceiling) MUST_CHECK;
 
 /*
- * A program that takes and gives back the same megabytes again and again keeps up to `bytes` of
- * them (per thread, about) instead of asking the system for pages each time; mem_trim() gives back
- * all that is not in use. Neither does anything where the C library has no such choice.
+ * Keeps up to about `bytes` of freed memory per thread for reuse, for programs that allocate and
+ * free the same megabytes repeatedly; mem_trim() returns all unused memory to the system. No effect
+ * if the C library has no such setting.
  */
 void mem_keep(size_t bytes);
 void mem_trim(void);
 
 /*
- * Somebody who counts what threads take (work_scope.h). may_take() is asked before; took() and
- * freed() are told, on the thread that does it, how many bytes the heap really gave.
+ * Accounts for allocations of threads (work_scope.h). may_take() is called before an allocation;
+ * took() and freed() are called on the allocating thread with the actual size of the block.
  */
 struct mem_counter {
 	bool (*may_take)(size_t n);
 	void (*took)(size_t n);
 	void (*freed)(size_t n);
 };
-/* From now on, for the whole program. It must live as long. */
+/* Installs it for the whole program; `c` must stay valid. */
 void mem_count_with(const struct mem_counter *c);
 
 /* Fault injection, for tests: the n-th allocation from now fails (0 = the next), and all after it

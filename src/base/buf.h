@@ -1,9 +1,9 @@
 /*
- * A growing byte buffer that is born with its ceiling; also the string builder.
+ * A growing byte buffer with a fixed ceiling; also the string builder.
  *
- * The first failure (out of memory, ceiling reached) is kept in `error`, later writes do nothing,
- * and the writer looks once at the end: `return buf_error(&b)`. So encoders stay readable.
- * `data` is always followed by a NUL that is not counted once something was appended.
+ * The first failure (out of memory, ceiling reached) is stored in `error`, and later writes do
+ * nothing, so that encoders check for errors only at the end: `return buf_error(&b)`. `data` is
+ * always followed by a NUL that is not counted once something was appended.
  */
 #pragma once
 
@@ -23,13 +23,13 @@ struct buf {
 
 void buf_init(struct buf *b, size_t ceiling);
 void buf_release(struct buf *b);
-/* Empties it, keeps the memory, forgets an error. */
+/* Empties it and clears the error, but keeps the memory. */
 void buf_clear(struct buf *b);
 enum err buf_error(const struct buf *b) MUST_CHECK;
-/* Room for n more bytes at data + n; NULL on failure. The caller adds to n what it used. */
+/* Room for n more bytes at data + n; NULL on failure. The caller adds the bytes it used to n. */
 void *buf_reserve(struct buf *b, size_t n);
 
-/* About n bytes will follow: makes room for them at once, where that is possible. */
+/* Reserves room for about n bytes; does nothing if that fails. */
 void buf_expect(struct buf *b, size_t n);
 
 void buf_append(struct buf *b, const void *data, size_t n);
@@ -41,7 +41,7 @@ void buf_vprintf(struct buf *b, const char *format, va_list args) PRINTF_LIKE(2,
 /* Decimal, much cheaper than printf. */
 void buf_i64(struct buf *b, int64_t value);
 void buf_u64(struct buf *b, uint64_t value);
-/* Puts n bytes in at `at`, moving what follows. */
+/* Inserts n bytes at `at` and moves the rest. */
 void buf_insert(struct buf *b, size_t at, const void *data, size_t n);
 
 static inline struct str buf_view(const struct buf *b)

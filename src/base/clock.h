@@ -1,6 +1,6 @@
 /*
- * Time as integers: nanoseconds, on the clock that only goes forward (to measure) or on the
- * calendar (to tell people). Calendar time counts from 1970-01-01T00:00:00Z and may be negative.
+ * Time in integer nanoseconds, of the monotonic clock (for measuring) or the calendar (for
+ * display). Calendar time counts from 1970-01-01T00:00:00Z and may be negative.
  */
 #pragma once
 
@@ -20,14 +20,15 @@ int64_t clock_suspended_ns(void);
 int64_t clock_process_cpu_ns(void);
 /* CPU time of the calling thread. */
 int64_t clock_thread_cpu_ns(void);
-/* Sleeps that long, also when signals arrive meanwhile. */
+/* Sleeps for the full time, even if signals arrive. */
 void clock_sleep_ns(int64_t ns);
 
 /* "2026-01-31T12:00:00.123456789Z" and its NUL. */
 #define CLOCK_TEXT_SIZE 40
 
 /*
- * RFC 3339 in UTC. `digits` (0 to 9) of the second are kept, the rest is cut off. Returns `text`.
+ * RFC 3339 in UTC, with `digits` (0 to 9) fractional digits of the second, truncated. Returns
+ * `text`.
  */
 char *clock_format(int64_t wall_ns, int digits, char text[CLOCK_TEXT_SIZE]);
 /*

@@ -1,5 +1,6 @@
 /*
- * Numbers as decimal text, two digits at a time: answers are made of hundreds of thousands of them.
+ * Numbers as decimal text, two digits at a time, because responses contain hundreds of thousands of
+ * numbers.
  */
 #pragma once
 
@@ -59,7 +60,7 @@ static inline char *decimal_u64(char *at, uint64_t value)
 	return end;
 }
 
-/* Writes at most DECIMAL_SIZE bytes and returns what is behind them. */
+/* Writes at most DECIMAL_SIZE bytes and returns the end of the text. */
 static inline char *decimal_i64(char *at, int64_t value)
 {
 	if (value < 0)

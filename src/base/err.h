@@ -1,7 +1,7 @@
 /*
- * Errors. A function that can fail returns `enum err` (ERR_OK is 0) and the compiler warns when
- * nobody looks. Where a person must be told more than the code says, the function also takes a
- * `struct fault *`, fills it only on failure, and the caller may pass NULL.
+ * Errors. A function that can fail returns `enum err` (ERR_OK is 0) and the compiler warns if the
+ * result is ignored. If users need more than the code, the function also takes a `struct fault *`,
+ * which may be NULL and is filled only on failure.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum err {
 	ERR_COUNT_
 };
 
-/* What went wrong, for a person. `text` is one sentence without a newline. */
+/* An error message for users. `text` is one sentence without a newline. */
 struct fault {
 	enum err code;
 	char text[400];
@@ -34,9 +34,9 @@ bool err_retry(enum err e);
 /* The error that stands for an errno value. */
 enum err err_from_errno(int os_error);
 
-/* Fills `f` (when there is one) and returns `code`, so that `return fault_set(...)` reads well. */
+/* Fills `f` unless it is NULL, and returns `code`, for `return fault_set(...)`. */
 enum err fault_set(struct fault *f, enum err code, const char *format, ...) PRINTF_LIKE(3, 4);
-/* Puts "prefix: " before the text of a fault; no effect when there is no text. */
+/* Prepends "prefix: " to the text of a fault; no effect if there is no text. */
 void fault_prefix(struct fault *f, const char *prefix);
 
 /* Returns from the calling function when an expression yields an error. */

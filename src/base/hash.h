@@ -1,7 +1,7 @@
 /*
- * 64-bit hashing of content. The result depends on bytes and seed only, not on the machine, so
- * that two writers with the same seed agree on identities without talking.
- * Where input comes from strangers the seed is secret, so that collisions cannot be constructed.
+ * 64-bit hashing of content. The result depends on bytes and seed only, not on the machine, so that
+ * two writers with the same seed compute the same ids. For untrusted input the seed is secret, so
+ * that collisions cannot be constructed.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 
 /*
  * Multiplies to 128 bits and folds: every input bit reaches every output bit. The constants are
- * no secret: whoever chooses one factor freely can make it 0. Give numbers from outside something
- * of the seed first (`number ^ hash`).
+ * public, so a chosen factor can make the result 0: mix untrusted numbers with the seed first
+ * (`number ^ hash`).
  */
 static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 {
@@ -32,5 +32,5 @@ static inline uint64_t hash_str(struct str s, uint64_t seed)
 	return hash_bytes(s.p, s.n, seed);
 }
 
-/* A seed nobody can guess. */
+/* An unpredictable seed. */
 uint64_t hash_random_seed(void);

@@ -1,7 +1,7 @@
 /*
- * Whether a name in a Host header can belong to a stranger. A page whose owner lets its name point
- * to this machine ("DNS rebinding") makes a browser believe that the page may read what we answer;
- * the Host header still holds that name.
+ * Whether a name in a Host header could be registered by an attacker. With "DNS rebinding" the
+ * attacker's name resolves to this machine, so that a browser lets the attacker's page read our
+ * responses; the Host header still contains that name.
  */
 #pragma once
 
@@ -9,13 +9,13 @@
 
 /* Of "host:port"; "[::1]" keeps its brackets. */
 struct str host_without_port(struct str authority);
-/* Digits and dots, or an IPv6 address in brackets: nobody registers one. Empty: HTTP/1.0. */
+/* Digits and dots, or an IPv6 address in brackets, which cannot be registered. Empty: HTTP/1.0. */
 bool host_is_address(struct str host);
 /* "localhost" and names below it. */
 bool host_is_localhost(struct str host);
 /* No dot in it ("vestal", "db-1"): a name of the local network, which no public DNS has. */
 bool host_is_local_word(struct str host);
-/* What gethostname() says of this machine. */
+/* The name of this machine (gethostname()). */
 bool host_is_this_machine(struct str host);
 bool host_equal(struct str a, struct str b);
 /* What follows "://"; p == NULL when there is none ("null"). */

@@ -1,7 +1,6 @@
 /*
- * Writes JSON into a buffer: commas, indentation and escaping are done here, the caller says what
- * comes next. Nothing fails on the way: the buffer keeps the first error and the caller looks at
- * buf_error() once at the end.
+ * Writes JSON into a buffer with commas, indentation and escaping. No call fails: the buffer keeps
+ * the first error, and the caller checks buf_error() at the end.
  *
  *	struct jsonout o = jsonout_of(&b, true);
  *	jsonout_object(&o);
@@ -12,9 +11,9 @@
  *	jsonout_end_array(&o);
  *	jsonout_end_object(&o);
  *
- * Strings come out as valid UTF-8 whatever goes in: a byte that is not becomes U+FFFD. NaN and
- * the infinities, which JSON cannot say, become null. Doubles have the fewest digits that read
- * back to the same number. The program must keep the "C" locale for numbers.
+ * Output is valid UTF-8: invalid bytes become U+FFFD. NaN and the infinities become null. Doubles
+ * have the fewest digits that read back to the same number. The program must keep the "C" locale
+ * for numbers.
  */
 #pragma once
 
@@ -23,7 +22,7 @@
 struct jsonout {
 	struct buf *b;
 	bool pretty;	   /* a value per line, indented by two spaces */
-	bool comma;	   /* something precedes at this level */
+	bool comma;	   /* an element precedes at this level */
 	bool after_key;	   /* the next value belongs to a key on the same line */
 	uint32_t depth;	   /* open objects and arrays */
 	uint32_t flat;	   /* depth at which a flat array began, 0 = none */
@@ -39,23 +38,24 @@ void jsonout_object(struct jsonout *o);
 void jsonout_end_object(struct jsonout *o);
 void jsonout_array(struct jsonout *o);
 void jsonout_end_array(struct jsonout *o);
-/* An array that stays on one line in pretty output, with all that is in it. */
+/* An array that stays on one line in pretty output, including nested values. */
 void jsonout_flat_array(struct jsonout *o);
 void jsonout_key(struct jsonout *o, struct str key);
 
 void jsonout_str(struct jsonout *o, struct str value);
 void jsonout_text(struct jsonout *o, const char *value); /* NULL is null */
 void jsonout_i64(struct jsonout *o, int64_t value);
-/* Many at once, as elements of the array that is open. */
+/* Adds many elements to the open array. */
 void jsonout_i64s(struct jsonout *o, const int64_t *values, size_t n);
 void jsonout_u64(struct jsonout *o, uint64_t value);
-/* As a string, for readers that hold numbers in doubles (the protobuf mapping of 64-bit). */
+/* As a string, for readers that store numbers in doubles (the protobuf mapping of 64-bit
+ * integers). */
 void jsonout_i64_text(struct jsonout *o, int64_t value);
 void jsonout_u64_text(struct jsonout *o, uint64_t value);
 void jsonout_double(struct jsonout *o, double value);
 void jsonout_bool(struct jsonout *o, bool value);
 void jsonout_null(struct jsonout *o);
-/* Text that is JSON already. */
+/* Text that is already JSON. */
 void jsonout_raw(struct jsonout *o, struct str json);
 
 /* A key and its value in one call. */
@@ -68,5 +68,5 @@ void jsonout_put_bool(struct jsonout *o, const char *key, bool value);
 void jsonout_put_object(struct jsonout *o, const char *key);
 void jsonout_put_array(struct jsonout *o, const char *key);
 
-/* The escaping alone, with its quotes; returns how many bytes became U+FFFD. */
+/* Only the escaped string with its quotes; returns how many bytes became U+FFFD. */
 uint64_t json_quote(struct buf *b, struct str s);

@@ -1,6 +1,6 @@
 /*
- * Landlock: which files a process may read and change, whoever it is. On a kernel without it
- * nothing is taken away, and that is no error.
+ * Landlock: restricts the files a process may read and change, independent of its user. On a kernel
+ * without Landlock this does nothing and succeeds.
  */
 #pragma once
 
@@ -8,16 +8,16 @@
 
 #include "base/err.h"
 
-/* A folder with all below it, or a file. */
+/* A file, or a folder with everything below it. */
 struct landlock_path {
 	const char *path; /* NULL, or missing: left out */
-	bool write;	  /* make, change and remove too */
+	bool write;	  /* create, change and remove, too */
 };
 
 /*
- * Only these from now on, for this thread and those it starts. no_new_privs is set already.
- * The descriptor of the rules stays open: it shows in
- * /proc/PID/fd (LANDLOCK_LINK) what the process holds.
+ * Allows only these, for this thread and threads it starts later. Requires no_new_privs. The
+ * descriptor of the rules stays open, so that /proc/PID/fd (LANDLOCK_LINK) shows that the process
+ * is restricted.
  */
 #define LANDLOCK_LINK "landlock-ruleset"
 enum err landlock_only(const struct landlock_path *paths, unsigned n,

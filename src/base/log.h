@@ -1,12 +1,12 @@
 /*
- * The log of programs that keep running (agent, server). Libraries do not log: they return errors.
+ * The log of services (agent, server). Libraries do not log: they return errors.
  *
  *	log_info("profile stored", log_text("service", name), log_u64("bytes", n));
  *
  * A line is logfmt or JSON, made in a buffer on the stack and written with one write(2), so that
- * lines of several threads never mix and nothing is allocated. Values come from strangers: they
- * are escaped, a value longer than 512 bytes is cut, and a pair that no longer fits is left out
- * (the line then says cut=true).
+ * lines of several threads never mix and nothing is allocated. Values are untrusted: they are
+ * escaped, cut after 512 bytes, and a pair that no longer fits is left out (the line then has
+ * cut=true).
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 enum log_level { LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_OFF };
 enum log_style { LOG_LOGFMT, LOG_JSON };
 
-/* What the process logs; before the first call: nothing. Call it before threads start. */
+/* Sets what the process logs; nothing before the first call. Call it before threads start. */
 void log_setup(int fd, enum log_level least, enum log_style style);
 /* "debug", "info", "warn", "error", "off". */
 enum err log_level_parse(struct str text, enum log_level *ret) MUST_CHECK;
@@ -33,7 +33,7 @@ enum log_kind {
 
 struct log_pair {
 	enum log_kind kind;
-	const char *key; /* ours: letters, digits, dots and underscores */
+	const char *key; /* a constant: letters, digits, dots and underscores */
 	union {
 		struct str s;
 		int64_t i;
@@ -54,7 +54,7 @@ struct log_pair {
 /* `pairs` ends with LOG_END. */
 void log_write(enum log_level level, const char *message, const struct log_pair *pairs);
 
-/* Values are not looked at when the level is off. */
+/* Values are not evaluated if the level is off. */
 #define LOG_AT(level_, ...)                                          \
 	do {                                                         \
 		if (log_enabled(level_))                             \

@@ -2,7 +2,7 @@
  * The one hash map: open addressing, linear probing, from a 64-bit content hash to a u32 id.
  *
  * The map does not hold keys: the id leads to the entry in the caller's own table, and the caller
- * compares when 64 bits are not proof enough:
+ * compares keys if equal hashes are not proof enough:
  *
  *	MAP_PROBE(&map, hash, id) {
  *		if (strings[id] is the one I look for)
@@ -35,12 +35,12 @@ struct map {
 
 void map_release(struct map *m);
 void map_clear(struct map *m);
-/* Room for `count` entries in all without growing again. */
+/* Makes room for `count` entries in total. */
 enum err map_reserve(struct map *m, uint32_t count) MUST_CHECK;
 /* Adds an entry; several may share a hash. */
 enum err map_put(struct map *m, uint64_t hash, uint32_t id) MUST_CHECK;
 
-/* The id under a hash, or MAP_NONE: for callers to whom equal hashes are equal things. */
+/* The id stored under a hash, or MAP_NONE: for callers that treat equal hashes as equal keys. */
 static inline uint32_t map_get(const struct map *m, uint64_t hash)
 {
 	if (!m->slots)

@@ -1,18 +1,18 @@
 /*
- * How much memory there is for this process, and how much it has.
+ * The memory limit of this process, and its current use.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The least that a control group of this process (v2 or v1) or its machine allows; SIZE_MAX when
- * neither can be read. `*ret_group` says whether it was a control group. */
+/* The lowest limit of the process's control groups (v2 or v1) and the machine; SIZE_MAX if neither
+ * can be read. `*ret_group` says whether it was a control group. */
 size_t memory_limit_here(bool *ret_group);
-/* What a server takes when nobody says otherwise: three quarters of its control group's limit (with
- * 64 MiB left over, where that is more), or a quarter of the machine. */
+/* The default budget of a server: three quarters of its control group's limit (or the limit minus
+ * 64 MiB, if that is less), or a quarter of the machine's memory. */
 size_t memory_limit_default(void);
-/* Bytes in memory that belong to the process alone, pages of files left out; 0 = not known. */
+/* Private resident memory without pages of files; 0 = unknown. */
 size_t memory_resident(void);
 
 /* For tests: as above, under another root than "/". */

@@ -1,5 +1,5 @@
 /*
- * Durations and sizes as people write them, on a command line or in a file.
+ * Parses durations and sizes of command lines and settings files.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * A filter of system calls: a list of what is forbidden, or of what is allowed. What is refused
- * fails with EPERM. A filter holds for this process and what it starts, for good.
+ * System call filters: a list of forbidden or of allowed calls. Others fail with EPERM. A filter is
+ * permanent for this process and its children.
  */
 #pragma once
 
@@ -26,17 +26,17 @@ struct seccomp_filter {
 /* Refuses numbers of another architecture; comes first. */
 void seccomp_begin(struct seccomp_filter *f);
 void seccomp_list(struct seccomp_filter *f, const unsigned *calls, size_t n, bool allow);
-/* Answers by the bits of a flags argument (0 to 5): refused when one of `forbidden` is set. */
+/* Refuses the call if its flags argument (0 to 5) has one of the bits `forbidden`. */
 void seccomp_by_flags(struct seccomp_filter *f, unsigned call, unsigned argument,
 		      uint32_t forbidden);
-/* Allowed when the argument is one of the values, else refused. */
+/* Allows the call only if the argument is one of the values. */
 void seccomp_by_value(struct seccomp_filter *f, unsigned call, unsigned argument,
 		      const uint32_t *values, size_t n);
-/* As if the kernel had no such call: callers have another way. */
+/* Fails with ENOSYS, so that callers use another way. */
 void seccomp_hide(struct seccomp_filter *f, unsigned call);
-/* What is not in a list. All threads get the filter; no_new_privs is set already. */
+/* The result for calls not in the list. All threads get the filter; requires no_new_privs. */
 enum err seccomp_install(struct seccomp_filter *f, bool allow_rest, struct fault *fault) MUST_CHECK;
 
-/* Becoming another program or user, changing the machine, keys and memory of the kernel: calls that
- * no process of ours makes once it has started. */
+/* Calls that no process of ours needs after startup: exec, changes of user, administration, kernel
+ * keys and kernel memory. */
 void seccomp_forbid_usual(struct seccomp_filter *f);

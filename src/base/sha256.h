@@ -1,6 +1,6 @@
 /*
- * SHA-256 (FIPS 180-4), for what is kept only as a hash. OpenSSL has it too, but loading that
- * library takes longer than most commands run (docs/decisions/0006).
+ * SHA-256 (FIPS 180-4), for secrets that are stored only as hashes. OpenSSL has it, too, but
+ * loading that library takes longer than most commands (docs/decisions/0006).
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * A slice of text or bytes that somebody else owns. Not terminated by a NUL.
+ * A slice of text or bytes, not owned and not terminated by a NUL.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ static inline bool str_eq(struct str a, struct str b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* Bytewise order, shorter first when one begins with the other. */
+/* Bytewise order; a prefix comes first. */
 int str_cmp(struct str a, struct str b);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
@@ -43,7 +43,8 @@ size_t str_rfind(struct str s, char c);
 size_t str_search(struct str s, struct str needle);
 struct str str_trim(struct str s);
 struct str str_skip(struct str s, size_t n);
-/* Splits off everything before the next `c` (or all), and the separator; false when s is empty. */
+/* Splits off the part before the next `c` (or all of it) and removes the separator; false if s is
+ * empty. */
 bool str_split(struct str *rest, char c, struct str *ret_part);
 /* Whole-slice numbers; an empty slice, a stray character or an overflow is ERR_CORRUPT. */
 enum err str_to_i64(struct str s, int64_t *ret) MUST_CHECK;

@@ -16,7 +16,7 @@
 
 #define VEC_CEILING ((size_t)UINT32_MAX)
 
-/* A sum that does not wrap: too much stays too much. */
+/* A sum that saturates instead of wrapping around. */
 static inline size_t vec_sum(size_t n, size_t count)
 {
 	size_t sum;

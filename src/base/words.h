@@ -1,9 +1,9 @@
 /*
- * Words people mistype.
+ * Suggestions for mistyped words.
  */
 #pragma once
 
 #include "base/str.h"
 
-/* The entry of `words` nearest to `word`, or NULL when none is near enough to suggest. */
+/* The entry of `words` that is nearest to `word`, or NULL if none is near enough. */
 const char *nearest_word(struct str word, const char *const *words, size_t n);

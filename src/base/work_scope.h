@@ -1,6 +1,6 @@
 /*
- * What a thread does on somebody's behalf: whose memory it takes, how much at most, and whether the
- * result is still wanted.
+ * Work of a thread on behalf of a tenant: the account charged for its memory, a memory limit, and
+ * cancellation.
  *
  *	struct work_scope scope;
  *
@@ -9,12 +9,12 @@
  *	… everything that allocates …
  *	work_scope_end(&scope);
  *
- * Between the two, every allocation of the thread (base/alloc.h) counts: what it takes less what it
- * frees. The account is charged ahead, in steps. An allocation above the ceiling, or one for which
- * the account gets nothing, fails as if there were no memory; work_scope_error() says what it
- * really was. So no decoder and no query has to count for itself, and none can forget to.
+ * In between, all allocations of the thread (base/alloc.h) are counted, minus what it frees. The
+ * account is charged ahead, in steps. An allocation above the ceiling, or one that the account
+ * cannot be charged for, fails like any failed allocation; work_scope_error() gives the real
+ * reason. So decoders and queries need no accounting of their own.
  *
- * Long loops that allocate nothing call work_stopped() now and then. Outside of a scope it is
+ * Long loops without allocations should call work_stopped() regularly. Outside of a scope it is
  * false, and nothing is counted.
  */
 #pragma once
@@ -22,16 +22,16 @@
 #include "base/memory_budget.h"
 
 struct work_terms {
-	struct memory_account *account; /* NULL: only the ceiling counts */
+	struct memory_account *account; /* NULL: only the ceiling applies */
 	enum memory_use use;
 	size_t ceiling;		 /* 0 = none */
-	const atomic_bool *stop; /* NULL = nobody stops it */
+	const atomic_bool *stop; /* NULL = cannot be cancelled */
 };
 
 struct work_scope {
 	struct work_terms terms;
-	size_t used;	/* bytes that were taken and not freed, in this scope */
-	size_t charged; /* to the account, at least `used` */
+	size_t used;	/* bytes allocated in this scope and not freed */
+	size_t charged; /* bytes charged to the account, at least `used` */
 	size_t peak;
 	bool eased;
 	enum err error; /* of the first allocation that was refused */
@@ -40,32 +40,32 @@ struct work_scope {
 };
 
 void work_scope_begin(struct work_scope *s, const struct work_terms *terms);
-/* Gives back all that was charged. */
+/* Releases the charge. */
 void work_scope_end(struct work_scope *s);
-/* What is taken from now on is for another use: what is charged moves, too. */
+/* Changes the use, also of what is already charged. */
 void work_scope_use(enum memory_use use);
-/* Charges the first `n` bytes ahead, waiting for others to give theirs back: nowhere else does a
- * scope wait, because its thread may hold locks. */
+/* Charges the first `n` bytes ahead, and waits for memory if necessary. Later allocations never
+ * wait, because the thread may hold locks. */
 enum err work_scope_wait(struct work_scope *s, size_t n, int64_t deadline_ns,
 			 struct fault *fault) MUST_CHECK;
-/* This thread may take so much more than its ceiling: tables that others filled grow by half of
- * their size, or double, at anybody's next entry. */
+/* Raises the thread's ceiling by this much, for the growth of shared tables, which grow by half of
+ * their size or double with any new entry. */
 void work_scope_allow(size_t n);
-/* Nothing is refused any more, only counted: for the answer that says what was refused. */
+/* From now on only counts and refuses nothing: for building the error response. */
 void work_scope_ease(void);
-/* What this thread takes is not its own for a while (a cache that it fills); to be handed back. */
+/* Suspends the scope, while the thread fills a shared cache; returns it for work_scope_return. */
 struct work_scope *work_scope_leave(void) MUST_CHECK;
 void work_scope_return(struct work_scope *s);
-/* ERR_NO_MEMORY becomes the reason for which the scope refused, with its sentence; everything else
- * stays as it is. */
+/* Replaces ERR_NO_MEMORY by the reason why the scope refused memory, with a message; other errors
+ * are unchanged. */
 enum err work_scope_error(const struct work_scope *s, enum err error,
 			  struct fault *fault) MUST_CHECK;
 /* The scope of this thread, or NULL. */
 struct work_scope *work_scope_now(void);
 
-/* Whether somebody wants this thread's work to end: for loops that allocate nothing. */
+/* Whether the work was cancelled or its deadline has passed: for loops without allocations. */
 bool work_stopped(void);
-/* The same, looked at once in 4,096 rounds. */
+/* The same, evaluated once per 4,096 calls. */
 static inline bool work_stopped_at(size_t round)
 {
 	return !(round & 4095) && work_stopped();
