@@ -41,7 +41,7 @@ bool alloc_fail_reached(void)
 	return fail_reached;
 }
 
-/* NULL: nobody counts. Set once, and then for good. */
+/* NULL: allocations are not counted. Set at most once. */
 static const struct mem_counter *counter;
 
 static inline const struct mem_counter *counted(void)
@@ -86,7 +86,7 @@ void *mem_zalloc(size_t count, size_t size)
 	return took(c, calloc(count ? count : 1, size ? size : 1));
 }
 
-/* What it had before may be from outside of the scope: only the difference counts. */
+/* The block may have been allocated outside of the scope: count only the difference. */
 static void *counted_realloc(const struct mem_counter *c, void *p, size_t size)
 {
 	size_t before = p ? malloc_usable_size(p) : 0, after;
@@ -152,7 +152,7 @@ void mem_keep(size_t bytes)
 #ifdef __GLIBC__
 	int most = bytes < INT_MAX ? (int)bytes : INT_MAX;
 
-	/* What is larger than half of it comes from the system and goes back to it. */
+	/* Larger blocks than half of it are mapped from the system and unmapped when freed. */
 	(void)mallopt(M_TRIM_THRESHOLD, most);
 	(void)mallopt(M_MMAP_THRESHOLD, most / 2);
 #else

@@ -49,7 +49,7 @@ void *buf_reserve(struct buf *b, size_t n)
 
 void buf_expect(struct buf *b, size_t n)
 {
-	/* The ceiling and memory have their say when the bytes come. */
+	/* If this fails, so will the write itself. */
 	if (!b->error && b->n <= b->ceiling && n < b->ceiling - b->n)
 		(void)!mem_grow(&b->data, &b->cap, b->n + n + 1, 1, SIZE_MAX);
 }
@@ -68,7 +68,7 @@ void buf_append(struct buf *b, const void *data, size_t n)
 
 void buf_byte(struct buf *b, unsigned char byte)
 {
-	/* Where there is room for it and the NUL nothing else has to be asked. */
+	/* Fast path: there is room for it and the NUL. */
 	if (__builtin_expect(b->error || b->cap < 2 || b->n >= b->cap - 2 || b->n >= b->ceiling,
 			     0)) {
 		buf_append(b, &byte, 1);

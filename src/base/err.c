@@ -82,8 +82,9 @@ enum err err_from_errno(int os_error)
 }
 
 /*
- * Names out of hostile files end up in these texts: nothing in them may move a terminal's cursor
- * or start a new line, and a character that the end of the buffer cut in two goes.
+ * These texts contain names from untrusted files: replace control characters, which may move a
+ * terminal's cursor or start a new line, and drop a character that the end of the buffer cut in
+ * two.
  */
 static void keep_printable(char *text)
 {
@@ -101,7 +102,7 @@ static void keep_printable(char *text)
 
 enum err fault_set(struct fault *f, enum err code, const char *format, ...)
 {
-	/* Made aside: an argument may be the text that is there. */
+	/* Formatted into a second buffer, because an argument may be the current text. */
 	char text[sizeof(f->text)];
 	va_list args;
 

@@ -44,14 +44,14 @@ static ssize_t read_some(int fd, void *at, size_t n)
 	return got;
 }
 
-/* How much to ask for next: what the file still claims to hold, or one byte to see the end where
- * more would not fit, or a good piece. */
+/* The size of the next read: the rest of the claimed size, or one byte to detect the end if the
+ * ceiling is reached, or else READ_PIECE. */
 static size_t next_piece(const struct buf *b, size_t claimed_left, bool claim_met)
 {
 	size_t room = b->ceiling > b->n ? b->ceiling - b->n : 0;
 	size_t piece = claimed_left ? claimed_left : claim_met ? 0 : READ_PIECE;
 
-	/* What is allocated already is free to use. */
+	/* Use all memory that is already allocated. */
 	if (!claimed_left && b->cap > b->n + 1 && b->cap - b->n - 1 > piece)
 		piece = b->cap - b->n - 1;
 	return piece < room ? piece : room;
@@ -64,7 +64,7 @@ static void prefer_large_pages(char *at, size_t n)
 	uintptr_t begin = ((uintptr_t)at + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1);
 	uintptr_t end = ((uintptr_t)at + n) & ~(uintptr_t)(LARGE_PAGE - 1);
 
-	/* It is advice: nothing is lost where the kernel does not take it. */
+	/* Only a hint; the result does not matter. */
 	if (begin < end)
 		(void)madvise(at + (begin - (uintptr_t)at), end - begin, MADV_HUGEPAGE);
 }

@@ -39,8 +39,8 @@ static void load_tail(const unsigned char *p, size_t n, uint64_t *a, uint64_t *b
 uint64_t hash_bytes(const void *data, size_t n, uint64_t seed)
 {
 	const unsigned char *p = data;
-	/* Both factors of a product hold something of the seed. Were one of them the input alone,
-	 * a well chosen input would make it 0, and the product with it, whatever the seed. */
+	/* Both factors of a product are mixed with the seed. If one of them were input alone,
+	 * chosen input could make it and the product 0 for every seed. */
 	uint64_t h = seed, key = hash_mix(seed, HASH_K1), a, b;
 	size_t left = n;
 

@@ -112,7 +112,7 @@ static void quote_escaped(struct buf *b, unsigned char c)
 uint64_t json_quote(struct buf *b, struct str s)
 {
 	uint64_t replaced = 0;
-	size_t plain = 0; /* where the bytes that need nothing began */
+	size_t plain = 0; /* start of the bytes that need no escaping */
 
 	buf_byte(b, '"');
 	for (size_t i = 0; i < s.n;) {
@@ -223,7 +223,7 @@ void jsonout_double(struct jsonout *o, double value)
 		jsonout_i64(o, (int64_t)value);
 		return;
 	}
-	/* 17 digits always read back to the same double; mostly fewer do, and look better. */
+	/* 17 digits always read back to the same double; try fewer first, which usually suffice. */
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)

@@ -19,7 +19,8 @@ static struct {
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", "off"};
 
-/* A line under way: once something did not fit, `cut` is set and `n` is no longer moved. */
+/* A line under construction: once something did not fit, `cut` is set and `n` is no longer
+ * moved. */
 struct line {
 	char data[LINE_MAX_BYTES];
 	size_t n;
@@ -193,7 +194,7 @@ void log_write(enum log_level level, const char *message, const struct log_pair 
 	end = json ? (l.cut ? ",\"cut\":true}\n" : "}\n") : (l.cut ? " cut=true\n" : "\n");
 	memcpy(l.data + l.n, end, strlen(end));
 	l.n += strlen(end);
-	/* Where a log cannot be written there is nobody to tell. */
+	/* If the log cannot be written, that cannot be reported either. */
 	if (write_all(settings.fd, l.data, l.n))
 		return;
 }

@@ -7,8 +7,8 @@
 
 #define CACHES_MAX    16
 #define BUCKETS	      1024
-#define KEPT_ACCOUNTS 1000	       /* that nobody uses, for their figures */
-#define WAIT_STEP_NS  (50 * NS_PER_MS) /* how often somebody who waits looks at `stop` */
+#define KEPT_ACCOUNTS 1000	       /* unused accounts that are kept for their statistics */
+#define WAIT_STEP_NS  (50 * NS_PER_MS) /* how often a waiting thread checks `stop` */
 
 struct tally {
 	atomic_size_t used, peak, refused;
@@ -39,7 +39,7 @@ struct memory_budget {
 	uint64_t seed;
 	struct memory_account *buckets[BUCKETS];
 	size_t unused;
-	/* Those who wait. */
+	/* Waiting threads. */
 	struct mutex wait_lock;
 	struct cond freed;
 	atomic_uint waiting;
@@ -104,7 +104,7 @@ void memory_budget_set_ceiling(struct memory_budget *b, enum memory_use use, siz
 
 /* ------------------------------------------------------------------ accounts */
 
-/* With the lock: accounts that nobody uses, when there are many. */
+/* Frees unused accounts if there are many; requires the lock. */
 static void forget_unused(struct memory_budget *b)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
@@ -182,7 +182,7 @@ void memory_account_put(struct memory_account *a)
 
 /* ------------------------------------------------------------------ charging */
 
-/* False, and nothing changes, when that would be more than the ceiling. */
+/* False, without any change, if that would exceed the ceiling. */
 static bool add_below(atomic_size_t *value, size_t n, size_t ceiling)
 {
 	size_t before = atomic_load_explicit(value, memory_order_relaxed);
@@ -217,7 +217,7 @@ static size_t account_ceiling(const struct memory_budget *b)
 	return b->limit / 2;
 }
 
-/* What all may hold so that this one gets more. */
+/* The limit on the total up to which this account may grow. */
 static size_t ceiling_for(struct memory_account *a, size_t n)
 {
 	struct memory_budget *b = a->budget;

@@ -18,7 +18,7 @@
 #define FILE_MAX  ((size_t)64 << 10)
 #define PATH_SIZE 4096
 #define SPARE	  ((size_t)64 << 20)
-/* v1 has no word for "no limit" but a number that no machine reaches. */
+/* v1 reports "no limit" as a huge number. */
 #define NO_LIMIT  ((uint64_t)1 << 60)
 
 static bool read_text(const char *path, struct buf *text)
@@ -27,7 +27,7 @@ static bool read_text(const char *path, struct buf *text)
 	return file_read(path, text, NULL) == ERR_OK;
 }
 
-/* The number in a file; "max" and files that are not there are no limit. */
+/* The number in a file; "max" or a missing file is no limit. */
 static uint64_t read_limit(const char *path)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(FILE_MAX);
@@ -39,7 +39,7 @@ static uint64_t read_limit(const char *path)
 	return value;
 }
 
-/* The least of a group and those above it, up to where the hierarchy is mounted. */
+/* The lowest limit of a group and its ancestors, up to the mount point of the hierarchy. */
 static uint64_t least_of_group(const char *mount, struct str group, const char *file)
 {
 	char path[PATH_SIZE];

@@ -1,10 +1,10 @@
 /*
  * The writing half of file.h.
  *
- * Temporary names live in a fixed table and not in the outputs themselves, so that a signal
- * handler can remove them without a lock. A slot goes FREE -> TAKEN -> LIVE -> FREE; only a LIVE
- * slot has a name that a handler may read, and it becomes LIVE before the file is created, so that
- * no moment is left in which a file exists and nobody knows.
+ * Temporary names live in a fixed table and not in the outputs themselves, so that a signal handler
+ * can remove them without a lock. A slot goes FREE -> TAKEN -> LIVE -> FREE; only a LIVE slot has a
+ * name that a handler may read, and it becomes LIVE before the file is created, so that every
+ * existing file is listed.
  */
 #include "base/file.h"
 
@@ -63,7 +63,7 @@ static enum err write_fault(struct fault *fault, const char *path, int os_error)
 	}
 }
 
-/* /dev/stdout and its like name a descriptor, whatever that happens to be connected to. */
+/* /dev/stdout and the like name a descriptor, which may be connected to any kind of file. */
 static bool names_a_descriptor(struct str path)
 {
 	static const struct str folders[] = {STR("/dev/fd/"), STR("/proc/self/fd/")};
@@ -134,7 +134,7 @@ static enum err open_temporary(struct output *o, const struct stat *existing, st
 	/* Best effort: a file system without modes keeps what it has. */
 	if (existing && !(o->flags & OUTPUT_PRIVATE) && fchmod(o->fd, existing->st_mode & 0777) < 0)
 		errno = 0;
-	/* What root writes for somebody else stays that user's. */
+	/* A file that root replaces keeps its owner. */
 	if (existing && existing->st_uid && o->flags & OUTPUT_PRIVATE && !geteuid() &&
 	    fchown(o->fd, existing->st_uid, existing->st_gid) < 0)
 		errno = 0;
@@ -185,7 +185,7 @@ static int rename_to_new(const char *from, const char *to)
 	}
 	if (errno == EEXIST)
 		return EEXIST;
-	/* Nor has it hard links (FAT): what is left is to look, and then to rename. */
+	/* Hard links are not supported either (FAT): check, then rename. */
 	if (access(to, F_OK) == 0)
 		return EEXIST;
 	return rename(from, to) == 0 ? 0 : errno;

@@ -102,8 +102,8 @@ enum err privilege_keep(uint64_t capabilities, struct fault *fault)
 
 	if (!get(data))
 		return failed(fault, "capabilities");
-	/* The bounding set first: dropping from it is itself a capability. Whoever lacks it has, by
-	 * no_new_privs, no way to make use of the rest. */
+	/* The bounding set first: dropping from it is itself a capability. Without that capability,
+	 * no_new_privs makes the rest of the set useless. */
 	for (unsigned i = 0; i <= 63; i++)
 		if (!(capabilities >> i & 1) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1 &&
 		    prctl(PR_CAPBSET_DROP, i, 0, 0, 0) && errno != EPERM)
@@ -139,7 +139,7 @@ enum err privilege_become(const struct privilege_user *u, uint64_t capabilities,
 	    setresuid(u->uid, u->uid, u->uid))
 		return failed(fault, "the uid");
 	prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
-	/* Its own /proc/self is its own again. */
+	/* Makes /proc/self accessible again. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	if (!get(data))
 		return failed(fault, "capabilities");
@@ -196,7 +196,7 @@ const char *privilege_names(uint64_t capabilities, char *room, size_t size)
 	static const size_t count = sizeof(names) / sizeof(names[0]);
 	size_t n = 0, held = (size_t)__builtin_popcountll(capabilities);
 
-	/* One may be missing in a container; the list would say little. */
+	/* A container may lack one; a list would be of little use. */
 	snprintf(room, size, "%s", !held ? "none" : held < count ? "nearly all" : "all");
 	if (held + 4 >= count)
 		return room;

@@ -1,6 +1,6 @@
 /*
- * Files of root that somebody else goes on with. Everything is looked at through a descriptor of
- * its folder, without following links, so that nobody who may write there leads us elsewhere.
+ * Handing over root's files to another user. Every file is accessed through a descriptor of its
+ * folder, without following links, so that a user who may write there cannot redirect us.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ static enum err give(struct walk *w, int fd, const struct stat *st, const char *
 				 "%s belongs to the user with number %u: start as that user, or "
 				 "with --user %u",
 				 name, st->st_uid, st->st_uid);
-	/* While it still is root's: a container may have no CAP_FOWNER. */
+	/* Before the owner changes: a container may lack CAP_FOWNER. */
 	if (st->st_mode & 07077 && fchmod(fd, st->st_mode & 0700))
 		return os_failed(w, name);
 	if ((st->st_uid != w->user->uid || st->st_gid != w->user->gid) &&
@@ -52,7 +52,7 @@ static enum err give(struct walk *w, int fd, const struct stat *st, const char *
 	return ERR_OK;
 }
 
-/* O_NONBLOCK: nobody puts a pipe in the way. */
+/* O_NONBLOCK: opening a pipe must not block. */
 static enum err give_file(struct walk *w, int folder, const char *name)
 {
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -81,7 +81,7 @@ static enum err give_entry(struct walk *w, int folder, const char *name, unsigne
 
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? ERR_OK : os_failed(w, name);
-	/* Sockets and links stay whose they are: nobody goes on with them. */
+	/* Sockets and links keep their owner, because they are not reused. */
 	if (S_ISREG(st.st_mode))
 		return give_file(w, folder, name);
 	if (!S_ISDIR(st.st_mode) || !strcmp(name, "lost+found"))
@@ -91,7 +91,8 @@ static enum err give_entry(struct walk *w, int folder, const char *name, unsigne
 	return fd < 0 ? os_failed(w, name) : give_folder(w, fd, name, depth + 1);
 }
 
-/* Takes the descriptor over. What is in it first: until then nobody but root changes it. */
+/* Takes over the descriptor. Contents first: until the folder itself is handed over, only root can
+ * change them. */
 static enum err give_folder(struct walk *w, int fd, const char *name, unsigned depth)
 {
 	struct stat st;

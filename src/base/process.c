@@ -19,12 +19,12 @@
 
 extern char **environ;
 
-/* A child under way. Descriptors are -1 when closed. */
+/* A running child. Descriptors are -1 when closed. */
 struct child {
 	pid_t pid; /* 0 before it runs and after its end */
 	int status;
 	int input, output, errors, ended;
-	int output_end, errors_end; /* the child's ends, until it has them */
+	int output_end, errors_end; /* the child's ends, until it inherited them */
 };
 
 static void close_fd(int *fd)
@@ -127,7 +127,7 @@ static enum err child_start(struct child *c, const struct process_options *optio
 	close_fd(&c->input);
 	close_fd(&c->output_end);
 	close_fd(&c->errors_end);
-	/* Tells when it ended even if something it started keeps the pipes open. */
+	/* Detects its exit even if a process it started keeps the pipes open. */
 	c->ended = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	return ERR_OK;
 }
@@ -191,15 +191,15 @@ static enum err child_wait(struct child *c, int64_t deadline)
 
 	if (wait == 0)
 		return ERR_TIMEOUT;
-	/* Where the kernel does not tell of the end (a sandbox, valgrind) we ask now and then. */
+	/* Poll if the kernel does not report the exit (in a sandbox or valgrind). */
 	if (c->ended < 0 && (wait < 0 || wait > ASK_EVERY_MS))
 		wait = ASK_EVERY_MS;
 	return poll(fds, 3, wait) < 0 && errno != EINTR ? ERR_IO : ERR_OK;
 }
 
 /*
- * Until the program has ended, which may be later than the end of its output, or earlier, when
- * something it started keeps the pipes open.
+ * Until the program has ended, which may be later than the end of its output, or earlier, if a
+ * process it started keeps the pipes open.
  */
 static enum err child_collect(struct child *c, int64_t deadline, struct process_result *r)
 {
@@ -207,7 +207,7 @@ static enum err child_collect(struct child *c, int64_t deadline, struct process_
 
 	do {
 		TRY(child_wait(c, deadline));
-		/* Asked first: what it wrote before its end is then in the pipes. */
+		/* Check this first: its last output is then in the pipes. */
 		ended = child_ended(c);
 		TRY(drain(&c->output, &r->output, true));
 		TRY(drain(&c->errors, &r->errors, false));

@@ -34,7 +34,7 @@ static void answer(struct seccomp_filter *f, bool allow)
 	put(f, BPF_RET | BPF_K, allow ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM, 0, 0);
 }
 
-/* The lower half: little-endian, as all machines are that this runs on. */
+/* The lower half; all supported machines are little-endian. */
 static void load_argument(struct seccomp_filter *f, unsigned argument)
 {
 	load(f, offsetof(struct seccomp_data, args) + 8 * (size_t)argument);
@@ -103,7 +103,7 @@ enum err seccomp_install(struct seccomp_filter *f, bool allow_rest, struct fault
 	/* All threads at once: libraries may have started some. */
 	if (!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
 		return ERR_OK;
-	/* A kernel without seccomp is no reason not to run. */
+	/* Continue on a kernel without seccomp. */
 	if (errno == ENOSYS || errno == EINVAL)
 		return ERR_OK;
 	return fault_set(fault, err_from_errno(errno), "system calls cannot be given away: %s",

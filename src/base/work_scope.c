@@ -54,7 +54,7 @@ static bool refuse(struct work_scope *s, enum err error)
 	return false;
 }
 
-/* Another step, or more where that is needed. */
+/* Another step, or more if needed. */
 static bool charge_more(struct work_scope *s, size_t need)
 {
 	size_t step = need > STEP ? need : STEP;
@@ -136,14 +136,14 @@ static void took(size_t n)
 		s->peak = s->used;
 	if (s->used <= s->charged)
 		return;
-	/* The heap gives a little more than was asked for; or nothing is refused any more. */
+	/* The heap may return slightly more than requested; or the scope no longer refuses. */
 	if (s->terms.account)
 		memory_take(s->terms.account, s->terms.use, s->used - s->charged);
 	s->charged = s->used;
 }
 
-/* What an earlier piece of work took, or another thread, is nobody's here: it cannot become less
- * than nothing. */
+/* Memory allocated before the scope, or by another thread, is not counted here: do not go below
+ * zero. */
 static void freed(size_t n)
 {
 	struct work_scope *s = now;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * System calls by number. The programs run with every system call of the machine, through BTF and
- * so without tracefs: they compare the number first, and all other calls end there. A call of a
- * 32-bit program has another number; which of the two it is, is looked at when one fits.
+ * System calls by number. The programs run for every system call of the machine, attached by BTF
+ * and so without tracefs. They compare the number first and return for all other calls. Calls of
+ * 32-bit programs have other numbers; the entry is checked only if a number matches.
  *
- * The tracepoint of a single call (syscalls:sys_exit_mmap) would spare nothing: the kernel has it
- * look at every call too.
+ * The tracepoint of a single call (syscalls:sys_exit_mmap) would not be cheaper: it is also called
+ * for every system call.
  */
 #pragma once
 
@@ -27,19 +27,19 @@
 
 #define TS_COMPAT 2
 
-/* Whether the call that a thread is in came by the 32-bit entry. */
+/* Whether the thread's current system call used the 32-bit entry. */
 static __always_inline bool is_call32(struct task_struct *task)
 {
 	return task->thread_info.status & TS_COMPAT;
 }
 
-/* At the end of a call: its number is among the registers it was made with. */
+/* For the end of a call: its number is in the saved registers. */
 static __always_inline u32 ended_call(u64 *context)
 {
 	return ((struct pt_regs *)context[0])->orig_ax;
 }
 
-/* Arguments of the call that a thread is in. */
+/* Arguments of the thread's current system call. */
 struct call_arguments {
 	u64 first, second, third;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * The kernel's types as far as they are used: only these fields, at whatever place the running
- * kernel has them (CO-RE). Nothing here has to match any particular version.
+ * The kernel types that are used, with only the fields that are needed. Their offsets are those of
+ * the running kernel (CO-RE); they need not match any particular version.
  */
 #pragma once
 
@@ -139,7 +139,7 @@ struct bpf_iter__task {
 
 struct seq_file;
 
-/* Part of the kernel's interface, not of its insides: always like this on x86-64. */
+/* Part of the kernel's ABI on x86-64: never changes. */
 struct pt_regs {
 	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs,
 		flags, sp, ss;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * Event loops: a turn is the time from one return of epoll_wait to the next call of it, in which
- * whoever waits for the loop has to wait. Its end is a record with the same probability as a wait
- * of that length; samples and waits inside a turn carry the time it began, so that the agent finds
- * out what a turn was spent on. (The looking up of turns is in maps.h, for the other programs.)
+ * Event loops: an iteration (turn) lasts from one return of epoll_wait to the next call of it;
+ * other events of the loop wait that long. Its end is recorded with the same probability as a wait
+ * of that length. Samples and waits inside a turn have its start time, so that the agent can
+ * attribute its length. (Other programs look up turns with the functions in maps.h.)
  */
 #pragma once
 
-/* Global functions, without arguments: verified once, not for each call they stand behind. */
+/* Global functions without arguments, so that each is verified once and not for every caller. */
 __attribute__((noinline)) int turn_begins(void)
 {
 	u64 id = bpf_get_current_pid_tgid(), now;

@@ -54,7 +54,7 @@ __attribute__((noinline)) int lose(u32 pid, u32 kind, u32 how, u64 value, u32 ke
 	if (!value || kind == RECORD_WAKER || kind == RECORD_LEFT || kind == RECORD_OPEN ||
 	    kind == RECORD_THREAD)
 		return 0;
-	/* Kept with probability p = 1 - exp(-x): stands for 1/p = 1/x + 1/2 + x/12. */
+	/* Kept with probability p = 1 - exp(-x): counts for 1/p = 1/x + 1/2 + x/12. */
 	if (keep && keep < 4 * KEEP_ONE) {
 		count = (u64)LOSS_ONE * KEEP_ONE / keep + LOSS_ONE / 2 +
 			(u64)LOSS_ONE * keep / (12ull * KEEP_ONE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-/* The maps of the kernel side; sizes marked 1 are set before loading. */
+/* The BPF maps; sizes given as 1 are set before loading. */
 #pragma once
 
 #include "kernel_types.h"
@@ -19,17 +19,17 @@
 #define SCRATCH_WORDS (RECORD_KERNEL_FRAMES_MAX + RECORD_REGISTERS + (RECORD_RAW_STACK + 4096) / 8)
 
 /*
- * A walk in progress. One per processor and kind of program: a timer may interrupt a tracepoint,
- * and an interrupt may wake somebody in the middle of anything.
+ * A walk in progress. One per CPU and kind of program: a timer may interrupt a tracepoint, and an
+ * interrupt may wake a thread at any time.
  */
 struct scratch {
 	struct record_head head;
 	u64 words[SCRATCH_WORDS];
-	u64 registers[32]; /* of user space, by DWARF number; the rest is for masks */
+	u64 registers[32]; /* user registers by DWARF number; padded to a power of two for masks */
 	struct unwind_frame frame;
 	struct process_entry process;
-	struct unwind_mapping mapping; /* the one that the walk is in */
-	/* Of the process's memory (vmas.h): the tree of its areas, the last one that was found. */
+	struct unwind_mapping mapping; /* the current mapping of the walk */
+	/* The process's memory areas (vmas.h): their tree, and the last one found. */
 	u64 vma_root, vdso;
 	struct {
 		u64 start, end, flags, page, file;
@@ -39,7 +39,7 @@ struct scratch {
 	u32 window_size;
 	u32 first_word; /* where user frames begin in `words` */
 	u32 user_frames;
-	u32 busy; /* between begin and finish */
+	u32 busy; /* from begin to finish */
 	u8 window[WINDOW_SIZE + 8];
 };
 
@@ -47,7 +47,7 @@ enum scratch_user {
 	SCRATCH_TIMER,
 	SCRATCH_TRACE,
 	SCRATCH_WAKER,
-	SCRATCH_CALL, /* system calls and faults of the thread itself */
+	SCRATCH_CALL, /* system calls and page faults of the thread itself */
 	SCRATCH_THREADS,
 	SCRATCH_USERS
 };
@@ -60,19 +60,19 @@ struct all_rules {
 	struct unwind_rule list[UNWIND_RULES_MAX];
 };
 
-/* When a processor's clock rang last, which setting of it that knew of, and what is left to count. */
+/* When a CPU's timer fired last, with which setting, and the remainder still to be counted. */
 struct clock_ring {
 	u64 time, drawn, rest;
 };
 
-/* What happens to come back on a CPU: between the switch and the thread itself. */
+/* The thread that returns on a CPU, from the switch until it runs itself. */
 struct arrival {
 	u64 start, length;
-	u32 tid; /* 0 = nobody whose wait is kept */
+	u32 tid; /* 0 = no thread with a sampled wait */
 	u8 level, thin, state, unused;
 };
 
-/* What a process had when it was looked at last. */
+/* Memory of a process when it was last checked. */
 struct memory_state {
 	s64 pages[4]; /* by enum memory_kind */
 	u64 brk;
@@ -87,7 +87,7 @@ struct segment_map {
 	__uint(value_size, UNWIND_SEGMENT_SIZE);
 };
 
-/* Each is made by the agent when it has a table to put there: most machines need few. */
+/* The agent creates each when a table needs it; most machines need few. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
@@ -117,7 +117,7 @@ struct {
 	__type(value, struct process_entry);
 } processes SEC(".maps");
 
-/* Files whose tables are there; the vdso has a key of zeros. */
+/* Files with a table; the key of the vdso is zero. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, FILES_MAX);
@@ -140,7 +140,7 @@ struct {
 	__type(value, struct kernel_counters);
 } counters SEC(".maps");
 
-/* By processor: written by the agent (cpu_clocks.h). */
+/* By CPU; written by the agent (cpu_clocks.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -190,7 +190,7 @@ struct {
 	__type(value, u32);
 } wait_levels SEC(".maps");
 
-/* By process; those that ended are pushed out by others. */
+/* By process; an LRU map, so that ended processes are evicted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -198,7 +198,7 @@ struct {
 	__type(value, struct memory_state);
 } memory SEC(".maps");
 
-/* By thread: when its turn of an event loop began; 0 = it waits for events. */
+/* By thread: start of its event-loop turn; 0 = it waits for events. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -206,8 +206,7 @@ struct {
 	__type(value, u64);
 } loops SEC(".maps");
 
-/* What was decided about processes (enum target_decision), when `settings.targets` says that not
- * all are wanted. */
+/* Decisions about processes (enum target_decision), if `settings.targets` is set. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -218,7 +217,7 @@ struct {
 /* Changed by the agent while programs run. */
 volatile struct kernel_settings settings = {.wait_mean_ns = 1000000, .raw_left = 0};
 
-/* When the turn began that a thread is in; 0 = in none. */
+/* Start of the thread's current turn; 0 = none. */
 static __always_inline u64 turn_of(u32 tid)
 {
 	u64 *turn = settings.loops ? bpf_map_lookup_elem(&loops, &tid) : NULL;

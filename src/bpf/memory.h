@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * Memory growth. The kernel counts the pages of a process in parts of its own, one per processor,
- * which it adds to the sum every few dozen pages (at once for more): every change of that sum is a
- * step of growth, whatever brought it: a fault, a read into fresh memory, a huge page. Steps add
- * up to the growth exactly. A step of b bytes is kept with probability 1 - exp(-b/M).
+ * Memory growth. The kernel counts the pages of a process in per-CPU counters, which it adds to the
+ * total every few dozen pages (larger changes immediately). Every change of the total is a step,
+ * independent of its cause: a page fault, a read into new memory, a huge page. Steps add up to the
+ * growth exactly. A step of b bytes is kept with probability 1 - exp(-b/M).
  *
- * Address space that was only asked for (mmap, mremap, brk) is another measure.
+ * Requested address space (mmap, mremap, brk) is a separate type.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 static __always_inline s64 pages_of(struct mm_struct *mm, u32 member)
 {
-	/* Numbers that the verifier can see. */
+	/* Constants, so that the verifier knows them. */
 	switch (member) {
 	case MEMORY_FILE:
 		return mm->rss_stat[MEMORY_FILE].count;
@@ -27,15 +27,15 @@ static __always_inline s64 pages_of(struct mm_struct *mm, u32 member)
 }
 
 /*
- * What is known of a process. One that is seen for the first time has grown before, or has its
- * parent's pages: it begins with what it has. After exec it began with nothing.
+ * The last known memory of a process. A new entry starts with the current memory, which the process
+ * had before or inherited from its parent; after exec with 0.
  */
 static __always_inline struct memory_state *memory_of(struct mm_struct *mm, u32 tgid)
 {
 	struct memory_state *known = bpf_map_lookup_elem(&memory, &tgid), fresh = {0};
 	u64 stack = mm->start_stack;
 
-	/* Drawn anew by exec. */
+	/* A new value at each exec. */
 	if (known && known->start_stack == stack)
 		return known;
 	fresh.start_stack = stack;
@@ -49,7 +49,7 @@ static __always_inline struct memory_state *memory_of(struct mm_struct *mm, u32 
 	return bpf_map_lookup_elem(&memory, &tgid);
 }
 
-/* The user's stack alone: the kernel's would be the same for all. */
+/* Only the user stack: the kernel stack would be the same for all. */
 static __always_inline void send_growth(struct task_struct *task, u32 kind, u64 bytes, u32 what)
 {
 	struct scratch *s;
@@ -87,7 +87,7 @@ int on_pages(u64 *context)
 	now = pages_of(mm, member);
 	member &= 3;
 	before = state->pages[member];
-	/* Somebody else was faster: the next step has this one in it. */
+	/* Another CPU updated it first: the next step includes this one. */
 	if (now == before ||
 	    __sync_val_compare_and_swap(&state->pages[member], before, now) != before)
 		return 0;
@@ -98,7 +98,7 @@ int on_pages(u64 *context)
 
 static __always_inline void on_mmap(struct task_struct *task, const struct call_arguments *a)
 {
-	/* Without any right it is a reservation. */
+	/* Memory without access (PROT_NONE) is only a reservation. */
 	if (a->third)
 		send_growth(task, RECORD_MAP, a->second, 0);
 }
@@ -118,7 +118,7 @@ static __always_inline void on_brk(struct task_struct *task, u64 now)
 	state = mm ? memory_of(mm, task->tgid) : NULL;
 	if (!state)
 		return;
-	/* It is moved while a program is loaded. */
+	/* The start of the heap, which changes while a program is loaded. */
 	before = state->brk > mm->start_brk ? state->brk : mm->start_brk;
 	state->brk = now;
 	if (now > before)
@@ -131,7 +131,7 @@ static __always_inline bool failed(s64 result)
 	return result < 0 && result >= -4095;
 }
 
-/* The verifier follows it once. */
+/* Not inlined, so that it is verified once. */
 __attribute__((noinline)) int address_space_call(u32 number, u64 result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * A look at all threads. Those that wait at this moment are asked for when a window ends: a wait
- * that never ends (a deadlock) would otherwise never be seen. Or all are counted, by what they do.
- * Runs in the agent's own context and may sleep while it reads their stacks; they are sent raw.
+ * A scan of all threads: at the end of a window for threads that are blocked, because a wait that
+ * never ends (a deadlock) would otherwise never be reported; or to count all threads by state. Runs
+ * in the agent's context and may sleep while it reads stacks, which are sent raw.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ static __always_inline u8 thread_state(struct task_struct *task)
 	return state & TASK_UNINTERRUPTIBLE ? WAIT_DISK : WAIT_SLEEP;
 }
 
-/* What a wait is known by; false = it is not one to be told. */
+/* The identity of a wait; false = it is not reported. */
 static __always_inline bool open_wait(struct record_head *head, struct task_struct *task)
 {
 	u32 tid = task->pid;
@@ -90,7 +90,7 @@ int on_thread(struct bpf_iter__task *context)
 	s->head.syscall = -1;
 	s->head.address_space = address_space_of(task->mm->start_code, task->mm->start_stack);
 	bpf_probe_read_kernel(s->head.comm, sizeof(s->head.comm), task->comm);
-	/* What it does at this moment is in the processor: its stack would be that of a while ago.
+	/* It is running on a CPU: its saved registers are outdated.
 	 */
 	if (s->head.wait_state == THREAD_RUNNING) {
 		s->head.flags = RECORD_NO_USER;

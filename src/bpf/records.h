@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * What the kernel side writes into the ring buffer, and the maps both sides know. A record is a
- * struct record_head, then by kind: addresses, or registers and raw stack.
+ * Records that the BPF programs write to the ring buffer, and the types of maps shared with the
+ * agent. A record is a struct record_head, then by kind: addresses, or registers and raw stack.
  *
  * Addresses are leaf first, kernel before user. The upper byte of an address word is the kind of
- * frame, so that other unwinders can put their own between native ones.
+ * frame, so that other unwinders can insert frames of their own.
  */
 #pragma once
 
 #include "unwind/unwind_format.h"
 
 enum record_kind {
-	RECORD_CPU = 1,	   /* the timer fired here */
-	RECORD_WAIT = 2,   /* a thread came back; `value` is how long it was away, in ns */
-	RECORD_WAKER = 3,  /* who ended the wait that `wait_id` names */
-	RECORD_FAULT = 4,  /* a process has more memory; `value` is how many bytes more */
-	RECORD_LOOP = 5,   /* a turn of an event loop ended; `value` is its length */
-	RECORD_OPEN = 6,   /* a thread that waits now; `value` is since when, 0 = not known */
-	RECORD_THREAD = 7, /* a thread that is there now, whatever it does */
-	RECORD_MAP = 8,	   /* address space was asked for; `value` is how many bytes */
-	RECORD_LEFT = 9,   /* a thread leaves: the stack of the wait that `wait_id` names */
+	RECORD_CPU = 1,	   /* a sampling timer fired */
+	RECORD_WAIT = 2,   /* a thread returned to a CPU; `value` is the length of its wait in ns */
+	RECORD_WAKER = 3,  /* the waker of the wait `wait_id` */
+	RECORD_FAULT = 4,  /* a process's memory grew by `value` bytes */
+	RECORD_LOOP = 5,   /* an event-loop turn ended; `value` is its length */
+	RECORD_OPEN = 6,   /* a blocked thread; `value` is since when, 0 = unknown */
+	RECORD_THREAD = 7, /* a thread in any state */
+	RECORD_MAP = 8,	   /* a process requested `value` bytes of address space */
+	RECORD_LEFT = 9,   /* a thread leaves its CPU: the stack of the wait `wait_id` */
 };
 
-/* What memory is, as the kernel counts it. */
+/* Kinds of memory, as counted by the kernel. */
 enum memory_kind { MEMORY_FILE, MEMORY_ANONYMOUS, MEMORY_SWAPPED, MEMORY_SHARED, MEMORY_KINDS };
 
 enum frame_kind {
@@ -35,16 +35,16 @@ enum frame_kind {
 
 enum record_flags {
 	RECORD_RAW = 1,	    /* user registers and stack follow, not addresses */
-	RECORD_NO_USER = 2, /* a thread of the kernel, or one at its end: no memory of its own */
+	RECORD_NO_USER = 2, /* a kernel thread, or an exiting thread: no user memory */
 	RECORD_KERNEL_THREAD = 4,
-	/* Of a wait: its stack came before, as RECORD_LEFT. A `value` of 0: it is not kept. */
+	/* Of a wait: its stack was sent before, as RECORD_LEFT. `value` 0: not sampled. */
 	RECORD_APART = 8,
 };
 
 enum wait_state {
-	WAIT_PREEMPTED, /* could have run */
+	WAIT_PREEMPTED, /* runnable */
 	WAIT_SLEEP,
-	WAIT_DISK, /* not to be interrupted */
+	WAIT_DISK, /* uninterruptible */
 	/* Only of threads that are counted. */
 	THREAD_RUNNING,
 	THREAD_STOPPED,
@@ -67,22 +67,22 @@ struct record_head {
 	u16 user_frames; /* or, raw, 0 */
 	u32 pid, tid;
 	u16 cpu;
-	u8 thin; /* of a wait: only one of 2^thin was looked at */
+	u8 thin; /* of a wait: only one in 2^thin was followed */
 	u8 unused;
-	u32 stack_size; /* raw: bytes of stack behind the registers */
+	u32 stack_size; /* raw: bytes of stack after the registers */
 	u64 time;	/* CLOCK_MONOTONIC */
 	u64 value;
 	u64 wait_id;	   /* of a wait and its waker */
-	u64 turn;	   /* of an event loop: when it began; 0 = in none */
-	u64 address_space; /* tells one program of a process from the next (exec) */
-	s32 syscall;	   /* the thread is in it, or -1 */
-	u32 keep;	   /* of what is kept with probability p: -ln(1 - p) in 1 / KEEP_ONE */
-	u64 lock;	   /* the address it waits on, when the call is futex */
+	u64 turn;	   /* start of the event-loop turn; 0 = none */
+	u64 address_space; /* distinguishes the programs of a process (exec) */
+	s32 syscall;	   /* the thread's current system call, or -1 */
+	u32 keep;	   /* if sampled with probability p: -ln(1 - p) in units of 1 / KEEP_ONE */
+	u64 lock;	   /* the address of the futex, if it waits for one */
 	u8 trace_id[16], span_id[8];
 	char comm[16];
 };
 
-/* Which processes are wanted; looked up by process first, by the rest only when there are rules. */
+/* The target filter; looked up by process first, by the rest only if there are rules. */
 struct process_key {
 	u32 pid;
 	u32 address_space; /* folded: see address_space_of */
@@ -93,18 +93,18 @@ struct process_entry {
 	u32 count;
 };
 
-/* A file as long as nobody writes to it: its number may be used again. */
+/* Identifies a file and its contents: inode numbers are reused. */
 struct file_key {
 	u64 device; /* major << 32 | minor */
 	u64 inode, size;
-	s64 seconds; /* when it was changed last */
+	s64 seconds; /* modification time */
 	u64 nanoseconds;
 };
 
 #define FILE_LOADS 4u
 #define FILES_MAX  2048u
 
-/* Its unwinding table, as in struct unwind_mapping, and which part of it lies where. */
+/* Its unwind table, as in struct unwind_mapping, and which part of the file is mapped where. */
 struct file_entry {
 	u32 pages, page_count, table, unwinder;
 	u32 count, unused;
@@ -114,7 +114,7 @@ struct file_entry {
 	} loads[FILE_LOADS];
 };
 
-/* Two numbers that exec draws anew: where the code and the stack begin. */
+/* Start of code and stack, which differ after every exec. */
 static inline u32 address_space_of(u64 start_code, u64 start_stack)
 {
 	u64 x = start_code * 0x9e3779b97f4a7c15ull ^ start_stack;
@@ -123,19 +123,19 @@ static inline u32 address_space_of(u64 start_code, u64 start_stack)
 }
 
 /*
- * A thread's place is where its number says: that costs a quarter of a look into a hash map, three
- * times for each switch. Those whose place another one has are in the map `waits`. The agent maps
- * the places: it reads who switches how often, and writes `process_level`.
+ * A thread's slot is determined by its thread id. That costs a quarter of a hash map lookup, three
+ * of which would be needed per switch. Threads whose slot is taken are in the map `waits`. The
+ * agent maps the slots to read the switches of each thread, and writes `process_level`.
  */
 #define WAIT_PLACES 16384u
 
 struct wait_start {
-	u64 time;     /* it left its CPU; 0 = it runs, or this wait is not followed */
-	u32 tid;      /* 0 = nobody's */
+	u64 time;     /* when it left its CPU; 0 = it is running, or this wait is not followed */
+	u32 tid;      /* thread id; 0 = unused */
 	u32 pid;      /* its process */
-	u32 switches; /* how often it left its CPU */
-	u32 judged;   /* settings.targets_turn when `unwanted` was decided */
-	/* How long its waits were lately, in units of 1,024 ns. */
+	u32 switches; /* number of times it left its CPU */
+	u32 judged;   /* settings.targets_turn at the time `unwanted` was decided */
+	/* Length of its recent waits, in units of 1,024 ns. */
 	u32 usual;
 	/* For stacks taken when threads leave: longer waits are sampled with the probability of
 	 * this length. */
@@ -143,69 +143,68 @@ struct wait_start {
 	u8 state;	  /* enum wait_state */
 	u8 level, thin;	  /* of this wait */
 	u8 process_level; /* of its process, for the next waits */
-	u8 taken;	  /* there is a stack for it, or will be */
+	u8 taken;	  /* its stack was or will be recorded */
 	u8 unwanted;
-	u16 taking; /* how long its stack took when it left, in units of 64 ns */
+	u16 taking; /* time to record its stack when it left, in units of 64 ns */
 };
 
-/* Waits are short when the last ones were, and there were so many. */
+/* Waits are considered short after this many short ones. */
 #define WAIT_USUAL_SHORT 128u
 #define WAITS_KNOWN	 64u
 
 #define WAIT_LEVEL_MAX 8u
-/* Processes that have a level of their own. */
+/* Maximum number of processes with a level of their own. */
 #define WAIT_LEVELS    1024u
 
 /* A CPU sample counts for a multiple of the period divided by this. */
 #define CLOCK_PARTS 16
 
-/* Of a processor's clock, as it was set last. */
+/* The current setting of a CPU's timer. */
 struct clock_period {
 	u64 length; /* in nanoseconds */
-	u64 drawn;  /* when it was set: what had passed of the period before got no sample */
+	u64 drawn;  /* when it was set; the elapsed part of the previous period had no sample */
 };
 
-/* What the agent may change at any time. */
+/* Settings that the agent may change at any time. */
 struct kernel_settings {
 	/* R = wait_mean_ns << wait_level: a wait of that length is kept with probability 1 - 1/e */
 	u64 wait_mean_ns;
-	u64 waits_since;       /* those that began before are not told */
+	u64 waits_since;       /* waits that began before are not reported */
 	u64 memory_mean_bytes; /* M, the same for steps of memory growth */
-	s64 raw_left;	       /* raw stacks that may still be sent; the agent refills it */
-	u64 wake_bytes;	       /* in the ring: with more the agent is woken */
-	u64 period_ns;	       /* of the timer, as it is now */
-	u32 targets;	       /* the map `targets` says which processes are wanted */
-	u32 kernel_threads;    /* waits of the kernel's own threads too */
-	u32 old_waits;	       /* open waits that began before anybody looked, too */
-	u32 loops;	       /* turns of event loops are followed */
-	u32 undecided;	       /* those it does not know are wanted until the agent decides */
-	u32 count_threads;     /* the pass over all threads counts them: waits are not looked at */
-	u32 wait_level;	       /* of all waits, at least */
-	u32 storms;	       /* the map `wait_levels` has entries */
-	u32 targets_turn;      /* changes with each decision about a process, or its level */
-	u32 meter;	       /* the kernel does not count what programs take: they do */
-	u32 wake_on_news; /* a program without unwind tables clears it and wakes the agent, which
-			     sets it again */
+	s64 raw_left;	       /* number of raw stacks that may still be sent; the agent resets it */
+	u64 wake_bytes;	       /* bytes in the ring above which the agent is woken */
+	u64 period_ns;	       /* of the timer, currently */
+	u32 targets;	       /* the map `targets` selects processes */
+	u32 kernel_threads;    /* include waits of kernel threads */
+	u32 old_waits;	       /* include open waits that began before the capture */
+	u32 loops;	       /* follow event-loop turns */
+	u32 undecided;	       /* unknown processes are sampled until the agent decides */
+	u32 count_threads;     /* the scan counts threads and ignores waits */
+	u32 wait_level;	       /* minimum level of all processes */
+	u32 storms;	       /* the map `wait_levels` is not empty */
+	u32 targets_turn;      /* incremented with each decision about a process or its level */
+	u32 meter;	       /* the programs measure their own run time, because the kernel does not */
+	u32 wake_on_news; /* cleared by a program without unwind tables, which wakes the agent; set again by the agent */
 };
 
 enum target_decision {
-	TARGET_CHOSEN = 1, /* its children too */
+	TARGET_CHOSEN = 1, /* including its children */
 	TARGET_REFUSED = 2,
 };
 
-/* Why there is no record (agent/losses.h has the words). */
+/* Why a record was lost (texts: agent/losses.h). */
 enum loss_cause {
 	LOSS_RING,   /* the ring buffer was full */
-	LOSS_NESTED, /* another sample of the same processor was under way */
-	LOSS_AGENT,  /* the agent had no room for it */
+	LOSS_NESTED, /* another sample of the same CPU was in progress */
+	LOSS_AGENT,  /* the agent's buffer was full */
 	LOSS_KERNEL_SIDE_CAUSES
 };
 
-/* One record; those kept by chance count for more, in parts of it. */
+/* The weight of one record; sampled ones weigh more, in fractions of it. */
 #define LOSS_SHIFT 10
 #define LOSS_ONE   (1u << LOSS_SHIFT)
 
-/* pid 0: of processes there was no room for. */
+/* pid 0: processes for which there was no room. */
 struct loss_key {
 	u32 pid;
 	u16 kind, cause; /* enum record_kind, enum loss_cause */
@@ -214,14 +213,14 @@ struct loss_key {
 struct loss_count {
 	u64 count; /* in 1 / LOSS_ONE */
 	u64 value;
-	char comm[16]; /* of processes that end before anybody learns of them */
+	char comm[16]; /* of processes that ended before the agent knew them */
 };
 
-/* Counted by the kernel side, one row per processor. */
+/* Counters of the BPF programs, one row per CPU. */
 struct kernel_counters {
-	u64 samples, unwound, raw, dropped; /* dropped: the ring buffer was full */
+	u64 samples, unwound, raw, dropped; /* records dropped because the ring buffer was full */
 	u64 switches, waits_kept, wakers;
-	/* With settings.meter: what records took, by what they are of. */
+	/* With settings.meter: run time spent on records, by type. */
 	u64 timer_ns, wait_ns, other_ns;
 	u64 ends[UNWIND_END_COUNT];
 };

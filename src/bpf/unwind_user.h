@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * The walk through a user stack, in the kernel. What is searched is verified once, as global
- * functions with plain numbers for arguments: inlined into the loop they would multiply the
- * verifier's work a hundredfold.
+ * Unwinds a user stack in the kernel. The searches are global functions with scalar arguments, so
+ * that each is verified once: inlined into the loop they would multiply the verifier's work a
+ * hundredfold.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ static __always_inline const struct unwind_mapping *mapping_at(const void *segme
 	return segment + offset;
 }
 
-/* Makes the mapping that holds an address the one that the walk is in; 0 when there is none. */
+/* Selects the mapping that contains an address; 0 if there is none. */
 __attribute__((noinline)) int enter_mapping(struct scratch *s, u64 address)
 {
 	const struct unwind_mapping *m;
@@ -55,7 +55,7 @@ __attribute__((noinline)) int enter_mapping(struct scratch *s, u64 address)
 	segment = unwind_segment(unit / UNWIND_UNITS);
 	if (!segment)
 		return 0;
-	/* The first that begins behind it; the one before it may hold it. */
+	/* The first that starts after it; the previous one may contain it. */
 	for (int i = 0; i < MAPPINGS_STEPS && from < to; i++) {
 		u32 middle = (from + to) >> 1;
 
@@ -78,7 +78,7 @@ __attribute__((noinline)) int enter_mapping(struct scratch *s, u64 address)
 
 #include "vmas.h"
 
-/* Memory of the process through a window, so that neighbouring words cost one call. */
+/* Reads user memory through a window, so that adjacent words need only one call. */
 static __always_inline bool unwind_read(void *context, u64 address, u64 *ret)
 {
 	struct scratch *s = context;
@@ -87,7 +87,8 @@ static __always_inline bool unwind_read(void *context, u64 address, u64 *ret)
 	if (address & 7)
 		return false;
 	if (offset >= s->window_size) {
-		/* Never across a page: a missing one behind would spoil the whole read. */
+		/* Never across a page boundary: if the next page is missing, the whole read
+		 * fails. */
 		u64 size = 4096 - (address & 4095);
 
 		if (size > WINDOW_SIZE)
@@ -105,7 +106,7 @@ static __always_inline bool unwind_read(void *context, u64 address, u64 *ret)
 	return true;
 }
 
-/* One more frame behind those that are there; false when there is no room. */
+/* Appends a frame; false if there is no room. */
 static __always_inline bool unwind_add(void *context, u64 word)
 {
 	struct scratch *s = context;
@@ -151,7 +152,7 @@ __attribute__((noinline)) int step_long(struct scratch *s, u32 rule, u32 first)
 	}
 UNWINDERS(STEP_FUNCTION)
 
-/* By the other unwinders, called as functions of their own too. */
+/* The other unwinders, also separate functions. */
 static __always_inline int step_other(struct scratch *s, u32 number)
 {
 #define STEP_CALL(name, step)          \
@@ -167,13 +168,12 @@ struct walk {
 	s32 end;
 };
 
-/* From here on not a rule, but how the walk ends. */
+/* From this value on: not a rule, but the end of the walk. */
 #define NO_RULE_FOUND 0x10000u
 
 /*
- * The rule for an address. Callers mostly are in the mapping of whom they call. What was found is
- * kept in a small table by place in the module, for all processes that run it: one cache line
- * instead of four.
+ * The rule for an address. Callers are usually in the same mapping as their callees. Results are
+ * cached in a small table by module and address, for all processes: one cache line instead of four.
  */
 static __always_inline u32 rule_for(struct walk *w, u64 address)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * Where code lies, asked of the kernel itself: for a process whose mappings the agent has not told
- * yet, or one that has mapped more since. The kernel keeps the areas of a process in a maple tree
- * (Linux 6.1 or newer); it is walked here by copies of its nodes, without its locks. What comes of
- * it is checked: an area that does not hold the address is none. The file of the area leads to the
- * table of its module, if the agent knows the file.
+ * Finds mappings in the kernel's own data: for processes whose mappings the agent has not published
+ * yet, or that have mapped more since. The kernel keeps the memory areas of a process in a maple
+ * tree (Linux 6.1 or newer), which is walked here by copying its nodes, without locks. Therefore
+ * the result is checked: an area that does not contain the address is ignored. The file of the area
+ * leads to the unwind table, if the agent knows the file.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 
 #define VM_EXEC 4u
 
-/* What is needed of a process before anything of it can be found. */
+/* Reads the tree of a process; call it before any search. */
 static __always_inline void vmas_begin(struct scratch *s, struct mm_struct *mm)
 {
 	s->vma_root = 0;
@@ -29,7 +29,7 @@ static __always_inline void vmas_begin(struct scratch *s, struct mm_struct *mm)
 	s->vdso = (u64)BPF_CORE_READ(mm, context.vdso);
 }
 
-/* From a node to the slot below it that holds the address; 0 = there is none. */
+/* The slot of a node that contains the address; 0 = none. */
 __attribute__((noinline)) u64 maple_step(struct scratch *s, u64 node, u64 address)
 {
 	u32 type = node >> 3 & 15,
@@ -52,7 +52,7 @@ __attribute__((noinline)) u64 maple_step(struct scratch *s, u64 node, u64 addres
 	return s->node[at];
 }
 
-/* The area that holds an address, in s->vma; 0 when there is none. */
+/* Finds the area that contains an address and stores it in s->vma; 0 if there is none. */
 __attribute__((noinline)) int find_vma(struct scratch *s, u64 address)
 {
 	u64 node;
@@ -60,7 +60,7 @@ __attribute__((noinline)) int find_vma(struct scratch *s, u64 address)
 	if (!s)
 		return 0;
 	node = s->vma_root;
-	/* So is a node marked at the root; a tree of one area has none. */
+	/* The root is marked as a node, too; a tree of one area has no node. */
 	if ((node & 3) != 2)
 		return 0;
 	for (int i = 0; i < MAPLE_DEPTH; i++) {
@@ -113,7 +113,7 @@ static __always_inline bool file_key_of(u64 file, struct file_key *ret)
 	return true;
 }
 
-/* Which part of the file it is says how far its addresses are from the module's. */
+/* The part of the file that is mapped determines the load bias. */
 static __always_inline bool place_in_file(struct unwind_mapping *m, const struct file_entry *entry,
 					  u64 offset)
 {
@@ -130,7 +130,7 @@ static __always_inline bool place_in_file(struct unwind_mapping *m, const struct
 	return false;
 }
 
-/* Makes the mapping that holds an address the one that the walk is in, as enter_mapping does. */
+/* Selects the mapping that contains an address, as enter_mapping does. */
 __attribute__((noinline)) int enter_vma(struct scratch *s, u64 address)
 {
 	struct unwind_mapping *m;
@@ -143,7 +143,7 @@ __attribute__((noinline)) int enter_vma(struct scratch *s, u64 address)
 	__builtin_memset(m, 0, sizeof(*m));
 	m->start = s->vma.start;
 	m->length = (s->vma.end - s->vma.start) / UNWIND_LENGTH_UNIT;
-	/* Code that was made at run time; the vdso is the file whose key is all zero. */
+	/* JIT-compiled code, or the vdso, whose key is zero. */
 	if (!s->vma.file && s->vma.start != s->vdso) {
 		m->unwinder = UNWINDER_FRAME_POINTERS;
 		return 1;
