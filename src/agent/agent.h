@@ -1,6 +1,6 @@
 /*
- * The agent: what runs on this machine, as profiles. A capture (capture.h) gathers samples from
- * the kernel; a window (window.h) makes profiles of them.
+ * The agent profiles the processes of this machine. A capture (capture.h) collects samples from the
+ * kernel; a window (window.h) turns them into profiles.
  */
 #pragma once
 

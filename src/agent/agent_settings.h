@@ -1,5 +1,6 @@
 /*
- * The agent's file (docs/config.md): its own keys, and a `profiling:` block as others write it.
+ * The agent's file (docs/config.md): its own keys, and a `profiling:` block in the form of other
+ * profilers.
  */
 #pragma once
 
@@ -58,11 +59,11 @@ struct agent_settings {
 };
 
 void agent_settings_init(struct agent_settings *s);
-/* Settings that were not read from a file may be released too. */
+/* Settings that were not read from a file may be released, too. */
 enum err agent_settings_load(struct agent_settings *s, const char *path,
 			     struct fault *fault) MUST_CHECK;
 void agent_settings_release(struct agent_settings *s);
-/* Puts what the file says over the options, which then point into the settings. */
+/* Overrides options by those of the file; they then point into the settings. */
 void agent_settings_apply(const struct agent_settings *s, struct daemon_options *o);
-/* Says what the file asks for and an agent does not do. */
+/* Logs settings of the file that an agent does not support. */
 void agent_settings_tell(const struct agent_settings *s);

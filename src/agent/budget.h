@@ -1,18 +1,17 @@
 /*
- * What the agent may cost, and what it does about it: a controller without clocks or files of its
- * own. It is given a measurement about once a second and answers with the rate to sample at, how
- * many off-CPU samples to keep, and how fast files may be read (tables, symbols).
+ * The budget controller, a pure function without clocks or files. From a measurement about once per
+ * second it computes the sampling rate, the level of off-CPU sampling, and how fast workers may
+ * read files (tables, symbols).
  *
- * It judges averages. What was not used is saved for BUDGET_SAVED_S seconds, so one expensive
- * second changes nothing; twice the budget or more is answered within BUDGET_REACTION_S seconds.
- * What was given up comes back when the average says that it fits: soon when there is room to
- * spare, and after BUDGET_BACKOFF_S seconds when there is just enough. The rate, off-CPU samples
- * and memory come back on their own: none waits for another. What more off-CPU samples would cost
- * nobody knows, so they are tried.
+ * It acts on averages. Unused budget is saved for BUDGET_SAVED_S seconds, so one expensive second
+ * changes nothing; it reacts to twice the budget or more within BUDGET_REACTION_S seconds. A
+ * reduction is undone if the average shows that it fits: soon if there is room to spare, after
+ * BUDGET_BACKOFF_S seconds if there is just enough. Rate, off-CPU samples and memory recover
+ * independently. The cost of more off-CPU samples cannot be predicted, so they are tried.
  *
- * Reading files is paced and not part of what lowers the rate: a new program costs once, and a
- * lower rate would not make it cheaper. Readers get READER_MOST of a CPU while there is credit,
- * which is budget that was not used in the last minute, and what is left of the budget afterwards.
+ * Reading files is throttled separately and does not lower the rate: a new program is read once,
+ * and a lower rate would not make that cheaper. Workers get READER_MOST of a CPU while there is
+ * credit, which is unused budget of the last minute, and then the rest of the budget.
  */
 #pragma once
 
@@ -25,19 +24,18 @@
 
 struct budget_limits {
 	double cpu_share;  /* of all CPUs; 0 = no limit */
-	u64 memory_bytes;  /* of all processes of the agent, and in the kernel's maps; 0 = no limit
-			    */
-	double host_share; /* of all CPUs, by everybody: above it sampling pauses; 0 = never */
+	u64 memory_bytes;  /* of all agent processes, and BPF maps; 0 = no limit */
+	double host_share; /* load of all CPUs above which sampling pauses; 0 = never */
 };
 
 struct budget_measure {
 	double seconds;	     /* since the last measurement */
-	double cpu_share;    /* of all CPUs, that the agent used in them */
+	double cpu_share;    /* share of all CPUs used by the agent since then */
 	double reader_share; /* the part of cpu_share that readers of files used */
 	u64 memory_bytes;    /* now */
-	double host_share;   /* that the whole machine used */
-	double wait_part;    /* of cpu_share: the cost of off-CPU samples, a part of 1 */
-	double rate_part;    /* the same of what grows with the rate */
+	double host_share;   /* used by the whole machine */
+	double wait_part;    /* fraction of cpu_share spent on off-CPU samples */
+	double rate_part;    /* fraction that is proportional to the rate */
 };
 
 /* Levels of off-CPU samples of the busiest processes (wait_levels.h), and of all of them. */
@@ -47,39 +45,38 @@ struct budget_measure {
 enum budget_reason { BUDGET_NONE, BUDGET_CPU, BUDGET_MEMORY, BUDGET_LOAD };
 
 struct budget_state {
-	u32 wanted_hz;	/* what was asked for */
-	unsigned level; /* halvings of it */
+	u32 wanted_hz;	/* as configured */
+	unsigned level; /* number of times it was halved */
 	unsigned wait_level;
 	bool paused;
-	bool trim; /* give back memory that can be made again */
+	bool trim; /* drop caches */
 	enum budget_reason reason;
-	double debt;	       /* CPU time used and not allowed for, in seconds of budget */
-	double credit;	       /* for readers: budget not used, in seconds of it */
-	double mean;	       /* of what sampling costs, as a part of the budget */
-	double rate_mean;      /* of it: what grows with the rate */
+	double debt;	       /* CPU time above the budget, in seconds of budget */
+	double credit;	       /* for workers: unused budget, in seconds of budget */
+	double mean;	       /* average cost of sampling, as a fraction of the budget */
+	double rate_mean;      /* of it: the part proportional to the rate */
 	double since;	       /* seconds since a level changed */
-	double loaded;	       /* seconds in a row that speak for a change of `paused` */
-	double bearable;       /* seconds in a row, paused, below what pauses */
-	double backoff;	       /* seconds until off-CPU samples that are left out are tried again */
+	double loaded;	       /* consecutive seconds with a reason to change `paused` */
+	double bearable;       /* consecutive seconds below the limit while paused */
+	double backoff;	       /* seconds until the level of off-CPU sampling is lowered on trial */
 	double memory_since;   /* seconds since `memory_level` changed */
-	double memory_pause;   /* seconds until the rate comes back from lack of memory */
-	unsigned memory_level; /* of `level`: because of memory */
-	bool trimmed;	       /* memory was given back and it was not enough yet */
-	double untrimmed;      /* seconds in a row that it was not */
-	bool probing;	       /* more off-CPU samples are tried: nothing is saved for them */
-	unsigned probed_from;  /* the wait_level to go back to */
+	double memory_pause;   /* seconds until the rate recovers from lack of memory */
+	unsigned memory_level; /* part of `level` caused by memory */
+	bool trimmed;	       /* caches were dropped and memory is still above the limit */
+	double untrimmed;      /* consecutive seconds of that */
+	bool probing;	       /* on trial with more off-CPU samples: no saved budget */
+	unsigned probed_from;  /* the wait_level to return to */
 };
 
 struct budget_state budget_begin(u32 wanted_hz);
-/* Pure: the state after this measurement. */
+/* The state after this measurement. */
 struct budget_state budget_step(struct budget_state s, const struct budget_limits *limits,
 				const struct budget_measure *m);
 /* At least 1. */
 u32 budget_rate(const struct budget_state *s);
-/* How fast readers may work while the agent's own threads use `own`: CPU time per time, 1 = a whole
- * CPU; 0 = as fast as they can. */
+/* How fast workers may run while the agent's own threads use `own`, in CPUs; 0 = no limit. */
 double budget_reader_pace(const struct budget_state *s, const struct budget_limits *limits,
 			  long processors, double own);
-/* When to measure again, in seconds. */
+/* Seconds until the next measurement. */
 double budget_interval(const struct budget_state *s);
 const char *budget_reason_text(enum budget_reason reason);

@@ -1,4 +1,4 @@
-/* What can be captured, and what people call it. */
+/* The types that can be captured, and their names. */
 #pragma once
 
 #include "base/err.h"
@@ -7,25 +7,25 @@
 enum capture_types {
 	CAPTURE_CPU = 1,
 	CAPTURE_WAITS = 2,
-	CAPTURE_LOCKS = 4, /* the waits for locks among them */
+	CAPTURE_LOCKS = 4, /* off-CPU time spent waiting for locks */
 	CAPTURE_WALL = 8,  /* CPU and off-CPU time of a thread combined */
 	CAPTURE_THREADS = 16,
-	CAPTURE_FAULTS = 32, /* memory that processes came to have */
-	CAPTURE_MAPPED = 64, /* address space that they asked for */
-	CAPTURE_LOOPS = 128, /* turns of event loops, and what they are spent on */
+	CAPTURE_FAULTS = 32, /* memory growth */
+	CAPTURE_MAPPED = 64, /* requested address space */
+	CAPTURE_LOOPS = 128, /* length of event-loop turns, and the functions that take it */
 };
 
-/* Types that a program of the kernel side serves. */
+/* Types served by a BPF program. */
 #define CAPTURE_BY_TIMER (CAPTURE_CPU | CAPTURE_WALL | CAPTURE_LOOPS)
 #define CAPTURE_BY_WAITS (CAPTURE_WAITS | CAPTURE_LOCKS | CAPTURE_WALL | CAPTURE_LOOPS)
 #define CAPTURE_ALL	 0xffu
 
 #define CAPTURE_TYPE_NAMES "cpu, offcpu, lock, wall, threads, faults, loop"
 
-/* "cpu,offcpu"; the fault says what is wrong with it. */
+/* Parses "cpu,offcpu". */
 enum err capture_types_parse(struct str text, unsigned *ret, struct fault *fault) MUST_CHECK;
 
-/* Types that were asked for and that this kernel does not let be captured, and why. */
+/* Requested types that the kernel refused, and why. */
 struct capture_lack {
 	unsigned types;
 	struct fault why;
@@ -34,10 +34,10 @@ struct capture_lack {
 #define CAPTURE_LACKS_MAX 8
 
 #define CAPTURE_NAMES_ROOM 64
-/* "faults, loop": as people call them. */
+/* Their names: "faults, loop". */
 void capture_types_write(unsigned types, char room[CAPTURE_NAMES_ROOM]);
 
-/* What the kernel side must do for these types. */
+/* What the BPF side must capture for these types. */
 static inline bool capture_needs_timer(unsigned types)
 {
 	return types & CAPTURE_BY_TIMER;

@@ -1,6 +1,6 @@
 /*
- * Stacks of one window, each distinct one once, with what was measured. Frames are (module,
- * address in it): names come later, once per frame and not once per sample.
+ * The distinct stacks of one window with their values. Frames are (module, address in it): they are
+ * symbolized later, once per frame and not once per sample.
  */
 #pragma once
 
@@ -9,13 +9,13 @@
 struct sample_frame {
 	u64 address; /* in the module; in the process when `module` is MODULE_NONE */
 	u32 module;
-	u32 place; /* where its names are, when names_begin has looked; 0 before */
+	u32 place; /* index of its symbols, set by names_begin; 0 before */
 };
 
-/* What makes two stacks one row. */
+/* The key of a row. */
 struct sample {
 	struct process *process;
-	/* Who ended the wait; NULL when that is not known. */
+	/* The waker; NULL if unknown. */
 	struct process *waker;
 	char waker_thread[16];
 	const struct sample_frame *waker_frames;
@@ -28,10 +28,10 @@ struct sample {
 	u64 lock;
 	const struct sample_frame *frames; /* leaf first, kernel before user */
 	u32 frame_count;
-	u64 time; /* when it was taken, kept beside the row; 0 = of no interest */
+	u64 time; /* its time, stored with the row; 0 = not stored */
 };
 
-/* When a sample of a row was taken; those of one row are a chain. */
+/* The time of a sample; those of one row form a list. */
 struct sample_time {
 	u64 time;     /* CLOCK_MONOTONIC */
 	u32 previous; /* + 1; 0 = this is the first */
@@ -40,10 +40,10 @@ struct sample_time {
 struct collected {
 	struct sample sample; /* `frames` is not valid: see frames_at */
 	u64 hash;
-	size_t frames_at;    /* the waker's follow */
-	double value, count; /* both without bias */
-	u32 last_time;	     /* of its chain of times, + 1; 0 = none */
-	bool other_wait;     /* on a futex, and not for a lock; known when names are */
+	size_t frames_at;    /* followed by the waker's frames */
+	double value, count; /* both unbiased */
+	u32 last_time;	     /* last of its list of times, + 1; 0 = none */
+	bool other_wait;     /* on a futex, but not for a lock; known after symbolization */
 };
 
 struct collector {
@@ -56,11 +56,11 @@ struct collector {
 };
 
 void collector_release(struct collector *c);
-/* Moves all that was collected; `to` is not released before. */
+/* Moves all rows; `to` must be empty. */
 void collector_take(struct collector *from, struct collector *to);
-/* For a new window; drops the references to processes. */
+/* Empties it for a new window; drops the references to processes. */
 void collector_clear(struct collector *c);
-/* Takes back all that was measured of a kind; its rows stay, with nothing in them. */
+/* Sets all values of a kind to zero; its rows remain. */
 void collector_forget(struct collector *c, u32 kind);
 enum err collector_add(struct collector *c, const struct sample *s, double value,
 		       double count) MUST_CHECK;

@@ -1,30 +1,30 @@
 /*
- * After its start the agent needs little: it gives the rest of its privileges away, for good.
+ * After startup the agent permanently drops all privileges that it no longer needs.
  */
 #pragma once
 
 #include "base/err.h"
 #include "unwind/unwind_format.h"
 
-/* Of the queue, of debug files, of the control socket. */
+/* Folders of the queue, of debug files, of the control socket. */
 #define CONFINE_FOLDERS 3
 
 struct confine_options {
-	const char *folders[CONFINE_FOLDERS]; /* the only ones it writes into; NULL = none */
+	const char *folders[CONFINE_FOLDERS]; /* the only writable ones; NULL = none */
 };
 
 /*
- * Root becomes a user of its own (vestal-agent, or PRIVILEGE_AGENT_UID) and gets these folders; the
- * capabilities that are used while it runs are kept, of those it has; new ones and the system
- * calls below are forbidden; of the file system only the folders are writable. For this thread and
- * those it starts later, so it is called before there are others. What cannot be given away is a
- * fault. Again (the settings were read again) it does nothing new.
+ * Root becomes a dedicated user (vestal-agent, or PRIVILEGE_AGENT_UID) who owns these folders; only
+ * the capabilities needed at run time are kept; new privileges and the system calls below are
+ * forbidden; only the folders are writable. Applies to this thread and those it starts, so call it
+ * before there are others. Fails if a privilege cannot be dropped. Later calls (after a reload) do
+ * nothing.
  */
 enum err confine_self(const struct confine_options *o, struct fault *fault) MUST_CHECK;
-/* Who it was before. */
+/* The original user. */
 u32 confine_first_uid(void);
 /*
- * For a process that reads files of strangers: no capabilities at all, and only the system calls
- * that reading takes. No descriptor but its socket leads out of it.
+ * For a worker that reads untrusted files: no capabilities, and only the system calls needed for
+ * reading. Its socket is its only connection to others.
  */
 enum err confine_reader(void) MUST_CHECK;

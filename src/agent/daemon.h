@@ -1,5 +1,6 @@
 /*
- * The agent as a service: captures all the time, sends a window of profiles every few seconds.
+ * The agent as a service: captures continuously and sends the profiles of a window every few
+ * seconds.
  */
 #pragma once
 
@@ -15,11 +16,11 @@ struct daemon_options {
 	struct capture_options capture;
 	struct exporter_options exporter;
 	int64_t interval_ns;
-	/* Before anything leaves: names that match, and paths. */
+	/* Redaction of names and paths before anything is sent. */
 	bool redact_names;
-	bool sample_times; /* CPU samples say when they were taken */
+	bool sample_times; /* CPU samples have timestamps */
 	struct redact_options redact;
-	size_t max_request; /* bytes before packing; more is sent in several requests */
+	size_t max_request; /* bytes before compression; larger windows are sent in several requests */
 	struct self_options self;
 	const char *control; /* path of a socket; NULL = none */
 	struct debug_source_options debuginfod;
@@ -27,6 +28,6 @@ struct daemon_options {
 
 extern const struct daemon_options daemon_options_default;
 
-/* Runs until `stop` is set; the last window is sent too. */
+/* Runs until `stop` is set; the last window is sent, too. */
 enum err daemon_run(const struct daemon_options *o, atomic_bool *stop,
 		    struct fault *fault) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* What the control socket asks of a running agent. */
+/* Handles requests of the control socket to a running agent. */
 #pragma once
 
 #include "agent/control.h"
@@ -12,9 +12,9 @@ struct daemon_control {
 	struct self_control *self;
 	struct exporter *exporter;
 	const struct targets *targets; /* in force */
-	struct targets given;	       /* over the socket, and their texts */
+	struct targets given;	       /* set over the socket, and their texts */
 	struct buf given_texts;
-	u32 rate_wanted; /* the daemon ends the window and changes to it; 0 = no change */
+	u32 rate_wanted; /* requested rate: the daemon ends the window and switches to it; 0 = no change */
 };
 
 /* `path` NULL: nothing is opened and daemon_control_turn does nothing. */

@@ -1,4 +1,4 @@
-/* One try to hand a request to a server. */
+/* One attempt to deliver a request to a server. */
 #pragma once
 
 #include "agent/endpoint.h"
@@ -6,17 +6,17 @@
 
 enum delivery_end {
 	DELIVERED,
-	DELIVERY_LATER,	  /* the server may take it another time */
-	DELIVERY_REFUSED, /* it never will */
+	DELIVERY_LATER,	  /* a retry may succeed */
+	DELIVERY_REFUSED, /* permanent failure */
 };
 
 struct delivery {
 	enum delivery_end end;
-	int64_t retry_ns;  /* the server asks to wait that long; 0 = it does not say */
-	uint64_t rejected; /* profiles of a delivered request that were not taken */
-	char reason[400];  /* why it was not, or not wholly, taken; empty when it was */
+	int64_t retry_ns;  /* time after which the server wants a retry; 0 = not given */
+	uint64_t rejected; /* profiles of a delivered request that the server rejected */
+	char reason[400];  /* why it was refused or rejected in part; else empty */
 };
 
-/* `request` is an ExportProfilesServiceRequest, packed with gzip or not; `about` one more header
- * ("Name: value"), or empty. */
+/* `request` is an ExportProfilesServiceRequest, with or without gzip; `about` is an additional
+ * header ("Name: value"), or empty. */
 void deliver(const struct endpoint *e, const char *about, struct str request, struct delivery *ret);

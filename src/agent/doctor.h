@@ -1,7 +1,6 @@
 /*
- * What this machine allows the agent to do: every check tries the real thing (loads the programs,
- * opens the events) rather than guessing from versions, and what is missing comes with the one line
- * that helps.
+ * Tests what this machine allows the agent to do: each check tries it (loads the programs, opens
+ * the events) instead of comparing versions. A finding has a one-line fix, if there is one.
  */
 #pragma once
 
@@ -11,15 +10,15 @@
 
 enum finding_state {
 	FINDING_OK,
-	FINDING_MISSING, /* something will not work */
-	FINDING_NOTE,	 /* worth knowing, no fault */
+	FINDING_MISSING, /* something does not work */
+	FINDING_NOTE,	 /* information, no error */
 };
 
 struct finding {
 	const char *name;
 	enum finding_state state;
 	char text[240];
-	char fix[240]; /* one line; empty when there is nothing to do */
+	char fix[240]; /* one line; empty if there is nothing to do */
 };
 
 struct findings {
@@ -31,12 +30,14 @@ enum err finding_add(struct findings *f, const char *name, enum finding_state st
 		     const char *text, const char *fix) MUST_CHECK;
 bool findings_well(const struct findings *f);
 
-/* Whether this process holds what loading programs takes; root in a container may not. */
+/* Whether this process has the capabilities for loading BPF programs; root in a container may lack
+ * them. */
 bool doctor_may_load(void);
-/* All checks of this machine, in the order a person reads them. */
+/* All checks, in order of display. */
 enum err doctor_examine(struct findings *ret) MUST_CHECK;
 
-/* One finding for each process of Vestal that runs: what it holds. Of others' only root sees all.
+/* One finding per running process of Vestal: its user and privileges. Only root sees those of other
+ * users completely.
  */
 enum err doctor_processes(struct findings *ret) MUST_CHECK;
 
@@ -44,9 +45,9 @@ enum err doctor_processes(struct findings *ret) MUST_CHECK;
 
 /* "6.18.5-generic"; below 5.17 the programs cannot be loaded. */
 struct finding doctor_kernel(struct str release);
-/* "[none] integrity confidentiality"; an empty text: this kernel has no lockdown. */
+/* "[none] integrity confidentiality"; empty: this kernel has no lockdown. */
 struct finding doctor_lockdown(struct str text);
-/* /proc/sys/kernel/perf_event_paranoid; `perfmon`: the user stands above it. */
+/* /proc/sys/kernel/perf_event_paranoid; `perfmon`: the user has CAP_PERFMON. */
 struct finding doctor_paranoid(struct str text, bool perfmon);
 /* The first lines of /proc/kallsyms. */
 struct finding doctor_kallsyms(struct str lines);

@@ -1,6 +1,5 @@
 /*
- * Where profiles go and how: what a person said, and what the environment says by the names that
- * OpenTelemetry gave it.
+ * The endpoint for profiles, from options and from OpenTelemetry's environment variables.
  */
 #pragma once
 
@@ -11,8 +10,8 @@ struct endpoint_options {
 	const char *server; /* NULL = the environment's, else ENDPOINT_DEFAULT */
 	const char *token;  /* bearer; NULL = none */
 	const char *ca_file, *certificate, *key;
-	bool insecure; /* take any certificate */
-	/* "Name: value" each; may be NULL when there are none. */
+	bool insecure; /* accept any certificate */
+	/* "Name: value" each; may be NULL if there are none. */
 	const char *const *headers;
 	size_t header_count;
 };
@@ -31,7 +30,7 @@ struct endpoint {
 
 /*
  * http(s)://host:4317, grpc://host and grpcs://host are OTLP/gRPC; other http(s) addresses are
- * OTLP/HTTP. The options' texts must stay.
+ * OTLP/HTTP. The options' strings must remain valid.
  */
 enum err endpoint_init(struct endpoint *ret, const struct endpoint_options *o,
 		       struct fault *fault) MUST_CHECK;

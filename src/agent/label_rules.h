@@ -1,6 +1,6 @@
 /*
- * Rules of the agent's file about processes: which one a rule is for, and what it says about it.
- * All rules that fit are applied, in the file's order; a later one wins.
+ * The `rules` of the settings file: conditions on processes, and their labels. All matching rules
+ * are applied in order; later ones take precedence.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "model/model.h"
 
-/* As the file has it. */
+/* As given in the file. */
 struct label_rule_text {
 	const char *executable, *cmdline, *cgroup; /* regular expressions */
 	struct config_map env;			   /* name: regular expression */
@@ -22,13 +22,15 @@ extern const struct config_table label_rule_table;
 
 struct label_rules;
 
-/* ERR_BAD_ARGUMENT with a sentence that names the rule and the key. The texts must stay. */
+/* ERR_BAD_ARGUMENT, with a message that names the rule and the key. The strings must remain
+ * valid. */
 enum err label_rules_new(const struct label_rule_text *texts, size_t n, const char *file,
 			 struct label_rules **ret, struct fault *fault) MUST_CHECK;
 void label_rules_free(struct label_rules *r);
-/* Changes the facts; `ret_drop`: the process is not to be profiled. Texts go into the arena. */
+/* Changes the facts; `ret_drop`: the process must not be profiled. Strings are allocated in the
+ * arena. */
 enum err label_rules_apply(const struct label_rules *r, struct process_look *look,
 			   struct arena *arena, struct process_facts *facts,
 			   bool *ret_drop) MUST_CHECK;
-/* Whether any rule keeps processes out. */
+/* Whether any rule drops processes. */
 bool label_rules_drop(const struct label_rules *r);

@@ -1,9 +1,9 @@
 /*
- * Which waits on a futex are waits for a lock, and what the lock is called.
+ * Which futex waits are lock waits, and the name of the lock.
  *
- * The kernel sees an address and not what it is for: locks, conditions, semaphores and joins all
- * end in the same call. What can tell is the program's own stack: a wait that goes through a
- * function known to wait for something else is none for a lock; all others are.
+ * The kernel knows only the address: locks, conditions, semaphores and joins all use the same
+ * system call. The stack decides: a wait below a function that is known to wait for something else
+ * is no lock wait; all others are.
  */
 #pragma once
 

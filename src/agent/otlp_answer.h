@@ -1,5 +1,5 @@
 /*
- * What an OTLP server says back: profiles it did not take, and when to come again.
+ * Parses responses of OTLP servers: rejected profiles, and retry delays.
  */
 #pragma once
 
@@ -7,12 +7,12 @@
 
 struct otlp_answer {
 	int64_t rejected;   /* profiles */
-	struct str message; /* into the bytes; may be a warning alone */
+	struct str message; /* points into the bytes; may be a warning without rejections */
 };
 
-/* An ExportProfilesServiceResponse; false when it is none. Nothing in it is full success. */
+/* An ExportProfilesServiceResponse; false if it is invalid. An empty one is full success. */
 bool otlp_answer_read(struct str bytes, struct otlp_answer *ret);
-/* The RetryInfo of a google.rpc.Status, in nanoseconds; -1 = it has none. */
+/* The RetryInfo of a google.rpc.Status, in nanoseconds; -1 = none. */
 int64_t rpc_status_retry_ns(struct str bytes);
-/* The message of a google.rpc.Status; empty when it has none, or it is not text. */
+/* The message of a google.rpc.Status; empty if it has none or it is not UTF-8. */
 struct str rpc_status_message(struct str bytes);

@@ -1,4 +1,4 @@
-/* What own_events.c (the rings, what is in them) and own_follow.c (who is followed) share. */
+/* Shared by own_events.c (rings and records) and own_follow.c (which processes are followed). */
 #pragma once
 
 #include "agent/own_events.h"
@@ -7,7 +7,7 @@
 #include "base/vec.h"
 
 struct own_root {
-	int *fds; /* one per ring; NULL = the place is free */
+	int *fds; /* one per ring; NULL = unused */
 };
 
 struct own_events {
@@ -15,25 +15,25 @@ struct own_events {
 	struct own_rings rings;
 	struct own_tasks tasks;
 	VEC(struct own_root) roots;
-	VEC(u32) unused; /* places in roots */
+	VEC(u32) unused; /* used entries of `roots` */
 	struct buf sample;
 	struct kernel_counters counters;
-	bool kernel; /* this user may see the kernel's part */
+	bool kernel; /* this user may see kernel stacks */
 	bool on;
 	int64_t next_scan;
-	u64 random; /* the periods' */
-	/* While draining. */
+	u64 random; /* for random periods */
+	/* Set while draining. */
 	struct sideband *side_band;
 	void *context;
 	enum err (*record)(void *context, const struct record_head *head, size_t size);
 };
 
-/* Whether this user may see the kernel's part of stacks. */
+/* Whether this user may see kernel stacks. */
 bool own_kernel_allowed(void);
 void own_roots_close(struct own_events *o);
-/* A thread ended: what was opened for it is closed when nobody inherited it. */
+/* Handles the exit of a thread: closes its events if no thread inherited them. */
 enum err own_forget(struct own_events *o, u32 tid) MUST_CHECK;
-/* Follows processes that began since it was asked last, when it is time again. */
+/* Follows processes that started since the last call, if that is due. */
 enum err own_scan(struct own_events *o) MUST_CHECK;
-/* The clock by which the kernel tells when processes began. */
+/* The clock of process start times in /proc. */
 u64 own_boot_time(void);

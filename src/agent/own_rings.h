@@ -1,4 +1,4 @@
-/* The rings that perf events on one's own processes write into, one per processor. */
+/* The ring buffers of perf events on the user's own processes, one per CPU. */
 #pragma once
 
 #include <linux/perf_event.h>
@@ -9,21 +9,21 @@
 
 struct own_ring {
 	int fd, cpu;
-	struct perf_event_mmap_page *page; /* and the data behind it */
+	struct perf_event_mmap_page *page; /* followed by the data */
 };
 
 struct own_rings {
 	VEC(struct own_ring) list;
 	size_t page_size, data_size;
-	struct buf record; /* one that wraps around a ring's end */
+	struct buf record; /* copy of a record that wraps around the end of a ring */
 };
 
-/* As large as this user may have them. */
+/* Allocates rings as large as this user may. */
 enum err own_rings_open(struct own_rings *r, struct fault *fault) MUST_CHECK;
 void own_rings_close(struct own_rings *r);
-/* Hands out what was written since the last time. */
+/* Passes all records written since the last call. */
 enum err own_rings_read(struct own_rings *r, void *context,
 			enum err (*take)(void *context,
 					 const struct perf_event_header *h)) MUST_CHECK;
-/* perf_event_open for one task and processor. */
+/* perf_event_open for one thread and CPU. */
 int own_event_open(struct perf_event_attr *attr, u32 tid, int cpu);

@@ -1,5 +1,5 @@
 /*
- * A sample of a perf event on a process of one's own, as a record like those of the kernel side.
+ * Converts samples of perf events on own processes to records like those of the BPF programs.
  */
 #pragma once
 
@@ -8,15 +8,15 @@
 #include "base/buf.h"
 #include "bpf/records.h"
 
-/* What an event must ask for so that own_sample_parse understands its samples. */
+/* The attributes that own_sample_parse requires of an event. */
 #define OWN_SAMPLE_TYPE                                                                    \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER | \
 	 PERF_SAMPLE_STACK_USER)
-/* rax to rip and r8 to r15 in the kernel's own order of registers. */
+/* rax to rip and r8 to r15, in the kernel's order of registers. */
 #define OWN_SAMPLE_REGISTERS 0xff01ffull
 
 /*
- * Puts a record with registers and stack (RECORD_RAW) into `to`, without the thread's name;
- * `chain`: the kernel's frames were asked for too. False: that is no sample.
+ * Writes a record with registers and stack (RECORD_RAW) to `to`, without the thread's name;
+ * `chain`: the sample contains kernel frames. False: not a valid sample.
  */
 bool own_sample_parse(const struct perf_event_header *h, bool chain, struct buf *to);

@@ -1,13 +1,13 @@
-/* What /proc tells of a process. */
+/* Reads the mappings of a process from /proc. */
 #pragma once
 
 #include "agent/sideband.h"
 
-/* Calls back with every executable mapping, as the side band would have told it. */
+/* Calls `each` for every executable mapping, in the form of a side-band event. */
 enum err proc_maps_read(u32 pid, void *context,
 			enum err (*mapping)(void *context,
 					    const struct sideband_event *e)) MUST_CHECK;
-/* The same from the text of such a file. */
+/* The same from the text of /proc/PID/maps. */
 enum err proc_maps_parse(struct str text, void *context,
 			 enum err (*mapping)(void *context,
 					     const struct sideband_event *e)) MUST_CHECK;

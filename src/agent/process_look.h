@@ -1,6 +1,6 @@
 /*
- * A closer look at a process, for those who choose or label it: what /proc says beyond its facts,
- * each part read when it is first asked for. What cannot be read is empty.
+ * More data about a process from /proc, for target filter and rules. Each part is read on first
+ * use; it is empty if it cannot be read.
  */
 #pragma once
 
@@ -17,14 +17,14 @@ struct process_look {
 
 struct process_look process_look_at(u32 pid, struct str comm, const struct process_facts *facts);
 void process_look_release(struct process_look *l);
-/* The command line, a blank between the words. */
+/* The command line, arguments separated by blanks. */
 struct str look_command(struct process_look *l);
 /* The text of /proc/PID/cgroup. */
 struct str look_cgroup(struct process_look *l);
-/* The value of a variable; false when there is none. */
+/* The value of an environment variable; false if it is not set. */
 bool look_variable(struct process_look *l, struct str name, struct str *ret);
 bool look_uid(const struct process_look *l, u32 *ret);
-/* What the process, its rules or its facts say under a label's name; empty when nothing. */
+/* The value of a label from the process, the rules or its facts; empty if none. */
 struct str look_label(const struct process_look *l, struct str name);
 /*
  * Whether a process with this text of /proc/PID/cgroup is in a group: its path (or one below it),

@@ -1,6 +1,6 @@
 /*
- * What /proc says of a process, read in a thread that may wait for it (prober.h), for the one that
- * drains the rings. All of it is bounded: what a process has more of is counted and left out.
+ * Data about a process from /proc, read by a thread that may block (prober.h), for the thread that
+ * drains the rings. Everything is bounded: what exceeds a limit is counted and left out.
  */
 #pragma once
 
@@ -9,15 +9,16 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
-/* Mappings of code that a process may have; neighbours of the same kind become one above half. */
+/* Maximum number of executable mappings of a process; above half of it, adjacent ones of the same
+ * kind are merged. */
 #define MAPPINGS_MAX 1024u
 
-/* Where nobody says whose process it is. */
+/* The owner, if it is unknown. */
 #define REPORT_NOBODY 65534u
 
 enum report_parts {
-	REPORT_MAPS = 1,  /* where its code lies */
-	REPORT_FACTS = 2, /* who it is */
+	REPORT_MAPS = 1,  /* executable mappings */
+	REPORT_FACTS = 2, /* identity */
 	REPORT_TEXTS = 4, /* command line, cgroup and environment, for rules and targets */
 };
 
@@ -30,7 +31,7 @@ struct report_mapping {
 struct process_report {
 	u32 pid;
 	unsigned parts;	  /* enum report_parts */
-	u32 gone, unread; /* it has no maps any more; mappings that were left out */
+	u32 gone, unread; /* it has ended; number of mappings left out */
 	VEC(struct report_mapping) mappings;
 	struct buf names;
 	char comm[16];
@@ -40,10 +41,10 @@ struct process_report {
 	struct process_look look;
 };
 
-/* `program` may be empty: what is known without /proc. Never fails: what is missing is missing. */
+/* `program`, which may be empty, is used if /proc has none. Never fails. */
 struct process_report *process_report_new(u32 pid, unsigned parts, const char comm[16],
 					  struct str program);
-/* Fills it: takes as long as the kernel takes. */
+/* Fills it; may block in the kernel. */
 void process_report_read(struct process_report *r);
 void process_report_free(struct process_report *r);
 struct str process_report_name(const struct process_report *r, const struct report_mapping *m);

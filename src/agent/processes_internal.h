@@ -29,7 +29,7 @@ struct processes {
 #define ASKED_NS  ((u64)NS_PER_S)
 #define QUEUED_NS ((u64)5 * NS_PER_S)
 
-/* Asks for what is not being asked for; false when there will be no answer. */
+/* Requests what is not requested yet; false if there will be no result. */
 bool process_ask(struct processes *p, struct process *process, unsigned parts,
 		 enum probe_rank rank);
 struct process *process_at(const struct processes *p, struct process_place at);

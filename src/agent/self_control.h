@@ -1,5 +1,5 @@
 /*
- * The agent and its own cost: measures, decides (budget.h), and tells (self_metrics.h).
+ * Controls the agent's own cost: measures, decides (budget.h), and reports (self_metrics.h).
  */
 #pragma once
 
@@ -20,11 +20,11 @@ struct self_control {
 	struct budget_measure measure;
 	int64_t next; /* measurement */
 	u64 collected;
-	double used, length; /* since the window began: share x seconds, seconds */
+	double used, length; /* since the window began: sum of share × seconds; seconds */
 	u64 pss_bytes;	     /* when a window ended last */
 	struct {
 		int64_t time, ns;
-		double share, before; /* of a CPU, in the last interval and in the one before */
+		double share, before; /* CPUs used in the last interval and the one before */
 	} own;			      /* CPU time of the agent's own threads */
 };
 
@@ -32,20 +32,20 @@ enum err self_control_open(struct self_control *s, const struct self_options *o,
 			   u32 rate_hz, struct fault *fault) MUST_CHECK;
 void self_control_close(struct self_control *s);
 /*
- * Measures when it is time, and tells. True: something changes, so the window must end, and
+ * Measures if that is due, and reports. True: a setting changes, so the window must end, and
  * self_control_apply be called before the next begins.
  */
 bool self_control_due(struct self_control *s, struct exporter *x);
 enum err self_control_apply(struct self_control *s, struct window *w) MUST_CHECK;
-/* Nothing is slowed down any more: the agent ends. */
+/* Stops throttling workers, because the agent ends. */
 void self_control_hurry(struct self_control *s);
-/* Another rate is wanted from now on; the window has ended. */
+/* Changes the configured rate; call it after the window has ended. */
 enum err self_control_set_rate(struct self_control *s, u32 rate_hz, struct window *w) MUST_CHECK;
-/* A window ends: what it has cost. */
+/* Ends a window and returns its cost. */
 void self_control_end_window(struct self_control *s, struct window *w);
-/* A window was sent. */
+/* Call after a window was sent. */
 void self_control_tell(struct self_control *s, const struct exporter_stats *x, u64 samples);
-/* The same in short, for the server the agent sends to: a header of EXPORTER_ABOUT bytes at most.
+/* A short form of the metrics for the server, as a header of at most EXPORTER_ABOUT bytes.
  */
 void self_control_describe(const struct self_control *s, const struct window *w, u64 samples,
 			   char *ret);

@@ -1,7 +1,6 @@
 /*
- * What the agent costs: its own processor time with that of its programs in the kernel and of the
- * interrupts that start them, its memory with that of the kernel's maps; and how busy the machine
- * is.
+ * Measures the agent's cost: CPU time of its processes, its BPF programs and the interrupts that
+ * run them; memory including BPF maps; and the load of the machine.
  */
 #pragma once
 
@@ -11,7 +10,7 @@
 struct self_meter {
 	struct capture *capture;
 	long processors;
-	/* At the last measurement. */
+	/* Values of the last measurement. */
 	int64_t time_ns;
 	u64 worker_ns, user_ns, kernel_ns, samples, busy, ticks;
 	u64 wait_ns, timer_ns, wait_records;
@@ -20,15 +19,16 @@ struct self_meter {
 };
 
 void self_meter_open(struct self_meter *m, struct capture *c);
-/* Since the last call. */
+/* Computes the values since the last call. */
 void self_meter_read(struct self_meter *m, struct budget_measure *ret);
 
 /*
- * Memory as a whole: the proportional set size of this process and its workers, text and mapped
- * files included, and all kernel maps, those that are mapped here counted once.
+ * Total memory: the proportional set size of this process and its workers, including text and
+ * mapped files, plus all BPF maps; mapped ones count once.
  */
 u64 self_meter_pss(const struct self_meter *m);
-/* Processor time of this process and of its workers. */
+/* CPU time of this process and its workers. */
 u64 self_meter_user_ns(void);
-/* The first line of /proc/stat: busy and all ticks since boot. False when it is none. */
+/* Parses the first line of /proc/stat: busy ticks and all ticks since boot. False if it is
+ * invalid. */
 bool stat_line_read(struct str text, u64 *ret_busy, u64 *ret_all);

@@ -1,5 +1,5 @@
 /*
- * The agent's own metrics, in the Prometheus text format, over HTTP, on this machine only.
+ * The agent's metrics over HTTP, in the Prometheus text format, for local clients only.
  */
 #pragma once
 
@@ -16,9 +16,8 @@ struct self_facts {
 	u64 pss_bytes;
 	u64 user_ns, kernel_ns, interrupt_ns;
 	struct worker_usage workers;
-	double lost
-		[LOSS_KERNEL_SIDE_CAUSES]; /* samples lost before they were in a window, by cause */
-	u64 collected;			   /* samples in finished windows */
+	double lost[LOSS_KERNEL_SIDE_CAUSES]; /* samples lost before their window, by cause */
+	u64 collected;			      /* samples in finished windows */
 	u32 rate_hz, wanted_hz;
 	bool paused;
 	enum budget_reason reason;
@@ -28,10 +27,10 @@ void self_metrics_put(const struct self_facts *f, struct buf *out);
 
 struct self_metrics;
 
-/* Listens on "127.0.0.1:9464", "[::1]:9464" or "unix:/path"; another address is refused. */
+/* Listens on "127.0.0.1:9464", "[::1]:9464" or "unix:/path"; other addresses are refused. */
 enum err self_metrics_new(const char *address, struct self_metrics **ret,
 			  struct fault *fault) MUST_CHECK;
 void self_metrics_free(struct self_metrics *m);
-/* Where it listens, with the port the kernel chose. */
+/* The listening address, with the port chosen by the kernel. */
 const char *self_metrics_address(const struct self_metrics *m);
 void self_metrics_set(struct self_metrics *m, const struct self_facts *f);

@@ -1,12 +1,11 @@
 /*
- * What processes do that changes where their code lies: begin, run another program, map a file,
- * end. Read from the kernel's own stream of such events, two rings per processor, a few times a
- * second: every event is kept until it is read, in the order of time, so a process that lived 5 ms
- * is as well known as any other.
+ * The side band: fork, exec, mmap and exit of processes, from perf events, in two rings per CPU
+ * that are read a few times per second. Every event is kept and processed in order of time, so that
+ * even a process of 5 ms is known.
  *
- * Mappings have rings of their own: who maps without end pushes out no begin and no end of a
- * process. What reading a ring may cost is limited: one that fills up without end is stopped for a
- * second.
+ * Mappings have separate rings, so that a process that maps continuously cannot displace fork and
+ * exit events. The cost of reading a ring is limited: one that fills up continuously is stopped for
+ * a second.
  */
 #pragma once
 
@@ -30,35 +29,36 @@ struct sideband;
 
 struct perf_event_header;
 
-/* Without pages there are no rings: what happens is told with sideband_add. */
+/* Without `pages` there are no rings, and events are added by sideband_add. */
 enum err sideband_open(u32 ring_pages, struct sideband **ret, struct fault *fault) MUST_CHECK;
 void sideband_close(struct sideband *s);
 /* Adds the rings to an epoll instance: readable (EPOLLET) when one is half full. */
 enum err sideband_watch(const struct sideband *s, int epoll) MUST_CHECK;
 /*
- * A few times a second: rings for processors that came, added to the epoll instance. Between two
- * looks things happen on them unseen: that counts as a loss.
+ * Call a few times per second: adds rings for new CPUs to the epoll instance. Events on these since
+ * the last call are missed, which counts as a loss.
  */
 enum err sideband_follow(struct sideband *s, int epoll, u64 now) MUST_CHECK;
-/* Takes what there is. Names stay valid until the next call that adds something after all was
- * handed out. */
+/* Reads all rings. Names stay valid until the next call that adds events after all were
+ * returned. */
 enum err sideband_collect(struct sideband *s) MUST_CHECK;
-/* A record of the kernel that came another way; it is handed out after sideband_collect. */
+/* Adds a record from another source; it is returned after sideband_collect. */
 enum err sideband_add(struct sideband *s, const struct perf_event_header *h) MUST_CHECK;
-/* The next one in the order of time that is not later than `until`; NULL when there is none. */
+/* The next event in order of time, not later than `until`; NULL if there is none. */
 const struct sideband_event *sideband_next(struct sideband *s, u64 until);
-/* A file's path without what the kernel adds when the file is gone; a mapping can still open it. */
+/* A file's path without the suffix that the kernel adds to deleted files, which can still be opened
+ * through the mapping. */
 struct str sideband_plain_name(struct str name);
-/* Events that the kernel had to drop, and those of rings that were stopped for a while because they
- * filled up without end. */
+/* Events dropped by the kernel, and those of rings that were stopped because they filled up
+ * continuously. */
 u64 sideband_lost(const struct sideband *s);
-/* The next process whose events are not looked at for some time (event_gate.h); false when there is
- * none more. Each once. */
+/* The next process whose events are being ignored (event_gate.h), each once; false if there is
+ * none. */
 bool sideband_offender(struct sideband *s, u32 *ret_pid);
 
 struct sideband_stats {
 	u64 lost;
-	u64 shut;  /* events of processes that caused too many */
+	u64 shut;  /* ignored events of processes above their limit */
 	u64 stops; /* of rings */
 };
 

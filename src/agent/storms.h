@@ -1,6 +1,6 @@
 /*
- * Which processes switch threads most often, and how much less closely their off-CPU time should be
- * followed for it. Without clocks and files of its own.
+ * Finds the processes with most context switches, and the level of off-CPU sampling for them. A
+ * pure function without clocks or files.
  */
 #pragma once
 
@@ -13,28 +13,28 @@ struct storm {
 	u64 switches; /* since the last count */
 };
 
-/* Of a place: whose it was, and how often that thread had switched. */
+/* Of a slot: its thread, and the number of switches of that thread. */
 struct storm_place {
 	u32 tid, switches;
 };
 
 struct storms {
-	VEC(struct storm) list; /* the one that switches most comes first */
+	VEC(struct storm) list; /* sorted, most switches first */
 	u64 all;		/* sum of the list */
 	struct map by_pid;
 	VEC(struct storm_place) before;
 };
 
 void storms_release(struct storms *s);
-/* Counts anew; the first time everything since the threads began. */
+/* Counts switches since the last call; the first call counts those since the threads started. */
 enum err storms_count(struct storms *s, const struct wait_start *places, u32 n) MUST_CHECK;
-/* So many of the first of the list make up this part of all switches. */
+/* The number of processes at the head of the list that cause this share of all switches. */
 size_t storms_share(const struct storms *s, double part);
 
-/* Above so many switches a second a level is set whatever it costs. */
+/* Above this many switches per second a level is set independent of the cost. */
 #define STORM_RATE 200000.0
-/* Measurements (two a second) in a row below half of what led to a level, before it goes down by
- * one. */
+/* Consecutive measurements (two per second) below half of the rate that led to a level, before it
+ * is lowered by one. */
 #define STORM_CALM 8
 
 struct storm_floor {
@@ -42,5 +42,5 @@ struct storm_floor {
 	unsigned calm;
 };
 
-/* The least level at this rate of switches, with patience before it goes down. */
+/* The minimum level at this rate of switches; it is lowered with a delay. */
 struct storm_floor storm_floor_step(struct storm_floor f, double switches_per_second);

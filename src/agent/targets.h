@@ -1,8 +1,7 @@
 /*
- * Which processes are profiled. A target names what a process must be, all of it; one target that
- * fits is enough, and what such a process begins is followed too. Without targets everything is
- * profiled. The kernel side keeps what was decided about each process: one that is not wanted costs
- * one sample and from then on nothing.
+ * Selects the processes to be profiled. All conditions of a target must match; one matching target
+ * is enough, and children of such a process are included. Without targets everything is profiled.
+ * Decisions are stored in BPF maps, so that other processes cost one sample and nothing after that.
  */
 #pragma once
 
@@ -20,14 +19,14 @@ struct target {
 	int64_t uid;	    /* -1 = any */
 	const char *name;   /* of the process or its executable file; NULL = any */
 	const char *cgroup; /* see cgroup_matches */
-	struct target_label labels[TARGET_LABELS]; /* all of which it must carry */
+	struct target_label labels[TARGET_LABELS]; /* labels, all of which must match */
 	u32 label_count;
 };
 
 #define TARGET_ANY  ((struct target){.uid = -1})
 #define TARGETS_MAX 256
 
-/* The texts belong to somebody else. */
+/* The strings are not owned. */
 struct targets {
 	VEC(struct target) list;
 };
@@ -37,11 +36,11 @@ void targets_release(struct targets *t);
 enum err target_parse(const char *text, struct target *ret, struct fault *fault) MUST_CHECK;
 enum err targets_add(struct targets *t, const struct target *one, struct fault *fault) MUST_CHECK;
 bool targets_match(const struct targets *t, struct process_look *look);
-/* Only processes by number: nothing has to be looked at. */
+/* Whether it selects only pids, so that nothing has to be read from /proc. */
 bool targets_only_pids(const struct targets *t);
-/* Only a process by its number. */
+/* A target with only a pid. */
 bool target_is_pid(const struct target *t);
-/* As target_parse reads it; parts of one are joined by a comma. */
+/* The text form that target_parse reads; conditions are joined by commas. */
 void target_text(const struct target *t, struct buf *to);
-/* The number of a user by number or name. */
+/* The uid of a user given by number or name. */
 enum err uid_parse(struct str text, int64_t *ret) MUST_CHECK;

@@ -1,6 +1,6 @@
 /*
- * Who woke whom. A waker's record comes before that of the wait it ended; it is kept here until
- * then, for a short while: a thread that was woken runs soon, or its wait was not kept.
+ * Wakers of threads. The record of a waker arrives before that of the wait it ended, and is kept
+ * here until then, but not long: a thread that was woken runs soon, or its wait was not sampled.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ void wakers_release(struct wakers *w);
 /* The process gets one more reference. */
 enum err wakers_add(struct wakers *w, u64 wait_id, u64 time, struct process *process,
 		    const char thread[16], const struct sample_frame *frames, u32 n) MUST_CHECK;
-/* Fills in the waker's part of a sample, when one is known. Valid until the next change. */
+/* Fills in the waker of a sample, if it is known. Valid until the next change. */
 void wakers_find(const struct wakers *w, u64 wait_id, struct sample *ret);
-/* Forgets what is older than `before`. Once a turn. */
+/* Drops entries older than `before`. Call once per turn. */
 enum err wakers_settle(struct wakers *w, u64 before) MUST_CHECK;

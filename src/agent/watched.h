@@ -1,8 +1,8 @@
 /*
- * The time that the profiles of a process cover. A window without samples of a process makes no
- * profile of it, but the process was watched all the same: its next profile begins where its last
- * one ended, and a process that rests for WATCHED_REST_NS has a profile without samples. So a rate
- * is what a process uses of the time it runs, and not of the windows in which it was caught busy.
+ * The time covered by the profiles of a process. In a window without samples a process has no
+ * profile, but it was observed: its next profile begins where the last one ended, and after
+ * WATCHED_REST_NS without samples an empty profile is made. So rates refer to the time the process
+ * ran, not only to windows with samples.
  */
 #pragma once
 
@@ -12,19 +12,19 @@
 #include "base/clock.h"
 
 #define WATCHED_MEASURES 8
-/* Servers look back so far for profiles that reach into a range without asking an index. */
+/* Servers search profiles that extend into a range this far back without an index. */
 #define WATCHED_REST_NS	 (60 * NS_PER_S)
 
 /* All times are calendar times; 0 = never. */
 struct watched {
-	int64_t until_ns[WATCHED_MEASURES]; /* where the last profile of a measure ended */
+	int64_t until_ns[WATCHED_MEASURES]; /* end of the last profile of each measure */
 };
 
 /*
- * Where the profile of a window that begins at `start_ns` begins. `since_ns`: when the measure was
- * switched on, without a break since. Notes that it covers the time until `end_ns`.
+ * The start of the profile for a window that begins at `start_ns`. `since_ns`: start of
+ * uninterrupted measurement. Records that the time until `end_ns` is covered.
  */
 int64_t watched_cover(struct watched *w, unsigned measure, int64_t since_ns, int64_t start_ns,
 		      int64_t end_ns);
-/* Whether it had a profile of the measure once, and none of the last WATCHED_REST_NS. */
+/* Whether it has had a profile of the measure, but none in the last WATCHED_REST_NS. */
 bool watched_rests(const struct watched *w, unsigned measure, int64_t since_ns, int64_t end_ns);

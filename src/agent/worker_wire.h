@@ -1,6 +1,6 @@
 /*
- * What the agent and a worker say to each other, over a socket: a head, perhaps with a descriptor,
- * then bytes. The agent trusts nothing that a worker says: it may have been taken over by a file.
+ * The protocol between agent and worker, over a socket: a head, perhaps with a descriptor, then
+ * bytes. The agent trusts no answer: a malicious file may have compromised the worker.
  *
  *	WIRE_TABLE	+ the file's descriptor
  *			<- struct wire_table, page table, rules, blocks
@@ -25,7 +25,7 @@ struct wire_head {
 	u32 count; /* addresses */
 	u32 size;  /* bytes of the path */
 	u32 unused;
-	u64 serial; /* of the module or process: who asks twice about it is answered sooner */
+	u64 serial; /* of the module or process: repeated requests are answered faster */
 };
 
 struct wire_table {
@@ -40,12 +40,12 @@ struct wire_table {
 struct wire_names {
 	u32 error;	 /* enum err */
 	u32 size;	 /* bytes that follow */
-	u64 memory;	 /* bytes that the worker has taken */
-	u32 wants_debug; /* a debug file would help, and the worker found none */
+	u64 memory;	 /* memory of the worker */
+	u32 wants_debug; /* a debug file is needed, and the worker found none */
 	u32 unused;
 };
 
-/* Addresses that have the same answer: a function, or a line of one. */
+/* A range of addresses with the same symbols: a function, or a line of one. */
 struct wire_range {
 	u64 start, end;
 	u32 frames; /* 0 = no names */
@@ -63,19 +63,20 @@ struct wire_frame {
 #define WIRE_FRAMES_MAX	   64u
 #define WIRE_PATH_MAX	   4096u
 #define WIRE_NAMES_MAX	   ((size_t)16 << 20)
-/* More than the kernel side's memory and the agent's together would hold. */
+/* More than BPF maps and agent can hold. */
 #define WIRE_BLOCKS_MAX	   ((size_t)24 << 20)
 #define WIRE_PAGES_MAX	   65536u
 
 #define WIRE_FOREVER INT64_MAX
 
-/* `fd` is sent along and stays the caller's; -1 = none. */
+/* `fd` is sent along; the caller keeps it; -1 = none. */
 enum err wire_send_head(int socket, const struct wire_head *head, int fd) MUST_CHECK;
-/* `*ret_fd` is the caller's; -1 when none came. ERR_TRUNCATED: the other one is gone. */
+/* The caller owns `*ret_fd`; -1 if none was sent. ERR_TRUNCATED: the other side has closed the
+ * socket. */
 enum err wire_recv_head(int socket, struct wire_head *ret, int *ret_fd,
 			int64_t deadline) MUST_CHECK;
 enum err wire_send(int socket, const void *bytes, size_t size) MUST_CHECK;
-/* Until there is something to receive. ERR_TIMEOUT when clock_monotonic_ns reached the deadline
- * first, here and below. */
+/* Waits until there is something to receive. ERR_TIMEOUT at the deadline (clock_monotonic_ns), here
+ * and below. */
 enum err wire_wait(int socket, int64_t deadline) MUST_CHECK;
 enum err wire_recv(int socket, void *bytes, size_t size, int64_t deadline) MUST_CHECK;

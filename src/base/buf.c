@@ -49,7 +49,7 @@ void *buf_reserve(struct buf *b, size_t n)
 
 void buf_expect(struct buf *b, size_t n)
 {
-	/* If this fails, so will the write itself. */
+	/* If this fails, the write itself reports the error. */
 	if (!b->error && b->n <= b->ceiling && n < b->ceiling - b->n)
 		(void)!mem_grow(&b->data, &b->cap, b->n + n + 1, 1, SIZE_MAX);
 }

@@ -1,4 +1,4 @@
-/* The options of an agent that sends: where to, what is kept meanwhile, what must not leave. */
+/* Options of an agent that sends profiles: endpoint, queue, redaction. */
 #pragma once
 
 #include "agent/agent.h"
@@ -6,7 +6,7 @@
 
 #define AGENT_QUEUE "/var/lib/vestal/agent"
 
-/* NULL and 0 are not given. */
+/* NULL and 0: not given. */
 struct sending_options {
 	const char *server, *token, *ca_file, *certificate, *key;
 	bool insecure;
@@ -20,6 +20,6 @@ extern const struct option sending_table[];
 extern const struct option queue_table[];
 extern const struct option privacy_table[];
 
-/* Puts what was given over what the daemon's options say. Returns an exit status. */
+/* Overrides the daemon's options by those that were given. Returns an exit status. */
 int sending_apply(const struct invocation *in, const struct sending_options *o,
 		  struct daemon_options *d);

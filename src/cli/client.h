@@ -1,5 +1,5 @@
 /*
- * A vestal server, as commands talk to it: where it is, who we are, a question and its answer.
+ * Requests of commands to a vestal server: address, authentication, request and response.
  *
  *	CLEANUP(call_release) struct call c;
  *
@@ -14,39 +14,40 @@
 
 struct client_options {
 	const char *server, *token, *token_file, *tenant;
-	double timeout; /* seconds, 0 = thirty */
-	bool insecure;	/* https without a look at the certificate */
+	double timeout; /* seconds; 0 = 30 */
+	bool insecure;	/* do not verify the certificate */
 };
-/* Where the server is and who asks; how to connect. */
+/* Address of the server, token, and connection options. */
 extern const struct option client_table[], connection_table[];
 
-/* An address under construction. A failure on the way is told when it is used. */
+/* A URL under construction. Errors are reported when it is used. */
 struct call {
 	const struct client_options *options;
 	struct buf url;
-	bool asked; /* has a parameter */
+	bool asked; /* it has a parameter */
 };
 
 void call_init(struct call *c, const struct client_options *o, const char *path);
 void call_release(struct call *c);
 /* One more step of the path, percent-encoded. */
 void call_path(struct call *c, struct str step);
-/* name=value, percent-encoded; nothing when the value is empty. */
+/* name=value, percent-encoded; does nothing if the value is empty. */
 void call_param(struct call *c, const char *name, struct str value);
 void call_param_text(struct call *c, const char *name, const char *value);
 
-/* The bytes that may stand in a URL as they are stay, the others become %XX. */
+/* Percent-encodes all bytes that are not allowed in a URL. */
 void percent_encode(struct buf *out, struct str s);
 
 struct client_failure {
-	bool again; /* the same may succeed later */
-	int status; /* for exit */
+	bool again; /* a retry may succeed */
+	int status; /* exit status */
 	struct fault fault;
 };
 
-/* Asks, or sends `body` when it is not NULL. Fills `failure` and says nothing. */
+/* Sends a GET request, or a POST request if `body` is not NULL. Fills `failure` and prints
+ * nothing. */
 enum err client_ask(const struct call *c, const struct str *body, struct buf *ret,
 		    struct client_failure *failure) MUST_CHECK;
-/* The same with an exit status; they have said why when it is not EXIT_OK. */
+/* The same, but they print errors and return an exit status. */
 int client_get(const struct call *c, struct buf *ret);
 int client_post(const struct call *c, struct str body, struct buf *ret);

@@ -1,13 +1,12 @@
 /*
- * What a sub-command is: a row of the table in main.c. The texts of the row are the whole
- * documentation: --help, `vestal help`, the shell completions and the manual pages are made of
- * them (help.c, cmd_completion.c).
+ * A sub-command: a row of the table in commands.c. --help, `vestal help`, the shell completions and
+ * the manual pages are generated from the texts of the row (help.c, cmd_completion.c).
  */
 #pragma once
 
 #include "cli/options.h"
 
-/* Exit statuses, as sysexits.h numbers them. */
+/* Exit statuses; the numbers are those of sysexits.h. */
 enum exit_status {
 	EXIT_OK = 0,
 	EXIT_USAGE = 64,       /* the command line is wrong */
@@ -18,7 +17,7 @@ enum exit_status {
 	EXIT_OS = 71,	       /* out of memory and the like */
 	EXIT_NO_OUTPUT = 73,   /* an output cannot be created, or exists */
 	EXIT_IO = 74,	       /* writing failed half way */
-	EXIT_DENIED = 77,      /* a server refuses us */
+	EXIT_DENIED = 77,      /* the server refused access */
 	EXIT_INTERRUPTED = 130,
 };
 
@@ -37,7 +36,7 @@ struct command {
 	const char *description; /* paragraphs, an empty line between them */
 	const struct option_group *groups;
 	size_t options_size;
-	const char *words; /* what completes as an argument; NULL = file names */
+	const char *words; /* completion of arguments; NULL = file names */
 	void (*defaults)(void *options);
 	int (*run)(struct invocation *in); /* returns an exit status */
 };

@@ -1,5 +1,5 @@
 /*
- * What cmd_diff.c and diff_json.c share.
+ * Shared by cmd_diff.c and diff_json.c.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ struct diff_cli_options {
 	struct input_options input;
 	struct view_options view;
 	struct text_list before, after, baseline, comparison;
-	const char *since[2], *until[2]; /* of each side, where they are not the same */
+	const char *since[2], *until[2]; /* of each side, if they differ */
 	struct sink_options html;
 	int64_t count;
 	bool flat, lines, significant, normalise, json;

@@ -1,6 +1,6 @@
 /*
- * Writing profiles in some format to where the user wants them; what the format could not hold is
- * said on the way. Returns an exit status.
+ * Writes profiles in a format to a file or stdout, and prints what the format could not represent.
+ * Returns an exit status.
  */
 #pragma once
 
@@ -8,13 +8,13 @@
 #include "cli/sink.h"
 #include "format/format.h"
 
-/* `w` without its notes and fault, which are used and released here. */
+/* The notes and the fault of `w` are used and released here. */
 int export_write(const struct common_options *common, const struct sink_options *to,
 		 const struct format *format, struct writing *w, size_t *ret_bytes);
-/* The format the name of a file says, also with .gz or .zst behind it; NULL when it says none. */
+/* The format for a file name, which may end with .gz or .zst; NULL if unknown. */
 const struct format *export_format_of(const char *path);
-/* What the name of a file says about compression, as in `struct writing`. */
+/* The compression for a file name, as in `struct writing`. */
 int export_compression(const char *path);
-/* The format a name or a path means, for writing; says what is wrong with either. */
+/* The output format for a format name or a path; prints errors. */
 int export_format(const struct invocation *in, const char *name, const char *path,
 		  const struct format **ret);

@@ -1,5 +1,5 @@
 /*
- * What labels, services and types share: a question that is answered with a list.
+ * Shared by labels, services and types: requests that return a list.
  */
 #pragma once
 
@@ -14,7 +14,8 @@ struct list_options {
 extern const struct option list_table[];
 extern const struct option_group list_groups[];
 
-/* Asks; the answer is the server's JSON. `step` is one more step of the path, or NULL. */
+/* Sends the request and returns the server's JSON. `step` is appended to the path, or NULL. */
 int list_ask(const struct list_options *o, const char *path, const char *step, struct buf *answer);
-/* Asks and prints the texts of the array `key`, one a line; with --json all of the answer. */
+/* Sends the request and prints the strings of the array `key`, one per line; with --json the whole
+ * response. */
 int list_print(const struct list_options *o, const char *path, const char *step, const char *key);

@@ -1,6 +1,6 @@
 /*
- * The table of `vestal live`: functions with what they cost in the last seconds, by text, so that
- * seconds with dictionaries of their own can be added up.
+ * The table of `vestal live`: functions and their values in the last seconds, keyed by text,
+ * because each second has a dictionary of its own.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct live_values {
 struct live_row {
 	struct str process, name;
 	struct live_values values;
-	size_t stamp; /* the row of the profile at hand that added to it last, from 1 on */
+	size_t stamp; /* row of the current profile that was added last, counted from 1 */
 };
 
 /* All zero is an empty one. */
@@ -55,5 +55,5 @@ struct live_look {
 };
 
 void live_rows_sort(struct live_rows *r, enum live_order order);
-/* The line above the table and the table, of rows in order. */
+/* The header line and the table, from sorted rows. */
 void live_render(const struct live_rows *r, const struct live_look *look, struct buf *out);

@@ -13,7 +13,7 @@
  *		{"Filters", filter_table, AT(struct top_options, filter)},
  *		{0}};
  *
- * Texts point into argv. Errors are one line for a person in a `struct fault`.
+ * Texts point into argv. Errors are one-line messages in a `struct fault`.
  */
 #pragma once
 
@@ -45,7 +45,8 @@ struct option {
 	const char *name; /* long, without the dashes */
 	char letter;	  /* 0 = none */
 	enum option_kind kind;
-	const char *argument; /* what --help calls the argument: FILE and FORMAT complete as such */
+	const char *
+		argument; /* name of the argument in --help; determines completion of FILE and FORMAT */
 	const char *help;
 	size_t at;
 	const char *choices; /* space-separated, for OPT_CHOICE */
@@ -57,8 +58,7 @@ struct option_group {
 	size_t at;		    /* of the group's struct in the command's */
 };
 
-/* Fills `values` and `arguments` (what is no option, in order, and a NULL behind it) from
- * argv[0 … argc-1]. */
+/* Fills `values` and `arguments` (all non-options in order, and a NULL) from argv[0 … argc-1]. */
 enum err options_parse(const struct option_group *groups, void *values, int argc, char **argv,
 		       struct text_list *arguments, struct fault *fault) MUST_CHECK;
 void options_release(const struct option_group *groups, void *values);

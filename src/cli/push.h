@@ -17,22 +17,23 @@ struct push_options {
 	double settle; /* seconds a file waits for its sidecar */
 };
 
-/* What became of one input. */
+/* The result of pushing one input. */
 struct pushed {
 	int64_t profiles, samples;
-	bool again; /* it failed, and may succeed later */
-	int status; /* for exit */
+	bool again; /* it failed, and a retry may succeed */
+	int status; /* exit status */
 	struct fault fault;
 };
 
 /*
- * Sends one input. `sidecar` may be NULL. False: it failed, and `ret` says why. Says nothing.
+ * Sends one input. `sidecar` may be NULL. False: it failed, for the reason in `ret`. Prints
+ * nothing.
  */
 bool push_bytes(const struct push_options *o, const char *name, struct buf *bytes,
 		const struct sidecar *sidecar, struct pushed *ret);
-/* The service and labels as a selector that finds it again: checkout{commit="abc123"}. */
+/* The service and labels as a selector: checkout{commit="abc123"}. */
 void push_address(const struct push_options *o, const struct sidecar *sidecar, struct buf *out);
-/* A file with its sidecar when there is one; `sidecar_path` is empty when there was none. */
+/* A file with its sidecar; `sidecar_path` is empty if there was none. */
 bool push_file(const struct push_options *o, const char *path, char *sidecar_path, size_t size,
 	       struct buf *address, struct pushed *ret);
 

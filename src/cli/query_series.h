@@ -14,5 +14,5 @@ struct series_request {
 	int64_t limit;
 };
 
-/* Asks and prints; returns an exit status. */
+/* Sends the request and prints the result; returns an exit status. */
 int query_series(const struct series_request *q);

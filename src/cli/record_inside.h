@@ -1,7 +1,6 @@
 /*
- * vestal record --preload: the program is run with libvestal-preload.so inside, which needs no
- * right and sees allocations; it leaves a file for each of its processes, and these become one
- * profile.
+ * vestal record --preload: runs the program with libvestal-preload.so, which needs no privileges
+ * and sees allocations. Each process writes a file; these are merged into one profile.
  */
 #pragma once
 
@@ -13,6 +12,6 @@ struct inside_plan {
 	int64_t rate;
 };
 
-/* Runs it to its end and reads what it left into `in`: one profile, `in->list.v[0]`. Returns an
- * exit status; the program's own is in `ret_status`. */
+/* Runs it until it exits and reads its files into `in` as one profile, `in->list.v[0]`. Returns an
+ * exit status; the program's is in `ret_status`. */
 int record_inside(const struct inside_plan *plan, struct inputs *in, int *ret_status);

@@ -1,5 +1,5 @@
 /*
- * One recording from begin to end: which processes, how long, and what came of it.
+ * One recording: which processes, how long, and its result.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 struct record_plan {
 	struct capture_options capture;
 	struct text_list pids, names; /* neither = the whole machine */
-	char *const *program;	      /* to be run and recorded; NULL = none */
+	char *const *program;	      /* the program to run and record; NULL = none */
 	double seconds;		      /* 0 = until the program ends, or Ctrl-C */
 };
 
@@ -21,8 +21,8 @@ struct recording {
 	u64 ends[UNWIND_END_COUNT];
 };
 
-/* A process by its number; says what is wrong with it. Returns an exit status. */
+/* Parses a pid; prints errors. Returns an exit status. */
 int record_choose_pid(struct capture *c, const char *text);
-/* Records into `ret`. Ctrl-C ends it early and is no failure. Returns an exit status. */
+/* Records into `ret`. Ctrl-C ends it early, which is not an error. Returns an exit status. */
 int record_run(const struct record_plan *plan, const struct common_options *common,
 	       struct profile *ret, struct recording *ret_recording);

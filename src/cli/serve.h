@@ -1,6 +1,6 @@
 /*
- * Running a server until somebody ends it: SIGINT and SIGTERM stop it, SIGHUP loads certificates
- * and tokens again. Returns an exit status.
+ * Runs a server until SIGINT or SIGTERM; SIGHUP reloads certificates and settings. Returns an exit
+ * status.
  */
 #pragma once
 
@@ -13,15 +13,15 @@
 #define SERVE_DATA	     "vestal-data"
 #define SERVE_RETENTION_DAYS 14
 
-/* "--memory 512M": the flag means something else. */
+/* Detects "--memory 512M", a mistake for --memory-limit. */
 int serve_memory_usage(const struct invocation *in);
 void serve_log(const char *level, const char *style);
-/* One more address; "none" is none. */
+/* Adds an address; "none" adds nothing. */
 void serve_address(struct server_options *s, const char *address, const char *kind);
-/* One of OTLP that the server can do without: it warns when another program has it. */
+/* Adds an optional OTLP address: the server only warns if another program uses it. */
 void serve_optional_address(struct server_options *s, const char *address, const char *kind);
 
-/* What else is to be done when the server has begun, with its first address, and before it ends. */
+/* Called after the server has started, with its first address, and before it stops. */
 struct serve_hooks {
 	void (*started)(const struct common_options *common, struct str address);
 	void (*stopping)(void);

@@ -1,5 +1,5 @@
 /*
- * What `vestal show` knows about one profile, gathered in one pass over its rows and one over the
+ * What `vestal show` prints about one profile, collected in one pass over its rows and one over the
  * stacks it uses.
  */
 #pragma once
@@ -16,7 +16,7 @@ struct type_fact {
 struct label_fact {
 	uint32_t key;
 	uint64_t rows;
-	VEC(uint32_t) values; /* distinct label ids, in order of sight */
+	VEC(uint32_t) values; /* distinct label ids, in order of first use */
 };
 
 struct facts {
@@ -26,9 +26,9 @@ struct facts {
 	uint64_t functions, functions_without_file;
 	uint64_t frames, frames_without_function; /* of distinct stacks, with repetition */
 	uint32_t deepest;			  /* frames of the deepest stack */
-	uint32_t cut_depth;			  /* 0, or where stacks look cut off */
+	uint32_t cut_depth; /* 0, or the depth at which stacks seem to be truncated */
 	uint64_t cut_stacks;
-	double broken_share; /* of the default type, in stacks marked as cut or not walked */
+	double broken_share; /* of the default type, in stacks marked as truncated or incompletely unwound */
 	uint64_t links;
 	int64_t first_time, last_time; /* of rows */
 	uint64_t outside_window;
@@ -40,7 +40,7 @@ enum err facts_gather(const struct profile *p, struct facts *ret) MUST_CHECK;
 void facts_release(struct facts *f);
 double facts_unsymbolised(const struct facts *f);
 
-/* What looks wrong: one line each. */
+/* Problems of the profile, one line each. */
 void checks_run(const struct facts *f, struct notes *ret);
 
 /* The printers. */

@@ -1,6 +1,6 @@
 /*
- * Where results go: stdout, or a file that appears whole or not at all. Both return an exit status
- * and have said why when it is not EXIT_OK.
+ * Output to stdout, or to a file that appears complete or not at all. Both functions print errors
+ * and return an exit status.
  */
 #pragma once
 
@@ -13,8 +13,7 @@ struct sink_options {
 };
 extern const struct option sink_table[];
 
-/* Refuses, before any work is done, what would be refused at the end: an existing file, binary
- * data to a terminal. */
+/* Checks in advance for what would fail at the end: an existing file, binary data to a terminal. */
 int sink_check(const struct sink_options *o, bool binary, const char *what);
 int sink_save(const struct sink_options *o, const struct buf *bytes);
 int sink_stdout(const struct buf *bytes);

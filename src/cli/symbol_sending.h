@@ -8,15 +8,15 @@
 struct symbol_sending {
 	const struct common_options *common;
 	const struct client_options *client;
-	bool again; /* also what the server has */
+	bool again; /* also files that the server already has */
 	VEC(struct shelf_item) there;
 	uint64_t sent, skipped;
 };
 
-/* Asks the server what it has. All return an exit status and have said why. */
+/* Fetches the server's list of files. All functions print errors and return an exit status. */
 int symbol_sending_begin(struct symbol_sending *s);
 void symbol_sending_release(struct symbol_sending *s);
 /* A file, or all programs and debug files below a folder. */
 int symbol_sending_path(struct symbol_sending *s, const char *path);
-/* Fills a list of what the server has from its answer. */
+/* Parses the server's list of files. */
 int symbol_list_read(const struct buf *answer, struct symbol_sending *ret);

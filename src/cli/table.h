@@ -1,7 +1,7 @@
 /*
- * Tables for people: columns aligned by what is in them, the last one cut with an ellipsis to the
- * width of the terminal. Text from files is cleaned of control characters first, so that a name
- * can neither break a line nor speak to the terminal.
+ * Text tables: columns are aligned by content, and the last one is cut with an ellipsis to the
+ * width of the terminal. Control characters in text from files are replaced, so that a name can
+ * neither break a line nor control the terminal.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct table {
 void table_init(struct table *t, const struct column *columns, unsigned count, unsigned width,
 		bool color);
 void table_release(struct table *t);
-/* Cells are added row by row. A failure is kept and told by table_print. */
+/* Cells are added row by row. table_print reports the first failure. */
 void table_cell(struct table *t, struct str text, const char *color);
 void table_cellf(struct table *t, const char *color, const char *format, ...) PRINTF_LIKE(3, 4);
 /* Header and rows. */

@@ -1,4 +1,4 @@
-/* Which processes, as record and agent are told it. */
+/* Options of record and agent that select processes. */
 #pragma once
 
 #include "agent/agent.h"
@@ -11,6 +11,6 @@ struct target_options {
 extern const struct option target_table[];
 
 bool target_options_any(const struct target_options *o);
-/* Adds them to the targets, each one enough by itself. Returns an exit status. */
+/* Adds each of them as a target. Returns an exit status. */
 int target_options_read(const struct invocation *in, const struct target_options *o,
 			struct targets *ret);

@@ -1,6 +1,5 @@
 /*
- * The terminal: whether there is one, how wide, whether colours are wanted, and the one line of
- * progress on stderr.
+ * The terminal: whether there is one, its width, colours, and the progress line on stderr.
  */
 #pragma once
 
@@ -8,7 +7,7 @@
 #include <stdint.h>
 
 bool term_is(int fd);
-/* Columns of the terminal at `fd`; 0 when it is none (then nothing is cut). */
+/* Columns of the terminal at `fd`; 0 if it is no terminal (then nothing is cut). */
 unsigned term_width(int fd);
 /* `when` is auto, always, never or NULL (auto). NO_COLOR and TERM=dumb mean no. */
 bool term_color(int fd, const char *when);
@@ -23,8 +22,8 @@ bool term_color(int fd, const char *when);
 #define COLOR_CYAN   "\033[36m"
 
 /*
- * Progress: nothing for the first second, then a bar (when the total is known) or a count, only
- * when stderr is a terminal. There is one at a time.
+ * Progress, if stderr is a terminal: nothing for the first second, then a bar (if the total is
+ * known) or a count. One at a time.
  */
 enum progress_unit { PROGRESS_BYTES, PROGRESS_FILES, PROGRESS_SECONDS };
 void progress_begin(const char *what, enum progress_unit unit, uint64_t total, bool quiet);
@@ -34,5 +33,5 @@ bool progress_is_active(void);
 void progress_end(void);
 /* Removes the line, so that a message can be printed; it comes back with the next update. */
 void term_clear_progress(void);
-/* The same, safe in a signal handler. */
+/* The same, async-signal-safe. */
 void term_abort(void);

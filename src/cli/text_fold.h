@@ -1,11 +1,11 @@
 /*
- * Names of C++ and Rust can be a thousand characters long, most of them arguments of templates and
- * types of parameters. On a line that is too short for them, those go first: what remains tells
- * more than the begin and the end of the whole.
+ * Names of C++ and Rust functions can be a thousand characters long, mostly template arguments and
+ * parameter types. If a line is too short, these are removed first: the rest is more useful than
+ * the beginning and the end of the full name.
  */
 #pragma once
 
 #include "base/buf.h"
 
-/* The name with "<…>" and "(…)" where it has arguments. */
+/* Replaces the arguments in a name by "<…>" and "(…)". */
 void text_fold(struct buf *out, struct str name);

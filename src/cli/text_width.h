@@ -1,6 +1,6 @@
 /*
- * How wide a character is and whether a terminal may see it: what wcwidth does, without the cost
- * of loading a locale.
+ * Width of characters, and whether they may be sent to a terminal: as wcwidth, without the cost of
+ * loading a locale.
  */
 #pragma once
 
@@ -12,5 +12,5 @@
 /* The code point of the first `n` bytes, which utf8_length() found valid. */
 uint32_t code_point(struct str s, size_t n);
 unsigned code_point_width(uint32_t c);
-/* Controls, and the marks that turn the direction of everything after them. */
+/* Control characters, and marks that change the direction of the following text. */
 bool code_point_is_control(uint32_t c);

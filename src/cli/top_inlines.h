@@ -1,7 +1,7 @@
 /*
  * Which functions of a table were inlined into their callers: everywhere, in some of them, or
- * never. The rule is pprof's: a pair of caller and callee counts as inlined when it is so wherever
- * it appears with a value, and a function is what the pairs it is called in are.
+ * never. The rule is pprof's: a pair of caller and callee counts as inlined if it is inlined in all
+ * stacks with a value, and a function's state is that of its pairs as callee.
  */
 #pragma once
 
