@@ -1,8 +1,8 @@
 /*
- * A YAML file into checked options. Other folders include this header only.
+ * Reads a YAML file into validated options. Other folders include only this header.
  *
- * A program says what it understands in tables; everything else in the file is an error that names
- * the key, its line and the nearest known one:
+ * A program lists its settings in tables. Any other key in the file is an error that names the key,
+ * its line and the nearest known key:
  *
  *	struct settings { const char *listen; int64_t retention_ns; struct config_items jobs; };
  *
@@ -12,13 +12,13 @@
  *		CONFIG_ROW("jobs", ITEMS, struct settings, jobs, .items = &job_table),
  *		{0}};
  *
- * A dot in a path is a level of the file. A field keeps its value when the file does not have the
- * key: set the defaults before. `${NAME}` and `${NAME:-otherwise}` in values stand for variables
- * of the environment, `$$` for a dollar; they are replaced after the file was parsed, so that a
- * variable is never more than the one value it stands in.
+ * A dot in a path is a level of the file. A field whose key is missing keeps its value: set
+ * defaults before. `${NAME}` and `${NAME:-default}` in values are environment variables, `$$` is a
+ * dollar sign. They are replaced after parsing, so that a variable never changes more than the
+ * value that contains it.
  *
  * A file is at most 1 MiB, 16 levels deep, one document; anchors, aliases and tags are refused, so
- * that nothing in it can be larger than it looks. Faults read "vestal.yaml line 7: …".
+ * that a small file cannot expand to a large one. Faults read "vestal.yaml line 7: …".
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct config_map {
 	size_t n;
 };
 
-/* Structs of a table's size, one after the other. */
+/* An array of structs of the table's size. */
 struct config_items {
 	void *v;
 	size_t n;
@@ -56,7 +56,7 @@ enum config_kind {
 	CONFIG_PERCENT,	 /* double: 90% and 0.9 are 0.9; from 0 to 1 */
 	CONFIG_CHOICE,	 /* const char *: one of `choices` */
 	CONFIG_MAP,	 /* struct config_map: any key, values are text */
-	CONFIG_ITEMS,	 /* struct config_items: a list of what `items` describes */
+	CONFIG_ITEMS,	 /* struct config_items: a list of structs described by `items` */
 };
 
 struct config_table;
@@ -81,18 +81,18 @@ struct config_option {
 struct config_table {
 	const struct config_option *options; /* at most 64, ends with a row without a path */
 	size_t size;			     /* of the struct they are stored in */
-	/* Of one item, before it is read; NULL = all zero. */
+	/* Initial value of an item; NULL = all zero. */
 	void (*defaults)(void *item);
-	size_t line_at; /* of a size_t for the line it begins at; 0 = none */
+	size_t line_at; /* of a size_t for the line number of the item; 0 = none */
 };
 
 /* Reads a file. `name` is for faults. */
 enum err config_open(const char *path, struct config **ret, struct fault *fault) MUST_CHECK;
 enum err config_parse(struct str yaml, const char *name, struct config **ret,
 		      struct fault *fault) MUST_CHECK;
-/* Fills `values`, which then points into the config: it must live as long. */
+/* Fills `values`, which then points into the config, so the config must live longer. */
 enum err config_read(struct config *c, const struct config_table *table, void *values,
 		     struct fault *fault) MUST_CHECK;
-/* The line of a key, such as "redact.pattern"; 0 when the file does not have it. */
+/* The line of a key, such as "redact.pattern"; 0 if the file does not have it. */
 size_t config_line(const struct config *c, const char *path);
 void config_free(struct config *c);

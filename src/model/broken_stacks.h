@@ -1,12 +1,11 @@
-/* Stacks that were cut or could not be walked, where the data says so by a frame in their place;
- * and frames without a name. */
+/* Truncated and incompletely unwound stacks, marked by a special frame; and unsymbolized frames. */
 #pragma once
 
 #include "model/profile.h"
 
 /*
- * What such a frame is called; its kind is STACK_MARK_KIND, which not every format can say. At the
- * root's end of a stack: its callers are missing.
+ * Names of the marker frames. Their kind is STACK_MARK_KIND, which not every format can store. A
+ * marker is at the root end of a stack, in place of the missing callers.
  */
 #define STACK_MARK_KIND	  "abort-marker"
 #define STACK_MARK_CUT	  "[truncated]"
@@ -14,16 +13,16 @@
 
 struct stack_quality {
 	double truncated, unnamed;	   /* share of the type's value in such stacks, 0 to 1 */
-	uint64_t frames, unnamed_frames;   /* distinct ones in stacks that have a value */
+	uint64_t frames, unnamed_frames;   /* distinct frames in stacks with a value */
 	uint64_t truncated_stacks, stacks; /* distinct */
 };
 
 enum err profile_quality(const struct profile *p, uint32_t type,
 			 struct stack_quality *ret) MUST_CHECK;
-/* The share of truncated stacks alone. */
+/* Only the share of truncated stacks. */
 enum err profile_broken_share(const struct profile *p, uint32_t type, double *ret) MUST_CHECK;
 
-/* The same looks at stacks one by one, for who adds up something else. */
+/* The same classification per stack, for computing other sums. */
 enum stack_flaw { FLAW_TRUNCATED = 1, FLAW_UNNAMED = 2, FLAW_SEEN = 4 };
-/* By stack of the dictionary; the caller frees it with mem_free. */
+/* One entry per stack of the dictionary; the caller frees it with mem_free. */
 enum err stack_flaws(const struct dict *d, uint8_t **ret) MUST_CHECK;

@@ -1,6 +1,6 @@
 /*
- * What arrived of what was measured, as data of its own: who samples sends beside its profiles a
- * small one of the types COMPLETENESS_COUNT and COMPLETENESS_TIME. Its stacks are two frames:
+ * Completeness: how much of the measured data arrived. Senders add a small profile with the types
+ * COMPLETENESS_COUNT and COMPLETENESS_TIME to their profiles. Its stacks have two frames:
  *
  *	cpu;kept			the samples in the profiles beside it
  *	cpu;lost: ring full		samples that nobody has, and why
@@ -12,9 +12,9 @@
  *	off_cpu;threshold		milliseconds, and the threshold multiplied by them
  *	all;watched			time that was looked at: says that somebody reports at all
  *
- * The root is the measure: the sample type of the values ("cpu", "off_cpu", "delay"). A sample's
- * time is what it stands for. So completeness is stored, merged, cut to ranges and grouped as any
- * profile is. docs/completeness.md explains it for readers of answers.
+ * The root is the measure: the sample type of the values ("cpu", "off_cpu", "delay"). The time of a
+ * sample is the time it represents. So completeness is stored, merged, cut to ranges and grouped
+ * like any profile. docs/completeness.md describes it for users.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 #define COMPLETENESS_NAME     "completeness"
 #define COMPLETENESS_COUNT    "completeness_samples"
 #define COMPLETENESS_TIME     "completeness_time"
-/* What a server calls them: the name of the profile comes from its period. */
+/* Their type ids in a server: the name of the profile comes from its period. */
 #define COMPLETENESS_COUNT_ID "completeness:completeness_samples:count:completeness:count"
 #define COMPLETENESS_TIME_ID  "completeness:completeness_time:nanoseconds:completeness:count"
 #define COMPLETENESS_ALL      "all"
@@ -47,7 +47,7 @@ struct tally_part {
 	int64_t count, time_ns;
 };
 
-/* Causes are text of the sender's; more of them than this are added up as "other causes". */
+/* Causes are free text of the sender; further ones are summed as "other causes". */
 #define COMPLETENESS_CAUSES 24
 #define COMPLETENESS_CAUSE  40
 
@@ -59,30 +59,30 @@ struct completeness_cause {
 
 /* Of one measure. */
 struct completeness {
-	bool reported; /* somebody said something; else nothing below means anything */
-	struct tally_part parts[PART_KINDS]; /* causes added up */
+	bool reported; /* a sender reported completeness; otherwise the fields below are invalid */
+	struct tally_part parts[PART_KINDS]; /* sum over all causes */
 	struct completeness_cause causes[COMPLETENESS_CAUSES];
 	uint32_t cause_count;
 };
 
-/* Whether a type's id is one of completeness: not shown among the types of a service. */
+/* Whether a type id is one of completeness, which lists of types do not show. */
 bool type_is_completeness(struct str id);
-/* The measure that values of a sample type belong to: "cpu" for "samples". */
+/* The measure of a sample type: "cpu" for "samples". */
 struct str completeness_measure(struct str sample_type);
 
-/* Makes an empty profile one of completeness. */
+/* Sets the types of an empty profile to those of completeness. */
 enum err completeness_begin(struct profile *p) MUST_CHECK;
 bool profile_is_completeness(const struct profile *p);
-/* Adds a row; `cause` is NULL for kinds that have none. */
+/* Adds a row; `cause` is NULL for kinds without causes. */
 enum err completeness_put(struct profile *p, struct str measure, enum completeness_kind kind,
 			  const char *cause, struct tally_part part) MUST_CHECK;
 /*
- * For each resource in a list a profile of what its profiles hold: kept, truncated, unnamed. All
- * share the dictionary.
+ * Adds for each resource in a list a profile of what its profiles contain: kept, truncated,
+ * unnamed. All share the dictionary.
  */
 enum err completeness_of_profiles(const struct profile_list *list, struct dict *d,
 				  struct profile_list *ret) MUST_CHECK;
-/* An empty one for the resource and the time of a profile in the list, or of another list over the
+/* Adds an empty one for the resource and time of a profile in the list, or in another list over the
  * same dictionary. */
 enum err completeness_beside(struct profile_list *list, const struct profile *of,
 			     struct profile **ret) MUST_CHECK;
@@ -105,37 +105,37 @@ struct rejected_part {
 enum err completeness_lose(struct profile *p, const char *cause,
 			   struct rejected_part *part) MUST_CHECK;
 
-/* Adds what a profile of completeness says of a measure; `column` of count and time, or -1. */
+/* Adds the rows of a completeness profile for a measure; `column` of count and time, or -1. */
 void completeness_read(const struct profile *p, int count_column, int time_column,
 		       struct str measure, struct completeness *c);
 /* The same of one row. */
 void completeness_read_row(const struct profile *p, size_t row, int count_column, int time_column,
 			   struct str measure, struct completeness *c);
 void completeness_add(struct completeness *to, const struct completeness *from);
-/* One cause more: also for who has no profile. */
+/* Adds a cause without a profile. */
 void completeness_note(struct completeness *c, enum completeness_kind kind, struct str cause,
 		       struct tally_part part);
 
-/* Kept, without what a server rejected; never negative. */
+/* Kept samples minus those that a server rejected; never negative. */
 struct tally_part completeness_kept(const struct completeness *c);
-/* Of what was measured, 0 to 1: by time where the measure has one, else by number. */
+/* Share of what was measured, 0 to 1: by time if the measure has one, else by count. */
 double completeness_kept_share(const struct completeness *c);
-/* Of the time that was looked at, 0 to 1. */
+/* Share of the observed time, 0 to 1. */
 double completeness_off_share(const struct completeness *c);
 double completeness_lowered_share(const struct completeness *c);
 
 struct jsonout;
 struct buf;
-/* As the value of a key; `q` is what the answer's own stacks show, or NULL. */
+/* Writes it as the value of a key; `q` is the quality of the response's own stacks, or NULL. */
 void completeness_json(struct jsonout *o, const struct completeness *c,
 		       const struct stack_quality *q);
-/* One line, without an end of line: "99.2% of samples kept; 0.8% lost: ring full". Nothing where
- * there is nothing to say: all is there, or nobody reports. */
+/* One line, without an end of line: "99.2% of samples kept; 0.8% lost: ring full". Empty if
+ * everything arrived, or if no sender reports completeness. */
 void completeness_sentence(const struct completeness *c, struct buf *out);
-/* The same as a line, behind what it is about; no line where there is nothing to say. */
+/* The same as a line with a prefix; no line if it is empty. */
 void completeness_line(const struct completeness *c, const char *about, struct buf *out);
-/* As one line of text that goes into files, and back; false when it is not such a line. */
+/* As one line of text for files, and back; false if it is not such a line. */
 void completeness_comment(const struct completeness *c, struct str measure, struct buf *out);
-/* What a file says of one of its columns in its comments; of several files all together. */
+/* The completeness of a column, from the comments of one or more files. */
 void completeness_of_file(const struct profile *p, uint32_t type, struct completeness *ret);
 bool completeness_of_comment(struct str comment, struct str measure, struct completeness *c);

@@ -3,14 +3,12 @@
  * profiles that share it, each stored once and known by a dense u32 id.
  *
  * - Id 0 of every table is the empty entry ("not set").
- * - Ids are given in order of first sight, so the same input gives the same ids.
- * - An entry is also known by a 64-bit hash of its content (with the dictionary's seed): that is
- *   its identity outside this dictionary. Stacks are found by that hash alone.
- * - A stack is its frames, leaf first, as one interned sequence; trees are built from stacks when
- *   somebody wants one (tree.h; docs/decisions/0002-stacks-are-sequences.md says why).
+ * - Ids are assigned in order of first use, so the same input gives the same ids.
+ * - A 64-bit hash of an entry's content (with the dictionary's seed) is its identity outside of this dictionary. Stacks are found by that hash alone.
+ * - A stack is its frames, leaf first, as one interned sequence; trees are built from stacks on demand (tree.h; docs/decisions/0002-stacks-are-sequences.md says why).
  * - A table that would need more than 2^32 - 2 ids returns ERR_TABLE_FULL; ids never wrap.
  *
- * The dictionary owns its memory. Pointers and slices it hands out are valid until the next
+ * The dictionary owns its memory. Pointers and slices that it returns are valid until the next
  * insertion into the same table. Not thread safe.
  */
 #pragma once
@@ -23,7 +21,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-/* Strings every dictionary has, at fixed ids: the kinds of frames as OpenTelemetry names them. */
+/* Strings of every dictionary, at fixed ids: OpenTelemetry's names of frame kinds. */
 enum {
 	STR_EMPTY,
 	KIND_NATIVE,
@@ -75,7 +73,7 @@ enum frame_flags {
 struct frame {
 	uint64_t address; /* as the file gives it, in the mapping's address space */
 	int64_t line;
-	uint32_t function; /* 0: not symbolised */
+	uint32_t function; /* 0: not symbolized */
 	uint32_t mapping;
 	uint32_t column;
 	uint32_t kind; /* string: KIND_NATIVE …, 0 = not known */
@@ -115,7 +113,7 @@ struct string_entry {
 	uint32_t n;
 };
 
-/* A table of plain structs with a content hash beside each. */
+/* A table of structs with their content hashes. */
 #define TABLE(type)                 \
 	struct {                    \
 		type *v;            \
@@ -138,13 +136,14 @@ struct dict {
 	TABLE(struct link) links;
 	struct sequence_table stacks;
 	struct sequence_table label_sets;
-	/* Never changed after dict_init, like the seed: any thread may compute content hashes. */
+	/* Like the seed, never changed after dict_init, so that any thread may compute content
+	 * hashes. */
 	uint64_t *multipliers; /* STACK_MULTIPLIERS secret odd numbers, one per stack position */
 	uint64_t no_function, no_mapping; /* hashes of the empty entries */
 	/*
-	 * Limits of dict_stack; 0 = none. Of a deeper stack the root side is interned and the rest
-	 * counted; in place of a new stack beyond the limit stands the empty one, counted too. So a
-	 * reader of whatever format cannot make the dictionary larger than that.
+	 * Limits of dict_stack; 0 = none. Deeper stacks are truncated to the root side, and
+	 * counted. New stacks beyond the limit are replaced by the empty one, and counted. So no
+	 * reader can make the dictionary larger than that.
 	 */
 	uint32_t max_depth, max_stacks;
 	uint64_t cut_stacks, refused_stacks;
@@ -166,20 +165,20 @@ enum err dict_stack(struct dict *d, const uint32_t *frames, uint32_t n, uint32_t
 /* Sorted by key before interning; values of one key keep their order. May reorder `labels`. */
 enum err dict_label_set(struct dict *d, uint32_t *labels, uint32_t n, uint32_t *ret) MUST_CHECK;
 
-/* What a file may bring; each a guess from above. */
+/* Expected numbers of entries; each is an upper estimate. */
 struct dict_sizes {
 	size_t strings, functions, frames;
 	size_t stacks, stack_frames; /* and the frames in all of them */
 };
-/* Makes room for it where the dictionary has less. */
+/* Reserves room for them. */
 enum err dict_expect(struct dict *d, const struct dict_sizes *coming) MUST_CHECK;
 
-/* Whether nothing was interned since dict_init(). */
+/* Whether nothing was interned after dict_init(). */
 bool dict_is_empty(const struct dict *d);
 /*
- * All strings, functions, mappings, frames and stacks of a dictionary with the same seed into an
- * empty one, under the same ids; labels and links stay behind. After an error the target is only
- * good to release.
+ * Copies all strings, functions, mappings, frames and stacks of a dictionary to an empty one with
+ * the same seed, under the same ids, without labels and links. After an error the target can only
+ * be released.
  */
 enum err dict_copy_code(struct dict *dst, const struct dict *src) MUST_CHECK;
 
@@ -187,45 +186,45 @@ enum err dict_copy_code(struct dict *dst, const struct dict *src) MUST_CHECK;
 enum err dict_text(struct dict *d, const char *text, uint32_t *ret) MUST_CHECK;
 enum err dict_label_text(struct dict *d, struct str key, struct str value,
 			 uint32_t *ret) MUST_CHECK;
-/* A frame that is only a name (folded text and the like). */
+/* A frame with only a name (as in folded stacks). */
 enum err dict_named_frame(struct dict *d, struct str name, uint32_t *ret) MUST_CHECK;
 
-/* A function at an address, as a file of symbols knows it. Text that is not known is "". */
+/* A function at an address, from a symbol table. Unknown strings are "". */
 struct code_name {
-	const char *function; /* for people */
-	const char *linkage;  /* as the linker knows it */
+	const char *function; /* for display */
+	const char *linkage;  /* as in the symbol table */
 	const char *file;
 	uint32_t line, column;
 	uint32_t start_line; /* of the function */
-	bool inlined;	     /* into the frame that follows */
+	bool inlined;	     /* inlined into the following frame */
 };
 
-/* The frame `f` with its name; an address alone without one (NULL, or no function). */
+/* The frame `f` with this symbol; without one (NULL, or no function) only the address. */
 enum err dict_code_frame(struct dict *d, struct frame f, const struct code_name *name,
 			 uint32_t *ret) MUST_CHECK;
-/* A file with code, which lies where `m` says; the build id is text. */
+/* An executable file, mapped as in `m`; the build id is text. */
 enum err dict_module(struct dict *d, struct str file, const char *build_id, struct mapping m,
 		     uint32_t *ret) MUST_CHECK;
 
 /* Reading. */
-/* The string with this text, or MAP_NONE: nothing is interned. */
+/* The id of this string, or MAP_NONE; interns nothing. */
 uint32_t dict_find_string(const struct dict *d, struct str text);
 struct str dict_str(const struct dict *d, uint32_t string);
-struct str frame_name(const struct dict *d, uint32_t frame); /* "" when not symbolised */
+struct str frame_name(const struct dict *d, uint32_t frame); /* "" if not symbolized */
 struct str frame_file(const struct dict *d, uint32_t frame);
 const uint32_t *stack_frames(const struct dict *d, uint32_t stack, uint32_t *ret_n);
 /* How many of these frames, from the first towards the root, are one location of the program:
- * inlined ones and what they were inlined into. */
+ * inlined ones and the function they were inlined into. */
 uint32_t stack_location_length(const struct dict *d, const uint32_t *frames, uint32_t n);
 const uint32_t *label_set_items(const struct dict *d, uint32_t set, uint32_t *ret_n);
-/* The first value of a key in a label set: the label, or NULL. */
+/* The first label with a key in a label set, or NULL. */
 const struct label *label_find(const struct dict *d, uint32_t set, struct str key);
 struct buf;
 /* A label's value as text, without its unit. */
 void label_value(const struct dict *d, const struct label *l, struct buf *out);
-/* Where a frame is: inside its module when that has a name. */
+/* The address of a frame: relative to its module, if that has a name. */
 uint64_t frame_offset(const struct dict *d, uint32_t frame);
-/* What to call a frame in a table: its function, or module+offset, or the bare address. */
+/* The name of a frame in a table: its function, module+offset, or the bare address. */
 void frame_label(const struct dict *d, uint32_t frame, struct buf *out);
 
 /* Its identity: equal content and seed give equal hashes in any dictionary. */
@@ -236,7 +235,7 @@ uint64_t stack_hash(const struct dict *d, uint32_t stack);
  * (pprof_samples.c): strings first, then upwards.
  */
 uint64_t content_string(const struct dict *d, struct str s);
-/* Interns a string whose content_string() is known already. */
+/* Interns a string whose content_string() is already known. */
 enum err dict_hashed_string(struct dict *d, struct str s, uint64_t hash, uint32_t *ret) MUST_CHECK;
 /* The same for a function and its content_function(). */
 enum err dict_hashed_function(struct dict *d, const struct function *f, uint64_t hash,
@@ -256,7 +255,7 @@ static inline uint64_t content_frame(const struct frame *f, uint64_t function, u
 {
 	uint64_t where = hash_mix(f->address ^ mapping, function ^ (uint64_t)f->line);
 
-	/* Not beside the line: a file chooses both, and could let one undo the other. */
+	/* Not combined with the line: a file chooses both, and could make them cancel out. */
 	return hash_mix(where ^ kind ^ f->column, function ^ (uint64_t)f->flags << 56);
 }
 

@@ -1,13 +1,13 @@
 /*
- * What changed between two profiles: per function, absolute and as a share, normalised when the
- * totals differ, and whether the change is above sampling noise.
+ * The difference of two profiles: per function, absolute and as a share, optionally normalised to
+ * the same total, and whether it is more than sampling noise.
  *
- * The test compares shares of samples, whatever the scale: given both counts, the first is
- * binomial with n1/(n1+n2) when nothing changed. A normal test above 20 samples, exact below;
- * Benjamini-Hochberg at 5 % over the rows with samples enough to tell; a change under 0.1
- * percentage points is noise. It treats samples as independent; a design effect can be given to
- * widen it. Samples are counted by the period, or by a count column; where neither tells, the
- * verdict is DIFF_UNKNOWN and diff_doubt() says why.
+ * The test compares shares of samples, whatever the scale: given both counts, the first is binomial
+ * with n1/(n1+n2) when nothing changed. A normal test above 20 samples, exact below;
+ * Benjamini-Hochberg at 5 % over the rows with enough samples; a change under 0.1 percentage points
+ * is noise. It treats samples as independent; a design effect can be given to widen it. The number
+ * of samples comes from the period or a count column; without either the verdict is DIFF_UNKNOWN,
+ * and diff_doubt() gives the reason.
  *
  * Both profiles are over one dictionary: the caller reads both into it, or merges them there.
  */
@@ -23,15 +23,15 @@ struct diff_row {
 	double flat_change, cum_change; /* after - before, after normalising if asked */
 	double share_change;		/* of cum, in percentage points */
 	double error;			/* half width of its 95 % interval, percentage points */
-	double p_value;			/* of cum; 1 when it cannot be told */
-	double p_floor;			/* the smallest its number of samples could give */
+	double p_value;			/* of cum; 1 if unknown */
+	double p_floor; /* the smallest p-value possible with its number of samples */
 	enum diff_verdict verdict;
 };
 
 struct diff {
 	int64_t totals[2];
-	double samples[2]; /* observations behind the totals, for the test; 0 = not known */
-	double scale;	   /* what `before` was multiplied with */
+	double samples[2]; /* observations behind the totals, for the test; 0 = unknown */
+	double scale;	   /* the factor applied to `before` */
 	struct diff_row *rows;
 	size_t n;
 	bool lines; /* rows are lines, not functions */
@@ -46,7 +46,7 @@ struct diff_options {
 
 enum err diff_build(const struct profile *before, const struct profile *after,
 		    const struct diff_options *options, struct diff *ret) MUST_CHECK;
-/* Why no verdict is given, for people; NULL when verdicts are. */
+/* Why there are no verdicts, as text; NULL if there are. */
 const char *diff_doubt(const struct diff *d);
 #define DIFF_HEAP_ASSUMPTION                                                                     \
 	"samples are counted as one in 512 KiB, as profilers of the heap take them unless told " \

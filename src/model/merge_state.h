@@ -1,6 +1,6 @@
 /*
- * Private to src/model: what a merge remembers between its profiles (merge.c) and settles when the
- * last one is in (merge_finish.c).
+ * Private to src/model: the state of a merge between its profiles (merge.c) and its end
+ * (merge_finish.c).
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct series {
 	uint32_t profiles[PROFILE_MAX_TYPES]; /* that had the column */
 };
 
-/* How many of dst's units (or the reverse, negative) one of src's is; 0 = they do not agree. */
+/* How many units of dst one unit of src is (negative: the reverse); 0 = incompatible. */
 int64_t merge_unit_ratio(const struct dict *d, uint32_t src, uint32_t dst);
 void merge_scale_column(struct profile *p, uint32_t column, int64_t factor);
 
@@ -24,7 +24,7 @@ struct merge_state {
 	VEC(struct series) series;
 	struct map series_index, comment_index, mapping_index;
 	bool period_differs;
-	/* The recording the last profile was of, and the columns its profiles have so far. */
+	/* The recording of the last profile, and the columns of its profiles so far. */
 	int64_t last_time, last_duration;
 	uint64_t last_columns;
 };

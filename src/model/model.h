@@ -9,15 +9,15 @@
  *	top.h      the exact function table
  *	diff.h     two profiles compared
  *	types.h    the table of profile types and units
- *	redact.h   what must not leave the host
+ *	redact.h   removes secrets before data leaves the host
  *	pattern.h  regular expressions
- *	linear_regex.h  regular expressions of strangers
- *	broken_stacks.h  stacks that are not whole
- *	completeness.h  what arrived of what was measured
- *	series.h   a profile with its address; spans
+ *	linear_regex.h  untrusted regular expressions
+ *	broken_stacks.h  truncated and incompletely unwound stacks
+ *	completeness.h  how much of the measured data arrived
+ *	series.h   a profile with its series labels; spans
  *	rate.h     rates and coverage: values over time
- *	rate_change.h  whether a rate is more than an earlier one
- *	amount_text.h  amounts and rates for people
+ *	rate_change.h  significance of changes of rates
+ *	amount_text.h  amounts and rates as text
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Regular expressions over names: PCRE2, unanchored, with limits so that neither a pattern nor a
- * name can hold the program. Threads may share a compiled pattern.
+ * Regular expressions over names: PCRE2, unanchored, with limits on time and memory. Threads may
+ * share a compiled pattern.
  */
 #pragma once
 
@@ -20,5 +20,5 @@ enum pattern_flags {
 enum err pattern_new(struct str source, unsigned flags, struct pattern **ret,
 		     struct fault *fault) MUST_CHECK;
 void pattern_free(struct pattern *p);
-/* Whether it matches; ERR_TOO_LARGE when the limits were reached before that was known. */
+/* Whether it matches; ERR_TOO_LARGE if a limit was reached first. */
 enum err pattern_match(const struct pattern *p, struct str text, bool *ret) MUST_CHECK;

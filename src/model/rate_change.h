@@ -1,22 +1,22 @@
 /*
- * Whether one amount is more or less than an earlier one (docs/numbers.md): the ratio of their
- * rates, and whether it is more than noise. Everything that compares two selections calls this.
+ * Compares an amount with an earlier one (docs/numbers.md): the ratio of their rates, and its
+ * significance. Everything that compares two selections uses this.
  *
  * change_over_time: both sides have points over time. The covered points of each side are put into
  * ten blocks; Welch's t-test compares the rates of the blocks, each weighted by the time it covers.
  * The mean of the blocks is the rate of the side.
  *
- * change_by_samples: two files, which have no time line. At an equal rate, samples come in
- * proportion to the covered time: an exact binomial test up to 20 samples, a normal one above.
+ * change_by_samples: two files, which have no time series. If the rates are equal, samples are
+ * proportional to the covered time: an exact binomial test up to 20 samples, a normal one above.
  */
 #pragma once
 
 #include "model/rate.h"
 
 enum change_verdict {
-	CHANGE_UNKNOWN,	   /* too little to tell */
+	CHANGE_UNKNOWN,	   /* too little data */
 	CHANGE_NO_EARLIER, /* nothing to compare with */
-	CHANGE_NO_LATER,   /* it ran only before */
+	CHANGE_NO_LATER,   /* no data after */
 	CHANGE_NOISE,
 	CHANGE_MORE,
 	CHANGE_LESS,
@@ -24,11 +24,11 @@ enum change_verdict {
 
 struct change_side {
 	struct amount amount;
-	/* Its time line: values (NAN = nothing measured) and the time each covers. */
+	/* Its time series: values (NAN = not measured) and their covered time. */
 	const double *values;
 	const int64_t *covered;
 	size_t n;
-	double samples; /* behind the total; 0 = not known */
+	double samples; /* number of samples; 0 = unknown */
 };
 
 #define CHANGE_TEST_TIME    "time_line"
@@ -37,7 +37,7 @@ struct change_side {
 struct rate_change {
 	struct amount before, after;
 	double difference; /* of the rates */
-	double share;	   /* difference / rate before; NAN = cannot be told */
+	double share;	   /* difference / rate before; NAN = unknown */
 	double p_value;	   /* NAN = not tested */
 	const char *test;  /* one of these, or NULL */
 	enum change_verdict verdict;

@@ -1,6 +1,6 @@
 /*
- * Inside linear_regex: a pattern becomes a tree of nodes (regex_parse.c), the tree a program for a
- * set of states (regex_program.c), and the program is run over a text with all states at once
+ * Private to linear_regex: a pattern becomes a tree of nodes (regex_parse.c), the tree a program
+ * for a set of states (regex_program.c), and the program is run over a text with all states at once
  * (linear_regex.c), so that the time is text × program and never more.
  */
 #pragma once
@@ -13,7 +13,7 @@
 #define REGEX_MAX_NESTING 100
 #define REGEX_MAX_REPEAT  1000
 #define REGEX_MAX_PROGRAM 4096
-#define REGEX_MAX_RANGES  16384 /* of all instructions: each may be looked at per character */
+#define REGEX_MAX_RANGES  16384 /* limit of instructions, each of which may run per character */
 
 struct regex_range {
 	uint32_t low, high; /* code points, both included */
@@ -43,7 +43,7 @@ enum err regex_parse(struct str source, struct arena *arena, struct regex_node *
 
 struct regex_instruction {
 	enum { RUN_RANGES, RUN_SPLIT, RUN_JUMP, RUN_ASSERT, RUN_MATCH } op;
-	uint32_t next, other; /* where to go on; `other` for RUN_SPLIT */
+	uint32_t next, other; /* next instruction; `other` for RUN_SPLIT */
 	const struct regex_range *ranges;
 	uint32_t range_count;
 	bool negated;

@@ -1,5 +1,5 @@
-/* What the two halves of the pattern parser share: structure (regex_parse.c), characters and sets
- * of characters (regex_set.c). */
+/* Shared by both parts of the pattern parser: structure (regex_parse.c), characters and sets of
+ * characters (regex_set.c). */
 #pragma once
 
 #include "model/regex_internal.h"

@@ -1,11 +1,11 @@
 /*
- * Ids of one dictionary turned into ids of another. An entry is interned when it is first asked
- * for, and once: memos remember the answer per source id. A mapping that the target has at another
- * address becomes that one, and frames move with it, unless `exact` is set.
+ * Maps ids of one dictionary to ids of another. An entry is interned on first use, and the result
+ * is stored per source id. A mapping that the target has at another address is replaced by that
+ * one, and frames are relocated, unless `exact` is set.
  *
- * A memo entry carries the epoch it was made in, so that beginning with another source dictionary
- * costs nothing, however large the memos have become. remap_begin must be called whenever the
- * source dictionary is another one, also when it stands at the same address.
+ * Entries of the memos have an epoch, so that switching to another source dictionary is cheap,
+ * however large the memos are. Call remap_begin for every new source dictionary, even if it has the
+ * same address as the last.
  */
 #pragma once
 
@@ -16,9 +16,9 @@ struct memo {
 	size_t n, cap;
 };
 
-/* What a string is used for: one that rewrites text treats them differently. */
+/* What a string is used for; rewriters treat these differently. */
 enum text_role {
-	TEXT_FIXED, /* types, units, kinds, keys: the words of the format */
+	TEXT_FIXED, /* keywords of the format: types, units, kinds, keys */
 	TEXT_NAME,
 	TEXT_FILE,
 	TEXT_VALUE, /* of a label */
@@ -27,14 +27,14 @@ enum text_role {
 	TEXT_ROLE_COUNT
 };
 
-/* Rewrites text on its way (redact.c). `ret` may point to what lives until the next call. */
+/* Rewrites text (redact.c). `ret` need only be valid until the next call. */
 struct remap_editor {
 	enum err (*text)(void *context, enum text_role role, struct str text, struct str *ret);
-	/* Whether the value of labels with this key is to be replaced by `instead`. */
+	/* Whether values of labels with this key must be replaced by `instead`. */
 	enum err (*hides_key)(void *context, struct str key, bool *ret);
 	struct str instead;
 	void *context;
-	struct str kept_key; /* the value of labels with it stays as it is; empty = none */
+	struct str kept_key; /* key whose values are exempt; empty = none */
 };
 
 struct remap {
@@ -46,21 +46,21 @@ struct remap {
 	struct memo strings[TEXT_ROLE_COUNT];
 	struct memo functions, mappings, frames, labels, label_sets, links, stacks;
 	VEC(uint32_t) scratch;
-	struct map mapping_index; /* of dst: by what is mapped, wherever it was mapped to */
+	struct map mapping_index; /* mappings of dst by file, independent of their address */
 	uint32_t mappings_indexed;
-	bool moves; /* dst has one content at two addresses: its own frames may change too */
+	bool moves; /* dst has the same file at two addresses: its own frames may change, too */
 };
 
 /*
- * With src == dst only frames change that lie in a mapping dst also has at another address; most
- * dictionaries have none, and everything stays as it is.
+ * With src == dst only frames in a mapping that dst also has at another address change; most
+ * dictionaries have none.
  */
 enum err remap_begin(struct remap *r, const struct dict *src, struct dict *dst) MUST_CHECK;
 void remap_release(struct remap *r);
-/* Whether a dictionary has one mapping at two addresses: frames of both become the same. */
+/* Whether a dictionary has one mapping at two addresses, whose frames are unified. */
 enum err remap_joins_mappings(const struct dict *d, bool *ret) MUST_CHECK;
 
-/* Whether every id, of whatever table, stays as it is. */
+/* Whether the ids of all tables stay the same. */
 static inline bool remap_keeps_all(const struct remap *r)
 {
 	return r->src == r->dst && !r->moves;

@@ -1,5 +1,5 @@
 /*
- * Private to src/model: what operations that write a profile have in common.
+ * Private to src/model: shared by operations that write a profile.
  */
 #pragma once
 
@@ -7,22 +7,22 @@
 #include "model/profile.h"
 
 /*
- * Finds rows by (group, stack, labels, link, time). `group` keeps rows apart that are equal
- * otherwise: the series of a merge; NULL when there is one group.
+ * Finds rows by (group, stack, labels, link, time). `group` distinguishes rows that are otherwise
+ * equal, by series of a merge; NULL if there is one group.
  */
 struct row_index {
 	struct map map;
 	VEC(uint32_t) group;
 	/*
-	 * Set before the first row when most stacks of the dictionary are expected: rows of group 0
-	 * that are a stack and nothing else are then found by the stack's number. Takes 4 bytes for
-	 * every stack of the dictionary.
+	 * Set before the first row if most stacks of the dictionary are expected: rows of group 0
+	 * with only a stack are then found by the stack's id. Takes 4 bytes per stack of the
+	 * dictionary.
 	 */
 	bool dense;
 	VEC(uint32_t) plain; /* row + 1 by stack, 0 = none */
 };
 
-/* The row that is this stack and nothing else, in group 0, counted from 1; 0 = it is not known. */
+/* The row of group 0 with only this stack, counted from 1; 0 = none. */
 static inline uint32_t row_index_plain(const struct row_index *index, uint32_t stack)
 {
 	return stack < index->plain.n ? index->plain.v[stack] : 0;
@@ -32,7 +32,7 @@ void row_index_release(struct row_index *index);
 /* Adds the values to the row that is equal to `row`, or appends it. */
 enum err row_index_add(struct row_index *index, struct profile *p, const struct row *row,
 		       uint32_t group, const int64_t *values) MUST_CHECK;
-/* Makes the index know the rows a profile has already. */
+/* Adds the existing rows of a profile to the index. */
 enum err row_index_fill(struct row_index *index, const struct profile *p,
 			uint32_t group) MUST_CHECK;
 
@@ -40,7 +40,7 @@ enum err row_index_fill(struct row_index *index, const struct profile *p,
 enum err profile_copy_head(const struct profile *src, struct profile *dst) MUST_CHECK;
 /* Adds a column of zeros to a profile that has rows. */
 enum err profile_add_column(struct profile *p, struct value_type type) MUST_CHECK;
-/* Takes a column away, and what is said of it. */
+/* Removes a column and its type. */
 void profile_drop_column(struct profile *p, uint32_t column);
 /* Removes rows whose values are all zero. */
 void profile_drop_zero(struct profile *p);

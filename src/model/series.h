@@ -1,6 +1,6 @@
 /*
- * A profile with its address: the labels of the series it belongs to and the types of its columns.
- * What receivers hand over, and stores take.
+ * A profile with the labels of its series and the types of its columns, as passed from receivers to
+ * the store.
  */
 #pragma once
 
@@ -15,13 +15,13 @@ struct series_profile {
 	const struct label_pair *labels;
 	size_t label_count;
 	/* One Pyroscope id per column of `profile` ("process_cpu:cpu:nanoseconds:cpu:nanoseconds");
-	 * a column with an empty id is not kept. */
+	 * a column with an empty id is dropped. */
 	const struct str *types;
 	const struct profile *profile;
 	int64_t time_ns, duration_ns; /* of the window */
 };
 
-/* A span of a trace, as OTLP brings it. */
+/* A span of a trace, from OTLP. */
 struct trace_span {
 	uint8_t trace_id[16];
 	uint8_t span_id[8], parent_id[8];

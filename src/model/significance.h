@@ -1,5 +1,5 @@
 /*
- * Private to src/model: is a difference between two shares more than chance?
+ * Private to src/model: tests whether two shares differ significantly.
  */
 #pragma once
 
@@ -22,19 +22,19 @@ double rate_test(const double *seen, const double *over);
 double student_test(double t, double freedom);
 
 /*
- * The smallest p-value share_test() could give to as many observations, had all been on one side:
- * known before one looks where they were. 0 where they are many.
+ * The smallest p-value that share_test() can give for this number of observations: if all were on
+ * one side. 0 if there are many.
  */
 double share_test_floor(const double *seen, const double *of);
 
 /*
- * Gilbert (2005), after Tarone: tests that could not have succeeded whatever they saw need not be
- * paid for. The answer is the largest floor that is worth testing. Reorders `floors`.
+ * Gilbert (2005), after Tarone: tests that cannot become significant need not be corrected for.
+ * Returns the largest floor that is worth testing. Reorders `floors`.
  */
 double worthwhile_floor(double *floors, size_t n, double rate);
 
 /*
- * Benjamini and Hochberg: p-values up to the answer may be called discoveries, and of those no
- * more than `rate` are false in the mean. Negative when none may. Reorders `p`.
+ * Benjamini and Hochberg: p-values up to the result are discoveries, with an expected false
+ * discovery rate of at most `rate`. Negative if there are none. Reorders `p`.
  */
 double discovery_limit(double *p, size_t n, double rate);

@@ -1,8 +1,9 @@
 /*
  * Private to src/model: taking frames out of stacks, once per distinct stack.
  *
- * A location of the program is a frame with the frames inlined into it: they stand before it and
- * carry FRAME_INLINED. When the outermost frame of a location goes, the next one takes its place.
+ * A location of the program is a frame with the frames inlined into it: they come before it and
+ * have FRAME_INLINED. If the outermost frame of a location is removed, the next one takes its
+ * place.
  */
 #pragma once
 
@@ -17,7 +18,7 @@ struct stack_mask {
 
 typedef enum err (*stack_mask_fn)(void *context, struct stack_mask *mask);
 
-/* Rows of src with their stacks as `fn` leaves them; rows `keep_row` refuses are left out. */
+/* Copies rows of src with the stacks changed by `fn`, without those that `keep_row` rejects. */
 typedef enum err (*row_filter_fn)(void *context, uint32_t labels, bool *ret_keep);
 enum err profile_rewrite(const struct profile *src, stack_mask_fn fn, row_filter_fn keep_row,
 			 void *context, struct profile *dst) MUST_CHECK;

@@ -26,21 +26,21 @@ struct top {
 	int64_t *values; /* owns what the rows point to */
 };
 
-/* Columns as for a tree. Rows are in order of first sight; sort with top_sort. */
+/* Columns as for a tree. Rows are in order of first use; sort with top_sort. */
 enum err top_build(const struct tree_column *columns, uint32_t count, unsigned flags,
 		   struct top *ret) MUST_CHECK;
 void top_release(struct top *t);
 
 enum top_order { TOP_BY_FLAT, TOP_BY_CUM };
-/* Largest magnitude first, ties by the name shown, then by the other value, as pprof orders. */
+/* Largest magnitude first, then by displayed name, then by the other value, as in pprof. */
 void top_sort(struct top *t, const struct dict *d, uint32_t column, enum top_order order);
-/* Leaves at most `most` rows: those with the largest cumulative value in one of `count` columns.
- * Names are not looked at, which is what sorting many rows spends its time with. */
+/* Keeps at most `most` rows: those with the largest cumulative value in one of `count` columns.
+ * Does not compare names, which would take most of the time. */
 void top_keep(struct top *t, uint32_t column, uint32_t count, size_t most);
 
 /*
- * Which function or line a frame stands for: frames with equal keys are one row of the table and
- * one box of the tree. `keys[frame]` is a dense number; `ret_representative[key]` a frame.
+ * The function or line of each frame: frames with equal keys are one row of the table and one node
+ * of the tree. `keys[frame]` is a dense number; `ret_representative[key]` a frame.
  */
 struct frame_keys {
 	uint32_t *keys;

@@ -2,9 +2,9 @@
  * The call tree of a profile: a prefix tree over frames, root first, with ids in order.
  *
  * Node 0 is the root; a parent's id is always below its child's, so totals are one backward pass.
- * Nodes below a threshold are not built but summed into a `pruned` node of their parent, and what
- * was left out is stated. Built top down from the distinct stacks, so that the cost follows what
- * is kept and not the size of the profile.
+ * Nodes below a threshold are not built but summed into a `pruned` node of their parent, and
+ * counted. Built top down from the distinct stacks, so that the cost depends on the nodes that are
+ * kept.
  */
 #pragma once
 
@@ -15,13 +15,13 @@ enum tree_flags {
 	TREE_INVERTED = 1 << 1, /* leaf first */
 };
 
-#define TREE_PRUNED UINT32_MAX /* `frame` of a node that stands for what was left out */
+#define TREE_PRUNED UINT32_MAX /* `frame` of a pruned node */
 
 struct tree_node {
 	uint32_t parent;
 	uint32_t frame; /* a representative frame id; 0 for the root */
 	uint32_t depth;
-	uint32_t dropped; /* for a pruned node: how many children it stands for */
+	uint32_t dropped; /* for a pruned node: the number of children it replaces */
 };
 
 struct tree_options {
@@ -36,8 +36,8 @@ struct tree {
 	VEC(struct tree_node) nodes;
 	int64_t *self; /* [column * nodes.n + node] */
 	int64_t *total;
-	uint32_t pruned_nodes; /* pruned nodes put in */
-	double pruned_share;   /* largest share over the columns of value below pruned nodes */
+	uint32_t pruned_nodes; /* number of pruned nodes */
+	double pruned_share;   /* share of the value in pruned nodes, the largest of all columns */
 };
 
 /* One column per entry of `columns` (profile and type), all over one dictionary. */
@@ -46,8 +46,8 @@ struct tree_column {
 	uint32_t type;
 };
 
-/* Children of a node have ids behind each other, in the order of their names; a pruned node is the
- * last. ERR_BAD_ARGUMENT when the columns do not share a dictionary. */
+/* Children of a node have consecutive ids, in order of their names; a pruned node is the last.
+ * ERR_BAD_ARGUMENT if the columns do not share a dictionary. */
 enum err tree_build(const struct tree_column *columns, uint32_t count,
 		    const struct tree_options *options, struct tree *ret) MUST_CHECK;
 void tree_release(struct tree *t);

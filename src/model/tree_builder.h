@@ -1,7 +1,7 @@
 /*
- * Private to src/model: the work on one call tree, in parts of their own: finding its branches by
- * grouping stacks by their next frame (tree_groups.c), the threshold that keeps to a ceiling on
- * nodes (tree_limit.c), and writing down what stays (tree.c).
+ * Private to src/model: the steps of building a call tree: finding its branches by grouping stacks
+ * by their next frame (tree_groups.c), the threshold that keeps to a ceiling on nodes
+ * (tree_limit.c), and writing the nodes that are kept (tree.c).
  */
 #pragma once
 
@@ -9,18 +9,18 @@
 #include "model/tree.h"
 #include "model/values.h"
 
-/* A distinct stack: where its outermost frame (its leaf when inverted) stands in the pool. */
+/* A distinct stack: the position of its outermost frame (its leaf if inverted) in the pool. */
 struct item {
 	uint32_t at, n, stack;
 };
 
 /*
- * A node that was found; whether it stays is known when all are. One that has a single stack is not
- * looked into: it stands for the chain of nodes down to the end of that stack.
+ * A candidate node; which are kept is decided when all are known. One with a single stack is not
+ * expanded: it represents the chain of nodes to the end of that stack.
  */
 struct branch {
 	double share;	     /* of all, the largest over the columns */
-	double least;	     /* the smallest share of its children; 0: some were left out already */
+	double least;	     /* the smallest share of its children; 0: some were already left out */
 	uint32_t key;	     /* of its frame; BRANCH_REST */
 	uint32_t depth;	     /* frames from the root to here */
 	uint32_t begin, end; /* its stacks; those that end here stand first … */
@@ -43,7 +43,7 @@ struct slot {
 	uint32_t stamp, group;
 };
 
-/* A branch that stays, and the node it became. */
+/* A branch that is kept, and its node. */
 struct pending {
 	uint32_t branch, node;
 };
@@ -67,10 +67,10 @@ struct tree_builder {
 
 	VEC(struct branch) branches; /* one level of the tree after the other */
 	VEC(int64_t) branch_sums;    /* like group_sums */
-	size_t expanded;	     /* branches whose children are known, or not wanted */
+	size_t expanded;	     /* branches whose children are known or not needed */
 
 	VEC(struct pending) pending;
-	VEC(uint32_t) kept; /* children of the branch at hand that stay */
+	VEC(uint32_t) kept; /* children of the current branch that are kept */
 	VEC(struct tree_node) nodes;
 	VEC(int64_t) self; /* [node * columns + column] */
 	uint32_t pruned_nodes;
@@ -102,12 +102,12 @@ static inline bool branch_is_chain(const struct branch *branch)
 	return branch->end - branch->begin == 1 && branch->depth;
 }
 
-/* Finds all branches that are not below the threshold, which rises on the way when a ceiling on
- * nodes asks for it: more than a few times the ceiling are never held. */
+/* Finds all branches that are not below the threshold, which rises if there are too many: at most a
+ * few times the ceiling on nodes are stored. */
 enum err builder_find_branches(struct tree_builder *b) MUST_CHECK;
 
 /*
- * Raises min_share so that the branches found so far keep to the ceiling on nodes, with the pruned
- * nodes that stand for what goes. What is as large as the first one too many goes with it.
+ * Raises min_share so that the branches found so far, with the pruned nodes, fit the ceiling on
+ * nodes. Branches as large as the first one above the ceiling are dropped, too.
  */
 enum err builder_raise_threshold(struct tree_builder *b) MUST_CHECK;

@@ -1,6 +1,6 @@
 /*
- * The one table of profile types (types.def): what a type is called by people, by Pyroscope, by
- * pprof and OTLP, and whether its values may be added up over time.
+ * The one table of profile types (types.def): the names of a type in the UI, in Pyroscope, in pprof
+ * and OTLP, and whether its values may be summed over time.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ enum type_kind {
 };
 
 struct profile_type {
-	const char *name;      /* short, for people: "heap" */
+	const char *name;      /* short name: "heap" */
 	const char *pyroscope; /* "memory:inuse_space:bytes:space:bytes" */
 	const char *type;      /* "inuse_space" */
 	const char *unit;      /* "bytes" */
@@ -25,23 +25,23 @@ struct profile_type {
 extern const struct profile_type profile_types[];
 extern const size_t profile_type_count;
 
-/* By type and unit as files carry them; NULL when the table does not know it. Units of the same
- * kind match (nanoseconds, microseconds; bytes, kilobytes), and an empty unit matches any. */
+/* By type and unit as in files; NULL if it is not in the table. Units of the same kind match
+ * (nanoseconds, microseconds; bytes, kilobytes), and an empty unit matches any. */
 const struct profile_type *type_by_value(struct str type, struct str unit);
-/* By short name, type name or Pyroscope id: what a person may write after --type. */
+/* By short name, type name or Pyroscope id, for --type. */
 const struct profile_type *type_by_name(struct str name);
 bool type_is_gauge(struct str type, struct str unit);
 
-/* What one unit is in the base unit of its kind. */
+/* The factor of a unit to the base unit of its kind. */
 enum unit_kind { UNIT_OTHER, UNIT_TIME, UNIT_BYTES, UNIT_COUNT };
 enum unit_kind unit_kind(struct str unit, double *ret_factor);
 
 /*
- * Behind the id of a column that was computed from counts and their period, where it is stored: it
- * stands in for the measured one of that id as long as there is none. Nobody is shown it.
+ * Suffix of the stored id of a column that was derived from counts and their period. It is used
+ * while there is no measured column of that id, and never shown.
  */
 #define TYPE_DERIVED ":derived"
-/* The id without it. */
+/* The id without this suffix. */
 struct str type_shown(struct str id);
 static inline bool type_is_derived(struct str id)
 {
@@ -49,5 +49,5 @@ static inline bool type_is_derived(struct str id)
 }
 
 struct buf;
-/* A value as people read it: "1.25s", "340.50MB", "1234". `unit` as files carry it. */
+/* A value as text: "1.25s", "340.50MB", "1234". `unit` as in files. */
 void unit_format(struct buf *out, double value, struct str unit);

@@ -1,12 +1,12 @@
 /*
- * Private to src/model: arithmetic on sample values, and values summed per distinct stack, which
- * is what tables, trees and diffs begin with.
+ * Private to src/model: arithmetic on sample values, and values summed per distinct stack, as
+ * needed by tables, trees and diffs.
  */
 #pragma once
 
 #include "model/tree.h"
 
-/* Sums stay at the ends of int64 instead of wrapping. */
+/* Saturating sum. */
 static inline int64_t value_add(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -26,7 +26,7 @@ static inline uint64_t value_magnitude(int64_t a)
 	return a < 0 ? -(uint64_t)a : (uint64_t)a;
 }
 
-/* Nearest integer; what int64 cannot hold becomes its end. */
+/* Nearest integer, clamped to int64. */
 int64_t value_round(double x);
 
 /* v[stack * columns + column]: the sum over the rows of a column's profile with that stack. */
@@ -38,13 +38,13 @@ struct stack_sums {
 	int64_t *totals; /* per column; over all rows, also those without a stack */
 };
 
-/* ERR_BAD_ARGUMENT when columns have different dictionaries or a type that is not there. */
+/* ERR_BAD_ARGUMENT if columns have different dictionaries or a missing type. */
 enum err stack_sums_build(const struct tree_column *columns, uint32_t count,
 			  struct stack_sums *ret) MUST_CHECK;
 void stack_sums_release(struct stack_sums *s);
 
 struct frame_keys;
-/* The keys of frames that stand in a stack with a value; others have none, and represent nothing.
+/* The keys of frames in stacks with a value; others have none.
  */
 enum err frame_keys_of_sums(const struct stack_sums *sums, bool lines,
 			    struct frame_keys *ret) MUST_CHECK;
