@@ -1,7 +1,7 @@
 /*
- * Ranges of addresses, each with a number. Sources overlap: code is compiled again where other code
- * was, linkers fold functions. address_ranges_flatten leaves disjoint ranges in order, in which the
- * one of higher priority has won every address, so that a look-up is one binary search.
+ * Address ranges with a number each. Ranges may overlap: JIT compilers reuse memory, linkers fold
+ * functions. address_ranges_flatten makes them disjoint and sorted, with higher priority taking
+ * precedence, so that a lookup is one binary search.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ struct address_ranges {
 	size_t n, cap;
 };
 
-/* Adds a range; one that is empty is left out. Asked for again only after flatten. */
+/* Adds a range, unless it is empty. Call flatten before the next lookup. */
 enum err address_ranges_add(struct address_ranges *r, struct address_range range) MUST_CHECK;
 enum err address_ranges_flatten(struct address_ranges *r) MUST_CHECK;
-/* NULL when no range holds the address. */
+/* NULL if no range contains the address. */
 const struct address_range *address_ranges_find(const struct address_ranges *r, uint64_t address);
 void address_ranges_release(struct address_ranges *r);

@@ -1,6 +1,7 @@
 /*
- * A bounded cursor over little-endian bytes somebody else owns. Reading past the end yields zeros
- * and leaves the cursor `bad` and empty for good, so that a parser looks once, at the end.
+ * A bounded cursor over little-endian bytes, which it does not own. Reading past the end yields
+ * zeros and makes the cursor permanently `bad` and empty, so that a parser checks only once, at the
+ * end.
  */
 #pragma once
 
@@ -33,7 +34,7 @@ static inline void cursor_fail(struct byte_cursor *c)
 	c->bad = true;
 }
 
-/* A cursor over what begins `offset` bytes into the slice; a bad one when that is outside. */
+/* A cursor over the slice from `offset` on; a bad one if that is outside. */
 static inline struct byte_cursor cursor_at(struct str bytes, uint64_t offset)
 {
 	struct byte_cursor c = cursor_over(bytes);
@@ -80,7 +81,7 @@ CURSOR_FIXED(cursor_u32, uint32_t)
 CURSOR_FIXED(cursor_u64, uint64_t)
 #undef CURSOR_FIXED
 
-/* An unsigned number of 1 to 8 bytes. Most have 4, and a move of 4 is no loop. */
+/* An unsigned number of 1 to 8 bytes. 4 is the most frequent and needs no loop. */
 static inline uint64_t cursor_sized(struct byte_cursor *c, unsigned size)
 {
 	uint64_t value = 0;
@@ -141,7 +142,7 @@ static inline void cursor_skip_leb(struct byte_cursor *c)
 	c->bad = true;
 }
 
-/* Text up to its NUL, which is passed over. Without a NUL: nothing, and the cursor is bad. */
+/* Text up to its NUL, which is skipped. Without a NUL: empty, and the cursor is bad. */
 static inline struct str cursor_text(struct byte_cursor *c)
 {
 	const uint8_t *start = c->p,
@@ -155,7 +156,7 @@ static inline struct str cursor_text(struct byte_cursor *c)
 	return str_n(start, (size_t)(nul - start));
 }
 
-/* The text that begins at an offset of a table of strings; empty when there is none. */
+/* The text at an offset of a string table; empty if there is none. */
 static inline struct str text_at(struct str table, uint64_t offset)
 {
 	struct byte_cursor c = cursor_at(table, offset);
@@ -163,7 +164,7 @@ static inline struct str text_at(struct str table, uint64_t offset)
 	return cursor_text(&c);
 }
 
-/* n bytes as they are. */
+/* n raw bytes. */
 static inline struct str cursor_bytes(struct byte_cursor *c, uint64_t n)
 {
 	const uint8_t *start = c->p;

@@ -1,7 +1,7 @@
 /*
- * Debug files that are fetched from elsewhere, one after the other, by a thread of its own, into a
- * shelf. Nobody waits for it: who asks is told whether the file is here, on its way, or not to be
- * had. What nobody has is not asked for again for an hour, what failed for a while.
+ * Fetches debug files in a separate thread, one after the other, into a shelf. Requests never wait:
+ * they report whether the file is available, being fetched, or not available. A file that no server
+ * has is not requested again for an hour; after other failures, for a shorter time.
  */
 #pragma once
 
@@ -10,11 +10,12 @@
 struct debug_fetcher;
 
 struct fetcher_options {
-	struct symbol_shelf *shelf; /* stays the caller's and outlives the fetcher */
-	/* Writes the debug file into `fd`; on the fetcher's thread. ERR_NOT_FOUND: nobody has it.
+	struct symbol_shelf *shelf; /* owned by the caller; must outlive the fetcher */
+	/* Writes the debug file into `fd`; on the fetcher's thread. ERR_NOT_FOUND: no server has
+	 * it.
 	 */
 	enum err (*get)(void *context, const char *build_id, int fd, struct fault *fault);
-	/* What became of one; may be NULL. On the fetcher's thread. */
+	/* Reports the result of a fetch; may be NULL. Called on the fetcher's thread. */
 	void (*tell)(void *context, const char *build_id, enum err error,
 		     const struct fault *fault);
 	void *context;
@@ -23,8 +24,8 @@ struct fetcher_options {
 enum fetch_state { FETCH_HERE, FETCH_PENDING, FETCH_REFUSED };
 
 enum err debug_fetcher_new(const struct fetcher_options *o, struct debug_fetcher **ret) MUST_CHECK;
-/* Waits for what is under way: `get` must have been told to stop. */
+/* Waits for the current fetch, which the caller must abort. */
 void debug_fetcher_free(struct debug_fetcher *f);
 enum fetch_state debug_fetcher_ask(struct debug_fetcher *f, struct str build_id);
-/* Until all that was asked for has come or failed; false when the time (monotonic) comes first. */
+/* Waits until all requests have finished; false if the deadline (monotonic) comes first. */
 bool debug_fetcher_wait(struct debug_fetcher *f, int64_t deadline_ns);

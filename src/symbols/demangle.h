@@ -1,5 +1,5 @@
-/* Shortens a demangled name in place: arguments of templates and parameters of functions go.
- * A name whose brackets do not match stays as it is. */
+/* Shortens a demangled name in place: removes template arguments and function parameters. A name
+ * with unbalanced brackets is unchanged. */
 #pragma once
 
 void demangle_simplify(char *name);

@@ -1,4 +1,4 @@
-/* The numbers of the DWARF standard (7.5, 7.22) that the reader needs. */
+/* Constants of the DWARF standard (7.5, 7.22). */
 #pragma once
 
 enum {
@@ -81,7 +81,7 @@ enum {
 	DW_FORM_addrx2,
 	DW_FORM_addrx3,
 	DW_FORM_addrx4,
-	/* The vendor's numbers, moved so that a form fits a byte. */
+	/* The GNU forms, renumbered so that a form fits into a byte. */
 	FORM_GNU_addr_index = 0xe0,
 	FORM_GNU_str_index,
 	FORM_GNU_ref_alt,

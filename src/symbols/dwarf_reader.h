@@ -1,5 +1,5 @@
 /*
- * What the files of the DWARF reader share: units, abbreviations, forms of attributes.
+ * Shared by the files of the DWARF reader: units, abbreviations, forms of attributes.
  *
  *	dwarf_abbrev.c	    tables of abbreviations, a few kept
  *	dwarf_form.c	    values of attributes: addresses, strings, references, range lists
@@ -20,7 +20,7 @@
 struct dwarf_attr {
 	uint16_t name;
 	uint8_t form; /* DW_FORM_*, the GNU ones as FORM_GNU_* */
-	uint8_t size; /* of its value, ATTR_VARIES when that must be looked at */
+	uint8_t size; /* size of its value, or ATTR_VARIES */
 	uint32_t implicit;
 };
 
@@ -29,7 +29,7 @@ struct dwarf_attr {
 struct dwarf_abbrev {
 	uint64_t code;
 	uint32_t first, count; /* attributes */
-	uint32_t fixed;	       /* bytes of all attributes, ABBREV_VARIES when that varies */
+	uint32_t fixed;	       /* size of all attributes, or ABBREV_VARIES */
 	uint16_t tag;
 	bool children, has_code, has_sibling;
 };
@@ -38,8 +38,8 @@ struct dwarf_abbrev {
 
 struct dwarf_abbrevs {
 	uint64_t at;		    /* offset in .debug_abbrev */
-	uint32_t shape;		    /* sizes the table was read for */
-	uint32_t used;		    /* when, for choosing which to drop */
+	uint32_t shape;		    /* address and offset sizes for which the table was read */
+	uint32_t used;		    /* last use, for eviction */
 	VEC(struct dwarf_abbrev) v; /* by code */
 	VEC(struct dwarf_attr) attrs;
 };
@@ -49,7 +49,7 @@ struct dwarf_abbrevs {
 /* Decompressed bytes kept between lookups, for each of .debug_info and .debug_line. */
 #define DWARF_PIECES_KEPT ((size_t)1 << 20)
 
-/* A place in a line program where decoding can begin: the row just made. */
+/* A position in a line program where decoding can start, with the state at that row. */
 struct line_start {
 	uint64_t address, end; /* the rows from here on cover this range */
 	uint32_t offset;       /* of the next opcode, from the beginning of the program */
@@ -57,7 +57,7 @@ struct line_start {
 	uint16_t column;
 };
 
-/* Where each entry of a list of names begins, from the line table's beginning. */
+/* Offsets of the entries of a name list, from the start of the line table. */
 struct line_names {
 	uint32_t *v;
 	size_t n, cap;
@@ -67,7 +67,7 @@ struct line_index {
 	VEC(struct line_start) starts; /* by address */
 	struct line_names directories, files;
 	uint64_t program, end; /* offsets in .debug_line */
-	/* Version 5: where the descriptions of entries are. */
+	/* Version 5: position of the entry formats. */
 	uint64_t directory_formats, file_formats;
 	uint16_t version;
 	uint8_t address_size, offset_size, minimum_length, line_range, opcode_base;
@@ -96,29 +96,29 @@ struct dwarf {
 	struct address_ranges ranges; /* value: index of the unit */
 	struct dwarf_abbrevs kept[ABBREVS_KEPT];
 	uint32_t clock;
-	uint64_t budget; /* range list entries that may still be read for this question */
+	uint64_t budget; /* limit of range list entries for this lookup */
 	size_t memory, memory_limit;
-	uint64_t touched; /* bytes read, for whoever wants to give pages back */
+	uint64_t touched; /* bytes read, for releasing pages */
 };
 
 struct dwarf_value {
-	uint8_t form; /* 0 = the attribute is not there */
+	uint8_t form; /* 0 = the attribute is missing */
 	uint64_t number;
 	struct str text; /* DW_FORM_string */
 };
 
-/* The attributes that matter here. */
+/* The attributes that are used. */
 struct dwarf_entry {
-	const struct dwarf_abbrev *abbrev; /* valid until another table is asked for */
+	const struct dwarf_abbrev *abbrev; /* valid until the next lookup of a table */
 	struct dwarf_value low_pc, high_pc, ranges, name, linkage, origin, specification, call_file,
 		call_line, call_column, decl_line, sibling;
 	struct dwarf_value line, directory, str_offsets_base, addr_base, rnglists_base;
 };
 
-/* dwarf_abbrev.c. NULL with ERR_OK when there is no such table. */
+/* dwarf_abbrev.c. NULL with ERR_OK if there is no such table. */
 enum err dwarf_abbrevs_get(struct dwarf *d, const struct dwarf_unit *u,
 			   const struct dwarf_abbrevs **ret) MUST_CHECK;
-/* Reads only as far as one code. */
+/* Reads only up to one code. */
 enum err dwarf_abbrevs_read(struct dwarf_abbrevs *t, struct str section, const struct dwarf_unit *u,
 			    uint64_t only_code) MUST_CHECK;
 void dwarf_abbrevs_release(struct dwarf_abbrevs *t);
@@ -140,7 +140,7 @@ struct str dwarf_string(const struct dwarf *d, const struct dwarf_unit *u,
 bool dwarf_reference(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
 		     struct dwarf **ret_in, uint64_t *ret);
 
-/* dwarf_ranges.c: calls back for every non-empty range of an entry, until an error. */
+/* dwarf_ranges.c: calls `each` for every non-empty range of an entry, until an error. */
 typedef enum err dwarf_range_fn(void *context, uint64_t start, uint64_t end);
 enum err dwarf_entry_ranges(struct dwarf *d, const struct dwarf_unit *u,
 			    const struct dwarf_entry *e, dwarf_range_fn *fn,
@@ -153,8 +153,8 @@ struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset);
 enum err dwarf_unit_unpack(struct dwarf *d, const struct dwarf_unit *u) MUST_CHECK;
 struct str dwarf_unit_bytes(const struct dwarf *d, const struct dwarf_unit *u);
 
-/* Is there room for one more of `n` things? What a damaged or hostile file has beyond is left
- * out. */
+/* Whether there is room for another of `n` items; further ones, in damaged or malicious files, are
+ * left out. */
 static inline bool dwarf_has_room(const struct dwarf *d, size_t n, size_t size)
 {
 	return n < d->memory_limit / size;
@@ -177,8 +177,8 @@ bool dwarf_line_find(const struct dwarf *d, const struct dwarf_unit *u, uint64_t
 size_t line_index_size(const struct line_index *l);
 void line_index_free(struct line_index *l);
 
-/* dwarf_line_header.c: the head of a unit's table, and the path of a file number. False when the
- * head is not one that can be read. */
+/* dwarf_line_header.c: the header of a unit's line table, and the path of a file number. False if
+ * the header is not supported. */
 enum err line_header_read(const struct dwarf *d, const struct dwarf_unit *u, struct line_index *ret,
 			  bool *ret_ok) MUST_CHECK;
 void dwarf_line_path(const struct dwarf *d, const struct dwarf_unit *u, uint64_t file,

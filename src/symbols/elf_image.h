@@ -1,7 +1,6 @@
 /*
- * An ELF file (32 or 64 bits, little endian) as tables of sections and segments over bytes
- * somebody else owns. Nothing in the file is trusted: a section that does not lie inside the file
- * has no bytes, and what is missing is simply not there.
+ * An ELF file (32 or 64 bits, little endian) as tables of sections and segments, over bytes that it
+ * does not own. The file is not trusted: a section outside of the file is treated as empty.
  */
 #pragma once
 
@@ -35,7 +34,7 @@ struct elf_image {
 
 /* One symbol of .symtab or .dynsym. */
 struct elf_symbol {
-	uint32_t name; /* offset into the table of strings */
+	uint32_t name; /* offset into the string table */
 	uint8_t type, bind;
 	uint16_t section;
 	uint64_t value, size;
@@ -44,16 +43,16 @@ struct elf_symbol {
 enum err elf_image_init(struct elf_image *e, struct str bytes) MUST_CHECK;
 void elf_image_release(struct elf_image *e);
 
-/* NULL when there is none. */
+/* NULL if there is none. */
 const struct elf_section *elf_section_named(const struct elf_image *e, const char *name);
 const struct elf_section *elf_section_of_type(const struct elf_image *e, uint32_t type);
-/* The section that holds an address at run time, for which `flags` are set; NULL when none does. */
+/* The section with `flags` that contains an address at run time, or NULL. */
 const struct elf_section *elf_section_at(const struct elf_image *e, uint64_t vaddr, uint64_t flags);
-/* The bytes as they lie in the file, perhaps compressed. */
+/* The bytes in the file, perhaps compressed. */
 struct str elf_section_raw(const struct elf_image *e, const struct elf_section *s);
 /*
- * The bytes as they are meant. When they had to be decompressed `*ret_owned` is memory the caller
- * frees; more than `ceiling` bytes is ERR_TOO_LARGE.
+ * The decompressed bytes. If they had to be decompressed, the caller frees `*ret_owned`; more than
+ * `ceiling` bytes is ERR_TOO_LARGE.
  */
 enum err elf_section_load(const struct elf_image *e, const struct elf_section *s, uint64_t ceiling,
 			  struct str *ret, void **ret_owned) MUST_CHECK;
@@ -62,15 +61,15 @@ enum err elf_section_load(const struct elf_image *e, const struct elf_section *s
 struct packed_section;
 enum err elf_section_load_pieces(const struct elf_image *e, const struct elf_section *s,
 				 uint64_t ceiling, struct packed_section **ret) MUST_CHECK;
-/* The bytes that are found at an address at run time, to the end of what the file has there. */
+/* The bytes at a run-time address, to the end of that segment's file contents. */
 struct str elf_bytes_at(const struct elf_image *e, uint64_t vaddr);
 
-/* The symbols of a section: how many there are, one of them, and the section's strings. */
+/* The symbols of a section: their number, one of them, and the string table. */
 size_t elf_symbol_count(const struct elf_image *e, const struct elf_section *s);
 struct elf_symbol elf_symbol_at(const struct elf_image *e, const struct elf_section *s, size_t i);
 struct str elf_symbol_strings(const struct elf_image *e, const struct elf_section *s);
 
-/* Whether the file has code of its own: a debug file only says how much there was. */
+/* Whether the file contains code: debug files have only section headers of it. */
 bool elf_has_code(const struct elf_image *e);
 bool elf_is_code(const struct elf_image *e, uint64_t vaddr);
 bool elf_offset_to_vaddr(const struct elf_image *e, uint64_t offset, uint64_t *ret);

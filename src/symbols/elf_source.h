@@ -1,6 +1,6 @@
 /*
- * An ELF file that names are taken from: the program itself, its separate debug file, the small one
- * packed into it, or the one several programs share. All zero is a closed source.
+ * An ELF file with symbols: the program itself, its separate debug file, its .gnu_debugdata, or the
+ * file shared by several programs. All zero is a closed source.
  */
 #pragma once
 
@@ -23,12 +23,12 @@ struct elf_source {
 
 enum err elf_source_open(struct elf_source *s, int fd, const char *path,
 			 struct fault *fault) MUST_CHECK;
-/* Takes the memory, also on failure. */
+/* Takes over the memory, also on failure. */
 enum err elf_source_open_memory(struct elf_source *s, void *memory, size_t size) MUST_CHECK;
 void elf_source_close(struct elf_source *s);
 bool elf_source_has_dwarf(const struct elf_source *s);
-/* Makes s->dwarf, whose indexes may take `memory`. Sections that cannot be read, or that would take
- * more than UNPACKED_FACTOR times as much when they are decompressed, are left out. */
+/* Creates s->dwarf, whose indexes may take `memory`. Sections that cannot be read, or that would
+ * grow by more than UNPACKED_FACTOR when decompressed, are left out. */
 #define UNPACKED_FACTOR 4
 enum err elf_source_read_dwarf(struct elf_source *s, struct dwarf *alternate,
 			       size_t memory) MUST_CHECK;

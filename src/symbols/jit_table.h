@@ -1,4 +1,4 @@
-/* What the readers of perf maps and jitdumps fill. */
+/* Filled by the readers of perf maps and jitdumps. */
 #pragma once
 
 #include "symbols/address_ranges.h"
@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-/* One piece of code that was made. */
+/* A JIT-compiled function. */
 struct jit_code {
 	uint64_t start;
 	uint32_t name;
@@ -19,7 +19,7 @@ struct jit_line {
 	uint32_t line, file;
 };
 
-/* How far a growing file has been read, and which it was. */
+/* Identity of a growing file, and how much of it was read. */
 struct jit_progress {
 	uint64_t offset;
 	dev_t device;
@@ -34,14 +34,14 @@ struct jit_symbols {
 	struct jit_progress map, dump;
 	uint32_t sequence;
 	size_t memory;
-	uint64_t searched; /* code looked at for moves, which has an end too */
+	uint64_t searched; /* number of entries examined for moves, which is limited */
 };
 
 /* Adds code; lines are those from `first_line` to the end of j->lines. */
 enum err jit_table_add(struct jit_symbols *j, uint64_t start, uint64_t size, struct str name,
 		       size_t first_line) MUST_CHECK;
-/* The same code at another place. */
+/* Handles code that was moved. */
 enum err jit_table_move(struct jit_symbols *j, uint64_t from, uint64_t to,
 			uint64_t size) MUST_CHECK;
-/* Begins at 0 when the file is another one or was shortened. ERR_UNSUPPORTED: not a file. */
+/* Starts at 0 if the file was replaced or truncated. ERR_UNSUPPORTED: not a file. */
 enum err jit_progress_check(struct jit_progress *p, int fd, uint64_t ceiling) MUST_CHECK;

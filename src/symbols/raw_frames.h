@@ -1,6 +1,6 @@
 /*
- * What a source of names (DWARF, a symbol table, Go's table) says about one address: slices of the
- * file, not yet copied, joined or demangled. Innermost frame first.
+ * The frames at an address as found by a source of symbols (DWARF, symbol table, Go's table):
+ * slices of the file, not yet copied, joined or demangled. Innermost frame first.
  */
 #pragma once
 
@@ -10,20 +10,20 @@
 #include "symbols/symbols.h"
 
 struct raw_frame {
-	struct str linkage;			   /* as the linker knows it, perhaps mangled */
-	struct str name;			   /* as the source says it */
+	struct str linkage;			   /* from the symbol table, perhaps mangled */
+	struct str name;			   /* from the source */
 	struct str top_directory, directory, file; /* the path, in up to three parts */
 	uint32_t line, column, start_line;
 	bool inlined;
 };
 
 struct raw_frames {
-	uint64_t start, end; /* the answer is the same for every address of this range */
+	uint64_t start, end; /* the result is the same for all addresses of this range */
 	size_t n;
 	struct raw_frame v[SYMBOL_FRAMES_MAX];
 };
 
-/* Narrows the range of validity by a range the address is in, or is not in. */
+/* Narrows the range of validity by a range that contains the address, or does not. */
 static inline void raw_frames_narrow(struct raw_frames *f, uint64_t address, uint64_t start,
 				     uint64_t end)
 {

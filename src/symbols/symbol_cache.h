@@ -1,17 +1,16 @@
 /*
- * Answers that were worked out before: in memory for what was asked through this object, and a file
- * per build id that is mapped, searched where it lies and never changed in place.
+ * A cache of lookup results: in memory for lookups of this object, and a file per build id that is
+ * mapped and never changed in place.
  *
  *	magic	    "VSYMS", version
  *	checksum    of everything behind it, 64 bits
- *	key	    what the answers depend on beside the program: debug file, kind of names
+ *	key what the results depend on besides the program: debug file, kind of names
  *	counts	    ranges, frames, bytes of text
  *	ranges	    by address, disjoint: start, size, first frame, number of frames
  *	frames	    function, linkage name, file (offsets of text), lines, column, inlined
  *	text	    NUL-terminated; offset 0 is ""
  *
- * Numbers are in the machine's order: the file is for the machine that wrote it. Whatever does not
- * check out is not used, and replaced by the next save.
+ * Numbers are in native byte order. An invalid file is ignored, and replaced by the next save.
  */
 #pragma once
 
@@ -36,7 +35,7 @@ struct symbol_cache {
 	struct map known; /* address -> range */
 	VEC(struct cached_range) ranges;
 	VEC(struct cached_frame) frames;
-	struct mapped_file file; /* no bytes: there is none */
+	struct mapped_file file; /* empty: there is none */
 	const struct cached_range *file_ranges;
 	const struct cached_frame *file_frames;
 	size_t file_range_count, file_frame_count;
@@ -45,17 +44,17 @@ struct symbol_cache {
 
 void symbol_cache_init(struct symbol_cache *c, size_t memory);
 void symbol_cache_release(struct symbol_cache *c);
-/* Uses a file if there is one with one of two keys. ERR_NOT_FOUND, ERR_CORRUPT: it is not used. */
+/* Opens the file if it has one of two keys. ERR_NOT_FOUND, ERR_CORRUPT: it is not used. */
 enum err symbol_cache_open(struct symbol_cache *c, const char *path, uint64_t key,
 			   uint64_t other_key) MUST_CHECK;
-/* Answers from memory or file; the range is where the answer is the same. */
+/* Looks up an address in memory or file; the result is valid for the returned range. */
 bool symbol_cache_find(const struct symbol_cache *c, uint64_t address, struct symbol_frame *frames,
 		       size_t max, size_t *ret_n, struct symbol_range *ret_range);
-/* Keeps an answer: frames[i] with its texts as ids of c->names. */
+/* Adds a result: frames[i] with its strings as ids of c->names. */
 enum err symbol_cache_add(struct symbol_cache *c, uint64_t address, uint64_t start, uint64_t end,
 			  const struct cached_frame *frames, size_t n) MUST_CHECK;
-/* Writes the file's answers and the new ones; nothing new is nothing to do. */
+/* Writes a file with the old and new results, if there are new ones. */
 enum err symbol_cache_save(struct symbol_cache *c, const char *path, uint64_t key,
 			   struct fault *fault) MUST_CHECK;
-/* Forgets what is in memory alone. */
+/* Drops the results in memory. */
 void symbol_cache_trim(struct symbol_cache *c);

@@ -1,4 +1,4 @@
-/* The head of a cache file, for its reader and its writer. */
+/* The header of a cache file. */
 #pragma once
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* What the parts of a shelf share: symbol_shelf.c keeps, symbol_shelf_take.c looks at what comes.
+/* Shared by symbol_shelf.c and symbol_shelf_take.c, which validates new files.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 struct shelved {
 	struct shelf_item item;
-	uint64_t used; /* when, counted in uses */
+	uint64_t used; /* last use, as a counter of uses */
 };
 
 struct symbol_shelf {
@@ -17,16 +17,16 @@ struct symbol_shelf {
 	char *folder;
 	VEC(struct shelved) items; /* in order of build ids, programs first */
 	uint64_t bytes, uses, changes;
-	uint64_t begun; /* files, for their names */
+	uint64_t begun; /* counter for file names */
 };
 
 #define SHELF_PATH_MAX 4096
 
-/* All with the lock held. */
+/* All require the lock. */
 enum err shelf_path(const struct symbol_shelf *s, const char *build_id, bool debug,
 		    char path[SHELF_PATH_MAX]) MUST_CHECK;
-/* Its place in items, or where it would be. */
+/* Its index in items, or where to insert it. */
 size_t shelf_find(const struct symbol_shelf *s, const char *build_id, bool debug, bool *ret_there);
 void shelf_drop(struct symbol_shelf *s, size_t at);
-/* What was answered from an older file of that build id. */
+/* Drops cached results of an older file with that build id. */
 void shelf_forget_answers(const struct symbol_shelf *s, const char *build_id);

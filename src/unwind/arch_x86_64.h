@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * What is particular to x86-64: numbers of registers in DWARF, the kernel's signal frame, the order
- * of struct pt_regs.
+ * x86-64 specifics: DWARF register numbers, the kernel's signal frame, the order of struct pt_regs.
  */
 #pragma once
 

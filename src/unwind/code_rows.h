@@ -1,7 +1,6 @@
 /*
- * Rules for code that nothing is said about: musl's libc, hand-written assembler, compilers that
- * were told to leave it out. Its instructions are read; what each does to the stack pointer says
- * where the return address lies.
+ * Rules for code without unwind information (musl's libc, assembler, compiler options): the effect
+ * of its instructions on the stack pointer gives the position of the return address.
  */
 #pragma once
 
@@ -20,16 +19,16 @@ struct code_map {
 	struct unwind_rules *rules;
 	struct elf_part parts[CODE_PARTS_MAX]; /* by address */
 	u32 part_count;
-	VEC(struct code_range) silent; /* what has to be followed, by address */
-	VEC(u64) functions;	       /* that begin there, as calls and symbols say */
+	VEC(struct code_range) silent; /* code still to be followed, by address */
+	VEC(u64) functions;	       /* function starts, from calls and symbols */
 	bool sorted;
 };
 
 void code_map_open(const struct elf_view *e, struct unwind_rules *rules, struct code_map *ret);
 void code_map_release(struct code_map *m);
-/* First for all that nothing is said about: who calls whom there. */
+/* First for all code without unwind information: finds its calls. */
 enum err code_calls(struct code_map *m, u64 from, u64 to) MUST_CHECK;
-/* Then calls back with the rule that holds from an address on, in order, for all code from `from`
- * to `to`; behind it nothing is known. */
+/* Then calls `each` with the rule valid from an address on, in order, for all code from `from` to
+ * `to`; after that no rule is known. */
 enum err code_rows(struct code_map *m, u64 from, u64 to, void *context,
 		   void (*row)(void *context, u64 address, u32 rule)) MUST_CHECK;

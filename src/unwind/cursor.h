@@ -1,6 +1,6 @@
 /*
- * A bounded cursor over bytes of a stranger. Running off the end sets `bad`, yields 0 and stays
- * there, so that a reader looks once.
+ * A bounded cursor over untrusted bytes. Reading past the end yields 0 and sets `bad` permanently,
+ * so that a reader checks only once.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ static inline struct cursor cursor_of(struct str bytes)
 	return (struct cursor){(const u8 *)bytes.p, (const u8 *)bytes.p + bytes.n, false};
 }
 
-/* 1, 2, 4 or 8 bytes. Each a move of its own: this is where the time goes. */
+/* 1, 2, 4 or 8 bytes, each as a single load, because this is the hot path. */
 static inline u64 cursor_fixed(struct cursor *c, size_t size)
 {
 	u64 value = 0;

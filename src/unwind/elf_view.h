@@ -1,6 +1,5 @@
 /*
- * An ELF file in memory, read with bounds: sections and segments by what they are for. The bytes
- * belong to the caller.
+ * A bounds-checked view of an ELF file in memory. The caller owns the bytes.
  */
 #pragma once
 
@@ -20,11 +19,11 @@ struct elf_part {
 };
 
 enum err elf_view_open(struct str file, struct elf_view *ret, struct fault *fault) MUST_CHECK;
-/* The n-th program header; false when there is none. */
+/* The n-th program header; false if there is none. */
 bool elf_view_program_header(const struct elf_view *e, u32 n, Elf64_Phdr *ret);
-/* A section by name, its bytes inside the file and not compressed; false when there is none. */
+/* A section by name, inside the file and not compressed; false if there is none. */
 bool elf_view_section(const struct elf_view *e, const char *name, struct elf_part *ret);
-/* The n-th stretch of code: a section with instructions, or a segment where sections are gone. */
+/* The n-th range of code: an executable section, or a segment if there are no sections. */
 bool elf_view_code(const struct elf_view *e, u32 n, struct elf_part *ret);
-/* The file's bytes from `address` to the end of the segment that holds it. */
+/* The file's bytes from `address` to the end of its segment. */
 bool elf_view_bytes_at(const struct elf_view *e, u64 address, struct elf_part *ret);

@@ -15,9 +15,9 @@ struct go_table {
 	u32 flag_at;
 };
 
-/* False when the file has none, or one of a layout that is not known. */
+/* False if the file has none, or one with an unknown layout. */
 bool go_table_open(const struct elf_view *e, struct go_table *ret);
-/* Where function n begins and ends; false when the table is broken there. */
+/* Start and end of function n; false if the table is broken there. */
 bool go_function(const struct go_table *t, u32 n, u64 *ret_start, u64 *ret_end);
 void go_function_rows(const struct go_table *t, u32 n, void *context,
 		      void (*row)(void *context, u64 address, u32 rule));

@@ -1,6 +1,6 @@
 /*
- * Machine code of x86-64 as far as stacks need it: how long an instruction is, where it may go on,
- * and what it does to rsp and rbp.
+ * Decodes x86-64 instructions as far as needed for unwinding: length, successors, and effect on rsp
+ * and rbp.
  */
 #pragma once
 
@@ -8,15 +8,15 @@
 #include "unwind/unwind_format.h"
 
 enum instruction_kind {
-	INSTRUCTION_OTHER,	/* does nothing to the stack */
+	INSTRUCTION_OTHER,	/* no effect on the stack */
 	INSTRUCTION_PADDING,	/* nop, int3: between functions */
 	INSTRUCTION_JUMP,	/* to `target` */
-	INSTRUCTION_BRANCH,	/* to `target` or on */
-	INSTRUCTION_JUMP_FAR,	/* to where a register or memory says */
-	INSTRUCTION_CALL,	/* `target` or 0, and back */
-	INSTRUCTION_RETURN,	/* also what never goes on: ud2, hlt */
+	INSTRUCTION_BRANCH,	/* to `target` or the next instruction */
+	INSTRUCTION_JUMP_FAR,	/* indirect jump */
+	INSTRUCTION_CALL,	/* call of `target`, or 0 if indirect */
+	INSTRUCTION_RETURN,	/* also instructions without successor: ud2, hlt */
 	INSTRUCTION_PUSH,	/* rsp -= 8 */
-	INSTRUCTION_PUSH_RBP,	/* rsp -= 8, and rbp lies there */
+	INSTRUCTION_PUSH_RBP,	/* rsp -= 8, and rbp is stored there */
 	INSTRUCTION_POP,	/* rsp += 8 */
 	INSTRUCTION_POP_RBP,	/* rsp += 8, and rbp is the caller's */
 	INSTRUCTION_MOVE_RSP,	/* rsp += value */
@@ -24,8 +24,8 @@ enum instruction_kind {
 	INSTRUCTION_RSP_IS_RBP, /* rsp = rbp + value */
 	INSTRUCTION_LEAVE,	/* rsp = rbp + 8, and rbp is the caller's */
 	INSTRUCTION_CLEAR_RBP,	/* rbp = 0 */
-	INSTRUCTION_LOSE_RBP,	/* rbp is something else */
-	INSTRUCTION_LOSE_RSP,	/* rsp is something else */
+	INSTRUCTION_LOSE_RBP,	/* rbp gets an unknown value */
+	INSTRUCTION_LOSE_RSP,	/* rsp gets an unknown value */
 };
 
 struct instruction {
@@ -35,6 +35,7 @@ struct instruction {
 	u64 target; /* an address */
 };
 
-/* The instruction at `address`, whose bytes begin `code`. False when there is none, or not whole.
+/* Decodes the instruction at `address`, at the start of `code`. False if it is invalid or
+ * truncated.
  */
 bool instruction_read(struct str code, u64 address, struct instruction *ret);

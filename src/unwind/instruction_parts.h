@@ -1,4 +1,4 @@
-/* An instruction cut into its parts, before anybody asks what it does. */
+/* The parts of an instruction, before interpretation. */
 #pragma once
 
 #include "unwind/instruction.h"
@@ -6,12 +6,12 @@
 enum opcode_map { MAP_PLAIN, MAP_0F, MAP_0F38, MAP_0F3A, MAP_OTHER };
 
 struct instruction_parts {
-	const u8 *at, *end; /* what is left of the bytes */
+	const u8 *at, *end; /* remaining bytes */
 	bool bad;	    /* they ended too early */
 	bool wide;	    /* REX.W: operands of eight bytes */
 	bool narrow;	    /* 66: operands of two bytes */
 	bool short_address;
-	bool extended_reg, extended_rm; /* REX: of the newer eight registers */
+	bool extended_reg, extended_rm; /* REX: registers r8 to r15 */
 	bool vector;			/* other instructions with the same numbers */
 	u8 map;				/* enum opcode_map */
 	u8 op, modrm, sib;
@@ -20,5 +20,5 @@ struct instruction_parts {
 	s64 immediate;
 };
 
-/* What it does to the stack: `kind` and `value`. */
+/* Determines its effect on the stack: `kind` and `value`. */
 void instruction_meaning(const struct instruction_parts *p, struct instruction *ret);

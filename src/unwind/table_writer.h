@@ -10,8 +10,8 @@ struct table_writer {
 	u16 *numbers;	      /* by rule: its index in `rules`, plus 1 */
 	struct buf blocks;
 	u64 page;
-	u32 rule;     /* in force now */
-	bool started; /* a page is being written */
+	u32 rule;     /* current rule */
+	bool started; /* a page has been started */
 	size_t row_count;
 	u64 offered; /* calls of table_writer_row */
 	enum err error;
@@ -19,7 +19,8 @@ struct table_writer {
 
 void table_writer_init(struct table_writer *w);
 void table_writer_release(struct table_writer *w);
-/* From `address` on `rule` holds. Addresses do not fall. The signature is that of a callback. */
+/* `rule` is valid from `address` on. Addresses must not decrease. The signature is that of a
+ * callback. */
 void table_writer_row(void *writer, u64 address, u32 rule);
-/* The first failure of all that came before, or the table. */
+/* Returns the first earlier failure, or the table. */
 enum err table_writer_finish(struct table_writer *w, struct unwind_table *ret) MUST_CHECK;

@@ -1,9 +1,9 @@
 /*
- * Unwinding without frame pointers: what a program's .eh_frame says, made into small tables that
- * the kernel side can search (unwind_format.h), and the unwinder itself for use outside the kernel.
+ * Unwinding without frame pointers: converts a program's .eh_frame to small tables that BPF
+ * programs can search (unwind_format.h); also contains the unwinder for use outside of the kernel.
  *
- * A builder reads an ELF image of a stranger: nothing in it is trusted, every size has a ceiling.
- * Tables are built once per file and shared by all processes that map it.
+ * ELF files are not trusted: every size has a ceiling. Tables are built once per file and shared by
+ * all processes that map it.
  */
 #pragma once
 
@@ -14,18 +14,18 @@
 #include "base/str.h"
 #include "unwind/unwind_format.h"
 
-/* The rules of the long kind, shared by all tables. Not thread safe. */
+/* The long rules, shared by all tables. Not thread safe. */
 struct unwind_rules;
 
 enum err unwind_rules_new(struct unwind_rules **ret) MUST_CHECK;
 void unwind_rules_free(struct unwind_rules *rules);
-/* The number to put into a row; UNWIND_RULE_NONE when there are too many. */
+/* The number for a row; UNWIND_RULE_NONE if there are too many. */
 u32 unwind_rules_intern(struct unwind_rules *rules, const struct unwind_rule *rule);
 const struct unwind_rule *unwind_rules_all(const struct unwind_rules *rules, size_t *ret_count);
 
 /*
- * A table on its own, not yet at its place: `pages` holds for each page the offset of its block in
- * `blocks` plus 1 in bytes, or 0. Blocks begin at multiples of 8 bytes.
+ * A table that is not placed yet: `pages` has for each page the byte offset of its block in
+ * `blocks` plus 1, or 0. Blocks begin at multiples of 8 bytes.
  */
 struct unwind_table {
 	u32 *pages;
@@ -34,7 +34,7 @@ struct unwind_table {
 	size_t rows;
 };
 
-/* What a file is known by and where its code lies. */
+/* Identity of a file, and where its code is. */
 struct unwind_load {
 	u64 file_offset, address, size; /* an executable PT_LOAD: bytes of the file at an address */
 };
@@ -51,21 +51,21 @@ struct unwind_image {
 	bool go; /* has Go's table of functions */
 };
 
-/* Reads the headers. ERR_CORRUPT when it is no ELF file for this machine. */
+/* Reads the headers. ERR_CORRUPT if it is no ELF file for this machine. */
 enum err unwind_image_read(struct str file, struct unwind_image *ret,
 			   struct fault *fault) MUST_CHECK;
-/* From its lowest address with code to its highest: addresses of two runs are then equal. */
+/* Range of its code addresses. */
 struct unwind_load unwind_image_span(const struct unwind_image *image);
-/* Makes the table. A file without any unwinding information gives one without pages. */
+/* Builds the table. For a file without unwind information it has no pages. */
 enum err unwind_table_build(struct str file, struct unwind_rules *rules, struct unwind_table *ret,
 			    struct fault *fault) MUST_CHECK;
-/* The rule that the table would have for an address of the module, without making it: for few
- * addresses. ERR_NOT_FOUND where only the table can tell. */
+/* The rule for a single address, without building the table. ERR_NOT_FOUND if that requires the
+ * table. */
 enum err unwind_rule_search(struct str file, u64 address, struct unwind_rules *rules,
 			    u32 *ret) MUST_CHECK;
 /*
- * Takes a table over that another process built, with `theirs` as its rules: it is looked through,
- * and its long rules get the numbers that they have in `rules`. After a failure it is of no use.
+ * Takes over a table built by another process, with `theirs` as its rules: validates it, and
+ * renumbers its long rules for `rules`. After a failure it is unusable.
  */
 enum err unwind_table_adopt(struct unwind_table *t, const struct unwind_rule *theirs, size_t count,
 			    struct unwind_rules *rules) MUST_CHECK;
@@ -74,12 +74,11 @@ void unwind_table_release(struct unwind_table *t);
 u32 unwind_table_rule(const struct unwind_table *t, u64 address);
 
 /*
- * The unwinder outside the kernel, over a stack that was copied (or any memory). Tables are found
- * by a function, so that the caller may keep them where it likes.
+ * The unwinder outside of the kernel, for a copied stack or any memory. A callback finds the rules.
  */
 struct unwind_process {
 	void *context;
-	/* 8 bytes of memory; false when they are not there. */
+	/* Reads 8 bytes of memory; false if that fails. */
 	bool (*read)(void *context, u64 address, u64 *ret);
 	/*
 	 * The rule for an address of the process. Returns -1 and sets `ret_rule`, or the
@@ -91,9 +90,8 @@ struct unwind_process {
 };
 
 /*
- * Walks from `registers` (by DWARF number; number 16 is the address of the instruction) and
- * writes addresses leaf first: the leaf's own, then those of the calls' ends (return addresses).
- * Returns how it ended.
+ * Unwinds from `registers` (by DWARF number; 16 is the instruction pointer) and writes addresses
+ * leaf first: the leaf's, then return addresses. Returns how the walk ended.
  */
 enum unwind_end unwind_walk(const struct unwind_process *p, const u64 registers[17], u64 *addresses,
 			    size_t max, size_t *ret_count);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * How unwinding tables lie in memory. Shared by the kernel side, the agent and the tests; nothing
- * here needs libc.
+ * The memory layout of unwind tables. Shared by BPF programs, agent and tests; does not need libc.
  *
  * Addresses are the module's own (ELF virtual addresses). Code is cut into pages of 64 KiB. Per
- * module there is a page table, one u32 per page from address 0: where the page's block lies, in
- * units of 8 bytes from the start of all table memory, or 0 when nothing is known about the page.
+ * module there is a page table, one u32 per page from address 0: the position of the page's block,
+ * in units of 8 bytes from the start of table memory, or 0 if there is none.
  *
  *	block:	u16 first[129]		how many rows begin before each 512 bytes (a slot); row 0
  *					always counts; the last one is the number of rows
@@ -15,8 +14,8 @@
  *		u8 high[]		a byte for each row, the other bits of its number; only in
  *					blocks with more than 128 rules
  *
- * Row 0 begins with the page: the rule that is carried over from the page before. So no search
- * leaves its page. A page of C++ has about 40 different rules, so that a row takes two bytes.
+ * Row 0 is at the start of the page and has the last rule of the previous page, so that a search
+ * never leaves its page. A page of C++ has about 40 distinct rules, so that a row takes two bytes.
  *
  *	rule, bit 15 clear: CFA = (bit 14 ? rbp : rsp) + 8 * bits 13-5; the return address lies at
  *	CFA - 8; rbp lies at CFA - 8 * bits 4-0, or is unchanged when they are 0.
@@ -47,7 +46,7 @@ typedef int64_t s64;
 #define UNWIND_BLOCK_HEAD  (2 * (UNWIND_SLOTS + 2))
 #define UNWIND_NUMBER_BITS 7
 #define UNWIND_NUMBERS	   (1u << UNWIND_NUMBER_BITS)
-/* Rows that one page can have: all pages seen have fewer than 5,000. */
+/* Maximum number of rows per page; real pages have fewer than 5,000. */
 #define UNWIND_BLOCK_ROWS  16384u
 
 /* Table memory is cut into segments, each a kernel array of its own; a block or a page table
@@ -71,12 +70,12 @@ typedef int64_t s64;
 #define UNWIND_RULE_ENTRY	  ((1u << 5) | 0u)
 
 /* The first entries of the table of rules. */
-#define UNWIND_RULE_NONE   (UNWIND_ESCAPE | 0u) /* nothing is known here */
-#define UNWIND_RULE_END	   (UNWIND_ESCAPE | 1u) /* nobody called this: the root */
+#define UNWIND_RULE_NONE   (UNWIND_ESCAPE | 0u) /* no unwind information */
+#define UNWIND_RULE_END	   (UNWIND_ESCAPE | 1u) /* no caller: the root */
 #define UNWIND_RULE_SIGNAL (UNWIND_ESCAPE | 2u) /* the kernel's signal frame */
 #define UNWIND_RULE_SWITCH (UNWIND_ESCAPE | 3u) /* the caller is on another stack */
 
-/* Walked by the n-th unwinder. */
+/* Handled by the n-th unwinder. */
 #define UNWIND_RULE_OTHER(n) (UNWIND_ESCAPE | UNWIND_OTHER | (n))
 
 enum unwind_kind {
@@ -86,7 +85,7 @@ enum unwind_kind {
 	UNWIND_SWITCH,
 	UNWIND_REGISTER, /* CFA = register + cfa_offset */
 	UNWIND_DEREF,	 /* CFA = memory at (register + cfa_offset) + cfa_add */
-	UNWIND_PLT,	 /* CFA = rsp + 8, and 8 more behind byte `cfa_offset` of a 16-byte entry */
+	UNWIND_PLT,	 /* CFA = rsp + 8, or rsp + 16 after byte `cfa_offset` of a 16-byte entry */
 };
 
 enum unwind_saved {
@@ -118,9 +117,9 @@ struct unwind_mapping {
 	u32 length; /* in UNWIND_LENGTH_UNIT */
 	u32 pages;
 	u32 page_count : 24;
-	u32 unwinder : 7; /* enum unwinder (unwinders.h): who walks instead of a table */
-	u32 unready : 1;  /* the table is being made: send the stack raw */
-	u32 table;	  /* a number that no other table ever had */
+	u32 unwinder : 7; /* enum unwinder (unwinders.h) used instead of a table */
+	u32 unready : 1;  /* the table is being built: send the stack raw */
+	u32 table;	  /* unique number of the table */
 };
 
 #define UNWIND_LENGTH_UNIT 4096ull
@@ -130,14 +129,14 @@ static inline int unwind_mapping_holds(const struct unwind_mapping *m, u64 addre
 	return address - m->start < m->length * UNWIND_LENGTH_UNIT;
 }
 
-/* What a walk can end with. */
+/* How a walk ends. */
 enum unwind_end {
 	UNWIND_ROOT,	   /* complete */
-	UNWIND_CUT,	   /* more frames than there is room for */
+	UNWIND_CUT,	   /* too many frames */
 	UNWIND_UNMAPPED,   /* an address in no known mapping */
-	UNWIND_NO_TABLE,   /* a mapping whose table is not there yet */
-	UNWIND_NO_RULE,	   /* the module says nothing about this address */
-	UNWIND_BAD_MEMORY, /* the stack could not be read there */
-	UNWIND_LOOP,	   /* the stack pointer did not rise */
+	UNWIND_NO_TABLE,   /* a mapping whose table is not available yet */
+	UNWIND_NO_RULE,	   /* no unwind information for this address */
+	UNWIND_BAD_MEMORY, /* the stack could not be read */
+	UNWIND_LOOP,	   /* the stack pointer did not increase */
 	UNWIND_END_COUNT
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-/* A frame as the unwinder knows it. */
+/* The state of a frame. */
 #pragma once
 
 #include "unwind_format.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * From an address of a module to its rule. The same code runs in the kernel and outside. Who
- * includes it defines before:
+ * Finds the rule for an address of a module. The same code runs inside and outside of the kernel.
+ * Define before including it:
  *
- *	unwind_segment(index)		the memory of a segment, NULL when there is none
+ *	unwind_segment(index)		the memory of a segment, or NULL
  *	unwind_hide(x)			makes the compiler forget what it knows about x, so that the
  *					mask behind it stays in the program and the verifier sees it
  */
@@ -73,8 +73,8 @@ static inline __attribute__((always_inline)) u32 unwind_find_rule(u32 pages, u32
 	from = unwind_load16(segment, base + 2 * slot) - 1;
 	to = unwind_load16(segment, base + 2 * slot + 2) - 1;
 	/*
-	 * The answer is among rows[from] … rows[to]: the last one whose address is not above ours.
-	 * rows[from] always is not; the others lie in this slot, which has room for 512.
+	 * The result is the last of rows[from] … rows[to] whose address is not above the searched
+	 * one; rows[from] always qualifies. The others are in this slot of 512 bytes.
 	 */
 	wanted = (low & (UNWIND_SLOT_SIZE - 1)) << UNWIND_NUMBER_BITS | (UNWIND_NUMBERS - 1);
 	for (int step = 0; step < 10 && from < to; step++) {

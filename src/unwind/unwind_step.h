@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * One step of the unwinder: from a frame and its rule to the frame that called it. The same code
- * runs in the kernel, in the agent and in the tests. Who includes it defines before:
+ * One step of the unwinder: from a frame and its rule to the calling frame. The same code runs in
+ * the kernel, in the agent and in the tests. Define before including it:
  *
  *	unwind_read(context, address, &value)	8 bytes of the process's memory; false when they
  *						are not there
  *
- * and hands its own context through.
+ * and pass a context for it.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "unwind_format.h"
 #include "unwind_frame.h"
 
-/* The address whose rule is wanted: a return address belongs to the call before it. */
+/* The address to look up: a return address belongs to the call before it. */
 static inline __attribute__((always_inline)) u64 unwind_lookup_address(const struct unwind_frame *f)
 {
 	return f->leaf ? f->pc : f->pc - 1;
@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) int unwind_settle(struct unwind_fra
 	return ra ? -1 : UNWIND_ROOT;
 }
 
-/* A rule of the short kind. -1 = go on; otherwise how the walk ended. */
+/* Applies a short rule. -1 = continue; otherwise how the walk ended. */
 static inline __attribute__((always_inline)) int unwind_step_short(void *context,
 								   struct unwind_frame *f, u32 rule)
 {
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) int unwind_step_signal(void *contex
 	    !unwind_read(context, f->sp + ARCH_SIGNAL_RIP, &ra) ||
 	    !unwind_read(context, f->sp + ARCH_SIGNAL_RBP, &bp))
 		return UNWIND_BAD_MEMORY;
-	/* A handler may run on a stack of its own, above or below the one it interrupted. */
+	/* A signal handler may run on another stack, above or below the interrupted one. */
 	f->sp = sp;
 	f->pc = ra;
 	f->bp = bp;
@@ -66,8 +66,8 @@ static inline __attribute__((always_inline)) int unwind_step_signal(void *contex
 
 /*
  * A function that went on with another stack and left rbp on the one it came from, as those of Go's
- * runtime do: on the stack of the thread they work for a goroutine, whose stack may lie anywhere. 0
- * says that it works for nobody any more, like Go's scheduler.
+ * runtime do: on the stack of the thread they work for a goroutine, whose stack may lie anywhere.
+ * 0: it works for no goroutine, like Go's scheduler.
  */
 static inline __attribute__((always_inline)) int unwind_step_switch(void *context,
 								    struct unwind_frame *f)
@@ -86,8 +86,8 @@ static inline __attribute__((always_inline)) int unwind_step_switch(void *contex
 }
 
 /*
- * A rule of the long kind. `registers` are those of the first frame by DWARF number; behind it only
- * rsp and rbp are known, so the others count only while `first`.
+ * A rule of the long kind. `registers` are those of the first frame by DWARF number; after it only
+ * rsp and rbp are known, so the others are used only while `first`.
  */
 static inline __attribute__((always_inline)) int unwind_step_long(void *context,
 								  struct unwind_frame *f,

@@ -34,9 +34,9 @@
 #define MORE_UNWINDERS(U)
 #endif
 
-#define UNWINDERS(U)                                 \
-	/* Compilers at run time mostly keep rbp. */ \
-	U(FRAME_POINTERS, unwind_by_frame_pointer)   \
+#define UNWINDERS(U)                               \
+	/* JIT compilers usually maintain rbp. */  \
+	U(FRAME_POINTERS, unwind_by_frame_pointer) \
 	MORE_UNWINDERS(U)
 
 enum unwinder {
