@@ -1,14 +1,13 @@
 /*
- * Memory of request bodies, used again: a few buffers that the last requests grew. 10,000
- * connections cannot each own one, and asking the heap for each upload touches fresh pages.
- * Belongs to one loop; not thread safe.
+ * A pool of buffers for request bodies: each of 10,000 connections cannot own one, and new memory
+ * for every upload would cause page faults. Belongs to one loop; not thread safe.
  */
 #pragma once
 
 #include "base/buf.h"
 
 #define BUF_POOL_SLOTS 8
-#define BUF_POOL_MAX   (256u << 10) /* larger buffers go back to the heap */
+#define BUF_POOL_MAX   (256u << 10) /* larger buffers are freed */
 
 struct buf_pool {
 	struct buf slots[BUF_POOL_SLOTS];
@@ -16,7 +15,7 @@ struct buf_pool {
 };
 
 void buf_pool_release(struct buf_pool *p);
-/* An empty buffer with that ceiling, perhaps with memory already. */
+/* An empty buffer with that ceiling, perhaps with memory from the pool. */
 struct buf buf_pool_get(struct buf_pool *p, size_t ceiling);
-/* Takes the memory of `b`. */
+/* Returns the memory of `b` to the pool. */
 void buf_pool_put(struct buf_pool *p, struct buf *b);

@@ -1,5 +1,5 @@
 /*
- * libcurl, opened when the first URL is fetched: it and what it links take longer to load than
+ * libcurl, loaded when the first URL is fetched: with its dependencies it takes longer to load than
  * most files take to read.
  */
 #pragma once
@@ -29,5 +29,5 @@ struct curl_library {
 	CURLMcode (*multi_cleanup)(CURLM *group);
 };
 
-/* Any thread may be the first. */
+/* Thread safe. */
 enum err curl_library_load(const struct curl_library **ret, struct fault *fault) MUST_CHECK;

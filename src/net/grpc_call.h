@@ -1,5 +1,5 @@
 /*
- * One call of a gRPC method, as a client: a message there, a message back. Any thread may call.
+ * A unary gRPC call, as a client. Thread safe.
  */
 #pragma once
 
@@ -23,26 +23,26 @@ enum grpc_status {
 struct grpc_call {
 	const char *url; /* http(s)://host:port/package.Service/Method */
 	const char *user_agent;
-	double timeout; /* seconds for all of it */
+	double timeout; /* time limit in seconds */
 	bool insecure;
-	const char *ca_file, *certificate, *key; /* or NULL, as those of fetch */
+	const char *ca_file, *certificate, *key; /* or NULL, as for fetch */
 	const char *const *headers;		 /* ends with NULL; or NULL */
 	struct str message;
-	bool gzip; /* the message is packed already */
+	bool gzip; /* the message is already compressed */
 };
 
-/* What the server says besides its message. */
+/* The status of the call. */
 struct grpc_answer {
-	int status;	       /* enum grpc_status, as the protocol maps it when only HTTP failed */
-	char message[300];     /* for people, on one line */
+	int status;	       /* enum grpc_status; HTTP errors are mapped to it */
+	char message[300];     /* message, one line */
 	uint8_t details[2048]; /* google.rpc.Status */
 	size_t details_size;
-	bool packed; /* the message is, in the way the request was */
+	bool packed; /* the message is compressed like the request */
 };
 
 /*
- * ERR_OK when the status is 0; the answer's message is then appended to `ret`. Otherwise the
- * answer says why, and the fault says it in a sentence. Nobody there is GRPC_UNAVAILABLE.
+ * ERR_OK if the status is 0; the response message is then appended to `ret`. Otherwise see the
+ * status; the fault has a message. GRPC_UNAVAILABLE if the server cannot be reached.
  */
 enum err grpc_call(const struct grpc_call *c, struct buf *ret, struct grpc_answer *ret_answer,
 		   struct fault *fault) MUST_CHECK;

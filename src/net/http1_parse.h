@@ -1,6 +1,6 @@
 /*
- * HTTP/1.x requests as bytes (RFC 9112), taken strictly: what two programs could read differently
- * is refused, because a proxy before us may have read it the other way (request smuggling).
+ * Strict parser for HTTP/1.x requests (RFC 9112): ambiguous requests are refused, because a proxy
+ * may interpret them differently (request smuggling).
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 struct http1_head {
 	enum http_version version;
 	struct str method, path, query, authority;
-	struct http_header *headers; /* given by the caller */
+	struct http_header *headers; /* array of the caller */
 	size_t header_count;
 	bool chunked;
 	bool has_length;
@@ -20,7 +20,7 @@ struct http1_head {
 	bool expects_continue;
 };
 
-/* Why a request is refused: the status and a sentence for its sender. */
+/* Why a request is refused: status and message. */
 struct http1_refusal {
 	int status;
 	const char *why;
@@ -29,32 +29,32 @@ struct http1_refusal {
 enum http1_progress { HTTP1_MORE, HTTP1_DONE, HTTP1_REFUSED };
 
 /*
- * Looks for the empty line that ends a head. `*scanned` is how far earlier calls got; on HTTP1_DONE
- * it is the length of the head, empty line included.
+ * Searches for the empty line after the headers. `*scanned` is the progress of earlier calls; on
+ * HTTP1_DONE the length of the head, including the empty line.
  */
 enum http1_progress http1_find_end(struct str bytes, size_t *scanned,
 				   struct http1_refusal *refusal);
-/* How many headers a complete head may have, at most HTTP1_MAX_HEADERS: room to have ready. */
+/* An upper bound on the number of headers of a complete head, at most HTTP1_MAX_HEADERS. */
 size_t http1_count_headers(struct str bytes);
 /*
- * Reads a complete head. Names become lower case in place; slices of `ret` point into `bytes`, and
- * `headers` has room for http1_count_headers(). HTTP1_DONE or HTTP1_REFUSED.
+ * Parses a complete head. Converts names to lower case in place; slices of `ret` point into
+ * `bytes`, and `headers` has room for http1_count_headers(). HTTP1_DONE or HTTP1_REFUSED.
  */
 enum http1_progress http1_parse_head(char *bytes, size_t n, struct http_header *headers,
 				     struct http1_head *ret, struct http1_refusal *refusal);
 
-/* The chunked coding, byte by byte; all zero is the beginning. */
+/* State of the chunked decoder; all zero is the initial state. */
 struct http1_chunks {
 	unsigned state;
 	uint64_t left;	/* of the chunk */
-	unsigned line;	/* bytes of the line at hand */
+	unsigned line;	/* bytes of the current line */
 	unsigned extra; /* bytes of extensions and trailers so far */
 };
 
 /*
- * Takes bytes from `*input`. HTTP1_MORE with a `*ret_data` that is not empty: a piece of the body,
- * call again; with an empty one: all input is used. HTTP1_DONE: the body is complete, what is left
- * in `*input` comes after it.
+ * Consumes bytes from `*input`. HTTP1_MORE with non-empty `*ret_data`: a piece of the body, call
+ * again; with empty `*ret_data`: all input is consumed. HTTP1_DONE: the body is complete, `*input`
+ * has the bytes after it.
  */
 enum http1_progress http1_chunks_next(struct http1_chunks *c, struct str *input,
 				      struct str *ret_data, struct http1_refusal *refusal);

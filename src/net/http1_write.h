@@ -6,11 +6,11 @@
 struct http1_framing {
 	enum http_version version;
 	bool head;	 /* the request was HEAD: no body */
-	bool keep_alive; /* what the reply says about the connection */
+	bool keep_alive; /* for the Connection header */
 };
 
-/* Appends the reply and takes its body. */
+/* Appends the reply and takes over its body. */
 void http1_write_reply(struct outqueue *out, struct reply *r, const struct http1_framing *framing,
 		       const char *date);
-/* A refusal by the protocol itself: a sentence as text, and the connection ends. */
+/* A protocol error: a text message, and the connection is closed. */
 void http1_write_refusal(struct outqueue *out, int status, const char *why, const char *date);

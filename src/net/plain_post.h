@@ -1,7 +1,7 @@
 /*
  * A POST over plain HTTP/1.1 without libcurl, which would load thirty libraries and 8 MiB into an
- * agent that only talks to its own network. What is not that plain (a proxy, a redirect, a name and
- * a password in the URL, TLS) is ERR_UNSUPPORTED and nothing was delivered: fetch does it.
+ * agent that only talks to its own network. For proxies, redirects, credentials in the URL and TLS
+ * it returns ERR_UNSUPPORTED without sending anything; use fetch for these.
  */
 #pragma once
 

@@ -1,14 +1,14 @@
 /*
- * Deadlines of a loop's connections: a binary heap. A timer may be set to a later moment without
- * touching the heap (it is looked at when its old moment comes), so that requests on a busy
- * connection cost nothing here. Not thread safe.
+ * Deadlines of a loop's connections: a binary heap. Setting a timer to a later time does not change
+ * the heap (it is re-inserted at its old time), so that requests on a busy connection are cheap.
+ * Not thread safe.
  */
 #pragma once
 
 #include "base/vec.h"
 
 struct timer {
-	int64_t at_ns; /* when the heap looks at it */
+	int64_t at_ns; /* its time in the heap */
 	size_t place;  /* in the heap, plus 1; 0 = not in it */
 };
 
@@ -17,12 +17,12 @@ struct timer_heap {
 };
 
 void timer_heap_release(struct timer_heap *h);
-/* Makes sure that `count` timers fit, so that setting them cannot fail. */
+/* Reserves room for `count` timers, so that setting them cannot fail. */
 enum err timer_heap_reserve(struct timer_heap *h, size_t count) MUST_CHECK;
-/* At `at_ns` or earlier; INT64_MAX: whenever it was to be looked at before, if at all. */
+/* It expires at `at_ns` or earlier; INT64_MAX: at its previous time, if any. */
 void timer_set(struct timer_heap *h, struct timer *t, int64_t at_ns);
 void timer_remove(struct timer_heap *h, struct timer *t);
-/* The earliest moment, INT64_MAX when there is none. */
+/* The earliest time; INT64_MAX if there is none. */
 int64_t timer_heap_next(const struct timer_heap *h);
-/* Takes out a timer whose moment has come; NULL: none. */
+/* Removes an expired timer; NULL: none. */
 struct timer *timer_heap_pop(struct timer_heap *h, int64_t now_ns);

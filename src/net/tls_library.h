@@ -1,6 +1,6 @@
 /*
- * OpenSSL, opened when the first server with a certificate starts: loading it takes longer than the
- * file tool needs to start altogether. Functions are called as `ssl->SSL_new(…)`.
+ * OpenSSL, loaded when the first server with a certificate starts: loading it takes longer than
+ * starting the file tool. Functions are called as `ssl->SSL_new(…)`.
  */
 #pragma once
 
@@ -56,5 +56,5 @@ struct tls_library {
 #undef F
 };
 
-/* Thread safe; the library stays. */
+/* Thread safe; the library is never unloaded. */
 enum err tls_library_load(const struct tls_library **ret, struct fault *fault) MUST_CHECK;

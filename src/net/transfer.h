@@ -1,6 +1,5 @@
 /*
- * Inside src/net: one request of libcurl, set up here and driven alone (fetch.c) or with others
- * (fetch_group.c).
+ * Private to src/net: one libcurl request, run alone (fetch.c) or with others (fetch_group.c).
  */
 #pragma once
 
@@ -12,22 +11,22 @@ struct transfer {
 	const struct fetch *request;
 	CURL *handle;
 	struct buf *body;
-	size_t before;	    /* bytes in it at the beginning */
-	struct buf problem; /* the beginning of the body of an HTTP error */
+	size_t before;	    /* bytes in it at the start */
+	struct buf problem; /* beginning of the body of an HTTP error */
 	struct curl_slist *headers;
-	size_t *shared;	    /* bytes that all of a group hold, or NULL */
-	size_t shared_most; /* and may hold */
+	size_t *shared;	    /* bytes held by all of a group, or NULL */
+	size_t shared_most; /* and its limit */
 	bool too_large;
-	enum err file_error; /* of writing into the request's file */
+	enum err file_error; /* error of writing to the request's file */
 	char error[CURL_ERROR_SIZE];
 };
 
-/* Makes the handle ready to be driven. The request and the body must stay where they are. */
+/* Sets up the handle. The request and the body must not move. */
 enum err transfer_begin(struct transfer *t, const struct fetch *request, struct buf *body,
 			struct fault *fault) MUST_CHECK;
-/* What came of it, once libcurl said how it ended; on failure the body is as it was. */
+/* The result, after libcurl has finished; on failure the body is unchanged. */
 enum err transfer_end(struct transfer *t, CURLcode code, struct fault *fault) MUST_CHECK;
-/* A half-begun one too. */
+/* Also for one whose setup failed. */
 void transfer_release(struct transfer *t);
-/* "HTTP status 404: profile not found": and the first line of what the server said. */
+/* "HTTP status 404: profile not found", with the first line of the response body. */
 enum err transfer_status_fault(long status, struct str body, struct fault *fault);

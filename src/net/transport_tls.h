@@ -8,6 +8,6 @@
 
 #define TLS_READ_AHEAD (64u << 10)
 
-/* Frees `connection` when it fails. */
+/* Frees `connection` on failure. */
 enum err transport_tls_init(struct transport *t, const struct tls_library *ssl, SSL *connection,
 			    int fd) MUST_CHECK;

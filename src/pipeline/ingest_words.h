@@ -1,8 +1,8 @@
 /*
- * What the parameters of /ingest mean.
+ * Parses the parameters of /ingest.
  *
  *	name   service{key=value,key=value}; values are not quoted and end at "," or "}"
- *	from   digits: 8 of them YYYYMMDD when that is a day, 13 milliseconds, 16 microseconds,
+ *	from   digits: 8 are YYYYMMDD if that is a valid date, 13 milliseconds, 16 microseconds,
  *	       19 nanoseconds, else seconds; or now, now-1h, now-30min, now+1d …
  */
 #pragma once
@@ -15,9 +15,9 @@ struct ingest_name {
 	struct label_pair v[SERIES_LABELS_MAX];
 };
 
-/* Slices of `text`. A key that comes twice has its last value. */
+/* Slices of `text`. Of a repeated key the last value counts. */
 enum err ingest_name_parse(struct str text, struct ingest_name *ret,
 			   struct fault *fault) MUST_CHECK;
 
-/* What cannot be understood is now, as the clients are used to. */
+/* Invalid values mean now, as in Pyroscope. */
 int64_t ingest_time_parse(struct str text, int64_t now_ns);

@@ -1,5 +1,5 @@
 /*
- * multipart/form-data: the parts of a body in memory, one after the other, without copies.
+ * multipart/form-data: the parts of a body in memory, in order, without copies.
  *
  *	struct multipart m;
  *	TRY(multipart_init(&m, content_type, body, fault));
@@ -13,7 +13,7 @@
 #include "base/str.h"
 
 #define MULTIPART_MAX_PARTS    64
-#define MULTIPART_MAX_HEADERS  8192 /* bytes of a part's */
+#define MULTIPART_MAX_HEADERS  8192 /* limit of a part's header bytes */
 #define MULTIPART_MAX_BOUNDARY 200  /* RFC 2046 allows 70 */
 
 struct multipart {
@@ -28,9 +28,9 @@ struct multipart_part {
 	struct str name, filename, body;
 };
 
-/* Whether it is a form at all. */
+/* Whether it is a form. */
 bool multipart_is(struct str content_type);
 enum err multipart_init(struct multipart *m, struct str content_type, struct str body,
 			struct fault *fault) MUST_CHECK;
-/* The next part; false at the end and when the body is malformed. */
+/* The next part; false at the end, or if the body is malformed. */
 bool multipart_next(struct multipart *m, struct multipart_part *ret);

@@ -1,10 +1,9 @@
 /*
- * What happens to profiles between the network and whoever keeps them. Other folders include this
- * header only.
+ * Processing of profiles between network and store. Other folders include this header only.
  *
- *	receive.h   requests of every kind of client
- *	baseline.h  what counters were before
- *	scrape.h    answers of those who were asked
+ *	receive.h   requests of all kinds of clients
+ *	baseline.h  differences of counters
+ *	scrape.h    scraped profiles
  *	multipart.h forms
  */
 #pragma once

@@ -12,7 +12,7 @@
 #include "pipeline/receive.h"
 
 #define PUSH_MAX_SERIES 100000
-/* Of one series; far more than limits allow to keep. */
+/* Maximum labels per series; far above what limits allow. */
 #define PUSH_MAX_LABELS 256
 
 struct push_series {
@@ -22,7 +22,7 @@ struct push_series {
 	size_t profile_count;
 };
 
-/* Called for every series of the request; everything is gone when it returns. */
+/* Called for every series of the request; its data is valid only during the call. */
 typedef enum err (*push_series_fn)(void *context, const struct push_series *series,
 				   struct fault *fault);
 

@@ -1,11 +1,12 @@
 /*
- * Receivers: from the bytes of a request to profiles with their address. Transport is somebody
- * else's: bodies come complete and decompressed (Content-Encoding undone), replies are theirs too.
+ * Receivers: from the bytes of a request to profiles with series labels. The caller handles the
+ * transport: bodies are complete and decompressed (Content-Encoding removed), and the caller
+ * replies.
  *
- * A receiver pushes into a `struct sink`, which stands for whoever keeps the profiles. What one
- * request brings is one batch of the sink's: the caller commits it when the receiver succeeds.
+ * A receiver pushes into a `struct sink`, the interface to the store. The profiles of a request are
+ * one batch, which the caller commits if the receiver succeeds.
  *
- * Names, labels and types come out as the users of each client expect them (docs/receive.md).
+ * Names, labels and types are those that users of each client expect (docs/receive.md).
  */
 #pragma once
 
@@ -14,10 +15,9 @@
 
 struct sink {
 	void *context;
-	uint64_t seed; /* of dictionaries made for it */
-	/* A warm dictionary that profiles of this service may be decoded into; it stays usable
-	 * until the sink is asked for another or given a profile of another service. NULL function:
-	 * there is none. */
+	uint64_t seed; /* seed of dictionaries for it */
+	/* The store's dictionary for a service, to decode into. Valid until another one is
+	 * requested or a profile of another service is pushed. NULL = not supported. */
 	enum err (*dictionary)(void *context, struct str service, struct dict **ret,
 			       struct fault *fault);
 	enum err (*profile)(void *context, const struct series_profile *p, struct fault *fault);
@@ -25,26 +25,26 @@ struct sink {
 };
 
 struct receive_limits {
-	struct limits format; /* what a decoder may do, 64 MiB inflated among it */
+	struct limits format; /* limits of decoders, including 64 MiB of decompressed data */
 	uint32_t max_labels, max_label_name, max_label_value;
-	/* Sample labels that make series, besides those of the resource. */
+	/* Sample labels that become series labels, besides those of the resource. */
 	const struct str *series_labels;
 	size_t series_label_count;
 };
 
-/* 30 labels of at most 1024 and 2048 bytes, 64 MiB, and an allow-list of labels that say where and
- * in which version a program runs. */
+/* 30 labels of at most 1024 and 2048 bytes, 64 MiB, and an allow-list of labels for place and
+ * version of a program. */
 extern const struct receive_limits receive_limits_default;
 
-/* What came of it. Rejected parts are counted with the first reason, for OTLP's partial success;
- * a receiver fails as a whole only when nothing could be taken. */
+/* The result. Rejected parts are counted, with the first reason, for OTLP's partial success; a
+ * receiver fails only if nothing could be accepted. */
 struct received {
 	uint64_t profiles, samples, spans;
 	uint64_t rejected; /* profiles or spans */
 	struct fault reason;
-	/* Of what was taken: profiles with a column that was computed, rows left out because a
-	 * value is negative, columns left out because another has their type, and values at the end
-	 * of int64 because they do not fit the usual unit. The notes say it in words. */
+	/* Of accepted data: profiles with a derived column, dropped rows with negative values,
+	 * dropped columns with a duplicate type, and values clamped to int64 after unit conversion.
+	 * The notes describe these in words. */
 	uint64_t derived_profiles, dropped_rows, dropped_columns, clamped_values;
 	struct notes notes;
 };
@@ -52,7 +52,7 @@ struct received {
 struct receive {
 	struct sink sink;
 	struct receive_limits limits;
-	int64_t now_ns; /* wall clock at arrival: for windows that have no time */
+	int64_t now_ns; /* wall clock at arrival, for profiles without a time */
 	struct received result;
 };
 
@@ -80,8 +80,8 @@ enum err receive_push(struct receive *r, struct str body, bool json,
 struct upload_request {
 	const struct label_pair *labels; /* service_name among them, or "unknown_service" */
 	size_t label_count;
-	struct str format;	      /* empty = recognised */
-	int64_t time_ns, duration_ns; /* 0 = what the file says, else it ended now */
+	struct str format;	      /* empty = detect */
+	int64_t time_ns, duration_ns; /* 0 = that of the file, else it ended now */
 	struct str body;
 };
 enum err receive_upload(struct receive *r, const struct upload_request *request,

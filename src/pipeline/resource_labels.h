@@ -7,8 +7,8 @@
 #include "pipeline/series_labels.h"
 
 /*
- * Adds those that are text, whole numbers or truth values (or a list of one of these), the
- * resource's first: text goes to the arena. service_name is service.name, else
+ * Adds strings, integers and booleans (or a list of one of these), the resource's first; strings
+ * are copied to the arena. service_name is service.name, else
  * "unknown_service:<process.executable.name>" or "unknown_service", unless there is one.
  */
 enum err resource_labels_add(struct series_labels *labels, const struct profile *p,

@@ -1,8 +1,8 @@
 /*
- * A call tree as levels of boxes: the shape that Pyroscope's clients draw. Level 0 is the total.
- * A box of a single graph is four numbers (distance from the end of the box before it, total, self,
- * name); of a double graph seven (distance, total, self of the left; of the right; name).
- * Numbers of all levels lie behind each other; level i is values[begin[i] … begin[i + 1] - 1].
+ * A call tree as levels of boxes, the format of Pyroscope's clients. Level 0 is the total. A box of
+ * a single graph is four numbers (distance from the end of the box before it, total, self, name);
+ * of a double graph seven (distance, total, self of the left; of the right; name). The numbers of
+ * all levels are concatenated; level i is values[begin[i] … begin[i + 1] - 1].
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 struct flamebearer {
 	struct arena arena;
-	struct str *names; /* names[0] is "total"; what was cut is "other" */
+	struct str *names; /* names[0] is "total"; pruned nodes are "other" */
 	size_t name_count;
 	int64_t *values;
 	size_t *begin;

@@ -1,5 +1,5 @@
 /*
- * Selectors: which series a question is about.
+ * Selectors: the series of a query.
  *
  *	checkout                                   the service
  *	checkout{commit="abc123",env=~"prod.*"}    and more about it
@@ -24,14 +24,14 @@ struct selector {
 
 /* On success the caller releases it; on failure there is nothing to release. */
 enum err selector_parse(struct str text, struct selector *ret, struct fault *fault) MUST_CHECK;
-/* Several as one: all of their conditions must hold. None, or empty ones, select everything. */
+/* Combines several: all of their conditions must match. None, or empty ones, select everything. */
 enum err selector_parse_all(const struct str *texts, size_t n, struct selector *ret,
 			    struct fault *fault) MUST_CHECK;
 void selector_release(struct selector *s);
-/* Adds one more condition; texts are copied. */
+/* Adds a condition; strings are copied. */
 enum err selector_add(struct selector *s, struct str name, enum match_op op, struct str value,
 		      struct fault *fault) MUST_CHECK;
-/* As text that parses to the same. */
+/* As text that parses to the same selector. */
 void selector_print(const struct selector *s, struct buf *out);
-/* The value the selector demands of a label with '=', or an empty slice. */
+/* The value required of a label by '=', or an empty slice. */
 struct str selector_equal(const struct selector *s, struct str name);

@@ -1,4 +1,4 @@
-/* Where the children of each node of a tree are: they lie behind each other. */
+/* The range of children of each node of a tree; children have consecutive ids. */
 #pragma once
 
 #include "model/model.h"

@@ -1,5 +1,5 @@
 /*
- * Points in time as people and programs write them; durations are base/quantity.h's.
+ * Parses points in time; durations are in base/quantity.h.
  */
 #pragma once
 

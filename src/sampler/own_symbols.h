@@ -1,6 +1,6 @@
 /*
- * Names for addresses of this process: of the program itself by its ELF symbol table, which has
- * the functions nobody exports too; of libraries by what they export.
+ * Symbols of this process: of the program by its ELF symbol table, which includes local functions;
+ * of libraries by their exported symbols.
  */
 #pragma once
 
@@ -13,19 +13,19 @@ struct own_symbol {
 };
 
 struct own_symbols {
-	uintptr_t base, limit;	     /* where the program is; 0 = not known */
+	uintptr_t base, limit;	     /* load address of the program; 0 = unknown */
 	VEC(struct own_symbol) list; /* by start */
 	VEC(char) names;
 };
 
-/* A program without a symbol table has no names of its own, and that is no error. */
+/* A program without a symbol table has no symbols; that is no error. */
 enum err own_symbols_load(struct own_symbols *s, struct fault *fault) MUST_CHECK;
 void own_symbols_release(struct own_symbols *s);
 
 #define SYMBOL_TEXT 256
-/* The function's name, "[libz.so.1]" when only the file is known, "[unknown]" when nothing is.
- * What compilers append to names (".part.0") is cut off. The text is the symbols' or `text`. */
+/* The function's name, "[libz.so.1]" if only the file is known, "[unknown]" otherwise. Compiler
+ * suffixes (".part.0") are removed. The string is owned by the symbols, or is `text`. */
 struct str own_symbols_find(const struct own_symbols *s, uintptr_t address, char text[SYMBOL_TEXT]);
 
-/* The functions of an ELF file of 64 bits, for own_symbols_load and for tests. */
+/* The functions of a 64-bit ELF file; for own_symbols_load and tests. */
 enum err own_symbols_parse(struct own_symbols *s, struct str elf) MUST_CHECK;

@@ -1,10 +1,9 @@
 /*
- * A CPU profile of this very process, taken from inside: every thread has a timer on the clock of
- * its own CPU time, whose SIGPROF finds out where the thread is. A thread that sleeps costs
- * nothing. No privilege is needed.
+ * A CPU profile of this process: every thread has a timer on its CPU-time clock, whose SIGPROF
+ * records the stack. Sleeping threads cost nothing. No privilege is needed.
  *
- * One sampler at a time in a process. All functions are for one thread, whichever; the signal
- * handler is the only other party, and it touches nothing but a ring of fixed size (sample_ring.h).
+ * One sampler per process. Not thread safe; the signal handler accesses only a ring of fixed size
+ * (sample_ring.h).
  *
  *	TRY(sampler_new(97, &s, fault));
  *	every second: TRY(sampler_poll(s));
@@ -22,12 +21,13 @@ struct sampler_counts {
 };
 
 enum err sampler_new(unsigned per_second, struct sampler **ret, struct fault *fault) MUST_CHECK;
-/* Timers for threads that are new, none for those that ended; counts what was sampled. */
+/* Creates timers for new threads, deletes those of ended ones; counts the samples. */
 enum err sampler_poll(struct sampler *s) MUST_CHECK;
-/* What was counted since the beginning or sampler_clear(); the sampler's, until that is called. */
+/* The samples since the start or sampler_clear(); owned by the sampler, valid until that is
+ * called. */
 const struct profile *sampler_profile(const struct sampler *s);
-/* Begins anew with an empty dictionary, so that what is held stays small. */
+/* Starts again with an empty dictionary, to limit memory. */
 void sampler_clear(struct sampler *s);
 struct sampler_counts sampler_counts(const struct sampler *s);
-/* No signal comes after it. NULL is fine. */
+/* No signal arrives after it. NULL is allowed. */
 void sampler_free(struct sampler *s);

@@ -13,7 +13,7 @@
 struct thread_timer {
 	int thread;
 	timer_t id;
-	bool seen; /* in the current look at the threads */
+	bool seen; /* seen in the current scan */
 };
 
 struct thread_timers {
@@ -21,7 +21,7 @@ struct thread_timers {
 	int64_t period_ns;
 };
 
-/* Looks which threads there are: new ones get a timer, of those that ended it is taken away. One
- * that cannot have one (the limit of pending signals) is left out. */
+/* Scans the threads: creates timers for new ones and deletes those of ended ones. A thread for
+ * which that fails (limit of pending signals) is not sampled. */
 enum err thread_timers_update(struct thread_timers *t) MUST_CHECK;
 void thread_timers_release(struct thread_timers *t);
