@@ -1,5 +1,5 @@
 /*
- * What the background answers: profiles as pprof files, names of addresses.
+ * Computes answers to requests (asks.h): profiles as pprof files, symbols of addresses.
  */
 #pragma once
 
@@ -7,5 +7,5 @@
 
 /* Fills `a->answer`. */
 enum err answer_ask(struct background *b, struct ask *a) MUST_CHECK;
-/* Of them, ASK_THREADS_BORN. */
+/* The one for ASK_THREADS_BORN. */
 enum err answer_threads_born(struct background *b, struct ask *a) MUST_CHECK;

@@ -1,7 +1,7 @@
 /*
- * Questions from the control's thread to the background, which alone knows samples and names: a
- * fixed number of places, no lock. The one who asks owns a place until it asks, the background
- * until it has answered.
+ * Requests from the control thread to the background thread, which alone has samples and symbols: a
+ * fixed number of lock-free slots. The control thread owns a slot until it sends the request, then
+ * the background thread until it has answered.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #define ASK_TEXT_SIZE 4096
 
 enum ask_kind {
-	ASK_SINCE_START, /* a profile of what there is */
+	ASK_SINCE_START, /* a profile of the current data */
 	ASK_CAPTURE,	 /* a profile of the next `seconds` */
 	ASK_THREADS_BORN,
 	ASK_SYMBOLS,
@@ -24,27 +24,27 @@ struct ask {
 	atomic_int state;
 	enum ask_kind kind;
 	unsigned types; /* enum sdk_types: the profile's columns */
-	int only;	/* enum sample_kind: rows of no other kind; -1 = of all */
+	int only;	/* enum sample_kind: only rows of this kind; -1 = all */
 	u32 seconds;
 	char text[ASK_TEXT_SIZE]; /* ASK_SYMBOLS: addresses "0x1234+0x5678" */
-	/* The answer: a pprof file or a text; or why there is none. */
+	/* The answer: a pprof file or text; or an error. */
 	enum err error;
 	struct buf answer;
-	/* Of the background. */
+	/* For the background thread. */
 	int64_t start_wall, start, until;
 	struct tally capture;
 };
 
 struct background;
 
-/* The place with this number; of the one who asks as long as it is free. */
+/* The slot with this index; owned by the control thread while it is free. */
 struct ask *ask_place(u32 number);
 bool ask_is_free(const struct ask *a);
-/* Over to the background. */
+/* Sends the request to the background thread. */
 void ask_send(struct ask *a);
 bool ask_is_answered(const struct ask *a);
-/* The answer has been read, or is not wanted any more: it is freed here or there. */
+/* The answer was read, or is no longer needed: frees the slot, now or when it is answered. */
 void ask_drop(struct ask *a);
-/* Answers what can be answered; a few times a second. With `last` all of them. */
+/* Answers pending requests; call a few times per second. With `last`, all of them. */
 void asks_turn(struct background *b, bool last);
 void asks_after_fork(void);

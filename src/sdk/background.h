@@ -1,7 +1,6 @@
 /*
- * The one thread of the library and what it does a few times a second: takes the samples over,
- * looks for new modules and threads, and at the end of an interval makes profiles and sends them.
- * One for the process.
+ * The library's background thread. A few times per second it collects samples and looks for new
+ * modules and threads; at the end of an interval it makes profiles and sends them. One per process.
  */
 #pragma once
 
@@ -12,13 +11,15 @@ struct background_counts {
 	u64 samples, lost, delivered, given_up;
 };
 
-/* Begins to sample what the settings say, and starts the thread. */
+/* Starts sampling according to the settings, and the thread. */
 enum err background_start(const struct sdk_settings *s, struct fault *fault) MUST_CHECK;
-/* Ends sampling; what there is goes out, for at most `limit_ms`. Waits for it. */
+/* Stops sampling and sends the remaining data, waiting at most `limit_ms`. */
 void background_stop(u32 limit_ms);
 bool background_running(void);
 struct background_counts background_counts(void);
-/* Children of fork() go on; before the start. Their thread begins when they have samples. */
+/* Continue in children of fork(); call before the start. The child's thread is started when it has
+ * samples. */
 void background_follow_children(void);
-/* Whether threads announce themselves (threads_enter) or must be looked for; before the start. */
+/* Whether threads register themselves (threads_enter) or must be searched for; call before the
+ * start. */
 void background_threads_announced(void);

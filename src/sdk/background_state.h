@@ -1,6 +1,6 @@
 /*
- * What the parts of the background share: background.c (the thread), background_stop.c (how it
- * ends) and background_fork.c (what becomes of it in children).
+ * Shared by background.c (the thread), background_stop.c (stopping) and background_fork.c (children
+ * of fork()).
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "sdk/wall.h"
 #include "sdk/windows.h"
 
-/* What the thread alone uses. */
+/* Used by the thread only. */
 struct background {
 	struct sdk_settings settings;
 	struct intake intake;
@@ -24,38 +24,38 @@ struct background {
 	int64_t start_wall;
 };
 
-/* How the thread is told to end, and that it has. */
+/* Stopping the thread. */
 struct background_state {
 	struct background *it; /* NULL = none */
-	/* Counts up when there is something to do, or it is done: what a thread sleeps on. No lock:
-	 * one that another thread holds at fork() is held for ever in the child. */
+	/* A futex that is incremented when there is work, or when it is done. No mutex, because one
+	 * that another thread holds at fork() would stay locked in the child. */
 	_Atomic(u32) bell;
 	atomic_bool stop, done;
-	bool announced;	 /* threads tell of themselves */
-	bool follow;	 /* children go on */
-	bool registered; /* fork and exit handlers */
-	/* A child that samples, whose thread has not begun. */
+	bool announced;	 /* threads register themselves */
+	bool follow;	 /* continue in children */
+	bool registered; /* fork and exit handlers installed */
+	/* A child that samples, without a thread yet. */
 	atomic_bool dormant;
-	struct sdk_settings settings; /* of such a child */
-	_Atomic(int64_t) no_later;    /* 0 = it does not end yet */
+	struct sdk_settings settings; /* in such a child */
+	_Atomic(int64_t) no_later;    /* 0 = not stopping */
 	atomic_uint_least64_t lost, delivered, given_up;
 };
 
 extern struct background_state background_state;
-/* Signal handlers walk by its tables: it stays, whatever begins and ends. */
+/* Signal handlers use its tables, so it is never freed. */
 extern struct loaded background_loaded;
 
 enum err background_new(const struct sdk_settings *s, struct background **ret) MUST_CHECK;
 void background_free(struct background *b);
 /* The thread itself. */
 void background_run(void *background);
-/* What there is goes out. */
+/* Sends the remaining data. */
 void background_finish(struct background *b);
 
-/* Wakes whoever sleeps on the bell. Signal-safe. */
+/* Wakes threads that wait for the bell. Async-signal-safe. */
 void background_ring(void);
-/* Until the bell rings after `heard`, or the time has come. */
+/* Waits until the bell differs from `heard`, or until the deadline. */
 void background_sleep(u32 heard, int64_t when);
 
-/* Registers what is to happen at fork(); and what wakes a child's thread. */
+/* Registers the fork() handlers, and what starts a child's thread. */
 enum err background_fork_prepare(void) MUST_CHECK;

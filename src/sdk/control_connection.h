@@ -1,5 +1,5 @@
 /*
- * One connection to the control: a request is read, answered and the connection closed.
+ * One connection to the control server: reads a request, replies and closes the connection.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 enum connection_state {
 	CONNECTION_FREE,
 	CONNECTION_READING,
-	CONNECTION_ASKING, /* the background is at work */
+	CONNECTION_ASKING, /* waiting for the background thread */
 	CONNECTION_WRITING,
 };
 
@@ -22,7 +22,7 @@ struct connection {
 	struct ask *ask; /* its own, for good */
 	const struct sdk_settings *settings;
 	int64_t deadline; /* monotonic */
-	const char *type; /* of the answer that is waited for */
+	const char *type; /* of the pending answer */
 	u32 n;
 	size_t sent;
 	struct buf head;
@@ -32,10 +32,10 @@ struct connection {
 
 void connection_init(struct connection *c, u32 number, const struct sdk_settings *s);
 void connection_open(struct connection *c, int fd);
-/* What it waits for: poll()'s events. */
+/* The poll() events it waits for. */
 short connection_events(const struct connection *c);
-/* Goes on, as far as that is possible now. */
+/* Proceeds as far as possible without blocking. */
 void connection_turn(struct connection *c, short events);
 void connection_close(struct connection *c);
-/* In the child of fork(): nothing but the descriptor is given back. */
+/* In the child of fork(): only closes the descriptor. */
 void connection_forget(struct connection *c);

@@ -1,15 +1,15 @@
 /*
- * The control over HTTP: a thread of its own that listens where the settings say, if they do. Few
- * connections at a time, each with a limit in bytes and in time.
+ * The HTTP control server, in a thread of its own, if it is configured. A few connections at a
+ * time, each with limits on bytes and time.
  */
 #pragma once
 
 #include "base/err.h"
 #include "sdk/sdk_settings.h"
 
-/* Listens and begins to answer. ERR_EXISTS when the address is in use. */
+/* Starts it. ERR_EXISTS if the address is in use. */
 enum err listener_start(const struct sdk_settings *s, struct fault *fault) MUST_CHECK;
-/* Ends it, and waits for that. Harmless when there is none. */
+/* Stops it and waits for the thread; does nothing if there is none. */
 void listener_stop(void);
-/* In the child of fork(): it is the parent's. */
+/* In the child of fork(): drops it, because it belongs to the parent. */
 void listener_after_fork(void);

@@ -1,5 +1,5 @@
 /*
- * What is answered to which request: a page at once, or a question to the background.
+ * Handles requests: replies with a page, or creates a request for the background thread.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define PAGE_INDEX "/debug/pprof/"
 
 struct page {
-	bool asks; /* `ask` is filled, and to be sent */
+	bool asks; /* `ask` is filled and must be sent */
 	int status;
 	const char *type;
 	struct buf body;
@@ -20,5 +20,5 @@ struct page {
 
 void page_of(const struct http_request *r, const struct sdk_settings *s, struct ask *ask,
 	     struct page *ret);
-/* Why a question has no answer. */
+/* The page for a request that failed. */
 void page_of_error(enum err e, struct page *ret);

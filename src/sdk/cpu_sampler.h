@@ -1,39 +1,40 @@
 /*
- * CPU samples: a signal from the thread's own clock (thread_clock.h), a walk of its stack, a slot
- * filled.
+ * CPU samples: a signal of the thread's CPU clock (thread_clock.h) walks the stack and fills a
+ * slot.
  *
- * A sample stands for all CPU time since the one before it: what the kernel's clock tick made late,
- * and signals that were blocked meanwhile, are in its value, and values add up to the time that was
- * used; their number is that time in periods. What is left when a thread ends is told by its place
- * of birth (cpu_settle).
+ * The value of a sample is all CPU time since the previous one, including delays by the kernel's
+ * tick and by blocked signals, so that values add up to the CPU time used; the sample count is that
+ * time divided by the period. The rest at the end of a thread is attributed to its start function
+ * (cpu_settle).
  */
 #pragma once
 
 #include "base/err.h"
 #include "sdk/own_threads.h"
 
-/* The real-time signal that is used, which nobody else does, with our handler; 0 = there is none.
+/* The real-time signal in use, otherwise unused, with our handler; 0 = none.
  */
 int cpu_claim_signal(void);
-/* The signals that have our handler, 0 = none; false when there is none at all. */
+/* The signals with our handler, 0 = none; false if there are none. */
 bool cpu_signals(int ret[2]);
 /* Begins. */
 enum err cpu_start(u32 rate_hz, u32 depth, struct fault *fault) MUST_CHECK;
 void cpu_stop(void);
-/* True when somebody else has taken our signal: sampling ends then. */
+/* True if the program has installed another handler for our signal: sampling then ends. */
 bool cpu_taken_over(void);
-/* The rest of a thread that ends; in that thread. */
+/* Records the rest of an ending thread; call in that thread. */
 void cpu_settle(struct own_thread *t);
 u64 cpu_samples(void);
-/* The period of samples, which may be longer than was asked (thread_clock.h); 0 = none was taken.
+/* The actual period of samples, which may be longer than configured (thread_clock.h); 0 = no
+ * samples.
  */
 s64 cpu_period_ns(void);
-/* CPU time that taking samples took, from when it is measured on. */
+/* CPU time spent on taking samples, since measuring was switched on. */
 void cpu_measure(bool on);
 u64 cpu_cost_ns(void);
 /* Called in the signal handler after each sample; NULL = nothing. */
 void cpu_set_notify(void (*notify)(void));
-/* Calls what was set, also for samples of others. Signal-safe. */
+/* Calls that function; also for samples of other kinds. Async-signal-safe. */
 void cpu_notify(void);
-/* In the child: stopped. */
+/* In the child of fork(): stops. */
 void cpu_after_fork(void);

@@ -1,6 +1,6 @@
 /*
- * Where a host is. host_names.c asks libc, which opens modules for names; a program that is linked
- * statically has none, so that host_names_static.c knows numbers alone.
+ * Resolves host names. host_names.c uses libc, which loads name service modules; a statically
+ * linked program has none, so host_names_static.c supports only numeric addresses.
  */
 #pragma once
 
@@ -15,6 +15,6 @@ struct host_address {
 	socklen_t size;
 };
 
-/* Returns how many were found. */
+/* Returns the number of addresses. */
 u32 host_addresses(const char *host, const char *port,
 		   struct host_address ret[HOST_ADDRESSES_MOST]);

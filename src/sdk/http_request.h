@@ -1,5 +1,5 @@
 /*
- * The head of a request, as little of HTTP/1.1 as the control needs. Bytes are a stranger's.
+ * Parses HTTP/1.1 request headers, as far as needed by the control server. Input is untrusted.
  */
 #pragma once
 
@@ -8,18 +8,18 @@
 
 struct http_request {
 	struct str method, path, query;
-	struct str host, origin; /* empty = not said */
-	bool from_elsewhere;	 /* a browser says that another site's page asks */
+	struct str host, origin; /* empty = not given */
+	bool from_elsewhere;	 /* sent by a page of another site, according to the browser */
 	struct str body;
 };
 
 enum http_progress {
-	HTTP_MORE,     /* not whole yet */
+	HTTP_MORE,     /* incomplete */
 	HTTP_COMPLETE, /* `ret` points into the bytes */
-	HTTP_WRONG,    /* no request, or one that is not understood */
+	HTTP_WRONG,    /* invalid or unsupported */
 	HTTP_TOO_LONG, /* does not fit into `room` */
 };
 
 enum http_progress http_request_read(struct str bytes, size_t room, struct http_request *ret);
-/* A parameter of the query; empty when it is not there. */
+/* A query parameter; empty if missing. */
 struct str http_parameter(struct str query, struct str name);

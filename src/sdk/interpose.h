@@ -1,9 +1,9 @@
 /*
- * How a function of libc is stood in front of.
+ * Intercepts functions of libc.
  *
- * In libvestal-preload.so by its name: the loader finds ours first, and ours finds the next one. In
- * libvestal.a, for programs that are linked statically, by the linker: with -Wl,--wrap=malloc who
- * calls malloc gets __wrap_malloc, and __real_malloc is libc's (vestal.pc gives these options).
+ * In libvestal-preload.so by symbol name: the loader finds ours first, and ours looks up the next
+ * one. In libvestal.a, for statically linked programs, by the linker: with -Wl,--wrap=malloc calls
+ * of malloc go to __wrap_malloc, and __real_malloc is libc's (vestal.pc has these options).
  */
 #pragma once
 
@@ -18,7 +18,7 @@
                                                        \
 		pointer = __real_##name;               \
 	} while (0)
-/* The same for a function that nobody stands in front of. */
+/* The same for a function that is not intercepted. */
 #define FIND_OTHER(pointer, name) ((pointer) = (name))
 
 #else
@@ -35,7 +35,7 @@ static inline void *interpose_find(const char *name, const char *version)
 	return found ? found : dlsym(RTLD_NEXT, name);
 }
 
-/* ISO C has no cast from data to function. What is not there leaves the pointer as it is. */
+/* ISO C has no cast from data to function. A missing function leaves the pointer unchanged. */
 #define FIND_REAL(pointer, name, version)                            \
 	do {                                                         \
 		void *found_ = interpose_find(#name, version);       \

@@ -1,8 +1,8 @@
 /*
- * CPU samples that wait for the end of their span. Where spans are kept conditionally samples are
- * taken at a high rate; those of a span that was slow, failed or used much of a processor are
- * counted one by one, with the label `kept`, and all others are thinned to the usual rate: of so
- * many in turn one stands for all. The last N seconds are held, in a ring.
+ * CPU samples that are held until their span ends. If spans are kept conditionally, samples are
+ * taken at a high rate; those of spans that were slow, failed or CPU-intensive are all counted,
+ * with the label `kept`; the others are thinned to the normal rate by counting one in N with N
+ * times the weight. The samples of the last seconds are held in a ring.
  *
  * Background thread only.
  */
@@ -14,7 +14,7 @@
 
 #define WAITING_SAMPLES 16384u
 
-/* Of `every` samples in turn the last one stands for all. */
+/* Counts the last of `every` samples with the weight of all. */
 struct thinner {
 	u32 n;
 	s64 count, value;
@@ -24,12 +24,12 @@ struct waiting_sample {
 	s64 time; /* monotonic; 0 = free */
 	s64 count, value;
 	u32 thread, stack;
-	u8 reason; /* why it is kept; 0 = it is not, so far */
+	u8 reason; /* why it is kept; 0 = not kept so far */
 	struct span_context context;
 };
 
 struct kept_samples {
-	const struct control_settings *settings; /* NULL = nothing waits */
+	const struct control_settings *settings; /* NULL = no sample is held */
 	u32 every;
 	struct tally *tally;
 	struct waiting_sample *ring;
@@ -39,12 +39,12 @@ struct kept_samples {
 	u32 end_count;
 };
 
-/* Nothing waits where the settings do not ask for it, or there is no memory. */
+/* No sample is held if that is not configured, or if there is no memory. */
 void kept_samples_init(struct kept_samples *k, const struct sdk_settings *s, struct tally *t);
 void kept_samples_release(struct kept_samples *k);
-/* Before samples are taken over: which spans had ended by then. */
+/* Call before collecting samples: reads which spans have ended. */
 void kept_samples_begin(struct kept_samples *k);
-/* A sample; `thread` 0 = in no span. */
+/* Adds a sample; `thread` 0 = in no span. */
 void kept_samples_add(struct kept_samples *k, const struct waiting_sample *s);
-/* After it: counts what need not wait any longer; with `all`, everything. */
+/* Call after it: counts samples that need not be held any longer; with `all`, every sample. */
 void kept_samples_end(struct kept_samples *k, int64_t now, bool all);

@@ -1,6 +1,6 @@
 /*
- * Labels of threads. A set of them is interned, once for the process, and known by a number that
- * fits into a sample; sets are never forgotten, and there is room for a bounded number of them.
+ * Labels of threads. Each distinct set is interned once per process and has a number that fits into
+ * a sample. Sets are never freed, and their number is limited.
  */
 #pragma once
 
@@ -13,12 +13,11 @@
 #define LABEL_VALUE_MAX	 255
 
 /*
- * The set that `set` becomes with this label; value.p NULL takes the key away. Any thread, no
- * signal handler.
+ * The set `set` with this label; value.p NULL removes the key. Thread safe, not async-signal-safe.
  */
 enum err label_sets_with(u32 set, struct str key, struct str value, u32 *ret,
 			 struct fault *fault) MUST_CHECK;
-/* The n-th label of a set; false behind the last. The texts stay for good. */
+/* The n-th label of a set; false after the last. The strings are never freed. */
 bool label_sets_get(u32 set, u32 n, struct str *ret_key, struct str *ret_value);
 void label_sets_before_fork(void);
 void label_sets_after_fork(void);

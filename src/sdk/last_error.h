@@ -3,5 +3,5 @@
 
 #include "base/err.h"
 
-/* Keeps the reason; returns -1, as the public functions do. */
+/* Stores the message; returns -1, for public functions. */
 int last_error_set(const struct fault *f, enum err e);

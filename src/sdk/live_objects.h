@@ -1,11 +1,11 @@
 /*
- * Sampled allocations that are still there. A fixed table without locks: every free() asks it, so
- * that the answer "not one of ours" must cost next to nothing.
+ * Sampled allocations that are not freed yet. A fixed lock-free table: every free() looks up its
+ * address, so a miss must cost almost nothing.
  *
- *	counts[line]	objects in a line of the table: 0 ends the question
+ *	counts[line]	objects in a line of the table: 0 ends the lookup
  *	lines		4 addresses each
  *
- * An object that finds its line full is not watched, and counted.
+ * An object whose line is full is not tracked, but counted.
  */
 #pragma once
 
@@ -18,9 +18,9 @@
 #define LIVE_PER_LINE 4u
 
 struct live_object {
-	s64 count, bytes; /* what it stands for */
+	s64 count, bytes; /* its weight */
 	u64 serial;
-	atomic_uint stack; /* + 1, once the background knows it; 0 = not yet */
+	atomic_uint stack; /* stack + 1, set by the background thread; 0 = not yet */
 };
 
 struct live_table {
@@ -29,7 +29,7 @@ struct live_table {
 	struct live_object objects[LIVE_LINES][LIVE_PER_LINE];
 };
 
-extern struct live_table *live_table; /* NULL = nothing is watched */
+extern struct live_table *live_table; /* NULL = nothing is tracked */
 
 static inline u32 live_line(u64 address)
 {
@@ -38,21 +38,21 @@ static inline u32 live_line(u64 address)
 
 _Static_assert(LIVE_LINES == 1u << 14, "live_line takes as many bits");
 
-/* Whether a look is needed at all. */
+/* Whether a lookup is needed. */
 static inline bool live_maybe(const struct live_table *t, u64 address)
 {
 	return atomic_load_explicit(&t->counts[live_line(address)], memory_order_relaxed) != 0;
 }
 
 bool live_open(void);
-/* Watches an object; returns its serial number, 0 when there is no room. */
+/* Tracks an object; returns its serial number, 0 if there is no room. */
 u64 live_add(u64 address, s64 count, s64 bytes);
-/* It is about to be freed. */
+/* Call before it is freed. */
 void live_remove(u64 address);
-/* The background tells where it was made. */
+/* Sets its stack; background thread. */
 void live_set_stack(u64 address, u64 serial, u32 stack);
-/* Calls back for all whose stack is known. */
+/* Calls `each` for all objects with a stack. */
 void live_each(void (*each)(void *context, u32 stack, s64 count, s64 bytes), void *context);
 u64 live_lost(void);
-/* Forgets all of them. */
+/* Drops all objects. */
 void live_forget(void);

@@ -1,10 +1,10 @@
 /*
- * Waits for locks (mutex, rwlock, spin lock) and for others (condition, semaphore), sampled by the
- * time they took (poisson.h): a wait of any length stands for itself on average, and there are
- * about as many samples as intervals of waiting. Who waited is the caller's stack.
+ * Lock waits (mutex, rwlock, spin lock) and other waits (condition, semaphore), sampled by length
+ * (poisson.h): sums are unbiased for waits of every length, with about one sample per interval of
+ * waiting. A sample has the stack of the waiting thread.
  *
- * Where there are too many samples a second the interval grows, and shrinks again later. A wait is
- * weighted by the interval that it was drawn with, so that sums stay true.
+ * With too many samples per second the interval is increased, and lowered again later. A wait is
+ * weighted by the interval at its time, so that sums stay unbiased.
  */
 #pragma once
 
@@ -19,14 +19,14 @@ extern atomic_bool lock_timed;
 
 void lock_start(u64 interval_ns, u32 depth);
 void lock_stop(void);
-/* A wait has ended that took so long. `kind` is SAMPLE_LOCK or SAMPLE_BLOCK. Keeps errno. */
+/* Records a wait of this length. `kind` is SAMPLE_LOCK or SAMPLE_BLOCK. Preserves errno. */
 void lock_waited(u8 kind, const volatile void *lock, s64 ns, const struct alloc_caller *caller);
-/* So long must a wait of this thread that begins now be to become a sample; 0 = none will. */
+/* The length from which a wait of this thread that begins now becomes a sample; 0 = never. */
 s64 lock_sample_after(void);
-/* The same for a lock whose holder was asked then (lock_holder.h; 0 = it was not). */
+/* The same for a lock whose holder was asked (lock_holder.h; 0 = not asked). */
 void lock_waited_for(const volatile void *lock, s64 ns, const struct alloc_caller *caller,
 		     u32 question);
-/* Every `turn_ns`: sets the interval by what came since the last call. */
+/* Call every `turn_ns`: adjusts the interval by the samples since the last call. */
 void lock_turn(s64 turn_ns);
-/* The interval in use now, for tests. */
+/* The current interval, for tests. */
 u64 lock_interval(void);

@@ -1,6 +1,6 @@
 /*
- * Names of places, kept from one profile to the next, so that files of symbols need not stay open.
- * It has a ceiling, above which it forgets everything. Background thread only.
+ * A cache of symbols by place, kept across profiles, so that symbol files need not stay open. It is
+ * emptied when it reaches its ceiling. Background thread only.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "symbols/symbols.h"
 #include "unwind/unwind_format.h"
 
-/* A frame as symbols tell it; texts are offsets into `texts`, 0 = "". */
+/* A symbolized frame; strings are offsets into `texts`, 0 = "". */
 struct kept_name {
 	u32 function, linkage, file;
 	u32 line, column, start_line;
@@ -23,18 +23,18 @@ struct kept_place {
 };
 
 struct name_store {
-	VEC(char) texts; /* each with its NUL; the first is empty */
+	VEC(char) texts; /* NUL-terminated; the first is empty */
 	VEC(struct kept_name) names;
 	VEC(struct kept_place) places;
 	struct map text_index, place_index;
 };
 
 void name_store_release(struct name_store *s);
-/* Forgets everything when it has become too large. */
+/* Empties it if it is too large. */
 void name_store_tidy(struct name_store *s);
 const struct kept_place *name_store_find(const struct name_store *s, u64 place);
-/* Keeps `n` frames, which may be 0: nothing is known of the place, and that is known. */
+/* Adds `n` frames; 0 = the place is known to have no symbol. */
 enum err name_store_add(struct name_store *s, u64 place, const struct symbol_frame *frames,
 			size_t n) MUST_CHECK;
-/* The i-th frame of a place; its texts are good until something is added. */
+/* The i-th frame of a place; its strings are valid until the next addition. */
 struct code_name name_store_frame(const struct name_store *s, const struct kept_place *p, u32 i);

@@ -1,6 +1,6 @@
 /*
- * Where profiles go: to a server, with another try later when it does not take them, or to files.
- * What waits is bounded; the oldest is given up first. Background thread only.
+ * Sends profiles to a server, with retries, or writes them to files. The number of waiting profiles
+ * is limited; the oldest is dropped first. Background thread only.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct outlet {
 	VEC(struct buf) waiting; /* encoded, the oldest first */
 	int64_t next_try_ns, pause_ns;
 	u64 random;
-	int64_t deadline_ns; /* of the try under way */
-	int64_t no_later;    /* the end of all tries, once it is known; 0 = not yet */
+	int64_t deadline_ns; /* of the current attempt */
+	int64_t no_later;    /* deadline of all attempts when stopping; 0 = not stopping */
 	void (*idle)(void *context);
 	void *context;
 	atomic_uint_least64_t delivered, given_up;
@@ -25,14 +25,14 @@ struct outlet {
 
 void outlet_init(struct outlet *o, const struct sdk_settings *s);
 void outlet_release(struct outlet *o);
-/* True when each interval's profile goes out by itself; false for one file at the end. */
+/* True if each interval has its own profile; false for one file at exit. */
 bool outlet_by_interval(const struct outlet *o);
-/* Takes profiles; they are sent by outlet_turn. */
+/* Takes over profiles; outlet_turn sends them. */
 void outlet_send(struct outlet *o, const struct profile_list *list);
 /* Writes a file, now. */
 void outlet_save(struct outlet *o, const struct profile_list *list);
-/* Sends what waits and is due. */
+/* Sends waiting profiles that are due. */
 void outlet_turn(struct outlet *o, bool last);
-/* "prof-%p-%t.pb.gz" with its numbers filled in. */
+/* Expands "prof-%p-%t.pb.gz". */
 enum err outlet_path(const char *pattern, int pid, int64_t wall_ns, char *ret,
 		     size_t size) MUST_CHECK;

@@ -1,8 +1,8 @@
-/* Memory from the system that is never given back: tables that signal handlers and other threads
- * look into at any time. */
+/* Memory from the system that is never freed, for tables that signal handlers and other threads
+ * access at any time. */
 #pragma once
 
 #include <stddef.h>
 
-/* Zeroed; costs memory only where it is touched, page by page. NULL when there is none. */
+/* Zeroed; pages take memory only when touched. NULL if out of memory. */
 void *own_pages(size_t size);

@@ -1,7 +1,7 @@
 /*
- * A socket inside a stranger's process. Its number is high, so that the host's descriptors have the
- * numbers they would have without us; and it is looked at before it is used, because a host may
- * close every descriptor and open its own under the same number.
+ * A socket inside the profiled program. Its number is high, so that the program's own descriptors
+ * have the same numbers as without the library; and it is checked before use, because a program may
+ * close all descriptors and reuse the number.
  */
 #pragma once
 
@@ -19,11 +19,11 @@ struct own_socket {
 		-1, 0, 0    \
 	}
 
-/* Takes the descriptor over. On failure it is closed. */
+/* Takes over the descriptor. On failure it is closed. */
 bool own_socket_take(struct own_socket *s, int fd);
-/* Whether its number still means this socket. */
+/* Whether its number still refers to this socket. */
 bool own_socket_there(const struct own_socket *s);
-/* Closes it, unless its number means something else by now. */
+/* Closes it, unless its number was reused. */
 void own_socket_close(struct own_socket *s);
-/* The descriptor's number moved up, where there is room; closed on exec(). */
+/* Moves the descriptor to a high number, if possible, with close-on-exec. */
 int own_descriptor(int fd);

@@ -1,9 +1,9 @@
 /*
- * The threads of this process that are sampled: a record and clocks on its CPU time for each.
+ * The sampled threads of this process: each has a record and clocks on its CPU time.
  *
- * Records lie in one piece of memory that is never given back, so that a late signal finds one, be
- * it another thread's by now. A thread gets its record from itself (threads_enter, where something
- * tells us of its birth) or from the background that looks through /proc/self/task.
+ * Records are in one block of memory that is never freed, so that a late signal always finds one,
+ * perhaps reused for another thread. A record is created by the thread itself (threads_enter, if
+ * thread creation is intercepted) or by the background thread, which scans /proc/self/task.
  */
 #pragma once
 
@@ -22,67 +22,67 @@
 struct own_thread {
 	struct thread_clock clock;
 	bool seen;
-	atomic_bool asked;	   /* a question is under way (lock_holder.h) */
-	_Atomic(s64) accounted_ns; /* CPU time that samples stand for, or kernel_ns */
-	_Atomic(s64) kernel_ns;	   /* CPU time in the kernel that waits for a sample there */
-	_Atomic(s64) counted_ns;   /* of what samples stand for, less than a period */
-	void *(*start)(void *);	   /* where it began, when that is known */
-	s64 born_ns, born_cpu_ns;  /* when it was first known of, from itself; 0 = not */
-	_Atomic(s64) wall_ns;	   /* of its time that it did not run: what was told (wall.h) */
-	bool settled;		   /* all of it was */
-	/* Of the thread itself; `context` is whole where `stable` is not 0. */
+	atomic_bool asked;	   /* a request is pending (lock_holder.h) */
+	_Atomic(s64) accounted_ns; /* CPU time covered by samples and kernel_ns */
+	_Atomic(s64) kernel_ns;	   /* CPU time in the kernel, not yet covered by a sample */
+	_Atomic(s64) counted_ns;   /* remainder of the covered time, less than a period */
+	void *(*start)(void *);	   /* start function, if known */
+	s64 born_ns, born_cpu_ns;  /* when it registered itself; 0 = it did not */
+	_Atomic(s64) wall_ns;	   /* off-CPU time reported so far (wall.h) */
+	bool settled;		   /* all of it was reported */
+	/* Written by the thread; `context` is consistent if `stable` is not 0. */
 	volatile sig_atomic_t stable;
 	struct span_context context;
 	u32 depth; /* of spans */
 	struct span_context outer[SPAN_DEPTH];
-	/* Where it is wanted (span_ends.h): when spans began, when the last sample was taken. */
+	/* If needed (span_ends.h): start of the spans, time of the last sample. */
 	s64 began[SPAN_DEPTH], sampled;
-	struct thread_record record; /* the same for others to read */
+	struct thread_record record; /* a copy for other threads */
 };
 
-/* Takes memory from the system, once. */
+/* Allocates the memory, once. */
 bool threads_open(void);
-/* Begins to time threads: period, and the signals (installed before; thread_clock.h). */
+/* Starts the clocks: period and signals (which must be installed; thread_clock.h). */
 void threads_start(s64 period_ns, int timer_signal, int event_signal);
-/* A child of fork() stays what it is: its threads get events where others have them. */
+/* Call in a child of fork(): its threads get events if the parent's had. */
 void threads_use_events(void);
-/* Ends all clocks. Records stay: spans go on. */
+/* Stops all clocks. Records stay, for spans. */
 void threads_stop(void);
-/* The record of a thread of this process, or NULL. Signal-safe. */
+/* The record of a thread of this process, or NULL. Async-signal-safe. */
 struct own_thread *threads_find(int tid);
-/* The calling thread's record, made if need be; NULL when there is no more room. */
+/* The calling thread's record, created if necessary; NULL if there is no room. */
 struct own_thread *threads_self(void);
-/* The same without making one. Signal-safe. */
+/* The same without creating one. Async-signal-safe. */
 struct own_thread *threads_known(void);
-/* The calling thread begins; its clock starts when timing is on. */
+/* Call at the start of a thread; starts its clock if sampling is on. */
 void threads_enter(void *(*start)(void *));
-/* The calling thread ends: what no sample stands for is one more (cpu_sampler.h). */
+/* Call at the end of a thread; the uncovered CPU time becomes one more sample (cpu_sampler.h). */
 void threads_leave(void);
-/* Looks which threads there are. */
+/* Scans the threads. */
 enum err threads_look(void) MUST_CHECK;
-/* A timer's record from its signal; NULL when the signal is not ours. Signal-safe. */
+/* The record for a timer signal; NULL if the signal is not ours. Async-signal-safe. */
 struct own_thread *threads_of_signal(const siginfo_t *info);
 /* The same for an event's signal. */
 struct own_thread *threads_of_event(const siginfo_t *info);
-/* A thread's number, from 1. */
+/* A thread's number, counted from 1. */
 u32 threads_number(const struct own_thread *t);
 /* The clock of a thread's CPU time. */
 clockid_t thread_cpu_clock(int tid);
-/* CPU time of the calling thread. Signal-safe. */
+/* CPU time of the calling thread. Async-signal-safe. */
 s64 thread_cpu_ns(void);
-/* The calling thread becomes another program, which must not meet a signal of ours; or that failed.
+/* Call before exec(), so that the new program receives none of our signals; and if exec() failed.
  */
 void threads_before_exec(void);
 void threads_exec_failed(void);
 void threads_before_fork(void);
 void threads_after_fork(bool child);
-/* A thread of our own, which is not timed. */
+/* Excludes a thread of the library. */
 void threads_exclude_self(void);
 u32 threads_count(void);
-/* Calls back for each thread, with the function it began with; 0 = that is not known. */
+/* Calls `each` for every thread, with its start function; 0 = unknown. */
 void threads_each(void (*each)(void *context, u64 start), void *context);
-/* Records from 0 on: how many there may be, the thread of one (0 = none), and the record, which may
- * become another thread's at any time. */
+/* Access by index: number of records, the thread of one (0 = none), and the record, which may be
+ * reused for another thread at any time. */
 u32 threads_used(void);
 int threads_tid(u32 number);
 struct own_thread *threads_record(u32 number);

@@ -1,7 +1,7 @@
 /*
- * Names for places (tally.h), from the files of the modules. What was named once is kept
- * (name_store.h); files are closed at the end of each profile, because what is unpacked of them is
- * many megabytes. Background thread only.
+ * Symbolizes places (tally.h) from the files of modules. Symbols are cached (name_store.h); files
+ * are closed at the end of each profile, because their decompressed data takes many megabytes.
+ * Background thread only.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct named_place {
 
 struct place_names {
 	const struct loaded *loaded;
-	VEC(struct symbol_file *) files; /* by number of module */
+	VEC(struct symbol_file *) files; /* by module number */
 	VEC(bool) tried;		 /* for this profile */
 	struct name_store kept;
 	VEC(uint32_t) mappings; /* in the dictionary; 0 = not yet */
@@ -31,7 +31,7 @@ struct place_names {
 
 void place_names_init(struct place_names *p, const struct loaded *loaded);
 void place_names_release(struct place_names *p);
-/* A new profile, over another dictionary. */
+/* Begins a profile over another dictionary. */
 void place_names_begin(struct place_names *p, struct dict *d);
 /* Closes the files. */
 void place_names_end(struct place_names *p);

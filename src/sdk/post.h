@@ -1,8 +1,7 @@
 /*
- * One HTTP request from the background thread: plain sockets, nothing but libc; over TLS where that
- * is asked for. It waits in small
- * steps and calls back between them, so that whoever sends can go on with other work; the deadline
- * may be brought forward meanwhile.
+ * One HTTP request from the background thread, by plain sockets and libc only, optionally over TLS.
+ * It waits in small steps and calls `tick` in between, so that the thread can do other work; the
+ * deadline may be shortened meanwhile.
  */
 #pragma once
 
@@ -20,5 +19,5 @@ struct post {
 	void *context;
 };
 
-/* Sends; `*ret_status` is the server's answer (200 …). */
+/* Sends it; `*ret_status` is the HTTP status. */
 enum err post_send(const struct post *p, int *ret_status) MUST_CHECK;

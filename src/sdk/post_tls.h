@@ -1,6 +1,6 @@
 /*
- * TLS under a request (post.h), by the OpenSSL of the machine, which is opened when the first
- * request needs it: docs/decisions/0013 says why, and when it is not.
+ * TLS for requests (post.h), by the system's OpenSSL, loaded on first use; docs/decisions/0013
+ * explains why, and when not.
  */
 #pragma once
 
@@ -14,27 +14,27 @@ struct post_tls;
 
 struct post_tls_settings {
 	const char *host;
-	const char *ca;		       /* of the server; empty = those of the machine */
-	const char *certificate, *key; /* ours; empty = none */
+	const char *ca;		       /* CA certificates; empty = the system's */
+	const char *certificate, *key; /* client certificate and key; empty = none */
 };
 
-/* Whether it can be had at all. */
+/* Whether it is available. */
 bool post_tls_possible(void);
-/* On a connected socket that does not block. */
+/* On a connected non-blocking socket. */
 enum err post_tls_new(const struct post_tls_settings *s, int fd, struct post_tls **ret) MUST_CHECK;
 void post_tls_free(struct post_tls *t);
 /*
- * One step of the handshake, of sending, of receiving: more than 0 when it is done or so many bytes
- * went, 0 when the other side has ended, -1 when it failed, POST_TLS_WAIT when the socket is first
- * to be ready for `*ret_events`.
+ * One step of the handshake, of sending, of receiving: > 0 if done, or the number of bytes; 0 if
+ * the peer closed; -1 on failure; POST_TLS_WAIT if the socket must first be ready for
+ * `*ret_events`.
  */
 #define POST_TLS_WAIT (-2)
 ssize_t post_tls_shake(struct post_tls *t, short *ret_events);
 ssize_t post_tls_send(struct post_tls *t, const void *data, size_t n, short *ret_events);
 ssize_t post_tls_receive(struct post_tls *t, void *data, size_t n, short *ret_events);
 
-/* Called once OpenSSL is there: what is to happen before its own end is registered now. */
+/* Called once OpenSSL is loaded, to register an exit handler that must run before OpenSSL's. */
 void post_tls_on_load(void (*loaded)(void));
-/* Around fork(): none of its locks is held by us meanwhile. */
+/* Around fork(): ensures that we hold none of its locks. */
 void post_tls_before_fork(void);
 void post_tls_after_fork(void);

@@ -1,8 +1,8 @@
-/* What stands in front of libc: libvestal-preload.so, and in libvestal.a (interpose.h). */
+/* The intercepted functions of libc, in libvestal-preload.so and libvestal.a (interpose.h). */
 #pragma once
 
-/* Looks for the allocator behind us; harmless when it was found before. */
+/* Looks up the real allocator; does nothing if that was done. */
 void preload_find_malloc(void);
-/* The same for locks, and with them for what else is waited for. */
+/* The same for locks, conditions and semaphores. */
 void preload_find_locks(void);
 void preload_find_blocks(void);

@@ -1,6 +1,6 @@
 /*
- * What the locks (preload_locks.c) and the events that are waited for (preload_blocks.c) share: is
- * it timed, since when, and who asks.
+ * Shared by locks (preload_locks.c) and conditions and semaphores (preload_blocks.c): timing and
+ * caller of a wait.
  */
 #pragma once
 
@@ -16,7 +16,8 @@
 
 typedef const struct timespec *deadline;
 
-/* A library that begins before us may want a lock. What this libc does not have nobody calls. */
+/* A library initialized before us may use locks. Functions missing in this libc are never
+ * called. */
 #define FOUND(member) (likely(real.member) || (preload_find_locks(), real.member))
 
 static inline bool timed(void)
@@ -32,8 +33,8 @@ static inline s64 now(void)
 	return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* Runs a call that waits, and tells how long it took. In a function that is not inlined: its frame
- * says who called. */
+/* Runs a call that waits, and records its duration. Use it in a function that is not inlined, so
+ * that its frame identifies the caller. */
 #define TIMED(kind, lock, call)                                    \
 	do {                                                       \
 		struct alloc_caller caller_ = ALLOC_CALLER;        \
@@ -44,7 +45,7 @@ static inline s64 now(void)
 		return result_;                                    \
 	} while (0)
 
-/* A call with another clock is refused, be the lock free or not. */
+/* A call with an invalid clock fails, even if the lock is free. */
 static inline bool is_clock(clockid_t clock)
 {
 	return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME;

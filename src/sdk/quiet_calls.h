@@ -1,7 +1,7 @@
 /*
- * System calls for what runs in threads of the program: libc's functions of these names are points
- * where a thread can be cancelled, and malloc, pthread_create and pthread_mutex_lock, below which
- * we are, must not be. A thread that ended here would hold our locks for ever.
+ * Raw system calls for code that runs in the program's threads: libc's wrappers are cancellation
+ * points, but malloc, pthread_create and pthread_mutex_lock, from which we are called, must not be.
+ * A thread cancelled here would hold our locks forever.
  */
 #pragma once
 

@@ -1,12 +1,12 @@
 /*
- * Where samples wait between the thread that took them (in a signal handler, or inside malloc) and
- * the background thread. A fixed number of slots for the whole process: a taker claims a free one
- * with one atomic exchange and never waits; when there is none the sample is counted as lost.
+ * Passes samples from the sampled thread (in a signal handler or inside malloc) to the background
+ * thread. A fixed number of slots per process: a free one is claimed by one atomic exchange,
+ * without waiting; if there is none, the sample is counted as lost.
  *
  *	free -> being filled -> filled -> (drained) free
  *
- * A stack that could not be walked, because the module it goes through is not known yet, comes with
- * a copy of the stack's memory (struct raw_stack), to be walked when it is.
+ * A stack that could not be walked, because a module is not known yet, has a copy of the stack's
+ * memory (struct raw_stack) and is walked later.
  */
 #pragma once
 
@@ -23,18 +23,18 @@
 enum sample_kind {
 	SAMPLE_CPU,	/* value: nanoseconds */
 	SAMPLE_ALLOC,	/* value: bytes, already weighted */
-	SAMPLE_LIVE,	/* not taken but counted when a profile is made: what is still there */
-	SAMPLE_LOCK,	/* value: nanoseconds that were waited, already weighted */
-	SAMPLE_HELD,	/* the same, by who held the lock */
+	SAMPLE_LIVE,	/* not sampled: live objects, counted when a profile is made */
+	SAMPLE_LOCK,	/* value: nanoseconds of waiting, already weighted */
+	SAMPLE_HELD,	/* the same, by holder of the lock */
 	SAMPLE_BLOCK,	/* the same, for conditions and semaphores */
 	SAMPLE_WALL,	/* value: nanoseconds, in some state */
-	SAMPLE_THREADS, /* not taken but counted: threads */
+	SAMPLE_THREADS, /* not sampled: number of threads */
 	SAMPLE_KINDS
 };
 
 enum {
-	SETTLED = 1,	/* what is left at a thread's end */
-	SETTLED_WAITED, /* for a processor */
+	SETTLED = 1,	/* the rest at a thread's end */
+	SETTLED_WAITED, /* waiting for a CPU */
 };
 
 struct raw_stack {
@@ -51,39 +51,38 @@ struct taken_sample {
 	u8 kind;
 	u8 end;		 /* enum unwind_end */
 	u8 from_call;	 /* the first address is a return address */
-	u8 settled;	 /* SETTLED...: no stack of what it did, but where the thread began */
+	u8 settled;	 /* SETTLED...: the start function of the thread instead of a stack */
 	u8 thread_state; /* SAMPLE_WALL: enum thread_state */
 	u32 frame_count;
-	u32 thread;  /* its number, 0 = not told; told inside spans, where they are judged later */
+	u32 thread;  /* number of the thread, 0 = none; set inside spans that are evaluated later */
 	s64 time_ns; /* monotonic, then */
-	u32 record;  /* of the thread (own_threads.h): its number, 0 = not told */
+	u32 record;  /* number of the thread (own_threads.h), 0 = none */
 	s64 count, value;
-	u64 object; /* SAMPLE_ALLOC: the address, when it is watched until it is freed; of the lock
-		     */
-	u64 serial; /* of the watched object */
+	u64 object; /* SAMPLE_ALLOC: the address, if it is tracked; else of the lock */
+	u64 serial; /* of the tracked object */
 	struct span_context context;
 	struct raw_stack *raw;	       /* instead of frames; or NULL */
 	u64 frames[SAMPLE_FRAMES_MAX]; /* leaf first; addresses of the process */
 };
 
-/* Called from any context when many are waiting to be taken. */
+/* Called from any context when many slots are full. */
 void sample_slots_set_many(void (*tell)(void));
-/* Takes memory from the system, once; false when there is none. */
+/* Allocates the memory, once; false on failure. */
 bool sample_slots_open(void);
 /* A slot to fill, or NULL. Any thread, any context. */
 struct taken_sample *sample_claim(u8 kind);
 void sample_publish(struct taken_sample *s);
-/* Gives a claimed slot back unfilled. */
+/* Returns a claimed slot unfilled. */
 void sample_abandon(struct taken_sample *s);
 struct raw_stack *raw_stack_claim(void);
 /* Gives it back; NULL is fine. */
 void raw_stack_free(struct raw_stack *r);
-/* Calls back for all that are filled and came with a copy of their stack, or without, then frees
- * them. One thread at a time. */
+/* Calls `each` for all filled slots, with or without a stack copy, and frees them. One thread at a
+ * time. */
 void sample_slots_drain(bool raw, void (*each)(void *context, const struct taken_sample *s),
 			void *context);
-/* One more could not be taken. */
+/* Counts a lost sample. */
 void sample_lost(void);
 u64 sample_slots_lost(void);
-/* In the child of fork(): what others were filling will never be filled. */
+/* In the child of fork(): frees slots that other threads were filling. */
 void sample_slots_reset(void);

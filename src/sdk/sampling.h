@@ -1,32 +1,32 @@
 /*
- * What is being sampled at this moment. Others say what they want: the settings at the start, a
- * request or a signal (on, off), a schedule, the machine's load, the budget (rate). Any thread, but
- * no signal handler.
+ * The current state of sampling, as requested by the settings, a control request or signal (on,
+ * off), the schedule, the machine's load, and the budget (rate). Thread safe, not
+ * async-signal-safe.
  */
 #pragma once
 
 #include "base/err.h"
 #include "sdk/sdk_settings.h"
 
-/* Why nothing is sampled; several may hold at once. */
+/* Why sampling is paused; several reasons may hold at once. */
 enum sampling_pause {
 	PAUSED_BY_USER = 1,
 	PAUSED_BY_SCHEDULE = 2,
 	PAUSED_BY_LOAD = 4,
 };
 
-/* Begins, as the settings say; they must stay until sampling_end(). */
+/* Starts according to the settings, which must stay valid until sampling_end(). */
 enum err sampling_begin(const struct sdk_settings *s, struct fault *fault) MUST_CHECK;
 void sampling_end(void);
-/* From now on there is this reason, or it is gone. */
+/* Adds or removes a reason. */
 void sampling_pause(unsigned reason, bool holds);
-/* The reasons that hold; 0 = samples are taken. */
+/* The current reasons; 0 = not paused. */
 unsigned sampling_paused(void);
-/* CPU samples are wanted once more, or once less, whatever pauses them. */
+/* Increments or decrements the users of CPU samples, which override any pause. */
 void sampling_demand(bool more);
-/* Samples a second from now on; and now. */
+/* Sets and returns the current samples per second. */
 void sampling_set_rate(u32 rate_hz);
 u32 sampling_rate(void);
 void sampling_before_fork(void);
-/* In the child timers are gone; it goes on with what they did, or it ends. */
+/* In the child of fork(), which has no timers: continues sampling, or stops. */
 void sampling_after_fork(bool child, bool goes_on);

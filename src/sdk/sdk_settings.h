@@ -1,5 +1,5 @@
 /*
- * What to do, from the program's options and the environment. All texts are copies.
+ * Settings from the program's options and the environment. All strings are copies.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ enum sdk_types {
 	SDK_LOCK = 8,
 	SDK_WALL = 16,
 	SDK_THREADS = 32,
-	/* What takes a timer for each thread. */
+	/* Types that need a timer per thread. */
 	SDK_TIMERS = SDK_CPU | SDK_WALL | SDK_THREADS,
 };
 
@@ -38,8 +38,8 @@ struct sdk_settings {
 	u64 lock_interval; /* nanoseconds */
 };
 
-/* `o` may be NULL. Says what is wrong with whose word. */
-/* Types that the linked library does not have by itself: what stands in front of libc adds its own.
+/* `o` may be NULL. The fault names the invalid option or variable. */
+/* Adds types that need interception of libc, which the linked library does not have.
  */
 extern unsigned sdk_front_types;
 
@@ -47,5 +47,5 @@ enum err sdk_settings_read(const struct vestal_options *o, struct sdk_settings *
 			   struct fault *fault) MUST_CHECK;
 /* "cpu" … */
 const char *sdk_type_name(unsigned type);
-/* Samples a second that are taken, of which rate_hz are kept. */
+/* Sampling rate, of which rate_hz are kept. */
 u32 sdk_timer_rate(const struct sdk_settings *s);

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "sdk/sdk_settings.h"
 
-/* The only attribute of threads, by its index. */
+/* Index of the only thread attribute. */
 #define CONTEXT_KEY_SPAN_NAME 0
 
 struct thread_record {
@@ -29,7 +29,7 @@ struct thread_record {
 extern __thread struct thread_record *otel_thread_ctx_v1
 	__attribute__((tls_model("initial-exec"), visibility("default")));
 
-/* Publishes, once; background thread. */
+/* Publishes it, once; background thread. */
 enum err process_context_publish(const struct sdk_settings *s) MUST_CHECK;
-/* The child has no mapping yet. */
+/* In the child of fork(), which has no mapping yet. */
 void process_context_after_fork(void);

@@ -1,5 +1,5 @@
 /*
- * What a thread is working on, as its samples carry it.
+ * The span and labels of a thread, as attached to its samples.
  */
 #pragma once
 

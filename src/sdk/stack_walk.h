@@ -1,24 +1,23 @@
 /*
- * A thread's own stack, walked where it stands: in a signal handler or inside malloc. Nothing is
- * allocated and no lock is taken; the tables come from the view that is published now (loaded.h).
- * Memory is read only inside the thread's own stack, which nobody unmaps while it runs, and only
- * after the kernel has said of its page that it can be (one cheap call for each page), so that no
- * stack, however broken, makes the program crash.
+ * Unwinds the calling thread's own stack, in a signal handler or inside malloc, without allocations
+ * and locks, by the tables of the current view (loaded.h). Only memory of the thread's own stack is
+ * read, and only after a system call per page has checked that it is readable, so that a broken
+ * stack cannot crash the program.
  */
 #pragma once
 
 #include "sdk/loaded.h"
 #include "sdk/sample_slots.h"
 
-/* Learns where stacks end; once, before the first walk. */
+/* Initializes; call once, before the first walk. */
 void stack_walk_prepare(void);
-/* Called when a stack waits for the table of a module, in any context. */
+/* Called, in any context, when a stack needs the table of a module. */
 void stack_walk_set_missed(void (*missed)(void));
 /* Fills the frames of a sample from `registers` (by DWARF number), at most `depth`. With
- * `from_call` the first address is a return address. False when a module has no table yet and there
- * is no room for a copy: the stack is what could be guessed. */
+ * `from_call` the first address is a return address. False if a module has no table yet and there
+ * is no room for a copy: the stack is then a guess. */
 bool stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call, u32 depth);
-/* Memory of a stack, copied. */
+/* A copy of stack memory. */
 struct stack_copy {
 	u64 start; /* address of bytes[0] */
 	u32 size;
@@ -32,9 +31,9 @@ struct stack_end {
 	u32 missed; /* the first module without a table yet, + 1 (loaded_need) */
 };
 
-/* The same over a copy, in the background; returns the number of frames. */
+/* The same for a copy, in the background thread; returns the number of frames. */
 u32 stack_copy_walk(const struct loaded_view *view, const struct stack_copy *copy,
 		    const u64 registers[17], bool from_call, u64 *frames, u32 depth,
 		    struct stack_end *ret_end);
-/* Over a copy that came with a sample; makes the tables that it needs. */
+/* For the copy of a sample; builds the tables that it needs. */
 u32 raw_stack_walk(struct loaded *l, const struct raw_stack *raw, u64 *frames, u32 depth);

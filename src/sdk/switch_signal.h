@@ -1,11 +1,11 @@
 /*
- * A signal that switches sampling on and off, if the user has named one.
+ * The signal that toggles sampling, if one is configured.
  */
 #pragma once
 
 #include "base/err.h"
 
-/* Takes the signal; fails when somebody else has it. */
+/* Installs the handler; fails if the program has one. */
 enum err switch_signal_begin(int number, struct fault *fault) MUST_CHECK;
-/* Does what signals since the last call have asked for. */
+/* Applies the signals received since the last call. */
 void switch_signal_turn(void);

@@ -1,6 +1,5 @@
 /*
- * Intervals: at the end of each the tally is made into profiles, which go out. Background thread
- * only.
+ * Intervals: at the end of each the tally becomes profiles, which are sent. Background thread only.
  */
 #pragma once
 
@@ -17,10 +16,10 @@ struct windows {
 	int64_t wall;
 };
 
-/* Begins the first. */
+/* Begins the first interval. */
 void windows_init(struct windows *w, const struct sdk_settings *s, struct intake *in);
 void windows_release(struct windows *w);
-/* Ends the interval, whatever the time, and begins the next. */
+/* Ends the interval now, and begins the next. */
 void windows_end(struct windows *w);
-/* Whether its time has come. */
+/* Whether the interval is over. */
 bool windows_due(const struct windows *w, int64_t now);
