@@ -171,19 +171,19 @@ struct kernel_settings {
 	u64 wait_mean_ns;
 	u64 waits_since;       /* waits that began before are not reported */
 	u64 memory_mean_bytes; /* M, the same for steps of memory growth */
-	s64 raw_left;	       /* number of raw stacks that may still be sent; the agent resets it */
-	u64 wake_bytes;	       /* bytes in the ring above which the agent is woken */
-	u64 period_ns;	       /* of the timer, currently */
-	u32 targets;	       /* the map `targets` selects processes */
-	u32 kernel_threads;    /* include waits of kernel threads */
-	u32 old_waits;	       /* include open waits that began before the capture */
-	u32 loops;	       /* follow event-loop turns */
-	u32 undecided;	       /* unknown processes are sampled until the agent decides */
-	u32 count_threads;     /* the scan counts threads and ignores waits */
-	u32 wait_level;	       /* minimum level of all processes */
-	u32 storms;	       /* the map `wait_levels` is not empty */
-	u32 targets_turn;      /* incremented with each decision about a process or its level */
-	u32 meter;	       /* the programs measure their own run time, because the kernel does not */
+	s64 raw_left;	    /* number of raw stacks that may still be sent; the agent resets it */
+	u64 wake_bytes;	    /* bytes in the ring above which the agent is woken */
+	u64 period_ns;	    /* of the timer, currently */
+	u32 targets;	    /* the map `targets` selects processes */
+	u32 kernel_threads; /* include waits of kernel threads */
+	u32 old_waits;	    /* include open waits that began before the capture */
+	u32 loops;	    /* follow event-loop turns */
+	u32 undecided;	    /* unknown processes are sampled until the agent decides */
+	u32 count_threads;  /* the scan counts threads and ignores waits */
+	u32 wait_level;	    /* minimum level of all processes */
+	u32 storms;	    /* the map `wait_levels` is not empty */
+	u32 targets_turn;   /* incremented with each decision about a process or its level */
+	u32 meter; /* the programs measure their own run time, because the kernel does not */
 	u32 wake_on_news; /* cleared by a program without unwind tables, which wakes the agent; set again by the agent */
 };
 
