@@ -1,8 +1,8 @@
 /*
- * Private to src/store: the questions of store.h answered over whatever an engine has: it shows its
+ * Private to src/store: implements the queries of store.h on top of any engine, which provides
  * partitions, and of a partition the chunks of a time range (single ones, of blocks, or of
- * roll-ups). Which series match is decided once per partition, labels of samples once per label
- * set, links once per chunk.
+ * roll-ups). Series are matched once per partition, sample labels once per label set, links once
+ * per chunk.
  */
 #pragma once
 
@@ -14,26 +14,24 @@
 enum chunk_origin { ORIGIN_CHUNK, ORIGIN_BLOCK, ORIGIN_ROLLUP };
 
 /*
- * What a question wants of one partition: profiles whose interval touches the range [from, until),
- * however long before it they start, and those that start in [since, until). An engine may show
- * others, too.
+ * What a query reads of a partition: profiles whose interval overlaps [from, until), and those that
+ * start in [since, until). An engine may return others, too.
  */
 struct scan {
 	int64_t since_ns, from_ns, until_ns;
-	/* Bit per series; an engine may skip others, and need not. NULL = all. */
+	/* Bit per series; an engine may skip the others. NULL = all. */
 	const uint64_t *series;
 	uint32_t series_count;
 	/* Bit per type, likewise. */
 	const uint64_t *types;
 	uint32_t type_count;
-	/* When links are asked for: blocks whose filter says no may be skipped. */
+	/* For queries by links: blocks whose filter has none of them may be skipped. */
 	const struct link *links;
 	size_t link_count;
-	/* What lies between two multiples of this is told apart from the rest, but not within:
-	 * roll-ups that lie wholly in the range, and inside one such span, may be shown instead of
-	 * what they sum up, with what of it lies beyond their end. 0 = never. */
+	/* Resolution of the query: roll-ups inside the range and inside one multiple of this may
+	 * replace what they sum up, together with the part beyond their end. 0 = no roll-ups. */
 	int64_t rollup_ns;
-	struct ask *ask; /* count chunks, blocks, rollups, bytes; look at `cancelled` */
+	struct ask *ask; /* statistics, and cancellation */
 	enum err (*each)(void *context, const struct chunk_view *v);
 	void *context;
 };
@@ -46,8 +44,8 @@ struct apart_use {
 	/* Restricts the walk to these services; 0 = all that match. */
 	const struct str *only;
 	size_t only_count;
-	/* Gets the partitions of a service. `*ret_totals`, if set, is passed to the engine, which may
-	 * cache it and frees it with mem_free. It may point to texts of a light partition. */
+	/* Gets the partitions of a service. `*ret_totals`, if set, is passed to the engine, which
+	 * may cache it and frees it with mem_free. It may point to strings of a light partition. */
 	enum err (*each)(void *context, struct str service, struct partition *const *partitions,
 			 size_t n, struct service_totals **ret_totals);
 	/* May be NULL. Gets the cached totals of a service that has not changed since; `each` is
@@ -60,24 +58,24 @@ struct source {
 	void *engine;
 	uint64_t seed;
 	/*
-	 * Calls `each` with every partition of the tenant that has data in the range and whose
-	 * service passes selection_takes_service, days in order, without its lock held. The
-	 * partition stays while `each` runs. The range begins at `since_ns` where that is before
-	 * the selection's; data of a day before it counts where a scan would show it.
+	 * Calls `each` for every partition of the tenant with data in the range and a service that
+	 * passes selection_takes_service, in order of days, without its lock held. The partition is
+	 * valid while `each` runs. The range begins at `since_ns` if that is earlier than the
+	 * selection's; an earlier day counts if a scan would return data of it.
 	 */
 	enum err (*partitions)(void *engine, struct str tenant, const struct selection *selection,
 			       int64_t since_ns, struct ask *ask,
 			       enum err (*each)(void *context, struct partition *p), void *context);
-	/* Calls scan->each, without the lock of the partition held. */
+	/* Calls scan->each, without the partition's lock. */
 	enum err (*scan)(void *engine, struct partition *p, const struct scan *scan);
-	/* The names of services that `partitions` would open, without opening one; a name may come
-	 * several times. NULL = the engine has no quicker way. */
+	/* The names of services that `partitions` would open, without opening them; a name may come
+	 * several times. NULL = not supported. */
 	enum err (*services)(void *engine, struct str tenant, const struct selection *selection,
 			     struct ask *ask, enum err (*each)(void *context, struct str name),
 			     void *context);
 	/*
-	 * As `partitions`, service by service: with the partitions of one, in order of days. They
-	 * are light where labels of rows do not matter. May be NULL.
+	 * As `partitions`, but service by service, with the partitions of one in order of days.
+	 * They are light if row labels do not matter. May be NULL.
 	 */
 	enum err (*apart)(void *engine, struct str tenant, const struct selection *selection,
 			  int64_t since_ns, struct ask *ask, const struct apart_use *use);
@@ -85,9 +83,9 @@ struct source {
 	enum err (*starts)(void *engine, struct partition *p, struct time_span *ret,
 			   struct fault *fault);
 	/*
-	 * Calls `each` with the index of every day that has data in the range; `services` says of
-	 * which of its services (bit per service; NULL = all). It stays as it is while `each` runs.
-	 * NULL = the engine has no index: its partitions are looked through.
+	 * Calls `each` with the index of every day that has data in the range; `services`: a bit
+	 * per service of it; NULL = all. It does not change while `each` runs. NULL = the engine
+	 * has no index: its partitions are searched.
 	 */
 	enum err (*indexes)(void *engine, struct str tenant, const struct selection *selection,
 			    struct ask *ask,
@@ -96,17 +94,17 @@ struct source {
 			    void *context);
 };
 
-/* Labels that are parts of the type's id rather than of a series: __name__, __type__ …, and all of
- * it as __profile_type__. False for others. */
+/* Labels that are parts of the type id, not of a series: __name__, __type__ …, and all of it as
+ * __profile_type__. False for others. */
 bool type_label(struct str name, struct str id, struct str *ret);
-/* Whether rows of a dictionary may have a label of this name. */
+/* Whether rows of a dictionary may have a label with this name. */
 bool samples_have(const struct dict *d, struct str name);
 /* Whether a matcher accepts a value. */
 enum err matcher_takes(const struct matcher *m, struct str value, bool *ret) MUST_CHECK;
-/* Whether the matchers of service_name accept it: engines need not open other partitions. */
+/* Whether the matchers of service_name accept it; engines need not open other partitions. */
 enum err selection_takes_service(const struct selection *selection, struct str service,
 				 bool *ret) MUST_CHECK;
-/* Whether a question still runs; engines call it now and then. */
+/* Whether the query was not cancelled; engines call it regularly. */
 static inline bool ask_cancelled(const struct ask *ask)
 {
 	if (work_stopped())
@@ -151,8 +149,8 @@ struct set_mask {
 };
 
 /*
- * A selection applied to one partition. Bits of `series` and `types` say what may match; a series
- * whose `open` is not 0 has matchers that only the labels of its rows can decide.
+ * A selection applied to one partition. Bits of `series` and `types`: what may match. A series with
+ * `open` != 0 has matchers that depend on row labels.
  */
 struct choice {
 	struct arena arena;
@@ -162,13 +160,13 @@ struct choice {
 	uint64_t *open;	  /* per series: matchers not decided by the series */
 	uint32_t series_count, type_count;
 	uint32_t matching_series, matching_types;
-	bool all_series; /* every series matches, nothing is left open */
-	/* Per label set, made when asked: the matchers it satisfies. */
+	bool all_series; /* every series matches, and no matcher is open */
+	/* Per label set, computed on demand: the matchers it satisfies. */
 	struct map set_index;
 	VEC(struct set_mask) set_masks;
 };
 
-/* With the partition's lock held. */
+/* Requires the partition's lock. */
 enum err choice_init(struct choice *c, const struct partition *p,
 		     const struct selection *selection) MUST_CHECK;
 void choice_release(struct choice *c);
@@ -184,6 +182,6 @@ static inline bool choice_is_gauge(const struct choice *c, uint32_t type)
 {
 	return type < c->type_count && c->gauges[type / 64] >> (type % 64) & 1;
 }
-/* Whether rows of this series with this label set match; takes the lock when the set is new. */
+/* Whether rows of this series with this label set match; takes the lock if the set is new. */
 enum err choice_takes_labels(struct choice *c, struct partition *p, uint32_t series,
 			     uint32_t label_set, bool *ret) MUST_CHECK;

@@ -1,18 +1,18 @@
 /*
- * Private to src/store: time lines of all services, one service after the other, so that what is in
- * memory is of one.
+ * Private to src/store: time series of all services, one service after the other, so that memory is
+ * needed for one at a time.
  */
 #pragma once
 
 #include "store/coverage.h"
 
-/* How long anything was profiled, type by type, of many answers. */
+/* Profiled time by type, over many answers. */
 struct whole_list {
 	struct arena arena;
 	VEC(struct coverage_whole) v;
 };
 
-/* That of a type, made when missing. */
+/* The entry of a type, created if missing. */
 enum err whole_list_find(struct whole_list *list, struct str type,
 			 struct coverage_whole **ret) MUST_CHECK;
 
@@ -22,13 +22,13 @@ struct service_part {
 	size_t n;
 };
 
-/* answer_series of some partitions; they may be light where the question looks at no stacks. What
- * was profiled goes to `wholes` and not to ask->covered_ns. */
+/* answer_series for some partitions, which may be light if the query needs no stacks. Stores the
+ * profiled time in `wholes` instead of ask->covered_ns. */
 enum err answer_series_of(const struct source *source, const struct service_part *part,
 			  const struct selection *selection, const struct series_question *question,
 			  struct ask *ask, struct whole_list *wholes,
 			  struct coverage_reach *ret_reach, struct series_answer *ret) MUST_CHECK;
-/* From when on it looks for values that hold until a range begins. */
+/* The start of the search for values that are valid at the start of the range. */
 int64_t answer_series_since(const struct series_question *question, int64_t from_ns);
 
 /* store_services. */

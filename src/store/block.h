@@ -5,8 +5,8 @@
  * A block is a directory of chunk heads, and *segments*: chunks of the same types and series are
  * grouped, the streams of about 64 KiB of rows are concatenated stream by stream, and each is a
  * zstd frame. A query of one series or type decompresses only the segments and streams it needs.
- * Chunks are not decoded to make a block, so compaction is cheap, and an hour is made from blocks
- * of ten minutes the same way.
+ * Chunks are not decoded to build a block, so compaction is cheap, and an hour is built from blocks
+ * of ten minutes in the same way.
  *
  *	0  u8    version
  *	1  u8    0
@@ -34,32 +34,33 @@ struct block {
 	uint32_t segment_count;
 };
 
-/* Parses and verifies; `bytes` must live as long as the block. A released or zero block is fine to
- * release. `max_memory` bounds what the block may allocate, decompressed streams included. */
+/* Parses and verifies; `bytes` must outlive the block. A zero or released block may be released.
+ * `max_memory` limits the block's allocations, including decompressed streams. */
 enum err block_open(struct str bytes, size_t max_memory, struct block *ret) MUST_CHECK;
 void block_release(struct block *b);
-/* False when certainly no row is linked to one of these. Cheap: no directory is read. */
+/* False if certainly no row is linked to one of these. Cheap: does not read the directory. */
 enum err block_may_link(struct str bytes, const struct link *links, size_t n, bool *ret) MUST_CHECK;
 
-/* Appends a block of these chunks, in whatever order they come. The array is sorted. */
+/* Appends a block of these chunks, given in any order. Sorts the array. */
 enum err block_encode(struct chunk_view **chunks, size_t n, struct buf *out) MUST_CHECK;
 
 /*
  * A roll-up is a block with a chunk per type (CHUNK_SUM): stack -> sum over all profiles that start
- * in its time, without series, labels, links and times. What of these lies after its end is a
- * further chunk, at that end (CHUNK_BEYOND): less this, and with that of the time before, it is the
- * value of its time. Gauges have a chunk per type and series, because the mean over time must be
- * taken inside a series: its `profiles` says how many were summed. Nothing of theirs lies beyond.
+ * in its time, without series, labels, links and times. The part of these after its end is another
+ * chunk, at that end (CHUNK_BEYOND): the value of its time is the sum minus this, plus that of the
+ * previous roll-up. Gauges have a chunk per type and series, because means are computed per series;
+ * its `profiles` is the number of summed profiles. They have no part beyond the end.
  *
- * When each series had profiles stands in chunks without rows (CHUNK_RUN; coverage.h): time and
- * duration from the start of the first to the end of the last, `profiles` of them, the scale of
- * their column is from the start of the first to that of the last, and the total what is covered.
+ * The times of each series' profiles are in chunks without rows (CHUNK_RUN; coverage.h): time and
+ * duration from the start of the first to the end of the last profile, `profiles` their number; the
+ * scale of the column is the time from the start of the first to the start of the last, and its
+ * total the covered time.
  */
 struct rollup;
 enum err rollup_new(int64_t time_ns, int64_t duration_ns, struct rollup **ret) MUST_CHECK;
 void rollup_free(struct rollup *r);
-/* `gauge[type]` for all types of the partition, `stack_count` of its dictionary. A view may itself
- * be of a roll-up: a day is made from hours. */
+/* `gauge[type]` for all types of the partition, `stack_count` of its dictionary. A view may be of a
+ * roll-up itself: days are built from hours. */
 enum err rollup_add(struct rollup *r, const struct chunk_view *v, const bool *gauge,
 		    uint32_t type_count, uint32_t stack_count) MUST_CHECK;
 enum err rollup_finish(struct rollup *r, struct buf *out) MUST_CHECK;

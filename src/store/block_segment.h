@@ -1,6 +1,6 @@
 /*
- * Private to src/store: the streams of some chunks of a block, decompressed one by one when they
- * are first asked for. Of one reader: not thread safe.
+ * Private to src/store: the streams of some chunks of a block, decompressed one by one on first
+ * use. Not thread safe.
  */
 #pragma once
 

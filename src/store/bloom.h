@@ -1,6 +1,6 @@
 /*
- * Private to src/store: a Bloom filter of span ids. Ten bits a span and seven probes: one question
- * in a hundred is answered with a wrong "perhaps". The filter is plain bytes.
+ * Private to src/store: a Bloom filter of span ids. Ten bits per span and seven probes: 1 % false
+ * positives. The filter is plain bytes.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Private to src/store: who was called by each frame lately, the latest first; what the coding of
- * stacks in a dictionary predicts with. Writer and reader keep the same.
+ * Private to src/store: the recent callees of each frame, the latest first, used by the stack
+ * encoding of dictionaries to predict frames. Writer and reader have the same table.
  */
 #pragma once
 
@@ -9,11 +9,11 @@
 #include "base/str.h"
 
 #define RECENT	     4
-/* A few stacks are not worth the table. */
+/* For fewer stacks the table is not worth its cost. */
 #define CALLEES_FROM 64
 
 struct callees {
-	uint32_t (*v)[RECENT]; /* NULL: nothing is predicted */
+	uint32_t (*v)[RECENT]; /* NULL: no prediction */
 };
 
 static inline enum err callees_init(struct callees *c, size_t frames, size_t stacks)
@@ -51,7 +51,7 @@ static inline uint64_t callees_code(const struct callees *c, uint32_t caller, ui
 	return (uint64_t)callee + RECENT;
 }
 
-/* The frame a code stands for; UINT64_MAX when it cannot be one. */
+/* The frame for a code; UINT64_MAX if it is invalid. */
 static inline uint64_t callees_frame(const struct callees *c, uint32_t caller, uint64_t code)
 {
 	if (code >= RECENT)

@@ -14,35 +14,35 @@
 /* A sum without a value. */
 #define NOTHING INT64_MIN
 
-/* One group and type; when means are asked for, of one series in it. */
+/* The values of one group and type; for means, also of one series. */
 struct curve {
 	uint32_t group, series, type;
 	int64_t *sums;	/* per point, or NOTHING; NULL for a gauge */
-	uint32_t level; /* of a gauge: among the curves of gauges */
+	uint32_t level; /* for a gauge: index in `levels` */
 };
 
-/* A series is in a group: its line of the coverage. */
+/* A group, and the line of the coverage of one of its series. */
 struct member {
 	uint32_t group, line;
 };
 
-/* Of a line of the coverage: the group of its series' own labels, and which of the grouped labels
- * (bits) samples beside it may have. */
+/* For a line of the coverage: the group of its series' own labels, and a bit for each group-by
+ * label that its samples may have. */
 struct line_labels {
 	uint32_t own;
 	uint64_t open;
 };
 
-/* A type that was met; without each_type there is one. */
+/* A type with values; exactly one without each_type. */
 struct chart_type {
 	struct str id;
 	bool means;		/* over the profiles of a series, before series are summed */
-	bool gauge;		/* a value holds until the next of its series */
+	bool gauge;		/* a value is valid until the next of its series */
 	VEC(uint32_t *) counts; /* profiles per series and point */
 };
 
 struct charting {
-	struct question q; /* first: handlers get it */
+	struct question q; /* must be first: handlers cast it */
 	const struct series_question *question;
 	int64_t first_ns;
 	size_t n; /* points */
@@ -56,19 +56,19 @@ struct charting {
 	VEC(struct member) members;
 	struct map member_index;
 	VEC(struct line_labels) line_labels;
-	VEC(bool) of_samples; /* by group: found by labels of samples */
-	VEC(uint32_t) lines;  /* of the series that is measured */
+	VEC(bool) of_samples; /* by group: it has sample labels */
+	VEC(uint32_t) lines;  /* of the current series */
 	uint64_t open;	      /* struct line_labels, in the current partition */
 	struct call_site site;
-	struct whole_list *wholes; /* or NULL: of more than this answer */
-	/* Of the partition at hand: the number of each of its types. */
+	struct whole_list *wholes; /* or NULL: profiled time over several answers */
+	/* Index in `types` for each type of the current partition. */
 	VEC(uint32_t) local;
 };
 
 void charting_release(struct charting *c);
 extern const struct question_handler charting_handler;
 
-/* A series of the answer while it is made. */
+/* A series of the answer under construction. */
 struct made_series {
 	struct series_points points;
 	double total;

@@ -45,8 +45,8 @@ enum chunk_flags {
 	CHUNK_GROUPS = 1,
 	CHUNK_TIMES = 2,
 	CHUNK_NEGATIVE = 4,
-	/* Of roll-ups alone (block.h): a sum, what of a sum lies beyond the end of the time that
-	 * was summed up, and when profiles were taken. */
+	/* Only in roll-ups (block.h): a sum, the part of a sum beyond the end of its time, and the
+	 * times of profiles. */
 	CHUNK_SUM = 8,
 	CHUNK_BEYOND = 16,
 	CHUNK_RUN = 32,
@@ -70,7 +70,7 @@ struct chunk_column {
 	uint32_t type;	 /* of the partition */
 	uint32_t source; /* COLUMN_… */
 	int64_t scale;
-	int64_t total; /* stays at the ends of int64 */
+	int64_t total; /* saturates */
 };
 
 struct chunk_head {
@@ -85,7 +85,7 @@ struct chunk_head {
 
 struct block_segment;
 
-/* A chunk that can be read. Streams of a block are decompressed when they are first asked for. */
+/* A readable chunk. Streams of a block are decompressed on first use. */
 struct chunk_view {
 	struct chunk_head head;
 	const struct str *streams;     /* of a chunk of its own, or … */
@@ -93,7 +93,7 @@ struct chunk_view {
 	const uint32_t *at, *n;	       /* places in the segment's streams */
 };
 
-/* Parses and verifies. `arena` takes the columns' descriptions; `bytes` must live as long. */
+/* Parses and verifies. `arena` holds the columns' descriptions; `bytes` must stay valid as long. */
 enum err chunk_open(struct str bytes, struct arena *arena, struct chunk_view *ret) MUST_CHECK;
 /* The column of a type, or NULL. */
 const struct chunk_column *chunk_find(const struct chunk_view *v, uint32_t type);
@@ -115,16 +115,16 @@ enum err chunk_values(const struct chunk_view *v, const struct chunk_column *col
 		      int64_t *ret) MUST_CHECK;
 enum err chunk_times(const struct chunk_view *v, int64_t *ret) MUST_CHECK;
 
-/* Sums per stack that stay at the ends of int64 instead of wrapping. */
+/* Saturating sums per stack. */
 struct sums {
 	int64_t *v;
 	uint32_t n;    /* stacks */
-	int64_t bound; /* no sum can be larger; INT64_MAX = watch every addition */
+	int64_t bound; /* upper bound of all sums; INT64_MAX = check every addition */
 };
-/* v[stack] += value for all rows, without arrays in between. */
+/* v[stack] += value for all rows, without intermediate arrays. */
 enum err chunk_sum(const struct chunk_view *v, const struct chunk_column *column,
 		   struct sums *sums) MUST_CHECK;
-/* Sums of values that count for a time, which several profiles may share. */
+/* Sums of values weighted by time, which several profiles may share. */
 struct chunk_weights {
 	__int128 *held;
 	uint32_t n;	       /* stacks */
@@ -134,7 +134,7 @@ struct chunk_weights {
 enum err chunk_weigh(const struct chunk_view *v, const struct chunk_column *column,
 		     const struct chunk_weights *to) MUST_CHECK;
 
-/* What is encoded: rows in any order, equal ones possibly several times. */
+/* Input of the encoder: rows in any order, perhaps with duplicates. */
 struct chunk_rows {
 	uint32_t series, profiles;
 	int64_t time_ns, duration_ns;
@@ -145,33 +145,33 @@ struct chunk_rows {
 	const uint32_t *labels;	  /* NULL = all 0 */
 	const uint32_t *link;	  /* indices into `links`; NULL = all 0 */
 	const struct link *links; /* links[0] is not used */
-	const uint64_t *time;	  /* absolute, 0 = not known; NULL = all 0 */
+	const uint64_t *time;	  /* absolute, 0 = unknown; NULL = all 0 */
 	/* Row i, type t: values[i * stride + column[t]]. */
 	const int64_t *values;
 	size_t stride;
 	const uint32_t *column;
 };
 
-/* What rows are sorted by, and which row it is. */
+/* Sort key and index of a row. */
 struct chunk_key {
 	uint64_t key;
 	uint32_t row;
 };
 
-/* Memory that encoding needs again and again. All zero is valid. */
+/* Memory that encoders reuse. All zero is valid. */
 struct chunk_scratch {
 	VEC(struct chunk_key) keys, spare;
-	VEC(uint64_t) order, order_spare; /* of rows that have only a stack: stack << 32 | row */
-	VEC(uint32_t) stacks;		  /* of the rows, sorted, equal ones merged */
-	VEC(uint64_t) groups; /* link << 32 | label set, of each row; none when all are 0 */
-	VEC(uint64_t) times;  /* none when all are 0 */
-	VEC(int64_t) values;  /* column by column, each as long as the rows */
+	VEC(uint64_t) order, order_spare; /* for rows with only a stack: stack << 32 | row */
+	VEC(uint32_t) stacks;		  /* stacks of the rows, sorted, duplicates merged */
+	VEC(uint64_t) groups;		  /* link << 32 | label set per row; empty if all are 0 */
+	VEC(uint64_t) times;		  /* empty if all are 0 */
+	VEC(int64_t) values;		  /* column by column, each as long as the rows */
 	struct buf streams[CHUNK_MAX_STREAMS];
 };
 void chunk_scratch_release(struct chunk_scratch *s);
-/* Fills stacks, groups, times and values of the scratch with rows in order, each once. */
+/* Fills stacks, groups, times and values of the scratch with sorted, merged rows. */
 enum err chunk_order(const struct chunk_rows *rows, struct chunk_scratch *s) MUST_CHECK;
-/* Stays at the ends of int64. */
+/* Saturating sum. */
 static inline int64_t add_saturating(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -183,8 +183,8 @@ static inline int64_t add_saturating(int64_t a, int64_t b)
 /* Appends the chunk to `out`. */
 enum err chunk_encode(const struct chunk_rows *rows, struct chunk_scratch *s,
 		      struct buf *out) MUST_CHECK;
-/* The same profile without the columns for which keep(context, type) is false. Appends nothing
- * when no column is left. */
+/* The same profile without the columns for which keep(context, type) is false. Appends nothing if
+ * no column is left. */
 enum err chunk_filter_types(const struct chunk_view *v, bool (*keep)(void *context, uint32_t type),
 			    void *context, struct chunk_scratch *s, struct buf *out) MUST_CHECK;
 
@@ -202,12 +202,13 @@ struct cursor;
 /* A head; times are written as the distance to `base_ns`. */
 void chunk_head_write(const struct chunk_head *h, const uint32_t *stream_sizes, int64_t base_ns,
 		      struct buf *out);
-/* Reads one and checks what it says of itself; the sizes of its streams go to `ret_sizes`, which
- * has room for CHUNK_MAX_STREAMS. */
+/* Reads and validates a head; `ret_sizes` gets the sizes of its streams and must have room for
+ * CHUNK_MAX_STREAMS. */
 enum err chunk_head_read(struct cursor *c, int64_t base_ns, struct arena *arena,
 			 struct chunk_head *ret, uint32_t *ret_sizes) MUST_CHECK;
-/* Version, a zero byte and a checksum before what `out` holds from `at` + BLOB_HEAD on. */
+/* Writes version, a zero byte and a checksum before the content of `out` from `at` + BLOB_HEAD
+ * on. */
 #define BLOB_HEAD 6
 void blob_seal(struct buf *out, size_t at, uint8_t version);
-/* Checks these; `ret` is what follows. */
+/* Checks these; `ret` is the content after them. */
 enum err blob_verify(struct str bytes, uint8_t version, struct str *ret) MUST_CHECK;

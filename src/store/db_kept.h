@@ -1,8 +1,8 @@
 /*
- * Files below a folder that a process keeps open because it cannot enter the folders above: named
- * "/proc/self/fd/7/name". SQLite would look for the whole path of such a file, and not get there.
+ * Files in a folder that the process keeps open because it may not enter the parent folders: named
+ * "/proc/self/fd/7/name". SQLite's default file system would resolve the full path, and fail.
  */
 #pragma once
 
-/* The file system of SQLite for a path; NULL = its usual one. Thread safe. */
+/* The SQLite VFS for a path; NULL = the default. Thread safe. */
 const char *db_vfs_for(const char *path);

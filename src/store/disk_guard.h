@@ -1,14 +1,13 @@
 /*
- * Whether the disk takes writes, and a reserve for the moment it does not.
+ * Whether the disk accepts writes, and a reserve for when it does not.
  *
- * DIR/.reserve holds files whose blocks are allocated. When nothing can be written any more, each
- * of them gives back its bytes and an inode, so that a delete can write its transaction and its
- * line of the audit log, and questions can open files (SQLite makes two files beside each that it
- * opens). While there is trouble uploads are refused; once there is room again the reserve is
- * rebuilt first, and then they are taken.
+ * DIR/.reserve holds files whose blocks are allocated. When the disk is full, each can be freed,
+ * with its inode, so that a delete can write its transaction and its line in the audit log, and
+ * queries can open files (SQLite creates two more for each that it opens). Meanwhile uploads are
+ * refused; once there is space, the reserve is rebuilt first, and then they are accepted again.
  *
- * Only a write proves that a disk takes writes: at the start, every half a minute in which nothing
- * was stored, and every second of trouble.
+ * Only a write proves that the disk accepts writes: it is tried at the start, after 30 seconds
+ * without an upload, and every second while the disk is in trouble.
  *
  * Thread safe.
  */
@@ -24,26 +23,27 @@
 struct disk_guard {
 	struct mutex lock; /* held over I/O */
 	char *directory;
-	uint64_t file_bytes; /* of one file of the reserve */
-	/* Written with the lock, and read without: nobody waits for a disk to see how it is. */
+	uint64_t file_bytes; /* size of a reserve file */
+	/* Written under the lock, read without it, so that reading the state never waits for the
+	 * disk. */
 	_Atomic(enum store_disk_state) state;
-	_Atomic(unsigned) held;	    /* files of the reserve that are there */
-	_Atomic(int64_t) proved_ns; /* monotonic time of the last write that worked */
+	_Atomic(unsigned) held;	    /* existing reserve files */
+	_Atomic(int64_t) proved_ns; /* monotonic time of the last successful write */
 	_Atomic(uint64_t) free_bytes, total_bytes;
 	_Atomic(int64_t) since_ns;
 };
 
-/* Looks for the first time; fails only without memory. */
+/* Checks for the first time; fails only if out of memory. */
 enum err disk_guard_open(struct disk_guard *g, const char *directory) MUST_CHECK;
 void disk_guard_close(struct disk_guard *g);
 
-/* Looks again; true when the state has changed. `wall_ns` is for `since_ns`. */
+/* Checks again; true if the state has changed. `wall_ns` is for `since_ns`. */
 bool disk_guard_look(struct disk_guard *g, int64_t wall_ns);
-/* A write failed: finds out why. True when the state has changed. */
+/* Call after a failed write: determines the cause. True if the state has changed. */
 bool disk_guard_failed(struct disk_guard *g, enum err error, int64_t wall_ns);
-/* A write worked. */
+/* Call after a successful write. */
 void disk_guard_proved(struct disk_guard *g);
-/* Gives up so many files of the reserve, but keeps `least`; false when there is none to give. */
+/* Frees this many reserve files, but keeps `least`; false if there are none to free. */
 bool disk_guard_give(struct disk_guard *g, unsigned files, unsigned least);
 
 static inline bool disk_guard_refuses(const struct disk_guard *g)

@@ -288,7 +288,7 @@ enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenan
 		    struct fault *fault) MUST_CHECK;
 /* The tenant if it is already loaded, else NULL. */
 struct tenant *tenant_known(struct embedded *e, struct str name);
-/* The i-th, NULL behind the last: for a walk over all while others are added. */
+/* The i-th, NULL after the last; for loops while others may be added. */
 struct tenant *tenant_at(struct embedded *e, size_t i);
 void embedded_free_tenants(struct embedded *e);
 /* Opens its catalog; holds catalog_lock on success. */
@@ -387,11 +387,11 @@ enum err day_drop(struct day *d, struct fault *fault) MUST_CHECK;
 /* Closes connections that were idle for a while. */
 void day_rest(struct day *d, int64_t now_ns);
 
-/* The service of a day, made when missing. */
+/* The service of a day, created if missing. */
 enum err day_service_get(struct day *d, struct str name, struct day_service **ret) MUST_CHECK;
-/* NULL when there is none. */
+/* NULL if there is none. */
 struct day_service *day_service_find(struct day *d, struct str name);
-/* The i-th, NULL behind the last: for a walk over all while others are added. */
+/* The i-th, NULL after the last; for loops while others may be added. */
 struct day_service *day_service_at(struct day *d, size_t i);
 /* Copies up to `n` services, starting with the i-th; returns how many. */
 #define SERVICES_PORTION 256
@@ -409,7 +409,7 @@ enum err day_service_expect_id(struct day_service *ds, uint32_t id) MUST_CHECK;
 /* Adds a chunk; room must have been reserved. This and the next require day->lists. */
 void day_service_add_fresh(struct day_service *ds, struct fresh_chunk chunk);
 void day_service_clear_fresh(struct day_service *ds);
-/* Times of the oldest and the newest fresh chunk; false when there is none. */
+/* Times of the oldest and the newest fresh chunk; false if there is none. */
 bool day_fresh_bounds(struct day *d, int64_t *ret_oldest_ns, int64_t *ret_newest_ns);
 /* When the first fresh chunk is due for compaction; INT64_MAX = there is none. */
 int64_t day_fresh_due(struct day *d);
@@ -439,7 +439,7 @@ void service_replace(struct day_service *ds, struct partition *fresh);
 void partition_charge(struct day_service *ds, size_t memory);
 /* Changes what a partition or an index takes from `*memory` to `now`; requires engine->lock. */
 void tenant_charge(struct tenant *t, size_t *memory, size_t now);
-/* Puts it on, and takes it off, the lists of unused residents; require engine->lock. */
+/* Add it to, and remove it from, the lists of unused residents; require engine->lock. */
 void resident_rest(struct tenant *t, struct resident *r);
 void resident_take(struct resident *r);
 /* Frees unused partitions and indexes until memory is below its ceiling, beginning with the tenant
@@ -447,7 +447,7 @@ void resident_take(struct resident *r);
 void partitions_evict(struct embedded *e);
 size_t embedded_shrink(struct store *s, struct str tenant, size_t wanted);
 
-/* ------------------------------------------------------------------ questions (embedded_scan.c) */
+/* ------------------------------------------------------------------ queries (embedded_scan.c) */
 
 enum err embedded_services(void *engine, struct str tenant, const struct selection *selection,
 			   struct ask *ask, enum err (*each)(void *, struct str),

@@ -1,6 +1,6 @@
 /*
- * Private to src/store: lists of names, values, types and label sets while they are made, from
- * partitions (answer_labels.c) or from the index of an engine that has one (answer_index.c).
+ * Private to src/store: lists of names, values, types and label sets under construction, from
+ * partitions (answer_labels.c) or the engine's index (answer_index.c).
  */
 #pragma once
 
@@ -18,33 +18,32 @@ struct listing {
 	struct arena arena; /* of the answer */
 	VEC(struct str) texts;
 	struct map index;
-	struct str name; /* whose values; LIST_PARTS: a label that is part of the type */
+	struct str name; /* label of the values; LIST_PARTS: a label that is part of the type */
 	const struct str *names;
 	size_t name_count;
 	VEC(struct label_group) sets;
-	/* What to do with a matching series; with the lock held. */
+	/* Called for a matching series; with the lock held. */
 	enum err (*series)(struct listing *l, const struct partition *p, uint32_t series);
-	/* With labels of the rows; or NULL. */
+	/* Called for row labels; or NULL. */
 	enum err (*label)(struct listing *l, const struct dict *d, const struct label *label);
 	const struct choice *choice;
 };
 
 void listing_release(struct listing *l);
-/* Once each. */
+/* Distinct entries. */
 enum err listing_add_text(struct listing *l, struct str text) MUST_CHECK;
 enum err listing_add_set(struct listing *l, const struct label_group *set) MUST_CHECK;
-/* Those of the wanted labels that are parts of a type, in order of their names; at most
- * TYPE_LABELS. */
+/* Requested labels that are parts of a type, sorted by name; at most TYPE_LABELS. */
 size_t listing_type_parts(const struct listing *l, struct str id, struct label_pair *labels);
 
 /* Bit per service of an index. */
 struct service_bits {
-	uint64_t *matching; /* a series of it may match */
-	uint64_t *open;	    /* a matcher is about labels of its rows */
+	uint64_t *matching; /* it has a series that may match */
+	uint64_t *open;	    /* a matcher depends on its row labels */
 };
-/* Which services have a series that may match and is in the range of the selection. */
+/* The services with a series that may match and is in the range of the selection. */
 enum err index_services(const struct series_index *x, const struct selection *selection,
 			struct ask *ask, struct arena *arena, struct service_bits *ret) MUST_CHECK;
-/* What the index of a day adds; `context` is the listing. */
+/* Adds the entries of a day's index; `context` is the listing. */
 enum err listing_index(void *context, const struct series_index *x,
 		       const uint64_t *services) MUST_CHECK;

@@ -1,17 +1,16 @@
 /*
- * Private to src/store: things that may be let go, in the order of their last use. The list is in
- * the things themselves: taking one in, out, or the oldest takes the same few steps however many
- * there are, and cannot fail.
+ * Private to src/store: objects that may be freed, in order of last use. An intrusive list: all
+ * operations take constant time and cannot fail.
  */
 #pragma once
 
 #include <stddef.h>
 
 struct lru_node {
-	struct lru_node *older, *newer; /* NULL, NULL: in no list */
+	struct lru_node *older, *newer; /* NULL, NULL: not in a list */
 };
 
-/* A ring: `newer` of the list itself is the oldest. All zero until lru_init. */
+/* A ring: `newer` of the list head is the oldest. All zero until lru_init. */
 struct lru {
 	struct lru_node ring;
 };
@@ -21,7 +20,7 @@ static inline void lru_init(struct lru *l)
 	l->ring.older = l->ring.newer = &l->ring;
 }
 
-/* Harmless for one that is in no list. */
+/* Does nothing if it is not in a list. */
 static inline void lru_remove(struct lru_node *node)
 {
 	if (!node->newer)
@@ -31,7 +30,7 @@ static inline void lru_remove(struct lru_node *node)
 	node->older = node->newer = NULL;
 }
 
-/* It is now the newest. */
+/* Makes it the newest. */
 static inline void lru_touch(struct lru *l, struct lru_node *node)
 {
 	lru_remove(node);
@@ -41,7 +40,7 @@ static inline void lru_touch(struct lru *l, struct lru_node *node)
 	l->ring.older = node;
 }
 
-/* NULL when the list is empty. */
+/* NULL if the list is empty. */
 static inline struct lru_node *lru_oldest(const struct lru *l)
 {
 	return l->ring.newer == &l->ring ? NULL : l->ring.newer;

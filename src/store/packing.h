@@ -1,11 +1,11 @@
 /*
- * Private to src/store: zstd with contexts that are kept for the next call, by whatever thread.
+ * Private to src/store: zstd with a pool of contexts, shared by all threads.
  */
 #pragma once
 
 #include "base/buf.h"
 
-/* Appends `plain` packed; the frame says how long it is. */
+/* Appends `plain` compressed; the frame contains its size. */
 enum err pack(struct str plain, int level, struct buf *out) MUST_CHECK;
-/* Into `ret`, which has room for exactly the `plain` bytes that must come out. */
+/* Decompresses into `ret`; the result must have exactly `plain` bytes. */
 enum err unpack(struct str packed, char *ret, size_t plain) MUST_CHECK;

@@ -1,5 +1,5 @@
 /*
- * Private to src/store: the common part of all queries. A question walks the partitions of a
+ * Private to src/store: the common part of all queries. A question (query) walks the partitions of a
  * source, chooses series and types in each, and passes the matching chunks to a handler.
  */
 #pragma once
@@ -22,14 +22,14 @@ struct question {
 	struct str tenant;
 	const struct selection *selection;
 	struct ask *ask;
-	struct ask own_ask; /* when the caller has none */
+	struct ask own_ask; /* used if the caller has none */
 	const struct question_handler *handler;
 	/* The longest roll-ups that may be used; 0 = none. */
 	int64_t rollup_ns, gauge_rollup_ns;
 	int64_t lookback_ns; /* gauge profiles that start up to this long before the range are
 				passed, too */
 	size_t memory;	     /* charged so far */
-	struct arena arena;  /* lives as long as the question */
+	struct arena arena;  /* valid as long as the question */
 	bool each_type;	     /* all types, one column per call; the handler separates them */
 	struct str type;     /* the requested type; empty until known */
 	bool gauge;
@@ -119,7 +119,7 @@ struct grouping {
 	VEC(struct group_memo) memo;
 };
 void grouping_release(struct grouping *g);
-/* Forgets what belongs to a partition. */
+/* Drops the data of the current partition. */
 void grouping_begin(struct grouping *g);
 enum err grouping_find(struct grouping *g, struct question *q, uint32_t series, uint32_t label_set,
 		       uint32_t *ret) MUST_CHECK;
@@ -135,7 +135,7 @@ struct series_numbers {
 	VEC(uint32_t) local; /* by series of the current partition: number + 1, 0 = not yet */
 };
 void series_numbers_release(struct series_numbers *s);
-/* Forgets what belongs to a partition. */
+/* Drops the data of the current partition. */
 void series_numbers_begin(struct series_numbers *s);
 enum err series_numbers_find(struct series_numbers *s, struct question *q, uint32_t series,
 			     uint32_t *ret) MUST_CHECK;

@@ -1,5 +1,5 @@
 /*
- * Private to the embedded engine: a service written anew without what a selection takes.
+ * Private to the embedded engine: rewrites a service without the data of a selection.
  */
 #pragma once
 
@@ -7,11 +7,11 @@
 
 struct new_block {
 	struct block_info info;
-	size_t at, n; /* in `bytes` */
+	size_t at, n; /* offset in `bytes` */
 };
 struct new_chunk {
 	int64_t key;
-	uint32_t rows; /* 0 = nothing left */
+	uint32_t rows; /* 0 = nothing remains */
 	size_t at, n;
 };
 
@@ -20,14 +20,14 @@ struct rewriting {
 	const struct selection *selection;
 	struct choice choice;
 	struct partition *from, *to;
-	struct buf bytes; /* of all new rows */
+	struct buf bytes; /* bytes of all new rows */
 	VEC(struct new_block) blocks;
 	VEC(struct new_chunk) chunks; /* by key */
 	uint64_t removed;
 	struct fault *fault;
 };
 
-/* Rewrites and swaps; `removed` says how many profiles lost something. `upkeep` is held. The caller
- * filled all above `to`, and releases with rewriting_release. */
+/* Rewrites and swaps; `removed` is the number of profiles that lost data. Requires `upkeep`. The
+ * caller sets the members above `to`, and calls rewriting_release. */
 enum err service_rewrite(struct rewriting *w) MUST_CHECK;
 void rewriting_release(struct rewriting *w);

@@ -1,11 +1,10 @@
 /*
- * Private to src/store: the engine that keeps everything in memory. A partition has a list of
- * chunks; a batch is there as soon as it is committed. It is what opens files in the UI, and what
- * the tests compare the other engine with.
+ * Private to src/store: the in-memory engine. A partition has a list of chunks; a batch is visible
+ * as soon as it is committed. Used by `vestal server --memory`, and as a reference in tests.
  *
- * `lock` guards the lists, and is never held while a partition's lock is waited for; the chunks of
- * a partition are guarded by that one. Bytes of chunks stay where they are while questions run:
- * deleting waits for those, and they for it.
+ * `lock` guards the lists, and must not be held while locking a partition; the partition's lock
+ * guards its chunks. Chunks do not move while queries run: deletes wait for queries, and queries
+ * for deletes.
  */
 #pragma once
 
@@ -18,7 +17,7 @@ struct stored_chunk {
 	uint32_t series, rows;
 };
 
-/* What `engine` of a partition points to. */
+/* The target of a partition's `engine`. */
 struct memory_partition {
 	VEC(struct stored_chunk) chunks;
 };
@@ -48,15 +47,15 @@ struct memory_store {
 	struct cond idle;
 	unsigned questions; /* running */
 	bool deleting;
-	VEC(struct partition *) partitions; /* each with a reference of the list */
+	VEC(struct partition *) partitions; /* the list holds a reference to each */
 	VEC(struct memory_quota *) quotas;
-	struct arena arena; /* texts of quotas, spans */
+	struct arena arena; /* strings of quotas and spans */
 	VEC(struct memory_span) spans;
 	VEC(struct memory_setting) settings;
 	atomic_ullong commits;
 };
 
-/* Questions may read chunks between these two; deleting waits for them and keeps new ones out. */
+/* Queries read chunks between these two calls; a delete waits for them and blocks new ones. */
 void memory_enter(struct memory_store *m);
 void memory_leave(struct memory_store *m);
 void memory_enter_alone(struct memory_store *m);
@@ -73,7 +72,7 @@ enum err memory_list(struct memory_store *m, struct str tenant,
 		     struct partition_list *ret) MUST_CHECK;
 void partition_list_release(struct partition_list *l);
 
-/* The operations that live in files of their own. */
+/* Operations in other files. */
 enum err memory_delete(struct store *s, struct str tenant, const struct selection *selection,
 		       struct ask *ask, uint64_t *ret_profiles) MUST_CHECK;
 enum err memory_settle(struct store *s, bool all, struct fault *fault) MUST_CHECK;

@@ -1,8 +1,8 @@
 /*
  * The clock of retention.
  *
- * The wall clock is set by people and by NTP, and may be wrong. The machine's monotonic clock is
- * reliable. So the wall clock is trusted while it advances like the monotonic clock, and:
+ * The wall clock is set by administrators and NTP, and may be wrong. The machine's monotonic clock
+ * is reliable. So the wall clock is trusted while it advances like the monotonic clock, and:
  *
  *	jump	an hour or more that neither running nor suspension explains: the clock is not
  *		trusted, and nothing is deleted by age, until the clock is right again or an
@@ -48,26 +48,26 @@ struct trusted_clock {
 	size_t settled_gaps;
 };
 
-/* Clocks that are NULL are the machine's. */
+/* NULL clocks = the machine's. */
 void trusted_clock_init(struct trusted_clock *c, const struct store_options *o);
 void trusted_clock_release(struct trusted_clock *c);
 
-/* Goes on from a record; what is no record is ERR_CORRUPT and changes nothing. */
+/* Continues from a record; an invalid record is ERR_CORRUPT and changes nothing. */
 enum err trusted_clock_read(struct trusted_clock *c, struct str record) MUST_CHECK;
-/* Goes on from the newest data where there is no record: it was stored some time ago. */
+/* Continues from the time of the newest data if there is no record. */
 void trusted_clock_resume_from(struct trusted_clock *c, int64_t newest_ns);
 enum err trusted_clock_write(struct trusted_clock *c, struct buf *out) MUST_CHECK;
 
-/* Compares the clocks; true when trust has changed. */
+/* Compares the clocks; true if trust has changed. */
 bool trusted_clock_look(struct trusted_clock *c, struct store_clock_state *ret);
-/* What was found when it was last looked at. */
+/* The result of the last comparison. */
 void trusted_clock_peek(struct trusted_clock *c, struct store_clock_state *ret);
-/* The wall clock is right: from now on it is believed, and gaps count. */
+/* Confirms the wall clock: it is trusted from now on, and gaps count. */
 void trusted_clock_confirm(struct trusted_clock *c);
 
-/* How much time has been measured since, for certain; 0 when that is in the future. */
+/* Measured time since then, at least; 0 if it is in the future. */
 int64_t trusted_clock_age(struct trusted_clock *c, int64_t time_ns);
-/* The earlier and the later of what the wall clock says and what is trusted. */
+/* The earlier and the later of wall clock and trusted time. */
 void trusted_clock_bounds(const struct trusted_clock *c, int64_t *ret_low_ns, int64_t *ret_high_ns);
-/* Gaps that end before are no longer needed. */
+/* Drops gaps that end before this time. */
 void trusted_clock_forget(struct trusted_clock *c, int64_t before_ns);

@@ -1,7 +1,7 @@
 /*
  * Private to src/store: numbers as bytes, least first, seven bits each (LEB128), and a bounded
  * cursor over them. Reading past the end or a number of more than ten bytes sets `bad` and yields
- * 0, so that a decoder may read a few numbers and look once.
+ * 0, so that a decoder may read several numbers before checking.
  */
 #pragma once
 
