@@ -1,20 +1,20 @@
 /*
- * Who asks, for whose data, and whether that is allowed: tokens, tenants, and what browsers send.
+ * Access control: tokens, tenants, and the headers of browsers.
  */
 #pragma once
 
 #include "server/request.h"
 
 /*
- * The name this server was asked under and the page that asks, which holds for every route: a page
- * of a stranger may neither read nor send, whatever name it makes point here.
+ * Checks host name and origin of a request, on every route: pages of other origins may neither read
+ * nor write, even if their name resolves to this server.
  */
 enum err access_check_sender(const struct request *r, struct fault *fault) MUST_CHECK;
-/* Fills tenant, rights and token id of the request; its route is known. */
+/* Sets tenant, rights and token id of the request, whose route is known. */
 enum err access_check(struct request *r, struct fault *fault) MUST_CHECK;
-/* Whether the request may see and do what is of all tenants: there are no tokens, or it has the
- * right "admin" of the default tenant. */
+/* Whether the request may access all tenants: there are no tokens, or it has the right "admin" of
+ * the default tenant. */
 bool access_is_operator(const struct request *r);
-/* Whether the request may see numbers of the whole server, and of all tenants: an operator, or a
- * token with the right "operator", which opens nothing else. */
+/* Whether the request may see metrics of the whole server and of all tenants: an administrator of
+ * all tenants, or a token with the right "operator", which grants nothing else. */
 bool access_sees_server(const struct request *r);

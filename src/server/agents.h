@@ -1,8 +1,8 @@
 /*
- * Agents that send here, as they describe themselves with each request in the header
+ * Agents that send to this server. They describe themselves in each request by the header
  * "vestal-agent":
- * "host=web-1;version=0.1.0;rate=19;cpu=0.004;memory=31457280;samples=118;dropped=0". Kept in
- * memory alone: an agent that is alive tells again within seconds.
+ * "host=web-1;version=0.1.0;rate=19;cpu=0.004;memory=31457280;samples=118;dropped=0". Kept only in
+ * memory, because running agents send it again within seconds.
  */
 #pragma once
 
@@ -21,10 +21,10 @@ struct agents;
 
 enum err agents_new(struct agents **ret) MUST_CHECK;
 void agents_free(struct agents *a);
-/* Takes note, at this monotonic time; what cannot be read, or is one agent too many, is not kept.
+/* Records it, at this monotonic time; ignores invalid headers, and agents above the limit.
  */
 void agents_saw(struct agents *a, struct str tenant, struct str header, int64_t steady_ns);
-/* Calls `each` with the agents of a tenant that were heard of in the last day, by host. When that
- * was is said by the wall clock as it is now. */
+/* Calls `each` for the agents of a tenant that sent data in the last day, sorted by host. Times are
+ * converted to the current wall clock. */
 void agents_list(struct agents *a, struct str tenant, int64_t wall_ns, int64_t steady_ns,
 		 void (*each)(void *context, const struct agent_facts *f), void *context);

@@ -1,6 +1,6 @@
 /*
- * /api/v1: Vestal's own API (docs/api.md). A handler parses its parameters, asks, writes JSON;
- * api_answer is what they share.
+ * /api/v1: Vestal's own API (docs/api.md). A handler parses its parameters, queries the store and
+ * writes JSON; api_answer is the common part.
  */
 #pragma once
 
@@ -8,32 +8,31 @@
 #include "server/parameters.h"
 #include "server/inquiry.h"
 
-/* Runs `answer` with a question ready to be selected and replies with the JSON it wrote, or with
- * its fault. */
+/* Runs `answer` with an initialized inquiry, and replies with the JSON it wrote, or with its
+ * fault. */
 void api_answer(struct request *r, enum err (*answer)(struct inquiry *q, struct jsonout *o));
-/* query, type, from, until of the request. */
+/* Selects by the parameters query, type, from, until. */
 enum err api_select(struct inquiry *q) MUST_CHECK;
-/* A side of a comparison: the parameters of its own, or from and until of both. */
+/* Selects a side of a comparison: by its own time parameters, or from and until of both. */
 enum err api_select_side(struct inquiry *q, const char *query, const char *from, const char *until,
 			 struct str type) MUST_CHECK;
-/* The selected profiles as one, in q->profile, as the filters and the cells of the request leave
- * them. */
+/* Merges the selected profiles into q->profile, after filters and cells of the request. */
 enum err api_merge(struct inquiry *q) MUST_CHECK;
-/* "schema", and what was asked: type, unit, from, until. */
+/* Writes "schema", and type, unit, from, until of the query. */
 void api_head(const struct inquiry *q, struct jsonout *o, const char *schema);
-/* What the answer was read from, as "read": {…}. */
+/* Writes the statistics "read": {…}. */
 void api_cost(const struct inquiry *q, struct jsonout *o);
-/* Values of points from the `first` on, null where nothing was measured; and as "covered" the time
- * in nanoseconds that each covers. */
+/* Writes the values of points from `first` on, null if not measured, and "covered", the covered
+ * time of each in nanoseconds. */
 void api_points(struct jsonout *o, const char *key, const struct series_points *s, size_t first);
 void api_covered(struct jsonout *o, const struct series_points *s, size_t first);
-/* A width of points near this one: whole seconds. */
+/* Rounds a step to whole seconds. */
 int64_t api_step(int64_t ns);
-/* What a token may do, as "rights": ["read", …]. */
+/* Writes the rights of a token: "rights": ["read", …]. */
 void api_put_rights(struct jsonout *o, unsigned rights);
-/* How disk and clock are: "disk_state", "retention_suspended" and more. */
+/* Writes the state of disk and clock: "disk_state", "retention_suspended" and more. */
 void api_put_state(struct request *r, struct jsonout *o);
-/* What was deleted of a tenant, and why, as "deleted": {"age": {…}, …}. */
+/* Writes deletions of a tenant by reason: "deleted": {"age": {…}, …}. */
 void api_put_deleted(const struct store_stats *s, struct jsonout *o);
 void api_labels(struct jsonout *o, const struct label_pair *labels, size_t n);
 

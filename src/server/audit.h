@@ -1,10 +1,11 @@
 /*
- * What cannot be undone or opens a door, line by line in audit.log: deletes, by whom or by which
- * rule, backups, changed settings, a confirmed clock, tokens made and revoked. A line is JSON:
+ * The audit log, audit.log, of actions that cannot be undone or that grant access: deletes by users
+ * and by retention, backups, changed settings, a confirmed clock, created and revoked tokens. A
+ * line is JSON:
  *
  *	{"time":"2026-11-15T10:00:00.000Z","action":"delete","token":"…","peer":"…",…}
  *
- * Only ever appended to, one write(2) each, readable by its owner alone.
+ * The file is only appended to, by one write(2) per line, and has mode 0600.
  */
 #pragma once
 
@@ -18,9 +19,9 @@ struct audit_pair {
 	struct str value;
 };
 
-/* audit.log in a directory. */
+/* Opens audit.log in a directory. */
 enum err audit_open(const char *directory, struct audit **ret, struct fault *fault) MUST_CHECK;
-/* That of the directory in which `file` is, locked: for programs that change `file`. */
+/* Opens that of the directory of `file`, locked, for programs that change `file`. */
 enum err audit_lock_beside(const char *file, struct audit **ret, struct fault *fault) MUST_CHECK;
 void audit_close(struct audit *a);
 /* Thread safe; NULL writes nothing. */

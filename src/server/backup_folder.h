@@ -1,6 +1,5 @@
 /*
- * A folder that is filled with a backup: made new, looked through, removed with all that is in it.
- * Everything by descriptors.
+ * A folder for a backup: creating, listing and removing it, all by descriptors.
  */
 #pragma once
 
@@ -8,7 +7,7 @@
 #include "server/backups.h"
 
 struct backup_folder {
-	int place; /* the folder it is in; not its own */
+	int place; /* the parent folder; not owned */
 	int fd;	   /* -1 = none */
 	char name[80];
 };
@@ -18,10 +17,10 @@ struct backup_list {
 	uint64_t bytes;
 };
 
-/* ERR_EXISTS when there is something of that name. */
+/* ERR_EXISTS if the name exists. */
 enum err backup_folder_make(struct backup_folder *f, int place, const char *name,
 			    struct fault *fault) MUST_CHECK;
-/* The copy of everything, on the disk when it returns; `damage` as store_backup. */
+/* Copies everything, and syncs it to disk; `damage` as for store_backup. */
 enum err backup_folder_fill(const struct backup_folder *f, struct store *s,
 			    struct symbol_desk *symbols, struct damage_notes *damage,
 			    struct fault *fault) MUST_CHECK;
@@ -30,5 +29,5 @@ enum err backup_folder_list(const struct backup_folder *f, struct backup_list *r
 void backup_list_release(struct backup_list *l);
 void backup_folder_remove(struct backup_folder *f);
 void backup_folder_close(struct backup_folder *f);
-/* By name, below an open folder. */
+/* Opens by name in an open folder. */
 void backup_remove_tree(int place, const char *name);

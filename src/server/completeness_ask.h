@@ -1,6 +1,6 @@
 /*
- * What arrived of what an inquiry selects. Agents and libraries send it beside their profiles
- * (model/completeness.h); here it is asked for with the same selector and times.
+ * Completeness of the data selected by an inquiry. Agents and libraries send it next to their
+ * profiles (model/completeness.h); it is queried with the same selector and times.
  */
 #pragma once
 
@@ -9,28 +9,28 @@
 struct completeness_answer {
 	struct dict dict;
 	struct completeness_rows {
-		struct profile p;    /* rows by stack, and by the labels that were asked for */
-		VEC(uint32_t) order; /* of rows, by their labels */
+		struct profile p;    /* rows by stack and group-by labels */
+		VEC(uint32_t) order; /* per label set of rows */
 	} count, time;
 	bool ready;
 };
 
 void completeness_answer_release(struct completeness_answer *a);
-/* Everything there is about the selection, by service when asked for. */
+/* Queries all completeness data of the selection, optionally by service. */
 enum err completeness_ask(struct inquiry *q, bool by_service,
 			  struct completeness_answer *ret) MUST_CHECK;
-/* The part about a type's id; of one service where it was asked by service. */
+/* The part for a type id; of one service if queried by service. */
 enum err completeness_about(struct completeness_answer *a, struct str type,
 			    const struct str *service, struct completeness *ret) MUST_CHECK;
-/* Both for the type of the inquiry. */
+/* Both, for the type of the inquiry. */
 enum err inquiry_completeness(struct inquiry *q, struct completeness *ret) MUST_CHECK;
-/* "completeness": {…}, with what the stacks of the answer show when there are any. */
+/* Writes "completeness": {…}, with the quality of the response's stacks, if it has any. */
 enum err api_completeness(struct inquiry *q, struct jsonout *o) MUST_CHECK;
-/* The same of a comparison, where both sides are known; `quality` of both, or NULL. */
+/* The same for both sides of a comparison; `quality` of both, or NULL. */
 void completeness_put_sides(struct jsonout *o, const struct completeness sides[2],
 			    const struct stack_quality *quality);
-/* The types there are but those of completeness, which only who asks for them by id sees. */
+/* Removes the types of completeness, which are only returned on request. */
 enum err shown_types(struct request *r, const struct selection *s, struct ask *ask,
 		     struct text_answer *ret) MUST_CHECK;
-/* The same of label sets that tell the type. */
+/* The same for label sets with the type. */
 void hide_completeness(struct label_set_answer *sets);

@@ -1,11 +1,11 @@
 /*
- * File descriptors: how many there are, and how many of them may be connections, so that the store
- * can open its files whatever clients do.
+ * The limit of file descriptors, and the number reserved for connections, so that the store can
+ * always open its files.
  */
 #pragma once
 
-/* Raises the limit of this process as far as it may itself; what it is then. */
+/* Raises the limit of this process to its hard limit, and returns it. */
 unsigned descriptors_raise(void);
-/* How many connections fit below a limit of descriptors, at most `wanted`. A quarter of the
- * descriptors, at least 256 where there are enough, stays for files. */
+/* How many connections fit a limit of descriptors, at most `wanted`. A quarter of the descriptors,
+ * if possible at least 256, is reserved for files. */
 unsigned descriptors_for_connections(unsigned limit, unsigned wanted);

@@ -38,25 +38,25 @@ struct fair_limits {
 struct fair_queue;
 
 enum err fair_queue_new(const struct fair_limits *limits, struct fair_queue **ret) MUST_CHECK;
-/* Nothing may be waiting or running. NULL is fine. */
+/* It must be empty and idle. NULL is allowed. */
 void fair_queue_free(struct fair_queue *q);
-/* ERR_BUSY when the tenant, or all together, have too much waiting. `*ret_now`: somebody may take
- * it at once. */
+/* ERR_BUSY if the tenant, or all together, have too many jobs waiting. `*ret_now`: it may run
+ * immediately. */
 enum err fair_queue_put(struct fair_queue *q, struct str tenant, struct fair_job *job,
 			int64_t now_ns, bool *ret_now, struct fault *fault) MUST_CHECK;
-/* The next one to run, or NULL: none may run now. `all` ignores `base` and `most`. */
+/* The next job, or NULL: none may run now. `all` ignores `base` and `most`. */
 struct fair_job *fair_queue_take(struct fair_queue *q, int64_t now_ns, bool all);
-/* It has run, and used so much CPU time. */
+/* Call when it has run, with the CPU time it used. */
 void fair_queue_done(struct fair_queue *q, struct fair_job *job, int64_t cpu_ns);
-/* Takes out a job that waits and whose deadline has passed, or NULL; `*ret_next_ns` is the next
- * deadline of those that wait. */
+/* Removes a waiting job whose deadline has passed, or NULL; `*ret_next_ns` is the next deadline of
+ * waiting jobs. */
 struct fair_job *fair_queue_late(struct fair_queue *q, int64_t now_ns, int64_t *ret_next_ns);
 
 size_t fair_queue_waiting(const struct fair_queue *q);
 struct fair_figures {
 	struct str tenant;
 	size_t waiting, running;
-	int64_t cpu_ns; /* used, since the queue knows the tenant */
+	int64_t cpu_ns; /* CPU time used since the tenant was added */
 	uint64_t refused;
 };
 void fair_queue_each(const struct fair_queue *q,

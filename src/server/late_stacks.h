@@ -1,4 +1,4 @@
-/* Stacks in which frames are replaced by others, one by several where functions were inlined. */
+/* Replaces frames in stacks, one by several for inlined functions. */
 #pragma once
 
 #include "model/model.h"
@@ -9,8 +9,8 @@ struct replacement {
 
 struct late_stacks {
 	struct profile *profile;
-	uint32_t *instead; /* by frame: number of its replacement + 1; frames as they were */
-	uint32_t frames;   /* how many that are */
+	uint32_t *instead; /* by frame: index of its replacement + 1; other frames are unchanged */
+	uint32_t frames;   /* number of entries */
 	VEC(struct replacement) replacements;
 	VEC(uint32_t) pool, scratch;
 };
@@ -20,5 +20,5 @@ void late_stacks_release(struct late_stacks *s);
 /* `ids` innermost first. */
 enum err late_stacks_replace(struct late_stacks *s, uint32_t frame, const uint32_t *ids,
 			     size_t n) MUST_CHECK;
-/* Gives the rows of the profile their new stacks. */
+/* Replaces the stacks of the profile's rows. */
 enum err late_stacks_apply(struct late_stacks *s) MUST_CHECK;

@@ -1,7 +1,7 @@
 /*
- * The thread that keeps the memory budget true: it measures what the process really has, asks
- * caches to shrink while memory is short, and gives back to the system what the heap keeps, when
- * memory is short or nobody has asked for anything for a while.
+ * The thread that enforces the memory budget: it measures the resident memory, shrinks caches while
+ * memory is short, and returns free heap memory to the system if memory is short or the server is
+ * idle.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 struct memory_watch;
 struct workers;
 
-/* Both stay the caller's and outlive it. */
+/* The caller owns both, which must outlive it. */
 enum err memory_watch_new(struct memory_budget *budget, struct workers *workers,
 			  struct memory_watch **ret) MUST_CHECK;
-/* NULL is fine. */
+/* NULL is allowed. */
 void memory_watch_free(struct memory_watch *w);

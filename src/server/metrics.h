@@ -1,6 +1,5 @@
 /*
- * What the server counts about itself, and /metrics in Prometheus' text format. Counters are
- * atomics: any thread adds.
+ * The server's metrics, and /metrics in Prometheus' text format. Counters are atomic.
  */
 #pragma once
 
@@ -10,9 +9,9 @@
 
 #define HISTOGRAM_BUCKETS 16
 
-/* Seconds, in buckets from 0.25 ms to 8 s that double. */
+/* A histogram of seconds, with buckets that double from 0.25 ms to 8 s. */
 struct histogram {
-	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS + 1]; /* the last is "more" */
+	_Atomic uint64_t buckets[HISTOGRAM_BUCKETS + 1]; /* the last is +Inf */
 	_Atomic uint64_t count, sum_ns;
 };
 void histogram_add(struct histogram *h, int64_t ns);
@@ -21,20 +20,20 @@ struct metrics {
 	_Atomic uint64_t uploads, profiles, samples, spans, rejected_parts;
 	_Atomic uint64_t derived_profiles, dropped_rows, dropped_columns, clamped_values;
 	_Atomic uint64_t bytes_received, bytes_inflated;
-	_Atomic uint64_t failures[ERR_COUNT_]; /* requests that failed, by reason */
+	_Atomic uint64_t failures[ERR_COUNT_]; /* failed requests by reason */
 	_Atomic uint64_t questions, questions_cancelled, queries_late;
 	struct histogram ack, commit_wait, question;
 };
 
 struct server;
-/* Of `tenant` alone; or of the whole server and each of its tenants when it is empty. */
+/* Of `tenant` only; if it is empty, of the whole server and each tenant. */
 void metrics_print(struct server *s, struct str tenant, struct buf *out);
-/* The part of it about what is kept. */
+/* The metrics of the store. */
 void metrics_print_kept(struct server *s, struct str tenant, struct buf *out);
-/* The lines before a number; a number of seconds. */
+/* The header lines of a metric; a metric in seconds. */
 void metrics_head(struct buf *out, const char *name, const char *type, const char *help);
 void metrics_seconds(struct buf *out, const char *name, const char *type, const char *help,
 		     double value);
-/* One number under "vestal_NAME". */
+/* A metric "vestal_NAME" with one value. */
 void metrics_one(struct buf *out, const char *name, const char *type, const char *help,
 		 uint64_t value);

@@ -1,4 +1,4 @@
-/* What an OTLP exporter is told: nothing, or how much was rejected and why. */
+/* The response to an OTLP exporter: empty, or the number of rejected items and the reason. */
 #pragma once
 
 #include "pipeline/pipeline.h"

@@ -1,4 +1,4 @@
-/* A pprof profile in protobuf's JSON, for clients of SelectMergeProfile that speak it. */
+/* A pprof profile in protobuf's JSON, for clients of SelectMergeProfile that use JSON. */
 #pragma once
 
 #include "base/buf.h"

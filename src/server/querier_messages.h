@@ -1,6 +1,6 @@
 /*
  * The messages of Pyroscope's querier.v1.QuerierService, and of the small services around it, as
- * structs and tables (wire.h). Numbers and names are those of its published API.
+ * structs and tables (wire.h). Field numbers and names are those of the published API.
  */
 #pragma once
 
@@ -69,7 +69,7 @@ struct flamegraph_message {
 	int64_t total, max_self;
 };
 struct pprof_message {
-	struct str profile; /* a google.v1.Profile, encoded as the reply is */
+	struct str profile; /* a google.v1.Profile, encoded like the reply */
 };
 struct stacktraces_reply {
 	struct flamegraph_message *flamegraph;

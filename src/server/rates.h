@@ -1,5 +1,5 @@
 /*
- * Bytes a second by tenant: a bucket each that fills at the rate and holds two seconds of it.
+ * Rate limit in bytes per second and tenant: token buckets that hold two seconds of the rate.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 
 struct rate_limits;
 
-/* A rate of 0 lets everything through. */
+/* A rate of 0 = no limit. */
 enum err rates_new(uint64_t bytes_per_second, struct rate_limits **ret) MUST_CHECK;
 void rates_free(struct rate_limits *r);
-/* ERR_BUSY when the tenant's bucket is empty. Thread safe. */
+/* ERR_BUSY if the tenant's bucket is empty. Thread safe. */
 enum err rates_take(struct rate_limits *r, struct str tenant, size_t bytes,
 		    struct fault *fault) MUST_CHECK;
 

@@ -31,7 +31,7 @@ struct route {
 	unsigned flags;
 	const char *name; /* in metrics */
 	void (*handle)(struct request *r);
-	const void *data; /* the handler's own: the method of a remote procedure call */
+	const void *data; /* for the handler: the method of an RPC */
 };
 
 struct request {

@@ -1,7 +1,6 @@
 /*
- * Remote procedure calls over HTTP, one message each way: gRPC, gRPC-Web (binary) and Connect
- * (protobuf and JSON), told apart by their content type. A call is the framing alone: what its
- * messages mean is their reader's.
+ * Unary RPCs over HTTP: gRPC, gRPC-Web (binary) and Connect (protobuf and JSON), distinguished by
+ * content type. This is only the framing; messages are not interpreted here.
  *
  *	struct rpc_call c;
  *
@@ -10,9 +9,9 @@
  *	… c.service, c.method, c.message …
  *	rpc_reply(&c, &body);	 or  rpc_fail(&c, ERR_NOT_FOUND, "no such profile", 0);
  *
- * The caller holds the call as long as it works on it, in the exchange's arena for example.
- * rpc_reply and rpc_fail may be called from any thread, one of them exactly once; after it neither
- * call nor exchange nor message are there any more.
+ * The caller stores the call, for example in the exchange's arena. rpc_reply and rpc_fail may be
+ * called from any thread, one of them exactly once; after it call, exchange and message are
+ * invalid.
  */
 #pragma once
 
@@ -27,38 +26,38 @@ struct rpc_call {
 	bool json;	     /* messages are JSON, both ways */
 	struct str service;  /* "querier.v1.QuerierService" */
 	struct str method;   /* "Series" */
-	struct str prefix;   /* of the path, before the slash before the service; mostly empty */
-	int64_t deadline_ns; /* monotonic; INT64_MAX: the client waits as long as it takes */
+	struct str prefix;   /* path prefix before "/service"; usually empty */
+	int64_t deadline_ns; /* monotonic; INT64_MAX: no deadline */
 	struct str message;  /* plain */
-	struct buf plain;    /* owns the message when it came compressed */
-	/* Put on every reply when it has a name: what a browser is to be told. */
+	struct buf plain;    /* owns the message if it was compressed */
+	/* An additional header for browsers on every reply, if it has a name. */
 	struct http_header extra;
 };
 
-/* True for a content type that rpc_open() takes, so that a route can serve others as well. */
+/* Whether rpc_open() supports the content type, so that a route can also serve others. */
 bool rpc_is_call(const struct http_exchange *x);
 /*
- * Looks at the head only, so that `admit` can refuse a call in the words of its protocol. False: it
- * has replied (405, 415, a timeout or a version that makes no sense).
+ * Parses only the headers, so that `admit` can refuse a call in its protocol. False: it has replied
+ * (405, 415, an invalid timeout or version).
  */
 bool rpc_open(struct rpc_call *c, struct http_exchange *x);
-/* Takes the message out of the body, decompressed up to `limits`. False: it has replied. */
+/* Extracts the message from the body, decompressed up to `limits`. False: it has replied. */
 bool rpc_read(struct rpc_call *c, const struct limits *limits);
-/* Frees a message that was decompressed, for those who wait long before they reply. */
+/* Frees a decompressed message, for calls that wait long before replying. */
 void rpc_drop_message(struct rpc_call *c);
-/* The client no longer waits: it is gone, or its deadline has passed. */
+/* Whether the client has disconnected, or its deadline has passed. */
 bool rpc_is_late(const struct rpc_call *c);
 
-/* Takes `message`, protobuf or JSON as `json` says, and leaves it empty. */
+/* Takes over `message`, protobuf or JSON according to `json`, and leaves it empty. */
 void rpc_reply(struct rpc_call *c, struct buf *message);
 /*
- * `text` NULL: that of the code. A client that may try again (err_retry) is told when: after
- * `retry_ns`, or a second when that is 0.
+ * `text` NULL: that of the code. For errors with retry (err_retry) the reply has a delay:
+ * `retry_ns`, or a second if that is 0.
  */
 void rpc_fail(struct rpc_call *c, enum err code, const char *text, int64_t retry_ns);
 /* No such service or method. */
 void rpc_unknown(struct rpc_call *c);
 
-/* "invalid_argument", and the HTTP status Connect gives it. */
+/* "invalid_argument", and its HTTP status in Connect. */
 const char *rpc_code_name(int grpc_status);
 int rpc_code_http(int grpc_status);

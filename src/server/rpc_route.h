@@ -1,6 +1,5 @@
 /*
- * Remote procedure calls as routes: the framing is rpc.h's, the messages are read and written by
- * their tables (wire.h).
+ * RPCs as routes: rpc.h does the framing, tables (wire.h) encode and decode the messages.
  */
 #pragma once
 
@@ -10,17 +9,17 @@
 
 struct rpc_method {
 	const struct message *request, *reply;
-	/* Fills `out` (cleared, of the reply's size; texts may live in the exchange's arena or in
-	 * `scope`, which is released after the reply was written). */
+	/* Fills `out` (cleared, of the reply's size; strings may be in the exchange's arena or in
+	 * `scope`, which is released after the reply was encoded). */
 	enum err (*call)(struct request *r, const void *in, void *out, struct arena *scope,
 			 struct fault *fault);
 };
 
-/* Handler of every route whose data is a struct rpc_method. */
+/* Handler of all routes whose data is a struct rpc_method. */
 void rpc_route_handle(struct request *r);
 void rpc_route_fail(struct request *r, enum err error, const char *text);
-/* The opened call of this request with its message read; NULL: it has replied, and the request must
- * not be looked at any more. */
+/* Opens the call of this request and reads its message; NULL: it has replied, and the request must
+ * not be used. */
 struct rpc_call *rpc_route_read(struct request *r);
 
 /* A row for a route. */

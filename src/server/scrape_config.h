@@ -1,12 +1,12 @@
 /*
- * `scrape_configs:` of the server's file: whose debug/pprof addresses are asked, how often, and for
- * what. docs/config.md has every key.
+ * `scrape_configs:` of the server's settings file: targets, intervals and profiles to scrape.
+ * docs/config.md documents every key.
  */
 #pragma once
 
 #include "config/config.h"
 
-/* Names are the first part of the types of what comes. */
+/* Names are the first part of the profiles' type ids. */
 enum scrape_kind {
 	SCRAPE_PROCESS_CPU,
 	SCRAPE_MEMORY,
@@ -19,9 +19,9 @@ enum scrape_kind {
 
 struct scrape_profile {
 	bool enabled;
-	bool delta; /* it counts since the start of the program: keep what was added */
+	bool delta; /* cumulative since the start of the program: store the increase */
 	const char *path;
-	int64_t window_ns; /* asked for as seconds=N; 0 = not asked for */
+	int64_t window_ns; /* sent as seconds=N; 0 = not sent */
 };
 
 struct scrape_job {
@@ -32,7 +32,7 @@ struct scrape_job {
 	struct config_list targets; /* host:port */
 	struct config_map labels;
 	struct scrape_profile profiles[SCRAPE_KINDS];
-	/* One of the two ways to say who asks, or none. What a file says is read every time. */
+	/* At most one of the two ways of authentication. Files are read every time. */
 	const char *bearer_token, *bearer_token_file;
 	const char *username, *password, *password_file;
 	const char *ca_file;
@@ -44,7 +44,7 @@ struct scrape_job {
 extern const struct config_table scrape_job_table;
 
 const char *scrape_kind_name(enum scrape_kind kind);
-/* What the table cannot say: names that are unique, targets that are host:port … Also fills in
- * what depends on other keys. `file` is for faults. */
+/* Checks beyond the option table: unique names, targets of the form host:port … Also sets defaults
+ * that depend on other keys. `file` is for messages. */
 enum err scrape_jobs_check(struct scrape_job *jobs, size_t n, const char *file,
 			   struct fault *fault) MUST_CHECK;

@@ -1,5 +1,5 @@
 /*
- * Inside the scraper: one address that is asked again and again.
+ * Private to the scraper: one URL that is scraped periodically.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 
 enum scrape_state { SCRAPE_UNKNOWN, SCRAPE_UP, SCRAPE_DOWN };
 
-/* What others may look at, under the scraper's lock. */
+/* Status for other threads, under the scraper's lock. */
 struct scrape_seen {
 	enum scrape_state state;
 	uint64_t scrapes, failures, resets;
-	int64_t last_ns, took_ns; /* wall clock; how long it took */
+	int64_t last_ns, took_ns; /* wall clock; duration */
 	char reason[160];	  /* of the last failure */
 };
 
@@ -28,7 +28,7 @@ struct scrape_task {
 	size_t label_count;
 	bool running;
 	int64_t due_ns, begun_ns; /* monotonic */
-	/* The request under way. */
+	/* The current request. */
 	struct fetch request;
 	const char *url;
 	struct buf authorization, body;
@@ -42,17 +42,17 @@ struct scraper {
 	struct server *server;
 	struct server_settings settings;
 	struct arena arena;
-	struct scrape_task *tasks; /* those of a job follow each other */
+	struct scrape_task *tasks; /* tasks of a job are consecutive */
 	size_t task_count;
 	struct fetch_group *group;
 	struct mutex lock;
 	struct thread thread;
 	_Atomic bool stopping;
-	int64_t next_ns; /* nothing is due before */
+	int64_t next_ns; /* earliest time at which it is due */
 };
 
-/* Prepares url, labels and request. */
+/* Prepares URL, labels and request. */
 enum err scrape_task_init(struct scrape_task *t, struct arena *arena) MUST_CHECK;
 void scrape_task_release(struct scrape_task *t);
-/* Asks; the answer is taken care of. */
+/* Starts the request; the response is processed when it arrives. */
 void scrape_task_begin(struct scrape_task *t);

@@ -1,10 +1,9 @@
 /*
- * Asks programs for their profiles on an interval, as the server's file says (scrape_config.h).
+ * Scrapes profiles of programs periodically, as configured (scrape_config.h).
  *
- * One thread does it all: it begins what is due, waits for the answers of all targets at once, and
- * stores each answer before it takes the next. Targets are spread over the interval by the hash of
- * their address, so that they are not asked all at the same moment; one that is slow is asked
- * again when it has answered, never twice at a time.
+ * One thread starts the requests that are due, waits for all responses concurrently, and stores
+ * each response before it takes the next. Targets are spread over the interval by the hash of their
+ * address; a slow one is scraped again after it has responded.
  */
 #pragma once
 
@@ -14,18 +13,18 @@
 struct server;
 struct scraper;
 
-/* Takes the settings over when it succeeds, and then frees them at its end. */
+/* Takes over the settings on success. */
 enum err scraper_new(struct server *s, struct server_settings *settings, struct scraper **ret,
 		     struct fault *fault) MUST_CHECK;
-/* What another one knew of the same targets: counters, and what to subtract. The other must have
- * been stopped, this one not started. */
+/* Takes over counters and baselines of the same targets from another scraper, which must have been
+ * stopped; this one must not be started. */
 enum err scraper_inherit(struct scraper *s, struct scraper *old) MUST_CHECK;
 enum err scraper_start(struct scraper *s) MUST_CHECK;
-/* Breaks off what is under way. */
+/* Aborts running requests. */
 void scraper_stop(struct scraper *s);
-/* Stops too. NULL is fine. */
+/* Also stops it. NULL is allowed. */
 void scraper_free(struct scraper *s);
 
-/* For /metrics (an empty tenant is all of them) and /api/v1/status, on any thread. NULL is fine. */
+/* For /metrics (empty tenant = all) and /api/v1/status. Thread safe. NULL is allowed. */
 void scraper_print_metrics(struct scraper *s, struct str tenant, struct buf *out);
 void scraper_put_status(struct scraper *s, struct str tenant, struct jsonout *o);

@@ -1,7 +1,6 @@
 /*
  * --self-profile: a CPU profile of the server, taken in its own process (sampler/sampler.h) and
- * stored every ten seconds as service "vestal" of the tenant everybody has. What is left at the end
- * is stored too.
+ * stored every ten seconds as service "vestal" of the default tenant, and at the end.
  */
 #pragma once
 
@@ -15,7 +14,7 @@ struct self_profile;
 
 enum err self_profile_new(struct server *s, struct self_profile **ret,
 			  struct fault *fault) MUST_CHECK;
-/* For /metrics, on any thread; NULL prints nothing. */
+/* For /metrics; thread safe; NULL prints nothing. */
 void self_profile_print_metrics(struct self_profile *p, struct buf *out);
-/* Stops it. The store must still be open. NULL is fine. */
+/* Stops it. The store must still be open. NULL is allowed. */
 void self_profile_free(struct self_profile *p);

@@ -1,5 +1,5 @@
 /*
- * Inside the server: what all handlers share.
+ * Private to the server: shared by all handlers.
  */
 #pragma once
 
@@ -24,23 +24,23 @@ struct server {
 	struct server_options options;
 	struct store *store;
 	struct http_server *http;
-	struct tokens *tokens;	/* NULL = everybody may do everything, and nowhere is a file */
-	struct audit *audit;	/* NULL = nowhere but in the log */
+	struct tokens *tokens;	/* NULL = no access control, and no token file */
+	struct audit *audit;	/* NULL = only the normal log */
 	struct mutex told_lock; /* store_events.c */
 	struct workers *workers;
 	struct memory_budget *memory;		  /* NULL in tests: nothing is charged */
-	struct memory_account *connection_memory; /* of clients that are not known yet */
+	struct memory_account *connection_memory; /* for clients that are not known yet */
 	struct memory_watch *memory_watch;
 	struct metrics metrics;
 	struct tenant_counts *counts; /* NULL = not counted */
 	struct rate_limits *rates;
-	struct agents *agents;		   /* who sends here */
-	struct symbol_desk *symbols;	   /* names that come later */
-	struct backups *backups;	   /* NULL = in tests, which make none */
-	struct symbol_parts *parts;	   /* symbol files that are being sent */
-	struct mutex scraper_lock;	   /* the one below changes when the file is read again */
-	struct scraper *scraper;	   /* NULL = nobody is scraped */
-	struct self_profile *self_profile; /* NULL = none is taken */
+	struct agents *agents;		   /* agents that send data */
+	struct symbol_desk *symbols;	   /* symbols for late symbolization */
+	struct backups *backups;	   /* NULL in tests */
+	struct symbol_parts *parts;	   /* symbol files being uploaded */
+	struct mutex scraper_lock;	   /* guards `scraper`, which a reload replaces */
+	struct scraper *scraper;	   /* NULL = no targets */
+	struct self_profile *self_profile; /* NULL = off */
 	struct server_user user;
 	struct buf addresses[SERVER_MAX_LISTEN];
 	int64_t started_ns;

@@ -1,6 +1,6 @@
 /*
- * The server's file (--config): the settings of the command line under the same names, and whom to
- * scrape. docs/config.md has every key.
+ * The server's settings file (--config): the command-line options under the same names, and scrape
+ * settings. docs/config.md documents every key.
  */
 #pragma once
 
@@ -11,10 +11,10 @@
 #define SETTINGS_MAX_OVERRIDES 1000
 
 struct server_settings {
-	struct config *config; /* holds all texts; NULL = there is no file */
+	struct config *config; /* holds all strings; NULL = no file */
 	const char *data, *listen, *otlp_grpc, *otlp_http;
 	int64_t retention_ns, span_retention_ns;
-	int64_t max_age_ns; /* 0 = not said */
+	int64_t max_age_ns; /* 0 = not set */
 	size_t max_size, tenant_max_size;
 	size_t memory_limit; /* 0 = what there is decides */
 	int64_t query_timeout_ns, write_timeout_ns;
@@ -47,18 +47,18 @@ struct server_settings {
 	struct config_items scrape; /* of struct scrape_job */
 };
 
-/* What holds when nobody says otherwise. */
+/* Sets the defaults. */
 void settings_init(struct server_settings *s);
-/* Takes over what the file says; the other settings stay. */
+/* Applies the settings of the file; others are unchanged. */
 enum err settings_load(struct server_settings *s, const char *path, struct fault *fault) MUST_CHECK;
-/* Another time to keep one service; what was added first holds. */
+/* Adds a retention for one service; the first entry of a service counts. */
 enum err settings_add_override(struct server_settings *s, struct str service, int64_t retention_ns,
 			       struct fault *fault) MUST_CHECK;
-/* Another limit for one tenant; what was added first holds. */
+/* Adds a limit for one tenant; the first entry of a tenant counts. */
 enum err settings_add_tenant_size(struct server_settings *s, struct str tenant, uint64_t max_size,
 				  struct fault *fault) MUST_CHECK;
 void settings_release(struct server_settings *s);
 
 struct server_options;
-/* All but addresses and directory, which the program decides. Texts stay the settings'. */
+/* Sets all server options except addresses and directory. Strings remain owned by the settings. */
 void settings_apply(const struct server_settings *s, struct server_options *options);

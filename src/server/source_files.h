@@ -1,6 +1,6 @@
 /*
- * Source text below directories that the server was given (--source-root), by the path a profile
- * has for it. Nothing outside of them is ever read, and nothing hidden inside.
+ * Source files in the directories of --source-root, found by their path in a profile. Never reads
+ * files outside of them, or hidden files.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 #define SOURCE_MAX_PATH	 4000
 
 /*
- * The text of "/build/src/app/main.c": root/build/src/app/main.c, or what its end names, as long as
- * possible: root/src/app/main.c, root/app/main.c, root/main.c. ERR_NOT_FOUND when no root has it.
+ * The text of "/build/src/app/main.c": root/build/src/app/main.c, else the longest matching suffix:
+ * root/src/app/main.c, root/app/main.c, root/main.c. ERR_NOT_FOUND if no root has it.
  */
 enum err source_file_read(const char *const *roots, size_t root_count, struct str path,
 			  struct buf *ret, struct fault *fault) MUST_CHECK;

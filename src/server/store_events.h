@@ -1,5 +1,5 @@
 /*
- * What the store tells: written into the log, and what was deleted into audit.log as well.
+ * Handles events of the store: writes them to the log, and deletions to audit.log, too.
  */
 #pragma once
 
@@ -8,5 +8,5 @@
 /* For store_options.tell; the context is the server. Waits for `told_lock`. */
 void store_events_tell(void *context, const struct store_event *event);
 
-/* Why retention is suspended, for a person, without a line end; empty while it is not. */
+/* Why retention is suspended, as a message without newline; empty if it is not. */
 void store_events_clock_text(const struct store_clock_state *clock, struct buf *out);

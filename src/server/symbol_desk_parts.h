@@ -1,10 +1,10 @@
-/* What the parts of the desk share: symbol_desk.c keeps shelves, symbol_books.c opens readers. */
+/* Shared by symbol_desk.c (symbol shelves) and symbol_books.c (open readers). */
 #pragma once
 
 #include "base/vec.h"
 #include "server/symbol_desk.h"
 
-/* Readers that stay open, and what each may take for its indexes and for names. */
+/* Maximum number of open readers, and memory of each for indexes and for names. */
 #define BOOKS_MAX   8u
 #define BOOK_MEMORY ((size_t)16 << 20)
 
@@ -13,8 +13,8 @@ struct symbol_book {
 	char *tenant;
 	char build_id[BUILD_ID_TEXT_MAX + 1];
 	struct symbol_file *file;
-	uint64_t changes; /* of the shelves when it was opened */
-	uint64_t used;	  /* when, counted in uses */
+	uint64_t changes; /* change counters of the shelves when it was opened */
+	uint64_t used;	  /* last use, as a counter of uses */
 	bool taken;
 };
 
@@ -30,13 +30,13 @@ struct symbol_desk {
 	VEC(struct desk_tenant) tenants;
 	struct symbol_book books[BOOKS_MAX];
 	uint64_t uses;
-	/* Fetched files; NULL = nobody is asked. Set once. */
+	/* Fetched files; NULL = not configured. Set once. */
 	struct symbol_shelf *fetched;
 	struct debuginfod *debuginfod;
 	struct debug_fetcher *fetcher;
 	atomic_bool stop;
 };
 
-/* NULL when the tenant has sent nothing. Takes the lock. */
+/* NULL if the tenant has uploaded nothing. Takes the lock. */
 struct symbol_shelf *desk_find_shelf(struct symbol_desk *d, struct str tenant);
 void symbol_books_release(struct symbol_desk *d);

@@ -16,7 +16,7 @@ enum token_rights {
 	TOKEN_READ = 1 << 0,
 	TOKEN_WRITE = 1 << 1,
 	TOKEN_ADMIN = 1 << 2,
-	TOKEN_OPERATOR = 1 << 3, /* to see numbers of the whole server, and nothing else */
+	TOKEN_OPERATOR = 1 << 3, /* only to see metrics of the whole server */
 };
 
 #define TOKEN_MAX_TENANT  150
@@ -36,20 +36,20 @@ struct token_info {
 enum err tokens_open(const char *path, bool may_be_missing, struct tokens **ret,
 		     struct fault *fault) MUST_CHECK;
 void tokens_close(struct tokens *t);
-/* The file they are in. */
+/* Their file. */
 const char *tokens_path(const struct tokens *t);
-/* Whether there is a file now or has been one: nobody gets in without a token. `t` may be NULL. */
+/* Whether there is or was a file, so that requests need a token. `t` may be NULL. */
 bool tokens_required(struct tokens *t);
 /* "read,write", with `between` for the comma. Returns `room`. */
 const char *token_rights_text(unsigned rights, const char *between, char room[TOKEN_RIGHTS_ROOM]);
-/* Who a token is; ERR_UNAUTHENTICATED when nobody. Thread safe. */
+/* Looks up a token; ERR_UNAUTHENTICATED if unknown. Thread safe. */
 enum err tokens_check(struct tokens *t, struct str token, struct token_info *ret) MUST_CHECK;
 
-/* Letters, digits and !-_.*'(), as Pyroscope has it; not "." and "..". */
+/* Letters, digits and !-_.*'(), as in Pyroscope; not "." and "..". */
 bool tenant_valid(struct str tenant);
 
-/* For the command line: these change the file, whole or not at all, so that only its owner reads
- * it, and write a line into audit.log beside it. Who changes it at the same time waits. */
+/* For the command line: change the file atomically, with mode 0600, and add a line to audit.log
+ * next to it. Concurrent changes are serialized. */
 enum err token_create(const char *path, struct str tenant, unsigned rights, struct str name,
 		      struct buf *ret_token, struct fault *fault) MUST_CHECK;
 /* Works on a full disk, too; `fault` then contains a warning, despite success, that audit.log could

@@ -1,7 +1,7 @@
 /*
- * The files of a request that are drawn without being stored: the body is one, or a form with
- * several, of any formats. Their profiles become one, with a column for every type that any of them
- * has, merged in order of time.
+ * Files of a request that are shown without being stored: the body is one file, or a form with
+ * several, of any formats. Their profiles are merged in order of time into one, with a column for
+ * every type of any of them.
  */
 #pragma once
 
@@ -12,26 +12,26 @@
 #define VIEW_FILES_MAX 64
 
 struct view_file {
-	struct str name; /* empty: the body has none */
+	struct str name; /* empty: not given */
 	const struct format *format;
-	size_t first, n; /* its profiles, as they were read */
-	int64_t time_ns; /* the earliest of them, 0 = not known */
+	size_t first, n; /* its profiles, before merging */
+	int64_t time_ns; /* the earliest time of them, 0 = unknown */
 	int64_t duration_ns;
 };
 
 /* All zero is valid to release. */
 struct view_files {
-	struct buf plain; /* the body, when it was compressed */
+	struct buf plain; /* the body, if it was compressed */
 	struct dict dict;
 	struct reading reading;
 	struct profile_list list;
 	struct profile profile; /* all of them */
 	struct view_file files[VIEW_FILES_MAX];
 	size_t n;
-	/* Of the column that is shown. */
+	/* Of the displayed column. */
 	struct completeness completeness;
 	struct stack_quality quality;
-	bool compared; /* with what is stored */
+	bool compared; /* for comparison with stored data */
 	bool ready;
 };
 
@@ -39,5 +39,5 @@ enum err view_files_read(struct view_files *f, struct request *r, struct fault *
 void view_files_release(struct view_files *f);
 /* The name of the format, or "several". */
 const char *view_files_format(const struct view_files *f);
-/* An array of the files in order of time, when they came in a form. */
+/* Writes an array of the files in order of time, if they came in a form. */
 void view_files_describe(const struct view_files *f, struct jsonout *o);

@@ -1,6 +1,6 @@
 /*
  * The web UI as files inside the program: tools/embed_tree.py makes the table of web/dist/ui. It is
- * empty in a program that was built without npm.
+ * empty if the program was built without npm.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct web_asset {
 extern const struct web_asset web_assets[];
 extern const size_t web_asset_count;
 
-/* NULL when there is none of that path. */
+/* NULL if there is no file with that path. */
 const struct web_asset *web_asset_find(struct str path);
-/* A file whose name has a digest in it never changes and may be kept for ever. */
+/* Whether its name contains a digest, so that it may be cached forever. */
 void web_asset_reply(struct request *r, int status, const struct web_asset *asset, bool immutable);

@@ -1,14 +1,14 @@
 /*
- * Messages of remote procedure calls by table: one description of a message's fields reads and
- * writes it as protobuf and as JSON (protobuf's own mapping: lowerCamelCase names, 64-bit integers
- * as strings, bytes in base64, defaults left out).
+ * RPC messages by table: one description of a message's fields decodes and encodes it as protobuf
+ * and as JSON (protobuf's own mapping: lowerCamelCase names, 64-bit integers as strings, bytes in
+ * base64, defaults left out).
  *
  * In memory a message is a plain struct. A field is, by kind: struct str (text, bytes), int64_t
- * (integers of any wire width, enums), double, bool, or a pointer to the nested struct (NULL = not
- * there). A ready field is a nested message that somebody else has encoded, as the whole is to be,
- * in a struct str; it is written only. A repeated field is a `struct list`: `v` points to n such
- * things (for messages: to n structs, not pointers). Everything that is read lives in the arena or
- * points into the input.
+ * (integers of any wire width, enums), double, bool, or a pointer to the nested struct (NULL =
+ * missing). A ready field is a nested message that is already encoded, in the same format, in a
+ * struct str; it is only written. A repeated field is a `struct list`: `v` points to n elements
+ * (for messages: to n structs, not pointers). Decoded data is in the arena or points into the
+ * input.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ enum field_kind {
 	FIELD_TEXT,
 	FIELD_BYTES,
 	FIELD_INT,
-	FIELD_INT32, /* in JSON a number, where FIELD_INT is a text */
+	FIELD_INT32, /* in JSON a number, while FIELD_INT is a string */
 	FIELD_ENUM,
 	FIELD_DOUBLE,
 	FIELD_BOOL,
@@ -41,8 +41,8 @@ struct field {
 	bool repeated;
 	size_t at;		       /* in the struct */
 	const struct message *message; /* FIELD_MESSAGE */
-	const char *const
-		*names; /* FIELD_ENUM: texts by number, ends with NULL; integers are read too */
+	const char *const *
+		names; /* FIELD_ENUM: names by number, ends with NULL; integers are accepted, too */
 };
 
 struct message {
@@ -51,8 +51,8 @@ struct message {
 	size_t size;		    /* of the struct */
 };
 
-/* `ret` has the size of the message; it is cleared first. */
+/* `ret` has the size of the message and is cleared first. */
 enum err message_read(const struct message *m, struct str bytes, bool json, struct arena *arena,
 		      void *ret, struct fault *fault) MUST_CHECK;
-/* Errors stay in the buffer. */
+/* Errors are stored in the buffer. */
 void message_write(const struct message *m, const void *value, bool json, struct buf *out);

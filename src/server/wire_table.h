@@ -1,6 +1,6 @@
 /*
- * Short words for the tables of messages (wire.h): a field, a repeated one, a message, repeated
- * messages, an enum. For files that hold such tables and little else.
+ * Short macros for message tables (wire.h): a field, a repeated one, a message, repeated messages,
+ * an enum. Include it only in files with such tables.
  */
 #pragma once
 

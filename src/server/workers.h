@@ -1,7 +1,7 @@
 /*
- * Threads for what takes longer than an event loop may be held up: queries, decoding of uploads,
- * and, apart from both, what the operator and health checks need. Each of these three lanes has
- * threads of its own, and in each tenants take turns (fair_queue.h).
+ * Threads for work that would block an event loop too long: queries, decoding of uploads, and
+ * administration and health checks. Each of these three lanes has its own threads, scheduled fairly
+ * by tenant (fair_queue.h).
  */
 #pragma once
 
@@ -11,18 +11,18 @@
 
 enum lane { LANE_QUERIES, LANE_UPLOADS, LANE_RESERVE, LANES_ };
 
-/* One piece of work: in the caller's memory until it was run. */
+/* A job, in memory of the caller until it was run. */
 struct job {
-	struct fair_job fair; /* `kind` and `deadline_ns` are the caller's to set */
-	/* `stop` becomes true when the deadline passes while it runs, and is true from the start
-	 * when it passed before. Neither job nor context is used after it was called. */
+	struct fair_job fair; /* the caller sets `kind` and `deadline_ns` */
+	/* `stop` is set when the deadline passes, perhaps before the call. Neither job nor context
+	 * is used after the call. */
 	void (*run)(void *context, const atomic_bool *stop);
 	void *context;
 };
 
 struct workers_options {
 	/* Threads for queries and for uploads at a time; 0 = one per CPU, at least two. A tenant
-	 * that has nothing running gets one more, up to eight times as many. */
+	 * with nothing running gets another one, up to eight times as many. */
 	unsigned threads[LANES_];
 	unsigned queries_per_tenant; /* waiting */
 };
@@ -30,14 +30,14 @@ struct workers_options {
 struct workers;
 
 enum err workers_new(const struct workers_options *options, struct workers **ret) MUST_CHECK;
-/* ERR_BUSY when too much waits already, with a sentence. */
+/* ERR_BUSY, with a message, if too many jobs are waiting. */
 enum err workers_give(struct workers *w, enum lane lane, struct str tenant, struct job *job,
 		      struct fault *fault) MUST_CHECK;
 size_t workers_waiting(struct workers *w, enum lane lane);
 /* Whether a lane was quiet since `since_ns` (monotonic). */
 bool workers_quiet(struct workers *w, int64_t since_ns);
-/* Under the lane's lock. */
+/* Requires the lane's lock. */
 void workers_each(struct workers *w, enum lane lane,
 		  void (*each)(void *context, const struct fair_figures *f), void *context);
-/* Runs what waits, then ends. NULL is fine. */
+/* Runs waiting jobs, then stops. NULL is allowed. */
 void workers_free(struct workers *w);
