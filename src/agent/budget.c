@@ -2,9 +2,9 @@
 
 /* Seconds without a change before the rate is doubled or more off-CPU samples are kept. */
 #define CALM_S		  3
-/* Seconds of load in a row before sampling pauses or goes on. */
+/* Consecutive seconds of load before sampling pauses or resumes. */
 #define LOADED_S	  4
-/* What comes back soon must fit with this much to spare. */
+/* Quick recovery requires this much spare budget. */
 #define ROOM		  0.8
 /* Of the budget: a rate that costs less than this is not what costs too much. */
 #define RATE_LEAST	  0.1
@@ -21,7 +21,7 @@
 #define BACKOFF_FORGOTTEN 120
 /* A lower rate saves no more memory than this. */
 #define MEMORY_LEVELS	  3
-/* Below the limit by so much of all CPUs before sampling goes on. */
+/* Sampling resumes when the load is below the limit by this share of all CPUs. */
 #define LOAD_GAP	  0.05
 /* Of one CPU: with what the agent itself takes no half second is above 5 %. */
 #define READER_MOST	  0.018
@@ -62,7 +62,7 @@ static double at_most(double value, double most)
 	return value < most ? value : most;
 }
 
-/* What was measured before says nothing about what comes now. */
+/* Earlier measurements do not apply any more. */
 static void changed(struct budget_state *s)
 {
 	s->since = 0;
@@ -125,7 +125,7 @@ static void lower_for_memory(struct budget_state *s)
 	lower(s, BUDGET_MEMORY, 1);
 }
 
-/* What can be made again goes first; only when that was not enough the rate. */
+/* Drop caches first; lower the rate only if that was not enough. */
 static bool watch_memory(struct budget_state *s, const struct budget_limits *l,
 			 const struct budget_measure *m)
 {
@@ -160,7 +160,7 @@ static bool waits_cost_most(const struct budget_measure *m)
 	return m->wait_part * m->cpu_share > (m->cpu_share - m->reader_share) / 2;
 }
 
-/* What was tried did not fit; or they are left out, and tried later and later. */
+/* The trial failed, or samples are reduced: the next trial is later. */
 static void keep_fewer_waits(struct budget_state *s, unsigned steps)
 {
 	s->wait_level = s->probing ? s->probed_from : s->wait_level + steps;
@@ -173,7 +173,7 @@ static void keep_fewer_waits(struct budget_state *s, unsigned steps)
 	changed(s);
 }
 
-/* What costs most gives way, where that helps. */
+/* Reduce what costs most, if that helps. */
 static void save_cpu(struct budget_state *s, const struct budget_limits *l,
 		     const struct budget_measure *m, unsigned steps)
 {
@@ -234,8 +234,8 @@ static bool return_rate(struct budget_state *s, const struct budget_limits *l, b
 	return true;
 }
 
-/* At most all that off-CPU samples cost doubles. Most of it may be what each switch costs, at every
- * level: whatever fits now, more is tried in the end. */
+/* The cost of off-CPU samples at most doubles. Most of it may be a cost per switch that is the same
+ * at every level, so eventually a lower level is tried even if it does not seem to fit. */
 static void return_waits(struct budget_state *s, const struct budget_limits *l,
 			 const struct budget_measure *m)
 {
@@ -251,7 +251,7 @@ static void return_waits(struct budget_state *s, const struct budget_limits *l,
 	changed(s);
 }
 
-/* What was tried has proved to fit; what was in the way long ago is forgotten. */
+/* The trial succeeded; old failures are ignored. */
 static void forget(struct budget_state *s)
 {
 	if (s->since >= CALM_S)

@@ -10,11 +10,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Pages of a processor's side band: at 100 new processes a second a quarter second needs one. */
+/* Pages of side band per CPU: 100 new processes per second need one page per quarter second. */
 #define SIDE_BAND_PAGES	 64
 /* From being woken to running; more on a machine that has too much to do. */
 #define WAKER_LIFE_NS	 ((u64)2 * NS_PER_S)
-/* Between two looks at what waits, when nothing has come for it. */
+/* Interval for checking waiting records if no event arrived for them. */
 #define RETRY_NS	 ((u64)250 * NS_PER_MS)
 /* Between two lines of the log about processes that cause too many events. */
 #define OFFENDER_LINE_NS ((u64)30 * NS_PER_S)
@@ -54,7 +54,7 @@ void capture_wait(struct capture *c, int64_t ns)
 {
 	struct epoll_event event;
 
-	/* A signal ends it as well: its owner looks at what was asked. */
+	/* A signal also ends the wait, so that the owner can handle it. */
 	epoll_wait(c->wake, &event, 1, (int)((ns + NS_PER_MS - 1) / NS_PER_MS));
 }
 
@@ -265,7 +265,7 @@ static enum err apply_events(struct capture *c, u64 until)
 	return ERR_OK;
 }
 
-/* Who causes more events than are looked at: said, but not for each of a thousand. */
+/* Processes above their event limit: log them, but not each of a thousand. */
 static void note_offenders(struct capture *c)
 {
 	u32 pid;
@@ -285,7 +285,7 @@ static void note_offenders(struct capture *c)
 	}
 }
 
-/* What was lost may have been anything, of anybody. */
+/* The lost events may concern any process. */
 static void mend_loss(struct capture *c)
 {
 	u64 lost = sideband_lost(c->side_band);
@@ -317,7 +317,7 @@ enum err capture_turn(struct capture *c)
 	prober_turn(c->prober);
 	known = processes_take(c->processes);
 	changed = modules_settle(c->modules);
-	/* Those that wait for their processes wait for a second at most. */
+	/* Records wait for their process for at most a second. */
 	if ((changed || known || c->now >= c->next_retry) && c->waiting.list.n) {
 		c->next_retry = c->now + RETRY_NS;
 		TRY(capture_retry_waiting(c));
@@ -353,7 +353,7 @@ enum err capture_finish(struct capture *c, u64 limit_ns)
 		prober_turn(c->prober);
 		processes_take(c->processes);
 		modules_settle(c->modules);
-		/* What waited for a process may want tables now. */
+		/* Records that waited for a process may now need tables. */
 		TRY(capture_retry_waiting(c));
 	}
 	c->closing = true;
@@ -427,7 +427,7 @@ static void take_loss(void *context, const struct loss_key *key, const struct lo
 	losses_add(context, &one);
 }
 
-/* Of rings that belong to a CPU nobody knows whose records they had no room for. */
+/* The process of records lost by a per-CPU ring is unknown. */
 static void take_own_losses(struct capture *c)
 {
 	struct kernel_counters counters;

@@ -1,4 +1,4 @@
-/* What becomes of a record: walked, joined, kept for later, added. */
+/* Handles records: unwinds, combines, keeps for later, adds. */
 #include "agent/capture_internal.h"
 
 #include <math.h>
@@ -57,14 +57,14 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 		if (user[i] >> FRAME_KIND_SHIFT == FRAME_NATIVE)
 			frames[n++] = user_frame(c, process, user[i], i == 0, &last, &unmapped);
 	s.frame_count = n;
-	/* What was told of its mappings may have been lost. */
+	/* Events about its mappings may have been lost. */
 	if (unmapped)
 		processes_reread(c->processes, process, c->now);
 	if (head->kind == RECORD_WAKER)
 		return wakers_add(&c->wakers, head->wait_id, head->time, process, s.thread, frames,
 				  n);
 	if (head->kind == RECORD_THREAD) {
-		/* A table came late: another look has told of this thread since. */
+		/* A table was late, and a later scan has reported this thread. */
 		if (head->time < c->threads_time)
 			return ERR_OK;
 		value = 1;
@@ -76,7 +76,7 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 		value = ldexp(value, head->thin);
 		count = 0;
 	} else if (head->kind == RECORD_WAIT) {
-		/* Kept with probability p: stands for 1/p waits like it. */
+		/* Sampled with probability p: counts for 1/p. */
 		double p = capture_kept(head);
 
 		count = 1 / p;
@@ -212,7 +212,7 @@ static enum err join_stack(struct capture *c, const struct record_head *head,
 	return e;
 }
 
-/* Whether what is being asked of /proc has to be known first: where its frames are. */
+/* Whether its mappings are being read from /proc and must be known first. */
 static bool needs_process(const struct capture *c, const struct process *process,
 			  const struct record_head *head)
 {
@@ -243,7 +243,7 @@ static enum err handle_known(struct capture *c, struct process *process,
 	}
 	if (judged == JUDGED_LATER && head->kind != RECORD_WAKER)
 		return lose_undecided(c, head);
-	/* Whoever wakes somebody that is wanted is told of, wanted or not. */
+	/* Wakers of selected processes are reported, even if not selected themselves. */
 	if (judged != JUDGED_WANTED && head->kind != RECORD_WAKER)
 		return ERR_OK;
 	if (head->flags & RECORD_APART)
@@ -261,7 +261,7 @@ static enum err handle_known(struct capture *c, struct process *process,
 	return walk_raw(c, process, head, may_wait, ret_missing);
 }
 
-/* Keeps a record until what is missing has come; without room it is handled as it is. */
+/* Keeps a record until the missing data arrives; without room it is handled immediately. */
 static enum err wait_for(struct capture *c, struct process *process, u32 missing,
 			 const struct record_head *head, u64 size)
 {
@@ -305,7 +305,7 @@ enum err capture_handle(struct capture *c, const struct record_head *head, u64 s
 		memcpy(process->comm, head->comm, sizeof(process->comm));
 	if (!(head->flags & RECORD_APART))
 		process->kernel = head->flags & RECORD_KERNEL_THREAD;
-	/* First seen when its memory was gone already: nobody will tell its end again. */
+	/* First seen after its memory was freed: there will be no exit event. */
 	if (head->flags == RECORD_NO_USER && !process->mappings.n && !process->ended &&
 	    !processes_pending(c->processes, process, REPORT_MAPS))
 		process->ended = head->time;

@@ -31,14 +31,13 @@
 	 BIT(CAP_CHECKPOINT_RESTORE))
 
 /*
- * A list of what is forbidden, not of what is allowed: the exporter is libcurl with whatever
- * resolver and TLS library the system has, and which calls they make changes with every version of
- * the C library. A forgotten call in a list of what is allowed would end the agent on somebody's
- * machine; these are calls no version of them makes.
+ * A deny list, not an allow list: the exporter uses libcurl with the system's resolver and TLS
+ * library, whose system calls depend on their versions and on the C library. A call missing in an
+ * allow list would break the agent; the calls here are used by none of them.
  */
 static const unsigned forbidden[] = {
-/* Touching other processes: the agent looks, it never stops or changes anybody. */
-#ifndef __SANITIZE_ADDRESS__ /* whose leak checker looks at the program's own threads with it */
+/* Access to other processes: the agent only reads, it never stops or changes a process. */
+#ifndef __SANITIZE_ADDRESS__ /* whose leak checker ptraces the program's own threads */
 	SYS_ptrace,
 #endif
 	SYS_process_vm_writev,
@@ -139,8 +138,8 @@ u32 confine_first_uid(void)
 }
 
 /*
- * Where root may not measure, what remains is its own processes, which only root sees. A container
- * that allows no other uid leaves the agent root, with the same few capabilities.
+ * Stay root if root may not use BPF, because then only root's own processes can be profiled; and in
+ * a container without other uids. The capabilities are dropped all the same.
  */
 static enum err change_user(const struct confine_options *o, struct fault *fault)
 {
@@ -183,8 +182,8 @@ enum err confine_self(const struct confine_options *o, struct fault *fault)
 #endif
 
 /*
- * What a reader of files calls: its socket, its memory, files to be read. Everything else fails
- * with EPERM, so that a call that a newer C library makes in vain does not end it.
+ * System calls of a worker: socket, memory, reading files. All others fail with EPERM instead of
+ * killing it, because a newer C library may try other calls.
  */
 static const unsigned reading[] = {
 	SYS_read,	SYS_pread64,	     SYS_recvfrom,

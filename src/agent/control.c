@@ -49,7 +49,7 @@ static int connect_to(const struct sockaddr_un *address)
 	return fd;
 }
 
-/* What an agent that was killed left behind. */
+/* The socket of a killed agent. */
 static enum err clear_place(const struct sockaddr_un *address, struct fault *fault)
 {
 	struct stat info;
@@ -104,7 +104,7 @@ static struct {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 } prepared = {.fd = -1};
 
-/* Where the user may not: the next agent finds that nobody listens, and takes the place. */
+/* May fail for lack of permission: the next agent then replaces the stale socket. */
 static void forget_prepared(void)
 {
 	if (getpid() == prepared.owner && unlink(prepared.path))

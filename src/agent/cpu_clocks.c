@@ -11,10 +11,10 @@
 #include "base/hash.h"
 #include "bpf/records.h"
 
-/* Between two draws, at least: each interrupts the processor it is for. */
+/* Minimum time between changes of periods: each interrupts its CPU. */
 #define DRAW_PERIODS 32
 #define DRAW_NS	     ((u64)50 * NS_PER_MS)
-/* Between two looks at which processors there are. */
+/* Interval for checking the online CPUs. */
 #define LOOK_NS	     ((u64)2 * NS_PER_S)
 /*
  * The part of the rate by which a clock is off, at most. The wider, the sooner two clocks are out
@@ -29,7 +29,8 @@ u64 cpu_clock_draw(u64 period_ns, u64 *random)
 
 	*random = hash_mix(*random + 1, HASH_K1);
 	off = ((double)(*random >> 11) / (double)(1ull << 52) - 1) / OFF_PART;
-	/* Rates are even around the one asked for, not periods: so is the number of samples. */
+	/* Rates, not periods, are distributed evenly around the configured rate, and so is the
+	 * number of samples. */
 	return (u64)((double)period_ns / (1 + off));
 }
 
@@ -37,14 +38,14 @@ static enum err tell_period(const struct cpu_clocks *c, int cpu, u64 drawn_ns)
 {
 	struct clock_period period = {drawn_ns, (u64)clock_monotonic_ns()};
 
-	/* A processor above those the map was made for counts the period that was asked for. */
+	/* CPUs above the size of the map use the configured period. */
 	if (c->periods >= 0 && bpf_map_update_elem(c->periods, &cpu, &period, BPF_ANY) < 0 &&
 	    errno != E2BIG)
 		return err_from_errno(errno);
 	return ERR_OK;
 }
 
-/* ERR_NOT_FOUND: that processor has just gone. */
+/* ERR_NOT_FOUND: the CPU has just gone offline. */
 static enum err start_clock(struct cpu_clocks *c, int cpu, struct fault *fault)
 {
 	struct perf_event_attr attr = {
@@ -81,7 +82,7 @@ static enum err start_clock(struct cpu_clocks *c, int cpu, struct fault *fault)
 	return e;
 }
 
-/* Clocks of processors that went, and those that did not survive it. */
+/* Closes timers of CPUs that went offline, and those that stopped because of it. */
 static void drop_dead(struct cpu_clocks *c, const struct processors *online)
 {
 	size_t kept = 0;
@@ -104,7 +105,7 @@ static bool has_clock(const struct cpu_clocks *c, int cpu)
 	return false;
 }
 
-/* One that is refused does not keep the others from theirs; the first fault is told. */
+/* A failed one does not prevent the others; returns the first fault. */
 enum err cpu_clocks_follow(struct cpu_clocks *c, const struct processors *online,
 			   struct fault *fault)
 {
@@ -212,7 +213,7 @@ enum err cpu_clocks_turn(struct cpu_clocks *c, u64 now)
 	if (now >= c->next_look) {
 		c->next_look = now + LOOK_NS;
 		processors_read(&online);
-		/* What does not work now is tried again with the next look. */
+		/* Failures are retried at the next check. */
 		if (cpu_clocks_follow(c, &online, NULL) != ERR_OK)
 			return ERR_OK;
 	}

@@ -19,14 +19,14 @@
 #define LAST_PATIENCE	   (5 * NS_PER_S)
 #define LARGE_BUFFER	   (256 << 10)
 #define SUSPENDED_LEAST_NS NS_PER_S
-/* Who starts an agent wants to see something soon. */
+/* Show first data soon after the start. */
 #define FIRST_WINDOW_NS	   (4 * NS_PER_S)
-/* It does little, a few times a second, and the ring is full when it waits for its turn behind all
- * the others of a machine that has too much to do. */
+/* It does little work a few times per second, but on an overloaded machine the ring would fill up
+ * before it is scheduled. */
 #define PRIORITY	   (-10)
-/* A window waits so long for names that are still looked for. */
+/* How long a window waits for missing symbols. */
 #define NAMES_PATIENCE_NS  (10 * NS_PER_S)
-/* And the last one, while somebody waits for the agent's end. */
+/* The same for the last window, while the agent is stopping. */
 #define LAST_NAMES_NS	   (5 * NS_PER_S)
 
 const struct daemon_options daemon_options_default = {
@@ -63,12 +63,12 @@ struct daemon {
 	struct daemon_control control;
 	struct window window;
 	struct ended_window ended;
-	struct gathered gathered; /* of the collector: names are asked for */
+	struct gathered gathered; /* collector whose symbols are being requested */
 	struct buf request;
 	bool meter; /* the programs count their own cost */
 	size_t lacks_told;
 	u64 lost;	      /* records, in all windows so far */
-	int64_t suspended_ns; /* clock_suspended_ns when it was looked at last */
+	int64_t suspended_ns; /* last value of clock_suspended_ns */
 	char host[256];
 };
 
@@ -84,7 +84,7 @@ static enum err open_names(struct daemon *d)
 	return names_new(capture_modules(d->capture), &o, &d->names);
 }
 
-/* What the kernel refuses is said once; the rest goes on. */
+/* Log refused types once, and continue with the others. */
 static void note_lacks(struct daemon *d)
 {
 	const struct capture_lack *lacks;
@@ -152,8 +152,8 @@ static void close_all(struct daemon *d)
 	losses_release(&d->ended.losses);
 }
 
-/* The same profiles, and what they hold as profiles of completeness: every request says so of its
- * own, and whoever drops one knows what is lost. */
+/* The profiles, with completeness profiles about each request's contents, so that dropping a
+ * request can be accounted for. */
 static enum err write_request(struct daemon *d, const struct profile_list *list)
 {
 	struct profile_list about = {0};
@@ -200,7 +200,7 @@ static enum err send_part(struct daemon *d, const struct profile_list *list, siz
 	return ERR_OK;
 }
 
-/* Nothing that must not leave is in the new dictionary, and the old one stays here. */
+/* The new dictionary contains no redacted text; the old one is not sent. */
 static enum err send_redacted(struct daemon *d, const struct profile_list *list)
 {
 	struct redact_options options = d->options->redact;
@@ -209,12 +209,13 @@ static enum err send_redacted(struct daemon *d, const struct profile_list *list)
 	bool needed = false;
 	enum err e;
 
-	/* A service's name is how it is found: what should not be told is renamed by a rule. */
+	/* Service names are exempt, because services are found by them; use a rule to rename
+	 * one. */
 	options.kept_key = STR("service.name");
 	options.paths_only = !d->options->redact_names;
 	if (list->n)
 		TRY(redact_is_needed(list->v[0]->dict, &options, &needed, NULL));
-	/* Most windows have nothing to hide, and are as they are. */
+	/* Most windows contain nothing to redact and are sent unchanged. */
 	if (!needed)
 		return send_part(d, list, 0, list->n);
 	TRY(dict_init(&dict, 0));
@@ -226,7 +227,7 @@ static enum err send_redacted(struct daemon *d, const struct profile_list *list)
 	return e;
 }
 
-/* What is missing in the window. */
+/* Adds the losses of the window. */
 static enum err add_losses(struct daemon *d, struct dict *dict, struct profile_list *list)
 {
 	struct ended_window *w = &d->ended;
@@ -267,7 +268,7 @@ static void gather_again(struct daemon *d)
 	d->gathered = (struct gathered){0};
 }
 
-/* What ended goes to the exporter, with the names that are known. */
+/* Passes the finished window to the exporter, with the symbols known so far. */
 static enum err send_ended(struct daemon *d)
 {
 	struct ended_window *w = &d->ended;
@@ -296,8 +297,8 @@ static enum err send_ended(struct daemon *d)
 }
 
 /*
- * Names are asked for while a window goes on, and what is missing at its end for some seconds more:
- * so that workers may take their time.
+ * Symbols are requested during the window, and missing ones are awaited for some seconds after its
+ * end, so that workers can be slow.
  */
 static enum err turn_names(struct daemon *d)
 {
@@ -395,7 +396,7 @@ static enum err change_rate(struct daemon *d, bool levels)
 	return open_names(d);
 }
 
-/* Somebody asked for another rate. */
+/* Another rate was requested. */
 static enum err take_rate(struct daemon *d)
 {
 	TRY(end_window(d));
@@ -404,7 +405,7 @@ static enum err take_rate(struct daemon *d)
 	return ERR_OK;
 }
 
-/* What came before the machine was suspended is of then, not of now. */
+/* Samples from before a suspend belong to the time before it. */
 static bool was_suspended(struct daemon *d)
 {
 	int64_t before = d->suspended_ns;
@@ -496,12 +497,12 @@ enum err daemon_run(const struct daemon_options *o, atomic_bool *stop, struct fa
 	int64_t begun = clock_monotonic_ns();
 	enum err e;
 
-	/* Large buffers go back to the system when they are freed, whatever lies behind them. */
+	/* Use mmap for large buffers, so that freeing them always returns the memory. */
 	mallopt(M_MMAP_THRESHOLD, LARGE_BUFFER);
 	/* Threads that wait most of the time need no heaps of their own. */
 	mallopt(M_ARENA_MAX, 1);
 	d.meter = !kernel_statistics();
-	/* While it can still become nobody. */
+	/* While it can still change its uid. */
 	e = worker_host_start();
 	if (e)
 		return fault_set(fault, e, "no process can be started that reads files");

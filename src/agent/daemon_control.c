@@ -14,7 +14,7 @@ static void put_targets(const struct daemon_control *c, struct buf *to)
 	}
 }
 
-/* Who does more than is followed; and whether readers of files had to be replaced. */
+/* Limited processes, and replaced workers. */
 static void put_limits(const struct capture_stats *stats, struct jsonout *o)
 {
 	const struct processes_limits *l = &stats->limits;

@@ -119,7 +119,7 @@ static int open_at(int folder, const char *path, u64 flags, u64 resolve)
 	return (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
 }
 
-/* What lies there is looked at before it is opened: opening some things has effects. */
+/* Check the type before opening: opening a device or pipe can have side effects. */
 static int open_regular(int folder, const char *path)
 {
 	int place = open_at(folder, path, O_PATH, RESOLVE_BENEATH), fd = -1;
@@ -169,8 +169,8 @@ int debug_source_open(u32 pid, struct str build_id)
 
 	if (!build_id_valid(build_id))
 		return -1;
-	/* As the process that mapped it first sees it; it may be gone, or another by now: the
-	 * build id tells. */
+	/* In the root directory of the process that mapped it first. The pid may have been reused,
+	 * but the build id is checked. */
 	snprintf(root, sizeof(root), "/proc/%u/root", pid);
 	fd = open_below(root, build_id.p);
 	return fd >= 0 ? fd : open_below("/", build_id.p);
@@ -208,6 +208,6 @@ bool debug_source_pending(struct debug_source *s, const struct unwind_image *ima
 
 void debug_source_wait(struct debug_source *s, int64_t deadline_ns)
 {
-	/* What has not come in time comes for the next one who asks. */
+	/* If it is late, the next request gets it. */
 	(void)debug_fetcher_wait(s->fetcher, deadline_ns);
 }

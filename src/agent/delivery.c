@@ -15,7 +15,7 @@ static bool is_gzip(struct str request)
 	return request.n > 2 && !memcmp(request.p, "\x1f\x8b", 2);
 }
 
-/* What OTLP says of statuses; no answer at all is worth another try. */
+/* Retryable statuses as defined by OTLP; also retry without any response. */
 static bool http_may_retry(long status)
 {
 	return !status || status == 408 || status == 429 || status == 502 || status == 503 ||
@@ -51,7 +51,7 @@ static void read_answer(struct str answer, struct delivery *ret)
 		snprintf(ret->reason, sizeof(ret->reason), "%.*s", (int)a.message.n, a.message.p);
 }
 
-/* Servers pack an answer as its request was, asked or not. What cannot be read was a courtesy. */
+/* Servers may compress the response like the request. Ignore unreadable details. */
 static void read_packed_answer(struct str answer, bool packed, struct delivery *ret)
 {
 	CLEANUP(buf_release) struct buf plain = BUF_INIT(ANSWER_CEILING);

@@ -95,7 +95,7 @@ static enum err check_ring(struct findings *f)
 	return finding_add(f, "ring buffer", FINDING_OK, "can be made", NULL);
 }
 
-/* What stands between this process and the kernel when its own rights do not. */
+/* Obstacles other than missing privileges. */
 static const char *refusal_fix(void)
 {
 	return doctor_may_load() ? "a container's seccomp profile or a security module refuses it: "
@@ -155,7 +155,7 @@ static enum err check_memlock(struct findings *f)
 	return finding_add(f, "locked memory", FINDING_NOTE, text, NULL);
 }
 
-/* What remains without any right: own processes, user space only. */
+/* What is possible without privileges: own processes, user space only. */
 static enum err check_own(struct findings *f)
 {
 	struct fault fault = {0};

@@ -114,7 +114,7 @@ struct finding doctor_capabilities(uint64_t mask)
 	char missing[160] = "";
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		/* CAP_SYS_ADMIN stands for the two that were split off from it. */
+		/* CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON. */
 		bool admin = mask >> CAP_SYS_ADMIN & 1 && i < 2;
 		char *to = admin || mask >> wanted[i].number & 1 ? f.text : missing;
 		size_t n = strlen(to);

@@ -1,6 +1,6 @@
 /*
- * What each running process of Vestal holds, as the kernel tells it: user, capabilities, filter of
- * system calls, and what it may do with files.
+ * The privileges of each running process of Vestal, as reported by the kernel: user, capabilities,
+ * seccomp filter, and file access.
  */
 #include <dirent.h>
 #include <fcntl.h>

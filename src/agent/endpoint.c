@@ -124,7 +124,7 @@ static enum err set_address(struct endpoint *e, const struct endpoint_options *o
 	return set_url(e, server, whole, protocol, fault);
 }
 
-/* What would end a header and begin another. */
+/* Characters that could inject a header. */
 static bool breaks_line(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -205,7 +205,7 @@ static enum err set_headers(struct endpoint *e, const struct endpoint_options *o
 	}
 	for (size_t i = 0; i < o->header_count; i++)
 		TRY(add_header(e, str_of(o->headers[i]), fault));
-	/* They may hold a password for the environment's server, which is nobody else's. */
+	/* The environment's headers may contain credentials for its own endpoint only. */
 	if (listed && !o->server)
 		TRY(add_listed_headers(e, str_of(listed), fault));
 	return vec_push(&e->headers, NULL);

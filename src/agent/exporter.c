@@ -91,7 +91,7 @@ static void tell_failed(struct exporter *x, const struct delivery *d)
 	x->failing = true;
 }
 
-/* What a server refused for good, whole or in part, and what has waited to be told. */
+/* Lost requests, refused or rejected in part, that are not reported yet. */
 static void note_refused(struct exporter *x, const struct delivery *d, struct str bytes)
 {
 	uint64_t rejected = d->end == DELIVERY_REFUSED ? LOST_WHOLE : d->rejected;
@@ -117,7 +117,7 @@ static void send_notes(struct exporter *x)
 			lost_requests_put_back(&x->lost, &note);
 			return;
 		}
-		/* What a server does not take even so is not told again. */
+		/* A report that the server refuses is not repeated. */
 		buf_release(&note);
 	}
 }
@@ -139,7 +139,7 @@ static void count(struct exporter *x, const struct delivery *d, size_t bytes)
 		s->refused++;
 }
 
-/* What is in memory on the way goes where it outlives us. Called and left with the lock. */
+/* Moves requests in memory to the disk queue. Requires the lock. */
 static void spill(struct exporter *x)
 {
 	struct buf bytes;
@@ -240,8 +240,7 @@ static bool wait_for_turn(struct exporter *x)
 	return true;
 }
 
-/* What nobody was told yet waits for the next start, where there is a disk. Called and left with
- * the lock. */
+/* Saves unreported losses for the next start, if there is a disk queue. Requires the lock. */
 static void save_notes(struct exporter *x)
 {
 	struct buf note;

@@ -20,7 +20,7 @@ enum err judge_begin(const struct judge *j, struct kernel_side *k)
 		if (!target_is_pid(t))
 			continue;
 		e = kernel_choose(k, t->pid);
-		/* It may have ended, or be somebody else's: the others are there. */
+		/* It may have ended, or belong to another user: continue with the others. */
 		if (e && e != ERR_NOT_FOUND && e != ERR_NO_PERMISSION)
 			return e;
 	}
@@ -31,7 +31,7 @@ void judge_event(const struct judge *j, struct kernel_side *k, const struct side
 {
 	if (!judge_undecided(j))
 		return;
-	/* The kernel side does so too, but may have been told about the program before. */
+	/* The BPF side does that, too, but may have a decision about the previous program. */
 	if (e->kind == SIDEBAND_EXEC && !kernel_is_chosen(k, e->pid))
 		kernel_undecide(k, e->pid);
 	if (e->kind == SIDEBAND_EXIT)
@@ -56,7 +56,8 @@ static enum err decide(const struct judge *j, struct kernel_side *k, struct proc
 						 !targets_match(j->targets, look));
 	if (process->unwanted)
 		kernel_refuse(k, process->pid);
-	/* Those it begins are followed in the kernel; without room there, as they are seen. */
+	/* Its children are followed in the kernel, or, if the map is full, when they are first
+	 * sampled. */
 	else if (some && judge_undecided(j) && kernel_choose(k, process->pid) == ERR_NO_MEMORY)
 		return ERR_NO_MEMORY;
 	return ERR_OK;
@@ -95,7 +96,7 @@ enum err judge_process(const struct judge *j, struct kernel_side *k, struct proc
 	TRY(processes_facts(p, process));
 	*ret = JUDGED_LATER;
 	if (process->judged != j->number && (j->rules || judge_chooses(j))) {
-		/* What /proc says is asked for once for each judgement. */
+		/* /proc is read once per decision. */
 		if (!process->report && process->judging != j->number) {
 			process->judging = j->number;
 			(void)processes_ask(p, process, REPORT_FACTS | REPORT_TEXTS);

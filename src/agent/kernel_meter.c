@@ -1,4 +1,4 @@
-/* What the kernel side counts, and what it costs. */
+/* Counters and cost of the BPF side. */
 #include "agent/kernel_internal.h"
 
 #include <bpf/bpf.h>

@@ -1,4 +1,4 @@
-/* Which programs run: attached, paused, and off again. */
+/* Attaching, pausing and detaching programs. */
 #include "agent/kernel_internal.h"
 
 #include <bpf/libbpf.h>
@@ -189,7 +189,7 @@ void kernel_pause(struct kernel_side *k)
 		own_events_switch(k->own, false);
 		return;
 	}
-	/* One that goes on is heard of and told: nothing is wrong with that. */
+	/* A timer that could not be paused only produces superfluous records. */
 	(void)!cpu_clocks_switch(&k->clocks, false, NULL);
 	detach_all(k);
 }

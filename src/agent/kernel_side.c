@@ -62,8 +62,8 @@ static int on_ring_record(void *context, void *data, size_t size)
 }
 
 /*
- * Whether something of the kernel runs in a thread that came back to its processor: from there its
- * stack can be read. (The variable is for tests of the other way, on kernels that have it.)
+ * Whether the kernel has a tracepoint that runs in the thread that returned to its CPU, where its
+ * stack can be read. (The variable disables it, for tests of the other way.)
  */
 bool kernel_sees_returns(void)
 {
@@ -163,7 +163,7 @@ static enum err map_memory(struct kernel_side *k, struct fault *fault)
 		       : fault_set(fault, ERR_NO_MEMORY, "the ring buffer cannot be mapped");
 }
 
-/* Nobody else reads the tables then, but they lie where they always do. */
+/* There are no BPF programs then, but the tables are at the usual place. */
 static enum err open_own(struct kernel_side *k, struct fault *fault)
 {
 	struct own_options o = {.period_ns = (u64)NS_PER_S / k->options.rate_hz,
@@ -187,7 +187,7 @@ static enum err open_own(struct kernel_side *k, struct fault *fault)
 static enum err open_programs(struct kernel_side *k, struct fault *fault)
 {
 	libbpf_set_print(quiet);
-	/* All types of the kernel are read to know it: not when nobody asks. */
+	/* Finding out reads all BTF types of the kernel: do it only on demand. */
 	k->returns = capture_needs_waits(k->options.types) && kernel_sees_returns();
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
 	TRY(load_possible(k, fault));
@@ -271,7 +271,7 @@ void kernel_remove_segment(struct kernel_side *k, u32 index)
 	u8 *at = k->segments + (size_t)index * UNWIND_SEGMENT_SIZE;
 
 	bpf_map__delete_elem(k->skeleton->maps.segments, &index, sizeof(index), 0);
-	/* Where this fails the memory stays until the agent ends, and is not used. */
+	/* If this fails, the memory stays unused until the agent exits. */
 	(void)!mmap(at, UNWIND_SEGMENT_SIZE, PROT_NONE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	close(k->segment_fds[index]);

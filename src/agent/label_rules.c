@@ -27,7 +27,7 @@ const struct config_table label_rule_table = {options, sizeof(struct label_rule_
 
 struct label_rule {
 	const struct label_rule_text *text;
-	struct pattern *executable, *cmdline, *cgroup; /* NULL = whatever it is */
+	struct pattern *executable, *cmdline, *cgroup; /* NULL = any value */
 	struct pattern **env;
 };
 
@@ -134,7 +134,7 @@ enum err label_rules_new(const struct label_rule_text *texts, size_t n, const ch
 	return ERR_OK;
 }
 
-/* What takes too long to be matched does not match. */
+/* A match that exceeds the limits counts as no match. */
 static bool fits(const struct pattern *p, struct str text)
 {
 	bool yes = false;

@@ -3,7 +3,7 @@
 /* The call is at most so far from the leaf: wrappers of the C library and of the language. */
 #define FRAMES_LOOKED_AT 12
 
-/* Whole names, without leading underscores and without what is behind an @. */
+/* Complete names, without leading underscores and without a version after @. */
 static const char *const others[] = {
 	/* C library */
 	"pthread_cond_wait",

@@ -1,9 +1,9 @@
 #include "agent/capture_internal.h"
 #include "base/clock.h"
 
-/* Records are handled soon after they are made; a turn's end comes behind its samples. */
+/* Records are handled soon after they are written; the end of a turn comes after its samples. */
 #define TURN_LIFE_NS	 ((u64)2 * NS_PER_S)
-/* A turn that is still under way is told of from this length on: it would be kept for sure. */
+/* An unfinished turn is reported from this length on, at which it would certainly be sampled. */
 #define OPEN_TURN_MIN_NS ((u64)100 * NS_PER_MS)
 
 enum err capture_add_turn(struct capture *c, const struct record_head *head, const struct sample *s)
@@ -18,7 +18,7 @@ enum err capture_add_turn(struct capture *c, const struct record_head *head, con
 	own.syscall = -1;
 	TRY(turns_share(&c->turns, &c->collector, head->tid, head->turn, length, own.wait_state,
 			&seen));
-	/* The number of turns is the loop's own; so is what nobody saw anything of. */
+	/* The number of turns, and turns without samples, are attributed to the loop itself. */
 	return collector_add(&c->collector, &own, seen ? 0 : length, 1 / p);
 }
 

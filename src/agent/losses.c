@@ -15,10 +15,10 @@ static const char *const causes[LOSS_KERNEL_SIDE_CAUSES] = {
 	[LOSS_AGENT] = "agent buffer full",
 };
 
-/* Measures by type; several may stand for one record. */
+/* Measures by type; a record may belong to several. */
 static const struct {
 	unsigned type; /* enum capture_types */
-	u32 kind;      /* enum record_kind whose loss is theirs; 0 = none */
+	u32 kind;      /* enum record_kind of their samples; 0 = none */
 	const char *measure;
 	bool time;
 } measures[] = {
@@ -60,7 +60,7 @@ static bool add_to(struct losses *l, const struct loss *more)
 			one->value += more->value;
 			return true;
 		}
-	/* There are few kinds and causes: those of nobody have a place always. */
+	/* There are few kinds and causes, so those of process 0 always have a slot. */
 	if (more->key.pid && l->list.n >= LOSSES_MAX)
 		return false;
 	return vec_push(&l->list, *more) == ERR_OK;
@@ -95,7 +95,7 @@ void losses_add_record(struct losses *l, const struct record_head *head)
 			losses_add(l, &one);
 		break;
 	default:
-		break; /* told again later, or a detail of what is told */
+		break; /* reported again later, or a detail of another record */
 	}
 }
 
@@ -105,7 +105,7 @@ struct making {
 	const struct losses_window *w;
 	struct dict *dict;
 	struct profile_list *list;
-	size_t data; /* profiles of the window; those behind them are of completeness */
+	size_t data; /* profiles of the window; later ones are completeness profiles */
 	struct profile like;
 };
 
@@ -158,7 +158,7 @@ static enum err put_off(const struct making *m, struct profile *p)
 	return ERR_OK;
 }
 
-/* Of one that has ended nobody says which it was. */
+/* The process of an ended thread is unknown. */
 static unsigned level_of(const struct making *m, uint32_t resource)
 {
 	const struct label *pid = label_find(m->dict, resource, STR("process.pid"));
@@ -167,7 +167,7 @@ static unsigned level_of(const struct making *m, uint32_t resource)
 	return levels ? wait_level_of(levels, pid ? (u32)pid->value : 0) : 0;
 }
 
-/* Less than was asked for; the level is true, so nothing is lost. */
+/* Fewer samples than configured; their weights are correct, so nothing is lost. */
 static enum err put_level(const struct making *m, struct profile *p)
 {
 	const struct losses_window *w = m->w;
@@ -224,7 +224,7 @@ static enum err put_loss(const struct making *m, struct profile *p, const struct
 
 /* ---- whose it is ---- */
 
-/* What a profile of the window says of a kind of record: its share of what is nobody's. */
+/* The weight of a profile in dividing the losses of process 0: its value of this kind. */
 static double weight_of(const struct profile *p, u32 kind)
 {
 	struct str value = dict_str(p->dict, p->types[p->type_count - 1].type);
@@ -236,7 +236,7 @@ static double weight_of(const struct profile *p, u32 kind)
 	return 0;
 }
 
-/* A process that nobody has learned more of than its name. */
+/* A process of which only the name is known. */
 static enum err resource_of_name(struct making *m, const char comm[16], uint32_t *ret)
 {
 	struct label_list labels = {.dict = m->dict};
@@ -350,7 +350,7 @@ static enum err put_all_unread(struct making *m)
 	return ERR_OK;
 }
 
-/* Where types are off, processes may have no profile at all that would say so. */
+/* If types are off, processes may have no profile to report that. */
 static enum err say_of_all(void *context, struct process *process)
 {
 	struct making *m = context;

@@ -9,7 +9,7 @@
 /* More than any machine maps at one time; each costs the kernel about a kilobyte. */
 #define FILES_MAX 4096u
 
-/* What lies there is looked at before it is opened: opening some things has effects. */
+/* Check the type before opening: opening a device or pipe can have side effects. */
 static int open_regular(const char *name, u64 inode)
 {
 	int place = open(name, O_PATH | O_CLOEXEC), fd = -1;

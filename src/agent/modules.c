@@ -164,7 +164,7 @@ static bool take_file(struct modules *m, struct probe *probe)
 {
 	struct module *module = modules_get(m, probe->number);
 
-	/* Nobody wants it any more. */
+	/* It is not needed any more. */
 	if (!module || module->serial != probe->ticket)
 		return false;
 	module->opening = false;
@@ -186,7 +186,7 @@ static bool take_file(struct modules *m, struct probe *probe)
 	return module->state == MODULE_FAILED;
 }
 
-/* Has it opened; what becomes of it is said to modules_settle. */
+/* Requests that it is opened; modules_settle processes the result. */
 static void open_module(struct modules *m, struct module *module, u32 pid, u64 start, u64 end)
 {
 	struct probe *probe;

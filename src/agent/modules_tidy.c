@@ -1,14 +1,14 @@
-/* What is given away, and when: see modules.h. */
+/* Frees unused modules and tables: see modules.h. */
 #include <stdlib.h>
 
 #include "agent/modules_internal.h"
 
-/* A program that was not run for so long is read again when it comes back. */
+/* A program that did not run for this long is read again when it returns. */
 #define IDLE_MAX_NS    ((u64)300 * 1000000000)
 #define IDLE_MAX       256u
-/* Tables beside the kernel side's memory: their stacks are walked by the agent, which is slow. */
+/* Tables outside of the BPF maps: the agent unwinds their stacks, which is slow. */
 #define HEAP_MAX       ((u64)2 << 20)
-/* A map that never forgets is made anew when most of it is dead. */
+/* Rebuild the map when most of its entries are dead, because entries cannot be removed. */
 #define DEAD_TOLERATED 512u
 
 struct idle {
@@ -82,7 +82,7 @@ void modules_make_room(struct modules *m)
 		module_untell(m, module);
 		table_space_remove(m->space, &module->placed);
 		module->no_table = true;
-		/* Who maps it again has it read again. */
+		/* It is read again if it is mapped again. */
 		module->forgotten = true;
 	}
 }

@@ -141,7 +141,8 @@ static enum err take_frame(struct name_cache *c, struct str *rest)
 	return vec_push(&c->names, name);
 }
 
-/* The next range, which holds an address; it lies behind the one before, which ends at `end`. */
+/* Adds the next range, which contains an address and starts after the previous one, which ends at
+ * `end`. */
 static enum err take_range(struct name_cache *c, u64 serial, u64 address, struct str *rest,
 			   u64 *end)
 {

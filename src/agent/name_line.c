@@ -22,7 +22,7 @@
 #define STOPS_MAX     5u
 /* From its begin an answer is there at once. */
 #define RECEIVE_NS    (2 * NS_PER_S)
-/* Opening a file that somebody may keep from answering. */
+/* Opening a file may block. */
 #define OPEN_NS	      (500 * NS_PER_MS)
 /* A worker that has taken more is replaced; one without work is sent away. */
 #define WORKER_MEMORY ((u64)16 << 20)
@@ -91,7 +91,7 @@ static enum err send_question(struct name_line *l, const struct name_ask *a)
 	return wire_send(l->worker, a->addresses.v, a->addresses.n * sizeof(u64));
 }
 
-/* A worker that ended while nobody asked is replaced: it is not this file's fault. */
+/* A worker that ended while idle is replaced, without blaming this file. */
 static enum err begin(struct name_line *l, const struct name_ask *a)
 {
 	if (l->worker >= 0 && send_question(l, a) == ERR_OK)
@@ -179,7 +179,7 @@ static bool send_debug(struct name_line *l, struct name_ask *a)
 	return e == ERR_OK;
 }
 
-/* Code made at run time: its file is opened for each question, since it may be another one now. */
+/* JIT-compiled code: its file is opened for each request, because it may have been replaced. */
 static bool open_code(struct name_line *l, struct name_ask *a)
 {
 	if (a->kind != WIRE_CODE || a->fd >= 0)
@@ -190,7 +190,7 @@ static bool open_code(struct name_line *l, struct name_ask *a)
 	return a->fd >= 0;
 }
 
-/* True when it is done with, false when it has to be asked again. */
+/* True if it is finished, false if it must be repeated. */
 static bool judge(struct name_line *l, struct name_ask *a, enum worker_fate fate)
 {
 	bool again;
@@ -335,7 +335,7 @@ static enum err add(struct name_line *l, struct name_ask *a)
 		place++;
 	if (place == l->asks.n)
 		TRY(vec_push(&l->asks, NULL));
-	/* For its answer, whatever comes. */
+	/* Reserve room for its answer now. */
 	TRY(vec_reserve(&l->answers, l->outstanding + 1));
 	TRY(owner_queue_push(&l->queue, a->owner, a->weight, place));
 	l->asks.v[place] = a;

@@ -9,7 +9,7 @@
 #define CACHE_CEILING ((size_t)6 << 20)
 #define REFUSED_MAX   4096u
 #define AWAITED_MAX   256u
-/* Variables are few and asked for again and again. */
+/* There are few variables, requested repeatedly. */
 #define VARIABLES_MAX 512u
 
 enum err name_reader_init(struct name_reader *r, struct debug_source *debug, struct prober *prober)
@@ -113,7 +113,7 @@ static enum err push(struct name_reader *r, struct name_ask *a)
 	return ERR_OK;
 }
 
-/* One question: the addresses of one file that the list begins with, and that are not known. */
+/* One request: the unknown addresses of the first file in the list. */
 static enum err ask_some(struct name_reader *r, struct modules *m, const struct wanted_name *wanted,
 			 size_t count)
 {
@@ -162,7 +162,7 @@ enum err name_reader_ask(struct name_reader *r, struct modules *m, struct wanted
 	}
 	memmove(wanted, wanted + at, (*count - at) * sizeof(*wanted));
 	*count -= at;
-	/* Enough is under way: the rest is asked when answers have come. */
+	/* Enough requests are outstanding: the rest is requested later. */
 	if (e && e != ERR_TOO_LARGE)
 		return e;
 	return name_cache_settle(&r->cache);
@@ -214,7 +214,7 @@ static enum err add_nameless(struct name_reader *r, const struct name_ask *a)
 {
 	if (a->kind == WIRE_CODE || a->error == ERR_OK)
 		return name_cache_add_nameless(&r->cache, a->serial);
-	/* Workers were kept from working: the next window asks again. */
+	/* Workers were prevented from working: the next window tries again. */
 	if (a->error == ERR_UNAVAILABLE || a->error == ERR_NO_MEMORY)
 		return ERR_OK;
 	refuse(r, a->serial);
@@ -293,7 +293,7 @@ bool name_reader_settle(struct name_reader *r)
 	return kept < before;
 }
 
-/* What is still under way has no place any more: it is answered to nobody. */
+/* Outstanding requests have no place any more: drop their answers. */
 static void make_variable_room(struct name_reader *r)
 {
 	if (r->variables.n >= VARIABLES_MAX)

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "symbols/symbols.h"
 
-/* A place and where its frames are in the pool; before somebody asks for them, nowhere. */
+/* A place, and the index of its frames in the pool, which is set on first use. */
 struct named {
 	struct sample_frame where;
 	u32 process; /* for code made at run time, which is one process's own */
@@ -17,14 +17,14 @@ struct named {
 
 #define NOT_YET UINT32_MAX
 
-/* In the background: a file is not asked about for every address that comes, nor late at first. */
+/* In the background: batch the addresses of a file, but send the first request soon. */
 #define FIRST_ASK_NS (500 * NS_PER_MS)
 #define NEXT_ASK_NS  (7 * NS_PER_S)
 /* Of the kernel's symbols at a time, which is 1 to 2 ms of CPU time, and how often. */
 #define KERNEL_STEP  ((size_t)160 << 10)
 #define KERNEL_PAUSE (200 * NS_PER_MS)
 
-/* Whoever waits for names gives up then; each file has limits of its own. */
+/* The total time to wait for symbols; each file has separate limits. */
 #define LEARN_NS (120 * NS_PER_S)
 
 struct names {
@@ -118,7 +118,7 @@ static enum err add_place(struct names *n, struct sample_frame where, u32 owner,
 	return ERR_OK;
 }
 
-/* A place that nobody asked for: who has to be asked about it. */
+/* Whether a place that was not requested must be requested now. */
 static enum err want(struct names *n, struct sample_frame where)
 {
 	const struct module *module;
@@ -260,7 +260,7 @@ bool names_turn(struct names *n, bool now)
 		return kernel && !busy;
 	if (!now && clock_monotonic_ns() < n->next_ask)
 		return false;
-	/* Without memory it is asked again the next time. */
+	/* If out of memory, it is requested again the next time. */
 	if (name_reader_ask(&n->reader, n->modules, n->wanted.v, &n->wanted.n) == ERR_OK &&
 	    !n->wanted.n)
 		n->next_ask = clock_monotonic_ns() + NEXT_ASK_NS;
@@ -435,7 +435,7 @@ enum err names_frames(struct names *n, const struct process *process, struct sam
 	return ERR_OK;
 }
 
-/* Data lies behind the code of its file: the nearest mapping below. */
+/* Data follows the code of its file: take the nearest mapping below. */
 static const struct process_mapping *mapping_below(const struct process *process, u64 address)
 {
 	const struct process_mapping *best = NULL;
@@ -484,7 +484,7 @@ bool names_variable(struct names *n, const struct process *process, u64 address,
 	if (!module)
 		return false;
 	v = name_reader_variable(&n->reader, module, address);
-	/* What was gathered has been waited for. */
+	/* The gathered symbols were awaited. */
 	if (v && v->asked && !n->options.background) {
 		(void)!name_reader_wait(&n->reader, clock_monotonic_ns() + n->learn_ns);
 		v = name_reader_variable(&n->reader, module, address);

@@ -8,7 +8,7 @@ enum { STATUS_MESSAGE = 2, STATUS_DETAILS = 3, ANY_TYPE = 1, ANY_VALUE = 2 };
 /* google.rpc.RetryInfo and google.protobuf.Duration */
 enum { RETRY_DELAY = 1, DURATION_SECONDS = 1, DURATION_NANOS = 2 };
 
-/* More than anybody waits. */
+/* Longer delays are not honoured. */
 #define SECONDS_MOST (365 * 86400)
 
 bool otlp_answer_read(struct str bytes, struct otlp_answer *ret)

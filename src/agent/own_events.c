@@ -17,7 +17,7 @@ enum err own_events_allowed(struct fault *fault)
 	return e;
 }
 
-/* Every thread takes a file per processor. */
+/* Every thread needs a descriptor per CPU. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -83,7 +83,7 @@ enum err own_events_begin_anew(struct own_events *o, bool everything)
 	return ERR_OK;
 }
 
-/* A period given to an event does not reach those who inherited it: all are made anew. */
+/* Changing the period of an event does not affect inherited ones, so all are reopened. */
 enum err own_events_set_period(struct own_events *o, u64 period_ns)
 {
 	struct own_tasks old = o->tasks;

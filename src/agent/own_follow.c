@@ -12,7 +12,7 @@
 #include "agent/proc_maps.h"
 #include "base/clock.h"
 
-/* How often processes are looked for that nobody who is followed began. */
+/* Interval for finding processes whose parent is not followed. */
 #define SCAN_NS	   (2 * NS_PER_S)
 /* A thread may begin others while its process's threads are listed. */
 #define LIST_TRIES 3
@@ -167,7 +167,7 @@ enum err own_events_follow(struct own_events *o, u32 pid)
 	return followed && e != ERR_NO_MEMORY ? ERR_OK : e ? e : l.refused;
 }
 
-/* One that was begun by somebody who is followed has inherited the event. */
+/* A child of a followed process has inherited the event. */
 static bool inherited(struct own_events *o, u32 pid)
 {
 	struct own_task *parent;

@@ -8,7 +8,7 @@
 
 #include "agent/sideband_records.h"
 
-/* What kernel.perf_event_mlock_kb gives every user for each processor, unless it was changed. */
+/* The default of kernel.perf_event_mlock_kb: locked memory per user and CPU. */
 #define MOST_PAGES  128u
 #define LEAST_PAGES 8u
 

@@ -45,7 +45,7 @@ static bool take_registers(struct words *w, struct buf *to)
 	return true;
 }
 
-/* The room of the stack, what of it was filled behind it. */
+/* The size of the stack area, and the valid size after it. */
 static bool take_stack(struct words *w, struct record_head *head, struct buf *to)
 {
 	const char *stack;

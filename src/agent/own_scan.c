@@ -56,7 +56,7 @@ enum err scan_processes(u32 uid, void *context, enum err (*process)(void *contex
 	return scan("/proc", &o, if_own);
 }
 
-/* Fields behind the name: the state is the first, the parent the second. */
+/* Fields after the name: state, parent, … */
 #define FIELD_PARENT 2
 #define FIELD_START  20
 

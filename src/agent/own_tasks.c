@@ -6,7 +6,7 @@ void own_tasks_release(struct own_tasks *t)
 	vec_release(&t->users);
 }
 
-/* Where it is, or belongs. */
+/* Its index, or where to insert it. */
 static size_t place_of(const struct own_tasks *t, u32 tid)
 {
 	size_t from = 0, to = t->list.n;

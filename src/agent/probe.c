@@ -1,4 +1,4 @@
-/* What is asked of a process or a file, and the answer (prober.h). */
+/* Runs probes of processes and files (prober.h). */
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -12,7 +12,7 @@
 /* Later than this a thread counts as one that hangs. */
 #define HUNG_NS	    (300 * NS_PER_MS)
 #define WAITING_MAX 8192u
-/* What hangs when everything ends is waited for so long. */
+/* How long to wait for hanging threads at shutdown. */
 #define END_NS	    (NS_PER_S / 2)
 
 /* CPU time saved up while idle, so that a few processes are read at once. */
@@ -184,7 +184,7 @@ static void run(void *context)
 	mutex_unlock(&p->lock);
 }
 
-/* Called with the lock. Without a thread more what there is goes on with those that work. */
+/* Requires the lock. If no thread can be started, the existing ones continue. */
 static void start_thread(struct lane *l)
 {
 	struct lane_thread *t = &l->threads[l->count];

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-/* Some 20,000 lines: what lies behind them is not known. */
+/* About 20,000 lines; later mappings are unknown. */
 #define MAPS_CEILING ((size_t)2 << 20)
 /* Read at once; more than a line, less than what malloc takes from the system each time. */
 #define MAPS_READ    ((size_t)32 << 10)
@@ -85,7 +85,7 @@ static enum err read_all(int fd, char *room, void *context,
 	for (size_t total = 0; got && total < MAPS_CEILING; total += got) {
 		enum err e = read_some(fd, room + n, MAPS_READ - n, &got);
 
-		/* What was read before it ended is known. */
+		/* Keep what was read before it ended. */
 		if (e)
 			return total ? ERR_OK : e;
 		n += got;

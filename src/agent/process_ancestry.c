@@ -1,13 +1,13 @@
 /*
- * Who a process is, as far as others know: one that runs its parent's program still says what that
- * says, and nobody has to be asked; one that had ended before it could be asked has the environment
- * and the control group of its parent, or of the one before, whether those still live or not.
+ * Identity of a process by its ancestors: one that still runs its parent's program has its parent's
+ * facts, without reading /proc; one that ended before it was read inherits environment and control
+ * group of its parent, or of an earlier ancestor, even if these have ended.
  */
 #include "agent/processes_internal.h"
 
 /* Of those that began one another and are gone. */
 #define ANCESTORS_MOST 8u
-/* Processes that are asked who they are: a second, and at once. */
+/* Limits of facts read from /proc: per second, and at once. */
 #define FACTS_RATE     20.0
 #define FACTS_BURST    300.0
 
@@ -37,7 +37,8 @@ void process_forget_parent(struct processes *p, struct process *process)
 		process->keeps = false;
 		if (parent)
 			parent->references--;
-		/* One that was kept alone, and asked nothing, needs those before it no more. */
+		/* A parent that was only kept for this one, and is not being read, no longer needs
+		 * its own ancestors. */
 		process = parent && !parent->references && !(parent->asked & REPORT_FACTS) &&
 					  !parent->facts_due
 				  ? parent
@@ -55,7 +56,7 @@ static struct process *find_parent(const struct processes *p, const struct proce
 	if (parent || !process->parent)
 		return parent;
 	parent = processes_last(p, process->parent);
-	/* A copy of somebody has the number of a parent that is gone. */
+	/* A forked copy with this pid is not the parent: the pid was reused. */
 	return parent == process || (parent && parent->copied) ? NULL : parent;
 }
 
@@ -98,7 +99,7 @@ static enum err guess_facts(struct processes *p, struct process *process)
 				     &process->facts);
 }
 
-/* New programs may come by the hundred in a second: who lives longer is asked later. */
+/* Hundreds of programs may start per second: longer-lived ones are read later. */
 static bool may_ask_facts(struct processes *p)
 {
 	u64 now = (u64)clock_monotonic_ns();
@@ -124,7 +125,7 @@ static void facts_known(struct processes *p, struct process *process)
 	process_forget_parent(p, process);
 }
 
-/* A copy of somebody who is known: it need not be asked. Rules are for it alone. */
+/* A forked child of a known process need not be read. Rules still apply to it separately. */
 static enum err copy_facts(struct processes *p, struct process *process)
 {
 	const struct process *parent = process->copied ? process_at(p, process->parent_at) : NULL;
@@ -216,7 +217,7 @@ void process_take_facts(struct processes *p, struct process *process, struct pro
 		facts_known(p, process);
 		return;
 	}
-	/* Until it is clear what its parent is, which may have to be asked as well. */
+	/* Wait for the facts of its parent, which may have to be read, too. */
 	process->facts.read = false;
 	if (process->facts_due)
 		return;

@@ -11,7 +11,7 @@
 /* An environment is as large as the kernel allows programs to be given. */
 #define ENVIRON_CEILING ((size_t)4 << 20)
 #define CONTAINER_ID	64
-/* What a process says of itself is kept for as long as it runs, and sent with every window. */
+/* A process's attributes are kept as long as it runs, and sent with every window. */
 #define TEXT_MAX	4096u
 
 struct str attribute_find(struct str list, struct str key)
@@ -97,7 +97,7 @@ void cgroup_parse(struct str text, struct str *ret_container, struct str *ret_un
 		struct str container = {0}, unit = {0};
 
 		path_parse(str_skip(line, str_find(line, '/')), &container, &unit);
-		/* A hierarchy that knows of a container knows more than one that does not. */
+		/* Prefer a hierarchy with a container id. */
 		if (container.n || (!ret_container->n && unit.n)) {
 			*ret_container = container;
 			*ret_unit = unit;
@@ -187,7 +187,7 @@ static enum err read_cgroup(u32 pid, struct arena *a, struct process_facts *ret)
 	return keep_cgroup(buf_view(&text), a, ret);
 }
 
-/* Where there is no memory any more there is no program: it has ended, or is about to. */
+/* Without memory it has no program: it has ended, or is exiting. */
 static enum err read_program(u32 tid, struct arena *a, struct process_facts *ret)
 {
 	char path[40], target[4096];
@@ -210,7 +210,7 @@ static struct str base_name(struct str path)
 	return slash < path.n ? str_skip(path, slash + 1) : path;
 }
 
-/* What follows from the rest. */
+/* Derives the remaining facts. */
 static enum err name_service(struct str comm, struct str said, struct arena *arena,
 			     struct process_facts *f)
 {

@@ -1,11 +1,11 @@
-/* Where the code of processes lies: what the side band tells of it, and what /proc does. */
+/* Executable mappings of processes, from the side band and /proc. */
 #include "agent/processes_internal.h"
 
 #include "base/clock.h"
 
 #define LAST_PAUSE_NS	 (30 * NS_PER_S)
 #define LIMITED_PAUSE_NS ((u64)60 * NS_PER_S)
-/* After a loss a process is asked once in so long, one after the other. */
+/* Minimum interval for reading a process again after lost events, one after the other. */
 #define MEND_PAUSE_NS	 ((u64)30 * NS_PER_S)
 #define REREAD_PAUSE_NS	 (50 * NS_PER_MS)
 #define REREADS_MAX	 5u
@@ -27,7 +27,7 @@ void process_set_program(struct processes *p, struct process *process, u32 modul
 	process->program = module;
 }
 
-/* The first mapping that ends behind an address. */
+/* The first mapping that ends after an address. */
 static size_t first_behind(const struct process *process, u64 address)
 {
 	size_t from = 0, to = process->mappings.n;
@@ -67,9 +67,8 @@ static void put(struct process *process, size_t at, size_t count, struct process
 }
 
 /*
- * A process with so many mappings has neighbours joined that are alike, whatever lies between them;
- * when there is no room at all, those of code that has no file as well. It is itself alone that is
- * unwound less well for it.
+ * Above this number of mappings, similar neighbours are merged, including gaps; if there is no room
+ * at all, also those without a file. Only the unwinding of this process gets worse.
  */
 static bool may_join(const struct process *process, const struct process_mapping *a,
 		     const struct process_mapping *b)
@@ -93,7 +92,7 @@ static void join_behind(struct processes *p, struct process *process, size_t at)
 	process->joined++;
 }
 
-/* A mapping in the middle of another one, which goes on behind it. */
+/* A mapping inside of another one, which continues after it. */
 static void split(struct processes *p, struct process *process, size_t at,
 		  struct process_mapping fresh)
 {
@@ -210,7 +209,7 @@ static struct sideband_event event_of(const struct process_report *r,
 				       .name = process_report_name(r, m)};
 }
 
-/* Whether all of it is known as it is. */
+/* Whether the whole range is already known unchanged. */
 static bool says_nothing_new(const struct process *process, const struct process_report *r)
 {
 	if (r->mappings.n != process->mappings.n)
@@ -227,7 +226,8 @@ static bool says_nothing_new(const struct process *process, const struct process
 	return true;
 }
 
-/* Where nothing is known. What was told meanwhile is newer than what /proc said. */
+/* Adds a mapping from /proc where none is known; side-band events that arrived meanwhile are
+ * newer. */
 static enum err add_unknown(struct processes *p, struct process *process,
 			    const struct process_report *r)
 {
@@ -241,7 +241,7 @@ static enum err add_unknown(struct processes *p, struct process *process,
 	return ERR_OK;
 }
 
-/* All of it anew. Without memory what is known is what could be kept of it. */
+/* Replaces all mappings. If out of memory, some are missing. */
 static enum err replace_all(struct processes *p, struct process *process,
 			    const struct process_report *r)
 {
@@ -279,7 +279,7 @@ static void take_maps(struct processes *p, struct process *process, const struct
 
 	process->left_out += r->unread;
 	if (r->gone) {
-		/* What the side band told stays. */
+		/* Mappings from the side band are kept. */
 		if (process->ends_if_gone && !process->kernel && !process->ended)
 			process->ended = (u64)clock_monotonic_ns();
 	} else if (process->changed_since && process->mappings.n) {
@@ -359,7 +359,7 @@ static void reread_one(struct processes *p, struct process *process)
 	(void)process_ask(p, process, REPORT_MAPS | REPORT_FACTS, PROBE_LATER);
 }
 
-/* How many are asked now. Without a prober it is done at once. */
+/* Number of reads in progress. Without a prober they are synchronous. */
 static u32 rereads_now(struct processes *p)
 {
 	u64 now = (u64)clock_monotonic_ns(), since = now - p->reread_time;
@@ -372,7 +372,7 @@ static u32 rereads_now(struct processes *p)
 	return n < REREADS_MAX ? n : REREADS_MAX;
 }
 
-/* Those that were sampled first; then the others. */
+/* Sampled processes first. */
 void processes_continue_rereads(struct processes *p)
 {
 	u32 most = p->rereads ? rereads_now(p) : 0;
@@ -417,6 +417,6 @@ void processes_limit(struct processes *p, u32 pid)
 	if (!process)
 		return;
 	process->shut_out++;
-	/* What it maps from here on is not told. */
+	/* Its further mapping events are not published. */
 	process->reread_after = (u64)clock_monotonic_ns() + LIMITED_PAUSE_NS;
 }

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 
 #define NAMES_CEILING ((size_t)1 << 20)
-/* What a process is called fits into one or two; there are hundreds of processes. */
+/* Small blocks, because the strings of a process are short, and there are hundreds of processes. */
 #define TEXT_BLOCK    240
 
 struct process_report *process_report_new(u32 pid, unsigned parts, const char comm[16],

@@ -10,11 +10,11 @@
 #include "unwind/unwinders.h"
 
 #define FIRST_PAUSE_NS (200 * NS_PER_MS)
-/* What a process is called fits into one or two; there are hundreds of processes. */
+/* Small blocks, because the strings of a process are short, and there are hundreds of processes. */
 #define TEXT_BLOCK     240
 /* More are not followed from their begin: each is known by its first sample. */
 #define PROCESSES_MAX  32768u
-/* The kernel side is told of many mappings that change again and again once in so long. */
+/* Minimum interval for publishing a process with many, frequently changing mappings. */
 #define MANY_MAPPINGS  256u
 #define TOLD_PAUSE_NS  ((u64)NS_PER_S)
 
@@ -115,7 +115,7 @@ static struct process *find_last(const struct processes *p, u32 pid)
 	return last;
 }
 
-/* The map never forgets single entries: it is made anew when most of it is dead. */
+/* Entries of the map cannot be removed: rebuild it when most of them are dead. */
 static enum err tidy_map(struct processes *p)
 {
 	if (p->by_pid.n < 2 * p->live + 1024)
@@ -178,7 +178,7 @@ static enum err begin_child(struct processes *p, const struct sideband_event *e)
 		p->refused++;
 		return ERR_OK;
 	}
-	/* Who began before the agent is asked now: the child may not live long enough. */
+	/* Read a parent that is older than the agent now: the child may not live long enough. */
 	if (!parent)
 		TRY(processes_get(p, e->parent, &parent));
 	TRY(add(p, e->pid, &child));
@@ -353,12 +353,12 @@ bool processes_take(struct processes *p)
 
 enum err processes_get(struct processes *p, u32 pid, struct process **ret)
 {
-	/* A thread still runs a little in the kernel after its end was told. */
+	/* A thread still runs in the kernel for a short time after its exit event. */
 	struct process *process = find_last(p, pid);
 
 	if (!process) {
 		TRY(add(p, pid, &process));
-		/* Of one that is gone before anything was told of it no more will be heard. */
+		/* There will be no exit event for a process that has already ended. */
 		process->ends_if_gone = true;
 		process->maps_read = true;
 		(void)processes_ask(p, process, REPORT_MAPS | REPORT_FACTS);
@@ -457,7 +457,7 @@ static enum err tell_kernel(struct processes *p, struct process *process)
 	return ERR_OK;
 }
 
-/* Whether what it was told of its files is not true any more. */
+/* Whether its published mappings are outdated. */
 static bool modules_settled(struct processes *p, const struct process *process)
 {
 	/* There was no room for it: there may be now. */

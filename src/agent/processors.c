@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 
-/* Ranges of a machine with every other processor switched off. */
+/* Enough for a machine with every other CPU offline. */
 #define LIST_CEILING 65536
 
 bool processors_parse(struct str text, struct processors *ret)

@@ -9,7 +9,7 @@ struct raw_walk {
 	struct process *process;
 	const u8 *stack;
 	u64 stack_start, stack_size;
-	u32 missing; /* module whose table is not there yet */
+	u32 missing; /* module whose table is not ready yet */
 };
 
 static bool read_word(void *context, u64 address, u64 *ret)

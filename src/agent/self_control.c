@@ -22,7 +22,7 @@ static int64_t interval(const struct self_control *s)
 #define PROBES_MOST 0.01
 #define OWN_EVERY   (NS_PER_S / 4)
 
-/* What the agent's own threads used lately, of a CPU. */
+/* CPUs used by the agent's own threads recently. */
 static double own_share(struct self_control *s)
 {
 	int64_t now = clock_monotonic_ns(), since = now - s->own.time, ns;
@@ -208,7 +208,7 @@ void self_control_describe(const struct self_control *s, const struct window *w,
 
 	capture_stats(s->capture, &stats);
 	snprintf(host, sizeof(host), "%s", w->host ? w->host : "");
-	/* What has a meaning in the header itself. */
+	/* Characters with a special meaning in the header. */
 	for (char *c = host; *c; c++)
 		if (*c <= ' ' || *c >= 0x7f || *c == ';' || *c == '=')
 			*c = '_';

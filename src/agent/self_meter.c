@@ -71,8 +71,8 @@ void self_meter_open(struct self_meter *m, struct capture *c)
 }
 
 /*
- * What of the cost waits are, and what of it grows with the rate: the time of their programs, and
- * of the agent's own time the part of their records among all. Readers of files belong to neither.
+ * The shares of the cost caused by waits, and proportional to the rate: the run time of their BPF
+ * programs, and of the agent's own time their share of all records. Workers belong to neither.
  */
 static void share_out(struct self_meter *m, const struct kernel_counters *c, double user,
 		      double all, struct budget_measure *ret)
@@ -94,7 +94,7 @@ static void share_out(struct self_meter *m, const struct kernel_counters *c, dou
 	m->wait_records = records;
 }
 
-/* What a process has used is not known any more when it ended before anybody looked. */
+/* The CPU time of a process that ended since the last measurement is unknown. */
 static double more(u64 now, u64 before)
 {
 	return now > before ? (double)(now - before) : 0;
@@ -122,7 +122,7 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 	m->interrupt_ns += (stats.kernel.samples - m->samples) * INTERRUPT_NS;
 	used = more(user, m->user_ns);
 	readers = more(workers.cpu_ns, m->worker_ns);
-	/* They were asked one after the other. */
+	/* The values were read one after the other. */
 	if (readers > used)
 		readers = used;
 	spent = used + (double)(kernel - m->kernel_ns) +

@@ -91,7 +91,7 @@ static void put_cost(const struct self_facts *f, struct buf *out)
 	       f->measure.host_share);
 }
 
-/* What processes do that is too much, and what it is kept from doing to others. */
+/* Metrics of limited processes. */
 static void put_limits(const struct self_facts *f, struct buf *out)
 {
 	static const char *const fates[WORKER_FATES] = {"answered wrongly", "ended", "stopped",
@@ -169,7 +169,7 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	       (double)x->waiting_bytes);
 }
 
-/* Prometheus and people on this machine; no page of anybody, by whatever name it reaches us. */
+/* Allow Prometheus and local users; refuse web pages, under any host name. */
 static bool may(const struct http_exchange *x)
 {
 	struct str host = host_without_port(x->authority);

@@ -22,7 +22,7 @@ struct cpu_ring {
 	int cpu, fd;
 	enum ring_kind kind;
 	u64 time_before;		   /* see processor_event_lives */
-	struct perf_event_mmap_page *page; /* and the data behind it */
+	struct perf_event_mmap_page *page; /* followed by the data */
 	u64 credit, credit_time;	   /* bytes that may be read */
 	u64 stopped_until;		   /* 0 = it is written to */
 };
@@ -48,18 +48,18 @@ struct sideband {
 	u64 now;
 };
 
-/* Between two looks at which processors there are. */
+/* Interval for checking the online CPUs. */
 #define LOOK_NS	      ((u64)2 * NS_PER_S)
 /*
- * Bytes of a ring: at once, and a second. A process of ten mappings is some 2 KB. Beyond that
- * reading would cost more than the agent may take, whoever causes it.
+ * Limits of bytes read from a ring, at once and per second. A process with ten mappings takes about
+ * 2 KB. More would exceed the agent's budget.
  */
 #define RING_BURST    ((u64)1 << 20)
 #define RING_RATE     ((u64)64 << 10)
 #define RING_STOP_NS  ((u64)NS_PER_S)
-/* Those that are told of at once; the others are counted. */
+/* Processes reported individually; further ones are only counted. */
 #define OFFENDERS_MAX 64u
-/* All names of one reading; a ring of every processor full of the longest. */
+/* Names of one read: enough for a ring full of the longest names on every CPU. */
 #define TEXT_CEILING  ((size_t)64 << 20)
 
 static void close_ring(const struct sideband *s, const struct cpu_ring *ring)
@@ -76,7 +76,7 @@ static enum err open_ring(struct sideband *s, int cpu, enum ring_kind kind, stru
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
-		/* Of code alone: data is not asked for. */
+		/* Only executable mappings. */
 		.mmap = kind == RING_MAPS,
 		.mmap2 = kind == RING_MAPS,
 		.comm = kind == RING_TASKS,
@@ -224,7 +224,7 @@ enum err sideband_add(struct sideband *s, const struct perf_event_header *h)
 	return vec_push(&s->events, r);
 }
 
-/* What the kernel would write meanwhile it counts as lost. */
+/* The kernel counts records as lost meanwhile. */
 static void stop_ring(struct sideband *s, struct cpu_ring *ring)
 {
 	if (ioctl(ring->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1))
@@ -252,8 +252,7 @@ static void count_credit(struct sideband *s, struct cpu_ring *ring, u64 used)
 	}
 }
 
-/* A mapping of somebody who is shut out: there may be a hundred thousand, and nothing of them is
- * looked at. */
+/* Skip mappings of a process above its limit without parsing: there may be a hundred thousand. */
 static bool is_shut_out(struct sideband *s, const struct perf_event_header *h)
 {
 	u32 pid;
@@ -313,7 +312,8 @@ enum err sideband_collect(struct sideband *s)
 	return ERR_OK;
 }
 
-/* Rings of processors that went, and those that did not survive it; what they hold is taken. */
+/* Closes rings of CPUs that went offline, and those that stopped because of it, after reading
+ * them. */
 static enum err drop_dead(struct sideband *s, const struct processors *online)
 {
 	size_t kept = 0;
@@ -328,7 +328,7 @@ static enum err drop_dead(struct sideband *s, const struct processors *online)
 		if (!e)
 			e = read_ring(s, ring);
 		close_ring(s, ring);
-		/* Whatever happened on it since went unseen. */
+		/* Events on it since then were missed. */
 		s->lost++;
 	}
 	s->rings.n = kept;
@@ -355,7 +355,7 @@ enum err sideband_follow(struct sideband *s, int epoll, u64 now)
 	for (int cpu = 0; cpu < PROCESSORS_MAX; cpu++) {
 		size_t before = s->rings.n;
 
-		/* What does not work now is tried again with the next look. */
+		/* Failures are retried at the next check. */
 		if (!processors_have(&online, cpu) || has_ring(s, cpu) ||
 		    open_rings(s, cpu, NULL) != ERR_OK || s->rings.n == before)
 			continue;

@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-/* What follows every event because of sample_id_all: pid, tid, time. */
+/* Appended to every event by sample_id_all: pid, tid, time. */
 struct id_trailer {
 	u32 pid, tid;
 	u64 time;

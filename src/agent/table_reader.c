@@ -17,7 +17,7 @@
 #define SLICE_NS     ((u64)200 * NS_PER_MS)
 #define YIELD_NS     ((u64)10 * NS_PER_MS)
 #define CPU_MOST_NS  ((u64)60 * NS_PER_S)
-/* Times as much with each further try, which begins anew. */
+/* Factor of the time limit of each further attempt, which starts over. */
 #define SLICE_GROWTH 4u
 #define BREAKS_MAX   5u
 /* After so many yields a large file is read to its end. */
@@ -54,7 +54,7 @@ struct table_reader {
 	u64 slice, yield, spent;
 	bool yielded;
 	VEC(struct table_result) results;
-	size_t unfinished; /* jobs whose result is not there */
+	size_t unfinished; /* jobs without a result yet */
 	int ready;	   /* an eventfd: results */
 	int worker;	   /* its socket; -1 = none. Changed by the thread, under the lock */
 	/* The thread's own. */
@@ -63,7 +63,7 @@ struct table_reader {
 	size_t shared_count;
 };
 
-/* New rules are there before anybody uses a table that needs them. */
+/* Publish new rules before tables that use them. */
 static void share_rules(struct table_reader *r)
 {
 	size_t count;
@@ -213,7 +213,7 @@ static enum err ask_once(struct table_reader *r, const struct job *job, struct t
 	return e;
 }
 
-/* False when it has to be asked again: it was stopped, broken off, or may work the second time. */
+/* False if it must be repeated: it was stopped, interrupted, or may succeed the second time. */
 static bool build_file(struct table_reader *r, struct job *job, struct table_result *ret)
 {
 	enum worker_fate fate;
@@ -273,7 +273,7 @@ static void do_job(struct table_reader *r, u64 place)
 	/* There is room since it was queued. */
 	r->results.v[r->results.n++] = result;
 	r->unfinished--;
-	/* It counts, so it cannot be full; nobody is harmed by a late result either. */
+	/* The counter cannot overflow, and a late wake-up does no harm. */
 	(void)!write(r->ready, &one, sizeof(one));
 }
 
@@ -330,7 +330,7 @@ void table_reader_free(struct table_reader *r)
 		return;
 	mutex_lock(&r->lock);
 	r->stop = true;
-	/* Nobody waits for an answer any more. */
+	/* No answers are needed any more. */
 	if (r->worker >= 0)
 		shutdown(r->worker, SHUT_RDWR);
 	cond_broadcast(&r->changed);

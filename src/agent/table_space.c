@@ -1,6 +1,6 @@
 #include "agent/table_space.h"
 
-/* Of a segment, that must be free beside a whole one before that is given back. */
+/* Free space required in addition to a free segment before that is released. */
 #define SPARE_UNITS (UNWIND_UNITS / 2)
 
 /* Unit 0 stays unused: 0 means "nothing" in page tables. */

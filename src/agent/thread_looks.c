@@ -4,7 +4,7 @@
 /* The first look comes soon: a program may not live long. */
 #define FIRST_LOOK_NS ((u64)50 * NS_PER_MS)
 
-/* `ret_wanted`: it is to be told of. */
+/* `ret_wanted`: it must be reported. */
 static enum err process_of(struct capture *c, const struct record_head *head, struct process **ret,
 			   bool *ret_wanted)
 {
@@ -14,7 +14,7 @@ static enum err process_of(struct capture *c, const struct record_head *head, st
 	if (!(*ret)->comm[0])
 		memcpy((*ret)->comm, head->comm, sizeof((*ret)->comm));
 	TRY(judge_process(&c->judge, c->kernel, c->processes, *ret, &judged));
-	/* Who is judged later is looked at later. */
+	/* A process that is not decided yet is scanned later. */
 	*ret_wanted = judged == JUDGED_WANTED;
 	return ERR_OK;
 }
@@ -73,7 +73,7 @@ static enum err take_thread(void *context, const struct record_head *head, size_
 	struct process *process;
 	bool wanted;
 
-	/* What was seen before stands until something is seen: programs end. */
+	/* Keep the last count until there is a new one, because processes may end. */
 	if (c->threads_time != look->begun) {
 		collector_forget(&c->collector, RECORD_THREAD);
 		c->threads_time = look->begun;

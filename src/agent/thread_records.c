@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 
-/* Bytes asked for at once, and more than any record. */
+/* Size of reads; larger than any record. */
 #define OPEN_READ	   ((size_t)64 << 10)
 #define RECORD_ONE_CEILING ((size_t)64 << 10)
 

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* More than this between two settlements: the rest of it is not told apart. */
+/* Limit of samples between two calls; the rest is attributed to the loop. */
 #define TURN_SAMPLES_MAX 65536u
 #define TURNS_TOLD_MAX	 4096u
 

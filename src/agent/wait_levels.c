@@ -6,13 +6,13 @@
 #define LOOK_NS	      ((u64)500 * NS_PER_MS)
 /* From the first count to the second. */
 #define FIRST_LOOK_NS ((u64)250 * NS_PER_MS)
-/* Below so many switches a second nobody is counted: it takes memory, and nobody switches so often
- * that a level of its own would save anything. What costs then are stacks, and all are alike. Once
- * processes have a level they keep it down to half of this. */
+/* Below this number of switches per second, processes are not counted, because that takes memory,
+ * and a level per process would save little: the cost is then in stacks, which is the same for all.
+ * Existing levels are kept down to half of this. */
 #define COUNT_RATE    20000.0
 /* Each change ends a window. Only a higher level is set at once. */
 #define SETTLED_NS    ((u64)5 * NS_PER_S)
-/* What is said of levels that come and go all the time is said once in this time. */
+/* Minimum interval between log messages about levels. */
 #define SAY_NS	      ((u64)60 * NS_PER_S)
 /* Of all switches: those of the processes that get a level, and what they must keep to have it. */
 #define SHARE_CHOSEN  0.8
@@ -63,7 +63,7 @@ static void measure_rate(struct wait_levels *l, const struct kernel_side *k, u64
 	l->time = now;
 }
 
-/* Who switches how often; false while that is not known. */
+/* Counts switches by process; false if not known yet. */
 static bool count(struct wait_levels *l, struct kernel_side *k, u64 now)
 {
 	const struct wait_start *places = NULL;
@@ -84,8 +84,7 @@ static bool count(struct wait_levels *l, struct kernel_side *k, u64 now)
 	return true;
 }
 
-/* What the processes get that are not chosen: as long as nobody knows who switches often it is all
- * of them. */
+/* The level of processes that are not chosen; of all, as long as the switches are not known. */
 static unsigned level_of_others(const struct wait_levels *l, unsigned level)
 {
 	if (l->wanted >= WAIT_LEVEL_ALL)
@@ -127,7 +126,7 @@ bool wait_levels_due(struct wait_levels *l, struct kernel_side *k, u64 now)
 	       chosen_calmed_down(l);
 }
 
-/* With each profile stands its own level; the log has what an operator may want to look into. */
+/* Each profile states its level; the log has only changes of interest to operators. */
 static void say(struct wait_levels *l, u64 now)
 {
 	const struct wait_level_set *s = wait_levels_now(l);

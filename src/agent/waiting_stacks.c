@@ -72,7 +72,7 @@ struct process *waiting_stacks_loser(const struct waiting_stacks *w, const struc
 	return most;
 }
 
-/* What was added meanwhile lies behind the rest. */
+/* Records added meanwhile are after the others. */
 static void close_gap(struct waiting_stacks *w, size_t kept, size_t from, size_t kept_bytes,
 		      size_t at)
 {

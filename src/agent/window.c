@@ -9,16 +9,16 @@
 
 /* Longest stack that is written, inlined functions counted. */
 #define STACK_MAX	4096
-/* Of which these tell what it waits for: the kernel's part and some more. */
+/* Number of frames used to find out what it waits for: the kernel's and some more. */
 #define LOCK_FRAMES_MAX 64
 
-/* What a type is called: how many, and how much. */
+/* Names of a type's columns: count and value. */
 struct measure {
 	unsigned type; /* enum capture_types */
 	const char *count_name, *value_name, *unit;
 };
 
-/* In the order of columns; the value of the first is shown when nobody says which. */
+/* In order of columns; the value of the first is the default. */
 static const struct measure measures[] = {
 	{CAPTURE_CPU, "samples", "cpu", "nanoseconds"},
 	{CAPTURE_WAITS, "off_cpu_waits", "off_cpu", "nanoseconds"},
@@ -113,7 +113,7 @@ static enum err stack_of(const struct collector *c, struct names *n, const struc
 	return dict_stack(d, ids, (uint32_t)count, ret);
 }
 
-/* Names tell which waits on a futex are for a lock. `n` speaks of dictionary `d`. */
+/* Symbols are needed to know which futex waits are lock waits. `n` uses dictionary `d`. */
 static enum err tell_locks(struct collector *c, struct names *n, const struct dict *d)
 {
 	uint32_t ids[LOCK_FRAMES_MAX];

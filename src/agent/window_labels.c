@@ -77,7 +77,7 @@ static enum err add_waker(const struct collector *c, struct names *n, const stru
 	return labels_add_text(l, "waker", buf_view(&text));
 }
 
-/* A thread that wants to run and may not: seen from its wait, and seen from outside. */
+/* The label of a runnable thread: in off-CPU profiles, and in thread counts. */
 static const char *const wait_states[WAIT_STATES] = {"preempted", "sleep", "disk", "", "stopped"};
 static const char *const thread_states[WAIT_STATES] = {"runnable", "sleep", "disk", "running",
 						       "stopped"};
@@ -150,7 +150,7 @@ static bool has_rule_label(struct str lines, struct str key)
 	return false;
 }
 
-/* What the process itself says of its service: "a=b,c=d". A rule knows better. */
+/* Attributes set by the process: "a=b,c=d". Rules take precedence. */
 static enum err add_attributes(struct label_list *l, const struct process_facts *f)
 {
 	struct str list = f->attributes, one;

@@ -16,20 +16,20 @@
 /* A job that takes so many seconds is a trap: the alarm ends the process. It may sleep most of
  * them (worker_pace.h). */
 #define JOB_SECONDS    1800
-/* Files whose symbols stay open between questions. */
+/* Files whose symbols stay open between requests. */
 #define FILES_MAX      32u
-/* Code made at run time: of one process and of all, and bytes of its file for one question. */
+/* Limits of JIT-compiled code: per process, in total, and bytes of its file per request. */
 #define CODE_MEMORY    ((size_t)12 << 20)
 #define CODE_READ_MAX  ((u64)8 << 20)
 #define OUT_KEPT       ((size_t)64 << 10)
 
 struct known_file {
 	u64 serial;
-	u64 asked;    /* when last, counted in questions; 0 = the place is free */
+	u64 asked;    /* last use, counted in requests; 0 = unused */
 	int64_t time; /* when last */
 	struct symbol_file *symbols;
 	struct jit_symbols *code; /* instead: of a process, as far as its file was read */
-	int debug;		  /* its debug file, until somebody reads it; -1 = none */
+	int debug;		  /* its debug file, until it is read; -1 = none */
 	bool wants_debug;
 };
 
@@ -49,7 +49,7 @@ static void build(struct str image, struct unwind_rules *rules, struct wire_tabl
 		  struct unwind_table *table)
 {
 	head->error = unwind_image_read(image, &head->image, NULL);
-	/* Without a table its addresses can be told all the same. */
+	/* Addresses can be resolved without a table, too. */
 	if (!head->error && unwind_table_build(image, rules, table, NULL) != ERR_OK)
 		*table = (struct unwind_table){0};
 	if (table->blocks.n > WIRE_BLOCKS_MAX || table->page_count > WIRE_PAGES_MAX)
@@ -84,7 +84,7 @@ static enum err answer_table(struct worker *w, int fd)
 	if (!fstat(fd, &info) && info.st_size > 0 && (u64)info.st_size <= FILE_MAX_BYTES) {
 		void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 
-		/* Somebody may shorten it meanwhile: SIGBUS ends this process and nothing else. */
+		/* The file may be truncated meanwhile: SIGBUS then kills only this process. */
 		if (bytes != MAP_FAILED) {
 			worker_pace_map(bytes, (size_t)info.st_size);
 			build(str_n(bytes, (size_t)info.st_size), rules, &head, &table);
@@ -111,8 +111,8 @@ static void forget_file(struct known_file *f)
 }
 
 /*
- * Debug information of a library may take megabytes, and is soon asked all that is wanted of it.
- * Returns when the next file will have been idle for too long.
+ * Debug information may take megabytes, and is usually needed only for a short time. Returns when
+ * the next file becomes idle.
  */
 static int64_t forget_idle(struct worker *w)
 {
@@ -134,7 +134,7 @@ static int64_t forget_idle(struct worker *w)
 	return next;
 }
 
-/* The place of a file, that of the one that was asked for longest ago if it has none yet. */
+/* The slot of a file, or else that of the least recently used one. */
 static struct known_file *place_of(struct worker *w, u64 serial)
 {
 	struct known_file *oldest = &w->files[0];
@@ -155,7 +155,7 @@ static struct known_file *place_of(struct worker *w, u64 serial)
 	return oldest;
 }
 
-/* What the agent has sent along; else it is told that there should be something. */
+/* The debug file sent along; without one the agent is asked for it. */
 static enum err take_debug(void *context, const char *build_id, int *ret_fd)
 {
 	struct known_file *f = context;
@@ -213,7 +213,7 @@ static void put_frame(struct buf *out, const struct symbol_frame *s)
 	buf_append(out, s->file, f.file);
 }
 
-/* What is known of an address, and of those around it that have the same answer, from `told` on. */
+/* The symbols of an address, and the range around it with the same result, from `told` on. */
 static u64 put_address(struct worker *w, struct symbol_file *symbols, u64 address, u64 told)
 {
 	struct symbol_frame frames[SYMBOL_FRAMES_MAX];
@@ -259,7 +259,7 @@ static enum err find_names(struct worker *w, struct symbol_file *symbols)
 {
 	u64 told = 0;
 
-	/* They are in order: what was told holds for those that follow in its range. */
+	/* Addresses are sorted: a result is valid for the following ones in its range. */
 	vec_for_each (address, &w->addresses)
 		if (*address >= told)
 			told = put_address(w, symbols, *address, told);
@@ -335,7 +335,7 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 	else
 		head.error = find_names(w, symbols);
 	if (symbols) {
-		/* The agent keeps what it was told. */
+		/* The agent caches results itself. */
 		symbol_file_forget(symbols);
 		symbol_file_drop_pages(symbols);
 	}
@@ -352,7 +352,7 @@ static enum err answer_names(struct worker *w, const struct wire_head *q, int fd
 
 /* ---- code made at run time ---- */
 
-/* Those that were asked for longest ago go. */
+/* Drops the least recently used. */
 static void make_code_room(struct worker *w, const struct known_file *kept)
 {
 	size_t sum = 0;

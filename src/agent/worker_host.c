@@ -19,7 +19,7 @@
 
 /* A zygote forks and nothing else, and reads no file. */
 #define ASK_NS	      (500 * NS_PER_MS)
-/* Between two looks at the zygotes, and at a worker that is waited for. */
+/* Interval for checking the zygotes, and a worker while waiting for it. */
 #define LOOK_NS	      (200 * NS_PER_MS)
 /* So many looks in a row at a process that is stopped: a debugger's short stop is none. */
 #define STOPPED_LOOKS 3u
@@ -37,7 +37,7 @@ struct live_worker {
 	int socket; /* -1 = the place is free */
 	pid_t pid;
 	enum worker_kind kind;
-	u64 cpu_ns; /* when it was looked at last */
+	u64 cpu_ns; /* last check */
 };
 
 struct zygote {
@@ -62,7 +62,7 @@ static _Atomic int64_t said;
 
 /* ---- what the kernel says of a process ---- */
 
-/* 0 when it has ended: what it used since it was looked at last is not known. */
+/* 0 if it has ended: its CPU time since the last check is unknown. */
 static u64 cpu_of(pid_t pid)
 {
 	struct timespec t;
@@ -73,7 +73,7 @@ static u64 cpu_of(pid_t pid)
 	return (u64)t.tv_sec * NS_PER_S + (u64)t.tv_nsec;
 }
 
-/* The letter behind the name in /proc/PID/stat; 'X' when it is gone. */
+/* The state in /proc/PID/stat; 'X' if it has ended. */
 static char state_of(pid_t pid)
 {
 	char path[40], text[160];
@@ -102,7 +102,7 @@ static bool is_stopped(char state)
 
 /* ---- zygotes ---- */
 
-/* Called with `asking`. A zygote that does not answer in time is not asked again. */
+/* Requires `asking`. A zygote that does not answer in time is not used again. */
 static enum err ask(struct zygote *z, u32 kind, u64 serial, int fd, u64 *ret)
 {
 	struct wire_head request = {.kind = kind, .serial = serial}, reply;
@@ -230,7 +230,7 @@ void worker_host_watch(void)
 		pthread_setname_np(thread, "vestal-watch");
 }
 
-/* They end when nobody can ask them any more: waited for, so that no corpse is left to others. */
+/* They exit when their sockets are closed; wait for them, so that no zombies remain. */
 static void end_zygotes(void)
 {
 	if (!started || getpid() != owner)
@@ -319,7 +319,7 @@ void worker_close(int socket)
 	close(socket);
 }
 
-/* As it was when it was looked at now; pid 0 when it is not known. */
+/* Its current state; pid 0 if unknown. */
 static struct live_worker worker_at(int socket)
 {
 	struct live_worker found = {.socket = -1};
@@ -423,7 +423,7 @@ static u64 pss_of(pid_t pid)
 	return pss ? pss : process_own_bytes(pid);
 }
 
-/* Who runs now: looked at without the lock, since reading of them takes a while. */
+/* A copy of the running workers, because reading /proc takes too long for holding the lock. */
 static u32 all_pids(pid_t pids[LIVE_MAX + ZYGOTES])
 {
 	u32 n = 0;

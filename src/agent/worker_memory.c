@@ -1,4 +1,4 @@
-/* What processes of the agent's own take: see worker_host.h. */
+/* Memory of the agent's processes: see worker_host.h. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -12,7 +12,7 @@
 /* Wall time between two checks. Timers of CPU time fire at a tick of the kernel only, which is
  * every 4 ms or so. */
 #define SLICE_NS NS_PER_MS
-/* Saved while there is nothing to do, so that a short question is answered at once. */
+/* Credit saved while idle, so that a short request is answered immediately. */
 #define SAVED_NS NS_PER_MS
 /* At a time: the agent may have changed the pace meanwhile. */
 #define SLEEP_NS (50 * NS_PER_MS)
@@ -68,7 +68,7 @@ void worker_pace_map(void *bytes, size_t size)
 	mapped = bytes;
 }
 
-/* What was used and what time has brought since the last call. */
+/* Updates the credit by used and elapsed time since the last call. */
 static void count(u64 pace)
 {
 	int64_t now = clock_monotonic_ns(), cpu = clock_process_cpu_ns();
@@ -117,7 +117,7 @@ static void pay(void)
 	paid_cpu = clock_process_cpu_ns();
 }
 
-/* Fires once, so it interrupts nothing while the worker waits for a CPU or a question. */
+/* One-shot, so that it interrupts nothing while the worker waits for a CPU or a request. */
 static void set_clock(int64_t ns)
 {
 	struct itimerspec once = {.it_value = {0, ns}};
@@ -166,7 +166,7 @@ void worker_pace_begin(enum worker_kind kind)
 	credit = SAVED_NS;
 	paid_at = clock_monotonic_ns();
 	paid_cpu = clock_process_cpu_ns();
-	/* Without a clock it pays between questions alone. */
+	/* Without a timer it throttles only between requests. */
 	have_timer = !sigaction(SIGPROF, &action, NULL) &&
 		     !timer_create(CLOCK_MONOTONIC, &event, &timer);
 }

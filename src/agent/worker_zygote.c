@@ -25,17 +25,17 @@
 #include "agent/worker_pace.h"
 #include "agent/worker_wire.h"
 
-/* Nobody's number, on every Linux: where there is no better one. */
+/* The overflow uid of Linux, if no better one is available. */
 #define NOBODY		65534u
 /* Stacks of a new program are truncated until its table is ready, which would take long on a busy
  * machine. So tables are built at a higher priority, limited by worker_pace.h. */
 #define TABLES_NICE	(-5)
-/* Above what the largest debug builds need; a file that wants more does without. */
+/* More than the largest debug builds need; a file that needs more has no symbols. */
 #define WORKER_DATA_MAX ((rlim_t)1 << 30)
 
 /* ---- who it is ---- */
 
-/* Ranges that nobody hands out (systemd, UIDS-GIDS): of the whole machine, and of a container. */
+/* Unassigned uid ranges (systemd, UIDS-GIDS): of the whole machine, and of a container. */
 static const struct id_range {
 	u32 first, last;
 } unassigned[] = {{0x70000000u, 0x7ffffffeu}, {60600u, 61183u}};
@@ -91,7 +91,7 @@ bool zygote_find_uid(u32 *ret)
 	return false;
 }
 
-/* What is permitted is used; nothing more is given by that. */
+/* Makes permitted capabilities effective. */
 static void use_capabilities(bool any)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -145,8 +145,8 @@ static void ignore_signals(void)
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE};
 	sigset_t none;
 
-	/* Whoever stops the agent stops its whole group: they end when their sockets are closed,
-	 * after the last window was named. */
+	/* Ctrl-C goes to the whole process group: ignore it, and exit when the sockets are closed,
+	 * after the last window was symbolized. */
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	sigaction(SIGCHLD, &reaped, NULL);
@@ -211,7 +211,7 @@ static u64 obey(const struct wire_head *request, int fd)
 	return pid > 0 ? (u64)pid : 0;
 }
 
-/* It ends when nobody can ask it any more. */
+/* It exits when its socket is closed. */
 _Noreturn static void serve(void)
 {
 	struct wire_head request;
