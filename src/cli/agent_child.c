@@ -70,7 +70,7 @@ int agent_serve_loading(struct daemon_options *o, int (*load)(void *, struct dae
 					fault.text[0] ? fault.text : err_text(e));
 		if (atomic_load(&ended))
 			return EXIT_OK;
-		/* An end that comes from here on is not forgotten: `ended` is looked at last. */
+		/* A signal from here on is not lost, because `ended` is checked last. */
 		atomic_store(&stop, false);
 		if (load(context, o) == EXIT_OK)
 			log_info("reloaded");
@@ -98,7 +98,7 @@ static int serve_when_told(const struct common_options *common, const struct dae
 	size_t n = strlen(url);
 	ssize_t got;
 
-	/* A line; the pipe stays open as long as the server wants the agent. */
+	/* One line; the pipe stays open until the server stops the agent. */
 	while (n < sizeof(url) - 1 && (got = read(told, url + n, sizeof(url) - 1 - n)) > 0) {
 		n += (size_t)got;
 		if (url[n - 1] == '\n')
@@ -107,7 +107,7 @@ static int serve_when_told(const struct common_options *common, const struct dae
 	if (n == strlen("http://") || url[n - 1] != '\n')
 		return EXIT_OK;
 	url[n - 1] = 0;
-	/* It gets SIGTERM when the server ends, whatever user the server has become. */
+	/* It gets SIGTERM when the server exits, even if the server has changed its user. */
 	if (fcntl(told, F_SETOWN, getpid()) || fcntl(told, F_SETSIG, SIGTERM) ||
 	    fcntl(told, F_SETFL, O_ASYNC | O_NONBLOCK))
 		return complain(EXIT_OS, "the agent cannot follow the server");
@@ -144,7 +144,7 @@ void agent_tell(struct agent_child *child, struct str address)
 {
 	if (!child->pid)
 		return;
-	/* A child that is gone has said why. */
+	/* A child that has exited has printed the reason. */
 	if (write_all(child->tell, address.p, address.n) != ERR_OK ||
 	    write_all(child->tell, "\n", 1) != ERR_OK)
 		child->pid = 0;

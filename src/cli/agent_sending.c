@@ -97,7 +97,7 @@ int sending_apply(const struct invocation *in, const struct sending_options *o,
 		e->token = getenv("VESTAL_TOKEN");
 	e->insecure |= o->insecure;
 	apply_queue(o, &d->exporter);
-	/* A file that says "" asks nobody. */
+	/* An empty string in the file disables debuginfod. */
 	if (!d->debuginfod.urls)
 		d->debuginfod.urls = getenv("DEBUGINFOD_URLS");
 	return apply_privacy(in, o, d);

@@ -89,15 +89,15 @@ static void set_defaults(void *options)
 	o->memory_budget = SIZE_MAX;
 }
 
-/* What was made of the file and the command line. The file's texts are used as long as the agent
- * runs with them: a new file is read beside the old one. */
+/* The options from settings file and command line. They point to strings of the file while the
+ * agent runs, so a new file is loaded before the old one is freed. */
 struct agent_setup {
 	struct invocation *in;
 	struct agent_settings settings;
 	struct targets given; /* on the command line */
 };
 
-/* What is on the command line wins over the file. Returns an exit status. */
+/* The command line takes precedence over the file. Returns an exit status. */
 static int combine(struct invocation *in, const struct agent_settings *s, struct daemon_options *d)
 {
 	const struct agent_options *o = in->options;
@@ -160,7 +160,7 @@ static int load(void *context, struct daemon_options *ret)
 	return EXIT_OK;
 }
 
-/* `vestal agent ctl WORDS…`: asks the agent that runs. */
+/* `vestal agent ctl WORDS…`: sends a request to the running agent. */
 static int control(const struct invocation *in)
 {
 	CLEANUP(buf_release) struct buf answer = BUF_INIT(1 << 20);

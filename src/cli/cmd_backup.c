@@ -52,7 +52,7 @@ struct missing {
 	struct json_mark named;
 };
 
-/* What the server says is in it. */
+/* The files of the backup, as listed by the server. */
 struct listed {
 	struct reading reading;
 	struct json json;

@@ -249,7 +249,7 @@ static int build(struct diff_report *r)
 	return EXIT_OK;
 }
 
-/* monday/cpu.pb.gz and tuesday/cpu.pb.gz need their directories to be told apart. */
+/* monday/cpu.pb.gz and tuesday/cpu.pb.gz differ only in their directories. */
 static const char *html_title(const struct diff_report *r, int side)
 {
 	const struct source *before = &r->sides[0].in.sources.v[0];

@@ -103,7 +103,7 @@ static enum err open_names(struct live *l)
 	return names_new(capture_modules(l->capture), &options, &l->names);
 }
 
-/* Both kinds unless told. */
+/* Both types by default. */
 static int open_capture(struct invocation *in, struct live *l)
 {
 	const struct live_options *o = l->options;
@@ -135,7 +135,7 @@ static int open_capture(struct invocation *in, struct live *l)
 	return EXIT_OK;
 }
 
-/* What came since the last picture becomes the newest second. */
+/* The samples since the last refresh become the newest second. */
 static enum err end_second(struct live *l, double length)
 {
 	struct collector *c = capture_collector(l->capture);

@@ -168,7 +168,7 @@ static int record_preloaded(struct invocation *in)
 	if (status)
 		return status;
 	input_defaults(&input);
-	/* What several processes hold is held at the same time. */
+	/* Live memory of several processes is summed, because they hold it at the same time. */
 	input.sum_gauges = true;
 	inputs_init(&inputs, &o->common, &input);
 	status = record_inside(&plan, &inputs, &program);

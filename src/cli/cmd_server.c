@@ -136,7 +136,7 @@ static const struct example examples[] = {
 	{0},
 };
 
-/* Not given: SIZE_MAX, since 0 says something. Texts are NULL. */
+/* Defaults for "not given": SIZE_MAX, because 0 is a valid value; NULL for strings. */
 static void set_defaults(void *options)
 {
 	struct server_cli_options *o = options;
@@ -199,7 +199,7 @@ static enum err take_tenant_sizes(struct server_settings *s, const struct text_l
 	return ERR_OK;
 }
 
-/* What was given on the command line wins over the file. */
+/* The command line takes precedence over the file. */
 static enum err take_options(struct server_settings *s, const struct server_cli_options *o,
 			     struct fault *fault)
 {

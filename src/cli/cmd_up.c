@@ -99,7 +99,7 @@ static void start_agent(const struct up_options *o)
 	d.capture = capture_options_default;
 	d.capture.kernel.types = CAPTURE_CPU | CAPTURE_WAITS;
 	d.capture.kernel.rate_hz = 97;
-	/* Nothing leaves this machine: names stay as they are. */
+	/* Data stays on this machine, so nothing is redacted. */
 	d.redact_names = false;
 	if (!agent_spawn(&o->common, &d, &agent))
 		say(&o->common, "the agent cannot be started: processes are not profiled");
@@ -125,7 +125,7 @@ static int run(struct invocation *in)
 	s.allowed_host_count = o->allowed_hosts.n;
 	s.memory_limit = o->memory_limit;
 	serve_address(&s, o->listen, "pages and API");
-	/* Addresses nobody asked for: a collector may have them. */
+	/* Default addresses are optional, because a collector may use them. */
 	if (o->otlp_grpc)
 		serve_address(&s, o->otlp_grpc, "OTLP/gRPC");
 	else

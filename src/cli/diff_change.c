@@ -1,6 +1,6 @@
 /*
- * Whether the whole is more or less than it was: of two selections the server tells, which has
- * their time lines; of files the numbers of samples do.
+ * Whether the total changed: for two selections the server decides, by their time series; for files
+ * the number of samples does.
  */
 #include <inttypes.h>
 #include <math.h>

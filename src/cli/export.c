@@ -24,7 +24,7 @@ static bool is_packed(struct str bytes)
 	return str_starts(bytes, STR("\x1f\x8b")) || str_starts(bytes, STR("\x28\xb5\x2f\xfd"));
 }
 
-/* Formats that do not compress themselves are compressed when that is asked for. */
+/* Compress formats without compression of their own on request. */
 static enum err pack(int how, struct buf *bytes)
 {
 	struct buf packed = BUF_INIT(bytes->ceiling);
@@ -55,7 +55,7 @@ int export_write(const struct common_options *common, const struct sink_options 
 		e = pack(w->compress, &out);
 	int status = e ? write_failed(format, e, &w->fault) : sink_save(to, &out);
 
-	/* What a file lacks matters once there is one. */
+	/* Print notes about the file only after it was written. */
 	if (status == EXIT_OK)
 		say_losses(common, format, &w->notes);
 	notes_release(&w->notes);

@@ -37,7 +37,7 @@ static void wrapped(struct buf *out, struct str text, unsigned column, unsigned 
 	buf_byte(out, '\n');
 }
 
-/* Paragraphs: an empty line separates, a line that begins with a space is kept as it is. */
+/* Paragraphs are separated by empty lines; lines that begin with a space are kept unchanged. */
 static void paragraphs(struct buf *out, const char *text)
 {
 	struct str rest = str_of(text), line;

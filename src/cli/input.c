@@ -119,7 +119,7 @@ static char *display_name(const char *name)
 	return mem_strndup(text.data, text.n);
 }
 
-/* A report is mailed: where its profile lay, and the token of a query, are nobody's business. */
+/* Reports are shared: do not include the directory of a file, or a token in the query of a URL. */
 static char *title_of(const char *display, bool stored)
 {
 	struct str name = str_of(display);
@@ -163,7 +163,7 @@ static int make_dict(struct inputs *in)
 	return EXIT_OK;
 }
 
-/* What was meant by a name that is no file: `localhost:6060/debug/pprof/heap`, `ftp://…`. */
+/* Suggests a fix for a name that is no file: `localhost:6060/debug/pprof/heap`, `ftp://…`. */
 static const char *url_advice(struct str name)
 {
 	size_t colon = str_find(name, ':'), port = colon + 1;
@@ -203,7 +203,7 @@ static int bad_data(const struct source *s, enum err e, const struct fault *faul
 			fault->text[0] ? fault->text : err_text(e));
 }
 
-/* Readers tell after every line: the clock is looked at now and then. */
+/* Called after every line: check the clock only sometimes. */
 struct reading_bar {
 	size_t bytes, next;
 };

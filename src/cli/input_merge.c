@@ -45,7 +45,7 @@ static int merge_newest(struct inputs *in, struct merge *m)
 	return EXIT_OK;
 }
 
-/* Which type is shown first: what the first profile says, when types came from several. */
+/* The default type is that of the first profile, if types came from several. */
 static void keep_default(struct profile *merged, const struct value_type *first)
 {
 	for (uint32_t i = 0; merged->default_type < 0 && i < merged->type_count; i++)

@@ -236,7 +236,7 @@ static void put_row(struct table *t, const struct live_rows *r, const struct liv
 	int64_t ns = (int64_t)(look->seconds * 1e9);
 
 	for (int m = 0; m < LIVE_MEASURES; m++) {
-		/* Processor time in percent of one processor, waits in threads. */
+		/* CPU time in percent of one CPU, waits in threads. */
 		double most = m == LIVE_CPU ? 100 : 1;
 		double share = r->total[m] > 0 ? row->values.flat[m] / r->total[m] : 0;
 		const char *heat = share >= 0.1 ? COLOR_RED : share >= 0.03 ? COLOR_YELLOW : NULL;

@@ -19,7 +19,7 @@ static size_t typed_n;
 
 static void put(const char *text, size_t n)
 {
-	/* A terminal that is gone will be told by the next read. */
+	/* If the terminal was closed, the next read reports it. */
 	if (write(STDOUT_FILENO, text, n) < 0)
 		ended = 1;
 }
@@ -122,7 +122,7 @@ void screen_paint(struct str text)
 	buf_text(&out, "\033[H");
 	while (str_split(&text, '\n', &line)) {
 		buf_str(&out, line);
-		/* The rest of the line goes; no line end behind the last, which would scroll. */
+		/* Clear the rest of the line; no newline after the last one, which would scroll. */
 		buf_text(&out, text.n ? "\033[K\n" : "\033[K");
 	}
 	buf_text(&out, "\033[J");

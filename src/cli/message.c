@@ -1,5 +1,5 @@
 /*
- * What is said on stderr, and the exit status that goes with an error.
+ * Messages on stderr, and exit statuses of errors.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void put_line(const char *prefix, const char *format, va_list args)
 	text_clean(&line, buf_view(&raw));
 	buf_byte(&line, '\n');
 	if (buf_error(&line) || write_all(STDERR_FILENO, line.data, line.n))
-		return; /* nobody left to tell */
+		return; /* cannot be reported */
 }
 
 void say(const struct common_options *o, const char *format, ...)

@@ -39,7 +39,7 @@ static enum err bad_value(const struct option *o, const char *value, const char 
 	return fault_set(fault, ERR_BAD_ARGUMENT, "--%s %s: expected %s", o->name, value, expected);
 }
 
-/* Puts one value where its option wants it. */
+/* Stores a value according to its option. */
 static enum err store(const struct option *o, char *group, const char *value, struct fault *fault)
 {
 	void *slot = group + o->at;
@@ -105,7 +105,7 @@ static struct found find_letter(const struct option_group *groups, char letter)
 	return (struct found){0};
 }
 
-/* What pprof calls it, for fingers that know pprof. */
+/* Option names of pprof, for users of pprof. */
 static const char *from_pprof(struct str name)
 {
 	static const char *const words[][2] = {
@@ -150,7 +150,7 @@ static enum err unknown_option(const struct option_group *groups, struct str nam
 	return fault_set(fault, ERR_BAD_ARGUMENT, "unknown option --%.*s", (int)name.n, name.p);
 }
 
-/* argv as it is eaten. */
+/* The remaining argv. */
 struct words {
 	char **v;
 	int n, at;
@@ -179,7 +179,7 @@ static enum err parse_long(const struct option_group *groups, void *values, stru
 	return store(f.option, (char *)values + f.at, value, fault);
 }
 
-/* -focus=x is how pprof writes it; here it would be a row of letters that nobody meant. */
+/* -focus=x is pprof's syntax; here it would be parsed as a group of short options. */
 static enum err refuse_single_dash(const struct option_group *groups, const char *word,
 				   struct fault *fault)
 {

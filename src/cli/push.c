@@ -51,7 +51,7 @@ static void put_time(struct call *c, const char *name, const char *given, int64_
 		call_param_text(c, name, text);
 }
 
-/* What the command line says wins over what the sidecar says. */
+/* The command line takes precedence over the sidecar. */
 static void make_call(const struct push_options *o, const struct sidecar *sidecar, struct call *c)
 {
 	call_init(c, &o->input.client, "/api/v1/profiles");

@@ -18,7 +18,7 @@
 #define MAX_POINTS 11000
 
 struct curve {
-	struct str name; /* values of the labels asked for */
+	struct str name; /* values of the requested labels */
 	int64_t start_ns;
 	double *values;
 	int64_t *covered; /* time that each point covers */

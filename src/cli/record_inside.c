@@ -52,8 +52,8 @@ static bool find_program(const char *name, char *ret, size_t size)
 	return false;
 }
 
-/* The loader that a program asks for, in its first bytes; "" when it asks for none. False when this
- * is no program of this machine, such as a script. */
+/* The loader (PT_INTERP) of a program; "" if it has none. False if this is no ELF program for this
+ * machine, such as a script. */
 static bool read_loader(const char *path, char *ret, size_t size)
 {
 	_Alignas(Elf64_Ehdr) char bytes[LOADER_BYTES] = {0};

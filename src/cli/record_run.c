@@ -29,7 +29,7 @@ static void on_interrupt(int signal)
 	interrupted = 1;
 }
 
-/* The program waits behind a pipe until it is known to the kernel side. */
+/* The program waits for a pipe until the BPF side knows it. */
 struct child {
 	pid_t pid;
 	int go; /* closing it lets the program run */
@@ -137,7 +137,7 @@ static int choose(const struct record_plan *plan, struct capture *c, const struc
 	return e ? complain(EXIT_OS, "%s", err_text(e)) : status;
 }
 
-/* Turns until the time is over, the program has ended, or somebody interrupts. */
+/* Runs until the time is over, the program has ended, or Ctrl-C. */
 static enum err gather(const struct record_plan *plan, struct capture *c, const struct child *child,
 		       const struct common_options *common, struct recording *r)
 {
@@ -200,7 +200,7 @@ static enum err make_profile(const struct record_plan *plan, struct capture *c,
 	r->complete = collected->ends[UNWIND_ROOT];
 	memcpy(r->ends, collected->ends, sizeof(r->ends));
 	capture_stats(c, &r->stats);
-	/* What was recorded is worth more than its names. */
+	/* Keep the recording even if symbolization fails. */
 	if (debug_source_new(&debuginfod, &options.debug, &fault) != ERR_OK)
 		say(common, "DEBUGINFOD_URLS is not used: %s", fault.text);
 	e = names_new(capture_modules(c), &options, &names);

@@ -37,7 +37,7 @@ void serve_optional_address(struct server_options *s, const char *address, const
 		s->listen[at].optional = true;
 }
 
-/* What to type next, as it works for the address at hand. */
+/* Suggests the next commands, for the current address. */
 static void put_next(const struct common_options *common, const struct server_options *options,
 		     struct str address)
 {
@@ -53,7 +53,7 @@ static void put_next(const struct common_options *common, const struct server_op
 		    scheme, (int)address.n, address.p);
 }
 
-/* A warning is said also to those who want it quiet: a sender may be waiting for it. */
+/* Print this warning even with --quiet, because a sender may use that address. */
 static void warn_taken(const struct server_listen *l, struct str main_address)
 {
 	complain(EXIT_OK,

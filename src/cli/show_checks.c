@@ -1,5 +1,5 @@
 /*
- * What looks wrong in a profile that could be read: each remark says what it means for the reader.
+ * Plausibility checks of a readable profile; each message says what the problem means.
  */
 #include <inttypes.h>
 

@@ -82,7 +82,7 @@ static bool read_length(struct str text, double unit_ns, int64_t *ret)
 	return true;
 }
 
-/* What has the name of a time and does not read like one is a label. */
+/* A field with the name of a time whose value is no time becomes a label. */
 static bool take_time(struct sidecar *s, enum meaning meaning, struct str text)
 {
 	switch (meaning) {

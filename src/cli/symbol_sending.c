@@ -88,7 +88,7 @@ static bool is_there(const struct symbol_sending *s, const struct shelf_item *it
 
 /* ------------------------------------------------------------------ one file */
 
-/* Looked at here first: whoever names the wrong file need not wait for a gigabyte to be sent. */
+/* Validate the file before sending it, because it may be large. */
 static enum err look_at(int fd, const char *path, struct shelf_item *ret, struct fault *fault)
 {
 	struct symbol_file *file;

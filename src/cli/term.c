@@ -140,7 +140,7 @@ void term_abort(void)
 		return;
 	progress.shown = false;
 	if (write(STDERR_FILENO, "\r\033[K", 4) < 0)
-		return; /* the terminal is gone, and so is the line */
+		return; /* the terminal was closed, and with it the line */
 }
 
 void progress_end(void)

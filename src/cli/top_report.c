@@ -23,7 +23,7 @@ const struct option top_style_table[] = {
 	{0},
 };
 
-/* What a row is called: the function, with --lines also where. */
+/* The name of a row: the function, with --lines also file and line. */
 static void put_name(struct buf *out, const struct dict *d, uint32_t frame, bool lines)
 {
 	struct str file = frame_file(d, frame);

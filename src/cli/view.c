@@ -221,8 +221,7 @@ static uint32_t type_with_values(const struct profile *p, uint32_t chosen)
 	return best;
 }
 
-/* A gperftools heap profile at exit holds nothing, but has much to tell about what was
- * allocated. */
+/* A gperftools heap profile at exit has no live memory: show allocations instead. */
 static void say_where_values_are(const struct view *v)
 {
 	const struct profile *p = v->profile;
@@ -234,7 +233,7 @@ static void say_where_values_are(const struct view *v)
 		    (int)v->type_name.n, v->type_name.p, (int)name.n, name.p);
 }
 
-/* What shares are of: all there is, or what was taken away when it is a difference, as in pprof. */
+/* The denominator of shares: the total, or for a difference that of the base, as in pprof. */
 static int64_t total_of(const struct profile *p, uint32_t type)
 {
 	uint32_t base = find_base_label(p->dict);
@@ -295,7 +294,7 @@ struct amount view_amount(const struct view *v, int64_t total)
 	return a;
 }
 
-/* Everything came from a server, which was told the type and sent nothing else. */
+/* All data came from a server, which returned only the requested type. */
 static bool type_is_settled(const struct inputs *in)
 {
 	vec_for_each (s, &in->sources)
@@ -309,7 +308,7 @@ int view_load(struct view *v, const struct text_list *names, const struct view_o
 	struct view_options rest = *o;
 	int status;
 
-	/* What is shown first of several inputs is for the first to say. */
+	/* The first of several inputs determines the default type. */
 	v->in.first_type_only = o->one_type && !str_of(o->type).n && names->n == 1;
 	v->in.type = o->type;
 	status = inputs_read_merged(&v->in, names);

@@ -1,10 +1,10 @@
 /*
- * push --watch: every file that appears in a folder, once.
+ * push --watch: pushes every file that appears in a folder, once.
  *
- * The folder itself is the queue: what is in it is to be pushed, what was pushed leaves it. inotify
- * only says when to look again, so that nothing can be missed or done twice, whatever is lost in
- * between: events, the server, this process. A file is ready when nobody has it open for writing
- * and its sidecar is there, or it has waited for one long enough.
+ * The folder itself is the queue: files in it are pushed and then removed. inotify only triggers a
+ * rescan, so that no file is missed or pushed twice, even if events are lost, or the server or this
+ * process is restarted. A file is ready if it is not open for writing, and its sidecar exists or
+ * was awaited long enough.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "cli/push.h"
 
 #define MAX_PATH      4096
-#define LOOK_AGAIN_NS (60 * NS_PER_S) /* for folders whose changes nobody tells us */
+#define LOOK_AGAIN_NS (60 * NS_PER_S) /* for folders without change notification */
 #define FIRST_WAIT_NS NS_PER_S
 #define LAST_WAIT_NS  (60 * NS_PER_S)
 
@@ -85,7 +85,7 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* A lease is given only when nobody has the file open for writing. */
+/* A lease is only granted if the file is not open for writing. */
 static bool is_being_written(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -145,7 +145,7 @@ static bool is_ready(struct watch *w, const char *path)
 
 /* ------------------------------------------------------------------ after the push */
 
-/* Into a folder beside it, under a name nothing there has. */
+/* Moves it to a subfolder, under an unused name. */
 static bool move_into(const struct watch *w, const char *path, const char *folder)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -216,7 +216,7 @@ static int push_one(struct watch *w, const char *path)
 		return EXIT_OK;
 	}
 	if (access(path, F_OK) != 0)
-		return EXIT_OK; /* somebody took it away */
+		return EXIT_OK; /* it was removed */
 	w->refused++;
 	complain(p.status, "%s", p.fault.text);
 	return put_both_away(w, path, sidecar, true);

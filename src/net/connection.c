@@ -240,7 +240,7 @@ static bool read_some(struct connection *c, size_t *budget)
 	} else {
 		counter_add(&l->shared.counters.bytes_in, n);
 		*budget -= n < *budget ? n : *budget;
-		/* Less than asked for: the socket is empty, and epoll will report what comes. */
+		/* A short read: the socket is empty, and epoll will report new data. */
 		if (n < room_n && !c->transport.ops->either_way && !c->hung_up)
 			c->readable = false;
 		if (feed(c, str_n(room, n)))
@@ -319,7 +319,7 @@ void connection_event(struct connection *c, uint32_t events)
 		if (c->session)
 			session_gone(c->session);
 	}
-	/* Nothing can be sent any more: whoever works for it is told now. */
+	/* Nothing can be sent any more: cancel its running requests. */
 	if (broken && !(events & EPOLLIN))
 		connection_close(c);
 	else if (broken && c->session && c->session->paused)
@@ -349,7 +349,7 @@ void connection_expired(struct connection *c)
 	connection_run(c);
 }
 
-/* What the peer has sent before the stop is still read and answered. */
+/* Requests received before the stop are still answered. */
 void connection_drain(struct connection *c)
 {
 	c->readable = true;

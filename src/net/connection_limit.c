@@ -1,8 +1,7 @@
 /*
- * How many connections there may be, and which one is closed when there are too many: first those
- * that never sent a request and have been silent for the longest time, then others without a request
- * at the moment, and last those that were accepted just now: their request is on its way. A connection
- * with a request under way stays.
+ * The limit on connections, and which one is closed at the limit: first those that never sent a
+ * request and have been silent longest, then other idle ones, and last those that were just
+ * accepted, whose request may be arriving. A connection with a running request is never closed.
  */
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -144,7 +143,7 @@ bool connection_charge(struct connection *c)
 
 	if (!account || n == c->hold.n)
 		return true;
-	/* Health checks get in when memory is short: only what a head gathers is asked for. */
+	/* Health checks get in when memory is short: only headers are charged here. */
 	if (!c->session || c->session->memory <= SMALL_SESSION) {
 		memory_hold_set(&c->hold, account, MEMORY_CONNECTIONS, n);
 		return true;
@@ -163,7 +162,7 @@ void connection_refuse(struct loop *l, int fd)
 		"Connection: close\r\n\r\nthe server has too many connections; try again soon\n";
 
 	counter_add(&l->shared.counters.refused, 1);
-	/* Whoever waits for a handshake cannot read it. */
+	/* A peer in the handshake cannot read it. */
 	if (!l->server->tls && send(fd, full, sizeof(full) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 		shutdown(fd, SHUT_WR);
 }

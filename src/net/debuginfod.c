@@ -11,7 +11,7 @@
 #define DEFAULT_MAX_FILE ((uint64_t)512 << 20)
 #define DEFAULT_TIMEOUT	 90.0
 #define SOURCE_TIMEOUT	 10.0
-/* How long a server that does not answer is left alone. */
+/* How long an unreachable server is skipped. */
 #define AWAY_NS		 (60 * NS_PER_S)
 
 struct debug_server {

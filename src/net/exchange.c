@@ -10,7 +10,7 @@
 #define BODY_STEP (256u << 10) /* what a sender's word about its length is worth */
 #define ARENA_MAX (64u << 20)
 #define BLOCK_MAX (1u << 20)  /* of reply headers */
-#define SMALL	  (16u << 10) /* below it, counting costs more than it tells */
+#define SMALL	  (16u << 10) /* below it, charging costs more than it is worth */
 #define COUNT_MAX 256
 
 static struct str copy_text(char **at, struct str text)
@@ -25,8 +25,8 @@ static struct str copy_text(char **at, struct str text)
 
 struct exchange *exchange_new(struct session *s, size_t extra, void **ret_extra)
 {
-	/* Behind the exchange, where anything may be stored; names follow: a handler may still
-	 * read them when the connection is gone. */
+	/* After the exchange, aligned for any type; followed by names, which handlers may read
+	 * after the connection was closed. */
 	size_t head = (sizeof(struct exchange) + 15) & ~(size_t)15;
 	size_t names = s->peer->text.n + s->peer->certificate.n;
 	struct exchange *x = extra <= BLOCK_MAX ? mem_alloc(head + extra + names) : NULL;
@@ -114,7 +114,7 @@ static enum err body_charge(struct exchange *x, size_t n)
 				need > grown ? need : grown, NULL);
 }
 
-/* What it took in the end. */
+/* Its final size. */
 static void body_charged(struct exchange *x)
 {
 	if (x->received.account && x->received.n != x->body.cap)
@@ -238,7 +238,7 @@ struct str http_find(const struct http_exchange *x, struct str name)
 	return (struct str){NULL, 0};
 }
 
-/* Copies pairs behind `*at` and moves it on. */
+/* Copies pairs to `*at` and advances it. */
 static const struct http_header *copy_pairs(struct http_header *pairs, char **at,
 					    const struct http_header *from, size_t count)
 {
@@ -297,7 +297,7 @@ void http_reply(struct http_exchange *http, struct http_response *r)
 				  .static_body = r->static_body,
 				  .head_only = r->head_only,
 				  .close = r->close || x->uncounted};
-	/* What could not be written whole is not sent in part. */
+	/* Do not send an incomplete body. */
 	if (r->body.error || copy_headers(&x->reply, r))
 		x->reply.status = 0;
 	r->body = BUF_INIT(r->body.ceiling);

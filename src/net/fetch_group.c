@@ -94,7 +94,7 @@ size_t fetch_group_running(const struct fetch_group *g)
 	return g->running;
 }
 
-/* Tells whoever waits for it. The bytes are theirs afterwards and no longer the group's. */
+/* Calls `done`. The bytes then belong to the caller, and no longer count for the group. */
 static void finish(struct fetch_group *g, struct member *m, CURLcode code)
 {
 	void (*done)(void *context, enum err error, const struct fault *fault) = m->done;

@@ -48,7 +48,7 @@ static void keep_message(struct grpc_answer *a, struct str text)
 		a->message[n++] = (unsigned char)c < 0x20 || c == 0x7f ? ' ' : c;
 	}
 	a->message[n] = 0;
-	/* What was cut in the middle of a character, or never was text. */
+	/* Handles text that was cut inside a character, or is no text. */
 	for (size_t i = 0; !utf8_valid(str_n(a->message, n)) && i < n; i++)
 		if ((unsigned char)a->message[i] >= 0x80)
 			a->message[i] = '?';
@@ -73,7 +73,7 @@ static void on_header(void *context, struct str line)
 	}
 }
 
-/* How the protocol maps the statuses of proxies that know no gRPC. */
+/* The protocol's mapping of HTTP statuses from proxies without gRPC. */
 static int status_of_http(long http)
 {
 	switch (http) {

@@ -234,7 +234,7 @@ static enum http1_progress take_host(struct http1_head *h, struct str value, boo
 	return HTTP1_DONE;
 }
 
-/* The headers that say where the request ends and what becomes of the connection. */
+/* Parses the headers for body length and connection handling. */
 static enum http1_progress understand(struct http1_head *h, struct http1_refusal *refusal)
 {
 	bool host = false;

@@ -44,7 +44,7 @@ static void admit(struct http1 *h, const struct http1_head *head, bool more_is_h
 {
 	if (!exchange_admit(h->x)) {
 		h->left = head->has_length ? head->length : 0;
-		/* Whoever asked whether to send the body may send it or not: nobody can tell. */
+		/* A client that sent Expect may or may not send the body, which is unknown here. */
 		h->unread = head->chunked || h->left > DISCARD_MAX ||
 			    (head->expects_continue && h->left);
 		if (h->unread)
@@ -117,7 +117,8 @@ static enum err step_head(struct http1 *h, struct str *input)
 		h->head_since_ns = h->session.shared->now_ns;
 		h->session.deadline_ns = h->head_since_ns + o->head_timeout_ns;
 	}
-	/* What lies beyond the limit is not looked at: the answer is the same however it comes. */
+	/* Bytes above the limit are not parsed, so that the reply does not depend on how they
+	 * arrive. */
 	p = http1_find_end(str_n(input->p, input->n < o->max_head ? input->n : o->max_head),
 			   &h->scanned, &refusal);
 	all = h->scanned;
@@ -134,7 +135,7 @@ static enum err step_head(struct http1 *h, struct str *input)
 	return ERR_OK;
 }
 
-/* What still comes of the body is not read: the connection ends with the reply. */
+/* The rest of the body is not read: the connection is closed after the reply. */
 static enum err body_failed(struct http1 *h, enum err e)
 {
 	if (e == ERR_TOO_LARGE) {

@@ -54,8 +54,8 @@ int64_t http2_body_deadline(const struct exchange *x)
 }
 
 /*
- * When a client that does not take this reply is given up. Streams of a connection share its way,
- * so the rate is that of all of them; but each must move now and then.
+ * When a client that does not read this reply is disconnected. Streams share the connection, so the
+ * rate is that of all of them, but each must make some progress.
  */
 static int64_t reply_deadline(const struct http2 *h, const struct exchange *x)
 {
@@ -78,7 +78,7 @@ static void plan(struct http2 *h)
 	int64_t at = min_ns(h->head_deadline_ns, h->drain_deadline_ns);
 
 	at = min_ns(at, h->bodies_deadline_ns);
-	/* Idle, or a reply that nobody takes; while a handler works the peer owes nothing. */
+	/* Idle, or an unread reply; while a handler runs, the peer need not do anything. */
 	if (!h->streams || h->answering)
 		at = min_ns(at, h->quiet_since_ns + (h->settings_seen ? options->idle_timeout_ns
 								      : options->head_timeout_ns));
@@ -220,7 +220,7 @@ void http2_look_again(struct http2 *h, const struct exchange *x)
 	h->bodies_deadline_ns = min_ns(h->bodies_deadline_ns, deadline_of(h, x));
 }
 
-/* Bodies that come too slowly are refused; when the others have to be looked at again. */
+/* Refuses bodies that are too slow; returns when to check the others again. */
 static void check_bodies(struct http2 *h, int64_t now)
 {
 	h->bodies_deadline_ns = SESSION_NEVER;

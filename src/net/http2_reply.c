@@ -16,7 +16,7 @@ static nghttp2_nv pair(struct str name, struct str value)
 			    value.n, NGHTTP2_NV_FLAG_NONE};
 }
 
-/* What belongs to a connection of HTTP/1.1, or is ours to say. */
+/* Headers of HTTP/1.1 connections, or that the session sets itself. */
 static bool is_framing(struct str name)
 {
 	static const struct str ours[] = {STR("connection"), STR("content-length"),
@@ -162,8 +162,7 @@ void http2_refuse(struct http2 *h, struct exchange *x, int status, const char *g
 				     {STR("grpc-status"), str_of(grpc_status)},
 				     {STR("grpc-message"), str_trim(str_of(text))}};
 
-	/* Nobody owes a reply any more: this is the one. The names and values are copied when they
-	 * are submitted. */
+	/* This is the only reply. Names and values are copied by submitting. */
 	x->reply = (struct reply){.status = status, .headers = &plain, .header_count = 1};
 	if (str_starts(type, STR("application/grpc"))) {
 		x->reply.status = 200;

@@ -1,8 +1,8 @@
 /*
- * Requests: from the fields of a head to an exchange, from DATA frames to its body.
+ * Requests: header fields become an exchange, DATA frames its body.
  *
- * A head is collected aside and becomes one block behind its exchange: lengths and bytes first come
- * into buffers of the session, which can be shared because heads never mix.
+ * Headers are first collected in buffers of the session, which all streams share because header
+ * blocks are never interleaved, and then stored in one block after the exchange.
  */
 #include "net/http2.h"
 
@@ -10,7 +10,7 @@
 #define FIELDS_MAX    1000
 #define HEAD_PATIENCE 16	  /* a head so many times too large is no accident */
 #define UNREAD_MAX    (64u << 20) /* costs nothing but time, and that has a bound of its own */
-#define BODIES_ALONE  2 /* bodies of the largest size that one connection may have under way */
+#define BODIES_ALONE  2 /* maximum number of full-size bodies in progress per connection */
 
 static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, void *context)
 {

@@ -58,7 +58,7 @@ const char *http_reason(int status)
 	return status < 400 ? "OK" : "Error";
 }
 
-/* "Sun, 15 Nov 2026 19:21:37 GMT", in English whatever the locale is. */
+/* "Sun, 15 Nov 2026 19:21:37 GMT", in English in every locale. */
 static void format_date(time_t second, char *text, size_t size)
 {
 	static const char days[] = "SunMonTueWedThuFriSat";

@@ -88,7 +88,7 @@ static bool parse_unix(struct str path, union address *a, socklen_t *ret_size)
 	return true;
 }
 
-/* A socket that a program left behind when it was killed: nobody answers. */
+/* The stale socket of a killed program: connecting fails. */
 static bool remove_stale(const union address *a, socklen_t size)
 {
 	struct stat st;
@@ -136,7 +136,7 @@ static enum err open_socket(struct listener *l, const union address *a, socklen_
 	return listen(l->fd, BACKLOG) == 0 ? ERR_OK : os_fault(fault, text);
 }
 
-/* What systemd opened (LISTEN_FDS) and the service's configuration names by number. */
+/* A socket opened by systemd (LISTEN_FDS), given by number in the configuration. */
 static enum err adopt_socket(struct listener *l, struct str number, struct str text,
 			     struct fault *fault)
 {
@@ -156,7 +156,7 @@ static enum err adopt_socket(struct listener *l, struct str number, struct str t
 	return ERR_OK;
 }
 
-/* What the kernel says it listens on: the port of ":0", the path of a socket that was given. */
+/* The actual address: the port for ":0", the path of an inherited socket. */
 static void describe(struct listener *l, uint16_t tag, struct buf *ret)
 {
 	union address a = {0};

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-/* Few, so that replies and half-read bodies do not wait behind many handlers. */
+/* Few, so that replies and unfinished bodies do not wait for many handlers. */
 #define EVENTS_A_TURN 8
 #define ACCEPT_A_TURN 64
 /* The time per iteration for connections with more to do; and the length of an iteration after

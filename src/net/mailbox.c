@@ -71,7 +71,7 @@ struct mail *mailbox_take(struct mailbox *m)
 bool mailbox_sleep(struct mailbox *m)
 {
 	atomic_store(&m->sleeping, true);
-	/* Who posted before this line saw nobody sleep; so look once more. */
+	/* Threads that posted before this line did not see the owner asleep, so check once more. */
 	return atomic_load(&m->newest) == NULL;
 }
 

@@ -7,7 +7,7 @@
 
 struct outpart {
 	struct outpart *next;
-	struct buf own;	  /* empty: `bytes` belong to somebody else */
+	struct buf own;	  /* empty: `bytes` are not owned */
 	struct str bytes; /* those not yet sent */
 	struct memory_hold hold;
 };

@@ -15,8 +15,8 @@ static bool encoded(struct str text)
 }
 
 /*
- * '+' is a space; a '%' without two hex digits behind it stands for itself, as browsers have it.
- * Nothing to decode: the text itself. False: no memory.
+ * '+' is a space; a '%' without two hex digits after it is literal, as in browsers. If there is
+ * nothing to decode, returns the text itself. False: out of memory.
  */
 static bool decode(struct arena *a, struct str text, struct str *ret)
 {

@@ -17,8 +17,8 @@ struct tls {
 };
 
 /*
- * What OpenSSL says was wrong first; later entries only say who noticed. Of a file that is
- * something else altogether it only says that a line is missing, or that it is not supported.
+ * OpenSSL's first error; later entries only name the callers. For a file of another type it only
+ * reports a missing line, or that it is not supported.
  */
 static const char *reason(const struct tls_library *ssl, const char *expected)
 {
@@ -42,7 +42,7 @@ static int no_password(char *room, int n, int writing, void *context)
 	return -1;
 }
 
-/* The server's order decides; a client that speaks neither is told so. */
+/* The server's preference decides; a client that supports neither gets an alert. */
 static int choose_protocol(SSL *connection, const unsigned char **ret, unsigned char *ret_n,
 			   const unsigned char *offered, unsigned int offered_n, void *context)
 {

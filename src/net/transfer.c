@@ -81,7 +81,7 @@ static bool add_header(struct transfer *t, const char *line)
 	return more;
 }
 
-/* The caller's headers; a body goes out as it is, without libcurl's guess at its type. */
+/* The caller's headers; without libcurl's guess at the content type. */
 static bool add_headers(struct transfer *t)
 {
 	struct str type = STR("Content-Type:");

@@ -56,7 +56,7 @@ static enum io_status handshake(struct transport *t)
 	certificate = state->ssl->SSL_get0_peer_certificate(state->connection);
 	if (certificate && state->ssl->SSL_get_verify_result(state->connection) == X509_V_OK) {
 		state->subject = subject_of(state->ssl, certificate);
-		/* Who it is may decide what it may do: without the name it is nobody. */
+		/* The subject may determine access: fail without it. */
 		if (!state->subject)
 			return IO_FAILED;
 	}
@@ -74,8 +74,8 @@ static enum io_status tls_read(struct transport *t, void *room, size_t n, size_t
 }
 
 /*
- * Small pieces travel in one record. After IO_AGAIN OpenSSL has made a record of what it was given
- * and wants to be given at least that again: what waits to be sent only grows, so it is.
+ * Combines small pieces into one record. After IO_AGAIN, OpenSSL requires at least the same bytes
+ * again, which is the case because the queue only grows.
  */
 static enum io_status tls_write(struct transport *t, const struct iovec *parts, int count,
 				size_t *ret_n)

@@ -139,7 +139,8 @@ static enum err give(struct handing *h, const struct row_group *g, const struct 
 	labels.lenient = h->to->labels->lenient;
 	labels.n = h->to->labels->n;
 	memcpy(labels.v, h->to->labels->v, labels.n * sizeof(*labels.v));
-	/* Of a row's label nobody said that it would be one of the series. */
+	/* Row labels were not sent as series labels: cut or drop invalid ones instead of refusing
+	 * them. */
 	if (!labels.lenient)
 		labels.lenient = &result->notes;
 	for (uint32_t i = 0; g && i < g->n; i++) {
@@ -278,7 +279,7 @@ enum err hand_over(struct receive *r, struct address *to, struct profile *p, str
 		return ERR_OK;
 	negative = drop_rows(&h);
 	h.idle = !p->row_count;
-	/* What is wrong is no measurement. */
+	/* Negative values are no measurement. */
 	if (h.idle && negative)
 		return ERR_OK;
 	if (h.idle)

@@ -48,7 +48,7 @@ static enum err read_parts(struct recording *rec, struct str *ret, struct fault 
 	return read_labels(rec, found[1], fault);
 }
 
-/* The rate the client names, where the recording itself does not tell it. */
+/* The client's rate, if the recording itself does not have it. */
 static void apply_rate(const struct recording *rec, struct profile *p)
 {
 	if (!rec->d.out.assumed_interval || !rec->in->request->sample_rate.n ||

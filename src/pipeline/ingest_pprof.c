@@ -85,7 +85,7 @@ static enum err address_profile(struct ingest *in, const struct profile *p,
 	return ERR_OK;
 }
 
-/* How functions are called that some clients want called otherwise; NULL for all others. */
+/* The function that renames functions for some clients; NULL for others. */
 static function_name_fn naming_of(struct str spy)
 {
 	if (str_eq(spy, STR("pyspy")))

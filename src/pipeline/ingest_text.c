@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "pipeline/ingest.h"
 
-/* What a number is. Of a timer, each sample stands for the time between two. */
+/* The unit of values. For timers, each sample counts for one interval. */
 enum text_amount { OF_TIMER, OF_COUNT, OF_BYTES, OF_TIME };
 
 struct suffix {
@@ -158,8 +158,8 @@ static void settle_values(const struct ingest *in, const struct suffix *s, enum 
 	as_time(words);
 }
 
-/* What the name does not say: the type of the file's profile, if it is one of these, else its unit.
- * One profile of times is of CPU; what a file with several calls time is wall time. */
+/* If the name has no type: that of the file's profile, if it is one of these, else by its unit. A
+ * single profile of times is CPU time; in a file with several, it is wall time. */
 static const struct suffix *own_suffix(const struct profile *p, enum text_amount amount, bool alone)
 {
 	struct str type = dict_str(p->dict, p->types[0].type);

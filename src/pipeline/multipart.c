@@ -51,8 +51,8 @@ static struct str parameter(struct str header, struct str name)
 	return (struct str){NULL, 0};
 }
 
-/* Where the mark is, or s.n. In packed bytes its CR is rare, and a byte is looked for four times as
- * fast as a text. */
+/* The position of the boundary, or s.n. Its CR is rare in compressed bytes, and searching a byte is
+ * four times as fast as searching a string. */
 static size_t find_mark(struct str s, struct str mark)
 {
 	size_t at = 0;
@@ -103,7 +103,7 @@ static void read_header(struct str line, struct multipart_part *part)
 	part->filename = parameter(line, STR("filename"));
 }
 
-/* Reads the headers and goes behind the empty line; false when there is none. */
+/* Parses the headers up to the empty line; false if there is none. */
 static bool read_headers(struct multipart *m, struct multipart_part *part)
 {
 	const char *start = m->rest.p;
@@ -132,7 +132,7 @@ bool multipart_next(struct multipart *m, struct multipart_part *ret)
 		return false;
 	*ret = (struct multipart_part){0};
 	m->failed = true;
-	/* What is left of the boundary's line. */
+	/* Skips the rest of the boundary's line. */
 	end = str_find(m->rest, '\n');
 	if (end == m->rest.n || str_trim(str_n(m->rest.p, end)).n ||
 	    ++m->parts > MULTIPART_MAX_PARTS)

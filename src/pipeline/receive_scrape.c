@@ -1,7 +1,7 @@
 /*
- * What a target's debug/pprof address answered. The first part of the types is the name the target
- * list gives to the address ("memory", "mutex" …), as Pyroscope's own scraper has it: mutex and
- * block profiles have the same columns.
+ * Scraped profiles. The first part of type ids is the profile's name in the scrape settings
+ * ("memory", "mutex" …), as in Pyroscope's scraper, because mutex and block profiles have the same
+ * columns.
  */
 #include "pipeline/hand_over.h"
 #include "pipeline/scrape.h"

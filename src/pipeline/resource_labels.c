@@ -1,6 +1,6 @@
 #include "pipeline/resource_labels.h"
 
-/* How the reader keeps attributes of scopes apart from those of the profile. */
+/* The reader's prefix of scope attributes. */
 #define SCOPE_PREFIX "otel.scope."
 
 /* The text of a list with one plain entry, "[\"x\"]" or "[1]"; empty for everything else. */

@@ -86,7 +86,7 @@ static bool parse_id(struct str text, uint8_t *out, size_t n)
 	return true;
 }
 
-/* What the labels of one set say of its link; labels of the series are in `found`. */
+/* Extracts the link from the labels of a set; `found` has the series labels. */
 struct findings {
 	struct link link;
 	bool linked;

@@ -136,7 +136,7 @@ struct str type_name_of_column(const struct profile *p, uint32_t column)
 	const struct profile_type *known = type_by_value(w.type, w.unit);
 	struct str id = known ? str_of(known->pyroscope) : STR(""), name;
 
-	/* Counts of samples are of whatever took them. */
+	/* Sample counts are named after their period; cpu is process_cpu. */
 	if (str_eq(w.type, STR("samples")) && w.period_type.n)
 		return str_eq(w.period_type, STR("cpu")) ? STR("process_cpu") : w.period_type;
 	if (known)
@@ -147,7 +147,7 @@ struct str type_name_of_column(const struct profile *p, uint32_t column)
 	return name.n ? name : STR("process_cpu");
 }
 
-/* What samples count is for their period to say. */
+/* The meaning of a sample count depends on its period. */
 static const struct profile_type *usual_type(const struct type_words *w)
 {
 	const struct profile_type *known = type_by_value(w->type, w->unit);

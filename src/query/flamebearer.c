@@ -62,7 +62,7 @@ static enum err name_node(struct builder *b, uint32_t node, int64_t *ret)
 	return ERR_OK;
 }
 
-/* Children begin behind the time their parent spent itself, as Pyroscope draws them. */
+/* Children begin after their parent's self time, as in Pyroscope. */
 static void place_children(struct builder *b, uint32_t node)
 {
 	for (uint32_t c = 0; c < b->tree->columns; c++) {

@@ -43,7 +43,7 @@ static bool name_char(char c)
 	       c == '.' || c == '-' || c == '/' || c == ':' || (unsigned char)c >= 0x80;
 }
 
-/* \uXXXX of a quoted text; `at` is behind the u. */
+/* \uXXXX in a quoted string; `at` is after the u. */
 static enum err parse_unicode(struct parser *p, char *out, size_t *n)
 {
 	uint64_t c;
@@ -87,7 +87,7 @@ static enum err parse_escape(struct parser *p, char *out, size_t *n)
 static enum err parse_quoted(struct parser *p, struct str *ret)
 {
 	char quote = p->text.p[p->at++];
-	/* An escape is never shorter than what it stands for. */
+	/* An escape is never shorter than its result. */
 	char *out = arena_alloc(&p->out->arena, p->text.n - p->at + 1);
 	size_t n = 0;
 
@@ -216,7 +216,7 @@ static enum err parse_braces(struct parser *p)
 	return ERR_OK;
 }
 
-/* What stands before the brace: a type has four or five colons, all else is a service. */
+/* The part before the brace: with four or five colons it is a type, else a service. */
 static enum err take_prefix(struct parser *p, struct str prefix)
 {
 	size_t colons = 0;

@@ -14,8 +14,8 @@ static enum err bad_time(struct str text, struct fault *fault)
 			 (int)(text.n < 80 ? text.n : 80), text.p);
 }
 
-/* RFC 3339, of which everything behind the date, the seconds or the offset may be missing, and the
- * T may be a space: what is missing is filled in. Without an offset it is UTC. */
+/* RFC 3339, where everything after the date may be missing, or seconds or the offset, and T may be
+ * a space; missing parts are completed. Without an offset it is UTC. */
 static bool parse_date(struct str text, int64_t *ret_ns)
 {
 	static const char rest[] = "0000-00-00T00:00:00Z";
@@ -54,8 +54,8 @@ static bool parse_fraction(struct str text, int64_t *ret_ns)
 	return text.n != 1;
 }
 
-/* Which unit a bare number has is told by its length, as Pyroscope's clients send it; one with a
- * fraction is seconds. */
+/* The unit of a bare number follows from its length, as for Pyroscope's clients; with a fraction it
+ * is seconds. */
 static bool parse_number(struct str text, int64_t *ret_ns)
 {
 	struct str whole = str_n(text.p, str_find(text, '.')), rest = str_skip(text, whole.n);

@@ -73,7 +73,8 @@ static void fill(struct sample *s, const siginfo_t *info, const void *context)
 	s->frame_count = 0;
 	s->weight = info->si_overrun > 0 ? (uint32_t)info->si_overrun + 1 : 1;
 	_Unwind_Backtrace(on_frame, &w);
-	/* Code nobody has tables for, such as a compiled pattern: where it was is still known. */
+	/* Code without unwind tables, such as a compiled regular expression: its own address is
+	 * still known. */
 	if (!s->frame_count)
 		s->frames[s->frame_count++] = w.interrupted;
 }
@@ -137,7 +138,7 @@ enum err sample_ring_open(size_t slots, struct fault *fault)
 		return ERR_NO_MEMORY;
 	ring.count = slots;
 	atomic_store(&ring.lost, 0);
-	/* What the unwinder does once it must not do in the handler. */
+	/* The unwinder's one-time initialization must not happen in the handler. */
 	_Unwind_Backtrace(ignore_frame, NULL);
 	atomic_store(&ring.open, true);
 	e = install(fault);

@@ -7,7 +7,7 @@
 #include "sampler/sample_ring.h"
 #include "sampler/thread_timers.h"
 
-/* Of each processor, between two polls. */
+/* Samples per CPU between two polls. */
 #define SLOTS_PER_CPU 128
 #define MAX_SLOTS     8192
 

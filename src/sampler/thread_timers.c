@@ -12,8 +12,8 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* How the kernel numbers the CPU clock of a thread: pthread_getcpuclockid() wants a pthread_t,
- * which of threads found in /proc nobody has. */
+/* The kernel's id of a thread's CPU clock: pthread_getcpuclockid() needs a pthread_t, which is
+ * unknown for threads found in /proc. */
 static clockid_t cpu_clock(int thread)
 {
 	enum { SCHEDULER = 2, OF_THREAD = 4 };

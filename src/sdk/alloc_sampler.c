@@ -13,17 +13,17 @@
 __thread s64 alloc_left __attribute__((tls_model("initial-exec")));
 __thread bool alloc_ignored __attribute__((tls_model("initial-exec")));
 static __thread u64 random_state __attribute__((tls_model("initial-exec")));
-/* Bytes that were left when somebody interrupted the countdown; 0 = nobody did. */
+/* Remaining bytes when the countdown was interrupted; 0 = not interrupted. */
 static __thread s64 interrupted __attribute__((tls_model("initial-exec")));
 
-/* Where nothing is sampled a thread asks again after so many bytes whether that has changed. */
+/* If sampling is off, a thread checks again after this many bytes. */
 #define ASK_AGAIN ((s64)1 << 20)
 
 static struct {
 	_Atomic(u64) interval; /* 0 = off */
 	u32 depth;
 	bool heap;
-	bool decided; /* on or off for good: threads need not ask again */
+	bool decided; /* permanently on or off: threads need not check again */
 	void (*helper)(void);
 	void (*hurry)(void);
 } all;
@@ -49,8 +49,8 @@ static void wait_a_moment(void)
 	quiet_sleep(&moment);
 }
 
-/* Where every allocation is wanted they come faster than the background wakes: up to 20 ms are
- * worth waiting for it. Whoever allocates holds locks perhaps, so not for longer. */
+/* If every allocation is sampled, slots fill up faster than the background thread wakes: wait up to
+ * 20 ms for it, but not longer, because the caller may hold locks. */
 static struct taken_sample *claim(void)
 {
 	struct taken_sample *s = sample_claim(SAMPLE_ALLOC);
@@ -99,7 +99,7 @@ static bool begin_thread(u64 size, u64 interval)
 	return alloc_left > 0;
 }
 
-/* Somebody wanted to be called; the countdown goes on where it was. */
+/* A deferred call was requested; the countdown continues where it was. */
 static void call_helper(void)
 {
 	bool before = alloc_ignored;

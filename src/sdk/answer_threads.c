@@ -24,7 +24,7 @@ static enum err add_birth(struct births *all, u64 start)
 		TRY(place_frames(names, intake_place(&all->b->intake, start), frames,
 				 SYMBOL_FRAMES_MAX, &n));
 	else
-		/* Found while it ran: nobody saw it begin. */
+		/* It was already running when it was found: its start is unknown. */
 		TRY(dict_named_frame(all->profile->dict, STR("[not known]"), &frames[n++]));
 	TRY(dict_stack(all->profile->dict, frames, (uint32_t)n, &row.stack));
 	return profile_add(all->profile, &row, &one);

@@ -29,7 +29,7 @@ static enum err write_profile(struct background *b, const struct tally *t, const
 		e = harvest_one(t, &b->windows.names, s, time, one);
 	}
 	if (!e) {
-		/* What is held, where that was asked for; of waits, those for locks come first. */
+		/* The default type: the last, such as live objects; of waits, lock waits. */
 		one->default_type = a->only == SAMPLE_LOCK ? 1 : (int)one->type_count - 1;
 		e = pprof_write(&w, ret);
 	}
@@ -62,7 +62,7 @@ static void copy_live(void *context, u32 number, s64 count, s64 bytes)
 		tally_add(c->to, SAMPLE_LIVE, stack, c->nobody, count, bytes);
 }
 
-/* Who held locks belongs to who waited for them. */
+/* Waits by holder belong to the profile of lock waits. */
 static bool is_wanted(const struct ask *a, u8 kind)
 {
 	return a->only < 0 || a->only == kind || (a->only == SAMPLE_LOCK && kind == SAMPLE_HELD);
@@ -77,7 +77,7 @@ static enum err since_start(struct background *b, const struct ask *a, struct ta
 		if (is_wanted(a, kind))
 			TRY(tally_copy(t, &b->intake.totals, kind));
 	if (a->types & SDK_THREADS) {
-		/* Where they are now, also while sampling pauses. */
+		/* Their current stacks, also while sampling is paused. */
 		b->wall.silent = false;
 		wall_count(&b->wall);
 		TRY(tally_copy(t, &b->intake.tally, SAMPLE_THREADS));

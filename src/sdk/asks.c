@@ -122,7 +122,7 @@ void asks_turn(struct background *b, bool last)
 	}
 }
 
-/* What the parent was asked is not the child's to answer. */
+/* The child does not answer requests to its parent. */
 void asks_after_fork(void)
 {
 	for (u32 i = 0; i < ASKS_MAX; i++)

@@ -31,9 +31,9 @@
 /* With many threads a look at all of them is dear. */
 #define LOOK_SLOW_NS  NS_PER_S
 #define LOOK_FEW      64u
-/* What a program's end waits for a server. */
+/* How long exit waits for the server. */
 #define EXIT_LIMIT_MS 1000
-/* Different stacks since the start, for whoever may ask. */
+/* Distinct stacks since the start, for requests. */
 #define TOTALS_MAX    65536u
 
 struct loaded background_loaded;
@@ -62,7 +62,7 @@ static void look_for_threads(struct background *b, int64_t now)
 {
 	bool all = b->settings.types & (SDK_WALL | SDK_THREADS);
 
-	/* Who does not say so when it begins is seen all the same where all are to be told of. */
+	/* Threads that did not register themselves are found here, if all must be reported. */
 	if ((state->announced && !all) || now < b->next_look)
 		return;
 	/* Without /proc those that are known go on. */
@@ -80,7 +80,7 @@ static void look_at_threads(struct background *b, int64_t now, bool last)
 		wall_count(&b->wall);
 }
 
-/* Rounds that are told by time come at random moments. */
+/* Rounds of wall time are at random times. */
 static int64_t pause_of(struct background *b)
 {
 	if (b->settings.types & SDK_WALL)
@@ -206,7 +206,7 @@ static void at_exit(void)
 	background_stop(EXIT_LIMIT_MS);
 }
 
-/* OpenSSL's end comes with exit(), as ours: ours must come first, so it is registered behind it. */
+/* OpenSSL has an exit handler; ours must run first, so it is registered after it. */
 static void end_before_openssl(void)
 {
 	/* Without room the last profile is not sent. */

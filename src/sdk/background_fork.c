@@ -34,7 +34,8 @@ static void in_parent(void)
 	post_tls_after_fork();
 }
 
-/* The thread is not there, and what it was doing never ends: all of that is left behind. */
+/* The child has no such thread, and its unfinished work never ends: all of its state is
+ * abandoned. */
 static void in_child(void)
 {
 	bool goes_on = state->follow && (state->it || state->dormant);

@@ -1,4 +1,4 @@
-/* How profiling ends: by vestal_stop(), or with the program. */
+/* Stopping: by vestal_stop(), or at exit. */
 #include "base/clock.h"
 #include "sdk/alloc_sampler.h"
 #include "sdk/background_state.h"
@@ -9,8 +9,8 @@
 
 static struct background_state *const state = &background_state;
 
-/* What the calling thread used since its last sample. A program that was never sampled is not worth
- * a request; in a file all of it counts. */
+/* Adds the CPU time of the calling thread since its last sample. Do not send a request for a
+ * program without samples; but a file has all of it. */
 static void settle_caller(const struct sdk_settings *s)
 {
 	threads_stop();

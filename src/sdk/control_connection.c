@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 
-/* A whole request, whatever its sender does; and a whole answer. */
+/* Time limits for receiving a complete request, and for sending a complete response. */
 #define READ_NS	 (5 * NS_PER_S)
 #define WRITE_NS (60 * NS_PER_S)
-/* Beyond what was asked for: names of a large program take their time. */
+/* Extra time for the response: symbolizing a large program takes time. */
 #define ASK_NS	 (60 * NS_PER_S)
 
 void connection_init(struct connection *c, u32 number, const struct sdk_settings *s)

@@ -14,9 +14,9 @@
 #include "sdk/own_pages.h"
 #include "sdk/own_threads.h"
 
-/* While somebody waits for the background. */
+/* While a request waits for the background thread. */
 #define STEP_MS	 20
-/* Otherwise: a host may have closed the socket, and nobody tells. */
+/* Otherwise: the program may have closed the socket, which poll() does not report. */
 #define PAUSE_MS 1000
 #define BACKLOG	 16
 
@@ -58,7 +58,7 @@ static void take_connection(void)
 		close(fd);
 }
 
-/* What poll() is to wait for; returns how long. */
+/* Sets the events for poll(); returns the timeout. */
 static int prepare(struct pollfd *fds)
 {
 	int wait = PAUSE_MS;

@@ -13,7 +13,7 @@
 #define SECONDS_USUAL 30
 #define SECONDS_MOST  3600
 
-/* The profiles that can be asked for. */
+/* The profiles that can be requested. */
 struct profile_page {
 	struct str name;
 	enum ask_kind kind;
@@ -133,7 +133,7 @@ static void cmdline_page(struct page *p)
 	(void)!file_read("/proc/self/cmdline", &p->body, NULL);
 }
 
-/* As pprof wants it: to GET whether there are symbols, to POST which. */
+/* As pprof expects: GET returns whether there are symbols, POST returns symbols. */
 static void symbol_page(const struct http_request *r, struct ask *ask, struct page *p)
 {
 	struct str list = str_eq(r->method, STR("POST")) ? r->body : r->query;
@@ -231,8 +231,8 @@ static void state_page(const struct sdk_settings *s, struct page *p)
 /* ------------------------------------------------------------------ who may */
 
 /*
- * A name that leads here may belong to anybody's page. Whoever listens for other hosts is asked
- * under names of the local network too.
+ * A host name that resolves to this address may belong to a foreign page (DNS rebinding). If it
+ * listens for other hosts, local names without dots are accepted, too.
  */
 static bool is_known_name(struct str host, bool anywhere)
 {

@@ -19,8 +19,8 @@ static struct {
 	atomic_uint_least64_t samples;
 	atomic_uint_least64_t cost_ns; /* of handlers, where that is measured */
 	atomic_bool measured;
-	int timer_signal; /* 0 = none yet; then kept for good */
-	int event_signal; /* the same; 0 also when somebody else has it */
+	int timer_signal; /* 0 = none yet; never changes afterwards */
+	int event_signal; /* the same; 0 also if the program uses it */
 	u32 depth;
 	_Atomic(s64) period_ns; /* the true one; stays when sampling ends */
 	_Atomic(void (*)(void)) notify;
@@ -62,9 +62,9 @@ static bool is_in_kernel(const u64 registers[17])
 #define EVENT_PERIODS  64
 
 /*
- * The event fires at multiples of its time, but not in the kernel: all that it missed since the
- * last sample was spent there. That waits for the timer to find the thread in a system call. Time
- * that the signal was blocked is told where it is let in, which is a system call too.
+ * The event fires at multiples of its period, but not in the kernel: the missed time since the last
+ * sample was spent in the kernel, and is kept until the timer finds the thread in a system call.
+ * Time with the signal blocked is attributed to where it is unblocked, which is a system call, too.
  */
 static s64 stands_for(struct own_thread *t, const u64 registers[17], bool event)
 {
@@ -109,7 +109,7 @@ static void take_sample(struct own_thread *t, const u64 registers[17], s64 value
 	struct taken_sample *s = sample_claim(SAMPLE_CPU);
 
 	if (!s) {
-		/* The next one stands for it as well. */
+		/* The next sample covers its time, too. */
 		t->accounted_ns -= value;
 		sample_lost();
 		return;

@@ -13,7 +13,8 @@
 #define LOAD_BACK     10
 /* A program that did less than this in a second says nothing about shares. */
 #define PROGRAM_LEAST (20 * NS_PER_MS)
-/* What the kernel takes to deliver a signal and to return from it: not seen by the handler. */
+/* The kernel's cost of delivering a signal and returning from it, which the handler cannot
+ * measure. */
 #define SIGNAL_NS     4000
 
 void governor_init(struct governor *g)
@@ -43,7 +44,7 @@ bool governor_read_load(struct str text, u64 *ret_busy, u64 *ret_total)
 	if (!str_starts(text, STR("cpu ")) || !str_split(&text, '\n', &line))
 		return false;
 	line = str_skip(line, 4);
-	/* Beyond the eighth are guests, who are in the first ones already. */
+	/* Fields after the eighth are guest times, which are already included in the first ones. */
 	while (n < 8 && str_split(&line, ' ', &one)) {
 		u64 ticks;
 

@@ -12,7 +12,7 @@
 #define STACK_MAX  1024
 #define LABELS_MAX 64
 
-/* What a kind's columns are called; of some there is but one. */
+/* Names of a kind's columns; some kinds have only one. */
 struct measure {
 	unsigned type; /* enum sdk_types */
 	u8 kind;
@@ -91,7 +91,7 @@ static enum err resource_of(const struct sdk_settings *s, struct dict *d, uint32
 	return dict_label_set(d, l.ids, l.n, ret);
 }
 
-/* What the row is about: a lock by its name, or where it lies. */
+/* The subject of the row: a lock by name or address. */
 static enum err add_about(struct label_list *l, struct place_names *names,
 			  const struct tally_row *r)
 {
@@ -198,7 +198,7 @@ static enum err set_period(const struct sdk_settings *s, unsigned types, struct 
 		i++;
 	TRY(dict_text(p->dict, periods[i].type, &p->period_type.type));
 	TRY(dict_text(p->dict, periods[i].unit, &p->period_type.unit));
-	/* Waits are told as if each had been counted. */
+	/* Waits are reported as if each had been counted. */
 	p->period = lengths[i];
 	return ERR_OK;
 }
@@ -214,7 +214,7 @@ static enum err begin(const struct sdk_settings *s, const struct harvest_window 
 	return set_period(s, types, p);
 }
 
-/* What was counted anew may be nothing by now. */
+/* The new count may be 0. */
 static enum err add_rows(const struct tally *t, struct place_names *names, const struct measure *m,
 			 uint32_t column, struct profile *p)
 {

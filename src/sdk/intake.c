@@ -13,7 +13,7 @@ static u64 place_in(const struct loaded_range *r, u64 address)
 	return (u64)(r->module + 1) << PLACE_MODULE_SHIFT | ((address - r->bias) & PLACE_ADDRESS);
 }
 
-/* Most callers are in their callee's module: that is looked at first, if it is loaded now. */
+/* Callers are usually in the same module as their callee: try that first, if it is still loaded. */
 static const struct loaded_range *range_of(const struct loaded *l, const struct loaded_range *last,
 					   u64 address)
 {
@@ -25,8 +25,8 @@ static const struct loaded_range *range_of(const struct loaded *l, const struct 
 	return loaded_place(l, address);
 }
 
-/* What stands in front of libc in a program that is linked statically: there the linker gives it a
- * section of its own. Elsewhere there is none. */
+/* The section of the interception functions in a statically linked program; otherwise there is
+ * none. */
 extern const char __start_vestal_front[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_vestal_front[] __attribute__((weak, visibility("hidden")));
 
@@ -50,7 +50,7 @@ static u32 places_of(const struct loaded *l, const struct taken_sample *s, const
 		u64 address = frames[i] - (call ? 1 : 0);
 
 		r = range_of(l, r, address);
-		/* The way from malloc to here is nobody's business, nor how threads begin. */
+		/* Hide our own frames below malloc, and those that start threads. */
 		if ((count || s->kind != SAMPLE_CPU) && ((r && r->own) || is_front(frames[i] - 1)))
 			continue;
 		places[count++] = place_in(r, address);
@@ -116,7 +116,7 @@ static void let_wait(struct intake *in, const struct taken_sample *s, u32 stack)
 	kept_samples_add(&in->kept, &waiting);
 }
 
-/* Time that a thread ran is part of `wall`, and where it was last tells where it is. */
+/* CPU time is part of `wall`, and the last CPU sample has the stack of a running thread. */
 static void count_cpu(struct intake *in, const struct taken_sample *s, u32 stack, u32 context)
 {
 	if (in->kept.settings && !s->settled)
@@ -136,7 +136,7 @@ static void count_sample(struct intake *in, const struct taken_sample *s, const 
 	u32 count = places_of(in->loaded, s, frames, n, places), stack, context;
 
 	count_for_others(in, s, places, count);
-	/* Taken because somebody asked, and for nobody else. */
+	/* Sampled only for a request. */
 	if (s->kind == SAMPLE_CPU && (sampling_paused() || !(in->settings->types & SDK_TIMERS)))
 		return;
 	if (tally_stack(&in->tally, places, count, &stack) ||
@@ -171,13 +171,13 @@ static void on_raw(void *context, const struct taken_sample *s)
 		count_sample(in, s, s->frames, s->frame_count);
 }
 
-/* First those that are whole, by the modules they were walked with; then what is new is looked at,
- * and those that wait for it. */
+/* First the complete ones, with the modules of their time; then scan for new modules, and handle
+ * those that need them. */
 void intake_take(struct intake *in, bool last)
 {
 	kept_samples_begin(&in->kept);
 	sample_slots_drain(false, on_walked, in);
-	/* What cannot be looked at now is looked at in the next turn. */
+	/* On failure, scan again in the next turn. */
 	(void)!loaded_update(in->loaded);
 	if (loaded_current())
 		sample_slots_drain(true, on_raw, in);

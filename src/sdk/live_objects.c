@@ -52,7 +52,7 @@ void live_remove(u64 address)
 
 		if (atomic_load_explicit(place, memory_order_relaxed) != address)
 			continue;
-		/* Before the place is free: whoever comes next adds its own. */
+		/* Before freeing the entry, which another object may then use. */
 		atomic_fetch_sub(&live_table->counts[line], 1);
 		atomic_store_explicit(place, 0, memory_order_release);
 		return;

@@ -165,7 +165,7 @@ static enum err add_module(struct loaded *l, struct found *f)
 	return e;
 }
 
-/* What was closed and comes back may be another file by now. */
+/* A module that was unloaded and loaded again may be another file. */
 static bool is_same(const struct loaded_module *m, const struct found *f)
 {
 	struct loaded_version now;

@@ -1,4 +1,4 @@
-/* What is read from the files of modules: who they are, one rule, or all of them as a table. */
+/* Reads module files: identity, a single rule, or all rules as a table. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -60,7 +60,7 @@ static void unmap_file(struct str *file)
 	*file = (struct str){0};
 }
 
-/* Maps the file for as long as it is read. */
+/* Maps the file while it is read. */
 static enum err read_file(struct loaded *l, struct loaded_module *m, const char *path,
 			  enum err (*with)(struct loaded *, struct loaded_module *, struct str))
 {
@@ -93,7 +93,7 @@ enum err loaded_read(struct loaded *l, struct loaded_module *m)
 					     : read_file(l, m, file_of(m), read_image);
 }
 
-/* What has changed since it was loaded tells nothing of what is in memory. */
+/* A file that was changed after loading does not match the code in memory. */
 static const char *same_file(const struct loaded_module *m)
 {
 	struct loaded_version now = loaded_version(m->path);

@@ -1,4 +1,5 @@
-/* What handlers see of the modules: published whole, never changed, freed when nobody reads. */
+/* The view of modules for signal handlers: published as a whole, immutable, freed when it has no
+ * readers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +86,8 @@ static enum err make_view(const struct loaded *l, struct loaded_view **ret)
 	return ERR_OK;
 }
 
-/* A reader counts itself before it takes the view: when none is there, none has an old one. */
+/* A reader increments the count before it loads the view: if the count is 0, no reader has an old
+ * view. */
 void loaded_free_old(void)
 {
 	struct loaded_view *v = atomic_load(&current);
@@ -110,7 +112,8 @@ enum err loaded_publish(const struct loaded *l)
 	return ERR_OK;
 }
 
-/* No reader is left. The published view is whole, whatever the thread that is gone was doing. */
+/* There are no readers in the child. The published view is complete, whatever the missing thread
+ * was doing. */
 void loaded_view_in_child(bool was_busy)
 {
 	struct loaded_view *view = atomic_load(&current);

@@ -12,7 +12,7 @@
 #include "sdk/stack_walk.h"
 
 #define QUESTIONS    16u
-/* A question is known by its place and by how many had that place before. */
+/* A request is identified by its slot and the number of earlier requests in that slot. */
 #define SERIAL_SHIFT 8
 #define WAKE_NS	     (10 * NS_PER_MS)
 

@@ -9,7 +9,7 @@
 #include "sdk/stack_walk.h"
 #include "unwind/arch_x86_64.h"
 
-/* A sample costs 2 us here and as much in the background: 2 % of a processor at most. */
+/* A sample costs 2 us here and 2 us in the background thread: at most 2 % of a CPU. */
 #define SAMPLES_A_SECOND 4000
 #define INTERVAL_MOST	 NS_PER_S
 
@@ -33,7 +33,7 @@ static double draw(void)
 
 struct wait {
 	u8 kind;
-	bool asks; /* whoever waits does something else once it is sure to be a sample */
+	bool asks; /* a wait changes its behaviour once it is certain to be sampled */
 	const volatile void *lock;
 	s64 ns;
 	u32 question;
@@ -41,10 +41,10 @@ struct wait {
 };
 
 /*
- * A wait that goes its own way stands for as many as the chance says that its length has. One that
- * asks does not: to ask makes it longer, and to try again in between shorter, so that its length is
- * that of a sample. Its first part, up to the moment, stands for an interval on average, and what
- * followed is what it is: that is true whatever followed.
+ * A normal wait is weighted by the inverse probability of its length. For a wait with a request to
+ * the holder that would be biased, because the request makes it longer, and trying again makes it
+ * shorter. Its part before the request counts for an interval on average, and the rest as measured:
+ * this is unbiased in any case.
  */
 static void weigh(const struct wait *w, u64 interval, double *ret_count, double *ret_sum)
 {
@@ -100,7 +100,7 @@ static void take_sample(const struct wait *w, u64 interval, const struct alloc_c
 	if (w->question)
 		take_holder(s, w->question);
 	sample_publish(s);
-	/* A child that has no thread yet wants one now. */
+	/* A child of fork() without a background thread now needs one. */
 	cpu_notify();
 }
 
@@ -155,7 +155,7 @@ void lock_waited_for(const volatile void *lock, s64 ns, const struct alloc_calle
 		.kind = SAMPLE_LOCK, .lock = lock, .ns = ns, .asks = true, .question = question};
 
 	waited(&w, caller);
-	/* Nobody took the answer: it is given up. */
+	/* The answer was not used: drop it. */
 	if (question)
 		(void)holder_take(question, NULL);
 }

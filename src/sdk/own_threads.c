@@ -38,7 +38,7 @@ static atomic_int *tid_of(const struct own_thread *t)
 	return &all.tids[t - all.records];
 }
 
-/* How the kernel numbers the CPU clock of a thread. */
+/* The kernel's id of a thread's CPU clock. */
 clockid_t thread_cpu_clock(int thread)
 {
 	enum { SCHEDULER = 2, OF_THREAD = 4 };
@@ -74,7 +74,7 @@ static void start_clock(struct own_thread *t)
 
 	if (!clocks_period() || t->clock.has_timer || is_excluded(tid))
 		return;
-	/* What it used before is nobody's question. */
+	/* Its earlier CPU time is not counted. */
 	clock_gettime(thread_cpu_clock(tid), &now);
 	t->accounted_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
 	t->kernel_ns = 0;
@@ -246,7 +246,7 @@ struct own_thread *threads_of_signal(const siginfo_t *info)
 
 struct own_thread *threads_of_event(const siginfo_t *info)
 {
-	/* Who was found by others does not know its record yet. */
+	/* A thread that was found by a scan does not know its record yet. */
 	if (!self && all.tids)
 		self = find_record((int)syscall(SYS_gettid));
 	return self && clock_is_event(&self->clock, info) ? self : NULL;
@@ -332,7 +332,7 @@ void threads_use_events(void)
 	mutex_unlock(&all.lock);
 }
 
-/* The child of vfork() has its parent's memory, and nothing of it to give up. */
+/* The child of vfork() shares its parent's memory and must not release anything. */
 static struct own_thread *really_self(void)
 {
 	return self && *tid_of(self) == (int)syscall(SYS_gettid) ? self : NULL;

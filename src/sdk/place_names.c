@@ -98,7 +98,7 @@ static enum err add_frame(struct place_names *p, struct frame f, const struct co
 	return vec_push(&p->pool, id);
 }
 
-/* Asks the file. What a damaged one cannot tell stays an address. */
+/* Symbolizes from the file. With a damaged file it remains an address. */
 static enum err learn(struct place_names *p, u64 place, u32 module)
 {
 	struct symbol_frame names[SYMBOL_FRAMES_MAX];

@@ -124,7 +124,7 @@ static enum err send_bytes(struct wire *w, struct str bytes)
 	return ERR_OK;
 }
 
-/* "HTTP/1.1 200 OK": nothing behind it matters. */
+/* "HTTP/1.1 200 OK": the rest is ignored. */
 static enum err read_status(struct wire *w, int *ret)
 {
 	char text[ANSWER_SIZE];

@@ -60,8 +60,8 @@ struct post_tls {
 
 /* ------------------------------------------------------------------ the library */
 
-/* A program that has another OpenSSL in itself gives its functions to whatever is loaded later:
- * two versions mixed. */
+/* A program that exports another OpenSSL would interpose its functions on the loaded library,
+ * mixing two versions. */
 static bool is_host_free(void)
 {
 	void *found = dlsym(RTLD_DEFAULT, "SSL_CTX_new");

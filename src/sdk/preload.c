@@ -1,6 +1,6 @@
 /*
- * libvestal-preload.so: LD_PRELOAD it into any program. The environment says what to do
- * (sdk_settings.h); the program knows nothing of it. Children of fork() are profiled as well.
+ * libvestal-preload.so: LD_PRELOAD it into any unmodified program. The environment configures it
+ * (sdk_settings.h). Children of fork() are profiled as well.
  *
  * In a program that is linked statically (interpose.h) VESTAL_START=on begins the same way; without
  * it the program begins by vestal_start().
@@ -49,7 +49,7 @@ static void *begin_thread(void *argument)
 	return b.start(b.argument);
 }
 
-/* Those that begin while nobody is profiled are found later, if it comes to that. */
+/* Threads that start while profiling is off are found by a scan, if it is switched on. */
 static bool is_timed(void)
 {
 	return timing || (has_key && background_running());
@@ -100,7 +100,7 @@ static enum err begin_with(struct sdk_settings *settings, struct fault *fault)
 {
 	background_threads_announced();
 	background_follow_children();
-	/* Somebody may ask for them later. */
+	/* They may be requested later. */
 	timing = settings->types & SDK_TIMERS || settings->control.listen[0];
 	return background_start(settings, fault);
 }
@@ -111,7 +111,7 @@ static void begin_by_environment(void)
 	struct fault fault = {0};
 	enum err e = sdk_settings_read(NULL, &settings, &fault);
 
-	/* Nobody can ever switch it on. */
+	/* Sampling can never be switched on. */
 	if (!e && settings.control.start_off && !control_can_switch(&settings.control)) {
 		alloc_stop();
 		return;

@@ -64,7 +64,7 @@ static size_t count_words(va_list list)
 	return n;
 }
 
-/* The words up to NULL; what comes behind it is left in the list. */
+/* The arguments up to NULL; later ones remain in the list. */
 static void copy_words(va_list *list, char *first, char **to)
 {
 	*to++ = first;

@@ -1,14 +1,13 @@
 /*
- * The locks of pthread, in front of libc's. A lock is tried first: nearly always that is all, and
- * costs what taking it costs. Only who has to wait looks at the clock.
+ * Intercepts the locks of pthread. A lock is tried first, which nearly always succeeds at the cost
+ * of a normal lock. The clock is read only if the thread must wait.
  *
- * What a caller can see stays as it is: results (a mutex that checks errors or is recursive answers
- * a try as it answers a lock, but for "busy"), errno, and where a thread can be cancelled. Nothing
- * is kept from before a wait to after it but on the stack, so that a thread that is cancelled
- * meanwhile leaves nothing behind.
+ * Callers see no difference: results (trylock of an error-checking or recursive mutex returns the
+ * same as lock, except "busy"), errno, and cancellation points. State of a wait is only on the
+ * stack, so that a thread cancelled meanwhile leaks nothing.
  *
- * As Go has it there are two profiles: waits for somebody who holds something (mutex, rwlock, spin
- * lock) are `lock`, waits for something to happen (condition, semaphore) are `block`.
+ * As in Go there are two profiles: waits for a lock that another thread holds (mutex, rwlock, spin
+ * lock) are `lock`, waits for an event (condition, semaphore) are `block`.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -58,9 +57,9 @@ static struct timespec time_of(s64 ns)
 	return (struct timespec){ns / NS_PER_S, ns % NS_PER_S};
 }
 
-/* The same for a lock whose holder is known: waits until it is sure that the wait becomes a sample
- * (`try_until` by the clock), and asks the holder then, at a moment that is as random as the
- * sample. */
+/* The same for a lock with a known holder: waits with a timeout (`try_until`) until the wait is
+ * certain to be sampled, and then requests the stack of the holder, at a time that is as random as
+ * the sample. */
 #define TIMED_HELD(lock, owner, try_until, call)                            \
 	do {                                                                \
 		struct alloc_caller caller_ = ALLOC_CALLER;                 \
@@ -77,9 +76,10 @@ static struct timespec time_of(s64 ns)
 		return result_;                                             \
 	} while (0)
 
-/* What libc's own header shows of a mutex: robust ones and those that change priorities are not
- * tried, because libc's answers to a try differ (one that cannot be recovered is left locked). That
- * somebody holds them is seen from their word; a wait that begins just then is missed. */
+/* The kind of a mutex, as in libc's header: robust mutexes and those with priority inheritance are
+ * not tried, because trylock behaves differently for them (one that cannot be recovered is left
+ * locked). Whether they are held is read from the lock word; a wait that begins at that very moment
+ * is missed. */
 #define SPECIAL_KINDS 0x70
 
 static bool is_special(const pthread_mutex_t *m)
@@ -92,7 +92,7 @@ static bool is_held(const pthread_mutex_t *m)
 	return *(const volatile int *)&m->__data.__lock != 0;
 }
 
-/* Shared with other processes, whose threads cannot be asked. */
+/* Shared with other processes, whose threads cannot be examined. */
 #define SHARED_KIND 0x80
 
 static bool is_plain(const pthread_mutex_t *m)
@@ -100,7 +100,7 @@ static bool is_plain(const pthread_mutex_t *m)
 	return real.mutex_clocklock && !(m->__data.__kind & (SPECIAL_KINDS | SHARED_KIND));
 }
 
-/* A try answers for good, but for EBUSY. */
+/* The result of trylock is final, except EBUSY. */
 #define TRIED(member, lock, busy)                \
 	do {                                     \
 		int result_ = real.member(lock); \

@@ -1,6 +1,6 @@
 /*
- * malloc and its family, in front of whatever allocator the program has. The way that nearly every
- * call takes is a subtraction, and for free() one look into a table of 16 KiB.
+ * Intercepts malloc and its family, with any allocator of the program. The fast path of nearly all
+ * calls is a subtraction, and for free() one lookup in a table of 16 KiB.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -16,7 +16,8 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define NOINLINE  __attribute__((noinline))
 
-/* Looking for the real functions may itself want memory: this has to do. It is never freed. */
+/* Looking up the real functions may itself allocate: a static buffer must suffice. It is never
+ * freed. */
 #define FIRST_BYTES ((size_t)64 << 10)
 static _Alignas(16) char first_memory[FIRST_BYTES];
 static atomic_size_t first_used;
@@ -91,7 +92,7 @@ static void *begin_calloc(size_t count, size_t size)
 	preload_find_malloc();
 	if (!finding && real.calloc != begin_calloc)
 		return real.calloc(count, size);
-	/* It is zero, and nobody had it before. */
+	/* It is zero-initialized and never reused. */
 	return __builtin_mul_overflow(count, size, &bytes) ? NULL : first_alloc(bytes);
 }
 
@@ -186,8 +187,8 @@ static NOINLINE void *slow_realloc(void *p, size_t size)
 	return to;
 }
 
-/* What is moved or resized is a new object; the old one is forgotten before somebody gets its
- * place. */
+/* A moved or resized block is a new object; the old one is removed before its address can be
+ * reused. */
 PUBLIC void *INTERPOSED(realloc)(void *p, size_t size)
 {
 	if (__builtin_expect(is_first(p), 0))

@@ -1,8 +1,7 @@
 /*
- * A program that sets all signals to what they do by default, or ignores them, as daemons and
- * children before exec() do, means its own: it would die of ours, which may be under way. For them
- * that has no effect. A handler for one of them is the program's right; sampling ends then
- * (cpu_taken_over).
+ * Programs that reset all signals to their default, or ignore them, such as daemons and children
+ * before exec(), do not mean ours, which may be pending and would kill them: for our signals this
+ * has no effect. If the program installs a handler for one of them, sampling ends (cpu_taken_over).
  */
 #include <errno.h>
 #include <signal.h>

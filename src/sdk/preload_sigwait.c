@@ -1,6 +1,6 @@
 /*
- * A thread that waits for whatever signal comes (sigwait of a full set, a signalfd) must not get
- * one of ours, of which its program knows nothing: they are taken out of the set.
+ * A thread that waits for any signal (sigwait of a full set, a signalfd) must not receive ours:
+ * they are removed from the set.
  */
 #include <errno.h>
 #include <signal.h>

@@ -113,8 +113,8 @@ struct raw_stack *raw_stack_claim(void)
 	return NULL;
 }
 
-/* Another processor has written it: what most of them hold is on its way while the one before is
- * counted. Behind the last is nothing to fetch, which does no harm. */
+/* The slot was written by another CPU: prefetch the part that most slots use while the previous one
+ * is processed. Prefetching after the last one does no harm. */
 static void prefetch(const struct taken_sample *s)
 {
 	const char *p = (const char *)s;

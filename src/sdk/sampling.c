@@ -48,8 +48,8 @@ static enum err apply(struct fault *fault)
 	return e;
 }
 
-/* Where nobody waits for the answer: a signal or memory that is missing is missing the next time
- * as well. */
+/* For callers without a result: if a signal or memory is not available, it will not be the next
+ * time either. */
 static void apply_now(void)
 {
 	if (now.settings)
@@ -126,7 +126,7 @@ void sampling_after_fork(bool child, bool goes_on)
 {
 	if (child) {
 		now.demands = now.timed_hz = 0;
-		/* Nobody is there yet who would take them back. */
+		/* There is no thread yet that would undo this. */
 		now.paused &= PAUSED_BY_USER;
 		if (!goes_on)
 			now.settings = NULL;

@@ -158,7 +158,7 @@ static enum err read_certificates(struct sdk_settings *s, struct fault *fault)
 static enum err read_headers(const struct vestal_options *o, struct sdk_settings *s,
 			     struct fault *fault)
 {
-	/* They may hold a password for the environment's server, which is nobody else's. */
+	/* The environment's headers may contain credentials for its own endpoint only. */
 	const char *given = o->headers ? o->headers : o->endpoint ? NULL : otel("HEADERS", NULL);
 	struct str list = str_of(given), one;
 	size_t used = 0;

@@ -18,11 +18,11 @@
 
 #define PAGE	     4096ull
 #define COPY_PAGES   17
-/* How far a frame that keeps rbp may reach, and how many places are tried. */
+/* Limits of the search for rbp: maximum frame size, and number of candidates. */
 #define SEARCH_BYTES 8192
 #define SEARCH_TRIES 64
 #define STACK_MOST   (64ull << 20)
-/* The thread may run while it is looked at. */
+/* The thread may start running meanwhile. */
 #define LOOKS	     3
 
 static u8 copy[COPY_PAGES * PAGE];
@@ -35,7 +35,7 @@ s64 sleeper_cpu_ns(int tid)
 							  : now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* A short file of the thread's; false when it is not there. */
+/* Reads a short /proc file of the thread; false if it does not exist. */
 static bool read_text(int tid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -104,7 +104,8 @@ enum sleeper_state sleeper_is(int tid)
 	return read_place(tid, &sp, &pc);
 }
 
-/* Memory of this very process, by the kernel: what is not there is an error and no signal. */
+/* Reads memory of this process by a system call, which fails for unmapped addresses instead of
+ * raising a signal. */
 static u32 copy_memory(u64 from, u8 *to, u32 size)
 {
 	struct iovec here = {to, size}, there[COPY_PAGES + 1];
@@ -148,7 +149,7 @@ static bool behind_call(const struct loaded_view *view, u64 address)
 	return false;
 }
 
-/* Where a frame's saved rbp may lie: other than a register's value it points above itself. */
+/* A candidate for a saved rbp: unlike other values it points to a higher address than its own. */
 static bool may_be_saved(const struct stack_copy *c, u64 at, bool strict)
 {
 	u64 outer = word(c, at);

@@ -16,7 +16,7 @@ void span_ends_add(const struct span_end *e)
 {
 	unsigned start = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
 
-	/* A full table is not searched to its end by somebody who has work to do. */
+	/* Limit the search in a full table, because it delays the program. */
 	for (unsigned i = 0; i < 32; i++) {
 		unsigned at = (start + i) % SPAN_ENDS_MAX;
 		int expected = FREE;

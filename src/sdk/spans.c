@@ -23,7 +23,7 @@ static void end_change(struct own_thread *t)
 	t->stable = 1;
 }
 
-/* What others read while this thread is stopped: never half of it. */
+/* Read by others while this thread is stopped: must never be seen half written. */
 static void share(struct own_thread *t)
 {
 	struct thread_record *r = &t->record;
@@ -141,7 +141,7 @@ int vestal_traceparent_parse(const char *text, uint8_t trace_id[16], uint8_t spa
 	struct fault fault = {0};
 	uint8_t trace[16], span[8];
 
-	/* Later versions may be longer, and say more behind a dash. */
+	/* Later versions may be longer, with more fields after a dash. */
 	if (!text || strnlen(text, LENGTH) < LENGTH || hex_digit(text[0]) < 0 ||
 	    hex_digit(text[1]) < 0 || !strncmp(text, "ff", 2) || text[2] != '-' ||
 	    text[35] != '-' || text[52] != '-' || hex_digit(text[53]) < 0 ||

@@ -14,7 +14,7 @@
 #define STRANGE_STACK	 (64ull << 10)
 #define STACK_SIZE_USUAL (8ull << 20)
 
-/* Where the walk reads: the thread's own memory, or a copy. */
+/* The memory of the walk: the thread's own stack, or a copy. */
 struct memory {
 	const struct stack_copy *copy; /* NULL = the memory itself */
 	u64 low, high;		       /* the stack */
@@ -35,7 +35,7 @@ void stack_walk_prepare(void)
 	pthread_attr_t usual;
 	size_t size;
 
-	/* The name of the program lies behind everything else. */
+	/* The name of the program is above everything else on the stack. */
 	stacks.first_high = getauxval(AT_EXECFN) & ~7ull;
 	stacks.first_size = stacks.other_size = STACK_SIZE_USUAL;
 	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
@@ -47,8 +47,8 @@ void stack_walk_prepare(void)
 	pthread_attr_destroy(&usual);
 }
 
-/* Where the stack ends that `sp` is on. libc keeps what it knows of a thread at the upper end of
- * its stack. False for other stacks: `*ret` is then a guess. */
+/* The end of the stack of `sp`. libc stores the thread descriptor at the upper end of the stack.
+ * False for other stacks: `*ret` is then a guess. */
 static bool stack_end(u64 sp, u64 *ret)
 {
 	u64 own = (u64)(uintptr_t)pthread_self();
@@ -63,7 +63,8 @@ static bool stack_end(u64 sp, u64 *ret)
 	return false;
 }
 
-/* The kernel copies the new mask before it looks at what to do with it, and does nothing then. */
+/* The kernel copies the new mask before it validates `how`, which is invalid here, so that the mask
+ * does not change. */
 static bool page_readable(u64 page)
 {
 	enum { NO_SUCH_WAY = 99 };
@@ -185,7 +186,7 @@ static struct walked walk(const struct loaded_view *view, struct memory *m, cons
 			end = UNWIND_CUT;
 			break;
 		}
-		/* What a stray step leads to is no frame. */
+		/* The result of a wrong step is no frame. */
 		if (f.pc < PAGE || f.pc >= ARCH_USER_END) {
 			end = UNWIND_UNMAPPED;
 			break;
@@ -254,7 +255,7 @@ bool stack_walk(struct taken_sample *s, const u64 registers[17], bool from_call,
 	s->from_call = from_call;
 	s->frame_count = w.frames;
 	s->end = w.end;
-	/* Not known yet, perhaps: the modules are looked at again before it is walked. */
+	/* The module may be unknown: modules are scanned again before the copy is unwound. */
 	if (!w.all_known && usual)
 		s->raw = copy_stack(registers, from_call, m.high);
 	missed = w.missed || !view ? atomic_load(&on_missed) : NULL;

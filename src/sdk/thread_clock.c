@@ -46,7 +46,7 @@ static struct timespec timespec_of(s64 ns)
 
 /* ------------------------------------------------------------------ what the system allows */
 
-/* A filter that somebody put around this program may end it for a call that is not on its list. */
+/* A seccomp filter of the program may kill it for this call. */
 static bool is_filtered(void)
 {
 	char text[4096];
@@ -221,7 +221,7 @@ bool clock_has_event(const struct thread_clock *c)
 
 bool clock_is_event(const struct thread_clock *c, const siginfo_t *info)
 {
-	/* The last of as many as were asked for; the first is the last here. */
+	/* POLL_HUP reports the last of the requested overflows, and only one is requested. */
 	return info->si_code == POLL_HUP && info->si_fd == c->event - 1;
 }
 

@@ -11,7 +11,7 @@
 #define DEPTH_MAX 4
 #define PATH_SIZE 128
 
-/* How a value of the file becomes a variable's. */
+/* Converts a value of the file to that of a variable. */
 enum kind { PLAIN, SWITCH, MILLISECONDS, GROUP_CPU, GROUP_MEMORY, GROUP_SHEDDING };
 
 /* A key below `profiling:`, and its variable. */
@@ -229,7 +229,7 @@ static enum err read_line(struct reader *r, struct str line)
 	if (!text.n || str_eq(text, STR("---")))
 		return ERR_OK;
 	if (!indent) {
-		/* What else the file holds is for others. */
+		/* Other keys of the file are ignored. */
 		r->inside = str_eq(text, STR("profiling:"));
 		r->depth = 0;
 		r->path[0] = 0;

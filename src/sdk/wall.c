@@ -7,7 +7,7 @@
 #include "sdk/own_threads.h"
 #include "sdk/sleeper.h"
 
-/* In 20 rounds a second 16 closer looks of 25 us each are 0.8 % of a processor. */
+/* 20 rounds per second with 16 threads of 25 us each take 0.8 % of a CPU. */
 #define LOOKS_A_ROUND	16
 #define SEEN_A_ROUND	1024
 #define LOOKS_AT_END	2048
@@ -65,7 +65,7 @@ static void add(struct wall *w, u8 kind, u32 stack, const struct span_context *c
 		tally_add_about(w->tally, kind, stack, context, state, 1, value);
 }
 
-/* A stack that nobody has seen: the thread's first function, if that is known. */
+/* An unknown stack: the thread's start function, if known. */
 static bool unseen_stack(struct wall *w, const struct own_thread *t, u8 how, u32 *ret)
 {
 	struct taken_sample s = {.kind = SAMPLE_WALL, .settled = how};
@@ -86,7 +86,7 @@ static void add_waited(struct wall *w, const struct own_thread *t, s64 ns)
 
 /* ------------------------------------------------------------------ one thread */
 
-/* Looks where it stands. False when it runs, or nobody can tell. */
+/* Records its stack. False if it is running or the stack is not available. */
 static bool find(struct wall *w, struct wall_thread *t)
 {
 	static struct taken_sample s;
@@ -105,7 +105,7 @@ static bool find(struct wall *w, struct wall_thread *t)
 	return true;
 }
 
-/* What it did since it was looked at before. `cpu` is what it has used by now. */
+/* Accounts for its time since the last round. `cpu` is its current CPU time. */
 static void tell(struct wall *w, struct wall_thread *t, struct own_thread *record, s64 cpu)
 {
 	s64 now = clock_monotonic_ns(), delay = t->seen_delay_ns, off, waited;
@@ -117,7 +117,8 @@ static void tell(struct wall *w, struct wall_thread *t, struct own_thread *recor
 		off = now - t->seen_ns - (cpu - t->seen_cpu_ns);
 		waited = delay > t->seen_delay_ns ? delay - t->seen_delay_ns : 0;
 		add_waited(w, record, waited);
-		/* A wait for a processor is told when it has ended: meanwhile it looks like sleep.
+		/* The kernel reports a wait for a CPU only after its end: until then it looks like
+		 * sleep.
 		 */
 		t->pending_ns += off - waited;
 		atomic_fetch_add(&record->wall_ns, waited);

@@ -120,7 +120,7 @@ static bool is_allowed_origin(const struct request *r, struct str origin)
 	return allowed && (!strcmp(allowed, "*") || host_equal(origin, str_of(allowed)));
 }
 
-/* Of the page's own server: this one, under the name that was asked or another that it has. */
+/* Same origin: this server, under the requested name or another one of its names. */
 static bool is_own_origin(const struct request *r, struct str origin)
 {
 	struct str authority = origin_authority(origin);
@@ -129,7 +129,7 @@ static bool is_own_origin(const struct request *r, struct str origin)
 			       is_listed(&r->server->options, host_without_port(authority)));
 }
 
-/* Somebody followed a link: the answer is shown alone, not given to the page with the link. */
+/* The user followed a link: the response is displayed, not passed to the linking page. */
 static bool is_navigation(const struct request *r)
 {
 	return (str_eq(r->x->method, STR("GET")) || str_eq(r->x->method, STR("HEAD"))) &&

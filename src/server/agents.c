@@ -14,7 +14,7 @@
 
 struct agent {
 	char tenant[MAX_TENANT];
-	int64_t seen_ns; /* monotonic: a wall clock that is set makes nobody older */
+	int64_t seen_ns; /* monotonic, so that changes of the wall clock do not matter */
 	struct agent_facts facts;
 };
 
@@ -93,7 +93,7 @@ static int compare(const struct agent *a, const char *tenant, const char *host)
 	return order ? order : strcmp(a->facts.host, host);
 }
 
-/* Where it is, or would be. */
+/* Its index, or where to insert it. */
 static size_t find(const struct agents *a, const char *tenant, const char *host)
 {
 	size_t low = 0, high = a->list.n;
@@ -109,7 +109,7 @@ static size_t find(const struct agents *a, const char *tenant, const char *host)
 	return low;
 }
 
-/* Those that were not heard of for a day. */
+/* Removes agents that sent nothing for a day. */
 static void forget(struct agents *a, int64_t steady_ns)
 {
 	size_t kept = 0;

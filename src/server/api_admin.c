@@ -152,7 +152,7 @@ static enum err read_label(void *context, struct str name, struct str value)
 	return ERR_OK;
 }
 
-/* What was changed or left out on the way, and how often. */
+/* Notes on changed or dropped data, with counts. */
 static void put_notes(const struct notes *notes, struct jsonout *o)
 {
 	jsonout_put_array(o, "notes");

@@ -11,7 +11,7 @@
 #define POINTS	     240
 #define MAX_VERSIONS 2000
 
-/* What people call the version of a program. */
+/* Labels that name the version of a program. */
 static const char *const labels[] = {
 	"commit",	   "service.version", "service_version",       "version",
 	"service_git_ref", "git_commit",      "vcs.ref.head.revision", "container.image.tag",
@@ -22,7 +22,7 @@ struct version {
 	int64_t time_ns; /* when it was first seen */
 	const char *label;
 	struct str value, service;
-	bool first; /* of this service, as far as was looked at */
+	bool first; /* of this service, in the examined range */
 };
 
 struct changes {
@@ -155,7 +155,7 @@ static void put_changes(const struct changes *c, int64_t from_ns, struct jsonout
 	jsonout_end_object(o);
 }
 
-/* Any type tells when a version ran: cpu where there is one. */
+/* Any type shows when a version ran; use cpu if available. */
 static enum err choose_type(struct inquiry *q, struct text_answer *types)
 {
 	struct request *r = q->request;
@@ -193,7 +193,7 @@ static enum err answer_changes(struct inquiry *q, struct jsonout *o)
 	TRY(api_select(q));
 	from_ns = q->selection.from_ns;
 	length = q->selection.until_ns - from_ns;
-	/* What ran before is not new. */
+	/* Versions that ran before are not new. */
 	q->selection.from_ns = from_ns > length ? from_ns - length : 0;
 	TRY(ask_all(&c, api_step(length / POINTS)));
 	put_in_order(&c);

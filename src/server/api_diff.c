@@ -45,7 +45,7 @@ static void put_row(struct jsonout *o, const struct dict *d, const struct diff_r
 	jsonout_end_object(o);
 }
 
-/* What a reader of the verdicts should know. */
+/* Notes about the verdicts. */
 static void put_note(const struct inquiry *q, const struct diff *diff, struct jsonout *o)
 {
 	const char *doubt = diff_doubt(diff);
@@ -76,7 +76,7 @@ static void put_numbers(const struct inquiry *q, const struct diff *diff,
 	jsonout_put_double(o, "scale", diff->scale);
 }
 
-/* What arrived of either side. */
+/* Completeness of both sides. */
 struct sides {
 	struct completeness c[2];
 	struct stack_quality quality[2];
@@ -107,7 +107,7 @@ static enum err put_diff(const struct inquiry *q, const struct diff *diff,
 	return buf_error(&name);
 }
 
-/* How the sides are compared: after scaling, unless told otherwise. */
+/* Compares the sides after scaling, unless disabled. */
 static struct diff_options options_of(struct request *r)
 {
 	return (struct diff_options){.normalise = !str_eq(parameter(r, "normalise"), STR("false")),
@@ -157,7 +157,7 @@ static void describe(const void *context, struct jsonout *o)
 		a->answer->describe(a->answer->context, o);
 }
 
-/* Of a file, which has no time line, the samples tell. */
+/* Files have no time series: use the number of samples. */
 static enum err find_change(struct inquiry *before, struct inquiry *after,
 			    const struct vft_answer *a, const struct diff *diff,
 			    struct rate_change *ret)
@@ -208,7 +208,7 @@ struct other_side {
 	struct stack_quality quality;
 };
 
-/* What the other side was. */
+/* Describes the other side. */
 static void describe_comparison(const void *context, struct jsonout *o)
 {
 	const struct other_side *side = context;

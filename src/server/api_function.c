@@ -1,6 +1,6 @@
 /*
- * /api/v1/function: one function over time, and by whom it is run: services, versions, threads,
- * whatever label has few values, and spans of traces.
+ * /api/v1/function: one function over time, and by service, version, thread, other labels with few
+ * values, and spans.
  */
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ struct looking {
 	int64_t all, self, total;
 };
 
-/* Versions and threads are asked for however many there are; the rest by how few values it has. */
+/* Versions and threads are always queried; other labels only if they have few values. */
 static bool is_always_wanted(struct str name)
 {
 	static const char *const names[] = {"service_name",    "commit",      "service.version",
@@ -107,7 +107,7 @@ static enum err choose_labels(struct looking *f, const struct text_answer *names
 	return ERR_OK;
 }
 
-/* What the stack says about the function; looked at once. */
+/* Evaluates a stack for the function, once. */
 static uint8_t look_at(struct looking *f, uint32_t stack)
 {
 	uint32_t n;
@@ -254,7 +254,7 @@ static void put_id(struct jsonout *o, const char *key, const uint8_t *bytes, siz
 	jsonout_put_str(o, key, str_n(text, 2 * n));
 }
 
-/* What the trace says the span was, where it is kept. */
+/* The stored span of a trace, if available. */
 static enum err put_operation(struct inquiry *q, const struct exemplar *e, struct jsonout *o)
 {
 	struct request *r = q->request;
@@ -309,7 +309,7 @@ static enum err put_spans(struct looking *f, struct jsonout *o)
 
 /* ------------------------------------------------------------------ all of it */
 
-/* With the labels that are told and those that filters look at. */
+/* With the returned labels and those used by filters. */
 static enum err merge(struct looking *f)
 {
 	struct str by[MAX_LABELS + FILTERS_EACH];

@@ -205,7 +205,7 @@ static enum err join_types(struct overview *o, const struct series_answer *now,
 						   .before = find_type(before, p->type),
 						   .total = (double)p->total};
 	}
-	/* What ended is a curve without points now. */
+	/* A service without data now has a curve without points. */
 	for (size_t i = 0; i < before->n; i++) {
 		const struct series_points *p = &before->series[i];
 
@@ -244,7 +244,7 @@ static enum err copy_points(struct arena *a, const struct series_points **points
 	return ERR_OK;
 }
 
-/* What is listed outlives the answer it is from. */
+/* Copy it, because the list outlives the answer. */
 static enum err keep(struct overview *o, struct str service, struct ranked *s)
 {
 	s->service = copy_text(&s->arena, service);
@@ -396,8 +396,8 @@ static enum err find_points(struct overview *o, const struct services_question *
 	return ERR_OK;
 }
 
-/* Points are of the width asked for, the ranges as they are: what is compared is what other answers
- * say of the same ranges. Services beyond the limit need totals only. */
+/* Points have the requested width, but ranges are not aligned to it, so that totals equal those of
+ * other queries of the same ranges. Services beyond the limit need only totals. */
 static enum err collect(struct overview *o)
 {
 	int64_t length = o->until_ns - o->from_ns;

@@ -1,5 +1,5 @@
 /*
- * /api/v1: questions about where time and memory went.
+ * /api/v1: queries of profiles.
  */
 #include <math.h>
 #include <stdio.h>
@@ -180,7 +180,7 @@ static enum err read_series(struct inquiry *q, struct series_question *what)
 	return ERR_OK;
 }
 
-/* Sums that were asked for as means, or the other way round, are what was asked for. */
+/* If `aggregate` overrides the default, return what was requested. */
 static bool is_mean(const struct inquiry *q, const struct series_question *what)
 {
 	return what->average || (type_id_is_gauge(q->selection.type) && !what->force_sum);
@@ -293,8 +293,8 @@ static enum err note_completeness(struct inquiry *q)
 }
 
 /*
- * The time a profile lasts is that which was observed, so that programs that divide by it give the
- * rate; what was asked for stands in a comment, in words that `vestal` reads again.
+ * The duration is the covered time, so that programs that divide by it compute the rate; the
+ * requested range is in a comment that `vestal` parses.
  */
 static enum err note_range(struct inquiry *q)
 {

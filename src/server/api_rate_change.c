@@ -1,6 +1,6 @@
 /*
- * /api/v1/change: whether a selection uses more than another, or than itself at another time.
- * Nothing is merged for it, so that it is cheap enough to be asked by a script or an alert.
+ * /api/v1/change: compares a selection with another, or with itself at another time. It merges no
+ * profiles, so that it is cheap enough for scripts and alerts.
  */
 #include "server/amounts.h"
 #include "server/completeness_ask.h"
@@ -22,7 +22,7 @@ static enum err put_answer(struct inquiry *before, struct inquiry *after, struct
 	return ERR_OK;
 }
 
-/* The comparison is the main question: its type is that of both. */
+/* The comparison side determines the type of both. */
 static enum err answer_change(struct inquiry *after, struct jsonout *o)
 {
 	struct request *r = after->request;

@@ -6,7 +6,7 @@
 #include "server/source_files.h"
 #include "server/symbol_desk.h"
 
-/* What debuginfod has is what was compiled: it is known by the program's build id. */
+/* debuginfod has the sources of the build, identified by the program's build id. */
 static enum err ask_debuginfod(struct request *r, struct buf *text, struct fault *fault)
 {
 	struct debuginfod *d = symbol_desk_debuginfod(r->server->symbols);

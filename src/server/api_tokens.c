@@ -1,6 +1,6 @@
 /*
- * /api/v1/tokens: who may talk to this server. The tokens themselves are nowhere; making and
- * revoking them is for whoever is on the server's host (vestal token).
+ * /api/v1/tokens: lists tokens, without their secrets, which are not stored. Tokens are created and
+ * revoked on the server's host (vestal token).
  */
 #include "server/access.h"
 #include "server/api.h"

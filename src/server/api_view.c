@@ -1,5 +1,6 @@
 /*
- * /api/v1/view: files that somebody has, drawn without being stored; also compared with what is.
+ * /api/v1/view: returns uploaded files for display without storing them, optionally compared with
+ * stored data.
  */
 #include <stdio.h>
 
@@ -9,7 +10,7 @@
 #include "server/filters.h"
 #include "server/view_files.h"
 
-/* What the file itself asks to be left out, and what the reader does. */
+/* Applies the file's own drop_frames, and the filters of the request. */
 static enum err narrow(struct view_files *f, struct request *r, struct fault *fault)
 {
 	struct filters filters;

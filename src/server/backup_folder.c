@@ -23,8 +23,8 @@ static int open_folder(int place, const char *name)
 	return openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* What was made is what was opened: somebody who may write in its place could have put a folder
- * of his own under the name. */
+/* Check that the opened folder is the created one: another user with write access to the parent
+ * could have replaced it. */
 static bool is_ours(int fd)
 {
 	struct stat st;
@@ -81,7 +81,7 @@ enum err backup_folder_fill(const struct backup_folder *f, struct store *s,
 {
 	char path[40];
 
-	/* By the descriptor: whatever becomes of the name, this is the folder that was made. */
+	/* By the descriptor, which refers to the created folder even if the name was changed. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
 	TRY(check_room(f, s, fault));
 	TRY(store_backup(s, path, damage, fault));

@@ -34,7 +34,7 @@ void receive_into_batch(struct receive *r, const struct server *s, struct store_
 	l->max_label_value = o->store.limits.max_label_value;
 }
 
-/* Where a thread waits for the store. */
+/* State of a thread that waits for the store. */
 struct landing {
 	struct mutex lock;
 	struct cond durable;

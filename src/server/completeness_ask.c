@@ -13,7 +13,7 @@ void completeness_answer_release(struct completeness_answer *a)
 	dict_release(&a->dict);
 }
 
-/* Labels of a type's id would exclude what is asked here. */
+/* Labels of a type id would exclude completeness profiles. */
 static bool is_about_type(struct str name)
 {
 	return str_starts(name, STR("__"));
@@ -104,7 +104,8 @@ static enum err read_answer(struct inquiry *q, bool by_service, struct completen
 	struct arena arena = {0};
 	enum err error;
 
-	/* Of whole series: who asks for some spans or seconds learns about the time around. */
+	/* For whole series: a query for some spans or seconds gets the completeness of the
+	 * surrounding time. */
 	s.links = NULL;
 	s.profiles = NULL;
 	s.times = NULL;
@@ -125,7 +126,7 @@ static enum err read_answer(struct inquiry *q, bool by_service, struct completen
 		profile_init(&a->time.p, &a->dict);
 		error = merge(q, &s, COMPLETENESS_TIME_ID, by_service, &a->time);
 	}
-	/* Whoever reports time reports counts. */
+	/* Senders that report times also report counts. */
 	if (error == ERR_OK && a->time.p.row_count)
 		error = merge(q, &s, COMPLETENESS_COUNT_ID, by_service, &a->count);
 	arena_release(&arena);
@@ -138,14 +139,14 @@ enum err completeness_ask(struct inquiry *q, bool by_service, struct completenes
 
 	if (error != ERR_TOO_LARGE)
 		return error;
-	/* Reports are anybody's to send: a huge one is not heard, and takes no answer away. */
+	/* Reports are untrusted: ignore a huge one instead of failing the query. */
 	completeness_answer_release(a);
 	*a = (struct completeness_answer){0};
 	*q->fault = (struct fault){0};
 	return ERR_OK;
 }
 
-/* Where the rows with these labels begin. */
+/* Index of the first row with these labels. */
 static size_t first_row(const struct completeness_rows *r, uint32_t labels)
 {
 	size_t low = 0, high = r->order.n;

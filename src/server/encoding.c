@@ -88,7 +88,7 @@ bool encoding_gzip(struct str accepted, struct buf *body)
 
 	if (body->error || body->n < WORTH_COMPRESSING || !encoding_accepted(accepted, STR("gzip")))
 		return false;
-	/* Out of memory, or it did not shrink: it goes as it is. */
+	/* Out of memory, or it did not shrink: send it uncompressed. */
 	if (compress_gzip(buf_view(body), GZIP_LEVEL, &packed) || packed.n >= body->n) {
 		buf_release(&packed);
 		return false;

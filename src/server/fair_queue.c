@@ -11,7 +11,7 @@
 #define PATIENCE_NS  (5 * NS_PER_S) /* beyond it long work goes as if it were short */
 #define UNKNOWN_NS   (2 * NS_PER_MS)
 
-/* What work of a kind took lately, of one tenant. */
+/* Recent CPU time per job of a kind, of one tenant. */
 struct expectation {
 	const void *kind;
 	int64_t cpu_ns;
@@ -22,7 +22,7 @@ struct fair_tenant {
 	struct fair_tenant *next_active, *previous_active; /* of those with work waiting */
 	struct fair_job *first, *last;			   /* waiting, by rank */
 	size_t waiting, running;
-	int64_t claim_ns; /* CPU time it used, without running work; never far behind others */
+	int64_t claim_ns; /* CPU time used by finished jobs; never far below that of others */
 	int64_t running_since_ns; /* sum over running work of its start */
 	int64_t cpu_ns;
 	uint64_t refused;
@@ -36,7 +36,7 @@ struct fair_queue {
 	struct fair_tenant *buckets[BUCKETS];
 	struct fair_tenant *active;
 	size_t waiting, running, idle;
-	int64_t floor_ns; /* the claim of whoever went last */
+	int64_t floor_ns; /* virtual time: the use of the tenant served last */
 };
 
 enum err fair_queue_new(const struct fair_limits *limits, struct fair_queue **ret)
@@ -123,7 +123,7 @@ static int64_t expected_of(struct fair_tenant *t, const void *kind)
 	return e->kind == kind ? e->cpu_ns : UNKNOWN_NS;
 }
 
-/* What was long lately is expected to be long; it takes a few short ones to be trusted again. */
+/* Jobs that were long recently are expected to be long again, until a few short ones. */
 static void learn(struct fair_tenant *t, const void *kind, int64_t cpu_ns)
 {
 	struct expectation *e = find_kind(t, kind);
@@ -245,7 +245,7 @@ static void now_idle(struct fair_queue *q, const struct fair_tenant *t)
 		q->idle++;
 }
 
-/* What it used, running work at what it may have used by now. */
+/* Its use, with estimates for running jobs. */
 static int64_t claim_of(const struct fair_tenant *t, int64_t now_ns)
 {
 	return t->claim_ns + (int64_t)t->running * now_ns - t->running_since_ns;

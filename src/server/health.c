@@ -12,9 +12,9 @@ static void handle_healthy(struct request *r)
 }
 
 /*
- * Ready means that uploads are taken; ?for=queries asks only whether questions are answered, which
- * they are also while the disk takes nothing. What somebody should look at is in the lines after
- * the first. Looks at the state in memory alone, so that it answers when the disk does not.
+ * Ready means that uploads are accepted; ?for=queries means only that queries work, as they do also
+ * on a full disk. The lines after the first are notes for administrators. Uses only state in
+ * memory, so that it responds even if the disk hangs.
  */
 static void handle_ready(struct request *r)
 {

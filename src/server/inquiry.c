@@ -51,7 +51,7 @@ static size_t count_colons(struct str s)
 	return n;
 }
 
-/* "…:delta" is what Parca's users write behind a type. */
+/* "…:delta" is a suffix of types in Parca. */
 static struct str without_delta(struct str id)
 {
 	return count_colons(id) == 5 ? str_n(id.p, str_rfind(id, ':')) : id;

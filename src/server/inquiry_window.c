@@ -78,7 +78,7 @@ enum err inquiry_last(struct inquiry *q, int64_t length_ns)
 	TRY(store_stats(r->server->store, r->tenant, &stats));
 	first = stats.oldest_ns > q->selection.from_ns ? stats.oldest_ns : q->selection.from_ns;
 	latest = earlier(q->selection.until_ns, stats.newest_ns + FINEST_NS);
-	/* What begins last, or before it, ends later. */
+	/* Profiles end at most LONGEST_NS after the last start. */
 	end = earlier(q->selection.until_ns, latest + LONGEST_NS);
 	while (!found && latest > first) {
 		int64_t begin = latest - first > window ? latest - window : first;

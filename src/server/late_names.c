@@ -6,9 +6,9 @@
 #include "base/work_scope.h"
 #include "server/late_stacks.h"
 
-/* A file that makes its reader slow does not hold up a question for longer. */
+/* Limit of the time that a slow file may delay a query. */
 #define PATIENCE_NS (10 * NS_PER_S)
-#define LOOKS	    256 /* between two looks at the clock */
+#define LOOKS	    256 /* between two reads of the clock */
 
 void late_names_release(struct late_names *l)
 {

@@ -25,7 +25,7 @@ enum err late_stacks_replace(struct late_stacks *s, uint32_t frame, const uint32
 	return ERR_OK;
 }
 
-/* What something was inlined into is part of a place that is named already. */
+/* The caller of an inlined frame belongs to a location that is already symbolized. */
 static const struct replacement *replacement_of(const struct late_stacks *s, const uint32_t *ids,
 						uint32_t i)
 {

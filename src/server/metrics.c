@@ -154,7 +154,7 @@ static void print_tenants(struct server *s, struct buf *out)
 	struct store_stats stats = {0};
 
 	metrics_print_kept(s, (struct str){0}, out);
-	/* What is of the whole store stands in the answer about any tenant. */
+	/* The statistics of any tenant include those of the whole store. */
 	if (store_stats(s->store, STR("anonymous"), &stats) == ERR_OK)
 		print_store(&stats, out);
 }
@@ -231,7 +231,7 @@ static void print_memory_of(void *context, struct str tenant, struct memory_figu
 {
 	struct shares *s = context;
 
-	/* "(connections)" is nobody's. */
+	/* "(connections)" is not a tenant. */
 	if (tenant_valid(tenant) && (!s->only.n || str_eq(s->only, tenant)))
 		by_tenant(s->out, s->name, tenant, s->what == SHARE_REFUSED ? f.refused : f.used);
 }
@@ -249,7 +249,7 @@ static void print_lane_of(void *context, const struct fair_figures *f)
 			   f->tenant.p, (double)f->cpu_ns / NS_PER_S);
 }
 
-/* Of tenants that asked for something lately. */
+/* For tenants with recent requests. */
 static void print_shares(struct server *s, struct str only, struct buf *out)
 {
 	struct shares shares = {.out = out, .only = only};

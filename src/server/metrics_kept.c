@@ -1,4 +1,4 @@
-/* What is kept of each tenant and what was deleted, and how disk and clock are. */
+/* Metrics of stored and deleted data per tenant, and of disk and clock. */
 #include <string.h>
 
 #include "base/alloc.h"

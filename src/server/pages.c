@@ -82,7 +82,7 @@ static enum err no_ui(struct fault *fault)
 			 "and run make again");
 }
 
-/* What to show is in the address, and the page's script reads it. */
+/* The URL contains the state, which the page's script reads. */
 static void reply_page(struct request *r, int status)
 {
 	const struct web_asset *page = web_asset_find(STR("/index.html"));

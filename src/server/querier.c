@@ -162,7 +162,7 @@ static const struct str private_names[] = {
 };
 #define PRIVATE_NAMES (sizeof(private_names) / sizeof(private_names[0]))
 
-/* Into their place in the order of all: behind what begins with a capital letter or a digit. */
+/* Insert them in sorted order: after names that begin with a capital letter or a digit. */
 static enum err add_private_names(struct text_answer *names)
 {
 	struct str *all;
@@ -282,7 +282,7 @@ static enum err call_stats(struct request *r, const void *in, void *out, struct 
 	return ERR_OK;
 }
 
-/* What a question would read: asked of the store by its series and its size. */
+/* Estimates what a query would read, from the store's series and size. */
 static enum err call_analyze(struct request *r, const void *in, void *out, struct arena *scope,
 			     struct fault *fault)
 {

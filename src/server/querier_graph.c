@@ -197,7 +197,7 @@ static enum err write_json(struct inquiry *q, struct buf *out)
 	return error;
 }
 
-/* In the encoding of the call, and for the Go compiler when that is asked for. */
+/* In the encoding of the call, optionally reduced for the Go compiler. */
 static enum err write_pprof(struct inquiry *q, const struct stacktraces_request *request,
 			    struct buf *out)
 {

@@ -1,5 +1,5 @@
 /*
- * How answers and failures look: headers that every answer has, what browsers are told, gzip.
+ * Formats replies and errors: common headers, headers for browsers, gzip.
  */
 #include <stdio.h>
 
@@ -158,7 +158,7 @@ void request_fail(struct request *r, enum err error, const struct fault *fault)
 		fail_in_json(r, error, text);
 }
 
-/* What a browser asks before it lets a page of another origin ask. */
+/* The CORS preflight request of a browser. */
 bool request_is_preflight(const struct http_exchange *x)
 {
 	return str_eq(x->method, STR("OPTIONS")) && http_find(x, STR("origin")).n &&

@@ -21,7 +21,7 @@ bool request_wanted(const struct request *r)
 
 /* ------------------------------------------------------------------ admission */
 
-/* 0: nobody says it beforehand. */
+/* 0: not known in advance. */
 static size_t announced_length(const struct http_exchange *x)
 {
 	uint64_t length;
@@ -41,7 +41,7 @@ static enum err check_body(struct request *r, struct fault *fault)
 	return rates_take(r->server->rates, r->tenant, r->announced, fault);
 }
 
-/* Bodies are charged to the tenant as they arrive (net), whatever their announced length. */
+/* Bodies are charged to the tenant as they arrive (net), not by announced length. */
 static enum err admit(struct request *r, struct fault *fault)
 {
 	struct server *s = r->server;
@@ -126,10 +126,10 @@ void request_refuse(void *context, struct http_exchange *x, enum err error)
 #define UPLOAD_START	((size_t)4 << 20)
 #define QUERY_START	((size_t)1 << 20)
 #define MEMORY_PATIENCE (5 * NS_PER_S)
-/* What an upload may take while it is decoded: so much, and so many times what was sent. */
+/* Memory limit for decoding an upload: a constant, plus a multiple of its size as sent. */
 #define UPLOAD_MEMORY	((size_t)64 << 20)
 #define UPLOAD_RATIO	32
-/* And a query for its answer, beside what it may read. */
+/* And of a query for its response, besides what it may read. */
 #define QUERY_MEMORY	((size_t)64 << 20)
 
 static size_t memory_ceiling(const struct request *r)
@@ -202,7 +202,7 @@ static void run(struct request *r, struct work_scope *scope, const atomic_bool *
 		request_fail(r, error, &fault);
 }
 
-/* The request is gone before this ends: what is needed is kept aside. */
+/* The request may be freed before this ends: copy what is needed. */
 static void run_on_thread(void *context, const atomic_bool *stop)
 {
 	struct request *r = context;
@@ -254,7 +254,7 @@ static bool has_deadline(const struct request *r)
 	       !(r->route->flags & (ROUTE_WRITE | ROUTE_ADMIN | ROUTE_RESERVE));
 }
 
-/* What the operator asks for, and health, must not wait for anybody's queries. */
+/* Administrative requests and health checks must not wait for queries. */
 static enum lane lane_of(const struct request *r, struct str *ret_queue)
 {
 	*ret_queue = r->tenant;
@@ -363,7 +363,7 @@ enum err request_audit(struct request *r, const char *action, const struct audit
 	for (size_t i = 0; i < n; i++)
 		all[3 + i] = pairs[i];
 	error = audit_write(r->server->audit, action, all, 3 + n, fault);
-	/* What is audited may be what frees space. */
+	/* The audited action may be one that frees space. */
 	if (error == ERR_NO_SPACE) {
 		store_use_reserve(r->server->store);
 		error = audit_write(r->server->audit, action, all, 3 + n, fault);

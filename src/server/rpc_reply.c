@@ -1,5 +1,5 @@
 /*
- * Replies and errors in the words of each protocol.
+ * Replies and errors in the format of each protocol.
  *
  *	gRPC      200, message, trailers grpc-status; an error is a reply of headers alone
  *	gRPC-Web  the same, but trailers are a last frame of the body
@@ -123,7 +123,7 @@ static void send(struct rpc_call *c, struct http_response *r)
 	struct http_exchange *x = c->x;
 
 	rpc_drop_message(c);
-	/* The call may lie in the exchange's arena: it is not there any more after this. */
+	/* The call may be in the exchange's arena, which is invalid after this. */
 	http_reply(x, r);
 }
 
@@ -175,11 +175,11 @@ static void put_retry_info(struct buf *b, int64_t ns)
 	pb_end(b, delay);
 }
 
-/* What the headers of an error are made of. */
+/* Data for the headers of an error. */
 struct error_text {
 	int code;
 	const char *text;
-	int64_t retry_ns; /* 0: there is no use in trying again */
+	int64_t retry_ns; /* 0: do not retry */
 	char digits[16], seconds[24];
 	struct buf message, details, body;
 };

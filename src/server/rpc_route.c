@@ -35,7 +35,8 @@ struct rpc_call *rpc_route_read(struct request *r)
 {
 	struct limits limits = LIMITS_DEFAULT;
 
-	/* Looked up first: a call that cannot be opened has replied, and the request is gone. */
+	/* Look it up first: if the call cannot be opened, it has replied and the request is
+	 * invalid. */
 	limits.max_bytes = request_max_inflated(r);
 	struct rpc_call *c = open_call(r);
 

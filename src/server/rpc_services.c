@@ -1,6 +1,5 @@
 /*
- * All remote procedure calls that ask: Pyroscope's querier and the small services its clients want
- * to find beside it.
+ * All RPCs for queries: Pyroscope's querier, and small services that its clients expect.
  */
 #include "base/clock.h"
 #include "server/querier.h"
@@ -78,7 +77,7 @@ static enum err call_settings_get(struct request *r, const void *in, void *out, 
 	return error;
 }
 
-/* The name tells enough: a value may be a secret. */
+/* Log only the name, because the value may be a secret. */
 static enum err audit_setting(struct request *r, const char *action, struct str name,
 			      struct fault *fault)
 {

@@ -1,5 +1,5 @@
 /*
- * How scraping goes, for /metrics and /api/v1/status.
+ * Scrape status, for /metrics and /api/v1/status.
  */
 #include "server/scrape_task.h"
 

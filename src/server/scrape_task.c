@@ -34,7 +34,7 @@ static bool has_label(const struct scrape_job *j, const char *name)
 	return false;
 }
 
-/* Those of the job; its name is the service and the target the instance, unless they say so. */
+/* The job's labels; by default its name is the service and the target the instance. */
 static enum err make_labels(struct scrape_task *t, struct arena *arena)
 {
 	const struct config_map *given = &t->job->labels;

@@ -140,7 +140,7 @@ static void begin_due(struct scraper *s, int64_t now)
 	for (size_t i = 0; i < s->task_count; i++) {
 		struct scrape_task *t = &s->tasks[i];
 
-		/* One that still runs looks at the time when it is done. */
+		/* A running one checks the time when it has finished. */
 		if (t->running)
 			continue;
 		if (t->due_ns <= now && fetch_group_running(s->group) < MAX_RUNNING) {

@@ -84,7 +84,7 @@ static enum err store_profile(struct self_profile *p, struct fault *fault)
 
 /* ------------------------------------------------------------------ its thread */
 
-/* What cannot be stored is given up: a full disk must not make the profile grow. */
+/* Drop the profile if it cannot be stored, so that it does not grow while the disk is full. */
 static void hand_in(struct self_profile *p)
 {
 	struct fault fault = {0};

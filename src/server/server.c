@@ -19,7 +19,7 @@
 #include "server/symbol_parts.h"
 
 #define STOP_PATIENCE_NS  (10 * NS_PER_S)
-#define KEPT_MEMORY	  ((size_t)8 << 20) /* about what a question takes */
+#define KEPT_MEMORY	  ((size_t)8 << 20) /* approximate memory of a query */
 #define MEMORY_LEAST	  ((size_t)64 << 20)
 #define DICTIONARIES_MOST ((size_t)512 << 20)
 
@@ -37,12 +37,12 @@ const struct server_options server_options_default = {
 
 static void release(struct server *s)
 {
-	/* Questions and commits under way still reply: their exchanges must be there. */
+	/* Running queries and commits still reply, so their exchanges must exist. */
 	memory_watch_free(s->memory_watch);
 	workers_free(s->workers);
 	scraper_free(s->scraper);
 	self_profile_free(s->self_profile);
-	/* What it fetches asks the store whether there is room. */
+	/* Its fetches check the store's disk state. */
 	symbol_parts_free(s->parts);
 	symbol_desk_free(s->symbols);
 	store_close(s->store);
@@ -70,7 +70,7 @@ static bool is_local(struct str address)
 	       str_starts(address, STR("localhost:")) || str_starts(address, STR("unix:"));
 }
 
-/* A file that is named must be there; the one beside the data may come later. */
+/* A token file named in the options must exist; the default one may be created later. */
 static enum err open_tokens(struct server *s, struct fault *fault)
 {
 	char path[4096];
@@ -110,7 +110,7 @@ static enum err open_audit(struct server *s, struct fault *fault)
 	return directory ? audit_open(directory, &s->audit, fault) : ERR_OK;
 }
 
-/* What the store tells of from its own threads waits until it can be audited. */
+/* Events from the store's threads wait until the audit log is open. */
 static enum err open_store(struct server *s, struct fault *fault)
 {
 	enum err error;
@@ -184,7 +184,7 @@ static enum err reach_files(struct server *s, struct server_settings *settings)
 	return ERR_OK;
 }
 
-/* What the file says about scraping, ready to be started; NULL when that is nothing. */
+/* Creates the scraper of the settings file; NULL if it has no targets. */
 static enum err load_scraper(struct server *s, struct scraper **ret, struct fault *fault)
 {
 	struct server_settings settings;
@@ -203,7 +203,7 @@ static enum err load_scraper(struct server *s, struct scraper **ret, struct faul
 	return e;
 }
 
-/* The new one goes on where the old one stops. */
+/* The new one continues with the state of the old one. */
 static enum err reload_scraper(struct server *s, struct fault *fault)
 {
 	struct scraper *old = s->scraper, *new;
@@ -298,7 +298,7 @@ static enum err start(struct server *s, struct fault *fault)
 	limit_connections(s);
 	TRY(open_memory(s, fault));
 	TRY(server_user_prepare(&s->user, &s->options, fault));
-	/* What takes privileges: keys, the file of settings, low ports. */
+	/* Steps that need privileges: keys, settings file, low ports. */
 	TRY(http_server_new(&s->options.http, &handlers, &s->http, fault));
 	TRY(listen_all(s, fault));
 	/* Before the first request can look at it. */
@@ -361,8 +361,8 @@ enum err server_reload(struct server *s, struct fault *fault)
 	return e;
 }
 
-/* First no more requests, then no more questions, then the store: each waits for the one before
- * it, so that what was acknowledged is stored and what was asked is answered. */
+/* Stop requests first, then queries, then the store, each waiting for the one before, so that
+ * acknowledged data is stored and running queries are answered. */
 void server_stop(struct server *s)
 {
 	if (!s)

@@ -29,7 +29,7 @@ static char *folder_of(const char *path)
 	return mem_strndup(path, slash ? slash : 1);
 }
 
-/* "/proc/self/fd/7/name" leads there whatever folders are above. */
+/* "/proc/self/fd/7/name" works without access to the parent folders. */
 static enum err keep(struct server_user *u, const char *folder, const char *name, const char **path)
 {
 	char *text;
@@ -39,7 +39,7 @@ static enum err keep(struct server_user *u, const char *folder, const char *name
 		return ERR_TABLE_FULL;
 	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return ERR_OK; /* whoever uses it says what is wrong */
+		return ERR_OK; /* errors are reported when it is used */
 	text = mem_alloc(40 + strlen(name));
 	if (!text) {
 		close(fd);
@@ -107,7 +107,7 @@ static enum err make_folder(const char *path, struct fault *fault)
 			 strerror(os_error));
 }
 
-/* Whether a folder is a store of ours, or may become one: nobody's home is handed over. */
+/* Whether a folder is a store, or empty: never hand over a home directory. */
 static bool is_ours_to_give(const char *path)
 {
 	char name[4096];
@@ -184,8 +184,8 @@ enum err server_user_prepare(struct server_user *u, struct server_options *o, st
 
 /* ------------------------------------------------------------------ Landlock */
 
-/* Libraries that are loaded when they are needed, name resolution, certificates, what the kernel
- * tells about processors and memory. */
+/* Libraries loaded on demand, name resolution, certificates, and the kernel's files about CPUs and
+ * memory. */
 static const char *const system_folders[] = {"/usr", "/lib",  "/lib32", "/lib64", "/etc", "/opt",
 					     "/nix", "/proc", "/sys",	"/run",	  "/dev"};
 #define SYSTEM_FOLDERS (sizeof(system_folders) / sizeof(system_folders[0]))
@@ -245,7 +245,7 @@ static enum err only_own_files(const struct server_user *u, const struct server_
 /* ------------------------------------------------------------------ system calls */
 
 static const unsigned forbidden[] = {
-#ifndef __SANITIZE_ADDRESS__ /* whose leak checker looks at the program's own threads with it */
+#ifndef __SANITIZE_ADDRESS__ /* whose leak checker ptraces the program's own threads */
 	SYS_ptrace,
 #endif
 	SYS_process_vm_readv,
@@ -287,7 +287,7 @@ static enum err forbid_calls(struct fault *fault)
 
 static enum err change(struct server_user *u, const struct server_options *o, struct fault *fault)
 {
-	/* Nobody else reads what is made from here on. */
+	/* Files created from here on have no access for others. */
 	umask(077);
 	if (u->change)
 		TRY(privilege_become(&u->user, 0, fault));

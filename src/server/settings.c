@@ -166,7 +166,7 @@ void settings_release(struct server_settings *s)
 	s->config = NULL;
 }
 
-/* What would be kept is taken. */
+/* Accept profiles as old as the longest retention. */
 static int64_t usual_max_age(const struct server_settings *s)
 {
 	int64_t age = store_options_default.limits.max_age_ns;

@@ -24,7 +24,7 @@ static bool is_plain_path(struct str path)
 	return true;
 }
 
-/* Where an open file or folder really is. */
+/* The real path of an open file or folder. */
 static bool place_of(int fd, char ret[PATH_MAX])
 {
 	char link[40];
@@ -51,7 +51,8 @@ static bool is_shown(int root, int fd)
 	       is_plain_path(str_of(real + n + 1));
 }
 
-/* The kernel itself keeps every step below the root, whatever is exchanged meanwhile. */
+/* The kernel keeps the resolution below the root (openat2), even if folders are replaced
+ * meanwhile. */
 static int open_below(const char *root, struct str path)
 {
 	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,

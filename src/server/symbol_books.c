@@ -54,9 +54,8 @@ static enum err open_best(struct symbol_desk *d, struct symbol_shelf *shelf, str
 }
 
 /*
- * Answers are kept beside the file they come from. A tenant's program that has to be completed by
- * what is fetched for all has none on disk: they would be neither the tenant's alone nor
- * everybody's.
+ * Cached results are stored next to their file. A tenant's program that needs a fetched, shared
+ * file has none on disk, because they would belong neither to the tenant nor to all.
  */
 static const char *cache_folder(const struct symbol_book *b, struct symbol_shelf *from)
 {
@@ -166,7 +165,7 @@ struct symbol_file *symbol_book_file(struct symbol_book *b)
 void symbol_desk_close(struct symbol_desk *d, struct symbol_book *b, bool learnt)
 {
 	if (b->file && learnt) {
-		/* What is not kept is worked out again. */
+		/* Results that are not cached are computed again. */
 		(void)!symbol_file_save(b->file, NULL);
 		symbol_file_drop_pages(b->file);
 	}

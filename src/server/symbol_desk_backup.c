@@ -80,7 +80,7 @@ static enum err copy_tenant(struct symbol_shelf *from, const char *name, const c
 	return error;
 }
 
-/* What is fetched from elsewhere can be fetched again. */
+/* Fetched files can be fetched again. */
 enum err symbol_desk_backup(struct symbol_desk *d, const char *destination, struct fault *fault)
 {
 	enum err error = ERR_OK;

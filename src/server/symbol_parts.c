@@ -39,7 +39,7 @@ enum err symbol_parts_new(uint64_t max_file, struct symbol_parts **ret)
 	return ERR_OK;
 }
 
-/* What is left of it on disk goes too, unless it is on a shelf. */
+/* Also removes its file, unless it was added to a shelf. */
 static void coming_free(struct coming *c)
 {
 	if (c->fd >= 0) {
@@ -129,7 +129,7 @@ static enum err take(struct symbol_parts *p, struct symbol_shelf *shelf,
 
 	if (c && c->busy)
 		return fault_set(fault, ERR_BUSY, "the part before is still being written");
-	/* Who begins anew means it. */
+	/* Offset 0 restarts an upload. */
 	if (c && !part->offset) {
 		forget(p, c);
 		c = NULL;

@@ -6,7 +6,7 @@
 #include "base/thread.h"
 #include "base/vec.h"
 
-/* More than any server has; whoever makes up names does not fill memory with them. */
+/* More than any real server has, so that invented names cannot fill the memory. */
 #define MAX_TENANTS 10000
 
 struct entry {

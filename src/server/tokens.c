@@ -45,7 +45,7 @@ struct tokens {
 	struct mutex lock;
 	struct token_list list;
 	struct file_version version;
-	bool required;	   /* the file was there once: from then on nobody gets in without */
+	bool required;	   /* the file has existed: requests need a token from then on */
 	int64_t failed_ns; /* when it could not be read; 0 = it could */
 };
 
@@ -154,7 +154,7 @@ static enum err read_list(const char *path, struct token_list *ret, struct fault
 	return error;
 }
 
-/* False: there is no such file. One that cannot be looked at is there, for all we know. */
+/* False: there is no such file. One that cannot be checked is assumed to exist. */
 static bool find_version(const char *path, struct file_version *ret)
 {
 	struct stat st;
@@ -230,8 +230,8 @@ static void read_again(struct tokens *t)
 }
 
 /*
- * For every request, so that what was created or revoked holds at once. A file that went away or
- * became unreadable lets nobody in; one that could not be read is tried again a second later.
+ * Called for every request, so that created and revoked tokens take effect immediately. If the file
+ * was deleted or is unreadable, all requests are refused; reading it is retried after a second.
  */
 static void refresh(struct tokens *t)
 {
@@ -374,8 +374,8 @@ static enum err add_token(const char *path, const struct token_entry *entry, str
 	TRY(audit_lock_beside(path, &audit, fault));
 	TRY(read_or_empty(path, &list, fault));
 	TRY(vec_push(&list, *entry));
-	/* First the line, then the deed: a token that nobody knows of is worse than a line too
-	 * many. */
+	/* Write the audit line first: a missing line for a token would be worse than a superfluous
+	 * one. */
 	TRY(audit_token(audit, "token_create", entry, fault));
 	return write_list(path, &list, fault);
 }
@@ -397,7 +397,7 @@ enum err token_create(const char *path, struct str tenant, unsigned rights, stru
 		return fault_set(fault, ERR_BAD_ARGUMENT, "a name has up to 100 characters");
 	TRY(make_secret(token, entry.info.id));
 	hash_token(str_of(token), entry.hash);
-	/* Where it goes first: without room for it nothing is created. */
+	/* The audit line comes first: without space for it nothing is created. */
 	buf_text(ret_token, token);
 	error = buf_error(ret_token);
 	if (error == ERR_OK)

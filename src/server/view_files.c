@@ -81,7 +81,7 @@ static enum err read_form(struct view_files *f, struct str type, struct str body
 	return f->n ? ERR_OK : fault_set(fault, ERR_CORRUPT, "the form has no file in it");
 }
 
-/* By time; what has none comes last. What begins at the same time stays in order, as it is. */
+/* By time; files without a time come last. Stable for equal times. */
 struct timed {
 	const struct profile *profile;
 	int64_t time_ns;
@@ -121,7 +121,7 @@ static enum err merge_ordered(struct view_files *f, const struct timed *order)
 	return error;
 }
 
-/* Which type is shown first is for the first profile to say. */
+/* The first profile determines the default type. */
 static void choose_default(struct view_files *f, const struct profile *first)
 {
 	struct value_type shown;

@@ -5,7 +5,7 @@
 #include "format/format.h"
 #include "server/encoding.h"
 
-/* The UI asks this server alone, and runs no script but its own files. */
+/* The UI connects only to this server, and runs only scripts of its own files. */
 #define UI_POLICY                                                                               \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " \
 	"connect-src 'self'; worker-src 'self'; font-src 'self'; base-uri 'none'; form-action " \

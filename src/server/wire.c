@@ -21,7 +21,7 @@ size_t field_size(const struct field *f)
 	return 0;
 }
 
-/* Doubles its memory at 1, 2, 4 … items; what is left behind in the arena is at most as much. */
+/* Doubles its memory at 1, 2, 4 … items; the old copies in the arena take at most as much again. */
 enum err list_push(struct list *l, size_t size, struct arena *arena, void **ret)
 {
 	if (l->n >= MESSAGE_MAX_ITEMS)

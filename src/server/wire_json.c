@@ -128,7 +128,7 @@ static void read_list(const struct field *f, struct json *j, struct arena *arena
 static void read_field(const struct field *f, struct json *j, struct arena *arena, void *at)
 {
 	if (json_peek(j) == JSON_NULL) {
-		json_skip(j); /* not there, whatever its kind */
+		json_skip(j); /* missing, whatever its kind */
 	} else if (f->repeated) {
 		read_list(f, j, arena, at);
 	} else if (f->kind == FIELD_MESSAGE && json_peek(j) == JSON_OBJECT) {

@@ -46,7 +46,7 @@ struct workers {
 	struct mutex lock;
 	struct cond changed;
 	struct thread watch;
-	int64_t next_ns; /* the earliest deadline it knows of */
+	int64_t next_ns; /* the earliest known deadline */
 	bool stopping;
 };
 
@@ -163,7 +163,7 @@ static void watch(void *context)
 			next = of_lane < next ? of_lane : next;
 		}
 		mutex_lock(&w->lock);
-		/* What was given meanwhile has said so. */
+		/* Jobs added meanwhile have signalled that. */
 		if (next < w->next_ns)
 			w->next_ns = next;
 		if (w->stopping)
@@ -275,7 +275,7 @@ enum err workers_give(struct workers *w, enum lane lane, struct str tenant, stru
 	if (!l->stopping)
 		error = fair_queue_put(l->queue, tenant, &job->fair, clock_monotonic_ns(), &now,
 				       fault);
-	/* Where nobody may take it now, a thread looks for it at the end of its work. */
+	/* If it may not run now, a thread picks it up when it has finished its job. */
 	if (now)
 		wake_one(l);
 	mutex_unlock(&l->lock);

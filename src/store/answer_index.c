@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "store/label_listing.h"
 
-/* How often somebody looks whether the answer is still wanted. */
+/* Interval, in entries, of checks for cancellation. */
 #define SERIES_AT_ONCE 65536
 
 struct index_matcher {
@@ -32,8 +32,8 @@ struct index_listing {
 	uint64_t *type_sets; /* bit per set: it has one that does */
 	/* Bit per label, type set: a series that matches has it. */
 	uint64_t *seen_labels, *seen_sets;
-	/* Bit per service, where it is asked for: a series of it matches; what matches is decided
-	 * by its rows. */
+	/* Bits per service, if requested: it has a matching series; matching depends on its
+	 * rows. */
 	uint64_t *seen_services, *open_services;
 	/* Of LIST_SETS: names that are wanted, and which sets there are, by their labels. */
 	uint32_t *names;
@@ -352,7 +352,7 @@ static enum err list_service(struct index_listing *c, const struct index_service
 			continue;
 		TRY(take_series(c, s));
 		any = true;
-		/* One is enough if only services are asked for. */
+		/* One is enough if only services are listed. */
 		if (!c->seen_sets)
 			break;
 	}

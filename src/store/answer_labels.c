@@ -1,6 +1,6 @@
 /*
- * Which labels, values, types and series there are. Answered from the tables of partitions: what
- * rows have been added with labels of their own counts for the whole service and day.
+ * Lists labels, values, types and series, from the tables of partitions: labels of rows count for
+ * the whole service and day.
  */
 #include <stdlib.h>
 
@@ -91,7 +91,8 @@ static enum err run(struct listing *l, struct str tenant)
 	if (l->source->indexes)
 		return l->source->indexes(l->source->engine, tenant, l->selection, l->ask,
 					  listing_index, l);
-	/* What reaches into the range is there, too: where values are, so are their types. */
+	/* Profiles that extend into the range count, too, so that every value has its type
+	 * listed. */
 	return l->source->partitions(l->source->engine, tenant, l->selection, l->selection->from_ns,
 				     l->ask, each_partition, l);
 }
@@ -109,7 +110,7 @@ static int compare_texts(const void *left, const void *right)
 	return a->key != b->key ? (a->key > b->key) - (a->key < b->key) : str_cmp(a->text, b->text);
 }
 
-/* How many bytes all have in common: names of pods and hosts begin alike. */
+/* Length of the common prefix: names of pods and hosts begin alike. */
 static size_t common_prefix(const struct str *texts, size_t n)
 {
 	size_t common = texts[0].n;
@@ -238,7 +239,7 @@ static enum err value_of_label(struct listing *l, const struct dict *d, const st
 	return listing_add_text(l, buf_view(&text));
 }
 
-/* Whether the question is which services there are, of all times: then no dictionary is needed. */
+/* Whether it lists the services of all times, which needs no dictionaries. */
 static bool asks_services(const struct source *source, struct str name,
 			  const struct selection *selection)
 {

@@ -82,8 +82,8 @@ static enum err add_groups(struct merging *m, const struct chunk_view *v,
 }
 
 /*
- * Samples stand beside times in many profiles; elsewhere the divisor all values have in common is
- * the period, or a multiple of it. A divisor near 1 says that times were measured and not counted.
+ * Many profiles have a sample count next to times; for others the common divisor of all values is
+ * the period, or a multiple of it. A divisor near 1 means that times were measured, not counted.
  */
 static void observe(struct merging *m, const struct chunk_view *v,
 		    const struct chunk_column *column)
@@ -274,8 +274,8 @@ static uint32_t local_stacks(const struct merging *m, const struct bucket *b)
 }
 
 /*
- * The first partition of an answer that takes most of its stacks comes over as it is, and its ids
- * stay. Not when it has a mapping at two addresses: those are one in an answer.
+ * If most stacks of the first partition are needed, its dictionary is copied as a whole, with the
+ * same ids. Not if it has a mapping at two addresses, which are unified in a result.
  */
 static enum err copy_whole(struct merging *m, struct dict *dst, const struct dict *src, bool *ret)
 {
@@ -360,7 +360,7 @@ static enum err end_partition(struct question *q)
 	return e;
 }
 
-/* A gauge is looked at twice: for when its profiles are, and for what is in them. */
+/* Gauges need two passes: for the times of profiles, and for their values. */
 static enum err weigh(struct merging *m, const struct question_handler *handler)
 {
 	if (!m->hold.series.n)

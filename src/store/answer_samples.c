@@ -14,11 +14,11 @@
 struct heating {
 	struct question q; /* first: handlers get it */
 	struct heat_grid grid;
-	const struct chunk_column *column; /* at hand */
+	const struct chunk_column *column; /* current */
 	uint64_t untimed;
 };
 
-/* What has no time of its own: a gauge's is of the moment in which the profile starts. */
+/* Values without a time: those of a gauge belong to the start of the profile. */
 static enum err heat_untimed(struct heating *h, const struct chunk_view *v, int64_t total)
 {
 	if (!question_is_whole(&h->q, v, h->column))
@@ -169,7 +169,7 @@ static enum err add_profile(struct choosing *c, const struct chunk_rows_read *ro
 	return rows->group_count ? add_exemplar(c, e) : ERR_OK;
 }
 
-/* Rows without the function that is asked for count as nothing. */
+/* Rows without the requested function count as 0. */
 static enum err keep_function(struct choosing *c, const struct chunk_view *v,
 			      struct chunk_rows_read *rows)
 {

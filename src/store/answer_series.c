@@ -1,6 +1,6 @@
 /*
- * Values over time. Where whole profiles are selected their totals suffice, which stand in the
- * heads of chunks; rows are looked at only for labels of samples, links and functions.
+ * Values over time. If whole profiles are selected, the totals in the heads of chunks suffice; rows
+ * are only read for sample labels, links and functions.
  */
 #include "store/charting.h"
 
@@ -50,7 +50,7 @@ static bool is_near(const struct question *q, const struct partition *p)
 	if (p->day * NS_PER_DAY >= q->selection->until_ns ||
 	    (p->day + 1) * NS_PER_DAY <= add_saturating(from, -PROFILE_LONGEST_NS))
 		return false;
-	/* A light one knows when its series were, and nobody adds to it. */
+	/* A light partition has the times of its series, and is never changed. */
 	for (size_t i = 0; p->light && i < p->series.n; i++) {
 		const struct series_entry *s = &p->series.v[i];
 

@@ -12,9 +12,9 @@ struct serving {
 	enum err (*each)(void *context, struct str service, const struct series_answer *answers);
 	void *context;
 	struct whole_list wholes;
-	struct whole_list others; /* of the ranges after the first: nobody asks */
+	struct whole_list others; /* of the ranges after the first: not needed */
 	bool caches;		  /* uses and makes cached totals */
-	VEC(struct series_points) totals[SERVICES_RANGES]; /* of the service at hand */
+	VEC(struct series_points) totals[SERVICES_RANGES]; /* of the current service */
 };
 
 static void whole_list_release(struct whole_list *list)
@@ -216,7 +216,7 @@ static bool next_service(const struct series_answer *all, size_t n, size_t *at, 
 	return any;
 }
 
-/* How long anything of each type was profiled: by a question without groups. */
+/* The profiled time of each type, by a query without groups. */
 static enum err ask_wholes(struct serving *s, struct services_answer *ret)
 {
 	struct series_question question = s->series;

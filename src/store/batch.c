@@ -73,8 +73,8 @@ void batch_finish(struct store_batch *b, enum err error, const struct fault *fau
 		done(context, error, fault);
 }
 
-/* Tables that others filled grow by half of their size, or double, at whoever's next entry: that is
- * not for this one's own account. */
+/* Shared tables grow by half of their size, or double, with any new entry; this is not charged to
+ * the limit of this upload. */
 static void allow_growth(struct partition *p)
 {
 	size_t memory;

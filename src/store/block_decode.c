@@ -1,5 +1,5 @@
 /*
- * Reading blocks: the directory at once, streams when they are asked for.
+ * Reading blocks: the directory immediately, streams on demand.
  */
 #include "store/block.h"
 

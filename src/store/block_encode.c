@@ -51,7 +51,7 @@ static void writer_release(struct block_writer *w)
 	buf_release(&w->plain);
 }
 
-/* How many chunks from `first` on make a segment. */
+/* The number of chunks from `first` on in one segment. */
 static size_t segment_length(const struct block_writer *w, size_t first)
 {
 	size_t n = 0, bytes = 0, rows = 0;
@@ -86,7 +86,7 @@ static enum err write_stream(struct block_writer *w, struct chunk_view **chunks,
 	TRY(buf_error(&w->plain));
 	if (w->plain.n)
 		TRY(pack(buf_view(&w->plain), LEVEL, &w->streams));
-	/* What does not get smaller stays as it is, and is known by its size. */
+	/* Incompressible data is stored uncompressed, which its size shows. */
 	if (w->streams.n - before >= w->plain.n) {
 		w->streams.n = before;
 		buf_str(&w->streams, buf_view(&w->plain));
@@ -166,7 +166,7 @@ static enum err write_block(struct block_writer *w, struct buf *bloom, struct bu
 {
 	size_t at = out->n, before = w->streams.n, directory;
 
-	/* Behind the streams for the moment: only its size must be known first. */
+	/* Temporarily after the streams: only its size must be known first. */
 	TRY(buf_error(&w->directory));
 	TRY(pack(buf_view(&w->directory), LEVEL, &w->streams));
 	directory = w->streams.n - before;

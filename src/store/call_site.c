@@ -19,7 +19,7 @@ static uint32_t name_of(const struct dict *d, uint32_t frame)
 	return f->name ? f->name : f->system_name;
 }
 
-/* What is known better by now about a frame; NULL = what is stored holds. */
+/* The late symbols of a frame; NULL = use the stored one. */
 static const struct late_frame *late_frame_of(const struct call_site *c, uint32_t frame)
 {
 	uint32_t at = frame < c->late_of.n ? c->late_of.v[frame] : 0;

@@ -1,8 +1,8 @@
 /*
- * What a dictionary gained, on its way to the file. It is encoded by the thread that brings a
- * batch, before the batch is queued, so that the thread that commits only writes bytes, and waits
- * for nobody who interns. What a batch's chunks refer to is prepared when the batch is queued; what
- * others of the service prepared meanwhile goes with it.
+ * New dictionary entries on their way to the file. The uploading thread encodes them before it
+ * queues a batch, so that the commit thread only writes bytes and never waits for interning
+ * threads. The entries for a batch's chunks are prepared when the batch is queued; entries prepared
+ * meanwhile by others of the service are written with them.
  */
 #include "store/embedded_index.h"
 

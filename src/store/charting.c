@@ -28,7 +28,7 @@ void charting_release(struct charting *c)
 	question_release(&c->q);
 }
 
-/* Where a value belongs: type, series and point of the chunk at hand. */
+/* Destination of a value: type, series and point of the current chunk. */
 struct place {
 	uint32_t type, series, line;
 	size_t point;
@@ -139,8 +139,8 @@ static int64_t with_sign(int sign, int64_t value)
 	return sign > 0 ? value : value == INT64_MIN ? INT64_MAX : -value;
 }
 
-/* A series is in the group of its own labels, whichever of its rows are selected: the time in which
- * there was none of them was measured, too. */
+/* A series belongs to the group of its own labels, whatever rows are selected, because time without
+ * such rows was measured, too. */
 static enum err join_series(struct charting *c, const struct chunk_view *v, struct place at)
 {
 	uint32_t group;
@@ -196,14 +196,15 @@ static enum err add_piece(struct charting *c, const struct chunk_view *v,
 	return ERR_OK;
 }
 
-/* Whether the total in the head says all there is to say. Every series has a service of its own. */
+/* Whether rows must be read, because the total in the head is not sufficient. Every series has a
+ * service. */
 static bool needs_rows(const struct charting *c, const struct chunk_view *v)
 {
 	return !call_site_is_all(&c->site) || !question_takes_rows(&c->q, v) ||
 	       (!grouping_fits_rollups(&c->grouping) && v->head.flags & CHUNK_GROUPS);
 }
 
-/* All of it at one point. */
+/* Adds the whole profile to one point. */
 static enum err add_at(struct charting *c, const struct chunk_view *v,
 		       const struct chunk_column *column, struct place at, int sign)
 {
@@ -221,7 +222,7 @@ static enum err add_at(struct charting *c, const struct chunk_view *v,
 	return e;
 }
 
-/* What of it lies in each point. */
+/* Divides a profile among points. */
 static enum err add_pieces(struct charting *c, const struct chunk_view *v,
 			   const struct chunk_column *column, const struct piece *part)
 {
@@ -247,7 +248,7 @@ static enum err add_pieces(struct charting *c, const struct chunk_view *v,
 	return e;
 }
 
-/* A profile: all of it where it lies in one point. */
+/* Adds a profile: as a whole if it is inside one point. */
 static enum err add_profile(struct charting *c, const struct chunk_view *v,
 			    const struct chunk_column *column, struct place at)
 {
@@ -262,7 +263,7 @@ static enum err add_profile(struct charting *c, const struct chunk_view *v,
 	return add_pieces(c, v, column, &part);
 }
 
-/* Moves what of a roll-up lies beyond its end to where it belongs. */
+/* Moves the part of a roll-up beyond its end to its own point. */
 static enum err add_beyond(struct charting *c, const struct chunk_view *v,
 			   const struct chunk_column *column, struct place at)
 {
@@ -279,9 +280,7 @@ static enum err add_beyond(struct charting *c, const struct chunk_view *v,
 	return inside ? add_at(c, v, column, at, 1) : ERR_OK;
 }
 
-/* Means over profiles, and gauges that are summed up, are of the moment in which the profile
- *
- * starts. */
+/* Means over profiles, and summed gauges, belong to the start of the profile. */
 static enum err add_moment(struct charting *c, const struct chunk_view *v,
 			   const struct chunk_column *column, struct place at)
 {
@@ -295,7 +294,7 @@ static enum err add_moment(struct charting *c, const struct chunk_view *v,
 	return add_at(c, v, column, at, 1);
 }
 
-/* A value of a gauge holds until the next of its series. */
+/* A value of a gauge is valid until the next of its series. */
 static enum err add_level(struct charting *c, const struct chunk_view *v,
 			  const struct chunk_column *column, struct place at)
 {
@@ -309,7 +308,7 @@ static enum err cover(struct charting *c, const struct chunk_view *v, struct pla
 
 	TRY(coverage_line(&c->coverage, at->series, at->type, c->types.v[at->type].gauge,
 			  &at->line));
-	/* Of a roll-up its runs say it. */
+	/* The coverage of roll-ups is in their runs. */
 	if (v->head.flags & (CHUNK_SUM | CHUNK_BEYOND))
 		return ERR_OK;
 	return coverage_add(&c->coverage, &c->q, at->line, &run);
@@ -323,7 +322,7 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 	const struct chart_type *type = &c->types.v[at.type];
 
 	TRY(series_numbers_find(&c->numbers, q, v->head.series, &at.series));
-	/* Summed up although it is a gauge: only what is in the range. */
+	/* A gauge that is summed: only profiles that start in the range. */
 	if (!type->gauge && choice_is_gauge(&q->choice, column->type) &&
 	    v->head.time_ns < q->selection->from_ns)
 		return ERR_OK;
@@ -334,7 +333,7 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 	if (type->gauge)
 		return add_level(c, v, column, at);
 	if (!type->means)
-		at.series = 0; /* sums need not tell them apart */
+		at.series = 0; /* sums do not depend on the series */
 	if (v->head.flags & CHUNK_BEYOND)
 		return add_beyond(c, v, column, at);
 	if (v->head.flags & CHUNK_SUM || type->means || choice_is_gauge(&q->choice, column->type))
@@ -360,7 +359,7 @@ static enum err number_type(struct charting *c, const struct type_entry *type, u
 	return vec_push(&c->types, fresh);
 }
 
-/* With the partition's lock. */
+/* Requires the partition's lock. */
 static enum err number_types(struct charting *c)
 {
 	const struct question *q = &c->q;

@@ -1,6 +1,6 @@
 #include "store/charting.h"
 
-/* Of the member's group; NULL where that has no value. */
+/* The series of the member's group; NULL if it has no value. */
 static struct made_series *made_of(const struct charting *c, struct made_series **of,
 				   const struct member *member)
 {
@@ -9,7 +9,7 @@ static struct made_series *made_of(const struct charting *c, struct made_series 
 	return of[member->group * c->types.n + type];
 }
 
-/* Which lines of the coverage each has. */
+/* Collects the lines of the coverage of each series. */
 enum err charting_give_lines(struct charting *c, struct made_series **of)
 {
 	vec_for_each (member, &c->members) {
@@ -43,7 +43,8 @@ static const struct str *value_in(const struct label_tuple *tuple, struct str na
 	return NULL;
 }
 
-/* Whether samples of a series may be in a group: its own labels decide, the others must be known. */
+/* Whether samples of a series may be in a group: its own labels must match, and its samples must be
+ * able to have the others. */
 static bool may_be_in(const struct charting *c, const struct line_labels *line, uint32_t group)
 {
 	const struct label_tuple *own = &c->grouping.groups.v[line->own];
@@ -61,8 +62,8 @@ static bool may_be_in(const struct charting *c, const struct line_labels *line, 
 	return true;
 }
 
-/* A group by labels of samples is covered by all series that may have such samples, as a selection
- * by these labels is: that there was no such sample was measured, too. */
+/* A group by sample labels is covered by all series that may have such samples, as in a selection
+ * by these labels, because the absence of such samples was measured, too. */
 static enum err find_lines(struct charting *c, const struct made_series *made)
 {
 	c->lines.n = 0;
@@ -78,8 +79,8 @@ static bool is_of_samples(const struct charting *c, uint32_t group)
 	return group < c->of_samples.n && c->of_samples.v[group];
 }
 
-/* The lines of a type that are in groups that are not shown, also in those without a value, as in
- * a selection of all these groups. */
+/* Marks the lines of a type in groups that are not shown, also those without a value, as in a
+ * selection of all these groups. */
 static enum err mark_rest(const struct charting *c, const struct made_list *list, size_t limit,
 			  uint32_t type, struct arena *arena, bool *lines)
 {
@@ -139,7 +140,7 @@ static bool has_series(const struct made_list *list, uint32_t type)
 	return false;
 }
 
-/* Adds what is known to what other answers know of their parts. There is one group. */
+/* Adds the profiled time to that of other answers. There is one group. */
 enum err charting_add_to_wholes(struct charting *c, const struct made_list *list)
 {
 	uint32_t *lines = arena_alloc(&c->q.arena, (c->members.n + 1) * sizeof(*lines));
@@ -162,7 +163,7 @@ enum err charting_add_to_wholes(struct charting *c, const struct made_list *list
 	return ERR_OK;
 }
 
-/* The selection's own, whatever the groups are. */
+/* The covered time of the selection, independent of groups. */
 enum err charting_measure_all(struct charting *c)
 {
 	uint32_t *lines = arena_alloc(&c->q.arena, (c->coverage.lines.n + 1) * sizeof(*lines));

@@ -70,7 +70,7 @@ static void add_curve(const struct charting *c, const struct curve *curve, struc
 	}
 }
 
-/* Levels are of the time in which there was any. */
+/* A gauge is averaged over the time in which it was present. */
 static void finish_levels(const struct charting *c, struct made_series *made)
 {
 	struct series_points *s = &made->points;
@@ -130,7 +130,7 @@ static enum err need_series(struct charting *c, struct series_answer *ret, struc
 	return name_series(&c->grouping.groups.v[group], ret, &(*made)->points);
 }
 
-/* A series for every group and type that has a curve; `of` tells which. */
+/* Creates a series for every group and type with a curve; `of` has its address. */
 static enum err make_series(struct charting *c, struct series_answer *ret, struct made_series **of,
 			    struct made_list *list)
 {
@@ -197,7 +197,7 @@ static void add_points(const struct charting *c, struct made_series *to,
 	}
 }
 
-/* What is beyond the limit is one more series for each type: a total stays what it is. */
+/* Sums the series beyond the limit in one more series per type, so that totals do not change. */
 static enum err sum_rest(struct charting *c, struct series_answer *ret, struct made_list *list)
 {
 	size_t limit = c->question->limit, n = 0;

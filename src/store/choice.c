@@ -1,5 +1,5 @@
 /*
- * Which series, types and label sets of a partition a selection means.
+ * Matches a selection against the series, types and label sets of a partition.
  */
 #include "base/hash.h"
 #include "store/answer.h"

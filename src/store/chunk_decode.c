@@ -118,7 +118,7 @@ static enum err walk_begin(const struct chunk_view *v, struct walk *w)
 	return ERR_OK;
 }
 
-/* Where the next group's rows end, or NULL when the chunk ends. Gaps start anew. */
+/* The end of the next group's rows, or NULL at the end of the chunk. Restarts gaps. */
 static const uint8_t *walk_group(struct walk *w)
 {
 	if (w->token == w->end || w->escapes.bad)
@@ -251,7 +251,7 @@ static inline enum err sum_rows(struct walk *w, const struct chunk_column *colum
 	return w->escapes.bad || (values && values->bad) ? ERR_CORRUPT : ERR_OK;
 }
 
-/* Where the values of a column are, if not in the tokens; `ret` becomes the cursor or NULL. */
+/* Finds the values of a column, if they are not in the tokens; `ret` is a cursor or NULL. */
 static enum err open_values(const struct chunk_view *v, const struct chunk_column *column,
 			    struct cursor *c, struct cursor **ret)
 {

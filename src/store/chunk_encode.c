@@ -7,7 +7,7 @@
 #define GAP_ESCAPE   31
 #define VALUE_ESCAPE 7
 
-/* What the columns of a chunk share. */
+/* The streams of a chunk and its columns. */
 struct plan {
 	size_t n; /* rows */
 	uint32_t source_count;

@@ -1,5 +1,5 @@
 /*
- * What chunks, blocks and dictionary deltas begin with.
+ * The common header of chunks, blocks and dictionary deltas.
  */
 #include "base/hash.h"
 #include "store/chunk.h"

@@ -21,7 +21,7 @@
 #define GROUP_MAX_BYTES (8u << 20) /* limit of a transaction if no other tenant waits */
 #define TURN_BYTES	(1u << 20) /* limit if another tenant waits */
 #define GROUP_MAX	512
-/* Of rows, beside their bytes. */
+/* Overhead per row, besides its bytes. */
 #define CHUNK_COST	512
 #define SPAN_COST	512
 #define COMPANY_NS	(5 * NS_PER_MS) /* at most, however slow the disk is */
@@ -97,7 +97,7 @@ static enum err find_files(struct embedded *e, struct pending *p)
 
 /* ------------------------------------------------------------------ rows of a batch */
 
-/* The partition of the service as it is now: not the batch's when a delete came in between. */
+/* The current partition of the service, which differs from the batch's after a delete. */
 static enum err current_partition(struct day_service *ds, struct partition *of_batch,
 				  struct partition **ret, struct fault *fault)
 {
@@ -217,8 +217,7 @@ static void commit_file(struct group *g, struct day *d)
 	struct pending *end = g->v + g->n;
 	struct fault fault = {0};
 	enum err error = write_file(g->v, end, SIZE_MAX, d, &fault);
-	/* What is wrong with one batch must not become the others' failure; what is wrong with the
-	 * disk is. */
+	/* An invalid batch must not make the others fail; a disk error must. */
 	bool alone = error != ERR_OK && error != ERR_NO_SPACE && error != ERR_IO;
 
 	for_each_pending(p, g)
@@ -237,7 +236,7 @@ static void commit_file(struct group *g, struct day *d)
 
 static void forget_fresh(struct tenant *t, const struct undo_list *undo);
 
-/* What cannot be taken back now is before the next such batch, or when the store is opened. */
+/* If the rollback fails, it is repeated before the next such batch, or when the store is opened. */
 static void take_back_failed(struct tenant *t)
 {
 	if (t->undo_left && undo_recover(t, NULL) == ERR_OK)
@@ -293,7 +292,7 @@ static void forget_fresh(struct tenant *t, const struct undo_list *undo)
 
 /* ------------------------------------------------------------------ groups */
 
-/* What fails in the disk is no fault of the sender, who may try again. */
+/* Disk errors are not the sender's fault: it may retry. */
 static void note_disk(struct embedded *e, struct pending *p)
 {
 	embedded_wrote(e, p->tenant, p->error);

@@ -244,7 +244,7 @@ static enum err run_tasks(struct day *d, const struct agenda *a, struct fault *f
 
 	for (size_t i = 0; error == ERR_OK && i < a->tasks.n; i++) {
 		const struct task *t = &a->tasks.v[i], *before = i ? t - 1 : NULL;
-		/* What is read now must be what the last one left. */
+		/* Read the state that the last swap left. */
 		bool same = before && before->ds == t->ds && before->window == t->window;
 
 		if (swap.v.n && (same || swap.chunks + t->n > MAX_CHUNKS)) {
@@ -254,7 +254,7 @@ static enum err run_tasks(struct day *d, const struct agenda *a, struct fault *f
 		if (error == ERR_OK)
 			error = compact_window(&swap, t->ds, a->keys.v.v + t->at, t->n, fault);
 	}
-	/* What was made before the trouble is as good as ever. */
+	/* Blocks made before the error are valid. */
 	if (swap.v.n) {
 		enum err last = swap_commit(&swap, error == ERR_OK ? fault : NULL);
 

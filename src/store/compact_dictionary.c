@@ -10,7 +10,7 @@
  * some milliseconds; a larger one is read from the file. */
 #define MEMORY_STACKS	 20000
 
-/* Where the deltas of a new partition begin. */
+/* The start mark of deltas of a new partition. */
 static enum err first_mark(struct day_service *ds, struct partition_mark *ret)
 {
 	struct partition *p;
@@ -21,7 +21,7 @@ static enum err first_mark(struct day_service *ds, struct partition_mark *ret)
 	return ERR_OK;
 }
 
-/* How the rows stand: with the writing connection, so that no row comes meanwhile. */
+/* Counts the rows, on the writing connection, so that no row is added meanwhile. */
 struct rows {
 	int64_t last, n;
 	struct partition_mark end; /* of the partition, when there is one */
@@ -78,7 +78,7 @@ static enum err encode_from_memory(struct partition *p, const struct partition_m
 	return partition_delta_seal(buf_view(&body), from, to, DICTIONARY_LEVEL, &out->dictionary);
 }
 
-/* The rows up to `last` as one. Rows that come meanwhile stand behind it and stay. */
+/* Merges the rows up to `last` into one. Rows added meanwhile come after it and stay. */
 static enum err encode_from_file(struct day_service *ds, const struct partition_mark *from,
 				 int64_t last, struct encoded *out, struct fault *fault)
 {

@@ -77,7 +77,7 @@ static size_t bucket_of(const struct coverage *c, int64_t time_ns)
 	return (size_t)bucket < c->buckets ? (size_t)bucket : c->buckets - 1;
 }
 
-/* Where a bucket ends, or the range. */
+/* End of a bucket, limited to the range. */
 static int64_t bucket_end(const struct coverage *c, size_t bucket)
 {
 	int64_t end;
@@ -195,12 +195,12 @@ static int64_t cover_run(const struct coverage *c, const struct coverage_run *r,
 	return part;
 }
 
-/* What a run left open, up to its last profile. */
+/* The gaps of a run, up to its last profile. */
 struct hole {
 	int64_t until_ns, length;
 };
 
-/* What comes late, or from another process with the same labels, covers what is open. */
+/* A late profile, or one of another process with the same labels, covers gaps. */
 static void fill_hole(const struct coverage *c, struct hole *h, const struct coverage_run *r,
 		      struct cells covered)
 {
@@ -511,7 +511,7 @@ void coverage_whole_release(struct coverage_whole *w)
 	vec_release(&w->times);
 }
 
-/* What touches or overlaps becomes one. */
+/* Merges intervals that touch or overlap. */
 void coverage_whole_tidy(struct coverage_whole *w)
 {
 	size_t n = 0;

@@ -1,6 +1,6 @@
 /*
- * Profiles and runs of a line become runs. What is of one hour is put into order first, so that a
- * run depends on the times of its profiles alone.
+ * Combines profiles and runs of a line to runs. Those of an hour are sorted first, so that runs
+ * depend only on the times of their profiles.
  */
 #include <stdlib.h>
 

@@ -125,8 +125,7 @@ static enum err checkpoint(struct day *d, struct fault *fault)
 	return error;
 }
 
-/* What is in the log goes into the file first, as far as there is room: moving pages takes a log
- * again. */
+/* Checkpoint the WAL first, as far as there is space, because moving pages needs the WAL again. */
 static enum err shrink_file(struct day *d, struct fault *fault)
 {
 	enum err error, last;
@@ -155,7 +154,7 @@ static enum err cut_profiles(struct day *d, uint64_t excess, struct fault *fault
 
 	TRY(day_look_into(d, fault));
 	mutex_lock(&d->upkeep);
-	/* What was deleted before may not have been given back, when the disk was full. */
+	/* Pages of earlier deletes may not have been released, because the disk was full. */
 	error = day_give_back(d, fault);
 	while (error == ERR_OK && db_disk_bytes(d->path) + excess > begin) {
 		error = oldest_window(d, &end_ns, fault);
@@ -171,7 +170,7 @@ static enum err cut_profiles(struct day *d, uint64_t excess, struct fault *fault
 
 /* ------------------------------------------------------------------ spans of a day */
 
-/* Where the first part of what is there ends; 0 when it is too little to be parted. */
+/* The end of the oldest part; 0 if there is too little to split. */
 static enum err first_part(struct day *d, int64_t *ret_key, struct fault *fault)
 {
 	struct db *reader;

@@ -16,8 +16,8 @@
 	[SCHEMA_TEXT] = "SELECT type, name, tbl_name, sql FROM sqlite_schema"                   \
 			" ORDER BY type, name"
 
-/* How long the longest profile lasts of those that start in a window, where it is longer than
- * usual; in milliseconds. A row of service 0: what was there before version 2 was not looked at. */
+/* The longest profile that starts in a window, if it is longer than usual; in milliseconds. A row
+ * of service 0: older profiles, from before version 2, were not examined. */
 #define REACHES_TABLE(seal)                                                      \
 	"CREATE TABLE reaches(service INTEGER NOT NULL, window INTEGER NOT"      \
 	" NULL, longest INTEGER NOT NULL," seal " PRIMARY KEY(service, window))" \
@@ -279,7 +279,7 @@ static const char catalog_tables[] =
 	" detail BLOB NOT NULL, seal INTEGER NOT NULL);"
 	/* Batches that go into several files, while they do (commit_undo.c). */
 	"CREATE TABLE undo(id INTEGER PRIMARY KEY, data BLOB NOT NULL, seal INTEGER NOT NULL);"
-	/* Where a store that was full tries whether it still is. */
+	/* For testing whether the disk accepts writes again. */
 	"CREATE TABLE probe(id INTEGER PRIMARY KEY, data BLOB NOT NULL);" FILES_TABLE LEDGER_TABLE;
 
 static const char *const catalog_upgrades[] = {ADD_SEAL("settings") ADD_SEAL("audit")

@@ -186,13 +186,13 @@ static enum err prepare_connection(struct db *db, enum db_mode mode, struct faul
 {
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
-	/* A file may come from a stranger's backup: no trust in what its schema says. */
+	/* The file may come from an untrusted backup: do not trust its schema. */
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	TRY(db_exec(db,
 		    "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 64; "
 		    "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY; "
-		    /* What was deleted does not stay legible where that costs nothing. */
+		    /* Overwrite deleted data where that costs nothing. */
 		    "PRAGMA secure_delete = FAST",
 		    fault));
 	TRY(db_exec(db, mode == DB_READ ? "PRAGMA cache_size = -512" : "PRAGMA cache_size = -2048",
@@ -290,7 +290,7 @@ enum err db_step(struct db *db, sqlite3_stmt *q, bool *ret_row, struct fault *fa
 		*ret_row = rc == SQLITE_ROW;
 		return ERR_OK;
 	}
-	/* The message is gone after the reset. */
+	/* Get the message before the reset, which clears it. */
 	error = db_failed(db, rc, fault);
 	db_reset(q);
 	return error;

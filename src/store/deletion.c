@@ -1,4 +1,4 @@
-/* What is deleted is counted, told to the log, and summed up for its tenant. */
+/* Counts deletions, reports them to the log, and sums them by tenant. */
 #include "store/upkeep.h"
 
 /* 0 when it cannot be counted: a file that cannot be read is deleted all the same. */
@@ -92,7 +92,7 @@ void deletion_end(const struct deletion_count *c, struct day *d, enum store_dele
 {
 	uint64_t bytes = db_disk_bytes(d->path), count = day_count(d);
 
-	/* What is written meanwhile counts against it. */
+	/* Data written meanwhile reduces the result. */
 	if (count < c->count || bytes < c->bytes)
 		deletion_tell(d, why, (struct str){0}, bytes < c->bytes ? c->bytes - bytes : 0,
 			      count < c->count ? c->count - count : 0);

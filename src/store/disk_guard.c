@@ -68,7 +68,7 @@ static enum store_disk_state state_of_errno(int os)
 	}
 }
 
-/* What this process lacks, and not the disk: it says nothing about that. */
+/* Errors of this process that say nothing about the disk. */
 static bool is_own_shortage(int os)
 {
 	return os == EMFILE || os == ENFILE || os == ENOMEM || os == EINTR;
@@ -136,7 +136,7 @@ static bool reserve_path(const struct disk_guard *g, unsigned i, char *to, size_
 	return snprintf(to, size, "%s/.reserve/%u", g->directory, i) < (int)size;
 }
 
-/* How much it should be: what a delete of a day writes, and little of a small file system. */
+/* Size of the reserve: enough for deleting a day, and only a small part of a small file system. */
 static uint64_t reserve_size(const struct room *r)
 {
 	uint64_t all = r->total ? r->total / RESERVE_SHARE : RESERVE_MOST;
@@ -197,8 +197,8 @@ bool disk_guard_give(struct disk_guard *g, unsigned files, unsigned least)
 /* ------------------------------------------------------------------ the state */
 
 /*
- * What the file system says. While there is trouble the reserve must fit as well before it counts
- * as over, so that it does not come and go with every upload.
+ * The state by statvfs. After a failure there must also be space for the reserve, so that the state
+ * does not change with every upload.
  */
 static enum store_disk_state judge_room(struct disk_guard *g, bool trouble, struct room *r)
 {
@@ -219,7 +219,7 @@ static enum store_disk_state judge_room(struct disk_guard *g, bool trouble, stru
 	return STORE_DISK_OK;
 }
 
-/* A write that fails for want of room, although there are bytes, wants an inode. */
+/* If a write fails with ENOSPC although there are free bytes, inodes are missing. */
 static enum store_disk_state judge_write(int os, const struct room *r)
 {
 	enum store_disk_state state = os ? state_of_errno(os) : STORE_DISK_OK;

@@ -28,7 +28,7 @@ static enum err embedded_partition(struct store *s, struct str tenant, struct st
 	error = day_service_get(d, service, &ds);
 	if (error == ERR_OK)
 		error = service_partition(ds, ret, fault);
-	/* The partition holds the day as long as it is held itself. */
+	/* The partition keeps a reference to the day as long as it is referenced itself. */
 	day_put(d);
 	return error;
 }
@@ -81,7 +81,7 @@ enum err embedded_setting_set(struct store *s, struct str tenant, struct str nam
 
 	if (!name.n || name.n > SETTING_MAX || value.n > SETTING_MAX)
 		return ERR_BAD_ARGUMENT;
-	/* What is left is for what frees space. */
+	/* The remaining reserve is for deletes. */
 	if (value.p && disk_guard_refuses(&embedded_of(s)->disk))
 		return ERR_NO_SPACE;
 	TRY(tenant_get(embedded_of(s), tenant, true, &t, NULL));
@@ -244,7 +244,7 @@ static void embedded_close(struct store *s)
 {
 	struct embedded *e = embedded_of(s);
 
-	/* Writers first: what they were promised is written before anything is let go. */
+	/* Commit threads first: queued batches are written before anything is freed. */
 	committer_stop(e);
 	keeper_stop(e);
 	record_all(e);

@@ -1,6 +1,6 @@
 /*
- * Service by service, for questions about all of them: the partitions are made from the indexes of
- * the days, a few numbers each, and forgotten when the next service's turn comes.
+ * Service by service, for queries about all of them: small partitions are built from the indexes of
+ * the days, and freed before the next service.
  */
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ struct apart {
 	struct partition **partitions;
 	struct partition **full; /* those that were loaded, to be given back */
 	struct day_service **busy;
-	size_t n;    /* of the service at hand */
+	size_t n;    /* of the current service */
 	bool sorted; /* services are sorted by name */
 };
 
@@ -101,7 +101,7 @@ static enum err fill_series(struct light *l, const struct series_index *x,
 	return ERR_OK;
 }
 
-/* Which series has which types matters only where types stand in for others. */
+/* The types of each series matter only with derived types. */
 static enum err fill_pairs(struct light *l, const struct series_index *x,
 			   const struct index_service *s)
 {

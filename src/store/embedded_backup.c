@@ -74,7 +74,7 @@ static char *path_in(const char *folder, const struct copied *f)
 
 /* ------------------------------------------------------------------ one file */
 
-/* Begins a read transaction: a snapshot of the file as it is now. */
+/* Begins a read transaction: a snapshot of the current file. */
 static enum err look_at(struct tenant_copy *c, struct copied *f)
 {
 	const struct db_schema *schema = f->day ? day_schema_of(f->day) : &catalog_schema;

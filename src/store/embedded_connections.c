@@ -1,8 +1,7 @@
 /*
- * Connections to files: those of a day for reading and for writing, those of catalogs. One that
- * nobody uses stays open for the next who needs it, while there are descriptors. When they run
- * short, that which was not used for the longest time is closed first: a store may have many more
- * days and tenants than a process may have files.
+ * SQLite connections: readers and writer of a day, and catalogs. Idle ones stay open for reuse
+ * while there are enough descriptors; otherwise the least recently used is closed, because a store
+ * may have more days and tenants than a process may open files.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -63,7 +62,7 @@ static void close_idle_readers(struct day *d)
 	} while (reader);
 }
 
-/* Nobody is waited for: who writes at this moment needs it. */
+/* Do not wait for the lock: a writer needs its connection. */
 static void close_idle_day(struct day *d)
 {
 	close_idle_readers(d);

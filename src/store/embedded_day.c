@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "store/embedded_index.h"
 
-/* One that nobody knows yet, or any more: no lock is taken. */
+/* For a day that is not shared yet, or any more: takes no lock. */
 static void release(struct day *d)
 {
 	vec_for_each (ds, &d->services) {
@@ -64,7 +64,7 @@ void day_free(struct day *d)
 	release(d);
 }
 
-/* Where a day is, or would stand. */
+/* The index of a day, or where to insert it. */
 static size_t day_position(const struct tenant *t, struct day_name name)
 {
 	size_t low = 0, high = t->days.n;

@@ -72,7 +72,7 @@ static enum err shrink_now(struct day *d, struct fault *fault)
 	if (!disk_guard_refuses(&d->engine->disk))
 		return day_shrink(d, fault);
 	error = day_give_back(d, NULL);
-	/* What is deleted is deleted: the next delete or cut of the day tries this again. */
+	/* The deletion itself is complete: the next delete or cut of the day repeats this. */
 	return error == ERR_NO_SPACE ? ERR_OK : error;
 }
 
@@ -129,7 +129,7 @@ enum err embedded_delete(struct store *s, struct str tenant, const struct select
 	}
 	TRY(error);
 	describe(selection, &what);
-	/* Who deletes is written down before anything is deleted. */
+	/* Write the audit line before deleting anything. */
 	error = audit_add(t, "delete", buf_view(&what), fault);
 	if (error != ERR_OK && embedded_make_room(t->engine, error))
 		error = audit_add(t, "delete", buf_view(&what), fault);

@@ -1,6 +1,6 @@
 /*
- * The engine's disk and clock: looked at, recorded, told of. DIR/.clock is the record of the
- * trusted clock.
+ * Checks, records and reports the state of disk and clock. DIR/.clock is the record of the trusted
+ * clock.
  */
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ static char *record_path(const struct embedded *e)
 	return path.data;
 }
 
-/* What cannot be written now is in a minute: until then the record before holds. */
+/* On failure, it is retried after a minute; the previous record is still valid. */
 static void record_clock(struct embedded *e)
 {
 	struct buf text = BUF_INIT(RECORD_MAX);
@@ -60,8 +60,7 @@ static void look_at_tenant(void *context, struct str name)
 }
 
 /*
- * A store that an older version wrote, or a backup, or a damaged record: nobody knows how long ago
- * that was, and the newest data is the only witness.
+ * A store of an older version, a backup, or a damaged record: use the time of the newest data.
  */
 static void resume_from_data(struct embedded *e)
 {
@@ -102,7 +101,7 @@ static void tell_clock(struct embedded *e, const struct store_clock_state *clock
 	record_clock(e);
 }
 
-/* What could not be stored tells more than a file of our own: the same file is written to. */
+/* Test by writing the file of the failed batch, because another file might succeed. */
 static bool takes_again(struct embedded *e)
 {
 	struct tenant *t;
@@ -161,7 +160,7 @@ enum err embedded_disk_open(struct embedded *e)
 
 	TRY(disk_guard_open(&e->disk, e->dir.path));
 	resume_clock(e);
-	/* The keeper tells of it: whoever listens may still be getting ready. */
+	/* The keeper reports it, because the receiver of events may not be ready yet. */
 	(void)trusted_clock_look(&e->base.clock, &clock);
 	record_clock(e);
 	return ERR_OK;
@@ -193,8 +192,8 @@ void embedded_wrote(struct embedded *e, struct tenant *t, enum err error)
 
 /* ------------------------------------------------------------------ the reserve */
 
-/* SQLite's errors do not always say why a file could not be made: the disk is asked. Uploads are
- * refused from here on, so that what is given up does not go to them. */
+/* SQLite's errors do not always say why a file could not be created: check the disk. From here on
+ * uploads are refused, so that they cannot use the freed reserve. */
 static bool give(struct embedded *e, enum err error, unsigned files, unsigned least)
 {
 	enum store_disk_state state;

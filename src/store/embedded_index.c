@@ -1,6 +1,6 @@
 #include "store/embedded_index.h"
 
-/* News that nobody reads for so long are read from the file, if ever. */
+/* Above this number of unread updates, the index is dropped and read from the file again. */
 #define NEWS_MAX   250000
 #define LOAD_TRIES 3
 
@@ -48,7 +48,7 @@ void index_forget(struct day *d)
 		index_free(x);
 }
 
-/* With the index's lock: the next ones, in order. */
+/* Takes the next update, in order; requires the index's lock. */
 static bool take_news(struct day_index *x, struct index_news *ret, size_t *at)
 {
 	struct embedded *e = x->day->engine;
@@ -72,7 +72,7 @@ static enum err apply(struct day_index *x, const struct index_news *news)
 	return ERR_OK;
 }
 
-/* Series that a transaction brings have the times of their profiles, which come after. */
+/* New series get the times of their profiles, which are added afterwards. */
 static void begin_times(struct day_index *x, const struct index_news *news, size_t known)
 {
 	struct index_service *s = series_index_service(&x->table, news->service);
@@ -123,14 +123,14 @@ static enum err new_index(struct day *d, struct day_index **ret)
 	return ERR_OK;
 }
 
-/* With engine->lock. */
+/* Requires engine->lock. */
 static void use(struct day_index *x)
 {
 	x->users++;
 	resident_take(&x->unused);
 }
 
-/* The day's, with a user more; made when there is none. */
+/* References the day's index, which is created if missing. */
 static enum err find(struct day *d, struct day_index **ret)
 {
 	enum err error = ERR_OK;
@@ -146,7 +146,7 @@ static enum err find(struct day *d, struct day_index **ret)
 	return error;
 }
 
-/* With the index's lock. */
+/* Requires the index's lock. */
 static enum err bring_up_to_date(struct day_index *x, struct fault *fault)
 {
 	enum err error = x->trouble ? ERR_NO_MEMORY : ERR_OK;
@@ -174,14 +174,14 @@ enum err index_get(struct day *d, struct day_index **ret, struct fault *fault)
 			return ERR_OK;
 		}
 		index_put(x);
-		/* What came meanwhile did not fit what was read. */
+		/* Updates that arrived meanwhile did not match the rows that were read. */
 		if (error != ERR_CORRUPT)
 			break;
 	}
 	return error;
 }
 
-/* One user less; `memory` is what it takes, 0 = not looked at. */
+/* Releases a reference; `memory` is its current size, 0 = unknown. */
 static void leave(struct day_index *x, size_t memory, bool trouble)
 {
 	struct embedded *e = x->day->engine;
@@ -223,7 +223,7 @@ static void drop_news(struct change *c)
 	vec_release(&c->news);
 }
 
-/* A user of the day's index, if it has one. */
+/* References the day's index, if it has one. */
 static struct day_index *join(struct day *d)
 {
 	struct day_index *x;
@@ -266,7 +266,7 @@ static enum err tell_all(struct day_index *x, struct change *c)
 	return ERR_OK;
 }
 
-/* The thread that commits does not wait for questions: who has the lock next reads the news. */
+/* The commit thread does not wait for queries: the next one with the lock applies the updates. */
 void index_publish(struct change *c, bool committed)
 {
 	struct day_index *x = committed && (c->news.n || c->inserted.v.n) ? join(c->day) : NULL;

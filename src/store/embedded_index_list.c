@@ -1,10 +1,11 @@
-/* Which services of a day a query concerns, by the day's index. */
+/* Finds the services of a day that a query concerns, by the day's index. */
 #include "store/embedded_index.h"
 
 #include "store/coverage.h"
 #include "store/label_listing.h"
 #include "store/reach.h"
 
+/* For a day before the range: a bit per service with profiles that extend into the range. */
 static enum err reaching(struct day *d, const struct series_index *x, int64_t from_ns,
 			 uint64_t **ret)
 {
@@ -79,7 +80,7 @@ static enum err list_service(struct day_index *x, const struct service_bits *bit
 	return takes ? vec_push(&ret->v, one) : ERR_OK;
 }
 
-/* In the order of the day, so that answers do not depend on what is in memory. */
+/* In the order of the day, so that results do not depend on what is in memory. */
 static enum err list_day(struct day_index *x, const struct service_bits *bits,
 			 const struct selection *selection, struct service_list *ret)
 {

@@ -97,7 +97,7 @@ static enum err read_dictionary(struct day_index *x, struct day_service *ds, str
 
 	TRY(vec_push(&x->unwritten, id));
 	error = service_load(ds, reader, dictionary_key(id, UINT32_MAX), &p, NULL);
-	/* Questions that are about it say so. */
+	/* Queries that concern it report the damage. */
 	if (is_damage(error)) {
 		series_index_forget(&x->table, id);
 		return vec_push(&x->damaged, id);
@@ -109,7 +109,7 @@ static enum err read_dictionary(struct day_index *x, struct day_service *ds, str
 	return error;
 }
 
-/* What is in memory knows when its profiles were. */
+/* A loaded partition has the times of its profiles. */
 static void read_times(struct day_index *x, struct day_service *ds)
 {
 	struct index_service *s = series_index_service(&x->table, atomic_load(&ds->id));
@@ -143,7 +143,7 @@ static bool are_whole(struct day_index *x, struct db *reader, sqlite3_stmt *q,
 		tally_equal(&rows->tally, &expected[TALLY_INDEX]));
 }
 
-/* Services as the file has them. */
+/* Checks the services of the file. */
 static enum err check_services(struct day_index *x, struct db *reader,
 			       const struct rows_found *found, struct fault *fault)
 {

@@ -88,7 +88,7 @@ static enum err write_service(struct change *c, struct day_service *ds, struct f
 	return index_rewrite(c, ds, last, buf_view(&bytes), fault);
 }
 
-/* Some services in a transaction. */
+/* Writes the rows of some services in one transaction. */
 static enum err write_some(struct day *d, const uint32_t *ids, size_t n, struct fault *fault)
 {
 	struct change c;
@@ -101,7 +101,7 @@ static enum err write_some(struct day *d, const uint32_t *ids, size_t n, struct 
 
 		if (ds)
 			error = write_service(&c, ds, fault);
-		/* One whose dictionary is damaged stays as it is. */
+		/* Skip a service with a damaged dictionary. */
 		if (is_damage(error))
 			error = ERR_OK;
 	}
@@ -112,7 +112,7 @@ struct id_list {
 	VEC(uint32_t) v;
 };
 
-/* The services that lack rows. */
+/* Lists the services without rows. */
 static enum err find_unwritten(struct day *d, struct id_list *ret, struct fault *fault)
 {
 	struct day_index *x;

@@ -1,5 +1,4 @@
-/* Partitions: loaded from their day's file when somebody needs them, let go when memory is
- * short. */
+/* Partitions: loaded from their day's file on demand, evicted when memory is short. */
 #include "base/clock.h"
 #include "base/work_scope.h"
 #include "store/embedded_index.h"
@@ -113,7 +112,7 @@ enum err service_partition(struct day_service *ds, struct partition **ret, struc
 		*ret = p;
 		return ERR_OK;
 	}
-	/* What is loaded is everybody's: no query or upload pays for it. */
+	/* Loaded partitions are shared, so they are not charged to the query or upload. */
 	scope = work_scope_leave();
 	mutex_lock(&d->loading);
 	p = service_loaded(ds);
@@ -151,7 +150,7 @@ void partition_give_back(struct embedded *e, struct partition *p)
 	last = atomic_fetch_sub(&p->references, 1) == 1;
 	stale = last && ds->partition != p;
 	if (last && !stale) {
-		/* Nobody else has it, so it may be looked at without its lock. */
+		/* It is not shared, so its lock is not needed. */
 		partition_charge(ds, partition_memory(p));
 		resident_rest(d->tenant, &ds->unused);
 	}
@@ -205,6 +204,6 @@ void service_replace(struct day_service *ds, struct partition *fresh)
 	engine_unlock(e);
 	if (unused)
 		partition_free(old);
-	/* What it says of the service is of the old one. */
+	/* Its data about the service is outdated. */
 	index_forget(ds->day);
 }

@@ -1,7 +1,7 @@
 /* A chunk of one partition becomes a chunk of another, perhaps without some of its rows. */
 #include "store/change.h"
 
-/* What is in the store already is not refused again. */
+/* Limits do not apply to data that is already stored. */
 static const struct store_limits no_limits = {
 	.max_series = UINT32_MAX,
 	.max_labels = UINT32_MAX,
@@ -179,7 +179,7 @@ enum err chunk_view_move(struct partition *from, const struct chunk_view *v, str
 	error = expand(from, v, &x);
 	if (error == ERR_OK && removal)
 		remove_marked(&x, removal);
-	/* What is left without rows was measured all the same. */
+	/* A profile without remaining rows was still measured. */
 	if (error == ERR_OK && has_types(&x))
 		error = partition_encode(to, &x.series_profile, &no_limits, out, ret, fault);
 	mutex_unlock(&from->lock);

@@ -4,7 +4,7 @@
 
 #define BLOCK_MEMORY (256u << 20)
 
-/* What there is of a service: bit per hour. */
+/* Existing roll-ups of a service: a bit per hour. */
 struct inventory {
 	uint32_t blocks, hours;
 	bool day;
@@ -43,7 +43,7 @@ static enum err take_inventory(struct day_service *ds, struct db *reader, struct
 	return error;
 }
 
-/* What rollup_add must know of the partition. */
+/* Data of the partition for rollup_add. */
 struct shape {
 	bool *gauge;
 	uint32_t type_count, stack_count;
@@ -213,7 +213,7 @@ static enum err roll_service(struct day_service *ds, int64_t until_ns, struct fa
 	for (int h = 0; h < 24; h++) {
 		int64_t begin = day_ns + h * NS_PER_HOUR, end = begin + NS_PER_HOUR;
 
-		/* What lies beyond an hour must lie in the next. */
+		/* The part beyond an hour must be in the next one. */
 		if (end > until_ns || reach_longest(ds, begin, end) > ROLLUP_REACH_NS)
 			missing &= ~(1u << h);
 	}

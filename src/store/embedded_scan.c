@@ -33,7 +33,7 @@ void question_end(struct day_service *ds)
 	engine_unlock(e);
 }
 
-/* What a question of partitions is about. */
+/* Parameters of a walk over partitions. */
 struct seeking {
 	const struct selection *selection;
 	int64_t since_ns;
@@ -88,8 +88,8 @@ static bool names_service(const struct selection *s, struct str *ret)
 	return false;
 }
 
-/* Those that may have something to say: no other dictionary is read. When their series were is left
- * to the chunks. */
+/* Only services that may match: no other dictionaries are read. Times of series are checked by
+ * chunk. */
 static enum err find_services(struct day *d, const struct seeking *k, struct service_list *ret)
 {
 	struct selection any_time = *k->selection;
@@ -204,7 +204,7 @@ struct scanner {
 	const struct scan *scan;
 	struct fault *fault;
 	struct db *reader;
-	/* Windows of long profiles, and from where on all are looked at. */
+	/* Windows of long profiles, and the time from which all windows are read. */
 	struct window_list windows;
 	int64_t low_ns;
 	/* Sorted keys of fresh chunks; the first `shown` were passed to the query. */
@@ -236,7 +236,8 @@ static enum err damaged_part(struct scanner *s, enum err error, const char *what
 	return ask_forgive(s->scan->ask, error, &own);
 }
 
-/* All chunks of a block or roll-up; times are not looked at in a roll-up, which lies inside. */
+/* All chunks of a block or roll-up; times are not checked in a roll-up, which is inside the
+ * range. */
 static enum err show_block(struct scanner *s, struct str bytes, bool rollup)
 {
 	struct block block = {0};
@@ -283,8 +284,8 @@ static enum err show_rollup(struct scanner *s, int level, int64_t start_ns, bool
 	return error;
 }
 
-/* Whether a roll-up lies in the range: what of its profiles is beyond its end must lie in the
- * range, too, or none of it, since nobody knows where exactly it is. */
+/* Whether a roll-up is in the range: the part beyond its end must be completely inside or outside
+ * of the range, because its exact times are unknown. */
 static bool fits_range(struct scanner *s, int64_t start_ns, int64_t end_ns)
 {
 	const struct scan *scan = s->scan;
@@ -411,7 +412,7 @@ static enum err scan_fresh(struct scanner *s, int64_t until_ns)
 			return fault_set(s->fault, ERR_CANCELLED, "the question was given up");
 		TRY(db_query_with(s->reader, CHUNK_GET, &q, s->fault, s->fresh.v.v[s->shown]));
 		error = db_step(s->reader, q, &row, s->fault);
-		/* One that is not there became part of a block before this transaction began. */
+		/* A missing chunk became part of a block before this transaction began. */
 		if (error == ERR_OK && row)
 			error = damaged_part(s, show_chunk(s, q), "a chunk");
 		db_reset(q);

@@ -278,7 +278,7 @@ static enum err spans_damaged(const struct day *d, struct ask *ask)
 	return ask_forgive(ask, error, &own);
 }
 
-/* A row that was altered is told, whether what it says now is asked for or not. */
+/* Report an altered row even if its current content is not selected. */
 static enum err show_span(const struct day *d, const struct db *reader, sqlite3_stmt *q,
 			  const struct span_question *question, struct arena *arena,
 			  struct span_list *list)

@@ -1,4 +1,4 @@
-/* What `vestal status` and /metrics tell about a store. */
+/* Statistics of a store, for `vestal status` and /metrics. */
 #include <stdlib.h>
 
 #include "store/embedded.h"
@@ -63,7 +63,7 @@ static void widen(struct store_stats *s, int64_t oldest, int64_t newest)
 		s->newest_ns = newest;
 }
 
-/* What is known in memory. */
+/* Statistics that are in memory. */
 static void add_fresh(struct day *d, struct store_stats *s)
 {
 	int64_t oldest, newest;
@@ -152,7 +152,7 @@ static enum err add_tenant(struct tenant *t, struct store_stats *s)
 	return error;
 }
 
-/* Of the whole store: nobody waits for other tenants' disks or goes through what they have. */
+/* For the whole store, without I/O and without loops over other tenants' data. */
 static void add_store(struct embedded *e, struct store_stats *s)
 {
 	int64_t due = atomic_load(&e->fresh_due_ns);

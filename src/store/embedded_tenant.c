@@ -200,7 +200,7 @@ enum err tenant_get(struct embedded *e, struct str name, bool make, struct tenan
 		return ERR_OK;
 	}
 	TRY(tenant_check(name, fault));
-	/* One at a time: what a crash left is taken back once, before anybody writes. */
+	/* One at a time: leftovers of a crash are rolled back once, before any write. */
 	mutex_lock(&e->making);
 	t = tenant_known(e, name);
 	if (!t) {

@@ -36,7 +36,7 @@ static void forget(struct day_index *x, struct cached_totals *c)
 	*c = (struct cached_totals){0};
 }
 
-/* An index that took most of the memory would be evicted as soon as it is idle. */
+/* An index that takes most of the memory would be evicted as soon as it is idle. */
 static bool fits(const struct day_index *x, size_t bytes)
 {
 	return series_index_memory(&x->table) + totals_memory(x) + bytes <=

@@ -15,7 +15,7 @@ uint64_t fair_share(const uint64_t *use, size_t n, uint64_t capacity)
 	if (sum <= capacity)
 		return UINT64_MAX;
 	share = capacity / n;
-	/* It grows by what those below it leave, until nobody else is below. */
+	/* Raise it by what tenants below it leave, until no others are below. */
 	for (;;) {
 		uint64_t below = 0, more, above = 0;
 

@@ -6,7 +6,7 @@
 
 /* So many are put into order at a time. */
 #define PORTION	    (1u << 20)
-/* More gaps are taken as they are. */
+/* Limit of gaps that are checked individually. */
 #define MOST_UNSURE (1u << 19)
 
 void gauge_lines_release(struct gauge_lines *g)
@@ -57,8 +57,7 @@ struct level {
 	uint32_t profiles;
 };
 
-/* How long of [from, until) lies in each bucket; of it only where the line is present, if that is
- * asked for. */
+/* Divides [from, until) among buckets, optionally only the time in which the line is present. */
 static void spread(const struct coverage *c, const struct coverage_line *present, int64_t from,
 		   int64_t until, struct level level, __int128 *held, int64_t *time)
 {
@@ -248,7 +247,7 @@ static void hold_before(struct gauge_lines *g, const struct coverage *c, uint32_
 	}
 }
 
-/* What was not sure to hold is so as far as its line was present. */
+/* Values with unknown validity are valid while their line was present. */
 static void settle_unsure(struct gauge_lines *g, const struct coverage *c)
 {
 	vec_for_each (u, &g->unsure) {
@@ -276,7 +275,7 @@ enum err gauge_lines_finish(struct gauge_lines *g, struct question *q, const str
 		const struct coverage_line *l = &c->lines.v[line];
 		const struct gauge_state *s = &g->states.v[line];
 
-		/* Where something came late the time is not what it should be; the mean is. */
+		/* After late values the time may be wrong, but not the mean. */
 		for (uint32_t i = s->curves; i != GAUGE_NO_CURVE; i = g->curves.v[i].next)
 			for (size_t b = 0; b < c->buckets; b++)
 				if (s->held[b] && s->held[b] != coverage_presence(l, b))

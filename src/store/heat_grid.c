@@ -67,7 +67,7 @@ static int64_t column_begin(const struct heat_grid *g, size_t column)
 	return begin;
 }
 
-/* Where the row of a moment ends. */
+/* The end of the row that contains a time. */
 static int64_t row_end(const struct heat_grid *g, int64_t time)
 {
 	int64_t within = within_second(time), row = within / g->row_ns * g->row_ns;
@@ -165,7 +165,7 @@ enum err heat_grid_spread(struct heat_grid *g, struct question *q, int64_t start
 	return ERR_OK;
 }
 
-/* Whole numbers that add up to the total: what is left of a cell goes on to the next. */
+/* Integers that add up to the total: the remainder of a cell is carried to the next. */
 static void round_cells(struct heat_grid *g)
 {
 	size_t n = g->columns * g->rows, largest = 0;
@@ -181,7 +181,7 @@ static void round_cells(struct heat_grid *g)
 		largest = g->even[i] > g->even[largest] ? i : largest;
 		g->cells[i] = add_saturating(g->cells[i], whole);
 	}
-	/* What sums of fractions lack of the total. */
+	/* The rounding difference to the total. */
 	g->cells[largest] = add_saturating(g->cells[largest], missing);
 }
 
@@ -192,7 +192,7 @@ void heat_grid_finish(struct heat_grid *g)
 	for (size_t c = 0; g->steps && c < g->columns; c++) {
 		now.per_ns += g->steps[c].per_ns;
 		now.profiles += g->steps[c].profiles;
-		/* What rounding left is of nobody. */
+		/* Without an active profile only a remainder of rounding is left. */
 		if (!now.profiles)
 			now.per_ns = 0;
 		else

@@ -1,6 +1,6 @@
 /*
- * The thread that keeps house: compaction, roll-ups, retention, memory, and trying again when the
- * disk was full. It wakes every few seconds, looks at lists in memory, and sleeps again.
+ * The upkeep thread: compaction, roll-ups, retention, memory, and retries after a full disk. It
+ * wakes every few seconds and checks lists in memory.
  */
 #include "base/clock.h"
 #include "store/embedded_index.h"
@@ -12,7 +12,7 @@
 #define PROBE_NS     NS_PER_S
 #define RETENTION_NS (30 * NS_PER_S)
 
-/* Tenants that nobody has asked for since the start. */
+/* Tenants that were not accessed since the start. */
 struct found_tenants {
 	struct embedded *engine;
 	enum err error;
@@ -141,7 +141,7 @@ static enum err keep_days(struct embedded *e, bool all, struct fault *fault)
 	return error;
 }
 
-/* What fails keeps nothing else from being done, least of all what frees space. */
+/* A failure does not prevent other work, in particular work that frees space. */
 static enum err look_after_all(struct embedded *e, bool all, bool retain, struct fault *fault)
 {
 	enum err error, one = ERR_OK;
@@ -163,7 +163,7 @@ static enum err look_after_all(struct embedded *e, bool all, bool retain, struct
 	return error;
 }
 
-/* For those who look at the statistics: the thread has nobody to tell. */
+/* Record the error for the statistics. */
 static void note_round(struct embedded *e, enum err error, const struct fault *fault)
 {
 	struct upkeep *u = &e->upkeep;
@@ -190,7 +190,7 @@ enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *f
 	return error;
 }
 
-/* What is due now, with the lock held. */
+/* One round; requires the lock. */
 struct keeper_due {
 	int64_t round_ns, retention_ns;
 	bool was_full;
@@ -209,7 +209,7 @@ static void keep(struct embedded *e, struct keeper_due *due)
 	retain = clock_monotonic_ns() >= due->retention_ns;
 	if (clock_monotonic_ns() < due->round_ns)
 		return;
-	/* What fails now is tried again in the next round, and noted. */
+	/* Record failures, which are retried in the next round. */
 	(void)!keeper_round(e, false, retain, NULL);
 	due->round_ns = clock_monotonic_ns() + ROUND_NS;
 	if (retain)

@@ -68,9 +68,9 @@ static int by_content(const void *left, const void *right)
 	return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
-/* Rounds the largest first, equal ones in order of their hashes: in every result in the same order,
- * whatever else its dictionary contains and however its rows are grouped. Hashes alone would not
- * do: each store has its own seed for them. */
+/* Rounds the largest first, equal ones in order of hashes, so that the order is the same in every
+ * result, independent of the dictionary and of grouping. Hashes alone would depend on the store's
+ * seed. */
 static enum err round_all(struct merging *m, const __int128 *held, int64_t time, int64_t *values,
 			  size_t n)
 {

@@ -4,7 +4,7 @@
 #include "store/coverage.h"
 #include "store/partition.h"
 
-/* Memory for encoding, kept for the next profile of whatever partition. */
+/* Memory for encoding, reused for profiles of all partitions. */
 struct workspace {
 	struct chunk_scratch chunk;
 	struct remap remap;
@@ -105,7 +105,7 @@ static enum err place_stack(struct encoding *e, uint32_t stack, uint32_t *ret)
 	return remap_stack(&e->work->remap, stack, ret);
 }
 
-/* Whether the rows' stacks can stay as they are: the dictionary has none that breaks a limit. */
+/* Whether stacks need no checks, because the dictionary has none that exceeds a limit. */
 static bool stacks_fit(struct encoding *e)
 {
 	struct partition *p = e->p;
@@ -146,7 +146,7 @@ static bool any_set(const uint32_t *ids, size_t n)
 	return any != 0;
 }
 
-/* What the dictionary itself cut or refused while a reader interned into it. */
+/* Stacks that the dictionary truncated or refused while interning. */
 static enum err settle_limits(struct encoding *e)
 {
 	struct dict *d = &e->p->dict;
@@ -188,7 +188,7 @@ static enum err encode_rows(struct encoding *e, struct chunk_rows *rows, struct 
 	return ERR_OK;
 }
 
-/* Which columns are kept, as types of the partition. */
+/* The kept columns, as types of the partition. */
 static enum err place_types(struct partition *p, const struct series_profile *s, uint32_t *types,
 			    uint32_t *column, uint32_t *ret_n)
 {

@@ -288,7 +288,7 @@ static enum err load_one_series(struct loading *l, uint32_t series)
 		return ERR_CORRUPT;
 	TRY(partition_series(l->p, labels, n, NULL, &id, NULL));
 	TRY(expect(id, series));
-	/* When its profiles were is in their blocks: whatever comes does not narrow it. */
+	/* The times of its profiles are in their blocks: later ones do not narrow the range. */
 	l->p->series.v[id].first_ns = INT64_MIN;
 	l->p->series.v[id].last_ns = INT64_MAX;
 	return ERR_OK;

@@ -73,7 +73,7 @@ enum err question_stacks(struct question *q, const struct chunk_view *v)
 	return v->head.stack_limit <= q->stack_count ? ERR_OK : ERR_CORRUPT;
 }
 
-/* A question that needs a type needs one: values of different types do not add up. */
+/* Such a query needs exactly one type, because values of different types cannot be added. */
 static enum err settle_type(struct question *q)
 {
 	for (uint32_t t = 0; !q->each_type && t < q->choice.type_count; t++) {
@@ -315,7 +315,7 @@ static bool takes_link(const struct selection *s, struct str links, uint32_t lin
 	return false;
 }
 
-/* The first of the times that are asked for that ends after a moment. */
+/* The first of the requested times that ends after a given time. */
 static size_t first_time(const struct selection *s, int64_t time_ns)
 {
 	size_t low = 0, high = s->time_count;
@@ -390,7 +390,7 @@ enum err question_rows_between(const struct question *q, struct chunk_rows_read 
 
 		if (t->from_ns >= until_ns || t->from_ns >= r->cut.end_ns + 1)
 			break;
-		/* Every cut looks at all rows, and there may be many of both. */
+		/* Each split reads all rows, and there may be many of both. */
 		if (ask_cancelled(q->ask))
 			return ERR_CANCELLED;
 		add_part(r, t->from_ns > from_ns ? t->from_ns : from_ns,

@@ -1,7 +1,7 @@
 /*
- * What is too much goes, the oldest data of those who have too much: tenants above their own limit,
- * and when all together are above theirs, tenants above a fair share of it (fair_share.h). Whole
- * days where possible, of the last one windows.
+ * Enforces disk limits by deleting the oldest data: of tenants above their own limit, and, if all
+ * together exceed the total limit, of tenants above their fair share (fair_share.h). Deletes whole
+ * days if possible, of the last day windows.
  */
 #include "store/upkeep.h"
 #include "store/fair_share.h"

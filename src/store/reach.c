@@ -1,7 +1,7 @@
 /*
- * Profiles that last longer than usual. A question must find those that start before its range and
- * reach into it; it looks so far back as profiles usually last, and besides at the windows in which
- * longer ones start. An upload of an hour slows down questions of that hour, and no others.
+ * Long profiles. A query must find profiles that start before its range and extend into it: it
+ * reads windows up to USUAL_REACH_NS before the range, and the windows in which longer profiles
+ * start. So a profile of an hour slows down only queries of that hour.
  */
 #include <stdlib.h>
 

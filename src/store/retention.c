@@ -1,7 +1,7 @@
 /*
- * What is too old goes: whole files where possible, else services. Age is measured time
- * (trusted_clock.h): while the wall clock is not trusted nothing is too old, and time in which the
- * machine was off does not count.
+ * Deletes old data: whole files if possible, else services. Age is measured time (trusted_clock.h):
+ * while the wall clock is not trusted, nothing is deleted, and time in which the machine was off
+ * does not count.
  */
 #include "store/embedded_index.h"
 #include "store/upkeep.h"
@@ -82,7 +82,7 @@ enum err service_drop(struct day_service *ds, uint64_t *ret_profiles, struct fau
 	service_close(ds);
 	error = drop_rows(ds, fault);
 	if (error == ERR_OK) {
-		/* What is being written now begins anew, with an empty dictionary. */
+		/* New data starts with an empty dictionary. */
 		service_replace(ds, NULL);
 		atomic_fetch_sub(&ds->day->quota.series, atomic_exchange(&ds->series, 0));
 		mutex_lock(&ds->day->lists);

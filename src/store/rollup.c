@@ -124,7 +124,7 @@ static enum err read_rows(struct rollup *r, const struct chunk_view *v,
 	return chunk_times(v, r->times.v);
 }
 
-/* Of a profile that goes on after the end: what of it lies there. */
+/* The part of a profile after the end of the roll-up. */
 static enum err add_beyond(struct rollup *r, const struct chunk_view *v,
 			   const struct chunk_column *column, uint32_t stack_count)
 {
@@ -219,7 +219,7 @@ static enum err encode_part(const struct rollup *r, const struct part *part,
 	return e;
 }
 
-/* The parts as chunks one behind the other; `ends` says where each ends. */
+/* The parts as consecutive chunks; `ends` has their ends. */
 static enum err encode_parts(const struct rollup *r, struct buf *bytes, size_t *ends)
 {
 	CLEANUP(chunk_scratch_release) struct chunk_scratch scratch = {0};

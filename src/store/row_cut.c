@@ -107,7 +107,7 @@ static uint64_t find_level(const struct row_cut *c, int64_t units)
 	if (at_high <= units)
 		return high;
 	for (unsigned round = 0; high - low > 1; round++) {
-		/* Where it would be on a straight line; every third time the middle. */
+		/* Interpolation search; bisects every third time. */
 		wide step = (wide)(high - low) * (uint64_t)(units - at_low) /
 			    (uint64_t)(at_high - at_low);
 		uint64_t middle = round % 3 == 2 ? low + (high - low) / 2 : low + (uint64_t)step;

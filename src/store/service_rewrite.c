@@ -1,10 +1,11 @@
 /*
- * A service that loses some of its data is written anew, over a new dictionary: names that nothing
- * refers to any more are gone from the disk.
+ * A service from which data is deleted is rewritten over a new dictionary, so that unused names are
+ * removed from the disk.
  *
- * What is there is rewritten while writers go on; then questions are kept out, what came meanwhile
- * is rewritten too, and one transaction puts the new rows in place of the old. Batches that were
- * encoded over the old dictionary and not yet written are moved when they are (commit.c).
+ * Existing data is rewritten while writers continue; then queries are blocked, data that arrived
+ * meanwhile is rewritten, too, and one transaction replaces the old rows by the new ones. Batches
+ * that were encoded over the old dictionary, but not written yet, are converted when they are
+ * written (commit.c).
  */
 #include "store/embedded_index.h"
 #include "store/service_rewrite.h"
@@ -28,7 +29,7 @@ static bool link_matches(const struct selection *s, const struct link *link)
 	return s->link_count == 0;
 }
 
-/* Which rows of a chunk are selected; false when none is. */
+/* Marks the selected rows of a chunk; false if there are none. */
 static enum err mark_rows(struct rewriting *w, const struct chunk_view *v, struct arena *arena,
 			  bool *rows, bool *ret_any)
 {
@@ -98,7 +99,7 @@ static enum err rewrite_view(struct rewriting *w, const struct chunk_view *v, st
 
 /* ------------------------------------------------------------------ blocks */
 
-/* A block of the chunks in `bytes`, which stand one behind the other. */
+/* Builds a block of the consecutive chunks in `bytes`. */
 static enum err pack_block(struct rewriting *w, struct str bytes, const size_t *lengths, size_t n,
 			   struct new_block *block)
 {

@@ -176,7 +176,7 @@ enum err stand_in_read(struct stand_in *s, struct question *q)
 	return ERR_OK;
 }
 
-/* The first of the line's times that ends behind `from_ns`, or where it would be. */
+/* The first of the line's times that ends after `from_ns`, or where to insert it. */
 static size_t find_time(const struct stand_in *s, const struct stand_in_time *of)
 {
 	size_t low = 0, high = s->times.n;

@@ -204,7 +204,7 @@ void store_state(struct store *s, struct store_state *ret)
 	struct store_state state = {0};
 
 	if (s->ops->disk) {
-		/* Its engine looks by itself, and tells. */
+		/* The engine checks the clock itself, and reports changes. */
 		trusted_clock_peek(&s->clock, &state.clock);
 		s->ops->disk(s, &state.disk);
 	} else {

@@ -115,7 +115,7 @@ static bool is_ours(const char *name)
 	       strcmp(name, "lost+found") == 0;
 }
 
-/* So that a typing mistake does not make somebody's home a store. */
+/* So that a typing error does not turn a home directory into a store. */
 static enum err must_be_empty(const char *path, struct fault *fault)
 {
 	DIR *dir = opendir(path);
@@ -286,7 +286,7 @@ enum err tenant_folder(const char *path, struct str tenant, bool make, char **re
 	return error;
 }
 
-/* What the folder's name says; false when it is no tenant's. */
+/* The tenant of a folder; false if it is none. */
 static bool tenant_of_folder(const char *name, char tenant[TENANT_NAME_MAX + 1])
 {
 	struct str text = str_of(name);

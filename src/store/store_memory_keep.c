@@ -53,7 +53,7 @@ static enum err delete_from(struct deletion *d, struct stored_chunk *chunk)
 	return ERR_OK;
 }
 
-/* What the tables say of series must again be what is there. */
+/* The tables of series must match the remaining data again. */
 static enum err recount_series(struct deletion *d, const struct memory_partition *own)
 {
 	struct partition *p = d->p;
@@ -131,7 +131,7 @@ static void tell_aged(struct memory_store *m, const struct partition *p)
 	store_tell(&m->base, &(struct store_event){STORE_DELETED, .deleted = &deleted});
 }
 
-/* Empty partitions go, and their dictionaries with them; old ones too. 0: none is too old. */
+/* Frees empty and old partitions, with their dictionaries. 0: none is too old. */
 static void drop_partitions(struct memory_store *m, int64_t retention_ns)
 {
 	size_t kept = 0;

@@ -108,8 +108,8 @@ static void believe(struct trusted_clock *c, int64_t trusted_ns, int64_t steady_
 }
 
 /*
- * After another boot: the record is of record_ns, and since then the machine was off, nobody knows
- * how long. The wall clock is taken at its word, and the time in between for a gap.
+ * After another boot: the record has the time record_ns; since then the machine was off for an
+ * unknown time. Trust the wall clock, and treat the time in between as a gap.
  */
 static void settle(struct trusted_clock *c, int64_t wall_ns, int64_t steady_ns)
 {
@@ -130,7 +130,7 @@ static void begin_to_settle(struct trusted_clock *c, int64_t record_ns)
 	c->record_ns = record_ns;
 	c->settled_gaps = c->gap_count;
 	settle(c, c->wall_ns(), c->start_ns);
-	/* A machine that has been up for long has the right time, or will say so by a jump. */
+	/* A machine that has been up for long has the right time, or its clock will jump. */
 	c->settling = c->start_ns < SETTLE_NS;
 }
 
@@ -336,7 +336,7 @@ static bool is_plausible(const struct clock_record *r)
 	       (!r->gap_count || r->gaps[r->gap_count - 1].until_ns < most);
 }
 
-/* A jump that nobody confirmed before the machine went down, and that is still there. */
+/* An unconfirmed jump from before the shutdown that still exists. */
 static bool still_off(const struct clock_record *r, int64_t wall_ns)
 {
 	int64_t off = wall_ns - r->trusted_ns;
