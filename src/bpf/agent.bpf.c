@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * The kernel side of the agent. `on_timer` takes a stack when a processor's clock fires; the
- * tracepoints of the scheduler measure waits. A stack that cannot be walked here (its tables are
- * not made yet, or the process is new) is sent raw and walked by the agent.
+ * The BPF programs of the agent. `on_timer` records a stack when a CPU's timer fires; the
+ * scheduler's tracepoints measure waits. A stack that cannot be unwound here (its tables are not
+ * built yet, or the process is new) is sent raw and unwound by the agent.
  */
 #include "unwind_user.h"
 #include "lost_records.h"
@@ -51,7 +51,7 @@ static __always_inline void take_registers(struct scratch *s, const struct pt_re
 	to[16] = r->ip;
 }
 
-/* Registers and the stack up to its end, at most 16 KiB, behind the kernel's frames. */
+/* Registers and the stack up to its end, at most 16 KiB, after the kernel's frames. */
 __attribute__((noinline)) u32 take_raw(struct scratch *s, u32 first_word)
 {
 	u64 address, done = 0, at = first_word, stack = RECORD_RAW_STACK;
@@ -81,7 +81,7 @@ __attribute__((noinline)) u32 take_raw(struct scratch *s, u32 first_word)
 	return done < RECORD_RAW_STACK ? done : RECORD_RAW_STACK;
 }
 
-/* From begin to end; what came before and comes behind is short. */
+/* Measured from begin to end; the rest of a program is short. */
 static __always_inline void meter(struct kernel_counters *c, const struct scratch *s)
 {
 	u64 spent;
@@ -168,7 +168,8 @@ __attribute__((noinline)) u32 add_user_part(struct scratch *s, u32 address_space
 		s->process = *process;
 	if (process || s->vma_root)
 		end = walk_user(s, kernel);
-	/* The old program is gone, the new one has not begun: the registers are of the old one. */
+	/* The old program is unmapped, the new one has not started: the registers are those of the
+	 * old one. */
 	if (end == UNWIND_UNMAPPED && s->vma_root && is_exec(s->head.syscall)) {
 		s->user_frames = 0;
 		end = UNWIND_ROOT;
@@ -176,7 +177,7 @@ __attribute__((noinline)) u32 add_user_part(struct scratch *s, u32 address_space
 	if (c && end < UNWIND_END_COUNT)
 		c->ends[end]++;
 	s->head.end = end;
-	/* What is raw is large: half of the ring is for the others. */
+	/* Raw stacks are large: keep half of the ring for other records. */
 	if ((end == UNWIND_UNMAPPED || end == UNWIND_NO_TABLE) && settings.raw_left > 0 &&
 	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < 2 * settings.wake_bytes) {
 		__sync_fetch_and_add(&settings.raw_left, -1);
@@ -211,7 +212,7 @@ static __always_inline void finish(struct scratch *s, struct task_struct *task)
 	s->busy = 0;
 }
 
-/* What is begun is finished. NULL: on a kernel that preempts, another thread is in between. */
+/* Must be followed by finish. NULL: with kernel preemption, another thread is using it. */
 static __always_inline struct scratch *begin(u32 user, u32 kind)
 {
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &user);
@@ -279,10 +280,10 @@ static __always_inline u64 whole_parts(struct clock_ring *ring, u64 length)
 }
 
 /*
- * What a sample stands for: the period of its clock; the first one after the clock was set anew,
- * for what had passed until then of the period before as well. Not the time since it rang before:
- * on some machines the clock of an idle processor does not ring, and the first sample after a rest
- * would stand for the rest too. Once for each time that it rings, whoever runs.
+ * The weight of a sample: the period of its timer; for the first one after a change also the
+ * elapsed part of the previous period. Not the time since it last fired, because on some machines
+ * the timer of an idle CPU does not fire, and the first sample would then count for the idle time,
+ * too. Call once per firing of the timer.
  */
 static __always_inline u64 sample_length(void)
 {
@@ -299,7 +300,7 @@ static __always_inline u64 sample_length(void)
 		lost = drawn - ring->time;
 	ring->drawn = drawn;
 	ring->time = bpf_ktime_get_ns();
-	/* Periods differ by less than half to either side: whatever is longer was no period. */
+	/* Periods differ by less than half: a longer time was no period. */
 	return whole_parts(ring, lost < 2 * length ? length + lost : length);
 }
 

@@ -21,7 +21,7 @@ static bool is_name(struct str name)
 	return name.n && name.n <= MAX_NAME;
 }
 
-/* What is between the braces. */
+/* The part between the braces. */
 static enum err put_variable(struct config *c, struct str inner, size_t line, struct buf *out,
 			     struct fault *fault)
 {

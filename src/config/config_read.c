@@ -16,7 +16,7 @@ struct filling {
 	struct fault *fault;
 };
 
-/* The next word of an option's path behind `prefix` ("" or "cpu."); p == NULL when the option is
+/* The next part of an option's path after `prefix` ("" or "cpu."); p == NULL if the option is
  * elsewhere. */
 static struct str word_after(const struct config_option *o, struct str prefix)
 {

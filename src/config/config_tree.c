@@ -1,6 +1,6 @@
 /*
- * libyaml's events into a tree. The parser keeps no more of the file than one event ahead; what
- * becomes of them is bounded here.
+ * Builds a tree from libyaml's events. The parser reads only one event ahead; the size of the tree
+ * is limited here.
  */
 #include "config/config_tree.h"
 
@@ -71,8 +71,7 @@ static bool is_null(const yaml_event_t *e)
 	       (!text.n || str_eq(text, STR("~")) || str_eq(text, STR("null")));
 }
 
-/* What an event brings besides its content: nothing that would make the file mean more than it
- * says. */
+/* Refuses anchors, aliases and tags. */
 static enum err check_event(struct tree_reader *r)
 {
 	const yaml_event_t *e = &r->event;

@@ -1,5 +1,5 @@
 /*
- * What a value of the file becomes in the program.
+ * Converts values of the file.
  */
 #include <strings.h>
 

@@ -57,8 +57,8 @@ static void count_depths(struct weighed *leaves, uint32_t n, uint32_t at_depth[D
 	}
 }
 
-/* What is too deep goes up to the limit; then codes that are shorter become longer until there is
- * room for all: Kraft's sum is in units of the longest code. */
+/* Codes that are too long are cut to the limit; then shorter codes are lengthened until Kraft's
+ * inequality holds, with the sum in units of the longest code. */
 static void limit_depths(uint32_t at_depth[DEPTH_MOST + 1], uint32_t longest)
 {
 	uint64_t sum = 0;
@@ -74,7 +74,7 @@ static void limit_depths(uint32_t at_depth[DEPTH_MOST + 1], uint32_t longest)
 
 		while (!at_depth[d])
 			d--;
-		/* One code moves down and takes one of the longest beside it. */
+		/* Move one code down, next to one of the longest. */
 		at_depth[d]--;
 		at_depth[d + 1] += 2;
 		at_depth[longest]--;

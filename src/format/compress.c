@@ -1,6 +1,6 @@
 /*
- * gzip by libdeflate, zstd by libzstd; gzip is written in gzip_write.c. A stranger's sizes are
- * never believed: output grows step by step up to the ceiling, and a ratio no honest profile has is
+ * gzip by libdeflate, zstd by libzstd; gzip is written in gzip_write.c. Sizes in the input are not
+ * trusted: output grows step by step up to the ceiling, and an implausible compression ratio is
  * refused early.
  */
 #include <libdeflate.h>

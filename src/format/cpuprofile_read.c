@@ -134,7 +134,7 @@ static void take_samples(struct cpuprofile *c, struct json *times, bool deltas)
 	}
 }
 
-/* The last sample lasts until the end; when nobody says when that was, as long as the others. */
+/* The last sample lasts until the end; if that is unknown, as long as the others. */
 static void finish_samples(struct cpuprofile *c)
 {
 	double length = c->end - c->start;
@@ -166,7 +166,7 @@ static void walk_samples(struct cpuprofile *c)
 	json_join(&c->j, &times);
 }
 
-/* Without times every sample stands for the same share of the whole. */
+/* Without times all samples have the same share of the total. */
 static void share_time(struct cpuprofile *c)
 {
 	double length = c->has_end ? c->end - c->start : 0, hits = 0;

@@ -231,7 +231,7 @@ enum { FUNC_NAME, FUNC_FILE, FUNC_SOURCE, FUNC_RESOURCE, FUNC_LINE };
 enum { FRAME_FUNC, FRAME_LINE, FRAME_COLUMN, FRAME_ADDRESS, FRAME_DEPTH, FRAME_LOCATION };
 enum { STACK_FRAME, STACK_PREFIX, STACK_OFFSET };
 
-/* What is read to turn frames into the dictionary's frames. */
+/* The tables for converting frames to the dictionary. */
 struct fox_frames {
 	struct fox_table funcs, frames, resources;
 	const uint32_t *mappings;

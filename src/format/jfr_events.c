@@ -106,7 +106,7 @@ static int64_t amount_of(const struct jfr_value *slots)
 	return slots[JFR_EVENT_AMOUNT].kind == JFR_NUMBER && amount > 0 ? amount : 0;
 }
 
-/* A sample that was taken by its amount stands for at least a step. */
+/* A sample taken by amount counts for at least one step. */
 static void weigh(int64_t step, int64_t *values)
 {
 	int64_t amount = values[1];
@@ -352,7 +352,7 @@ enum err jfr_events_read(struct jfr_reader *r)
 	return ERR_OK;
 }
 
-/* Two profilers of processor time in one recording: the exact one keeps the name. */
+/* Two profilers of CPU time in one recording: the exact one keeps the name. */
 static enum err rename_execution(struct jfr_reader *r)
 {
 	const uint32_t both = 1u << JFR_FAMILY_CPU_TIME | 1u << JFR_FAMILY_EXECUTION;

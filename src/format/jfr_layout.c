@@ -1,7 +1,7 @@
 /*
- * Types to programs. A value is skipped far more often than it is read, and a stranger's types may
- * contain each other in circles or double at each level; so every type becomes one flat list of
- * steps first, with a ceiling, and what cannot be flattened is never touched.
+ * Compiles types to programs. Values are skipped far more often than read, and malicious types may
+ * be recursive or grow exponentially; so every type is first flattened to a list of steps with a
+ * limit, and types that cannot be flattened are not used.
  */
 #include "format/jfr.h"
 

@@ -140,7 +140,7 @@ static enum err number_of(struct str text, uint64_t *ret)
 	return ERR_OK;
 }
 
-/* What an element is inside of decides what it may be. */
+/* The parent of an element determines its possible kinds. */
 enum place { IN_TREE, IN_CLASS, IN_FIELD, IN_OTHER };
 
 static enum err read_element(struct metadata *m, enum place place, unsigned nesting);

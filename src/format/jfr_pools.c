@@ -90,7 +90,7 @@ static enum err read_pool(struct jfr_chunk *k, struct jfr_cursor *c)
 		if (class->primitive == JFR_STRING)
 			jfr_skip_string(c);
 		else if (class->primitive != JFR_STRUCT)
-			c->failed = true; /* nobody keeps numbers in a pool */
+			c->failed = true; /* pools do not contain numbers */
 		else
 			jfr_skip(k, c, class->skip);
 		if (class->kind && !c->failed)
@@ -99,7 +99,7 @@ static enum err read_pool(struct jfr_chunk *k, struct jfr_cursor *c)
 	return c->failed ? ERR_CORRUPT : ERR_OK;
 }
 
-/* Opens a checkpoint: the cursor stands behind `delta`. */
+/* Opens a checkpoint: the cursor is after `delta`. */
 static bool open_checkpoint(const struct jfr_chunk *k, uint64_t at, struct jfr_cursor *c,
 			    int64_t *ret_delta, uint64_t *ret_end)
 {

@@ -53,7 +53,7 @@ static enum err read_chunk(struct jfr_reader *r)
 	return ERR_OK;
 }
 
-/* Reads the chunk at `at` and moves behind it. */
+/* Reads the chunk at `at` and moves after it. */
 static enum err next_chunk(struct jfr_reader *r, struct str bytes, uint64_t *at)
 {
 	struct jfr_chunk chunk = {.seed = r->out->dict->seed};

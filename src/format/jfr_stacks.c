@@ -62,7 +62,7 @@ static unsigned integers_of_frame(const struct jfr_chunk *k, const struct jfr_pl
 	return plan->steps.n <= 8 ? (unsigned)plan->steps.n : 0;
 }
 
-/* Where the n-th of these ends is, in bits from the lowest; 0: there are less. */
+/* The bit position of the n-th end, from the lowest; 0: there are fewer. */
 static unsigned nth_end(uint64_t ends, unsigned n)
 {
 	while (--n)

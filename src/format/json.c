@@ -153,7 +153,7 @@ enum json_type json_peek(struct json *j)
 	}
 }
 
-/* What a person wrote there instead of JSON. */
+/* Common mistakes instead of JSON. */
 static const char *known_mistake(struct str rest)
 {
 	if (str_starts(rest, STR("NaN")) || str_starts(rest, STR("nan")))
@@ -276,7 +276,7 @@ bool json_item(struct json *j)
 	return true;
 }
 
-/* Behind a key whose text began at `from`: notes it for messages and takes the colon. */
+/* After a key that starts at `from`: records it for messages and consumes the colon. */
 static bool end_key(struct json *j, const char *from)
 {
 	if (j->depth <= JSON_PATH)

@@ -76,7 +76,7 @@ static bool says(struct str window, struct str tail, const char *text)
 	return str_search(window, needle) < window.n || str_search(tail, needle) < tail.n;
 }
 
-/* The head alone does not tell: what stands inside the large values, and behind them. */
+/* The beginning alone is not sufficient: also look inside of large values, and after them. */
 static enum json_kind kind_by_content(unsigned seen, struct str window, struct str tail)
 {
 	if (seen & KEY_NODES && says(window, tail, "\"callFrame\""))

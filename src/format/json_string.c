@@ -75,7 +75,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The four digits behind \u, or -1. */
+/* The four digits after \u, or -1. */
 static int32_t hex4(const char *p, const char *end)
 {
 	int32_t value = 0;

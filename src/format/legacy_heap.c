@@ -107,7 +107,7 @@ static enum err read_sample(struct legacy *l, const struct heap_header *h, bool 
 	TRY(add_pair(l, h, v[0], v[1], s->values + (all ? 2 : 0), &bytes));
 	s->has_bytes = true;
 	s->bytes = bytes;
-	/* Addresses are those behind calls: one byte back is on the call. */
+	/* Addresses are return addresses: one byte back is inside the call. */
 	return legacy_push_all(l, line, 1, false);
 }
 

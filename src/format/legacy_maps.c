@@ -35,7 +35,7 @@ bool legacy_is_map_start(struct str line)
 	       str_search(line, STR("MAPPED_LIBRARIES:")) < line.n;
 }
 
-/* `$name` becomes its value; what grows too long is left as it is. */
+/* `$name` becomes its value; lines that get too long are left unchanged. */
 static struct str expand(const struct variables *vars, struct str line, struct buf *scratch)
 {
 	struct str whole = line;
@@ -126,7 +126,7 @@ static bool is_permissions(struct str word)
 	return word.n > 0;
 }
 
-/* `offset dev:dev inode file` behind the permissions. */
+/* `offset dev:dev inode file` after the permissions. */
 static bool proc_tail(struct str rest, struct mapping *m, struct str *ret_file)
 {
 	struct str offset, device, inode;

@@ -5,7 +5,7 @@
 #include "format/formats_internal.h"
 #include "format/legacy.h"
 
-/* What a profile of each kind hides: the machinery that measured. As google/pprof has it. */
+/* Frames of the profiler that each kind of profile hides, as in google/pprof. */
 static const char drop_alloc[] =
 	"calloc|cfree|malloc|free|memalign|do_memalign|(__)?posix_memalign|pvalloc|valloc|realloc|"
 	"tcmalloc::.*|tc_calloc|tc_cfree|tc_malloc|tc_free|tc_memalign|tc_posix_memalign|"
@@ -87,7 +87,7 @@ static legacy_reader *find_reader(struct str bytes)
 	return NULL;
 }
 
-/* Distinct addresses in the order they are first used, with the frames each stands for. */
+/* Distinct addresses in order of first use, with their frames. */
 struct places {
 	VEC(uint64_t) addresses;
 	struct map index;

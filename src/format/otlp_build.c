@@ -33,7 +33,7 @@ static enum err build_group(struct otlp_builder *b, const struct otlp_scope *sco
 	}
 }
 
-/* What the file itself is to blame for, and no other profile of it. */
+/* Errors of this profile only, which do not affect others. */
 static bool is_rejection(const struct otlp_builder *b, enum err e)
 {
 	return b->out->rejects && e && !err_retry(e) && e != ERR_TABLE_FULL && e != ERR_INTERNAL;
@@ -137,7 +137,7 @@ static enum err keep_mapping_order(struct otlp_builder *b, size_t before)
 	struct profile *p;
 	uint32_t id;
 
-	/* Who takes part of a message does not write it again. */
+	/* A message that was accepted in part is not written again. */
 	if (b->out->list->n != before + 1 || b->t->profiles.n == 0 || b->out->rejects)
 		return ERR_OK;
 	p = b->out->list->v[before];

@@ -48,7 +48,7 @@ static enum err replace_invalid(struct otlp_builder *b, struct str text, uint32_
 	return dict_string(b->d, buf_view(&fixed), ret);
 }
 
-/* References let a few bytes stand for a long text, over and over. */
+/* By references a few bytes can repeat a long string many times. */
 enum err otlp_spend_text(struct otlp_builder *b, size_t n)
 {
 	if (n > b->text_budget)
@@ -74,7 +74,7 @@ static enum err new_string(struct otlp_builder *b, size_t index, uint32_t *ret)
 {
 	struct str text = b->t->strings.v[index];
 
-	/* What has a hash was looked at before. */
+	/* Entries with a hash were already checked. */
 	if (!b->string_hashes[index])
 		return otlp_text(b, text, ret);
 	TRY(otlp_spend_text(b, text.n));

@@ -82,7 +82,7 @@ enum err otlp_label(struct otlp_builder *b, uint32_t key, uint32_t unit,
 	return dict_label(b->d, &l, ret);
 }
 
-/* How pprof's several values under one key travel (otlp_plan_labels.c). */
+/* The encoding of several pprof values with one key (otlp_plan_labels.c). */
 static bool is_multi_value(const struct otlp_any *value)
 {
 	if (value->type != ANY_ARRAY || value->n < 2)
@@ -147,7 +147,7 @@ static enum err build_set(struct otlp_builder *b, struct otlp_range list, size_t
 		keys++;
 	}
 	TRY(otlp_label_set(b, b->scratch.v, b->scratch.n, ret));
-	/* They are sorted now: a key that came twice stands beside itself. */
+	/* They are sorted now: duplicate keys are adjacent. */
 	for (size_t i = 0; i < b->scratch.n; i++)
 		different += !i || b->d->labels.v[b->scratch.v[i]].key !=
 					   b->d->labels.v[b->scratch.v[i - 1]].key;

@@ -26,7 +26,7 @@ static enum err location_attribute(struct otlp_builder *b, const struct otlp_att
 	return ERR_OK;
 }
 
-/* What all frames of a location have in common. */
+/* Properties shared by all frames of a location. */
 static enum err location_frame(struct otlp_builder *b, size_t index, struct frame *ret)
 {
 	const struct otlp_location *src = &b->t->locations.v[index];

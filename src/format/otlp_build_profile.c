@@ -1,5 +1,5 @@
 /*
- * What a profile says of itself: types, times, and the attributes that the model has fields for.
+ * Metadata of a profile: types, times, and the attributes that the model has fields for.
  */
 #include <stdlib.h>
 

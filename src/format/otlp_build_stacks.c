@@ -122,7 +122,7 @@ static bool sum_single(const struct otlp_builder *b, uint32_t *indices, size_t n
 
 	if (!all_below(indices, n, b->t->locations.n))
 		return false;
-	/* Behind the last location stands a 0. */
+	/* The last location is followed by a 0. */
 	for (size_t i = 0; i < 3; i++)
 		indices[n + i] = (uint32_t)b->t->locations.n;
 	for (size_t i = 0; i < n; i += 4) {

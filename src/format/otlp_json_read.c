@@ -84,7 +84,7 @@ static void take_value_type(struct otlp_json *r, struct otlp_value_type *ret)
 		}
 }
 
-/* What a profile says about itself; false when the key is none of these. */
+/* Metadata of a profile; false if the key is none of these. */
 static bool take_profile_header(struct otlp_json *r, struct str key, struct otlp_profile *p)
 {
 	if (otlp_key_is(key, "sample_type"))

@@ -15,7 +15,7 @@ bool otlp_key_is(struct str key, const char *snake)
 			return false;
 		if (key.p[i] == *snake)
 			continue;
-		/* camelCase: the underscore is gone and the letter behind it is a capital. */
+		/* camelCase: removes underscores and capitalizes the letters after them. */
 		if (*snake != '_' || snake[1] < 'a' || snake[1] > 'z' ||
 		    key.p[i] != snake[1] - 'a' + 'A')
 			return false;

@@ -1,6 +1,6 @@
 /*
- * Where in the file something stands, for messages: counted again from the beginning, so that
- * decoding does not have to remember.
+ * Finds positions in the file for messages, by counting again from the beginning, so that decoding
+ * need not record them.
  */
 #include "format/otlp_decode.h"
 

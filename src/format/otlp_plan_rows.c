@@ -121,7 +121,7 @@ static enum err place_rows(struct otlp_planner *p, struct rows *r)
 	r->slot = mem_alloc((n ? n : 1) * sizeof(*r->slot));
 	if (!r->slot)
 		return ERR_NO_MEMORY;
-	/* Samples count in 32 bits: begin anew where they might not. */
+	/* Sample counters have 32 bits: restart before they overflow. */
 	if (n >= UINT32_MAX - p->samples_before) {
 		memset(p->first_samples, 0, p->d->stacks.entries.n * sizeof(*p->first_samples));
 		p->samples_before = 0;

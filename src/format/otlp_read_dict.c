@@ -240,7 +240,7 @@ static enum err read_attribute(struct otlp_decoder *d, const struct pb *at)
 	return ERR_OK;
 }
 
-/* One packed list, as nearly every stack is: its bytes, left as they are. */
+/* One packed list, as for nearly every stack: keep its bytes undecoded. */
 static struct str packed_list(struct str stack)
 {
 	const uint8_t *p = (const uint8_t *)stack.p + 1, *end = p - 1 + stack.n;
@@ -283,7 +283,7 @@ static enum err read_string(struct otlp_decoder *d, const struct pb *c)
 	return ERR_OK;
 }
 
-/* Those that follow at once, too. */
+/* Also handles directly following ones. */
 static enum err read_strings(struct otlp_decoder *d, struct pb *c, size_t *count)
 {
 	TRY(read_string(d, c));

@@ -5,7 +5,7 @@ void otlp_tables_init(struct otlp_tables *t, const struct limits *limits)
 	size_t ceiling;
 
 	*t = (struct otlp_tables){0};
-	/* What is copied is a few times what the file holds at most; the rest is slices. */
+	/* Copies take at most a few times the size of the file; the rest is slices. */
 	if (__builtin_mul_overflow(limits->max_bytes, (size_t)8, &ceiling))
 		ceiling = SIZE_MAX;
 	arena_init(&t->arena, ceiling);

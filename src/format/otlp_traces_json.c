@@ -200,7 +200,7 @@ static void take_resource(struct traces_json *t)
 		}
 }
 
-/* The resource may stand behind its spans. */
+/* The resource may come after its spans. */
 static enum err take_resource_spans(struct traces_json *t)
 {
 	struct json_mark scopes = {0}, behind;

@@ -106,7 +106,7 @@ static enum err read_value(struct traces_reader *t, struct str key, const struct
 	return c.failed ? malformed(t, &c, "AnyValue") : ERR_OK;
 }
 
-/* One KeyValue; the key may stand behind the value. */
+/* One KeyValue; the key may come after the value. */
 static enum err read_pair(struct traces_reader *t, const struct pb *at, bool resource)
 {
 	struct pb c = pb_sub(at), value = {0};
@@ -223,7 +223,7 @@ static enum err read_scope(struct traces_reader *t, const struct pb *at)
 	return c.failed ? malformed(t, &c, "ScopeSpans") : ERR_OK;
 }
 
-/* Twice: the resource may stand behind its spans. */
+/* Two passes, because the resource may come after its spans. */
 static enum err read_resource_spans(struct traces_reader *t, const struct pb *at)
 {
 	struct pb c = pb_sub(at);

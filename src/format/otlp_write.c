@@ -268,7 +268,7 @@ static void put_function(struct buf *b, const struct otlp_function *f)
 	pb_raw_done(b, at);
 }
 
-/* The zero entry is an empty message: the checker of the signal's own group wants it so. */
+/* The zero entry is an empty message, as required by the profiles group's checker. */
 static void put_link(struct buf *b, const struct link *l, bool zero)
 {
 	size_t mark = pb_begin(b, DICTIONARY_LINKS);

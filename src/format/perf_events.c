@@ -36,7 +36,7 @@ void perf_event_time(struct perf_event *e, uint64_t ns)
 	e->timed = true;
 }
 
-/* Which of several events is called as if it were alone: a clock before all others. */
+/* The event that gets the name without suffix: preferably a clock. */
 static size_t first_of(const struct perf_event *events, size_t n)
 {
 	static const char *const known[] = {"cpu-clock", "task-clock", "cpu-cycles", "cycles"};

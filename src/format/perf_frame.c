@@ -8,7 +8,7 @@
  */
 #include "format/perf_script.h"
 
-/* Where the bracket that ends the line was opened, or s.n. */
+/* The position of the bracket that matches the last one of the line, or s.n. */
 static size_t opening_bracket(struct str s)
 {
 	size_t depth = 0;
@@ -81,7 +81,7 @@ static bool is_address(struct str line, struct str word, const struct perf_layou
 	return layout->addresses && (!layout->aligned || columns(line, word) >= 16);
 }
 
-/* Behind the address, when there is one. */
+/* After the address, if there is one. */
 static void parse_symbol(struct str rest, struct perf_frame *f)
 {
 	rest = str_trim(rest);
@@ -99,7 +99,7 @@ bool perf_frame_parse(struct str line, const struct perf_layout *layout, struct 
 	if (!text_word(&rest, &address))
 		return false;
 	f.has_address = is_address(line, address, layout, &f.address);
-	/* Where frames have addresses, a line without one is none. */
+	/* If frames have addresses, a line without one is no frame. */
 	if (!f.has_address && (!layout || layout->addresses))
 		return false;
 	parse_symbol(f.has_address ? rest : f.text, &f);

@@ -34,7 +34,7 @@ static double total(const struct svg *s, uint32_t column, size_t node)
 	return (double)s->picture->tree.total[(size_t)column * s->picture->tree.nodes.n + node];
 }
 
-/* What a box's width shows: in a diff both sides together. */
+/* The value shown by the width: in a diff the sum of both sides. */
 static double weight(const struct svg *s, size_t node)
 {
 	double v = total(s, s->column, node);

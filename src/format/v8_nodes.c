@@ -259,7 +259,7 @@ static enum err find_parents(struct v8_nodes *n, struct json *j)
 	return ERR_OK;
 }
 
-/* The frame of a node; 0 for the root, which stands for no function. */
+/* The frame of a node; 0 for the root, which is no function. */
 static enum err node_frame(const struct v8_node *node, struct dict *d, uint32_t *ret)
 {
 	struct function function = {

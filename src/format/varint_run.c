@@ -67,7 +67,7 @@ static size_t take_one_by_one(const uint8_t *p, uint64_t more, uint32_t **out)
 }
 
 #ifdef __SSE2__
-/* What to do with a window, by which of its bytes are not the last of their number. */
+/* Decoding steps for a window, by the bytes that are not the last of their number. */
 struct step {
 	uint8_t shuffle, bytes, count;
 };
@@ -141,7 +141,7 @@ __attribute__((target("ssse3"))) static size_t take_shuffled(const uint8_t *p, u
 			break;
 	}
 	*out = to;
-	/* What is left: the last of the block, or a number of four bytes. */
+	/* The rest: the last numbers of the block, or a number of four bytes. */
 	return at < BLOCK ? at + take_one_by_one(p + at, more >> at | ~(~UINT64_C(0) >> at), out)
 			  : at;
 }
@@ -233,7 +233,7 @@ size_t pb_small_varints(const uint8_t **p, const uint8_t *end, const uint8_t *re
 		uint64_t more = continued(at);
 		size_t taken;
 
-		/* What is behind the run looks as if it did not end. */
+		/* Make the bytes after the run look like continuation bytes. */
 		if (end - at < BLOCK)
 			more |= ~UINT64_C(0) << (end - at);
 		taken = take_block(at, more, &out);

@@ -4,7 +4,7 @@
 #include "base/jsonout.h"
 
 #define MAX_NODES   250000
-#define REPORT_ROWS 5000 /* of the table in a file, when nobody says */
+#define REPORT_ROWS 5000 /* default limit of table rows in a file */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "VFT columns are copied as they are");
 
@@ -125,8 +125,8 @@ static void put_u32(struct buf *b, uint32_t v)
 	buf_append(b, &v, 4);
 }
 
-/* A picture has no room for negative values (a subtracted profile): they are drawn as nothing, and
- * the page says so. */
+/* Negative values (of a subtracted profile) cannot be drawn: they are left out, with a note on the
+ * page. */
 static void note_negative_values(struct vft_encoder *e)
 {
 	const struct tree *t = &e->picture.tree;

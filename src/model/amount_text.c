@@ -86,7 +86,8 @@ static void put_count(struct buf *out, double value)
 		put_scaled(out, value, counts);
 }
 
-/* What is counted: the type without "alloc_" or "inuse_", or the unit where that says more. */
+/* The name of counted things: the type without "alloc_" or "inuse_", or the unit if that is more
+ * specific. */
 static void put_noun(struct buf *out, struct str type, struct str unit)
 {
 	size_t from = out->n;
@@ -135,7 +136,7 @@ static void put_cores(struct buf *out, double cores)
 	buf_text(out, out->n - from == 1 && out->data[from] == '1' ? " core" : " cores");
 }
 
-/* What is less than one in a second is said per minute. */
+/* Rates below one per second are shown per minute. */
 static void put_per(struct buf *out, double rate, struct str type, struct str unit)
 {
 	double factor, least = unit_kind(unit, &factor) == UNIT_BYTES ? 0x1p20 / factor : 1;

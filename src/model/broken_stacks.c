@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-/* What profilers put where they lost the way. */
+/* Marker frames of profilers for missing callers. */
 static const char *const marks[] = {
 	STACK_MARK_CUT, STACK_MARK_FAILED, "(truncated)",	  "truncated",
 	"[broken]",	"[unknown_Java]",  "[not_walkable_Java]",

@@ -198,7 +198,7 @@ double completeness_kept_share(const struct completeness *c)
 	return count > 0 ? (double)kept.count / count : 1;
 }
 
-/* Of the time that was looked at. */
+/* The observed time. */
 static double time_share(const struct completeness *c, enum completeness_kind kind)
 {
 	double part = (double)c->parts[kind].time_ns;

@@ -74,7 +74,7 @@ enum err completeness_put(struct profile *p, struct str measure, enum completene
 
 /* ------------------------------------------------------------------ of other profiles */
 
-/* Which column holds values, and which the count that belongs to it; -1 = there is none. */
+/* The column of values, and that of their count; -1 = none. */
 struct measure_columns {
 	int count, time;
 };

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/jsonout.h"
 
-/* From here on nobody needs to be told. */
+/* At this share no message is needed. */
 #define ENOUGH 0.999
 
 /* ------------------------------------------------------------------ JSON */
@@ -160,7 +160,7 @@ static void put_cause_names(struct buf *out, const struct completeness *c,
 	}
 }
 
-/* What begins another part of the sentence. */
+/* Starts of further parts of the sentence. */
 static void put_part_of_time(struct buf *out, const char *what, double share)
 {
 	buf_text(out, out->n ? "; " : "");

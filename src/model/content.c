@@ -1,12 +1,12 @@
 /*
- * Content hashes: what an entry is, as 64 bits, whatever dictionary it stands in.
+ * Content hashes: the identity of an entry in 64 bits, in every dictionary.
  *
  * A stack's hash is the sum over its frames of hash × multiplier(position): no step waits for the
  * one before, so a decoder hashes a frame in two or three nanoseconds (docs/decisions/0002).
  *
  * Numbers of the file (addresses, lines) are mixed with the hash of a string, which depends on the
- * seed: nobody can choose a number that makes a product 0 and so makes entries collide.
- * The short ones are in dict.h, where decoders can inline them.
+ * seed, so that chosen numbers cannot make a product 0 and entries collide. The short ones are in
+ * dict.h, where decoders can inline them.
  */
 #include "base/hash.h"
 #include "model/dict.h"

@@ -1,7 +1,7 @@
 /*
- * Counts of samples with the time between them are CPU time as well, and readers add that column.
- * Senders that measure the time beside the counts may send it in a profile of its own, in any order
- * and cut otherwise: then the computed column would count it twice.
+ * From sample counts and their period readers derive a column of CPU time. Senders that also
+ * measure CPU time may send it in another profile, in any order and with other boundaries: then the
+ * derived column would count it twice.
  */
 #include "base/hash.h"
 #include "model/ops.h"

@@ -1,6 +1,5 @@
 /*
- * A dictionary's code, as it is, into an empty one: what stands behind most of an answer is copied
- * faster than it is interned again.
+ * Copies a dictionary to an empty one: if most of it is needed, that is faster than interning.
  */
 #include "model/dict.h"
 

@@ -1,5 +1,6 @@
 /*
- * Room for what a decoder is about to intern, so that tables grow once and nothing is hashed anew.
+ * Reserves room for entries that a decoder will intern, so that tables grow only once, without
+ * rehashing.
  */
 #include "model/dict.h"
 

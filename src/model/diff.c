@@ -18,7 +18,8 @@
 #define FALSE_DISCOVERY 0.05
 #define Z_95		1.959964
 
-/* Which column tells how often something was seen, and what one observation is worth in it. */
+/* Finds the column that gives the number of observations, and the value of one observation in
+ * it. */
 struct evidence {
 	uint32_t column;
 	double worth; /* 0 = not known */
@@ -177,7 +178,7 @@ static void test_row(const struct diff *d, const struct top_row *from, const str
 	for (int side = 0; side < 2; side++) {
 		seen[side] = (double)from->cum[ev[side].at] / ev[side].worth / design_effect;
 		of[side] = d->samples[side] / design_effect;
-		/* What was taken away from a profile was not observed. */
+		/* Subtracted values are no observations. */
 		if (!(seen[side] >= 0) || seen[side] > of[side] * (1 + 1e-9))
 			return;
 	}

@@ -1,6 +1,6 @@
 /*
- * Which rows and frames to look at, with pprof's rules. A pattern is tried once per distinct
- * string, a frame is judged once, a stack is rewritten once.
+ * Filters rows and frames by pprof's rules. A pattern is matched once per distinct string, a frame
+ * is evaluated once, a stack is rewritten once.
  */
 #include "base/buf.h"
 #include "model/ops.h"

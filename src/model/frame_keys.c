@@ -1,8 +1,7 @@
 /*
- * Which frames are one row of a table. As pprof decides it: at the granularity of functions the
- * name alone counts (not the file, not the module), at that of lines name, file and line. Frames
- * without a name are told apart by module and offset, so that nothing unsymbolised is lumped
- * together.
+ * Groups frames to rows of a table, as in pprof: at the granularity of functions the name alone
+ * counts (not the file, not the module), at that of lines name, file and line. Frames without a
+ * name are told apart by module and offset, so that nothing unsymbolised is lumped together.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -200,7 +199,7 @@ static void print_frame(const struct dict *d, uint32_t frame, bool lines, struct
 								   ":%" PRId64, line));
 }
 
-/* Compares what the parts say when they stand behind each other. */
+/* Compares the concatenation of the parts. */
 static int compare_parts(const struct str *a, const struct str *b)
 {
 	size_t i = 0, j = 0, at = 0, bt = 0;

@@ -9,7 +9,7 @@
 #include "model/types.h"
 #include "model/values.h"
 
-/* Where a column of the source goes, and what its unit is in that of the target. */
+/* The target of a source column, and the factor between their units. */
 struct column {
 	uint32_t to;
 	int64_t factor;
@@ -218,7 +218,7 @@ static enum err merge_period(struct merge *m, const struct profile *src)
 	return ERR_OK;
 }
 
-/* What only makes sense while it is the same in all. */
+/* Properties that are kept only if they are equal in all profiles. */
 static enum err merge_identity(struct merge *m, const struct profile *src)
 {
 	struct profile *dst = m->dst;

@@ -1,6 +1,6 @@
 /*
- * What of a merge depends on all its profiles: the means of gauges, and which attributes of the
- * resources are common.
+ * The steps of a merge that depend on all profiles: means of gauges, and common resource
+ * attributes.
  */
 #include "base/hash.h"
 #include "model/merge_state.h"
@@ -36,7 +36,7 @@ static void average_gauges(struct merge *m)
 	}
 }
 
-/* How many series have each label. */
+/* The number of series with each label. */
 static uint32_t *count_labels(const struct merge *m)
 {
 	const struct dict *d = m->dst->dict;

@@ -6,7 +6,7 @@
 #include "model/significance.h"
 
 #define BLOCKS	 10
-#define FEWEST	 5    /* blocks of a side that tell something */
+#define FEWEST	 5    /* required blocks with data per side */
 #define CERTAIN	 0.01 /* p-values up to this are a change */
 #define SMALLEST 0.05 /* changes below this share are of no interest */
 
@@ -132,7 +132,7 @@ static struct rate_change begin(const struct change_side *before, const struct c
 	return c;
 }
 
-/* A difference to nothing at all is of interest whatever its share. */
+/* A change from or to 0 is always of interest. */
 static void judge(struct rate_change *c, const char *test, double p_value)
 {
 	bool small = !isnan(c->share) && fabs(c->share) < SMALLEST;

@@ -54,7 +54,7 @@ static void put_path(struct redacting *r, struct str path)
 	buf_str(&r->text, str_skip(path, directory));
 }
 
-/* What ends a path in the middle of a text. */
+/* Characters that end a path inside a text. */
 static bool is_delimiter(char c)
 {
 	return strchr(" \t\r\n\"'`()[]{}<>,;=|", c) != NULL;

@@ -39,7 +39,7 @@ static bool at_text(const struct regex_parser *p, const char *text)
 	return str_starts(str_skip(p->source, p->at), str_of(text));
 }
 
-/* Skips `text` when the pattern goes on with it. */
+/* Skips `text` if the pattern continues with it. */
 static bool take(struct regex_parser *p, const char *text)
 {
 	if (!at_text(p, text))
@@ -81,7 +81,7 @@ static enum err skip_group_name(struct regex_parser *p)
 	return ERR_OK;
 }
 
-/* Behind "(": what kind of group it is. `ret_bare` for "(?i)", which has no content. */
+/* After "(": parses the kind of group. `ret_bare` for "(?i)", which has no content. */
 static enum err parse_group_head(struct regex_parser *p, bool *ret_bare)
 {
 	*ret_bare = false;

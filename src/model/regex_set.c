@@ -78,7 +78,7 @@ static enum err add_named(struct range_list *set, const struct named_set *named,
 	return vec_append(&set->list, named->ranges, named->n);
 }
 
-/* \x41 or \x{1F600}; `at` is behind the x. */
+/* \x41 or \x{1F600}; `at` is after the x. */
 static enum err parse_hex(struct regex_parser *p, uint32_t *ret)
 {
 	bool braces = p->at < p->source.n && p->source.p[p->at] == '{';

@@ -15,7 +15,7 @@ static bool is_plain(const struct row_index *index, const struct row *row, uint3
 	return index->dense && !row->labels && !row->link && !row->time && !group;
 }
 
-/* Where the row of a stack alone is remembered. */
+/* The index entry of a row with only a stack. */
 static enum err plain_slot(struct row_index *index, const struct profile *p, uint32_t stack,
 			   uint32_t **ret)
 {

@@ -49,7 +49,7 @@ double share_test(const double *seen, const double *of)
 		return 1;
 	if (seen[0] + seen[1] <= NORMAL_FROM)
 		return exact_test(seen[0], seen[1], first);
-	/* What nearly every sample has is told by those that do not have it. */
+	/* For values of nearly all samples, test the complement. */
 	if (missed[0] + missed[1] <= NORMAL_FROM)
 		return exact_test(missed[0], missed[1], first);
 	return normal_test(seen, of);

@@ -118,7 +118,7 @@ static enum err add_children(struct tree_builder *b, const struct branch *p, uin
 	return b->kept.n < p->count ? add_pruned(b, p, parent) : ERR_OK;
 }
 
-/* A branch of one stack: nothing beside it, and as large to its end as here. */
+/* A branch with one stack: a chain of nodes with the same value. */
 static enum err add_chain(struct tree_builder *b, const struct branch *p, uint32_t node)
 {
 	const struct item *item = &b->items[p->begin];

@@ -91,7 +91,7 @@ static double largest_share(const struct tree_builder *b, const int64_t *magnitu
 	return largest;
 }
 
-/* Puts the stacks of kept groups side by side, behind those that end. */
+/* Moves the stacks of kept groups together, after those that end. */
 static void move_stacks(struct tree_builder *b, const struct branch *p)
 {
 	uint32_t ended = p->begin, at = p->begin + p->ended;

@@ -105,7 +105,7 @@ struct str type_shown(struct str id)
 
 	if (id.n < mark.n || !str_eq(str_skip(id, id.n - mark.n), mark))
 		return id;
-	/* It stands behind five parts; a client may call a unit the same. */
+	/* It follows five parts, because a client may use the same text as a unit. */
 	for (size_t i = 0; i < id.n; i++)
 		colons += id.p[i] == ':';
 	if (colons == 5)

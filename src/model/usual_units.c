@@ -41,7 +41,7 @@ static __int128 divide_rounded(__int128 value, int64_t by)
 	return value < 0 ? -((-value + by / 2) / by) : (value + by / 2) / by;
 }
 
-/* What is divided is rounded so that rows add up to the rounded sum, and none changes its sign. */
+/* Divided values are rounded so that rows add up to the rounded sum, and none changes its sign. */
 static void convert_column(struct profile *p, uint32_t column, const struct ratio *r,
 			   uint64_t *clamped)
 {

@@ -67,7 +67,7 @@ static void tell_dropping(const struct queue *q, const struct entry *e)
 	buf_release(&bytes);
 }
 
-/* Drops the oldest of its kind that nobody is sending; false when there is none. */
+/* Drops the oldest of its kind that is not being sent; false if there is none. */
 static bool drop_oldest(struct queue *q, bool in_memory)
 {
 	for (size_t i = 0; i < q->list.n; i++) {

@@ -49,7 +49,7 @@ static void name_of(uint64_t number, const char *suffix, char name[NAME_SIZE])
 
 /* ---- the directory ---- */
 
-/* Makes what is missing of the path; what is there stays as it is. */
+/* Creates missing folders of the path. */
 static enum err make_path(const char *path, struct fault *fault)
 {
 	char part[PATH_CEILING];
@@ -194,7 +194,8 @@ static enum err write_whole(int fd, struct str bytes)
 
 	TRY(write_all(fd, &h, sizeof(h)));
 	TRY(write_all(fd, bytes.p, bytes.n));
-	/* Before it has its name: after a power cut a name must not stand for nothing. */
+	/* Sync before renaming, so that after a power cut the name does not refer to an empty
+	 * file. */
 	return fdatasync(fd) ? err_from_errno(errno) : ERR_OK;
 }
 
@@ -261,7 +262,7 @@ enum err queue_file_read(int directory, uint64_t number, struct buf *ret)
 	int fd;
 
 	name_of(number, SUFFIX, name);
-	/* Not to be held up by a pipe that somebody put there. */
+	/* Do not block on a pipe with that name. */
 	fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ELOOP))
 		return ERR_CORRUPT;

@@ -22,7 +22,7 @@ struct debug_fetcher {
 	struct cond changed;
 	struct thread thread;
 	bool ends;
-	VEC(struct fetch_wanted) pending; /* the first is under way */
+	VEC(struct fetch_wanted) pending; /* the first is being fetched */
 	VEC(struct fetch_wanted) refused;
 };
 
@@ -34,7 +34,7 @@ static struct fetch_wanted *find(struct fetch_wanted *v, size_t n, struct str bu
 	return NULL;
 }
 
-/* Remembered so that nobody is asked again too soon; without memory for it he is. */
+/* Recorded, so that it is not requested again too soon; ignored if out of memory. */
 static void refuse(struct debug_fetcher *f, const char *build_id, enum err error)
 {
 	struct fetch_wanted *known = find(f->refused.v, f->refused.n, str_of(build_id));

@@ -19,8 +19,8 @@ static const char *const *directories_of(const struct debug_search *s)
 }
 
 /*
- * Opens a path as the process behind `root` sees it: its symbolic links do not lead out of there.
- * A pipe does not block.
+ * Opens a path in the root directory `root` of a process, without following symbolic links out of
+ * it. Does not block on pipes.
  */
 static int open_below(const char *root, const char *path)
 {
@@ -38,7 +38,7 @@ static int open_below(const char *root, const char *path)
 	return fd;
 }
 
-/* What is wanted of a file: its build id, or where there are none, its checksum. */
+/* The required identity of a file: its build id, or without one its checksum. */
 struct wanted_file {
 	struct str build_id;
 	const uint32_t *checksum;

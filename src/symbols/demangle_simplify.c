@@ -21,7 +21,7 @@ static size_t operator_length(const char *s)
 	return 0;
 }
 
-/* The place behind the bracket that closes the one at `s`; NULL when there is none. */
+/* The position after the bracket that closes the one at `s`; NULL if there is none. */
 static const char *behind_group(const char *s)
 {
 	int depth = 0;
@@ -66,7 +66,7 @@ void demangle_simplify(char *name)
 			in += n;
 			continue;
 		}
-		/* What begins with a bracket is a name itself: <T as Trait>::f of Rust. */
+		/* A bracket at the start is part of the name: <T as Trait>::f of Rust. */
 		bool rust = is_rust_argument(name, in);
 		bool argument = (*in == '<' || *in == '(') && in > name &&
 				(rust || in[-1] != ':') && !is_name_in_parentheses(in);

@@ -41,7 +41,7 @@ static enum err read_attrs(struct dwarf_abbrevs *t, struct byte_cursor *c,
 		if (attr.form == DW_FORM_implicit_const)
 			attr.implicit = (uint32_t)cursor_sleb(c);
 		if (!attr.form || t->attrs.n >= ATTRS_MAX) {
-			cursor_fail(c); /* a form whose size nobody knows: nothing can be skipped */
+			cursor_fail(c); /* a form of unknown size cannot be skipped */
 			break;
 		}
 		attr.name = name > UINT16_MAX ? 0 : (uint16_t)name;

@@ -1,7 +1,7 @@
 #include "symbols/dwarf_reader.h"
 
 #define ORIGINS_MAX 8	       /* an entry that refers to an entry that refers to … */
-#define ENTRIES_MAX (1u << 20) /* of one function that are looked at for one question */
+#define ENTRIES_MAX (1u << 20) /* limit of entries of one function per lookup */
 
 static enum err next_entry(struct byte_cursor *c, const struct dwarf_abbrevs *t,
 			   const struct dwarf_abbrev **ret)
@@ -115,7 +115,7 @@ struct call {
 struct call_chain {
 	uint64_t address;
 	struct raw_frames *validity;
-	bool inside; /* the entry being looked at holds the address */
+	bool inside; /* the current entry contains the address */
 	bool has_ranges;
 	size_t n;
 	struct call v[SYMBOL_FRAMES_MAX];
@@ -191,7 +191,7 @@ static enum err walk_function(struct dwarf *d, struct dwarf_unit *u, const struc
 		if (!enter)
 			skip = depth;
 		else if (chain->inside)
-			entered = depth; /* nothing beside it can hold the address */
+			entered = depth; /* no sibling can contain the address */
 	}
 	return ERR_OK;
 }

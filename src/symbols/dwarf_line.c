@@ -18,7 +18,7 @@ struct machine {
 	uint64_t address;
 	uint32_t file, line;
 	uint16_t column;
-	bool end; /* of a sequence: the last row is the first address behind it */
+	bool end; /* end of a sequence: its address is the first one after it */
 };
 
 static void machine_reset(struct machine *m)

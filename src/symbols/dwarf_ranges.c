@@ -1,7 +1,7 @@
 /*
  * Range lists, of both kinds: .debug_ranges (up to version 4, pairs of addresses) and
- * .debug_rnglists (version 5, a byte that says what follows). A list may be referred to by any
- * number of entries, so its length is paid from the question's budget.
+ * .debug_rnglists (version 5, a byte that says what follows). A list may be referenced by any
+ * number of entries, so its length is charged to the budget of the lookup.
  */
 #include "symbols/dwarf_reader.h"
 

@@ -71,7 +71,7 @@ static void root_facts(struct dwarf *d, struct dwarf_unit *u, const struct dwarf
 {
 	u->has_line = root->line.form;
 	u->line = root->line.number;
-	/* Version 5 without a base: the only contribution begins behind its header. */
+	/* Version 5 without a base: the only contribution begins after its header. */
 	u->str_offsets_base = root->str_offsets_base.form ? root->str_offsets_base.number
 			      : u->version >= 5		  ? (u->offset_size == 8 ? 16 : 8)
 							  : 0;
@@ -82,7 +82,7 @@ static void root_facts(struct dwarf *d, struct dwarf_unit *u, const struct dwarf
 	u->directory = dwarf_string(d, u, &root->directory);
 }
 
-/* The root entry tells where the unit's code, lines and strings are. `t` is scratch. */
+/* The root entry has the positions of the unit's code, lines and strings. `t` is scratch. */
 static enum err read_root(struct dwarf *d, struct dwarf_unit *u, struct dwarf_abbrevs *t,
 			  struct add_range *ranges)
 {

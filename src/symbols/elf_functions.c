@@ -5,8 +5,7 @@
 #include "symbols/byte_cursor.h"
 
 #define FUNCTIONS_MAX (1u << 22)
-#define ENCLOSING_MAX \
-	16 /* symbols before the nearest that are asked whether they hold an address */
+#define ENCLOSING_MAX 16 /* number of symbols before the nearest that are checked for an address */
 
 static struct elf_symbol symbol_of(const struct elf_functions *f, const struct elf_function *at)
 {
@@ -186,7 +185,7 @@ static bool holds(const struct elf_function *at, uint64_t address)
 	return address - at->start < at->size;
 }
 
-/* Where a symbol without a size, or the padding behind one, ends at the latest. */
+/* The latest end of a symbol without a size, or of the padding after one. */
 static uint64_t limit_of(const struct elf_functions *f, size_t i)
 {
 	uint64_t start = f->v.v[i].start;
@@ -210,7 +209,7 @@ static bool answer(const struct elf_functions *f, size_t i, uint64_t start, uint
 	return name.n;
 }
 
-/* How many begin at an address or before. */
+/* Number of symbols that begin at an address or before. */
 static size_t count_until(const struct elf_functions *f, uint64_t address)
 {
 	size_t low = 0, high = f->v.n;
@@ -245,7 +244,7 @@ static bool answer_enclosing(const struct elf_functions *f, size_t i, size_t nea
 	return answer(f, i, start, end, ret);
 }
 
-/* Where the nearest one ends when nothing holds the addresses behind it. */
+/* The end of the nearest symbol, if no symbol covers the addresses after it. */
 static uint64_t padded_end(const struct elf_functions *f, size_t nearest)
 {
 	uint64_t limit = limit_of(f, nearest), end = limit;

@@ -294,7 +294,7 @@ bool elf_offset_to_vaddr(const struct elf_image *e, uint64_t offset, uint64_t *r
 {
 	const struct elf_segment *found = NULL;
 
-	/* Pages at the seam of two segments are mapped twice: code is what is asked for. */
+	/* Pages at the border of two segments are mapped twice: prefer code. */
 	vec_for_each (s, &e->segments) {
 		if (s->type == PT_LOAD && offset >= s->offset &&
 		    offset - s->offset < s->file_size && (!found || (s->flags & PF_X)))

@@ -7,7 +7,7 @@
 
 #define STUB_SIZE 16
 
-/* jmp *slot(%rip), perhaps behind endbr64 and with a prefix. */
+/* jmp *slot(%rip), perhaps after endbr64 and with a prefix. */
 static bool slot_x86_64(struct str code, uint64_t address, uint64_t *ret)
 {
 	for (size_t i = 0; i + 6 <= code.n && i + 6 <= STUB_SIZE; i++) {

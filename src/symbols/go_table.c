@@ -14,7 +14,7 @@ enum {
 	MAGIC_116 = 0xfffffffa,
 	MAGIC_118 = 0xfffffff0,
 	MAGIC_120 = 0xfffffff1,
-	PROGRAM_INLINED = 2, /* which of a function's programs tells the inlined call */
+	PROGRAM_INLINED = 2, /* the function's pc-table of inlined calls */
 	DATA_INLINED = 3,    /* which of its data is the tree of inlined calls */
 };
 
@@ -89,7 +89,7 @@ static bool find_module(const struct elf_image *e, uint64_t table, uint64_t name
 	return false;
 }
 
-/* What is not in the table: where code begins, and where the data of functions is. */
+/* Addresses that are not in the table: start of the code, and of function data. */
 static void read_module(struct go_table *t, uint64_t table, uint64_t names_offset)
 {
 	const struct elf_section *text = elf_section_named(t->image, ".text");
@@ -155,7 +155,7 @@ struct go_function {
 	struct byte_cursor rest; /* u32 per program, then per data */
 };
 
-/* Entry i of the list of functions; its address alone is asked for by the search. */
+/* Entry i of the list of functions; the search needs only its address. */
 static uint64_t entry_address(const struct go_table *t, uint64_t i, uint64_t *ret_offset)
 {
 	unsigned size = t->version >= 118 ? 4 : t->word;

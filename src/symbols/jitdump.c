@@ -19,7 +19,7 @@
 #define DUMP_FILE_MAX ((uint64_t)8 << 30)
 #define MAGIC	      0x4a695444u
 #define PREFIX	      16
-#define RECORD_READ   65536 /* of a record that much is looked at */
+#define RECORD_READ   65536 /* limit of bytes parsed per record */
 
 enum { RECORD_LOAD, RECORD_MOVE, RECORD_LINES };
 

@@ -40,7 +40,7 @@ struct reading {
 	bool hidden; /* addresses are all zero */
 	bool any;
 	int fd;
-	size_t have; /* of a line that goes on */
+	size_t have; /* remaining part of a line */
 	char lines[LINES_ROOM];
 };
 

@@ -9,7 +9,7 @@
 
 #include "symbols/symbols.h"
 
-/* What the handler knows of a mapping. It runs at any time: plain atomics, no locks. */
+/* A mapping, for the handler, which may run at any time: only atomics, no locks. */
 struct guarded {
 	_Atomic uintptr_t start; /* 0 = free, 1 = being filled in */
 	_Atomic uintptr_t end;

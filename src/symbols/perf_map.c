@@ -1,7 +1,7 @@
 /*
- * Perf maps: "start size name" per line, numbers in hexadecimal, appended as code is made. They lie
- * in /tmp, where anybody may put anything: a link is not followed, and only a plain file of the
- * process's own user or of root, not older than the process, is believed.
+ * Perf maps: "start size name" per line, numbers in hexadecimal, appended as code is made. They are
+ * in /tmp, where any user can create files: links are not followed, and only a regular file of the
+ * process's user or root that is not older than the process is used.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +111,7 @@ static bool status_number(struct str status, struct str name, bool last, uint64_
 	return false;
 }
 
-/* Field 22 of /proc/PID/stat, counted behind the name, which may hold anything. */
+/* Field 22 of /proc/PID/stat, counted after the name, which may contain anything. */
 static bool start_time(struct str stat, int64_t *ret)
 {
 	size_t parenthesis = str_rfind(stat, ')');
@@ -158,7 +158,7 @@ static enum err check_owner(int fd, const struct process *p)
 		return err_from_errno(errno);
 	if (!S_ISREG(st.st_mode) || (st.st_uid != p->user && st.st_uid != 0) || st.st_nlink != 1)
 		return ERR_NO_PERMISSION;
-	/* Left behind by an earlier process with the same number. */
+	/* Left by an earlier process with the same pid. */
 	return st.st_mtime + CLOCK_SLACK < p->started ? ERR_NOT_FOUND : ERR_OK;
 }
 

@@ -156,7 +156,7 @@ static enum err join_path(struct symbol_file *f, const struct raw_frame *raw, ui
 	error = buf_error(&path);
 	if (!error)
 		error = name_pool_add(&f->cache.names, buf_view(&path), ret);
-	else if (error == ERR_TOO_LARGE) /* a path nobody could open */
+	else if (error == ERR_TOO_LARGE) /* longer paths cannot be opened */
 		error = ERR_OK;
 	buf_release(&path);
 	return error;

@@ -121,13 +121,13 @@ static enum err find_debug(struct symbol_file *f)
 	f->looked_for_debug = true;
 	f->key = key_of(f, false);
 	f->fetched_key = f->options.fetch_debug && !f->debug.open ? key_of(f, true) : f->key;
-	/* Without a usable file the answers are worked out: no fault of anybody's. */
+	/* Without a usable cache file, results are computed; that is no error. */
 	if (f->cache_path)
 		(void)!symbol_cache_open(&f->cache, f->cache_path, f->key, f->fetched_key);
 	return ERR_OK;
 }
 
-/* What somebody else has of a build id; not there either is no fault. */
+/* Fetches the debug file of a build id; a missing one is no error. */
 static enum err fetch(struct symbol_file *f, struct str id, struct elf_source *ret)
 {
 	char hex[BUILD_ID_TEXT_MAX + 1];

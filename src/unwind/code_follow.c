@@ -9,11 +9,11 @@
 #include "unwind/arch_x86_64.h"
 #include "unwind/instruction.h"
 
-/* What a call pushes. */
+/* Size of a return address. */
 #define WORD	    8
 /* Above what any function was seen to take; so nothing overflows. */
 #define HEIGHT_MAX  (1 << 24)
-/* How soon the first function of a thread is called. */
+/* Distance within which the first function of a thread is called. */
 #define ROOT_CALLS  8
 /* Branches of one function, and calls of all, that wait to be followed: above what any file has.
  * The rest is followed all the same, with less known about it. */
@@ -25,11 +25,11 @@ struct stack {
 	s32 height;   /* to rsp; 0 = not known */
 	s32 base;     /* to where rbp points; 0 = rbp is no frame's */
 	s32 saved;    /* to the caller's rbp; 0 = it is still in rbp */
-	bool root;    /* nobody called this */
+	bool root;    /* no caller */
 	bool guessed; /* nothing leads here: it may not be so */
 };
 
-/* What somewhere else says about a place. */
+/* State from another path to this address. */
 enum {
 	MARK_BEGIN = 1,	 /* a function begins */
 	MARK_BRANCH = 2, /* a branch leads here */
@@ -96,7 +96,8 @@ static void grow(struct stack *s, s64 by)
 {
 	if (!s->height)
 		return;
-	/* Below the return address nobody can return: it is not what it seems. */
+	/* The stack pointer cannot be below the return address at a return: the analysis is
+	 * wrong. */
 	if (by > HEIGHT_MAX || by < -HEIGHT_MAX || s->height + by < WORD ||
 	    s->height + by > HEIGHT_MAX)
 		s->height = 0;

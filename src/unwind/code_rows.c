@@ -21,7 +21,7 @@ void code_map_open(const struct elf_view *e, struct unwind_rules *rules, struct 
 
 	*ret = (struct code_map){.view = e, .rules = rules};
 	for (u32 i = 0; ret->part_count < CODE_PARTS_MAX && elf_view_code(e, i, &part); i++) {
-		/* In order, as they are in every file that was linked. */
+		/* Must be sorted, as in every linked file. */
 		if (part.address < end || part.bytes.n > UINT32_MAX - part.address)
 			continue;
 		end = part.address + part.bytes.n;
@@ -37,7 +37,7 @@ void code_map_release(struct code_map *m)
 
 /* ------------------------------------------------------------------ kinds of code */
 
-/* What only fills the space between functions is most of what nothing is said about. */
+/* Most code without unwind information is padding between functions. */
 static bool is_padding(struct elf_part code)
 {
 	struct instruction i;

@@ -60,7 +60,7 @@ static u64 read_pointer(const struct frame_section *s, struct cursor *c, u8 enco
 	}
 	if (!relative)
 		return value;
-	/* Relative to other things, or through memory: nobody writes functions' addresses so. */
+	/* Other relative or indirect encodings are not used for functions' addresses. */
 	if ((encoding & PE_RELATIVE) == PE_PC)
 		value += here;
 	else if (encoding & PE_RELATIVE)

@@ -103,8 +103,8 @@ static bool simple_expression(struct str e, struct unwind_rule *ret)
 }
 
 /*
- * What linkers write for the procedure linkage table: rsp + 8 + ((rip & 15) >= N) * 8. N is where
- * an entry has pushed its number.
+ * The expression of linkers for the PLT: rsp + 8 + ((rip & 15) >= N) * 8. N is the offset at which
+ * an entry has pushed its index.
  */
 static bool plt_expression(struct str e, struct unwind_rule *ret)
 {
@@ -165,7 +165,8 @@ static bool long_rbp(const struct saved *s, struct unwind_rule *ret)
 		ret->rbp_offset = (s16)e.cfa_offset;
 		return true;
 	}
-	/* Where rbp went is not said, or not understood: leave it, most callers do not need it. */
+	/* The rule of rbp is missing or not supported: leave it, because most callers do not need
+	 * it. */
 	return s->place != PLACE_CFA;
 }
 
@@ -318,7 +319,7 @@ static bool run_register(struct machine *m, u8 op, struct cursor *c)
 	case CFA_VAL_EXPRESSION:
 		save(m, number, PLACE_EXPRESSION, 0, (block(c), (struct str){0}));
 		return true;
-	default: /* the value offsets: nobody saves rbp or the return address like that */
+	default: /* value offsets: not used for rbp or the return address */
 		cursor_uleb(c);
 		return true;
 	}

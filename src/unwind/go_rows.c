@@ -8,9 +8,9 @@
 
 /* Flags of a function. */
 #define GO_TOP_FRAME 1u /* the root of a goroutine or thread */
-#define GO_SP_WRITE  2u /* goes on with another stack */
+#define GO_SP_WRITE  2u /* continues on another stack */
 
-/* Where struct moduledata keeps the address of the first function, since Go 1.18. */
+/* Offset of the first function's address in struct moduledata, since Go 1.18. */
 #define MODULE_TEXT 176
 
 static u64 word(const struct go_table *t, u64 at, size_t size)

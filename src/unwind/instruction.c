@@ -5,12 +5,12 @@
 /* No instruction is longer. */
 #define LENGTH_MAX 15
 
-/* What follows an opcode. */
+/* Bytes after an opcode. */
 enum {
-	M = 1,	   /* a ModRM byte, and what that asks for */
+	M = 1,	   /* a ModRM byte, and the bytes that it implies */
 	B = 2,	   /* a byte */
 	W = 4,	   /* two bytes */
-	Z = 8,	   /* four bytes, or two behind a prefix */
+	Z = 8,	   /* four bytes, or two with a prefix */
 	R8 = 16,   /* where to go on: a byte */
 	R32 = 32,  /* or four */
 	LONG = 64, /* as long as the operand: mov of a constant, or to a place by its address */
@@ -43,7 +43,7 @@ static const u8 plain[256] = {
 };
 /* clang-format on */
 
-/* Behind 0f. */
+/* After 0f. */
 static u32 after_0f(u8 op)
 {
 	if (op >= 0x80 && op <= 0x8f)
@@ -141,7 +141,7 @@ static void read_0f(struct instruction_parts *p)
 	}
 }
 
-/* Behind all prefixes: one byte more to look at. */
+/* After all prefixes: one more byte to decode. */
 static void read_first_of_several(struct instruction_parts *p, u8 byte)
 {
 	if (byte == 0x0f)

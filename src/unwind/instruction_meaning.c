@@ -125,7 +125,7 @@ static void read_0f(const struct instruction_parts *r, struct instruction *ret)
 		ret->kind = written(reg_of(r));
 }
 
-/* What does the same whatever its operands are. */
+/* Instructions whose effect does not depend on operands. */
 static const u8 simple[256] = {
 	[0x68] = INSTRUCTION_PUSH,    [0x6a] = INSTRUCTION_PUSH, /* a constant */
 	[0x9c] = INSTRUCTION_PUSH,    [0x9d] = INSTRUCTION_POP,	 /* flags */

@@ -10,7 +10,7 @@
 #define ROW_SIZE     8
 /* Version 1, and the encodings that all linkers write. */
 #define HEAD_USUAL   0x3b031b01u
-/* No function is larger: what stands behind the last one is not read through. */
+/* Maximum size of a function: limits the search after the last one. */
 #define FUNCTION_MAX (1u << 26)
 
 struct frame_index {
@@ -53,7 +53,7 @@ static u64 start_of(const struct frame_index *x, u32 n)
 	return x->part.address + (u64)(s64)word(x, HEAD_SIZE + (u64)n * ROW_SIZE);
 }
 
-/* How many begin at the address or before. */
+/* Number of functions that begin at the address or before. */
 static u32 count_until(const struct frame_index *x, u64 address)
 {
 	u32 low = 0, high = x->count;
@@ -95,7 +95,7 @@ static void on_row(void *context, u64 address, u32 rule)
 		w->rule = rule;
 }
 
-/* Behind a function: what is there only the table tells, but where the program begins. */
+/* After a function only the table can tell, except at the entry point. */
 static enum err search_gap(const struct frame_index *x, u32 next, u64 end, u64 root, u64 address,
 			   u32 *ret)
 {
@@ -123,7 +123,7 @@ enum err unwind_rule_search(struct str file, u64 address, struct unwind_rules *r
 		return ERR_NOT_FOUND;
 	if (address - fde.start >= fde.size)
 		return search_gap(&x, n, fde.start + fde.size, view.header.e_entry, address, ret);
-	/* Nobody called it, whatever it says. */
+	/* It has no caller, whatever its entry says. */
 	if (view.header.e_entry - fde.start < fde.size)
 		w.rule = UNWIND_RULE_END;
 	else

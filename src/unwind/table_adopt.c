@@ -1,11 +1,11 @@
 /*
- * A table that another process made of a stranger's file. Nothing it says is believed: afterwards
- * every block lies inside, every search stays inside its block, and every rule is one of ours.
+ * Validates a table built by another process from an untrusted file: afterwards every block is
+ * inside the table, every search stays inside its block, and every rule is one of ours.
  */
 #include "base/vec.h"
 #include "unwind/unwind.h"
 
-/* Any rule will do: a step looks at every field before it uses it. */
+/* Any rule is acceptable, because a step checks every field before using it. */
 struct translation {
 	VEC(u16) ours; /* by their number */
 };
@@ -102,7 +102,7 @@ static enum err adopt_block(char *block, size_t size, const struct translation *
 
 static enum err adopt_blocks(struct unwind_table *t, const struct translation *translation)
 {
-	u64 begin = 0; /* offset plus 1 of the block that is not looked at yet */
+	u64 begin = 0; /* offset plus 1 of the next unchecked block */
 
 	for (u32 page = 0; page < t->page_count; page++) {
 		u64 next = t->pages[page];

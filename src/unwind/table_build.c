@@ -96,7 +96,7 @@ static void sort(struct entries *e)
 		qsort(e->list.v, e->list.n, sizeof(*e->list.v), by_start);
 }
 
-/* Where nothing is said: who calls whom there must be known before any of it is followed. */
+/* Code without unwind information: its calls must be known before it is analysed. */
 static enum err read_gaps(struct code_map *code, const struct entries *e)
 {
 	u64 end = 0;
@@ -111,7 +111,7 @@ static enum err read_gaps(struct code_map *code, const struct entries *e)
 	return code_calls(code, end, ADDRESS_MAX);
 }
 
-/* Between two entries: what the code itself tells. */
+/* Between two entries: analyse the code. */
 static void write_gap(struct code_map *code, u64 from, u64 to, struct table_writer *w)
 {
 	enum err e;
@@ -123,8 +123,8 @@ static void write_gap(struct code_map *code, u64 from, u64 to, struct table_writ
 }
 
 /*
- * `root` is where the program or the loader begins to run: nobody called that code, though some
- * files do not say so and others (the loader) say nothing about it at all.
+ * `root` is the entry point of program or loader: it has no caller, although some files do not say
+ * so, and others (the loader) have no entry for it.
  */
 static void write_entries(struct code_map *code, struct frame_section *s, const struct go_table *go,
 			  struct entries *e, struct table_writer *w)
