@@ -151,8 +151,8 @@ static enum err add_target(struct agent_settings *s, const struct target_item *i
 			(struct target_label){item->labels.v[i].name, item->labels.v[i].value};
 	if (!t.pid && t.uid < 0 && !t.name && !t.cgroup && !t.label_count)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
-				 "%.60s line %zu: the target says nothing: pid, uid, name, cgroup "
-				 "or labels is missing",
+				 "%.60s line %zu: the target has no condition: pid, uid, name, "
+				 "cgroup or labels is missing",
 				 path, item->line);
 	return targets_add(&s->chosen, &t, fault);
 }
@@ -249,7 +249,8 @@ void agent_settings_tell(const struct agent_settings *s)
 		 "allocations are seen from inside a program alone: its runtime or a library "
 		 "reports them"},
 		{s->profiling.slow_request_ns || s->profiling.cpu_percent || s->profiling.errors,
-		 "profiling.conditional", "the agent knows no requests and profiles all the time"},
+		 "profiling.conditional",
+		 "the agent does not know requests, and profiles all the time"},
 		{s->profiling.stack_depth, "profiling.max_stack_depth",
 		 "stacks are sent whole; the server's limits.max_stack_depth cuts them"},
 	};

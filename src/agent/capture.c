@@ -277,8 +277,8 @@ static void note_offenders(struct capture *c)
 		if (c->now < c->next_offender_line)
 			continue;
 		c->next_offender_line = c->now + OFFENDER_LINE_NS;
-		log_warn("a process changes its mappings or its name all the time: it alone is "
-			 "followed less closely",
+		log_warn("a process changes its mappings or its name continuously: it is followed "
+			 "less closely, others are not affected",
 			 log_u64("pid", pid),
 			 log_str("name", process ? str_n(process->comm, strnlen(process->comm, 16))
 						 : STR("")));

@@ -46,7 +46,7 @@ static const unsigned forbidden[] = {
 
 static enum err failed(struct fault *fault, const char *what)
 {
-	return fault_set(fault, err_from_errno(errno), "%s cannot be given away: %s", what,
+	return fault_set(fault, err_from_errno(errno), "%s cannot be dropped: %s", what,
 			 strerror(errno));
 }
 
@@ -149,7 +149,7 @@ static enum err change_user(const struct confine_options *o, struct fault *fault
 		return privilege_keep(KEPT, fault);
 	TRY(privilege_find_user(NULL, USUAL_USER, PRIVILEGE_AGENT_UID, &u, fault));
 	if (!privilege_may_become(&u)) {
-		log_info("the agent stays root: it may not become another user",
+		log_info("the agent stays root: it cannot become another user",
 			 log_text("needs", "CAP_SETUID, CAP_SETGID"), log_text("user", u.name));
 		return privilege_keep(KEPT, fault);
 	}

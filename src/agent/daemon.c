@@ -94,7 +94,7 @@ static void note_lacks(struct daemon *d)
 		char names[CAPTURE_NAMES_ROOM];
 
 		capture_types_write(lacks[d->lacks_told].types, names);
-		log_warn("left out, the rest goes on; vestal doctor says what helps",
+		log_warn("left out, the others continue; vestal doctor shows the fix",
 			 log_text("types", names),
 			 log_text("reason", lacks[d->lacks_told].why.text));
 	}
@@ -486,7 +486,7 @@ static enum err confine(const struct daemon_options *o, struct fault *fault)
 	if (o->control && !geteuid())
 		TRY(control_prepare(o->control, fault));
 	if (confine_self(&c, &kept) != ERR_OK)
-		log_warn("the agent keeps more privileges than it needs",
+		log_warn("the agent has more privileges than it needs",
 			 log_text("reason", kept.text));
 	return ERR_OK;
 }

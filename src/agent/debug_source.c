@@ -55,7 +55,7 @@ static enum err start(struct debug_source *s, const struct debug_source_options 
 		return ERR_OK;
 	if (!shelf.folder && !debug_source_folder(folder, sizeof(folder)))
 		return fault_set(fault, ERR_BAD_ARGUMENT,
-				 "there is no folder for files of debuginfod: say which");
+				 "no folder for files of debuginfod: configure one");
 	if (!shelf.folder)
 		shelf.folder = folder;
 	TRY(symbol_shelf_new(&shelf, &s->shelf, fault));

@@ -177,7 +177,7 @@ static enum err check_symbols(struct findings *f)
 	return finding_add(f, "debug files", FINDING_NOTE,
 			   "none in /usr/lib/debug: lines and inlined functions of the system's "
 			   "libraries are not known, names of exported ones are",
-			   "install the -dbgsym or -debuginfo packages of what matters");
+			   "install the -dbgsym or -debuginfo packages of important programs");
 }
 
 enum err doctor_examine(struct findings *f)
@@ -196,7 +196,7 @@ enum err doctor_examine(struct findings *f)
 	TRY(check_btf(f));
 	TRY(check_ring(f));
 	TRY(check_programs(f, "CPU time", CAPTURE_CPU, "programs load and attach",
-			   "vestal record says more; use Linux 5.17 or newer with BTF"));
+			   "vestal record shows details; use Linux 5.17 or newer with BTF"));
 	TRY(check_programs(f, "waits", CAPTURE_WAITS,
 			   kernel_sees_returns()
 				   ? "stacks are taken when threads come back (sched_exit_tp)"

@@ -39,8 +39,9 @@ struct finding doctor_kernel(struct str release)
 		return finding_of("kernel", FINDING_NOTE, text, NULL);
 	if (major > LEAST_MAJOR || (major == LEAST_MAJOR && minor >= LEAST_MINOR))
 		return finding_of("kernel", FINDING_OK, text, NULL);
-	return finding_of("kernel", FINDING_MISSING, text,
-			  "use Linux 5.17 or newer: older ones lack what the unwinder needs");
+	return finding_of(
+		"kernel", FINDING_MISSING, text,
+		"use Linux 5.17 or newer: older kernels lack features that the unwinder needs");
 }
 
 struct finding doctor_lockdown(struct str text)

@@ -70,7 +70,7 @@ static void tell_delivered(struct exporter *x, const struct delivery *d)
 			 log_u64("waiting",
 				 x->stats.queue.entries + x->stats.queue.memory_entries));
 	if (d->reason[0] || d->rejected)
-		log_warn("server took not all of it", log_u64("rejected_profiles", d->rejected),
+		log_warn("server rejected a part of it", log_u64("rejected_profiles", d->rejected),
 			 log_text("reason", d->reason));
 	x->failing = false;
 	x->refused_for[0] = 0;
@@ -291,7 +291,7 @@ static enum err open_queue(struct exporter *x, const struct exporter_options *o,
 
 	if (!e || !o->queue.directory || !o->queue_optional)
 		return e;
-	log_warn("nothing is kept on disk", log_text("reason", fault->text));
+	log_warn("nothing is queued on disk", log_text("reason", fault->text));
 	memory.directory = NULL;
 	return queue_open(&memory, &x->queue, fault);
 }

@@ -89,7 +89,7 @@ static enum err check_labels(const struct place *at, const struct label_rule_tex
 	if (text->service && !text->service[0])
 		return refuse(at, "service is empty");
 	if (!text->service && !text->labels.n && !text->drop)
-		return refuse(at, "the rule says nothing: service, labels or drop is missing");
+		return refuse(at, "the rule has no effect: service, labels or drop is missing");
 	return ERR_OK;
 }
 

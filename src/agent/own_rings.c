@@ -39,7 +39,7 @@ static enum err refused(struct fault *fault)
 {
 	if (errno == EACCES || errno == EPERM)
 		return fault_set(fault, ERR_NO_PERMISSION,
-				 "perf events are closed to this user: run as root, or type sudo "
+				 "this user may not use perf events: run as root, or type sudo "
 				 "sysctl kernel.perf_event_paranoid=2 for your own processes");
 	return fault_set(fault, err_from_errno(errno), "perf events cannot be opened: %s",
 			 strerror(errno));

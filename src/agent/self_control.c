@@ -119,7 +119,7 @@ static void say_change(const struct self_control *s)
 	const struct budget_state *d = &s->decided;
 
 	if (d->paused != s->state.paused)
-		log_warn(d->paused ? "sampling pauses" : "sampling goes on",
+		log_warn(d->paused ? "sampling pauses" : "sampling resumed",
 			 log_f64("host_cpu_share", s->measure.host_share));
 	if (d->level != s->state.level)
 		log_warn(d->level > s->state.level ? "rate lowered" : "rate raised",

@@ -64,7 +64,7 @@ static void put_losses(const struct self_facts *f, struct buf *out)
 
 static void put_cost(const struct self_facts *f, struct buf *out)
 {
-	head(out, "cpu_seconds_total", "counter", "Processor time of the agent, by where.");
+	head(out, "cpu_seconds_total", "counter", "CPU time of the agent, by part.");
 	buf_printf(out,
 		   "vestal_agent_cpu_seconds_total{where=\"user\"} %.9g\n"
 		   "vestal_agent_cpu_seconds_total{where=\"bpf\"} %.9g\n"
@@ -84,8 +84,7 @@ static void put_cost(const struct self_facts *f, struct buf *out)
 	       (double)f->pss_bytes);
 	number(out, "memory_budget_bytes", "gauge", "Memory allowed; 0 = no limit.",
 	       (double)f->limits.memory_bytes);
-	number(out, "memory_bytes", "gauge",
-	       "Memory of its own, of its readers, and the kernel's maps.",
+	number(out, "memory_bytes", "gauge", "Memory of the agent, its workers, and BPF maps.",
 	       (double)f->measure.memory_bytes);
 	number(out, "host_cpu_share", "gauge", "CPU time of all processes, as a share of all CPUs.",
 	       f->measure.host_share);
@@ -109,8 +108,7 @@ static void put_limits(const struct self_facts *f, struct buf *out)
 	       "Processes that map or change more than is followed: they alone are unwound less "
 	       "well.",
 	       c->limits.limited);
-	count(out, "limited_events_total", "Events of such processes that were not looked at.",
-	      c->events_shut);
+	count(out, "limited_events_total", "Ignored events of such processes.", c->events_shut);
 	count(out, "side_band_stops_total",
 	      "Times that a ring of process events was stopped for a second because it filled up.",
 	      c->ring_stops);
@@ -120,7 +118,7 @@ static void put_limits(const struct self_facts *f, struct buf *out)
 	number(out, "probes_hung", "gauge",
 	       "Threads that wait for a file or a process that does not answer.", c->probes_hung);
 	count(out, "probes_refused_total",
-	      "Files and processes that were not looked at because earlier ones did not answer.",
+	      "Requests for files and processes refused because earlier ones hang.",
 	      c->probes_refused);
 }
 
@@ -141,7 +139,7 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	      "Raw stacks there was no room for: samples without callers.", c->raw_dropped);
 	count(out, "side_band_lost_total", "Events of processes that the kernel dropped.",
 	      c->side_band_lost);
-	count(out, "processes_reread_total", "Processes asked again after such a loss.", c->reread);
+	count(out, "processes_reread_total", "Processes read again after such a loss.", c->reread);
 	put_losses(f, out);
 	put_stacks(f, out);
 	put_cost(f, out);
@@ -163,7 +161,7 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	count(out, "export_requests_total", "Requests delivered.", x->sent);
 	count(out, "export_failures_total", "Requests that failed, before they were tried again.",
 	      x->failed);
-	count(out, "export_dropped_total", "Requests given up.", x->dropped);
+	count(out, "export_dropped_total", "Requests dropped.", x->dropped);
 	count(out, "export_bytes_total", "Bytes delivered.", x->bytes);
 	number(out, "export_waiting_bytes", "gauge", "Bytes that wait to be delivered.",
 	       (double)x->waiting_bytes);

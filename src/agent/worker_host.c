@@ -404,7 +404,7 @@ void worker_replace(int socket, enum worker_fate fate)
 	/* Files that make workers end may come by the thousand. A file that is too much is no
 	 * matter of the log at all. */
 	if (fate == WORKER_SPENT)
-		log_debug("a file takes long to read", log_u64("pid", (u64)w.pid));
+		log_debug("reading a file takes long", log_u64("pid", (u64)w.pid));
 	else if ((!before || now - before > SAY_NS) &&
 		 atomic_compare_exchange_strong(&said, &before, now))
 		log_warn("a reader of files is replaced",

@@ -30,7 +30,7 @@
 static enum err failed(struct fault *fault, const char *what)
 {
 	return fault_set(fault, err_from_errno(errno),
-			 "access to files cannot be given away: %s: %s", what, strerror(errno));
+			 "access to files cannot be restricted: %s: %s", what, strerror(errno));
 }
 
 /* What this kernel knows of; a newer one's additions are not used. */

@@ -255,7 +255,7 @@ static enum err refuse(struct memory_account *a, size_t n, struct fault *fault)
 	atomic_fetch_add(&b->tally.refused, 1);
 	if (n > account_ceiling(b))
 		return fault_set(fault, ERR_TOO_LARGE,
-				 "this takes %zu bytes of memory, and one tenant may take %zu of "
+				 "this needs %zu bytes of memory; the limit of a tenant is %zu of "
 				 "the server's budget of %zu",
 				 n, account_ceiling(b), b->limit);
 	return fault_set(fault, ERR_BUSY,

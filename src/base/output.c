@@ -56,7 +56,7 @@ static enum err write_fault(struct fault *fault, const char *path, int os_error)
 		return fault_set(fault, code, "%s may not be written by this user: %s", path,
 				 strerror(os_error));
 	case ERR_NOT_FOUND:
-		return fault_set(fault, code, "%s cannot be made: its directory does not exist",
+		return fault_set(fault, code, "%s cannot be created: its directory does not exist",
 				 path);
 	default:
 		return fault_set(fault, code, "%s cannot be written: %s", path, strerror(os_error));

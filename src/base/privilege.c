@@ -15,7 +15,7 @@
 
 static enum err failed(struct fault *fault, const char *what)
 {
-	return fault_set(fault, err_from_errno(errno), "%s cannot be given away: %s", what,
+	return fault_set(fault, err_from_errno(errno), "%s cannot be dropped: %s", what,
 			 strerror(errno));
 }
 

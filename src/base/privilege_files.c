@@ -30,7 +30,7 @@ static enum err os_failed(struct walk *w, const char *name)
 static enum err refuse(struct walk *w, const char *name, const char *why)
 {
 	return fault_set(w->fault, ERR_NO_PERMISSION,
-			 "%s is not handed to the user %s: %s; look at it, then remove it or "
+			 "%s is not handed over to the user %s: %s; check it, then remove it or "
 			 "change its owner",
 			 name, w->user->name, why);
 }

@@ -273,7 +273,7 @@ enum err process_check(const struct process_result *r, const char *name, struct 
 	if (r->status == 0)
 		return ERR_OK;
 	if (!str_split(&rest, '\n', &line))
-		return fault_set(fault, ERR_IO, "%s ended with status %d and said nothing", name,
+		return fault_set(fault, ERR_IO, "%s exited with status %d without a message", name,
 				 r->status);
 	line = str_trim(line);
 	return fault_set(fault, ERR_IO, "%s ended with status %d: %.*s", name, r->status,

@@ -106,8 +106,8 @@ enum err seccomp_install(struct seccomp_filter *f, bool allow_rest, struct fault
 	/* Continue on a kernel without seccomp. */
 	if (errno == ENOSYS || errno == EINVAL)
 		return ERR_OK;
-	return fault_set(fault, err_from_errno(errno), "system calls cannot be given away: %s",
-			 strerror(errno));
+	return fault_set(fault, err_from_errno(errno),
+			 "the system call filter cannot be installed: %s", strerror(errno));
 }
 
 static const unsigned usual[] = {

@@ -118,7 +118,7 @@ static bool may_take(size_t n)
 	if (n > s->terms.ceiling || s->used > s->terms.ceiling - n) {
 		if (!s->error)
 			(void)fault_set(&s->fault, ERR_TOO_LARGE,
-					"it takes more than the %zu bytes of memory that it may",
+					"it needs more than its limit of %zu bytes of memory",
 					s->terms.ceiling);
 		return refuse(s, ERR_TOO_LARGE);
 	}

@@ -75,7 +75,7 @@ int agent_serve_loading(struct daemon_options *o, int (*load)(void *, struct dae
 		if (load(context, o) == EXIT_OK)
 			log_info("reloaded");
 		else
-			log_error("not reloaded, all stays as it was");
+			log_error("not reloaded; nothing changed");
 		if (atomic_load(&ended))
 			return EXIT_OK;
 	}

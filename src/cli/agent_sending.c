@@ -15,16 +15,17 @@ const struct option sending_table[] = {
 	{"cert", 0, OPT_TEXT, "FILE", "show the server this certificate (PEM)",
 	 AT(struct sending_options, certificate), NULL},
 	{"key", 0, OPT_TEXT, "FILE", "and its key", AT(struct sending_options, key), NULL},
-	{"insecure", 0, OPT_FLAG, NULL, "take any certificate",
+	{"insecure", 0, OPT_FLAG, NULL, "accept any certificate",
 	 AT(struct sending_options, insecure), NULL},
 	{0},
 };
 
 const struct option queue_table[] = {
 	{"queue", 0, OPT_TEXT, "DIR",
-	 "keep here what cannot be delivered; none = not (" AGENT_QUEUE " for root)",
+	 "queue undelivered data here; none = do not (" AGENT_QUEUE " for root)",
 	 AT(struct sending_options, queue), NULL},
-	{"queue-size", 0, OPT_SIZE, "SIZE", "at most so much of it, the oldest goes first (256MiB)",
+	{"queue-size", 0, OPT_SIZE, "SIZE",
+	 "limit of that queue; the oldest data is dropped first (256MiB)",
 	 AT(struct sending_options, queue_size), NULL},
 	{0},
 };

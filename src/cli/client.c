@@ -13,9 +13,9 @@
 const struct option client_table[] = {
 	{"server", 0, OPT_TEXT, "URL", "the server (VESTAL_SERVER, else " DEFAULT_SERVER ")",
 	 AT(struct client_options, server), NULL},
-	{"token", 0, OPT_TEXT, "TOKEN", "what vestal token create printed (VESTAL_TOKEN)",
+	{"token", 0, OPT_TEXT, "TOKEN", "token printed by vestal token create (VESTAL_TOKEN)",
 	 AT(struct client_options, token), NULL},
-	{"token-file", 0, OPT_TEXT, "FILE", "a file that holds the token, out of sight of ps",
+	{"token-file", 0, OPT_TEXT, "FILE", "file with the token, so that ps does not show it",
 	 AT(struct client_options, token_file), NULL},
 	{"tenant", 0, OPT_TEXT, "NAME", "whose data, where the server lets us choose",
 	 AT(struct client_options, tenant), NULL},
@@ -23,7 +23,7 @@ const struct option client_table[] = {
 };
 
 const struct option connection_table[] = {
-	{"timeout", 0, OPT_SECONDS, "SECONDS", "give up after SECONDS (30)",
+	{"timeout", 0, OPT_SECONDS, "SECONDS", "time out after SECONDS (30)",
 	 AT(struct client_options, timeout), NULL},
 	{"insecure", 'k', OPT_FLAG, NULL, "accept any TLS certificate of the server",
 	 AT(struct client_options, insecure), NULL},
@@ -117,7 +117,8 @@ static enum err put_header(struct buf *out, const char *name, struct str value, 
 	for (size_t i = 0; i < value.n; i++)
 		if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
 			return fault_set(fault, ERR_BAD_ARGUMENT,
-					 "%s holds a character that no header may have", option);
+					 "%s contains a character that is invalid in headers",
+					 option);
 	buf_text(out, name);
 	buf_str(out, value);
 	return buf_error(out);

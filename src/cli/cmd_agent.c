@@ -46,7 +46,7 @@ static const struct option table[] = {
 	 "serve its own metrics at http://ADDRESS/metrics, on this machine only",
 	 AT(struct agent_options, metrics), NULL},
 	{"control", 0, OPT_TEXT, "PATH",
-	 "a socket at which vestal agent ctl may ask and change (none; ctl: " CONTROL_DEFAULT ")",
+	 "socket for vestal agent ctl (none; ctl: " CONTROL_DEFAULT ")",
 	 AT(struct agent_options, control), NULL},
 	{"log-level", 0, OPT_CHOICE, "LEVEL", "what to log (info)",
 	 AT(struct agent_options, log_level), "debug info warn error off"},
@@ -55,7 +55,7 @@ static const struct option table[] = {
 
 static const struct option_group groups[] = {
 	{"Options", table, 0},
-	{"What (everything)", target_table, AT(struct agent_options, targets)},
+	{"Targets (everything)", target_table, AT(struct agent_options, targets)},
 	{"Server", sending_table, AT(struct agent_options, sending)},
 	{"Queue", queue_table, AT(struct agent_options, sending)},
 	{"Privacy", privacy_table, AT(struct agent_options, sending)},

@@ -156,7 +156,7 @@ static int fetch_bytes(const struct backup_options *o, struct str id, uint64_t f
 			return status;
 		if (!part.n || part.n > bytes - got)
 			return complain(EXIT_UNAVAILABLE, "a file of the backup has another size "
-							  "than the server said");
+							  "than reported by the server");
 		if (write_all(fd, part.data, part.n) != ERR_OK)
 			return complain(EXIT_OS, "the backup cannot be written: %s",
 					strerror(errno));
@@ -321,8 +321,9 @@ const struct command command_backup = {
 		"Fetches a copy of all data of the server, each tenant as of one moment, into a "
 		"new directory here, while the server keeps working. It is written with the "
 		"permissions of the user who runs this command, and readable by that user only. "
-		"Until it is fetched the server holds the copy next to its data, so its disk needs "
-		"room for it. A server started with --data on the copy has the same profiles.\n\n"
+		"Until it is fetched, the server keeps the copy next to its data, so its disk "
+		"needs space for it. A server started with --data on the copy has the same "
+		"profiles.\n\n"
 		"A file that is too damaged to be copied is left out; one with known damage is "
 		"copied with it. Each is named, and the exit status is 65.\n\n"
 		"With --on-server a server with --backup-dir writes it itself, into a new "

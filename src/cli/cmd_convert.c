@@ -124,7 +124,7 @@ static int convert_apart(struct invocation *in, const struct convert_options *o,
 	inputs_say_notes(&inputs);
 	inputs_say_windows(&inputs);
 	if (!status && !inputs.list.n)
-		status = complain(EXIT_BAD_DATA, "%s: there is no profile in it",
+		status = complain(EXIT_BAD_DATA, "%s: contains no profile",
 				  inputs.sources.v[0].name);
 	if (!status)
 		status = write_list(o, to, &inputs.list, -1, inputs.sources.v[0].title);
@@ -164,9 +164,8 @@ const struct command command_convert = {
 		"Reads profiles of any known format and writes another. The format of an input is "
 		"recognised by its content, that of the output by its name (or --to). Several "
 		"inputs "
-		"are merged, unless the output format holds several profiles (OTLP); there they "
-		"stay "
-		"apart. What the output format cannot hold is said on stderr.\n\n"
+		"are merged, unless the output format can hold several profiles (OTLP). Data that "
+		"the output format cannot represent is reported on stderr.\n\n"
 		"A name that ends in .gz or .zst is compressed.",
 	.groups = groups,
 	.options_size = sizeof(struct convert_options),

@@ -1,5 +1,5 @@
 /*
- * vestal delete: take profiles out of a server.
+ * vestal delete: delete profiles from a server.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static const struct option table[] = {
 	{"type", 't', OPT_TEXT, "TYPE", "only profiles of this type",
 	 AT(struct delete_options, type), NULL},
 	{"yes", 'y', OPT_FLAG, NULL, "do not ask", AT(struct delete_options, yes), NULL},
-	{"json", 0, OPT_FLAG, NULL, "as JSON, as the server says it (docs/json.md)",
+	{"json", 0, OPT_FLAG, NULL, "the server's response as JSON (docs/json.md)",
 	 AT(struct delete_options, json), NULL},
 	{0},
 };
@@ -79,7 +79,8 @@ static int run(struct invocation *in)
 	int status;
 
 	if (!query)
-		return complain_usage(in, "what? vestal delete 'SELECTOR' --before TIME");
+		return complain_usage(in,
+				      "selector missing: vestal delete 'SELECTOR' --before TIME");
 	status = check(in, o, query);
 	if (status)
 		return status;
@@ -105,15 +106,15 @@ static int run(struct invocation *in)
 
 const struct command command_delete = {
 	.name = "delete",
-	.summary = "take profiles out of a server",
+	.summary = "delete profiles from a server",
 	.arguments = "SELECTOR",
 	.examples = examples,
-	.description =
-		"Deletes the profiles of the series a selector names: a service (checkout), or "
-		"more closely checkout{commit=\"abc123\"}; {} is everything. With --before only "
-		"those that began earlier. Names that nothing refers to any more go with them, and "
-		"the disk space is given back.\n\n"
-		"On a terminal it asks first. The server writes into its log who deleted what.",
+	.description = "Deletes the profiles of the series that match a selector: a service "
+		       "(checkout), or with labels checkout{commit=\"abc123\"}; {} is everything. "
+		       "With --before only those that began earlier. Names that are no longer used "
+		       "are deleted, too, and the disk space is freed.\n\n"
+		       "On a terminal it asks for confirmation. The server records each deletion "
+		       "in its audit log.",
 	.groups = groups,
 	.options_size = sizeof(struct delete_options),
 	.words = "",

@@ -13,9 +13,9 @@
 #include "cli/units.h"
 
 static const struct option table[] = {
-	{"before", 'b', OPT_LIST, "FILE", "one more profile of the time before",
+	{"before", 'b', OPT_LIST, "FILE", "another profile for the before side",
 	 AT(struct diff_cli_options, before), NULL},
-	{"after", 'a', OPT_LIST, "FILE", "one more profile of the time after",
+	{"after", 'a', OPT_LIST, "FILE", "another profile for the after side",
 	 AT(struct diff_cli_options, after), NULL},
 	{"baseline", 0, OPT_LIST, "SELECTOR", "as --before; also the name of a service",
 	 AT(struct diff_cli_options, baseline), NULL},
@@ -52,7 +52,7 @@ static const struct option table[] = {
 
 static const struct option_group groups[] = {
 	{"Options", table, 0},
-	{"What to look at", view_table, AT(struct diff_cli_options, view)},
+	{"Selection", view_table, AT(struct diff_cli_options, view)},
 	{"Inputs", input_table, AT(struct diff_cli_options, input)},
 	{"Server", client_table, AT(struct diff_cli_options, input.client)},
 	{"Common options", common_table, 0},
@@ -62,13 +62,13 @@ static const struct option_group groups[] = {
 static const struct example examples[] = {
 	{"vestal diff before.pb.gz after.pb.gz", "what changed, largest change first"},
 	{"vestal diff before.pb.gz after.pb.gz --html diff.html", "and as a flame graph"},
-	{"vestal diff --significant before.pb.gz after.pb.gz", "without what is noise"},
+	{"vestal diff --significant before.pb.gz after.pb.gz", "only significant changes"},
 	{"vestal diff -b monday.pb.gz -b tuesday.pb.gz -a after.pb.gz",
 	 "several profiles per side"},
 	{"vestal diff --json before.pb.gz after.pb.gz", "for programs"},
 	{"vestal diff --baseline \"my-service{commit=abc123}\" "
 	 "--comparison \"my-service{commit=def456}\" --time-range \"1h\"",
-	 "two versions, as a server has seen them"},
+	 "two versions stored by a server"},
 	{"vestal diff --baseline my-service --baseline-from -2h --baseline-until -1h "
 	 "--comparison my-service --comparison-from -1h",
 	 "the last hour and the one before"},
@@ -381,27 +381,26 @@ static int run(struct invocation *in)
 
 const struct command command_diff = {
 	.name = "diff",
-	.summary = "what changed between two profiles, and what is noise",
+	.summary = "compare profiles, and test which changes are significant",
 	.arguments = "BEFORE AFTER",
 	.examples = examples,
 	.description =
-		"\"Change\" says whether the whole uses more or less per second of the time that "
-		"was profiled, and whether that is more than noise.\n\n"
+		"\"Change\" compares the totals per second of profiled time, and says whether the "
+		"difference is significant.\n\n"
 		"Prints a row per function: its value before and after, the change, the change of "
 		"its "
 		"share of the total in percentage points with the half width of its 95 % interval, "
 		"and "
-		"a verdict: more, less, added, removed, or noise when sampling alone explains it "
-		"(binomial test, 5 % false discoveries over the rows with samples enough to tell). "
-		"Among hundreds of rows some "
-		"leave their interval by chance: such a row is noise too, until there are more "
-		"samples.\n\n"
-		"When the totals differ, before is scaled to the total of after, so that a longer "
+		"a verdict: more, less, added, removed, or noise if sampling alone can explain it "
+		"(binomial test, false discovery rate 5 % over the rows with enough samples). "
+		"Among hundreds of rows some exceed their interval by chance: these count as "
+		"noise, too, until there are more samples.\n\n"
+		"If the totals differ, before is scaled to the total of after, so that a longer "
 		"recording does not look like a slower program; --no-normalise compares as "
 		"measured.\n\n"
-		"Either side may be what a server has stored: a selector such as "
-		"checkout{commit=\"abc123\"}. --time-range is the last such time in which each "
-		"of them has profiles, and the times are printed.",
+		"Either side may be profiles stored by a server: a selector such as "
+		"checkout{commit=\"abc123\"}. --time-range is the last period of that length with "
+		"profiles of that side; the times are printed.",
 	.groups = groups,
 	.options_size = sizeof(struct diff_cli_options),
 	.defaults = set_defaults,

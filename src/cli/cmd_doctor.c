@@ -35,9 +35,9 @@ static const struct option_group groups[] = {
 };
 
 static const struct example examples[] = {
-	{"vestal doctor", "may I profile here, and if not, why"},
+	{"vestal doctor", "check what this user may profile"},
 	{"sudo vestal doctor", "the same for root"},
-	{"vestal doctor --server http://127.0.0.1:4318", "and can profiles be sent"},
+	{"vestal doctor --server http://127.0.0.1:4318", "and whether profiles can be sent"},
 	{0},
 };
 
@@ -61,7 +61,7 @@ static enum err check_server(const char *url, struct findings *f)
 	if (e == ERR_NO_MEMORY)
 		return e;
 	return finding_add(f, "server", FINDING_MISSING, fault.text,
-			   "start it (vestal up), or look at the address and the firewall");
+			   "start it (vestal up), or check the address and the firewall");
 }
 
 static void put_json(const struct findings *f, struct buf *out)
@@ -97,7 +97,7 @@ static void put_text(const struct findings *f, bool color, struct buf *out)
 			buf_printf(out, "%25s  -> %s\n", "", one->fix);
 	}
 	if (findings_well(f))
-		buf_text(out, "All that Vestal needs is there.\n");
+		buf_text(out, "Nothing is missing.\n");
 }
 
 static int run(struct invocation *in)
@@ -130,16 +130,13 @@ const struct command command_doctor = {
 	.summary = "check what this machine allows, what is missing, and how to fix it",
 	.arguments = "",
 	.examples = examples,
-	.description =
-		"Tries everything record, live and agent need: loads the programs into the kernel "
-		"and attaches them, opens perf events, looks for the kernel's types and names. "
-		"Each "
-		"line is ok, missing or a note; below what is missing stands the one line that "
-		"helps. Nothing is changed, nothing stays loaded. At the end stands what each "
-		"running "
-		"process of Vestal holds: user, capabilities, no_new_privs, seccomp, Landlock "
-		"(docs/security.md has what it should be).\n\n"
-		"The exit status is 0 when all is there and 1 when something is missing.",
+	.description = "Tries everything that record, live and agent need: loads and attaches the "
+		       "BPF programs, opens perf events, looks for the kernel's types and symbols. "
+		       "Each line is ok, missing or a note, followed by a fix if something is "
+		       "missing. Nothing is changed, and nothing stays loaded. At the end it lists "
+		       "user, capabilities, no_new_privs, seccomp and Landlock of each running "
+		       "process of Vestal (docs/security.md has the expected values).\n\n"
+		       "The exit status is 0 if nothing is missing, else 1.",
 	.groups = groups,
 	.options_size = sizeof(struct doctor_options),
 	.words = "",

@@ -18,7 +18,7 @@ static const struct option table[] = {
 	 AT(struct flame_options, title), NULL},
 	{"min-share", 0, OPT_REAL, "SHARE", "leave out boxes below this share of the total (0)",
 	 AT(struct flame_options, min_share), NULL},
-	{"to", 0, OPT_CHOICE, "FORMAT", "html or svg, when the name of the output does not say",
+	{"to", 0, OPT_CHOICE, "FORMAT", "html or svg; default: by the output's name",
 	 AT(struct flame_options, to), "html svg"},
 	{0},
 };
@@ -26,7 +26,7 @@ static const struct option table[] = {
 static const struct option_group groups[] = {
 	{"Options", table, 0},
 	{"Output", sink_table, AT(struct flame_options, output)},
-	{"What to look at", view_table, AT(struct flame_options, view)},
+	{"Selection", view_table, AT(struct flame_options, view)},
 	{"Inputs", input_table, AT(struct flame_options, input)},
 	{"Server", client_table, AT(struct flame_options, input.client)},
 	{"Common options", common_table, 0},
@@ -36,7 +36,7 @@ static const struct option_group groups[] = {
 static const struct example examples[] = {
 	{"vestal flame cpu.pb.gz", "writes flame.html"},
 	{"vestal flame cpu.pb.gz -o cpu.svg", "a picture for a document"},
-	{"vestal flame --type inuse_space heap.pb.gz -o heap.html", "what holds memory"},
+	{"vestal flame --type inuse_space heap.pb.gz -o heap.html", "live memory"},
 	{"vestal flame --focus 'main\\.' cpu.pb.gz -o main.html", "only stacks through main"},
 	{"vestal flame cpu.pb.gz -o - | gzip > flame.html.gz", "to a pipe"},
 	{0},

@@ -26,7 +26,7 @@ static const struct example examples[] = {
 	{"vestal help", "the list of commands"},
 	{"vestal help top", "the same as vestal top --help"},
 	{"vestal help formats", "which formats are read and written"},
-	{"vestal help exit", "what the exit status says"},
+	{"vestal help exit", "exit statuses"},
 	{0},
 };
 

@@ -7,15 +7,14 @@
 #include "net/net.h"
 
 static const struct option table[] = {
-	{"service", 's', OPT_TEXT, "NAME", "what the profile is of",
-	 AT(struct push_options, service), NULL},
+	{"service", 's', OPT_TEXT, "NAME", "service name", AT(struct push_options, service), NULL},
 	{"label", 0, OPT_LIST, "K=V", "more about it: commit=abc123; may be repeated",
 	 AT(struct push_options, labels), NULL},
 	{"from", 0, OPT_TEXT, "TIME",
-	 "when it began, instead of what it says: -5m, 2026-11-15T10:00Z",
+	 "start time, overrides that of the file: -5m, 2026-11-15T10:00Z",
 	 AT(struct push_options, from), NULL},
 	{"until", 0, OPT_TEXT, "TIME", "when it ended", AT(struct push_options, until), NULL},
-	{"format", 0, OPT_TEXT, "FORMAT", "its format, where its content does not say",
+	{"format", 0, OPT_TEXT, "FORMAT", "format; default: detected by content",
 	 AT(struct push_options, format), NULL},
 	{"max-bytes", 0, OPT_SIZE, "SIZE", "refuse inputs above SIZE (512M)",
 	 AT(struct push_options, input.max_bytes), NULL},
@@ -25,7 +24,7 @@ static const struct option table[] = {
 static const struct option watch_table[] = {
 	{"watch", 0, OPT_TEXT, "DIR", "push every file that a program drops into DIR, for ever",
 	 AT(struct push_options, watch), NULL},
-	{"delete", 0, OPT_FLAG, NULL, "delete what was pushed instead of moving it to DIR/pushed",
+	{"delete", 0, OPT_FLAG, NULL, "delete pushed files instead of moving them to DIR/pushed",
 	 AT(struct push_options, remove), NULL},
 	{"settle", 0, OPT_SECONDS, "SECONDS", "how long a file waits for its labels (2)",
 	 AT(struct push_options, settle), NULL},
@@ -45,9 +44,9 @@ static const struct example examples[] = {
 	{"vestal push cpu.pb.gz --service checkout --label commit=abc123", "one profile"},
 	{"vestal push monday.pb.gz tuesday.pb.gz --service checkout", "several"},
 	{"vestal push 'http://localhost:6060/debug/pprof/profile?seconds=5' --service shop",
-	 "of a running Go program"},
+	 "from a running Go program"},
 	{"vestal push --watch profiles --service shop",
-	 "whatever a program writes into the folder profiles"},
+	 "all files that a program writes to the folder profiles"},
 	{0},
 };
 
@@ -126,7 +125,7 @@ static int run(struct invocation *in)
 	if (o->watch)
 		return watch_run(o);
 	if (!in->arguments.n)
-		return complain_usage(in, "which profile? vestal push FILE --service NAME");
+		return complain_usage(in, "file missing: vestal push FILE --service NAME");
 	for (size_t i = 0; i < in->arguments.n; i++) {
 		const char *name = in->arguments.v[i];
 
@@ -148,19 +147,17 @@ const struct command command_push = {
 	.arguments = "FILE...",
 	.examples = examples,
 	.description =
-		"Sends profiles of any format vestal reads. When it succeeds, they are on the "
-		"server's disk. The service and the labels are how they are found again; a file "
-		"that knows its service (OTLP) needs none.\n\n"
-		"A JSON file beside a profile (cpu-1.pb.gz.json or cpu-1.json for cpu-1.pb.gz) "
-		"says "
-		"more about it: service or service.name, version, commit or git.commit, branch, "
-		"environment and whatever else becomes labels; window_start and window_end, or "
-		"timestamp and durationMillis, say when it was taken. What is given on the command "
-		"line wins.\n\n"
-		"--watch pushes every file of a folder, those that are there and those that come, "
-		"once each is complete, and moves it to the folder pushed inside (or deletes it). "
-		"Files that are no profiles are moved to refused. While the server is away it "
-		"waits; Ctrl-C ends it, and what was not pushed yet stays for the next time.",
+		"Sends profiles of any format that vestal reads. On success they are on the "
+		"server's disk. Service and labels identify them in queries; a file with a service "
+		"(OTLP) needs none.\n\n"
+		"A JSON file next to a profile (cpu-1.pb.gz.json or cpu-1.json for cpu-1.pb.gz) "
+		"can add metadata: service or service.name, version, commit or git.commit, branch, "
+		"environment and any other label; window_start and window_end, or timestamp and "
+		"durationMillis, are its time. The command line takes precedence.\n\n"
+		"--watch pushes every file of a folder, existing and new ones, as soon as it is "
+		"complete, and moves it to the subfolder pushed (or deletes it). Files that are no "
+		"profiles are moved to refused. It waits while the server does not respond; Ctrl-C "
+		"ends it, and remaining files are pushed the next time.",
 	.groups = groups,
 	.options_size = sizeof(struct push_options),
 	.defaults = set_defaults,

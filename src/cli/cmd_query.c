@@ -29,7 +29,7 @@ static const struct option table[] = {
 	 AT(struct query_options, by), NULL},
 	{"function", 0, OPT_TEXT, "NAME", "of --series and --by: of this function only",
 	 AT(struct query_options, function), NULL},
-	{"self", 0, OPT_FLAG, NULL, "of --function: without what it calls",
+	{"self", 0, OPT_FLAG, NULL, "with --function: self value, without callees",
 	 AT(struct query_options, self), NULL},
 	{"force", 'f', OPT_FLAG, NULL, "overwrite an existing FILE",
 	 AT(struct query_options, force), NULL},
@@ -49,7 +49,7 @@ static const struct option_group groups[] = {
 	{"Views", table, 0},
 	{"Time", when_table, 0},
 	{"The table", top_style_table, AT(struct query_options, style)},
-	{"What to look at", view_table, AT(struct query_options, view)},
+	{"Selection", view_table, AT(struct query_options, view)},
 	{"Server", client_table, AT(struct query_options, input.client)},
 	{"Connection", connection_table, AT(struct query_options, input.client)},
 	{"Common options", common_table, 0},
@@ -185,18 +185,19 @@ static int run(struct invocation *in)
 
 const struct command command_query = {
 	.name = "query",
-	.summary = "ask a server: functions, flame graphs, values over time",
+	.summary = "query a server: functions, flame graphs, values over time",
 	.arguments = "SELECTOR",
 	.examples = examples,
 	.description =
-		"A selector names series: a service, and more closely label=\"value\" in braces. "
-		"Labels are compared with = and !=, or with the regular expressions of =~ and !~, "
-		"which match the whole value: checkout{commit=~\"abc.*\",env!=\"test\"}. "
-		"{env=\"prod\"} is every service there.\n\n"
-		"Everything selected is merged into one profile, exactly, and shown as vestal top "
-		"shows a file. Without --from and --until it is the last hour in which there are "
-		"profiles. Without --type it is cpu, or the only type there is.\n\n"
-		"vestal top, flame, diff, convert and show take selectors in place of files, too.",
+		"A selector selects series: a service, and optionally label=\"value\" in braces. "
+		"Labels are compared by = and !=, or by regular expressions with =~ and !~, which "
+		"must match the whole value: checkout{commit=~\"abc.*\",env!=\"test\"}. "
+		"{env=\"prod\"} selects every service with that label.\n\n"
+		"The selected profiles are merged into one and shown as by vestal top. The default "
+		"range is the last hour with profiles. The default type is cpu, or the only "
+		"type.\n\n"
+		"vestal top, flame, diff, convert and show accept selectors in place of files, "
+		"too.",
 	.groups = groups,
 	.options_size = sizeof(struct query_options),
 	.defaults = set_defaults,

@@ -14,7 +14,7 @@ struct redact_cli_options {
 };
 
 static const struct option table[] = {
-	{"pattern", 'p', OPT_TEXT, "RE", "what to take out (password|secret|credential|token)",
+	{"pattern", 'p', OPT_TEXT, "RE", "pattern to redact (password|secret|credential|token)",
 	 AT(struct redact_cli_options, pattern), NULL},
 	{"strip-paths", 0, OPT_FLAG, NULL, "leave only the last part of file names",
 	 AT(struct redact_cli_options, strip), NULL},
@@ -37,7 +37,7 @@ static const struct option_group groups[] = {
 static const struct example examples[] = {
 	{"vestal redact cpu.pb.gz -o public.pb.gz", "names with password, secret … in them"},
 	{"vestal redact --strip-paths cpu.pb.gz -o short.pb.gz", "and no directories"},
-	{"vestal redact --pattern 'acme|initech' cpu.pb.gz -o clean.pb.gz", "your own words"},
+	{"vestal redact --pattern 'acme|initech' cpu.pb.gz -o clean.pb.gz", "with another pattern"},
 	{0},
 };
 
@@ -154,14 +154,14 @@ static int run(struct invocation *in)
 
 const struct command command_redact = {
 	.name = "redact",
-	.summary = "take names, paths and label values out of a profile",
+	.summary = "redact names, paths and label values of a profile",
 	.arguments = "FILE -o OUT",
 	.examples = examples,
 	.description =
 		"Function names, files, modules, label values, comments and resource attributes "
 		"that "
-		"match the pattern (case is ignored) become [REDACTED]. The output is built anew: "
-		"nothing of the old text is left in it. What was changed is said on stderr.",
+		"match the pattern (case is ignored) become [REDACTED]. The output is rebuilt, so "
+		"that it contains no old text. Changes are reported on stderr.",
 	.groups = groups,
 	.options_size = sizeof(struct redact_cli_options),
 	.defaults = set_defaults,

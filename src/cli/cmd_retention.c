@@ -14,7 +14,7 @@ struct retention_options {
 };
 
 static const struct option table[] = {
-	{"json", 0, OPT_FLAG, NULL, "as JSON, as the server says it (docs/json.md)",
+	{"json", 0, OPT_FLAG, NULL, "the server's response as JSON (docs/json.md)",
 	 AT(struct retention_options, json), NULL},
 	{0},
 };
@@ -29,7 +29,7 @@ static const struct option_group groups[] = {
 
 static const struct example examples[] = {
 	{"vestal retention", "retention, limits, and whether the clock is trusted"},
-	{"vestal retention confirm", "the server's clock is right: data ages by it again"},
+	{"vestal retention confirm", "confirm the server's clock: data ages by it again"},
 	{0},
 };
 
@@ -109,7 +109,7 @@ static int confirm(const struct retention_options *o)
 	if (!status)
 		status = answer_fields(&answer, fields);
 	if (!status)
-		say(&o->common, "the server's clock, %s, is trusted: retention goes on by it",
+		say(&o->common, "the server's clock, %s, is trusted: retention continues",
 		    fields[0].text);
 	return status;
 }

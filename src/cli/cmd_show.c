@@ -24,7 +24,7 @@ static const struct option_group groups[] = {
 };
 
 static const struct example examples[] = {
-	{"vestal show cpu.pb.gz", "format, types, totals, labels, time, what looks wrong"},
+	{"vestal show cpu.pb.gz", "format, types, totals, labels, time, problems"},
 	{"vestal show cpu.pb.gz heap.pb.gz", "one after the other"},
 	{"vestal show - < cpu.pb.gz", "from a pipe"},
 	{"vestal show --json cpu.pb.gz", "for programs"},
@@ -127,7 +127,7 @@ static int run(struct invocation *in)
 
 const struct command command_show = {
 	.name = "show",
-	.summary = "what is in a profile, and what looks wrong with it",
+	.summary = "show the contents of a profile, and problems with it",
 	.arguments = "FILE...",
 	.examples = examples,
 	.description =
@@ -135,11 +135,9 @@ const struct command command_show = {
 		"units "
 		"and totals; time, duration and period; the number of samples, stacks, functions; "
 		"mappings with build ids; labels with examples; comments; resource attributes. "
-		"Under "
-		"\"looks wrong\" stands what the reader had to put up with and what may mislead "
-		"you: "
-		"cut or missing stacks, frames without names, values that are negative or all 0, "
-		"missing times.",
+		"Under \"looks wrong\" it lists problems of the file that may be misleading: "
+		"truncated or missing stacks, unsymbolized frames, values that are negative or all "
+		"0, missing times.",
 	.groups = groups,
 	.options_size = sizeof(struct show_options),
 	.defaults = set_defaults,

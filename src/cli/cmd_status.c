@@ -16,7 +16,7 @@ struct status_options {
 };
 
 static const struct option table[] = {
-	{"json", 0, OPT_FLAG, NULL, "as JSON, as the server says it (docs/json.md)",
+	{"json", 0, OPT_FLAG, NULL, "the server's response as JSON (docs/json.md)",
 	 AT(struct status_options, json), NULL},
 	{0},
 };
@@ -181,11 +181,11 @@ static int run(struct invocation *in)
 
 const struct command command_status = {
 	.name = "status",
-	.summary = "what a server has stored and how it is doing",
+	.summary = "show stored data and status of a server",
 	.arguments = "",
 	.examples = examples,
-	.description = "Prints how long the server runs, how much it has stored and of which time, "
-		       "what that takes on disk, and how long it is kept.",
+	.description = "Prints the uptime of the server, the amount of stored data and its time "
+		       "range, disk usage, and retention.",
 	.groups = groups,
 	.options_size = sizeof(struct status_options),
 	.words = "",

@@ -20,7 +20,7 @@ struct symbols_options {
 static const struct option table[] = {
 	{"again", 0, OPT_FLAG, NULL, "send files that the server has already, too",
 	 AT(struct symbols_options, again), NULL},
-	{"json", 0, OPT_FLAG, NULL, "list as JSON, as the server says it (docs/json.md)",
+	{"json", 0, OPT_FLAG, NULL, "the list as the server's JSON (docs/json.md)",
 	 AT(struct symbols_options, json), NULL},
 	{0},
 };
@@ -142,17 +142,16 @@ static int run(struct invocation *in)
 
 const struct command command_symbols = {
 	.name = "symbols",
-	.summary = "give a server the symbols of programs that run without",
+	.summary = "upload symbols of stripped programs to a server",
 	.arguments = "upload FILE...|list|delete BUILD_ID...",
 	.examples = examples,
-	.description =
-		"A program that was stripped shows as addresses (app+0x11f0). The server keeps its "
-		"build id with them. Given the program as it was before, or its debug file, with "
-		"the same build id, it answers with functions, files, lines and inlined functions "
-		"from then on, for what was stored before as well.\n\n"
-		"A folder is searched with all folders below it. Files that have no build id or no "
-		"names in them are passed over there, and refused by name. Sending needs the right "
-		"to write, deleting that of an administrator.",
+	.description = "The frames of a stripped program are addresses (app+0x11f0), stored with "
+		       "its build id. After an upload of the unstripped program or its debug file "
+		       "with the same build id, the server returns functions, files, lines and "
+		       "inlined functions, also for profiles stored earlier.\n\n"
+		       "Folders are searched recursively. Files in them without build id or "
+		       "symbols are skipped; if such a file is given by name, that is an error. "
+		       "Uploading requires the right write, deleting the right admin.",
 	.groups = groups,
 	.options_size = sizeof(struct symbols_options),
 	.words = "upload list delete",

@@ -12,7 +12,7 @@ struct top_options {
 
 static const struct option_group groups[] = {
 	{"Options", top_style_table, AT(struct top_options, style)},
-	{"What to look at", view_table, AT(struct top_options, view)},
+	{"Selection", view_table, AT(struct top_options, view)},
 	{"Inputs", input_table, AT(struct top_options, input)},
 	{"Server", client_table, AT(struct top_options, input.client)},
 	{"Common options", common_table, 0},
@@ -69,9 +69,8 @@ const struct command command_top = {
 		"Numbers are exact: nothing is pruned before adding up, and they equal those of go "
 		"tool pprof. Shares are of the whole profile, also after filters. \"Rate\" is the "
 		"total per second of the time that was profiled.\n\n"
-		"Several inputs are merged. Frames the profile itself asks to be dropped are not "
-		"shown "
-		"(--keep-all shows them).",
+		"Several inputs are merged. Frames that the profile marks to be dropped are not "
+		"shown (--keep-all shows them).",
 	.groups = groups,
 	.options_size = sizeof(struct top_options),
 	.defaults = set_defaults,

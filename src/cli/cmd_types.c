@@ -120,10 +120,9 @@ const struct command command_types = {
 	.summary = "which types of profiles a server has",
 	.arguments = "",
 	.examples = examples,
-	.description =
-		"Prints a row per type: the name that goes behind --type, the unit of its values, "
-		"whether values are sums or levels (which are averaged over time, never added "
-		"up), and the full id that Pyroscope's clients use.",
+	.description = "Prints a row per type: its name for --type, the unit of its values, "
+		       "whether values are sums or gauges (which are averaged over time, never "
+		       "summed), and the full id used by Pyroscope's clients.",
 	.groups = list_groups,
 	.options_size = sizeof(struct list_options),
 	.words = "",

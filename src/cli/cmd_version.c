@@ -71,7 +71,7 @@ static int run(struct invocation *in)
 
 const struct command command_version = {
 	.name = "version",
-	.summary = "say which vestal this is",
+	.summary = "print the version",
 	.arguments = "",
 	.examples = examples,
 	.description = "Prints the version, the commit it was built from and its libraries.",

@@ -145,7 +145,7 @@ int diff_find_change(struct diff_report *r)
 
 /* ------------------------------------------------------------------ as text */
 
-static const char *const words[] = {"too little data to tell",	 "no earlier data",
+static const char *const words[] = {"too little data",		 "no earlier data",
 				    "no data on the later side", "no significant change",
 				    "more than noise",		 "more than noise"};
 
@@ -178,8 +178,7 @@ void diff_put_change(const struct diff_report *r, struct buf *out)
 	}
 	if (out->n > from)
 		buf_text(out, ", ");
-	buf_text(out, no_time ? "not known: the profiles do not say how long they took"
-			      : words[c->verdict]);
+	buf_text(out, no_time ? "unknown: the profiles have no duration" : words[c->verdict]);
 	if (!isnan(c->p_value))
 		put_test(c, out);
 	buf_byte(out, '\n');

@@ -105,7 +105,7 @@ int export_format(const struct invocation *in, const char *name, const char *pat
 	if (!f && name)
 		return unknown_name(in, name);
 	if (!f)
-		return complain_usage(in, "-o %s: the name does not say a format: add --to FORMAT",
+		return complain_usage(in, "-o %s: no format known for this name: add --to FORMAT",
 				      path);
 	if (!f->write)
 		return complain_usage(in, "%s files can be read but not written", f->name);

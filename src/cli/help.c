@@ -118,25 +118,26 @@ void help_overview(struct buf *out, bool color)
 {
 	static const struct example first[] = {
 		{"vestal top cpu.pb.gz", "which functions cost the most"},
-		{"vestal flame cpu.pb.gz", "one HTML file to look at and to share"},
-		{"vestal diff before.pb.gz after.pb.gz", "what changed, and what is noise"},
+		{"vestal flame cpu.pb.gz", "one HTML file to view and share"},
+		{"vestal diff before.pb.gz after.pb.gz",
+		 "what changed, and whether it is significant"},
 		{"vestal convert app.jfr -o app.pb.gz", "any format in, any format out"},
-		{"vestal up", "a server that keeps profiles"},
+		{"vestal up", "a server for profiles"},
 		{"vestal push cpu.pb.gz --service checkout", "send it one"},
 		{"vestal query checkout", "and ask"},
 		{0},
 	};
 
-	buf_text(out, "vestal: look at profiles, compare, convert, share and keep them\n");
+	buf_text(out, "vestal: show, compare, convert, share and store profiles\n");
 	heading(out, "Examples", color);
 	example_lines(out, first);
 	heading(out, "Commands", color);
 	for (const struct command *const *c = commands; *c; c++)
 		buf_printf(out, "  %-11s %s\n", (*c)->name, (*c)->summary);
 	buf_text(out,
-		 "\nInputs are files, - for stdin, http(s) URLs, or selectors of what a server has "
-		 "stored, such\nas 'checkout{commit=\"abc123\"}'; the format is recognised by "
-		 "content.\nvestal COMMAND --help says more, with examples first; vestal help "
+		 "\nInputs are files, - for stdin, http(s) URLs, or selectors of stored profiles, "
+		 "such\nas 'checkout{commit=\"abc123\"}'; formats are recognised by "
+		 "content.\nvestal COMMAND --help has details, with examples first; vestal help "
 		 "formats, vestal help exit.\n");
 }
 
@@ -224,9 +225,9 @@ static void markdown_tail(struct buf *out)
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
 		buf_printf(out, "**%d**\n:   %s\n\n", statuses[i].status, statuses[i].meaning);
 	buf_text(out, "# ENVIRONMENT\n\n"
-		      "**NO_COLOR**\n:   when set and not empty, output is not coloured\n\n"
-		      "**VESTAL_SERVER**\n:   the server, when **--server** does not say\n\n"
-		      "**VESTAL_TOKEN**\n:   the token for it, when **--token** does not say\n\n"
+		      "**NO_COLOR**\n:   if set and not empty, output is not coloured\n\n"
+		      "**VESTAL_SERVER**\n:   the server, if **--server** is not given\n\n"
+		      "**VESTAL_TOKEN**\n:   its token, if **--token** is not given\n\n"
 		      "**http_proxy**, **https_proxy**, **no_proxy**\n:   proxies for URLs\n\n");
 }
 
@@ -251,7 +252,7 @@ void help_markdown(const struct command *c, struct buf *out)
 void help_overview_markdown(struct buf *out)
 {
 	buf_text(out,
-		 "# NAME\n\nvestal - look at profiles, compare, convert and share them\n\n"
+		 "# NAME\n\nvestal - show, compare, convert, share and store profiles\n\n"
 		 "# SYNOPSIS\n\n**vestal** *command* [*options*] [*file*...]\n\n"
 		 "# DESCRIPTION\n\nInputs are files, - for standard input, or http(s) URLs such "
 		 "as those of a Go program's /debug/pprof. The format of an input is recognised "

@@ -18,7 +18,7 @@ const struct option input_table[] = {
 	{"max-bytes", 0, OPT_SIZE, "SIZE", "refuse inputs that unpack to more than SIZE (512M)",
 	 AT(struct input_options, max_bytes), NULL},
 	{"timeout", 0, OPT_SECONDS, "SECONDS",
-	 "give up on a URL after SECONDS (its seconds=N and 30)", AT(struct input_options, timeout),
+	 "time out for URLs, in SECONDS (its seconds=N plus 30)", AT(struct input_options, timeout),
 	 NULL},
 	{"insecure", 'k', OPT_FLAG, NULL, "fetch https URLs whose certificate cannot be verified",
 	 AT(struct input_options, insecure), NULL},

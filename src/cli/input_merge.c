@@ -121,8 +121,7 @@ int inputs_read_merged(struct inputs *in, const struct text_list *names)
 	if (status)
 		return status;
 	if (!in->list.n)
-		return complain(EXIT_BAD_DATA, "%s: there is no profile in it",
-				in->sources.v[0].name);
+		return complain(EXIT_BAD_DATA, "%s: contains no profile", in->sources.v[0].name);
 	if (in->list.n == 1 && i == names->n)
 		return EXIT_OK;
 	return read_and_merge(in, names, i);

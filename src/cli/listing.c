@@ -13,7 +13,7 @@ const struct option list_table[] = {
 	{"from", 0, OPT_TEXT, "TIME", "since then: -1h, 2026-11-15T10:00:00Z (the beginning)",
 	 AT(struct list_options, from), NULL},
 	{"until", 0, OPT_TEXT, "TIME", "until then (now)", AT(struct list_options, until), NULL},
-	{"json", 0, OPT_FLAG, NULL, "as JSON, as the server says it (docs/json.md)",
+	{"json", 0, OPT_FLAG, NULL, "the server's response as JSON (docs/json.md)",
 	 AT(struct list_options, json), NULL},
 	{0},
 };

@@ -91,7 +91,7 @@ static void not_reloaded(const struct server_options *options, const struct faul
 	if (fault->code == ERR_NO_PERMISSION && options->confine)
 		hint = "the server runs without privileges: let its user read the file, or start "
 		       "it again";
-	log_error("not reloaded, all stays as it was", log_text("reason", fault->text),
+	log_error("not reloaded; nothing changed", log_text("reason", fault->text),
 		  log_text("hint", hint));
 }
 

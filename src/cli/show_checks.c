@@ -70,8 +70,7 @@ static void check_time(const struct facts *f, struct notes *out)
 	if (f->p->duration_ns < 0)
 		notes_add(out, "the duration is negative");
 	if (f->outside_window)
-		notes_add(out,
-			  "%" PRIu64 " samples lie outside the time the profile says it covers",
+		notes_add(out, "%" PRIu64 " samples are outside of the profile's time range",
 			  f->outside_window);
 }
 

@@ -251,6 +251,6 @@ void show_text(const struct show_report *r, struct buf *out)
 	}
 	if (!r->list->n) {
 		field(out, "looks wrong");
-		buf_text(out, "there is no profile in it\n");
+		buf_text(out, "contains no profile\n");
 	}
 }

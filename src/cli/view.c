@@ -12,7 +12,7 @@ const struct option view_table[] = {
 	 AT(struct view_options, focus), NULL},
 	{"ignore", 0, OPT_TEXT, "RE", "no stacks with a frame that matches RE",
 	 AT(struct view_options, ignore), NULL},
-	{"hide", 0, OPT_TEXT, "RE", "take frames that match RE out of the stacks",
+	{"hide", 0, OPT_TEXT, "RE", "remove frames that match RE from the stacks",
 	 AT(struct view_options, hide), NULL},
 	{"show", 0, OPT_TEXT, "RE", "leave only frames that match RE in the stacks",
 	 AT(struct view_options, show), NULL},
@@ -21,9 +21,9 @@ const struct option view_table[] = {
 	 AT(struct view_options, show_from), NULL},
 	{"tag", 0, OPT_LIST, "K=V",
 	 "only samples with label K=V; also K=~RE, K!=V, K!~RE, K=4kb:1mb, or K alone; all must "
-	 "hold",
+	 "match",
 	 AT(struct view_options, tags), NULL},
-	{"keep-all", 0, OPT_FLAG, NULL, "show also the frames the profile asks to be dropped",
+	{"keep-all", 0, OPT_FLAG, NULL, "also show frames that the profile marks to be dropped",
 	 AT(struct view_options, keep_all), NULL},
 	{0},
 };
@@ -177,7 +177,7 @@ static int drop_frames(struct view *v)
 	profile_init(&v->dropped, v->profile->dict);
 	e = profile_drop_frames(v->profile, &v->dropped, &fault);
 	if (e)
-		return step_failed("the profile's own filter (--keep-all does without it)",
+		return step_failed("the profile's own filter (disable it with --keep-all)",
 				   e == ERR_BAD_ARGUMENT ? ERR_CORRUPT : e, &fault);
 	v->profile = &v->dropped;
 	return EXIT_OK;

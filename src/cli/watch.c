@@ -181,11 +181,10 @@ static int put_both_away(struct watch *w, const char *path, const char *sidecar,
 
 	if (!put_away(w, path, folder, remove) ||
 	    (sidecar[0] && !put_away(w, sidecar, folder, remove)))
-		return complain(
-			EXIT_IO,
-			"%s was dealt with but cannot be put away (%s): ending, or it would "
-			"be pushed again and again",
-			path, strerror(errno));
+		return complain(EXIT_IO,
+				"%s was processed but cannot be moved away (%s): exiting, because "
+				"it would be pushed again",
+				path, strerror(errno));
 	return EXIT_OK;
 }
 

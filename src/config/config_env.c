@@ -42,8 +42,7 @@ static enum err put_variable(struct config *c, struct str inner, size_t line, st
 		buf_str(out, str_skip(inner, colon + 2));
 	else
 		return config_fail(c, line, fault,
-				   "the variable %.60s is not set; ${%.60s:-…} would say what "
-				   "to take instead",
+				   "the variable %.60s is not set; ${%.60s:-…} sets a default",
 				   word, word);
 	return ERR_OK;
 }

@@ -107,7 +107,7 @@ static enum err take_text(const struct config *c, const struct config_option *o,
 			  const struct config_node *child, const char **ret, struct fault *fault)
 {
 	if (child->kind != NODE_TEXT || child->empty)
-		return config_fail(c, child->line, fault, "%s takes texts alone", o->path);
+		return config_fail(c, child->line, fault, "%s accepts only strings", o->path);
 	*ret = child->text;
 	return ERR_OK;
 }

@@ -85,7 +85,7 @@ static void note_types(struct folded_writer *w, const struct profile *p, int cho
 	}
 	if (named + 1 < p->type_count)
 		buf_printf(&left, " and %u more", p->type_count - 1 - named);
-	notes_add(&w->in->notes, "folded stacks hold one type: %.*s; not %.*s", (int)kept.n,
+	notes_add(&w->in->notes, "folded stacks can store one type: %.*s; not %.*s", (int)kept.n,
 		  kept.data, (int)left.n, left.data);
 }
 
@@ -182,11 +182,10 @@ static enum err collect_stacks(struct folded_writer *w)
 		if (!s.value)
 			continue;
 		if (s.value < 0)
-			return fault_set(
-				&w->in->fault, ERR_UNSUPPORTED,
-				"folded stacks hold no negative values, and a stack has %" PRId64
-				": pprof and OTLP hold them",
-				s.value);
+			return fault_set(&w->in->fault, ERR_UNSUPPORTED,
+					 "folded stacks cannot store negative values, and a stack "
+					 "has %" PRId64 ": pprof and OTLP hold them",
+					 s.value);
 		if (w->path.n + s.n >= UINT32_MAX)
 			return ERR_TABLE_FULL;
 		for (uint32_t i = s.n; i-- > 0;) {

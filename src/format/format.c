@@ -190,7 +190,7 @@ static enum err unknown_format(struct reading *out, struct str plain)
 		if (begins_with(text, str_of(mistakes[i].begin)))
 			return fault_set(&out->fault, ERR_UNKNOWN_FORMAT, "%s", mistakes[i].advice);
 	return fault_set(&out->fault, ERR_UNKNOWN_FORMAT,
-			 "the format is not recognised from its content (say it with --from)");
+			 "the format is not recognised by its content (set it with --from)");
 }
 
 enum err format_read(struct str bytes, const struct format *format, struct reading *out,

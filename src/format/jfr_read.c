@@ -82,8 +82,7 @@ static enum err read_chunks(struct jfr_reader *r, struct str bytes)
 						 "a JFR recording begins with \"FLR\" and a zero "
 						 "byte; this does not");
 			notes_add(&r->out->notes,
-				  "%zu bytes behind the last whole JFR chunk were "
-				  "not read",
+				  "%zu bytes after the last complete JFR chunk were not read",
 				  rest.n);
 			break;
 		}
@@ -108,8 +107,8 @@ static void tell(const struct jfr_reader *r)
 
 	if (r->unfinished)
 		notes_add(notes,
-			  "%llu JFR chunks were cut off or still being written; what was "
-			  "whole in them was read",
+			  "%llu JFR chunks were truncated or still being written; their complete "
+			  "parts were read",
 			  (unsigned long long)r->unfinished);
 	if (r->cut_stacks)
 		notes_add(notes, "%llu %s cut at depth %u by the recorder",
@@ -125,8 +124,7 @@ static void tell(const struct jfr_reader *r)
 		notes_add(notes, "the recording does not contain the interval of nativemem; malloc "
 				 "is that of the sampled calls alone");
 	if (r->assumed_interval)
-		notes_add(notes,
-			  "the recording does not tell the sampling interval; 20 ms assumed");
+		notes_add(notes, "the recording has no sampling interval; 20 ms assumed");
 }
 
 enum err jfr_read(struct str bytes, struct reading *out)

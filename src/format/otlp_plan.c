@@ -148,7 +148,7 @@ enum err otlp_plan(struct writing *in, bool encode, struct otlp_tables *ret)
 	enum err e;
 
 	if (!in->list->n)
-		return fault_set(&in->fault, ERR_BAD_ARGUMENT, "there is no profile to write");
+		return fault_set(&in->fault, ERR_BAD_ARGUMENT, "no profile to write");
 	p.d = in->list->v[0]->dict;
 	arena_init(&p.arena, 0);
 	e = planner_init(&p);

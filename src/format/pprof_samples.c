@@ -263,8 +263,7 @@ enum err pprof_samples(struct pprof_file *f)
 	if (!f->samples.n)
 		return ERR_OK;
 	if (!f->profile->type_count)
-		return pprof_fault(f, ERR_CORRUPT, NULL,
-				   "there are samples but no sample_type says what they mean");
+		return pprof_fault(f, ERR_CORRUPT, NULL, "there are samples but no sample_type");
 	if (f->samples.n > f->out->limits.max_samples)
 		return pprof_fault(f, ERR_TOO_LARGE, NULL, "%zu samples, more than %llu",
 				   f->samples.n, (unsigned long long)f->out->limits.max_samples);

@@ -29,7 +29,7 @@ struct node {
 static enum err cut(struct tree_reader *r)
 {
 	return fault_set(&r->rows.out->fault, ERR_TRUNCATED,
-			 "a node ends behind the end of the data, at byte %zu",
+			 "a node extends beyond the end of the data, at byte %zu",
 			 (size_t)(r->p - r->start));
 }
 

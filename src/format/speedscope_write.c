@@ -59,11 +59,10 @@ static enum err check_sums(const struct scope_writer *w, struct writing *in)
 {
 	for (size_t i = 0; i < w->stacks.n * w->p->type_count; i++)
 		if (w->sums[i] < 0)
-			return fault_set(
-				&in->fault, ERR_UNSUPPORTED,
-				"speedscope files hold no negative values, and a stack has "
-				"one of %s: pprof and OTLP hold them",
-				dict_str(w->d, w->p->types[i % w->p->type_count].type).p);
+			return fault_set(&in->fault, ERR_UNSUPPORTED,
+					 "speedscope files cannot store negative values, and a "
+					 "stack has one of %s: use pprof or OTLP",
+					 dict_str(w->d, w->p->types[i % w->p->type_count].type).p);
 	return ERR_OK;
 }
 
@@ -201,9 +200,9 @@ static void note_losses(struct writing *in, const struct profile *p)
 	for (size_t i = 0; i < p->row_count && !labels; i++)
 		labels = p->labels[i] != 0;
 	if (labels)
-		notes_add(&in->notes, "labels are left out: speedscope files hold none");
+		notes_add(&in->notes, "labels are left out: speedscope files have none");
 	if (p->link)
-		notes_add(&in->notes, "trace links are left out: speedscope files hold none");
+		notes_add(&in->notes, "trace links are left out: speedscope files have none");
 	if (p->time)
 		notes_add(&in->notes, "times of samples are left out: equal stacks are added up");
 }

@@ -305,9 +305,7 @@ enum err diff_build(const struct profile *before, const struct profile *after,
 const char *diff_doubt(const struct diff *d)
 {
 	if (d->n && !(d->samples[0] > 0 && d->samples[1] > 0))
-		return "how many samples are behind these values is not known, so that no change "
-		       "can "
-		       "be told from noise";
+		return "the number of samples is unknown, so the significance cannot be tested";
 	return NULL;
 }
 

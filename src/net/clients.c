@@ -97,7 +97,7 @@ static enum err check(const struct client *c, const struct client *before, struc
 			c->connections);
 	if (c->requests >= most)
 		return fault_set(fault, ERR_BUSY,
-				 "this tenant has %u requests under way, and may have no more; try "
+				 "this tenant has %u running requests, which is the limit; try "
 				 "again in a second",
 				 c->requests);
 	return ERR_OK;

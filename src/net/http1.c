@@ -132,8 +132,7 @@ static void http1_reply(struct session *s, struct exchange *x)
 	if (x->reply.status)
 		http1_write_reply(&s->out, &x->reply, &h->framing, s->shared->date);
 	else
-		http1_write_refusal(&s->out, 503, "there is no memory for the reply",
-				    s->shared->date);
+		http1_write_refusal(&s->out, 503, "out of memory for the reply", s->shared->date);
 	exchange_drop(x);
 	h->x = NULL;
 	if (last) {

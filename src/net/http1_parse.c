@@ -167,11 +167,11 @@ static enum http1_progress parse_header(char *line, size_t n, struct http1_head 
 	struct str value = trim_blanks(str_skip(text, name.n + 1));
 
 	if (line[0] == ' ' || line[0] == '\t')
-		return refuse(refusal, 400, "a header goes on in the next line");
+		return refuse(refusal, 400, "a header continues on the next line");
 	if (name.n == n || !http1_is_token(name))
 		return refuse(refusal, 400, "the name of a header is not valid");
 	if (!http1_is_value(value))
-		return refuse(refusal, 400, "the value of a header holds a control character");
+		return refuse(refusal, 400, "the value of a header contains a control character");
 	if (h->header_count == HTTP1_MAX_HEADERS)
 		return refuse(refusal, 431, "there are too many headers");
 	for (size_t i = 0; i < name.n; i++)
@@ -199,9 +199,9 @@ static enum http1_progress take_coding(struct http1_head *h, struct str value,
 				       struct http1_refusal *refusal)
 {
 	if (h->version == HTTP_1_0)
-		return refuse(refusal, 400, "HTTP/1.0 knows no Transfer-Encoding");
+		return refuse(refusal, 400, "HTTP/1.0 has no Transfer-Encoding");
 	if (h->chunked)
-		return refuse(refusal, 400, "Transfer-Encoding is said twice");
+		return refuse(refusal, 400, "duplicate Transfer-Encoding");
 	if (!is_word(value, STR("chunked")))
 		return refuse(refusal, 501, "the only Transfer-Encoding known here is chunked");
 	h->chunked = true;
@@ -261,9 +261,9 @@ static enum http1_progress understand(struct http1_head *h, struct http1_refusal
 			return p;
 	}
 	if (!host && h->version == HTTP_1_1)
-		return refuse(refusal, 400, "there is no Host");
+		return refuse(refusal, 400, "Host is missing");
 	if (h->chunked && h->has_length)
-		return refuse(refusal, 400, "the length of the body is said in two ways");
+		return refuse(refusal, 400, "both Content-Length and Transfer-Encoding");
 	return HTTP1_DONE;
 }
 

@@ -149,7 +149,7 @@ static enum err body_failed(struct http1 *h, enum err e)
 	h->framing.keep_alive = false;
 	wait_for_reply(h);
 	if (!exchange_refuse(h->x, e))
-		http1_refuse(h, 429, "there is no memory for the body now");
+		http1_refuse(h, 429, "out of memory for the body");
 	return ERR_OK;
 }
 

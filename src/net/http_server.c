@@ -67,7 +67,8 @@ enum err http_server_start(struct http_server *s, struct fault *fault)
 		s->loop_count = i + 1;
 		e = loop_init(&s->loops[i], s);
 		if (e)
-			return fault_set(fault, e, "an event loop cannot be made: %s", err_text(e));
+			return fault_set(fault, e, "an event loop cannot be created: %s",
+					 err_text(e));
 	}
 	atomic_store(&s->accepting, s->loop_count);
 	for (unsigned i = 0; i < s->loop_count; i++) {

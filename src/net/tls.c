@@ -65,7 +65,7 @@ static enum err load_certificate(const struct tls *t, SSL_CTX *context, struct f
 	if (ssl->SSL_CTX_use_certificate_chain_file(context, t->certificate) != 1)
 		return fault_set(fault, ERR_BAD_ARGUMENT, "the certificate %s cannot be used: %s",
 				 t->certificate,
-				 reason(ssl, "there is no certificate in PEM format in it"));
+				 reason(ssl, "it contains no certificate in PEM format"));
 	ssl->ERR_clear_error();
 	if (ssl->SSL_CTX_use_PrivateKey_file(context, t->key, SSL_FILETYPE_PEM) != 1) {
 		if (ERR_GET_REASON(ssl->ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH ||
@@ -73,9 +73,9 @@ static enum err load_certificate(const struct tls *t, SSL_CTX *context, struct f
 			return fault_set(fault, ERR_BAD_ARGUMENT,
 					 "the certificate %s does not match the key %s",
 					 t->certificate, t->key);
-		return fault_set(fault, ERR_BAD_ARGUMENT, "the key %s cannot be used: %s", t->key,
-				 reason(ssl, "there is no private key in PEM format in it that "
-					     "can be read without a password"));
+		return fault_set(
+			fault, ERR_BAD_ARGUMENT, "the key %s cannot be used: %s", t->key,
+			reason(ssl, "it contains no private key in PEM format without a password"));
 	}
 	if (ssl->SSL_CTX_check_private_key(context) != 1)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
@@ -98,7 +98,7 @@ static enum err load_client_ca(const struct tls *t, SSL_CTX *context, struct fau
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "the certificates for clients in %s cannot be used: %s",
 				 t->client_ca,
-				 reason(ssl, "there is no certificate in PEM format in it"));
+				 reason(ssl, "it contains no certificate in PEM format"));
 	ssl->SSL_CTX_set_client_CA_list(context, names);
 	if (t->require_client)
 		mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
@@ -179,8 +179,7 @@ static enum err set_up(struct tls *t, const struct tls_options *options, struct 
 				 "TLS needs both a certificate and its key");
 	if (options->require_client && !options->client_ca)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
-				 "client certificates are required, but no file says which "
-				 "authorities are trusted");
+				 "client certificates are required, but no CA file is given");
 	t->require_client = options->require_client;
 	TRY(copy_path(options->certificate, &t->certificate));
 	TRY(copy_path(options->key, &t->key));

@@ -184,7 +184,7 @@ static enum err curl_error(const struct transfer *t, CURLcode code, struct fault
 		return fault_set(fault, t->body->error, "%s", err_text(t->body->error));
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
 		return fault_set(fault, ERR_NETWORK, "%s%s", text,
-				 hints ? " (--insecure takes it)" : "");
+				 hints ? " (--insecure accepts it)" : "");
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return fault_set(fault, ERR_TIMEOUT, "%s%s", text,
 				 hints ? " (--timeout waits longer)" : "");

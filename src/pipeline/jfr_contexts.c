@@ -45,7 +45,7 @@ void jfr_contexts_find(const struct jfr_contexts *c, int64_t id, uint32_t *ret_a
 
 static enum err malformed(struct fault *fault)
 {
-	return fault_set(fault, ERR_CORRUPT, "the labels beside the recording are malformed");
+	return fault_set(fault, ERR_CORRUPT, "the labels sent with the recording are malformed");
 }
 
 /* An entry of a map: its key is a number, its value a number or bytes. */
@@ -108,9 +108,10 @@ static enum err read_context(struct jfr_contexts *all, struct str bytes, struct 
 		    !utf8_valid(pair.value))
 			continue;
 		if (all->pairs.n - first >= MAX_LABELS)
-			return fault_set(fault, ERR_TOO_LARGE,
-					 "a context beside the recording has more than %d labels",
-					 MAX_LABELS);
+			return fault_set(
+				fault, ERR_TOO_LARGE,
+				"a context sent with the recording has more than %d labels",
+				MAX_LABELS);
 		TRY(vec_push(&all->pairs, pair));
 	}
 	return c.failed ? malformed(fault) : ERR_OK;

@@ -78,7 +78,7 @@ static enum err find_format(const struct upload_request *q, const struct format 
 	*ret = format_by_name(q->format);
 	if (*ret && (*ret)->read)
 		return ERR_OK;
-	return fault_set(fault, ERR_BAD_ARGUMENT, "there is no format \"%.*s\" to read",
+	return fault_set(fault, ERR_BAD_ARGUMENT, "unknown input format \"%.*s\"",
 			 (int)(q->format.n < 60 ? q->format.n : 60), q->format.p);
 }
 

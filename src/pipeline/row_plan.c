@@ -238,8 +238,8 @@ static enum err make_plan(struct row_plans *p, struct row_plan *plan)
 		TRY(find_group(p, &plan->group, &room));
 	if (!room) {
 		notes_add(p->notes,
-			  "a profile belongs to more than %d series: the rest of its labels stay "
-			  "with its samples",
+			  "a profile belongs to more than %d series: further labels stay with its "
+			  "samples",
 			  ROW_GROUPS_MAX);
 		TRY(vec_append(&p->kept, p->found.v, p->found.n));
 	}

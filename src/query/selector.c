@@ -243,10 +243,10 @@ static enum err parse(struct parser *p)
 	TRY(take_prefix(p, prefix));
 	p->at = str_find(p->text, '{');
 	if (p->at == p->text.n)
-		return prefix.n ? ERR_OK : fail(p, "there is nothing in it; {} selects everything");
+		return prefix.n ? ERR_OK : fail(p, "it is empty; {} selects everything");
 	TRY(parse_braces(p));
 	skip_space(p);
-	return p->at == p->text.n ? ERR_OK : fail(p, "nothing is expected behind \"}\"");
+	return p->at == p->text.n ? ERR_OK : fail(p, "unexpected text after \"}\"");
 }
 
 enum err selector_parse(struct str text, struct selector *ret, struct fault *fault)

@@ -63,7 +63,7 @@ static enum err make_path(const char *path, struct fault *fault)
 		memcpy(part, path, i);
 		part[i] = 0;
 		if (mkdir(part, 0700) && errno != EEXIST && errno != EISDIR)
-			return fault_set(fault, err_from_errno(errno), "%s cannot be made: %s",
+			return fault_set(fault, err_from_errno(errno), "%s cannot be created: %s",
 					 part, strerror(errno));
 	}
 	return ERR_OK;
@@ -83,8 +83,8 @@ static enum err check_private(int fd, const char *path, struct fault *fault)
 				 path);
 	if (st.st_mode & 077 && fchmod(fd, 0700))
 		return fault_set(fault, err_from_errno(errno),
-				 "%s is open to other users and stays so: %s", path,
-				 strerror(errno));
+				 "%s is accessible to other users, which cannot be changed: %s",
+				 path, strerror(errno));
 	return ERR_OK;
 }
 

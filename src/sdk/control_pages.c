@@ -36,16 +36,16 @@ static const struct profile_page profile_pages[] = {
 	{STR("profile"), ASK_CAPTURE, SDK_CPU, 0, -1, true, "CPU time of the next ?seconds=30",
 	 NULL},
 	{STR("heap"), ASK_SINCE_START, SDK_ALLOC | SDK_HEAP, SDK_HEAP, -1, false,
-	 "memory that is held now, and what was allocated since the start", NEEDS_ALLOC},
+	 "live heap, and allocations since the start", NEEDS_ALLOC},
 	{STR("allocs"), ASK_SINCE_START, SDK_ALLOC, SDK_ALLOC | SDK_HEAP, -1, true,
-	 "what was allocated since the start, or in the next ?seconds=", NEEDS_ALLOC},
+	 "allocations since the start, or in the next ?seconds=", NEEDS_ALLOC},
 	{STR("mutex"), ASK_SINCE_START, SDK_LOCK, SDK_LOCK, SAMPLE_LOCK, true,
 	 "waits for mutexes and other locks since the start, or in the next ?seconds=", NEEDS_LOCK},
 	{STR("block"), ASK_SINCE_START, SDK_LOCK, SDK_LOCK, SAMPLE_BLOCK, true,
 	 "waits for conditions and semaphores since the start, or in the next ?seconds=",
 	 NEEDS_LOCK},
 	{STR("threads"), ASK_SINCE_START, SDK_THREADS, SDK_THREADS, SAMPLE_THREADS, false,
-	 "threads by what they do now",
+	 "threads by current stack",
 	 "threads are not counted: start the program with VESTAL_TYPES=cpu,threads"},
 	{STR("threadcreate"), ASK_THREADS_BORN, 0, 0, -1, false,
 	 "threads that run, by the function they began with", NULL},
@@ -114,7 +114,7 @@ static void profile_page(const struct profile_page *one, struct str query,
 		return;
 	}
 	if (seconds && !one->spans) {
-		text_page(p, 400, "this is what there is now: it has no seconds");
+		text_page(p, 400, "this is the current state: it does not accept seconds");
 		return;
 	}
 	ask->kind = seconds ? ASK_CAPTURE : one->kind;
@@ -175,7 +175,7 @@ static void debug_page(const struct http_request *r, struct str name, const stru
 			profile_page(&profile_pages[i], r->query, s, ask, p);
 			return;
 		}
-	text_page(p, 404, "there is no such profile: /debug/pprof/ lists them");
+	text_page(p, 404, "no such profile: /debug/pprof/ lists them");
 }
 
 /* ------------------------------------------------------------------ /vestal/profiling */

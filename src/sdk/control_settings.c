@@ -67,8 +67,8 @@ static enum err read_listen(const char *given, struct control_settings *c, struc
 	c->listen_anywhere = anywhere && !strcmp(anywhere, "1");
 	if (!c->listen_anywhere && !is_loopback(c))
 		return fault_set(fault, ERR_NO_PERMISSION,
-				 "%.60s can be reached by other machines, and whoever reaches it "
-				 "sees and switches profiles: VESTAL_LISTEN_ANYWHERE=1 allows that",
+				 "%.60s can be reached by other machines, which could then read "
+				 "and switch profiles: VESTAL_LISTEN_ANYWHERE=1 allows that",
 				 text.p);
 	c->listen_asked = given != NULL;
 	memcpy(c->listen, text.p, text.n);

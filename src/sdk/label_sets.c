@@ -93,11 +93,10 @@ static enum err intern(struct str text, u32 *ret, struct fault *fault)
 		return ERR_OK;
 	}
 	if (all.last == SETS_MAX - 1)
-		return fault_set(
-			fault, ERR_TABLE_FULL,
-			"there are %u different sets of labels already: a label is for what "
-			"has few values",
-			SETS_MAX);
+		return fault_set(fault, ERR_TABLE_FULL,
+				 "the limit of %u different sets of labels is reached: use labels "
+				 "with few values",
+				 SETS_MAX);
 	fresh = mem_alloc(sizeof(*fresh) + text.n);
 	if (!fresh || map_put(&all.index, hash, all.last + 1)) {
 		mem_free(fresh);

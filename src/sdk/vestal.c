@@ -44,9 +44,9 @@ int vestal_start(const struct vestal_options *options, struct vestal **ret)
 	settings.types &= SDK_TIMERS | sdk_front_types;
 	if (!e && !settings.types)
 		e = fault_set(&fault, ERR_UNSUPPORTED,
-			      "VESTAL_TYPES leaves nothing to do: allocations and locks take "
-			      "LD_PRELOAD=libvestal-preload.so, or the options of "
-			      "pkg-config --static --libs vestal");
+			      "VESTAL_TYPES has no supported type: allocations and locks require "
+			      "LD_PRELOAD=libvestal-preload.so, or the options of pkg-config "
+			      "--static --libs vestal");
 	if (!e)
 		e = background_start(&settings, &fault);
 	if (e)

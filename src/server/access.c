@@ -71,7 +71,8 @@ static enum err authorize(const struct request *r, struct fault *fault)
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 		if (r->route->flags & needs[i].flag && !(r->rights & needs[i].right))
 			return fault_set(fault, ERR_NO_PERMISSION,
-					 "this token has not the right \"%s\"", needs[i].name);
+					 "this token does not have the right \"%s\"",
+					 needs[i].name);
 	return ERR_OK;
 }
 
@@ -107,7 +108,7 @@ static enum err check_name(const struct request *r, struct str authority, struct
 	if (r->x->peer_is_local || is_known_name(r->server, authority))
 		return ERR_OK;
 	return fault_set(fault, ERR_NO_PERMISSION,
-			 "asked as \"%.*s\": this server answers to localhost and addresses; "
+			 "Host \"%.*s\": this server accepts only localhost and addresses; "
 			 "--allowed-host %.*s adds this name",
 			 (int)(host.n < 60 ? host.n : 60), host.p, (int)(host.n < 60 ? host.n : 60),
 			 host.p);
@@ -146,16 +147,17 @@ static enum err check_origin(const struct request *r, struct fault *fault)
 	if (is_allowed_origin(r, origin) && origin.n)
 		return ERR_OK;
 	if (origin.n && !is_own_origin(r, origin))
-		return fault_set(fault, ERR_NO_PERMISSION,
-				 "pages of %.*s may not ask or send anything here; --cors allows "
-				 "one origin",
-				 (int)(origin.n < 80 ? origin.n : 80), origin.p);
+		return fault_set(
+			fault, ERR_NO_PERMISSION,
+			"requests of pages from %.*s are refused; --cors allows one origin",
+			(int)(origin.n < 80 ? origin.n : 80), origin.p);
 	if (!site.n || str_eq(site, STR("same-origin")) || str_eq(site, STR("none")) ||
 	    is_navigation(r))
 		return ERR_OK;
-	return fault_set(fault, ERR_NO_PERMISSION,
-			 "a page of another origin asks (Sec-Fetch-Site: %.*s); --cors allows one",
-			 (int)(site.n < 20 ? site.n : 20), site.p);
+	return fault_set(
+		fault, ERR_NO_PERMISSION,
+		"request of a page of another origin (Sec-Fetch-Site: %.*s); --cors allows one",
+		(int)(site.n < 20 ? site.n : 20), site.p);
 }
 
 enum err access_check_sender(const struct request *r, struct fault *fault)

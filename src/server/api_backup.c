@@ -13,9 +13,10 @@ static enum err only_operators(const struct request *r, struct fault *fault)
 {
 	if (access_is_operator(r))
 		return ERR_OK;
-	return fault_set(fault, ERR_NO_PERMISSION,
-			 "a backup holds the data of all tenants: it takes the right \"admin\" of "
-			 "the tenant " DEFAULT_TENANT);
+	return fault_set(
+		fault, ERR_NO_PERMISSION,
+		"a backup contains the data of all tenants: it requires the right \"admin\" of "
+		"the tenant " DEFAULT_TENANT);
 }
 
 /* Without tokens every program on this machine is let in. Only the server's own user, and root,

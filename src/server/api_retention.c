@@ -108,7 +108,7 @@ static enum err answer_confirm(struct inquiry *q, struct jsonout *o)
 	if (!access_is_operator(r))
 		return fault_set(
 			q->fault, ERR_NO_PERMISSION,
-			"the clock is that of all tenants: it takes the right \"admin\" of "
+			"the clock is that of all tenants: this requires the right \"admin\" of "
 			"the tenant " DEFAULT_TENANT);
 	store_state(r->server->store, &state);
 	clock_format(clock_wall_ns(), 0, now);

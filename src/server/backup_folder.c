@@ -40,15 +40,16 @@ enum err backup_folder_make(struct backup_folder *f, int place, const char *name
 	if (mkdirat(place, name, 0700))
 		return errno == EEXIST
 			       ? fault_set(fault, ERR_EXISTS,
-					   "there is a backup %s already; take another name", name)
+					   "the backup %s already exists; choose another name",
+					   name)
 			       : os_failed(fault, name);
 	f->fd = open_folder(place, name);
 	if (f->fd >= 0 && is_ours(f->fd))
 		return ERR_OK;
 	backup_folder_close(f);
 	return fault_set(fault, ERR_NO_PERMISSION,
-			 "the backup %s was exchanged while it was made: others may write in the "
-			 "folder it is in",
+			 "the backup %s was replaced while it was written: others can write to its "
+			 "parent folder",
 			 name);
 }
 
@@ -70,7 +71,7 @@ static enum err check_room(const struct backup_folder *f, struct store *s, struc
 	if (fstatvfs(f->fd, &room) || bytes + bytes / 10 <= (uint64_t)room.f_bavail * room.f_frsize)
 		return ERR_OK;
 	return fault_set(fault, ERR_NO_SPACE,
-			 "a backup takes %llu bytes, and the disk has room for %llu",
+			 "a backup needs %llu bytes, and the disk has %llu free",
 			 (unsigned long long)bytes,
 			 (unsigned long long)room.f_bavail * room.f_frsize);
 }

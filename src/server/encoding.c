@@ -46,7 +46,7 @@ enum err encoding_undo(struct str encoding, struct str bytes, const struct limit
 		return e;
 	if (strcmp(found, wanted) != 0) {
 		buf_release(plain);
-		return fault_set(fault, ERR_CORRUPT, "said to be %s, but it is not", wanted);
+		return fault_set(fault, ERR_CORRUPT, "declared as %s, but it is not", wanted);
 	}
 	*ret = buf_view(plain);
 	return ERR_OK;

@@ -138,7 +138,7 @@ static enum err select_parsed(struct inquiry *q, const struct str *selectors, si
 		from_ns = 0;
 	if (until_ns <= from_ns)
 		return fault_set(q->fault, ERR_BAD_ARGUMENT,
-				 "the end of the time range must be behind its start");
+				 "the end of the time range must be after its start");
 	TRY(selector_parse_all(selectors, n, &q->selector, q->fault));
 	q->selected = true;
 	q->selection = (struct selection){.matchers = q->selector.matchers.v,
@@ -232,7 +232,7 @@ void inquiry_limit_times(struct inquiry *q, const struct time_span *times, size_
 enum err inquiry_nodes(const struct inquiry *q, int64_t max_nodes, uint32_t *ret)
 {
 	if (max_nodes < 0 || max_nodes > MAX_NODES)
-		return fault_set(q->fault, ERR_BAD_ARGUMENT, "0 to %d nodes can be asked for",
+		return fault_set(q->fault, ERR_BAD_ARGUMENT, "max_nodes must be 0 to %d",
 				 MAX_NODES);
 	*ret = max_nodes > 1 ? (uint32_t)max_nodes : max_nodes ? 2 : DEFAULT_NODES;
 	return ERR_OK;

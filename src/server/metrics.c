@@ -135,7 +135,7 @@ static void print_store(const struct store_stats *s, struct buf *out)
 		    "The longest loop since the start that held up everybody's requests.",
 		    s->lock_steps);
 	metrics_one(out, "store_full", "gauge",
-		    "1 while the disk takes nothing and writes are refused.", s->full);
+		    "1 while the disk accepts no writes and uploads are refused.", s->full);
 	metrics_one(out, "store_upkeep_fails", "gauge",
 		    "1 while compaction or retention fails; status has the reason.",
 		    s->upkeep.error != ERR_OK);
@@ -202,7 +202,7 @@ static void print_memory(struct server *s, struct buf *out)
 	metrics_one(out, "memory_limit_bytes", "gauge", "The memory budget (--memory-limit).",
 		    f.limit);
 	metrics_one(out, "memory_used_bytes", "gauge",
-		    "Of the budget, what requests, caches and connections hold.", f.all.used);
+		    "Memory charged to requests, caches and connections.", f.all.used);
 	metrics_one(out, "memory_peak_bytes", "gauge", "The most they held so far.", f.all.peak);
 	metrics_one(out, "memory_other_bytes", "gauge",
 		    "Memory of the process beyond that, which counts against the budget as well.",
@@ -211,7 +211,8 @@ static void print_memory(struct server *s, struct buf *out)
 		    "Times that the budget had no room for a request.", f.all.refused);
 	metrics_one(out, "memory_waited_total", "counter",
 		    "Times that a request waited for memory.", f.waited);
-	metrics_one(out, "memory_shrunk_bytes_total", "counter", "What caches gave up.", f.shrunk);
+	metrics_one(out, "memory_shrunk_bytes_total", "counter", "Memory freed by caches.",
+		    f.shrunk);
 	metrics_head(out, "memory_charged_bytes", "gauge", "Of the budget, by use.");
 	for (int use = 0; use < MEMORY_USES_; use++)
 		buf_printf(out, "vestal_memory_charged_bytes{use=\"%s\"} %zu\n",
@@ -288,7 +289,7 @@ static void print_scrapes(struct server *s, struct str tenant, struct buf *out)
 static void print_server(struct server *s, struct buf *out)
 {
 	print_ingest(&s->metrics, out);
-	metrics_one(out, "questions_total", "counter", "Questions asked.",
+	metrics_one(out, "questions_total", "counter", "Queries.",
 		    atomic_load(&s->metrics.questions));
 	metrics_one(out, "questions_cancelled_total", "counter",
 		    "Queries whose client disconnected.",
@@ -296,12 +297,11 @@ static void print_server(struct server *s, struct buf *out)
 	metrics_one(out, "queries_timed_out_total", "counter",
 		    "Queries that were not answered within --query-timeout.",
 		    atomic_load(&s->metrics.queries_late));
-	metrics_one(out, "questions_waiting", "gauge", "Questions in the queue.",
+	metrics_one(out, "questions_waiting", "gauge", "Queries in the queue.",
 		    workers_waiting(s->workers, LANE_QUERIES));
 	metrics_one(out, "uploads_waiting", "gauge", "Uploads that wait to be decoded.",
 		    workers_waiting(s->workers, LANE_UPLOADS));
-	print_histogram(out, "question_seconds", "Time to answer a question.",
-			&s->metrics.question);
+	print_histogram(out, "question_seconds", "Duration of queries.", &s->metrics.question);
 	print_http(s, out);
 	print_memory(s, out);
 	print_shares(s, (struct str){0}, out);

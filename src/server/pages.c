@@ -37,7 +37,7 @@ static void put_escaped(struct buf *out, struct str text)
 	"padding: 0 1rem; }\n"                                                               \
 	"pre { background: #8882; padding: .75rem 1rem; overflow-x: auto; }\n"               \
 	"</style>\n<h1>Vestal</h1>\n"                                                        \
-	"<p>This server keeps profiles and answers questions about them. "                   \
+	"<p>This server stores profiles and answers queries. "                               \
 	"Three ways to get data in:</p>\n"
 
 static void put_ways(struct buf *out, struct str base)
@@ -134,8 +134,7 @@ static void handle_asset(struct request *r)
 	else
 		request_fail(r,
 			     fault_set(&fault, ERR_NOT_FOUND,
-				       "there is no such file; a page of another version asks for "
-				       "it: load it again"),
+				       "no such file; the page is of another version: reload it"),
 			     &fault);
 }
 

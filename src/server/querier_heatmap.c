@@ -204,7 +204,7 @@ static enum err call_heatmap(struct request *r, const void *in, void *out, struc
 	if (((double)request->end - (double)request->start) / (request->step * 1000) >
 	    HEATMAP_COLUMNS)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
-				 "the range has more than %d steps; ask for larger ones",
+				 "the range has more than %d steps; use a larger step",
 				 HEATMAP_COLUMNS);
 	inquiry_init(&q, r, fault);
 	error = inquiry_select_values(&q, request->type, request->selector, request->start,

@@ -235,8 +235,8 @@ enum err request_reason(const struct request *r, enum err error, struct fault *f
 	if (error != ERR_CANCELLED || !work_stopped() || !request_wanted(r))
 		return error;
 	return fault_set(fault, ERR_TIMEOUT,
-			 "the query took longer than %.3g s and was stopped; ask for a shorter "
-			 "time range or a narrower selector, or raise --query-timeout",
+			 "the query took longer than %.3g s and was stopped; use a shorter time "
+			 "range or a narrower selector, or raise --query-timeout",
 			 (double)r->server->options.query_timeout_ns / NS_PER_S);
 }
 

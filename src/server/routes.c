@@ -62,13 +62,12 @@ enum err route_find(const struct http_exchange *x, const struct route **ret, con
 	if (other)
 		*ret_allow = strcmp(other->methods, "GET") ? other->methods : "GET, HEAD";
 	if (other)
-		return fault_set(fault, ERR_BAD_METHOD, "%.*s is asked with %s",
+		return fault_set(fault, ERR_BAD_METHOD, "%.*s requires the method %s",
 				 (int)(path.n < 100 ? path.n : 100), path.p, other->methods);
 	if (route_is_for_nowhere(x)) {
 		*ret = &nowhere_route;
 		return ERR_OK;
 	}
-	return fault_set(fault, ERR_NOT_FOUND,
-			 "there is nothing at %.*s; docs/api.md lists what is",
+	return fault_set(fault, ERR_NOT_FOUND, "%.*s does not exist; docs/api.md lists the paths",
 			 (int)(path.n < 100 ? path.n : 100), path.p);
 }

@@ -300,7 +300,7 @@ void rpc_unknown(struct rpc_call *c)
 {
 	char text[200];
 
-	snprintf(text, sizeof(text), "there is no method %.*s/%.*s here",
+	snprintf(text, sizeof(text), "no method %.*s/%.*s",
 		 c->service.n < 80 ? (int)c->service.n : 80, c->service.n ? c->service.p : "",
 		 c->method.n < 80 ? (int)c->method.n : 80, c->method.n ? c->method.p : "");
 	rpc_fail(c, ERR_UNSUPPORTED, text, 0);

@@ -120,7 +120,7 @@ static enum err check_profiles(struct scrape_job *j, const char *file, struct fa
 			p->window_ns = j->interval_ns > 2 * NS_PER_S ? j->interval_ns - NS_PER_S
 								     : NS_PER_S;
 		if (p->window_ns > j->interval_ns)
-			return refuse(j, file, "asks for more seconds than its interval", fault);
+			return refuse(j, file, "has more seconds than its interval", fault);
 	}
 	return ERR_OK;
 }

@@ -82,11 +82,11 @@ void scraper_print_metrics(struct scraper *s, struct str tenant, struct buf *out
 	if (!s)
 		return;
 	mutex_lock(&s->lock);
-	put_sums(s, tenant, out, "scrapes_total", "Profiles asked for, by job.", scrapes_of);
+	put_sums(s, tenant, out, "scrapes_total", "Scrapes, by job.", scrapes_of);
 	put_sums(s, tenant, out, "scrape_failures_total", "Scrapes that failed, by job.",
 		 failures_of);
-	put_sums(s, tenant, out, "scrape_resets_total",
-		 "Times that counters of a target began anew.", resets_of);
+	put_sums(s, tenant, out, "scrape_resets_total", "Resets of a target's counters.",
+		 resets_of);
 	put_up(s, tenant, out);
 	mutex_unlock(&s->lock);
 }

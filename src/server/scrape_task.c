@@ -108,7 +108,7 @@ static void note_outcome(struct scrape_task *t, enum err error, const struct fau
 			 log_text("job", t->job->name), log_text("target", t->target),
 			 log_text("profile", kind));
 	if (reset)
-		log_info("counters began anew", log_text("job", t->job->name),
+		log_info("counters were reset", log_text("job", t->job->name),
 			 log_text("target", t->target), log_text("profile", kind));
 }
 

@@ -93,11 +93,11 @@ static enum err check_exposure(const struct server *s, struct fault *fault)
 		const char *address = s->options.listen[i].address;
 
 		if (!is_local(str_of(address)))
-			return fault_set(fault, ERR_NO_PERMISSION,
-					 "%s can be reached by other hosts, and there are no "
-					 "tokens: make one with \"vestal token create\", or say "
-					 "--insecure",
-					 address);
+			return fault_set(
+				fault, ERR_NO_PERMISSION,
+				"%s can be reached by other hosts, and there are no tokens: create "
+				"one with \"vestal token create\", or use --insecure",
+				address);
 	}
 	return ERR_OK;
 }

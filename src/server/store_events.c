@@ -88,7 +88,7 @@ static void tell_clock(const struct store_clock_state *clock)
 					   "not count for retention"),
 			 log_str("uncounted", buf_view(&hours)));
 	else
-		log_info("clock", log_text("state", "trusted; retention goes on"));
+		log_info("clock", log_text("state", "trusted; retention continues"));
 	buf_release(&text);
 	buf_release(&hours);
 }
@@ -104,7 +104,7 @@ static void tell_disk(const struct server *s, const struct store_disk *disk)
 			  log_text("directory", directory ? directory : ""),
 			  log_u64("free_bytes", disk->free_bytes));
 	else
-		log_info("disk", log_text("state", "takes writes again"),
+		log_info("disk", log_text("state", "accepts writes again"),
 			 log_u64("free_bytes", disk->free_bytes));
 }
 

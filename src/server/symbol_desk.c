@@ -83,7 +83,7 @@ static enum err check_room(const struct symbol_desk *d, struct fault *fault)
 {
 	if (!d->options.has_room || d->options.has_room(d->options.context))
 		return ERR_OK;
-	return fault_set(fault, ERR_NO_SPACE, "the disk takes no files; try again later");
+	return fault_set(fault, ERR_NO_SPACE, "the disk accepts no writes; try again later");
 }
 
 static enum err get_debug_file(void *context, const char *build_id, int fd, struct fault *fault)
@@ -182,8 +182,9 @@ enum err symbol_desk_shelf(struct symbol_desk *d, struct str tenant, bool make,
 	enum err error = ERR_OK;
 
 	if (!d->options.directory)
-		return fault_set(fault, ERR_UNSUPPORTED,
-				 "this server keeps everything in memory, and no symbol files");
+		return fault_set(
+			fault, ERR_UNSUPPORTED,
+			"this server keeps everything in memory and stores no symbol files");
 	if (make)
 		TRY(check_room(d, fault));
 	mutex_lock(&d->lock);

@@ -49,7 +49,7 @@ static enum err read_file(struct view_files *f, struct str name, struct str byte
 	error = format_read(bytes, NULL, &f->reading, &file->format);
 	file->n = f->list.n - file->first;
 	if (error == ERR_OK && !file->n)
-		error = fault_set(&f->reading.fault, ERR_CORRUPT, "there is no profile in it");
+		error = fault_set(&f->reading.fault, ERR_CORRUPT, "the files contain no profile");
 	if (error != ERR_OK && f->reading.fault.text[0])
 		*fault = f->reading.fault;
 	if (error != ERR_OK && name.n && fault->text[0]) {

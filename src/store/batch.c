@@ -159,7 +159,7 @@ static enum err check_time(const struct store_batch *b, int64_t time_ns, struct 
 	 * both believed: what is refused is lost. */
 	trusted_clock_bounds(&b->store->clock, &low, &high);
 	if (time_ns <= 0)
-		return fault_set(fault, ERR_BAD_ARGUMENT, "the profile does not say when it began");
+		return fault_set(fault, ERR_BAD_ARGUMENT, "the profile has no time");
 	if (time_ns < low - limits->max_age_ns)
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "the profile began at %s, and nothing older than %lld hours is "

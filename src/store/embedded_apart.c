@@ -240,7 +240,7 @@ static enum err each_service(struct apart *a)
 		uint64_t version = atomic_load(&first->listed->service->version);
 
 		if (ask_cancelled(a->ask))
-			return fault_set(a->ask->fault, ERR_CANCELLED, "the question was given up");
+			return fault_set(a->ask->fault, ERR_CANCELLED, "the query was cancelled");
 		for (n = 0; i + n < a->services.n && same_service(first, first + n); n++)
 			if (error == ERR_OK && atomic_load(&first[n].listed->service->id))
 				error = ask_forgive(a->ask, open_service(a, first + n),
@@ -285,7 +285,7 @@ static enum err pass_known(struct apart *a)
 		bool enough = false;
 
 		if (i % SERVICES_PORTION == 0 && ask_cancelled(a->ask))
-			return fault_set(a->ask->fault, ERR_CANCELLED, "the question was given up");
+			return fault_set(a->ask->fault, ERR_CANCELLED, "the query was cancelled");
 		for (n = 1; a->sorted && i + n < a->services.n && same_service(first, first + n);)
 			n++;
 		if (n == 1)

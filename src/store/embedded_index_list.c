@@ -138,7 +138,7 @@ static enum err each_day(struct day *d, const struct selection *selection, struc
 	enum err error;
 
 	if (ask_cancelled(ask))
-		return fault_set(fault, ERR_CANCELLED, "the question was given up");
+		return fault_set(fault, ERR_CANCELLED, "the query was cancelled");
 	TRY(day_ask(d, ask));
 	TRY(index_get(d, &x, fault));
 	error = ask_forgive(ask, refuse_damaged(x, selection, fault), fault);

@@ -202,7 +202,7 @@ static enum err repair_all(struct repair *r, struct tenant_walk *t)
 	TRY(repair_days(r, t, &any));
 	repair_forget_losses(r);
 	if (t->journal_damaged) {
-		repair_note_loss(r, "the journal of commits was damaged, and is made anew", NULL);
+		repair_note_loss(r, "the journal of commits was damaged and is rebuilt", NULL);
 		TRY(make_journal(r, t));
 		repair_forget_losses(r);
 	}

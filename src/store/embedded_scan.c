@@ -59,7 +59,7 @@ static enum err each_service(struct day_service *ds, const struct seeking *k)
 	enum err error;
 
 	if (ask_cancelled(k->ask))
-		return fault_set(fault, ERR_CANCELLED, "the question was given up");
+		return fault_set(fault, ERR_CANCELLED, "the query was cancelled");
 	TRY(selection_takes_service(k->selection, str_of(ds->name), &takes));
 	/* Not in the file: only begun, or gone since it was found. */
 	if (!takes || !ds->id || !is_wanted(ds, k))
@@ -249,8 +249,7 @@ static enum err show_block(struct scanner *s, struct str bytes, bool rollup)
 	block_release(&block);
 	if (error == ERR_NO_MEMORY && s->max_memory < DEFAULT_MEMORY)
 		return fault_set(s->fault, ERR_TOO_LARGE,
-				 "the question needs more than the %zu bytes it may take",
-				 s->max_memory);
+				 "the query needs more than its limit of %zu bytes", s->max_memory);
 	return error;
 }
 
@@ -355,7 +354,7 @@ static enum err scan_windows(struct scanner *s, int64_t from_ns, int64_t until_n
 			  row_key(until_ns, 0)));
 	while ((error = db_step(s->reader, q, &row, s->fault)) == ERR_OK && row) {
 		if (ask_cancelled(scan->ask))
-			error = fault_set(s->fault, ERR_CANCELLED, "the question was given up");
+			error = fault_set(s->fault, ERR_CANCELLED, "the query was cancelled");
 		else
 			error = damaged_part(s, show_one_block(s, q), "a block");
 		if (error != ERR_OK)
@@ -409,7 +408,7 @@ static enum err scan_fresh(struct scanner *s, int64_t until_ns)
 		bool row;
 
 		if (ask_cancelled(s->scan->ask))
-			return fault_set(s->fault, ERR_CANCELLED, "the question was given up");
+			return fault_set(s->fault, ERR_CANCELLED, "the query was cancelled");
 		TRY(db_query_with(s->reader, CHUNK_GET, &q, s->fault, s->fresh.v.v[s->shown]));
 		error = db_step(s->reader, q, &row, s->fault);
 		/* A missing chunk became part of a block before this transaction began. */

@@ -35,8 +35,7 @@ enum err spans_fit(struct day *d, size_t n, struct fault *fault)
 		atomic_store(&d->spans_counted, true);
 	}
 	if (atomic_load(&d->spans) + n > most)
-		return fault_set(fault, ERR_TOO_LARGE,
-				 "%llu spans a day are kept, and there are as many already",
+		return fault_set(fault, ERR_TOO_LARGE, "the limit of %llu spans per day is reached",
 				 (unsigned long long)most);
 	return ERR_OK;
 }

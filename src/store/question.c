@@ -34,10 +34,10 @@ enum err question_take(struct question *q, size_t bytes)
 	size_t most = q->ask->max_memory ? q->ask->max_memory : DEFAULT_MEMORY;
 
 	if (bytes > most || q->memory > most - bytes)
-		return fault_set(q->ask->fault, ERR_TOO_LARGE,
-				 "the answer takes more than %zu MiB: choose a shorter time or "
-				 "fewer labels",
-				 most >> 20);
+		return fault_set(
+			q->ask->fault, ERR_TOO_LARGE,
+			"the result takes more than %zu MiB: use a shorter range or fewer labels",
+			most >> 20);
 	q->memory += bytes;
 	return ERR_OK;
 }

@@ -132,7 +132,7 @@ static enum err undo_row(struct walk *w, sqlite3_stmt *q, const struct catalog_r
 	struct str note = db_column(q, 1);
 
 	if (!walk_seal_good(w, sqlite3_column_int64(q, 2), seal_end(seal_text(seal, note)))) {
-		walk_bad(w, NULL, "a note of a batch under way was altered");
+		walk_bad(w, NULL, "a note of an unfinished batch was altered");
 		return ERR_OK;
 	}
 	return rows->undo ? rows->undo(rows->context, note, sqlite3_column_int64(q, 2) != 0)
@@ -165,7 +165,7 @@ enum err walk_catalog(struct walk *w, const struct catalog_rows *rows)
 	} tables[] = {
 		[TALLY_SETTINGS] = {SETTING_ALL, "settings", 3, setting_row},
 		[TALLY_AUDIT] = {AUDIT_ALL, "lines of the audit", 4, audit_row},
-		[TALLY_UNDO] = {UNDO_ALL, "notes of batches under way", 2, undo_row},
+		[TALLY_UNDO] = {UNDO_ALL, "notes of unfinished batches", 2, undo_row},
 		[TALLY_FILES] = {FILE_ALL, "files", 4, file_row},
 	};
 	bool open, row;

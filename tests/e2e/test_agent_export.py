@@ -341,7 +341,7 @@ def a_bad_server_or_queue_is_said():
     with open(file, "w", encoding="utf-8"):
         pass
     _, text = vestal("agent", "--queue", file, status=None)
-    assert "is no directory" in text or "cannot be made" in text, text
+    assert "is no directory" in text or "cannot be created" in text, text
 
 
 main()

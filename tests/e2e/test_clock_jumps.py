@@ -118,7 +118,7 @@ def a_jump_of_thirty_days_deletes_nothing_and_is_told_everywhere():
         server.a_round_of_retention()
         assert server.days() == 6
         assert not server.deleted("anonymous", "age")
-        wait(lambda: any("retention goes on" in line for line in server.log))
+        wait(lambda: any("retention continues" in line for line in server.log))
 
 
 @test

@@ -83,7 +83,7 @@ def the_agent_goes_on_without_the_type_and_says_so_once():
             agent.wait(lambda: len(collector.requests) > 2)
             said = agent.said()
         types = types_sent(collector)
-    assert said.count("left out, the rest goes on") == 1 and "types=faults" in said, said
+    assert said.count("left out, the others continue") == 1 and "types=faults" in said, said
     assert "cpu" in types and "faults" not in types, types
 
 

@@ -249,10 +249,10 @@ def files_that_are_no_certificates_are_named():
     for args, text in (
             (("nowhere.pem", one[1]), "nowhere.pem cannot be read: No such file or directory"),
             ((one[0], two[1]), f"{one[0]} does not match the key {two[1]}"),
-            ((one[1], one[1]), f"{one[1]} cannot be used: there is no certificate in PEM format"),
-            ((one[0], one[0]), f"{one[0]} cannot be used: there is no private key in PEM format"),
+            ((one[1], one[1]), f"{one[1]} cannot be used: it contains no certificate in PEM format"),
+            ((one[0], one[0]), f"{one[0]} cannot be used: it contains no private key in PEM format"),
             ((one[0],), "needs both a certificate and its key"),
-            ((*one, one[1]), f"{one[1]} cannot be used: there is no certificate in PEM format")):
+            ((*one, one[1]), f"{one[1]} cannot be used: it contains no certificate in PEM format")):
         done = subprocess.run([RPC_ECHO, "127.0.0.1:0", *args], cwd=scratch(), capture_output=True,
                               text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
         assert done.returncode == 1 and text in done.stderr, done.stderr

@@ -305,7 +305,7 @@ def files_without_a_duration_have_no_rates_to_compare():
             file.write(write_pprof({("main", "work"): (value,)}, [("samples", "count")], 0, 0))
     got = json.loads(vestal("diff", "--json", *paths)[0])
     assert got["verdict"] == "unknown" and got["change"] is None and got["before"]["rate"] is None, got
-    assert "Change: not known: the profiles do not say how long they took\n" in vestal("diff", *paths)[0]
+    assert "Change: unknown: the profiles have no duration\n" in vestal("diff", *paths)[0]
 
 
 @test

@@ -180,7 +180,7 @@ def heaps_that_are_stored_are_judged_and_locks_say_why_not():
         assert verdicts[function] in ("added", "noise"), verdicts
         for type_name in ("alloc_objects", "delay"):
             out, _ = server.vestal(*sides, "--type", type_name)
-            assert "No verdicts: how many samples" in out and "unknown" in out, out
+            assert "No verdicts: the number of samples" in out and "unknown" in out, out
 
 
 @test

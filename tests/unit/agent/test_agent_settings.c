@@ -165,10 +165,10 @@ TEST(what_is_not_understood_is_refused_with_its_line)
 		const char *yaml, *part;
 	} bad[] = {
 		{"rate: 97\ntargets:\n  - {uid: no-such-user}\n", "line 3: uid: no-such-user"},
-		{"targets:\n  - {}\n", "line 2: the target says nothing"},
+		{"targets:\n  - {}\n", "line 2: the target has no condition"},
 		{"targets:\n  - {pid: x}\n", "line 2"},
 		{"targets:\n  - {colour: red}\n", "line 2"},
-		{"rules:\n  - match: {executable: x}\n", "line 2: the rule says nothing"},
+		{"rules:\n  - match: {executable: x}\n", "line 2: the rule has no effect"},
 		{"rules:\n  - {match: {cgroup: '['}, drop: true}\n", "line 2: match.cgroup"},
 		{"rate: 97\nredact:\n  pattern: '('\n", "line 3: redact.pattern"},
 		{"rate: 97\ntypes: cpu,cows\n", "line 2: types: cows is not one of cpu, offcpu"},

@@ -177,7 +177,7 @@ TEST(a_failed_program_is_quoted_by_its_first_line)
 	CHECK_STR(str_of(f.text), "perf ended with status 129: no such event");
 	CHECK_OK(run(SHELL("exit 1"), STR(""), 100, &silent, NULL));
 	CHECK_ERR(process_check(&silent, "perf", &f), ERR_IO);
-	CHECK(strstr(f.text, "said nothing"));
+	CHECK(strstr(f.text, "without a message"));
 	silent.status = 0;
 	CHECK_OK(process_check(&silent, "perf", &f));
 	process_result_release(&silent);

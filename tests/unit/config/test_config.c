@@ -207,10 +207,10 @@ TEST(values_of_the_wrong_kind_are_refused)
 	CHECK(refused("listen: [a]\n", "1: listen must be one value"));
 	CHECK(refused("listen:\n", "1: listen has no value"));
 	CHECK(refused("tags: a\n", "1: tags must be a list"));
-	CHECK(refused("tags: [[a]]\n", "1: tags takes texts alone"));
-	CHECK(refused("tags: [~]\n", "1: tags takes texts alone"));
+	CHECK(refused("tags: [[a]]\n", "1: tags accepts only strings"));
+	CHECK(refused("tags: [~]\n", "1: tags accepts only strings"));
 	CHECK(refused("labels: [a]\n", "1: labels must be keys and values"));
-	CHECK(refused("labels: {a: {b: c}}\n", "1: labels takes texts alone"));
+	CHECK(refused("labels: {a: {b: c}}\n", "1: labels accepts only strings"));
 	CHECK(refused("profiling: 5\n", "1: profiling has keys and values"));
 	CHECK(refused("targets:\n  - x\n", "2: an item of targets has keys and values"));
 	CHECK(refused("targets:\n  - interval: 10s\n", "2: name is missing"));
@@ -283,8 +283,8 @@ TEST(variables_are_replaced_in_values)
 	CHECK_STR(str_of(l.s.tags.v[4]), "${HOME}");
 	CHECK_INT(l.s.retention_ns, 7200000000000LL);
 	CHECK(refused("\nlisten: ${CONFIG_TEST_NONE}\n",
-		      "2: the variable CONFIG_TEST_NONE is not set; ${CONFIG_TEST_NONE:-…} would "
-		      "say what to take instead"));
+		      "2: the variable CONFIG_TEST_NONE is not set; ${CONFIG_TEST_NONE:-…} sets "
+		      "a default"));
 	CHECK(refused("listen: ${a b}\n", "1: \"${a b}\" is no variable; $$ is a dollar"));
 	CHECK(refused("listen: ${}\n", "1: \"${}\" is no variable; $$ is a dollar"));
 	CHECK(refused("listen: ${A\n", "1: \"${\" without its \"}\""));

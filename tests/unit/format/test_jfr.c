@@ -122,7 +122,7 @@ TEST(bytes_behind_the_last_chunk_are_noted)
 	put_chunk(&b);
 	put_be(&b, 0, 8);
 	CHECK_OK(read_bytes(&x, buf_view(&b.out)));
-	CHECK(has_note(&x, "8 bytes behind the last"));
+	CHECK(has_note(&x, "8 bytes after the last"));
 }
 
 TEST(strings_of_every_encoding_become_utf8)

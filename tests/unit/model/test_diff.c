@@ -156,7 +156,7 @@ TEST(without_a_count_of_samples_the_verdict_is_unknown)
 	CHECK_INT(d.rows[0].verdict, DIFF_UNKNOWN);
 	CHECK(d.rows[0].p_value == 1);
 	CHECK(d.samples[0] == 0);
-	CHECK(diff_doubt(&d) && strstr(diff_doubt(&d), "not known"));
+	CHECK(diff_doubt(&d) && strstr(diff_doubt(&d), "unknown"));
 }
 
 /* Of stored heaps there is one column: a million objects may be three samples. */

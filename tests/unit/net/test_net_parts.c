@@ -238,7 +238,7 @@ TEST(connections_and_requests_of_a_client_are_bounded_and_given_back)
 	CHECK_OK(clients_count(all, STR("a"), &at[0], &of[0], NULL));
 	CHECK_OK(clients_count(all, STR("a"), &at[0], &of[1], NULL));
 	CHECK_ERR(clients_count(all, STR("a"), &at[1], &extra, &fault), ERR_BUSY);
-	CHECK(strstr(fault.text, "2 requests under way"));
+	CHECK(strstr(fault.text, "2 running requests"));
 	CHECK(!at[1] && !extra);
 	client_drop_request(of[0]);
 	client_drop_request(of[1]);

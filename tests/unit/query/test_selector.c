@@ -80,13 +80,13 @@ TEST(what_is_printed_parses_to_the_same)
 
 TEST(refusals_say_where)
 {
-	CHECK(refused("", "nothing in it"));
+	CHECK(refused("", "it is empty"));
 	CHECK(refused("a b{}", "a service name ends here"));
 	CHECK(refused("{a}", "one of = != =~ !~"));
 	CHECK(refused("{=\"x\"}", "a label name is expected"));
 	CHECK(refused("{a=\"x}", "without its closing quote"));
 	CHECK(refused("{a=\"x\" b=\"y\"}", "\",\" or \"}\""));
-	CHECK(refused("{a=\"x\"} x", "nothing is expected behind"));
+	CHECK(refused("{a=\"x\"} x", "unexpected text after"));
 	CHECK(refused("{a=\"x\\", "ends with a backslash"));
 	CHECK(refused("{a=\"\\ud800\"}", "a bad \\u"));
 	CHECK(refused("{", "a label name is expected"));
