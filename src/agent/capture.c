@@ -100,9 +100,9 @@ enum err capture_open(const struct capture_options *o, struct capture **ret, str
 	c->open_record = BUF_INIT(OPEN_CEILING);
 	waiting_stacks_init(&c->waiting, o->waiting_bytes);
 	size_ring(&c->options.kernel);
-	c->judge = (struct judge){o->targets, o->rules, 1};
-	c->options.kernel.chosen |= judge_chooses(&c->judge);
-	c->options.kernel.undecided |= judge_undecided(&c->judge);
+	c->filter = (struct target_filter){o->targets, o->rules, 1};
+	c->options.kernel.chosen |= target_filter_chooses(&c->filter);
+	c->options.kernel.undecided |= target_filter_undecided(&c->filter);
 	/* First of all: it must not have what comes now. */
 	e = worker_host_start();
 	if (!e)
@@ -211,16 +211,17 @@ enum err capture_choose(struct capture *c, u32 pid)
 
 enum err capture_set_targets(struct capture *c, const struct targets *t)
 {
-	c->judge.targets = t;
-	c->judge.number++;
-	TRY(kernel_choose_anew(c->kernel, judge_chooses(&c->judge), judge_undecided(&c->judge)));
-	return judge_begin(&c->judge, c->kernel);
+	c->filter.targets = t;
+	c->filter.number++;
+	TRY(kernel_choose_anew(c->kernel, target_filter_chooses(&c->filter),
+			       target_filter_undecided(&c->filter)));
+	return target_filter_begin(&c->filter, c->kernel);
 }
 
 enum err capture_start(struct capture *c, struct fault *fault)
 {
 	c->window_start = (u64)clock_monotonic_ns();
-	TRY(judge_begin(&c->judge, c->kernel));
+	TRY(target_filter_begin(&c->filter, c->kernel));
 	return kernel_attach(c->kernel, fault);
 }
 
@@ -260,7 +261,7 @@ static enum err apply_events(struct capture *c, u64 until)
 
 	while ((event = sideband_next(c->side_band, until))) {
 		TRY(processes_event(c->processes, event));
-		judge_event(&c->judge, c->kernel, event);
+		target_filter_event(&c->filter, c->kernel, event);
 	}
 	return ERR_OK;
 }

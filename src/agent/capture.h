@@ -6,7 +6,7 @@
 #pragma once
 
 #include "agent/collector.h"
-#include "agent/judge.h"
+#include "agent/target_filter.h"
 #include "agent/wait_levels.h"
 
 struct capture;

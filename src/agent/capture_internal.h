@@ -12,7 +12,7 @@
 
 struct capture {
 	struct capture_options options;
-	struct judge judge;
+	struct target_filter filter;
 	struct kernel_side *kernel;
 	struct sideband *side_band;
 	int wake; /* epoll: the ring buffer fills up */

@@ -233,18 +233,18 @@ static enum err handle_known(struct capture *c, struct process *process,
 			     const struct record_head *head, u64 size, bool may_wait,
 			     u32 *ret_missing)
 {
-	enum judgement judged;
+	enum target_verdict verdict;
 
-	TRY(judge_process(&c->judge, c->kernel, c->processes, process, &judged));
+	TRY(target_filter_process(&c->filter, c->kernel, c->processes, process, &verdict));
 	*ret_missing = MODULE_NONE;
-	if (may_wait && (judged == JUDGED_LATER || needs_process(c, process, head))) {
+	if (may_wait && (verdict == FILTER_LATER || needs_process(c, process, head))) {
 		*ret_missing = WAITS_FOR_PROCESS;
 		return ERR_OK;
 	}
-	if (judged == JUDGED_LATER && head->kind != RECORD_WAKER)
+	if (verdict == FILTER_LATER && head->kind != RECORD_WAKER)
 		return lose_undecided(c, head);
 	/* Wakers of selected processes are reported, even if not selected themselves. */
-	if (judged != JUDGED_WANTED && head->kind != RECORD_WAKER)
+	if (verdict != FILTER_WANTED && head->kind != RECORD_WAKER)
 		return ERR_OK;
 	if (head->flags & RECORD_APART)
 		return join_stack(c, head, process);

@@ -41,7 +41,7 @@ enum err doctor_examine(struct findings *ret) MUST_CHECK;
  */
 enum err doctor_processes(struct findings *ret) MUST_CHECK;
 
-/* ---- judgements over texts of the kernel, without a look at this machine ---- */
+/* ---- checks of texts from the kernel, independent of this machine ---- */
 
 /* "6.18.5-generic"; below 5.17 the programs cannot be loaded. */
 struct finding doctor_kernel(struct str release);

@@ -43,7 +43,7 @@ struct need {
 };
 
 /* Threads cache the decision about their process until then. */
-void kernel_judge_again(struct kernel_side *k);
+void kernel_forget_decisions(struct kernel_side *k);
 
 #define NEEDS_MAX 14
 

@@ -5,7 +5,7 @@
 
 #include "agent/own_events.h"
 
-void kernel_judge_again(struct kernel_side *k)
+void kernel_forget_decisions(struct kernel_side *k)
 {
 	__atomic_fetch_add(&k->skeleton->data->settings.targets_turn, 1, __ATOMIC_RELEASE);
 }
@@ -15,7 +15,7 @@ static enum err decide(struct kernel_side *k, u32 pid, u32 decision)
 	int status = bpf_map__update_elem(k->skeleton->maps.targets, &pid, sizeof(pid), &decision,
 					  sizeof(decision), BPF_ANY);
 
-	kernel_judge_again(k);
+	kernel_forget_decisions(k);
 	return status ? err_from_errno(-status) : ERR_OK;
 }
 
@@ -36,7 +36,7 @@ void kernel_undecide(struct kernel_side *k, u32 pid)
 	if (k->own)
 		return;
 	bpf_map__delete_elem(k->skeleton->maps.targets, &pid, sizeof(pid), 0);
-	kernel_judge_again(k);
+	kernel_forget_decisions(k);
 }
 
 bool kernel_is_chosen(const struct kernel_side *k, u32 pid)
@@ -65,6 +65,6 @@ enum err kernel_choose_anew(struct kernel_side *k, bool chosen, bool undecided)
 			break;
 	k->skeleton->data->settings.targets = chosen;
 	k->skeleton->data->settings.undecided = undecided;
-	kernel_judge_again(k);
+	kernel_forget_decisions(k);
 	return ERR_OK;
 }

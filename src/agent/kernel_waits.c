@@ -46,6 +46,6 @@ enum err kernel_set_process_levels(struct kernel_side *k, const u32 *pids, size_
 	for (size_t i = 0; level && i < n && !status; i++)
 		status = bpf_map_update_elem(map, &pids[i], &level, BPF_ANY);
 	k->skeleton->data->settings.storms = level && n;
-	kernel_judge_again(k);
+	kernel_forget_decisions(k);
 	return status ? err_from_errno(-status) : ERR_OK;
 }

@@ -211,7 +211,7 @@ void process_take_facts(struct processes *p, struct process *process, struct pro
 	arena_release(&process->texts);
 	process->texts = r->texts;
 	process->facts = r->facts;
-	process->judged = process->judging = 0;
+	process->decided = process->deciding = 0;
 	r->texts = (struct arena){0};
 	if (!r->facts.gone) {
 		facts_known(p, process);

@@ -64,8 +64,8 @@ struct process {
 	u64 facts_due_at;
 	u32 references;	      /* from samples, and from children that keep it */
 	size_t waiting_bytes; /* bytes of its records in struct waiting_stacks */
-	u32 judged;  /* target filter generation (judge.h) that decided on it; 0 = none yet */
-	u32 judging; /* generation for which /proc is being read */
+	u32 decided; /* target filter generation (target_filter.h) that decided on it; 0 = none yet */
+	u32 deciding; /* generation for which /proc is being read */
 	bool unwanted;
 	bool dropped; /* by a filter rule */
 	struct watched watched;

@@ -8,14 +8,14 @@
 static enum err process_of(struct capture *c, const struct record_head *head, struct process **ret,
 			   bool *ret_wanted)
 {
-	enum judgement judged;
+	enum target_verdict verdict;
 
 	TRY(processes_get(c->processes, head->pid, ret));
 	if (!(*ret)->comm[0])
 		memcpy((*ret)->comm, head->comm, sizeof((*ret)->comm));
-	TRY(judge_process(&c->judge, c->kernel, c->processes, *ret, &judged));
+	TRY(target_filter_process(&c->filter, c->kernel, c->processes, *ret, &verdict));
 	/* A process that is not decided yet is scanned later. */
-	*ret_wanted = judged == JUDGED_WANTED;
+	*ret_wanted = verdict == FILTER_WANTED;
 	return ERR_OK;
 }
 

@@ -134,7 +134,7 @@ struct wait_start {
 	u32 tid;      /* thread id; 0 = unused */
 	u32 pid;      /* its process */
 	u32 switches; /* number of times it left its CPU */
-	u32 judged;   /* settings.targets_turn at the time `unwanted` was decided */
+	u32 decided;  /* settings.targets_turn at the time `unwanted` was decided */
 	/* Length of its recent waits, in units of 1,024 ns. */
 	u32 usual;
 	/* For stacks taken when threads leave: longer waits are sampled with the probability of

@@ -123,14 +123,14 @@ __attribute__((noinline)) int wait_settle(u32 tid, u32 pid)
 	struct wait_start *w = wait_place(tid);
 	struct wait_start fresh = {.tid = tid,
 				   .pid = pid,
-				   .judged = settings.targets_turn,
+				   .decided = settings.targets_turn,
 				   .unwanted = !wanted(pid),
 				   .process_level = process_level(pid)};
 
 	if (w && !w->tid && !__sync_val_compare_and_swap(&w->tid, 0, tid)) {
 		w->time = 0;
 		w->pid = pid;
-		w->judged = fresh.judged;
+		w->decided = fresh.decided;
 		w->unwanted = fresh.unwanted;
 		w->process_level = fresh.process_level;
 		w->usual = 0;
@@ -141,11 +141,11 @@ __attribute__((noinline)) int wait_settle(u32 tid, u32 pid)
 }
 
 /* Reloads target filter decision and level after these changed. */
-__attribute__((noinline)) int wait_judge_again(struct wait_start *w)
+__attribute__((noinline)) int wait_decide_again(struct wait_start *w)
 {
 	if (!w)
 		return 0;
-	w->judged = settings.targets_turn;
+	w->decided = settings.targets_turn;
 	w->unwanted = !wanted(w->pid);
 	w->process_level = process_level(w->pid);
 	return 0;
@@ -165,8 +165,8 @@ static __always_inline struct wait_start *place_of_leaver(struct task_struct *ta
 		if (!w)
 			return NULL;
 	}
-	if (w->judged != settings.targets_turn)
-		wait_judge_again(w);
+	if (w->decided != settings.targets_turn)
+		wait_decide_again(w);
 	return w->unwanted ? NULL : w;
 }
 

@@ -8,7 +8,7 @@
 #include "agent/processes.h"
 #include "agent/targets.h"
 
-struct judge {
+struct target_filter {
 	const struct targets *targets;	 /* NULL or empty = all processes */
 	const struct label_rules *rules; /* NULL = none */
 	u32 number;			 /* generation of the targets, from 1 */
@@ -16,18 +16,20 @@ struct judge {
 
 /* Whether the BPF programs must filter by process; whether undecided processes are sampled until
  * decided. */
-bool judge_chooses(const struct judge *j);
-bool judge_undecided(const struct judge *j);
+bool target_filter_chooses(const struct target_filter *f);
+bool target_filter_undecided(const struct target_filter *f);
 /* Selects the processes given by pid. */
-enum err judge_begin(const struct judge *j, struct kernel_side *k) MUST_CHECK;
+enum err target_filter_begin(const struct target_filter *f, struct kernel_side *k) MUST_CHECK;
 /* Drops the decision about a process after exec or exit. */
-void judge_event(const struct judge *j, struct kernel_side *k, const struct sideband_event *e);
-enum judgement {
-	JUDGED_WANTED,
-	JUDGED_UNWANTED,
-	JUDGED_LATER /* when its facts have been read from /proc */
+void target_filter_event(const struct target_filter *f, struct kernel_side *k,
+			 const struct sideband_event *e);
+enum target_verdict {
+	FILTER_WANTED,
+	FILTER_UNWANTED,
+	FILTER_LATER /* when its facts have been read from /proc */
 };
 
 /* Decides about a process; starts reading its facts if necessary. */
-enum err judge_process(const struct judge *j, struct kernel_side *k, struct processes *p,
-		       struct process *process, enum judgement *ret) MUST_CHECK;
+enum err target_filter_process(const struct target_filter *f, struct kernel_side *k,
+			       struct processes *p, struct process *process,
+			       enum target_verdict *ret) MUST_CHECK;

@@ -1,0 +1,116 @@
+#include "agent/target_filter.h"
+
+bool target_filter_chooses(const struct target_filter *f)
+{
+	return (f->targets && f->targets->list.n) || (f->rules && label_rules_drop(f->rules));
+}
+
+bool target_filter_undecided(const struct target_filter *f)
+{
+	return (f->targets && f->targets->list.n && !targets_only_pids(f->targets)) ||
+	       (f->rules && label_rules_drop(f->rules));
+}
+
+enum err target_filter_begin(const struct target_filter *f, struct kernel_side *k)
+{
+	for (size_t i = 0; f->targets && i < f->targets->list.n; i++) {
+		struct target *t = &f->targets->list.v[i];
+		enum err e;
+
+		if (!target_is_pid(t))
+			continue;
+		e = kernel_choose(k, t->pid);
+		/* It may have ended, or belong to another user: continue with the others. */
+		if (e && e != ERR_NOT_FOUND && e != ERR_NO_PERMISSION)
+			return e;
+	}
+	return ERR_OK;
+}
+
+void target_filter_event(const struct target_filter *f, struct kernel_side *k,
+			 const struct sideband_event *e)
+{
+	if (!target_filter_undecided(f))
+		return;
+	/* The BPF side does that, too, but may have a decision about the previous program. */
+	if (e->kind == SIDEBAND_EXEC && !kernel_is_chosen(k, e->pid))
+		kernel_undecide(k, e->pid);
+	if (e->kind == SIDEBAND_EXIT)
+		kernel_undecide(k, e->pid);
+}
+
+static struct str name_of(const struct process *process)
+{
+	return str_n(process->comm, strnlen(process->comm, sizeof(process->comm)));
+}
+
+static enum err decide(const struct target_filter *f, struct kernel_side *k,
+		       struct process *process, struct process_look *look)
+{
+	bool some = f->targets && f->targets->list.n;
+
+	if (!process->decided && f->rules && !process->kernel)
+		TRY(label_rules_apply(f->rules, look, &process->texts, &process->facts,
+				      &process->dropped));
+	process->decided = f->number;
+	process->unwanted = process->dropped || (some && !kernel_is_chosen(k, process->pid) &&
+						 !targets_match(f->targets, look));
+	if (process->unwanted)
+		kernel_refuse(k, process->pid);
+	/* Its children are followed in the kernel, or, if the map is full, when they are first
+	 * sampled. */
+	else if (some && target_filter_undecided(f) &&
+		 kernel_choose(k, process->pid) == ERR_NO_MEMORY)
+		return ERR_NO_MEMORY;
+	return ERR_OK;
+}
+
+/* Without an answer of /proc: nothing is known of it. */
+static enum err decide_blindly(const struct target_filter *f, struct kernel_side *k,
+			       struct process *process)
+{
+	struct process_look look = process_look_at(process->pid, name_of(process), &process->facts);
+	enum err e;
+
+	look.have_command = look.have_cgroup = look.have_environment = true;
+	e = decide(f, k, process, &look);
+	process_look_release(&look);
+	return e;
+}
+
+static enum err decide_by_report(const struct target_filter *f, struct kernel_side *k,
+				 struct process *process)
+{
+	struct process_report *r = process->report;
+	enum err e;
+
+	r->look.comm = name_of(process);
+	r->look.facts = &process->facts;
+	e = decide(f, k, process, &r->look);
+	process_report_free(r);
+	process->report = NULL;
+	return e;
+}
+
+enum err target_filter_process(const struct target_filter *f, struct kernel_side *k,
+			       struct processes *p, struct process *process,
+			       enum target_verdict *ret)
+{
+	TRY(processes_facts(p, process));
+	*ret = FILTER_LATER;
+	if (process->decided != f->number && (f->rules || target_filter_chooses(f))) {
+		/* /proc is read once per decision. */
+		if (!process->report && process->deciding != f->number) {
+			process->deciding = f->number;
+			(void)processes_ask(p, process, REPORT_FACTS | REPORT_TEXTS);
+		}
+		if (processes_pending(p, process, REPORT_FACTS | REPORT_TEXTS))
+			return ERR_OK;
+		if (process->report)
+			TRY(decide_by_report(f, k, process));
+		else
+			TRY(decide_blindly(f, k, process));
+	}
+	*ret = process->unwanted ? FILTER_UNWANTED : FILTER_WANTED;
+	return ERR_OK;
+}
