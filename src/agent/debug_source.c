@@ -21,7 +21,7 @@
 static const char *const directories[] = {"usr/lib/debug", "usr/local/lib/debug"};
 
 struct debug_source {
-	struct symbol_shelf *shelf;
+	struct symbol_store *store;
 	struct debuginfod *client;
 	struct debug_fetcher *fetcher;
 	atomic_bool stop;
@@ -45,22 +45,23 @@ static enum err start(struct debug_source *s, const struct debug_source_options 
 					    .timeout = o->timeout,
 					    .stop = &s->stop};
 	char folder[4096];
-	struct shelf_options shelf = {.folder = o->directory,
-				      .max_file = client.max_file,
-				      .max_size = o->max_size ? o->max_size : DEFAULT_MAX_SIZE,
-				      .drops = true};
+	struct symbol_store_options store = {.folder = o->directory,
+					     .max_file = client.max_file,
+					     .max_size =
+						     o->max_size ? o->max_size : DEFAULT_MAX_SIZE,
+					     .drops = true};
 
 	TRY(debuginfod_new(&client, &s->client, fault));
 	if (!s->client)
 		return ERR_OK;
-	if (!shelf.folder && !debug_source_folder(folder, sizeof(folder)))
+	if (!store.folder && !debug_source_folder(folder, sizeof(folder)))
 		return fault_set(fault, ERR_BAD_ARGUMENT,
 				 "no folder for files of debuginfod: configure one");
-	if (!shelf.folder)
-		shelf.folder = folder;
-	TRY(symbol_shelf_new(&shelf, &s->shelf, fault));
+	if (!store.folder)
+		store.folder = folder;
+	TRY(symbol_store_new(&store, &s->store, fault));
 	return debug_fetcher_new(
-		&(struct fetcher_options){.shelf = s->shelf, .get = get, .context = s},
+		&(struct fetcher_options){.store = s->store, .get = get, .context = s},
 		&s->fetcher);
 }
 
@@ -89,7 +90,7 @@ void debug_source_free(struct debug_source *s)
 	atomic_store(&s->stop, true);
 	debug_fetcher_free(s->fetcher);
 	debuginfod_free(s->client);
-	symbol_shelf_free(s->shelf);
+	symbol_store_free(s->store);
 	mem_free(s);
 }
 
@@ -188,7 +189,7 @@ int debug_source_fetched(struct debug_source *s, const struct unwind_image *imag
 		return -1;
 	switch (debug_fetcher_ask(s->fetcher, str_of(id))) {
 	case FETCH_HERE:
-		return symbol_shelf_open(s->shelf, str_of(id), true, &fd) == ERR_OK ? fd : -1;
+		return symbol_store_open(s->store, str_of(id), true, &fd) == ERR_OK ? fd : -1;
 	case FETCH_PENDING:
 		*ret_pending = true;
 		return -1;

@@ -18,7 +18,7 @@
 
 static void read_file_entry(struct json *j, struct symbol_sending *s)
 {
-	struct shelf_item item = {0};
+	struct symbol_item item = {0};
 	struct json_number n = {0};
 	struct str key, text;
 
@@ -77,7 +77,7 @@ void symbol_sending_release(struct symbol_sending *s)
 	vec_release(&s->there);
 }
 
-static bool is_there(const struct symbol_sending *s, const struct shelf_item *item)
+static bool is_there(const struct symbol_sending *s, const struct symbol_item *item)
 {
 	vec_for_each (one, &s->there)
 		if (one->debug == item->debug && one->size == item->size &&
@@ -89,7 +89,7 @@ static bool is_there(const struct symbol_sending *s, const struct shelf_item *it
 /* ------------------------------------------------------------------ one file */
 
 /* Validate the file before sending it, because it may be large. */
-static enum err look_at(int fd, const char *path, struct shelf_item *ret, struct fault *fault)
+static enum err look_at(int fd, const char *path, struct symbol_item *ret, struct fault *fault)
 {
 	struct symbol_file *file;
 	struct symbol_facts facts;
@@ -156,7 +156,7 @@ static int send_all(const struct symbol_sending *s, int fd, const char *path, ui
 
 static int send_file(struct symbol_sending *s, int fd, const char *path, bool named)
 {
-	struct shelf_item item = {0};
+	struct symbol_item item = {0};
 	struct fault fault = {0};
 	enum err e = look_at(fd, path, &item, &fault);
 	int status;

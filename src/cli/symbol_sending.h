@@ -9,7 +9,7 @@ struct symbol_sending {
 	const struct common_options *common;
 	const struct client_options *client;
 	bool again; /* also files that the server already has */
-	VEC(struct shelf_item) there;
+	VEC(struct symbol_item) there;
 	uint64_t sent, skipped;
 };
 

@@ -4,12 +4,12 @@
  */
 #include "server/api.h"
 #include "server/source_files.h"
-#include "server/symbol_desk.h"
+#include "server/symbol_sources.h"
 
 /* debuginfod has the sources of the build, identified by the program's build id. */
 static enum err ask_debuginfod(struct request *r, struct buf *text, struct fault *fault)
 {
-	struct debuginfod *d = symbol_desk_debuginfod(r->server->symbols);
+	struct debuginfod *d = symbol_sources_debuginfod(r->server->symbols);
 	struct str build_id = parameter(r, "build_id");
 	const char *id = arena_copy(&r->x->arena, build_id);
 	enum err error;

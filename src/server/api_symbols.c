@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/api.h"
-#include "server/symbol_desk.h"
+#include "server/symbol_sources.h"
 #include "server/symbol_parts.h"
 
-static void put_item(struct jsonout *o, const struct shelf_item *item)
+static void put_item(struct jsonout *o, const struct symbol_item *item)
 {
 	jsonout_put_text(o, "build_id", item->build_id);
 	jsonout_put_text(o, "kind", item->debug ? "debug" : "program");
@@ -52,16 +52,16 @@ static enum err answer_upload(struct inquiry *q, struct jsonout *o)
 	struct request *r = q->request;
 	CLEANUP(buf_release) struct buf plain = {0};
 	struct symbol_part part = {.tenant = r->tenant};
-	struct symbol_shelf *shelf;
-	struct shelf_item item;
+	struct symbol_store *store;
+	struct symbol_item item;
 	bool done;
 
 	TRY(request_body(r, &plain, &part.bytes, q->fault));
 	TRY(read_part(r, &part, q->fault));
 	if (!part.id.n)
 		part.id = own_name(r);
-	TRY(symbol_desk_shelf(r->server->symbols, r->tenant, true, &shelf, q->fault));
-	TRY(symbol_parts_add(r->server->parts, shelf, &part, &done, &item, q->fault));
+	TRY(symbol_sources_store(r->server->symbols, r->tenant, true, &store, q->fault));
+	TRY(symbol_parts_add(r->server->parts, store, &part, &done, &item, q->fault));
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.symbol-upload/1");
 	jsonout_put_u64(o, "received", part.offset + part.bytes.n);
@@ -83,7 +83,7 @@ void api_symbols_upload(struct request *r)
 
 /* ------------------------------------------------------------------ list and delete */
 
-static enum err list_item(void *context, const struct shelf_item *item)
+static enum err list_item(void *context, const struct symbol_item *item)
 {
 	struct jsonout *o = context;
 
@@ -96,18 +96,19 @@ static enum err list_item(void *context, const struct shelf_item *item)
 static enum err answer_list(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
-	struct symbol_shelf *shelf = NULL;
-	enum err error = symbol_desk_shelf(r->server->symbols, r->tenant, false, &shelf, q->fault);
+	struct symbol_store *store = NULL;
+	enum err error =
+		symbol_sources_store(r->server->symbols, r->tenant, false, &store, q->fault);
 
 	if (error && error != ERR_NOT_FOUND)
 		return error;
 	jsonout_object(o);
 	jsonout_put_text(o, "schema", "vestal.symbols/1");
-	jsonout_put_u64(o, "bytes", shelf ? symbol_shelf_bytes(shelf) : 0);
+	jsonout_put_u64(o, "bytes", store ? symbol_store_bytes(store) : 0);
 	jsonout_put_u64(o, "max_bytes", r->server->options.symbols_max_size);
 	jsonout_put_array(o, "files");
-	if (shelf)
-		TRY(symbol_shelf_list(shelf, list_item, o));
+	if (store)
+		TRY(symbol_store_list(store, list_item, o));
 	jsonout_end_array(o);
 	jsonout_end_object(o);
 	return ERR_OK;
@@ -122,7 +123,7 @@ static enum err answer_delete(struct inquiry *q, struct jsonout *o)
 {
 	struct request *r = q->request;
 	struct str build_id = parameter(r, "build_id");
-	struct symbol_shelf *shelf;
+	struct symbol_store *store;
 	enum err error;
 
 	if (!build_id_valid(build_id))
@@ -131,9 +132,9 @@ static enum err answer_delete(struct inquiry *q, struct jsonout *o)
 				 "hexadecimal");
 	TRY(request_audit(r, "delete symbols", &(struct audit_pair){"build_id", build_id}, 1,
 			  q->fault));
-	error = symbol_desk_shelf(r->server->symbols, r->tenant, false, &shelf, q->fault);
+	error = symbol_sources_store(r->server->symbols, r->tenant, false, &store, q->fault);
 	if (!error)
-		error = symbol_shelf_remove(shelf, build_id);
+		error = symbol_store_remove(store, build_id);
 	if (error == ERR_NOT_FOUND)
 		return fault_set(q->fault, error, "there is no symbol file with this build id");
 	TRY(error);

@@ -77,7 +77,7 @@ static enum err check_room(const struct backup_folder *f, struct store *s, struc
 }
 
 enum err backup_folder_fill(const struct backup_folder *f, struct store *s,
-			    struct symbol_desk *symbols, struct damage_notes *damage,
+			    struct symbol_sources *symbols, struct damage_notes *damage,
 			    struct fault *fault)
 {
 	char path[40];
@@ -86,7 +86,7 @@ enum err backup_folder_fill(const struct backup_folder *f, struct store *s,
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
 	TRY(check_room(f, s, fault));
 	TRY(store_backup(s, path, damage, fault));
-	TRY(symbol_desk_backup(symbols, path, fault));
+	TRY(symbol_sources_backup(symbols, path, fault));
 	return fsync(f->fd) && errno != EINVAL ? os_failed(fault, f->name) : ERR_OK;
 }
 

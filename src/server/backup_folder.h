@@ -22,7 +22,7 @@ enum err backup_folder_make(struct backup_folder *f, int place, const char *name
 			    struct fault *fault) MUST_CHECK;
 /* Copies everything, and syncs it to disk; `damage` as for store_backup. */
 enum err backup_folder_fill(const struct backup_folder *f, struct store *s,
-			    struct symbol_desk *symbols, struct damage_notes *damage,
+			    struct symbol_sources *symbols, struct damage_notes *damage,
 			    struct fault *fault) MUST_CHECK;
 enum err backup_folder_list(const struct backup_folder *f, struct backup_list *ret,
 			    struct fault *fault) MUST_CHECK;

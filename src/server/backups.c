@@ -122,7 +122,7 @@ static void end_making(struct backups *b)
 	mutex_unlock(&b->lock);
 }
 
-static enum err make(int place, const char *name, struct store *s, struct symbol_desk *symbols,
+static enum err make(int place, const char *name, struct store *s, struct symbol_sources *symbols,
 		     struct damage_notes *damage, struct backup_folder *ret_folder,
 		     struct backup_list *ret_files, struct fault *fault)
 {
@@ -155,7 +155,7 @@ static bool is_plain(struct str name)
 	return true;
 }
 
-enum err backups_write(struct backups *b, struct store *s, struct symbol_desk *symbols,
+enum err backups_write(struct backups *b, struct store *s, struct symbol_sources *symbols,
 		       struct str name, struct damage_notes *damage, uint64_t *ret_bytes,
 		       struct fault *fault)
 {
@@ -226,7 +226,7 @@ static enum err make_id(char id[BACKUP_ID_SIZE])
 	return ERR_OK;
 }
 
-static enum err stage(struct backups *b, struct store *s, struct symbol_desk *symbols,
+static enum err stage(struct backups *b, struct store *s, struct symbol_sources *symbols,
 		      struct damage_notes *damage, char id[BACKUP_ID_SIZE], struct fault *fault)
 {
 	char name[sizeof(STAGED) + BACKUP_ID_SIZE];
@@ -248,7 +248,7 @@ static enum err stage(struct backups *b, struct store *s, struct symbol_desk *sy
 	return ERR_OK;
 }
 
-enum err backups_begin(struct backups *b, struct store *s, struct symbol_desk *symbols,
+enum err backups_begin(struct backups *b, struct store *s, struct symbol_sources *symbols,
 		       struct damage_notes *damage, char ret_id[BACKUP_ID_SIZE],
 		       struct fault *fault)
 {

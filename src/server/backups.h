@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "server/symbol_desk.h"
+#include "server/symbol_sources.h"
 #include "store/store.h"
 
 struct backups;
@@ -26,7 +26,7 @@ enum err backups_new(const char *data, const char *folder, struct backups **ret,
 void backups_free(struct backups *b);
 
 /* Writes one to --backup-dir. `damage` as for store_backup. */
-enum err backups_write(struct backups *b, struct store *s, struct symbol_desk *symbols,
+enum err backups_write(struct backups *b, struct store *s, struct symbol_sources *symbols,
 		       struct str name, struct damage_notes *damage, uint64_t *ret_bytes,
 		       struct fault *fault) MUST_CHECK;
 
@@ -34,7 +34,7 @@ enum err backups_write(struct backups *b, struct store *s, struct symbol_desk *s
  * minutes. */
 #define BACKUP_ID_SIZE	33
 #define BACKUP_PART_MAX ((size_t)4 << 20)
-enum err backups_begin(struct backups *b, struct store *s, struct symbol_desk *symbols,
+enum err backups_begin(struct backups *b, struct store *s, struct symbol_sources *symbols,
 		       struct damage_notes *damage, char ret_id[BACKUP_ID_SIZE],
 		       struct fault *fault) MUST_CHECK;
 /* Calls `each` for its files, in order of numbers. */

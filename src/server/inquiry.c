@@ -218,7 +218,7 @@ enum err inquiry_merge(struct inquiry *q, const struct str *group_by, size_t gro
 
 enum err inquiry_name(struct inquiry *q)
 {
-	if (q->merged || !symbol_desk_serves(q->request->server->symbols, q->request->tenant))
+	if (q->merged || !symbol_sources_serves(q->request->server->symbols, q->request->tenant))
 		return ERR_OK;
 	return inquiry_merge(q, NULL, 0);
 }

@@ -24,7 +24,7 @@ struct nameless {
 };
 
 struct naming {
-	struct symbol_desk *desk;
+	struct symbol_sources *sources;
 	struct str tenant;
 	struct profile *profile;
 	struct dict *dict;
@@ -208,12 +208,12 @@ static enum err check_time(struct naming *n)
 static enum err name_module(struct naming *n, const struct nameless *places, size_t count)
 {
 	struct str build_id = dict_str(n->dict, places[0].build_id);
-	struct symbol_book *book;
+	struct symbol_reader *reader;
 	enum err error = ERR_OK;
 
-	if (!symbol_desk_has(n->desk, n->tenant, build_id))
+	if (!symbol_sources_has(n->sources, n->tenant, build_id))
 		return ERR_OK;
-	error = symbol_desk_open(n->desk, n->tenant, build_id, &book);
+	error = symbol_sources_open(n->sources, n->tenant, build_id, &reader);
 	/* A file that cannot be read any more names nothing. */
 	if (error)
 		return error == ERR_NO_MEMORY ? error : ERR_OK;
@@ -221,9 +221,9 @@ static enum err name_module(struct naming *n, const struct nameless *places, siz
 		if (i % LOOKS == 0)
 			error = check_time(n);
 		if (!error && !n->over)
-			error = look_up(n, symbol_book_file(book), &places[i]);
+			error = look_up(n, symbol_reader_file(reader), &places[i]);
 	}
-	symbol_desk_close(n->desk, book, true);
+	symbol_sources_close(n->sources, reader, true);
 	return error;
 }
 
@@ -255,10 +255,10 @@ static enum err name_all(struct naming *n)
 	return late_stacks_apply(&n->stacks);
 }
 
-enum err late_names_apply(struct symbol_desk *desk, struct str tenant, struct profile *p,
+enum err late_names_apply(struct symbol_sources *sources, struct str tenant, struct profile *p,
 			  const atomic_bool *cancelled, struct late_names *ret)
 {
-	struct naming n = {.desk = desk,
+	struct naming n = {.sources = sources,
 			   .tenant = tenant,
 			   .profile = p,
 			   .dict = p->dict,
@@ -267,7 +267,7 @@ enum err late_names_apply(struct symbol_desk *desk, struct str tenant, struct pr
 			   .scratch = BUF_INIT(SYMBOL_NAME_MAX + 1)};
 	enum err error;
 
-	if (!symbol_desk_serves(desk, tenant) || !any_lacks_name(p->dict))
+	if (!symbol_sources_serves(sources, tenant) || !any_lacks_name(p->dict))
 		return ERR_OK;
 	n.deadline_ns = clock_monotonic_ns() + PATIENCE_NS;
 	error = name_all(&n);

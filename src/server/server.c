@@ -15,7 +15,7 @@
 #include "server/scraper.h"
 #include "server/self_profile.h"
 #include "server/store_events.h"
-#include "server/symbol_desk.h"
+#include "server/symbol_sources.h"
 #include "server/symbol_parts.h"
 
 #define STOP_PATIENCE_NS  (10 * NS_PER_S)
@@ -44,7 +44,7 @@ static void release(struct server *s)
 	self_profile_free(s->self_profile);
 	/* Its fetches check the store's disk state. */
 	symbol_parts_free(s->parts);
-	symbol_desk_free(s->symbols);
+	symbol_sources_free(s->symbols);
 	store_close(s->store);
 	http_server_free(s->http);
 	tokens_close(s->tokens);
@@ -141,17 +141,17 @@ static bool has_room(void *context)
 static enum err open_symbols(struct server *s, struct fault *fault)
 {
 	const struct server_options *o = &s->options;
-	struct desk_options desk = {.directory = o->store.directory,
-				    .max_file = o->symbols_max_file,
-				    .max_size = o->symbols_max_size,
-				    .debuginfod = o->debuginfod,
-				    .debuginfod_max_file = o->debuginfod_max_file,
-				    .debuginfod_max_size = o->debuginfod_max_size,
-				    .debuginfod_timeout = o->debuginfod_timeout,
-				    .has_room = has_room,
-				    .context = s};
+	struct symbol_sources_options sources = {.directory = o->store.directory,
+						 .max_file = o->symbols_max_file,
+						 .max_size = o->symbols_max_size,
+						 .debuginfod = o->debuginfod,
+						 .debuginfod_max_file = o->debuginfod_max_file,
+						 .debuginfod_max_size = o->debuginfod_max_size,
+						 .debuginfod_timeout = o->debuginfod_timeout,
+						 .has_room = has_room,
+						 .context = s};
 
-	TRY(symbol_desk_new(&desk, &s->symbols, fault));
+	TRY(symbol_sources_new(&sources, &s->symbols, fault));
 	return symbol_parts_new(o->symbols_max_file, &s->parts);
 }
 

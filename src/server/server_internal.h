@@ -17,7 +17,7 @@ struct agents;
 struct memory_watch;
 struct scraper;
 struct self_profile;
-struct symbol_desk;
+struct symbol_sources;
 struct symbol_parts;
 
 struct server {
@@ -35,7 +35,7 @@ struct server {
 	struct tenant_counts *counts; /* NULL = not counted */
 	struct rate_limits *rates;
 	struct agents *agents;		   /* agents that send data */
-	struct symbol_desk *symbols;	   /* symbols for late symbolization */
+	struct symbol_sources *symbols;	   /* symbols for late symbolization */
 	struct backups *backups;	   /* NULL in tests */
 	struct symbol_parts *parts;	   /* symbol files being uploaded */
 	struct mutex scraper_lock;	   /* guards `scraper`, which a reload replaces */

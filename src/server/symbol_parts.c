@@ -39,7 +39,7 @@ enum err symbol_parts_new(uint64_t max_file, struct symbol_parts **ret)
 	return ERR_OK;
 }
 
-/* Also removes its file, unless it was added to a shelf. */
+/* Also removes its file, unless it was added to a store. */
 static void coming_free(struct coming *c)
 {
 	if (c->fd >= 0) {
@@ -90,7 +90,7 @@ static struct coming *find(struct symbol_parts *p, const struct symbol_part *par
 	return NULL;
 }
 
-static enum err begin(struct symbol_parts *p, struct symbol_shelf *shelf,
+static enum err begin(struct symbol_parts *p, struct symbol_store *store,
 		      const struct symbol_part *part, struct coming **ret, struct fault *fault)
 {
 	struct coming *c;
@@ -110,7 +110,7 @@ static enum err begin(struct symbol_parts *p, struct symbol_shelf *shelf,
 	c->tenant = mem_strndup(part->tenant.p, part->tenant.n);
 	c->id = mem_strndup(part->id.p, part->id.n);
 	error = c->tenant && c->id
-			? symbol_shelf_begin(shelf, &c->fd, c->path, sizeof(c->path), fault)
+			? symbol_store_begin(store, &c->fd, c->path, sizeof(c->path), fault)
 			: ERR_NO_MEMORY;
 	if (!error)
 		error = vec_push(&p->files, c);
@@ -122,7 +122,7 @@ static enum err begin(struct symbol_parts *p, struct symbol_shelf *shelf,
 }
 
 /* With the lock held: whose turn it is, marked as busy. */
-static enum err take(struct symbol_parts *p, struct symbol_shelf *shelf,
+static enum err take(struct symbol_parts *p, struct symbol_store *store,
 		     const struct symbol_part *part, struct coming **ret, struct fault *fault)
 {
 	struct coming *c = find(p, part);
@@ -140,7 +140,7 @@ static enum err take(struct symbol_parts *p, struct symbol_shelf *shelf,
 				 "begin");
 	if (!c) {
 		forget_idle(p);
-		TRY(begin(p, shelf, part, &c, fault));
+		TRY(begin(p, store, part, &c, fault));
 	}
 	if (c->received != part->offset)
 		return fault_set(fault, ERR_EXISTS, "the next part begins at %llu",
@@ -173,8 +173,8 @@ static enum err check(const struct symbol_parts *p, const struct symbol_part *pa
 	return ERR_OK;
 }
 
-static enum err write_part(struct coming *c, struct symbol_shelf *shelf,
-			   const struct symbol_part *part, bool *ret_done, struct shelf_item *ret,
+static enum err write_part(struct coming *c, struct symbol_store *store,
+			   const struct symbol_part *part, bool *ret_done, struct symbol_item *ret,
 			   struct fault *fault)
 {
 	TRY(write_all(c->fd, part->bytes.p, part->bytes.n));
@@ -183,14 +183,14 @@ static enum err write_part(struct coming *c, struct symbol_shelf *shelf,
 	*ret_done = c->received == part->size;
 	if (!*ret_done)
 		return ERR_OK;
-	TRY(symbol_shelf_take(shelf, c->fd, c->path, (struct str){0}, ret, fault));
+	TRY(symbol_store_take(store, c->fd, c->path, (struct str){0}, ret, fault));
 	close(c->fd);
 	c->fd = -1;
 	return ERR_OK;
 }
 
-enum err symbol_parts_add(struct symbol_parts *p, struct symbol_shelf *shelf,
-			  const struct symbol_part *part, bool *ret_done, struct shelf_item *ret,
+enum err symbol_parts_add(struct symbol_parts *p, struct symbol_store *store,
+			  const struct symbol_part *part, bool *ret_done, struct symbol_item *ret,
 			  struct fault *fault)
 {
 	struct coming *c = NULL;
@@ -199,11 +199,11 @@ enum err symbol_parts_add(struct symbol_parts *p, struct symbol_shelf *shelf,
 	*ret_done = false;
 	TRY(check(p, part, fault));
 	mutex_lock(&p->lock);
-	error = take(p, shelf, part, &c, fault);
+	error = take(p, store, part, &c, fault);
 	mutex_unlock(&p->lock);
 	if (error)
 		return error;
-	error = write_part(c, shelf, part, ret_done, ret, fault);
+	error = write_part(c, store, part, ret_done, ret, fault);
 	mutex_lock(&p->lock);
 	c->busy = false;
 	if (error || *ret_done)

@@ -19,9 +19,9 @@ struct symbol_part {
 enum err symbol_parts_new(uint64_t max_file, struct symbol_parts **ret) MUST_CHECK;
 void symbol_parts_free(struct symbol_parts *p);
 /*
- * Adds a part; with the last one the file is added to the shelf and `*ret_done` is true. ERR_EXISTS
+ * Adds a part; with the last one the file is added to the store and `*ret_done` is true. ERR_EXISTS
  * if a part does not begin at the end of the previous one; the fault has that offset.
  */
-enum err symbol_parts_add(struct symbol_parts *p, struct symbol_shelf *shelf,
-			  const struct symbol_part *part, bool *ret_done, struct shelf_item *ret,
+enum err symbol_parts_add(struct symbol_parts *p, struct symbol_store *store,
+			  const struct symbol_part *part, bool *ret_done, struct symbol_item *ret,
 			  struct fault *fault) MUST_CHECK;

@@ -1,4 +1,4 @@
-#include "symbols/symbol_shelf.h"
+#include "symbols/symbol_store.h"
 
 bool build_id_valid(struct str text)
 {

@@ -55,17 +55,17 @@ static void refuse(struct debug_fetcher *f, const char *build_id, enum err error
 static enum err fetch_one(struct debug_fetcher *f, const char *build_id, struct fault *fault)
 {
 	const struct fetcher_options *o = &f->options;
-	struct shelf_item item;
+	struct symbol_item item;
 	char path[4096];
 	enum err error;
 	int fd;
 
-	TRY(symbol_shelf_begin(o->shelf, &fd, path, sizeof(path), fault));
+	TRY(symbol_store_begin(o->store, &fd, path, sizeof(path), fault));
 	error = o->get(o->context, build_id, fd, fault);
 	if (error)
 		unlink(path);
 	else
-		error = symbol_shelf_take(o->shelf, fd, path, str_of(build_id), &item, fault);
+		error = symbol_store_take(o->store, fd, path, str_of(build_id), &item, fault);
 	close(fd);
 	return error;
 }
@@ -156,7 +156,7 @@ enum fetch_state debug_fetcher_ask(struct debug_fetcher *f, struct str build_id)
 
 	if (!build_id_valid(build_id))
 		return FETCH_REFUSED;
-	if (symbol_shelf_has(f->options.shelf, build_id))
+	if (symbol_store_has(f->options.store, build_id))
 		return FETCH_HERE;
 	mutex_lock(&f->lock);
 	state = ask(f, build_id);

@@ -1,16 +1,16 @@
 /*
- * Fetches debug files in a separate thread, one after the other, into a shelf. Requests never wait:
+ * Fetches debug files in a separate thread, one after the other, into a store. Requests never wait:
  * they report whether the file is available, being fetched, or not available. A file that no server
  * has is not requested again for an hour; after other failures, for a shorter time.
  */
 #pragma once
 
-#include "symbols/symbol_shelf.h"
+#include "symbols/symbol_store.h"
 
 struct debug_fetcher;
 
 struct fetcher_options {
-	struct symbol_shelf *shelf; /* owned by the caller; must outlive the fetcher */
+	struct symbol_store *store; /* owned by the caller; must outlive the fetcher */
 	/* Writes the debug file into `fd`; on the fetcher's thread. ERR_NOT_FOUND: no server has
 	 * it.
 	 */

@@ -216,4 +216,4 @@ size_t jit_symbols_memory(const struct jit_symbols *j);
 /* ---- files by build id ---- */
 
 #include "symbols/debug_fetcher.h"
-#include "symbols/symbol_shelf.h"
+#include "symbols/symbol_store.h"

@@ -69,21 +69,22 @@ static void count(void *context, const struct backup_file *file)
 		*(int *)context = -1000;
 }
 
-static enum err new_desk(struct symbol_desk **ret)
+static enum err new_sources(struct symbol_sources **ret)
 {
-	return symbol_desk_new(
-		&(struct desk_options){.directory = data, .max_file = 1 << 20, .max_size = 1 << 20},
-		ret, NULL);
+	return symbol_sources_new(&(struct symbol_sources_options){.directory = data,
+								   .max_file = 1 << 20,
+								   .max_size = 1 << 20},
+				  ret, NULL);
 }
 
-static void desk_freep(struct symbol_desk **d)
+static void symbol_sources_freep(struct symbol_sources **d)
 {
-	symbol_desk_free(*d);
+	symbol_sources_free(*d);
 }
 
 TEST(a_backup_is_sent_once_and_then_gone)
 {
-	CLEANUP(desk_freep) struct symbol_desk *desk = NULL;
+	CLEANUP(symbol_sources_freep) struct symbol_sources *sources = NULL;
 	CLEANUP(store_closep) struct store *s = NULL;
 	CLEANUP(backups_freep) struct backups *b = NULL;
 	CLEANUP(buf_release) struct buf part = BUF_INIT(BACKUP_PART_MAX);
@@ -92,10 +93,10 @@ TEST(a_backup_is_sent_once_and_then_gone)
 
 	CHECK(make_folders());
 	CHECK_OK(open_store(&s));
-	CHECK_OK(new_desk(&desk));
+	CHECK_OK(new_sources(&sources));
 	CHECK_OK(backups_new(data, NULL, &b, NULL));
-	CHECK_OK(backups_begin(b, s, desk, NULL, id, NULL));
-	CHECK_ERR(backups_begin(b, s, desk, NULL, second, NULL), ERR_BUSY);
+	CHECK_OK(backups_begin(b, s, sources, NULL, id, NULL));
+	CHECK_ERR(backups_begin(b, s, sources, NULL, second, NULL), ERR_BUSY);
 	CHECK_OK(backups_files(b, str_of(id), count, &files, NULL));
 	CHECK(files > 0);
 	CHECK_OK(backups_read(b, str_of(id), 0, 0, &part, NULL));
@@ -108,13 +109,13 @@ TEST(a_backup_is_sent_once_and_then_gone)
 	CHECK_ERR(backups_read(b, STR(""), 0, 0, &part, NULL), ERR_NOT_FOUND);
 	CHECK_OK(backups_end(b, str_of(id), NULL));
 	CHECK_ERR(backups_end(b, str_of(id), NULL), ERR_NOT_FOUND);
-	CHECK_OK(backups_begin(b, s, desk, NULL, id, NULL));
+	CHECK_OK(backups_begin(b, s, sources, NULL, id, NULL));
 }
 
 TEST(a_backup_is_written_under_a_plain_name_or_not_at_all)
 {
 	static const char *const bad[] = {"", ".", "..", ".x", "a/b", "/x", "a b", "\xff"};
-	CLEANUP(desk_freep) struct symbol_desk *desk = NULL;
+	CLEANUP(symbol_sources_freep) struct symbol_sources *sources = NULL;
 	CLEANUP(store_closep) struct store *s = NULL;
 	CLEANUP(backups_freep) struct backups *b = NULL, *none = NULL;
 	struct stat st;
@@ -122,23 +123,23 @@ TEST(a_backup_is_written_under_a_plain_name_or_not_at_all)
 
 	CHECK(make_folders());
 	CHECK_OK(open_store(&s));
-	CHECK_OK(new_desk(&desk));
+	CHECK_OK(new_sources(&sources));
 	CHECK_OK(backups_new(data, place, &b, NULL));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		CHECK_ERR(backups_write(b, s, desk, str_of(bad[i]), NULL, &bytes, NULL),
+		CHECK_ERR(backups_write(b, s, sources, str_of(bad[i]), NULL, &bytes, NULL),
 			  ERR_BAD_ARGUMENT);
-	CHECK_OK(backups_write(b, s, desk, STR("monday"), NULL, &bytes, NULL));
+	CHECK_OK(backups_write(b, s, sources, STR("monday"), NULL, &bytes, NULL));
 	CHECK(bytes > 0 && !stat(in(place, "monday"), &st) && (st.st_mode & 0777) == 0700);
-	CHECK_ERR(backups_write(b, s, desk, STR("monday"), NULL, &bytes, NULL), ERR_EXISTS);
+	CHECK_ERR(backups_write(b, s, sources, STR("monday"), NULL, &bytes, NULL), ERR_EXISTS);
 	CHECK(!symlink("/tmp", in(place, "link")));
-	CHECK_ERR(backups_write(b, s, desk, STR("link"), NULL, &bytes, NULL), ERR_EXISTS);
+	CHECK_ERR(backups_write(b, s, sources, STR("link"), NULL, &bytes, NULL), ERR_EXISTS);
 	CHECK_OK(backups_new(data, NULL, &none, NULL));
-	CHECK_ERR(backups_write(none, s, desk, STR("x"), NULL, &bytes, NULL), ERR_UNSUPPORTED);
+	CHECK_ERR(backups_write(none, s, sources, STR("x"), NULL, &bytes, NULL), ERR_UNSUPPORTED);
 }
 
 TEST(a_backup_that_fails_leaves_nothing)
 {
-	CLEANUP(desk_freep) struct symbol_desk *desk = NULL;
+	CLEANUP(symbol_sources_freep) struct symbol_sources *sources = NULL;
 	CLEANUP(store_closep) struct store *s = NULL;
 	CLEANUP(backups_freep) struct backups *b = NULL;
 	struct store_options memory = store_options_default;
@@ -146,9 +147,9 @@ TEST(a_backup_that_fails_leaves_nothing)
 
 	CHECK(make_folders());
 	CHECK_OK(store_open(&memory, &s, NULL));
-	CHECK_OK(new_desk(&desk));
+	CHECK_OK(new_sources(&sources));
 	CHECK_OK(backups_new(data, place, &b, NULL));
-	CHECK_ERR(backups_write(b, s, desk, STR("monday"), NULL, &bytes, NULL), ERR_UNSUPPORTED);
+	CHECK_ERR(backups_write(b, s, sources, STR("monday"), NULL, &bytes, NULL), ERR_UNSUPPORTED);
 	CHECK(access(in(place, "monday"), F_OK));
 	CHECK(!rmdir(place));
 }

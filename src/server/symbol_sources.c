@@ -1,21 +1,21 @@
-#include "server/symbol_desk.h"
+#include "server/symbol_sources.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/log.h"
-#include "server/symbol_desk_parts.h"
+#include "server/symbol_sources_parts.h"
 #include "server/tokens.h"
 
 #define TENANTS_MAX 10000u
 
-static enum err add_tenant(struct symbol_desk *d, struct str name, struct symbol_shelf **ret,
+static enum err add_tenant(struct symbol_sources *d, struct str name, struct symbol_store **ret,
 			   struct fault *fault)
 {
-	struct desk_tenant fresh = {.name = mem_strndup(name.p, name.n)};
+	struct symbol_sources_tenant fresh = {.name = mem_strndup(name.p, name.n)};
 	char folder[4096];
-	struct shelf_options o = {
+	struct symbol_store_options o = {
 		.folder = folder, .max_file = d->options.max_file, .max_size = d->options.max_size};
 	enum err error;
 
@@ -23,43 +23,43 @@ static enum err add_tenant(struct symbol_desk *d, struct str name, struct symbol
 		return ERR_NO_MEMORY;
 	error = snprintf(folder, sizeof(folder), "%s/.symbols/%s", d->options.directory,
 			 fresh.name) < (int)sizeof(folder)
-			? symbol_shelf_new(&o, &fresh.shelf, fault)
+			? symbol_store_new(&o, &fresh.store, fault)
 			: ERR_TOO_LARGE;
 	if (!error)
 		error = vec_push(&d->tenants, fresh);
 	if (error) {
-		symbol_shelf_free(fresh.shelf);
+		symbol_store_free(fresh.store);
 		mem_free(fresh.name);
 		return error;
 	}
-	*ret = fresh.shelf;
+	*ret = fresh.store;
 	return ERR_OK;
 }
 
-static struct symbol_shelf *find_locked(struct symbol_desk *d, struct str tenant)
+static struct symbol_store *find_locked(struct symbol_sources *d, struct str tenant)
 {
 	vec_for_each (t, &d->tenants)
 		if (str_eq(str_of(t->name), tenant))
-			return t->shelf;
+			return t->store;
 	return NULL;
 }
 
-struct symbol_shelf *desk_find_shelf(struct symbol_desk *d, struct str tenant)
+struct symbol_store *symbol_sources_find(struct symbol_sources *d, struct str tenant)
 {
-	struct symbol_shelf *shelf;
+	struct symbol_store *store;
 
 	mutex_lock(&d->lock);
-	shelf = find_locked(d, tenant);
+	store = find_locked(d, tenant);
 	mutex_unlock(&d->lock);
-	return shelf;
+	return store;
 }
 
 /* Those who have sent something before. */
-static enum err find_tenants(struct symbol_desk *d, struct fault *fault)
+static enum err find_tenants(struct symbol_sources *d, struct fault *fault)
 {
 	char path[4096];
 	struct dirent *entry;
-	struct symbol_shelf *unused;
+	struct symbol_store *unused;
 	enum err error = ERR_OK;
 	DIR *folder;
 
@@ -79,7 +79,7 @@ static enum err find_tenants(struct symbol_desk *d, struct fault *fault)
 
 /* ------------------------------------------------------------------ debuginfod */
 
-static enum err check_room(const struct symbol_desk *d, struct fault *fault)
+static enum err check_room(const struct symbol_sources *d, struct fault *fault)
 {
 	if (!d->options.has_room || d->options.has_room(d->options.context))
 		return ERR_OK;
@@ -88,7 +88,7 @@ static enum err check_room(const struct symbol_desk *d, struct fault *fault)
 
 static enum err get_debug_file(void *context, const char *build_id, int fd, struct fault *fault)
 {
-	struct symbol_desk *d = context;
+	struct symbol_sources *d = context;
 
 	TRY(check_room(d, fault));
 	return debuginfod_debug_file(d->debuginfod, build_id, fd, fault);
@@ -105,17 +105,17 @@ static void tell_fetched(void *context, const char *build_id, enum err error,
 			 log_str("error", str_of(fault->text[0] ? fault->text : err_text(error))));
 }
 
-static enum err start_fetching(struct symbol_desk *d, struct fault *fault)
+static enum err start_fetching(struct symbol_sources *d, struct fault *fault)
 {
 	struct debuginfod_options client = {.urls = d->options.debuginfod,
 					    .max_file = d->options.debuginfod_max_file,
 					    .timeout = d->options.debuginfod_timeout,
 					    .stop = &d->stop};
 	char folder[4096];
-	struct shelf_options shelf = {.folder = folder,
-				      .max_file = d->options.debuginfod_max_file,
-				      .max_size = d->options.debuginfod_max_size,
-				      .drops = true};
+	struct symbol_store_options store = {.folder = folder,
+					     .max_file = d->options.debuginfod_max_file,
+					     .max_size = d->options.debuginfod_max_size,
+					     .drops = true};
 
 	TRY(debuginfod_new(&client, &d->debuginfod, fault));
 	if (!d->debuginfod || !d->options.directory)
@@ -123,8 +123,8 @@ static enum err start_fetching(struct symbol_desk *d, struct fault *fault)
 	if (snprintf(folder, sizeof(folder), "%s/.debuginfod", d->options.directory) >=
 	    (int)sizeof(folder))
 		return ERR_TOO_LARGE;
-	TRY(symbol_shelf_new(&shelf, &d->fetched, fault));
-	return debug_fetcher_new(&(struct fetcher_options){.shelf = d->fetched,
+	TRY(symbol_store_new(&store, &d->fetched, fault));
+	return debug_fetcher_new(&(struct fetcher_options){.store = d->fetched,
 							   .get = get_debug_file,
 							   .tell = tell_fetched,
 							   .context = d},
@@ -133,10 +133,10 @@ static enum err start_fetching(struct symbol_desk *d, struct fault *fault)
 
 /* ------------------------------------------------------------------ all of it */
 
-enum err symbol_desk_new(const struct desk_options *o, struct symbol_desk **ret,
-			 struct fault *fault)
+enum err symbol_sources_new(const struct symbol_sources_options *o, struct symbol_sources **ret,
+			    struct fault *fault)
 {
-	struct symbol_desk *d = mem_zalloc(1, sizeof(*d));
+	struct symbol_sources *d = mem_zalloc(1, sizeof(*d));
 	enum err error;
 
 	if (!d)
@@ -150,24 +150,24 @@ enum err symbol_desk_new(const struct desk_options *o, struct symbol_desk **ret,
 	if (!error)
 		error = start_fetching(d, fault);
 	if (error) {
-		symbol_desk_free(d);
+		symbol_sources_free(d);
 		return error;
 	}
 	*ret = d;
 	return ERR_OK;
 }
 
-void symbol_desk_free(struct symbol_desk *d)
+void symbol_sources_free(struct symbol_sources *d)
 {
 	if (!d)
 		return;
 	atomic_store(&d->stop, true);
 	debug_fetcher_free(d->fetcher);
 	debuginfod_free(d->debuginfod);
-	symbol_books_release(d);
-	symbol_shelf_free(d->fetched);
+	symbol_readers_release(d);
+	symbol_store_free(d->fetched);
 	vec_for_each (t, &d->tenants) {
-		symbol_shelf_free(t->shelf);
+		symbol_store_free(t->store);
 		mem_free(t->name);
 	}
 	vec_release(&d->tenants);
@@ -176,8 +176,8 @@ void symbol_desk_free(struct symbol_desk *d)
 	mem_free(d);
 }
 
-enum err symbol_desk_shelf(struct symbol_desk *d, struct str tenant, bool make,
-			   struct symbol_shelf **ret, struct fault *fault)
+enum err symbol_sources_store(struct symbol_sources *d, struct str tenant, bool make,
+			      struct symbol_store **ret, struct fault *fault)
 {
 	enum err error = ERR_OK;
 
@@ -198,30 +198,30 @@ enum err symbol_desk_shelf(struct symbol_desk *d, struct str tenant, bool make,
 	return error;
 }
 
-struct debuginfod *symbol_desk_debuginfod(struct symbol_desk *d)
+struct debuginfod *symbol_sources_debuginfod(struct symbol_sources *d)
 {
 	return d ? d->debuginfod : NULL;
 }
 
-bool symbol_desk_serves(struct symbol_desk *d, struct str tenant)
+bool symbol_sources_serves(struct symbol_sources *d, struct str tenant)
 {
-	struct symbol_shelf *shelf;
+	struct symbol_store *store;
 
 	if (!d)
 		return false;
 	if (d->fetcher)
 		return true;
-	shelf = desk_find_shelf(d, tenant);
-	return shelf && !symbol_shelf_is_empty(shelf);
+	store = symbol_sources_find(d, tenant);
+	return store && !symbol_store_is_empty(store);
 }
 
-bool symbol_desk_has(struct symbol_desk *d, struct str tenant, struct str build_id)
+bool symbol_sources_has(struct symbol_sources *d, struct str tenant, struct str build_id)
 {
-	struct symbol_shelf *shelf = desk_find_shelf(d, tenant);
+	struct symbol_store *store = symbol_sources_find(d, tenant);
 
 	if (!build_id_valid(build_id))
 		return false;
-	if (shelf && symbol_shelf_has(shelf, build_id))
+	if (store && symbol_store_has(store, build_id))
 		return true;
 	return d->fetcher && debug_fetcher_ask(d->fetcher, build_id) == FETCH_HERE;
 }

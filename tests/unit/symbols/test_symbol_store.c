@@ -106,7 +106,7 @@ static struct str id_text(unsigned char id, char text[BUILD_ID_TEXT_MAX + 1])
 
 struct place {
 	char path[200];
-	struct symbol_shelf *shelf;
+	struct symbol_store *store;
 };
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -117,7 +117,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void place_close(struct place *p)
 {
-	symbol_shelf_free(p->shelf);
+	symbol_store_free(p->store);
 	nftw(p->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -126,54 +126,54 @@ static enum err place_open(struct place *p, uint64_t max_file, uint64_t max_size
 	const char *tmp = getenv("TMPDIR");
 	char below[300];
 
-	p->shelf = NULL;
-	snprintf(p->path, sizeof(p->path), "%s/vestal-shelf-XXXXXX", tmp ? tmp : "/tmp");
+	p->store = NULL;
+	snprintf(p->path, sizeof(p->path), "%s/vestal-store-XXXXXX", tmp ? tmp : "/tmp");
 	if (!mkdtemp(p->path))
 		return ERR_IO;
 	snprintf(below, sizeof(below), "%s/a/b", p->path);
-	return symbol_shelf_new(&(struct shelf_options){.folder = below,
-							.max_file = max_file,
-							.max_size = max_size,
-							.drops = drops},
-				&p->shelf, NULL);
+	return symbol_store_new(&(struct symbol_store_options){.folder = below,
+							       .max_file = max_file,
+							       .max_size = max_size,
+							       .drops = drops},
+				&p->store, NULL);
 }
 
-static enum err put(struct symbol_shelf *s, const void *bytes, size_t n, struct str wanted,
-		    struct shelf_item *ret, struct fault *fault)
+static enum err put(struct symbol_store *s, const void *bytes, size_t n, struct str wanted,
+		    struct symbol_item *ret, struct fault *fault)
 {
 	char path[400];
 	int fd;
 	enum err e;
 
-	TRY(symbol_shelf_begin(s, &fd, path, sizeof(path), fault));
+	TRY(symbol_store_begin(s, &fd, path, sizeof(path), fault));
 	e = write_all(fd, bytes, n);
 	if (!e)
-		e = symbol_shelf_take(s, fd, path, wanted, ret, fault);
+		e = symbol_store_take(s, fd, path, wanted, ret, fault);
 	close(fd);
 	return e;
 }
 
-static enum err put_small(struct symbol_shelf *s, unsigned char id, bool debug)
+static enum err put_small(struct symbol_store *s, unsigned char id, bool debug)
 {
-	struct shelf_item item;
+	struct symbol_item item;
 	struct small file;
 
 	small_fill(&file, id, debug);
 	return put(s, &file, sizeof(file), (struct str){0}, &item, NULL);
 }
 
-static enum err count(void *context, const struct shelf_item *item)
+static enum err count(void *context, const struct symbol_item *item)
 {
 	(void)item;
 	++*(int *)context;
 	return ERR_OK;
 }
 
-static int items(struct symbol_shelf *s)
+static int items(struct symbol_store *s)
 {
 	int n = 0;
 
-	return symbol_shelf_list(s, count, &n) ? -1 : n;
+	return symbol_store_list(s, count, &n) ? -1 : n;
 }
 
 TEST(programs_and_debug_files_are_kept_beside_each_other)
@@ -183,83 +183,84 @@ TEST(programs_and_debug_files_are_kept_beside_each_other)
 	int fd;
 
 	CHECK_OK(place_open(&p, 0, 0, false));
-	CHECK(symbol_shelf_is_empty(p.shelf));
+	CHECK(symbol_store_is_empty(p.store));
 	id_text(1, one);
 	id_text(2, two);
-	CHECK_OK(put_small(p.shelf, 1, false));
-	CHECK_OK(put_small(p.shelf, 1, true));
-	CHECK_OK(put_small(p.shelf, 2, true));
-	CHECK_OK(put_small(p.shelf, 2, true)); /* again: in its place */
-	CHECK_INT(items(p.shelf), 3);
-	CHECK_INT(symbol_shelf_bytes(p.shelf), 3 * sizeof(struct small));
-	CHECK_INT(symbol_shelf_changes(p.shelf), 4);
-	CHECK(symbol_shelf_has(p.shelf, str_of(one)) && symbol_shelf_has(p.shelf, str_of(two)));
-	CHECK(!symbol_shelf_has(p.shelf, STR("../x")) && !symbol_shelf_has(p.shelf, STR("ab")));
-	CHECK_OK(symbol_shelf_open(p.shelf, str_of(one), false, &fd));
+	CHECK_OK(put_small(p.store, 1, false));
+	CHECK_OK(put_small(p.store, 1, true));
+	CHECK_OK(put_small(p.store, 2, true));
+	CHECK_OK(put_small(p.store, 2, true)); /* again: in its place */
+	CHECK_INT(items(p.store), 3);
+	CHECK_INT(symbol_store_bytes(p.store), 3 * sizeof(struct small));
+	CHECK_INT(symbol_store_changes(p.store), 4);
+	CHECK(symbol_store_has(p.store, str_of(one)) && symbol_store_has(p.store, str_of(two)));
+	CHECK(!symbol_store_has(p.store, STR("../x")) && !symbol_store_has(p.store, STR("ab")));
+	CHECK_OK(symbol_store_open(p.store, str_of(one), false, &fd));
 	close(fd);
-	CHECK_ERR(symbol_shelf_open(p.shelf, str_of(two), false, &fd), ERR_NOT_FOUND);
-	CHECK_OK(symbol_shelf_open(p.shelf, str_of(two), true, &fd));
+	CHECK_ERR(symbol_store_open(p.store, str_of(two), false, &fd), ERR_NOT_FOUND);
+	CHECK_OK(symbol_store_open(p.store, str_of(two), true, &fd));
 	close(fd);
-	CHECK_OK(symbol_shelf_remove(p.shelf, str_of(one)));
-	CHECK_ERR(symbol_shelf_remove(p.shelf, str_of(one)), ERR_NOT_FOUND);
-	CHECK_INT(items(p.shelf), 1);
+	CHECK_OK(symbol_store_remove(p.store, str_of(one)));
+	CHECK_ERR(symbol_store_remove(p.store, str_of(one)), ERR_NOT_FOUND);
+	CHECK_INT(items(p.store), 1);
 }
 
-TEST(a_shelf_is_found_again_and_what_was_not_finished_is_gone)
+TEST(a_store_is_found_again_and_what_was_not_finished_is_gone)
 {
 	CLEANUP(place_close) struct place p;
 	char path[400], folder[300];
 	int fd;
 
 	CHECK_OK(place_open(&p, 0, 0, false));
-	CHECK_OK(put_small(p.shelf, 7, false));
-	CHECK_OK(symbol_shelf_begin(p.shelf, &fd, path, sizeof(path), NULL));
+	CHECK_OK(put_small(p.store, 7, false));
+	CHECK_OK(symbol_store_begin(p.store, &fd, path, sizeof(path), NULL));
 	close(fd);
 	CHECK(!access(path, F_OK));
-	snprintf(folder, sizeof(folder), "%s", symbol_shelf_folder(p.shelf));
-	symbol_shelf_free(p.shelf);
-	p.shelf = NULL;
-	CHECK_OK(symbol_shelf_new(&(struct shelf_options){.folder = folder}, &p.shelf, NULL));
-	CHECK_INT(items(p.shelf), 1);
+	snprintf(folder, sizeof(folder), "%s", symbol_store_folder(p.store));
+	symbol_store_free(p.store);
+	p.store = NULL;
+	CHECK_OK(
+		symbol_store_new(&(struct symbol_store_options){.folder = folder}, &p.store, NULL));
+	CHECK_INT(items(p.store), 1);
 	CHECK(access(path, F_OK) != 0);
 }
 
 TEST(what_cannot_name_anything_is_refused_and_not_kept)
 {
 	CLEANUP(place_close) struct place p;
-	struct shelf_item item;
+	struct symbol_item item;
 	struct fault fault = {0};
 	struct small s;
 
 	CHECK_OK(place_open(&p, sizeof(s), 0, false));
-	CHECK(put(p.shelf, "text", 4, (struct str){0}, &item, &fault) != ERR_OK && fault.text[0]);
+	CHECK(put(p.store, "text", 4, (struct str){0}, &item, &fault) != ERR_OK && fault.text[0]);
 	small_fill(&s, 1, false);
 	s.head.e_type = ET_CORE;
-	CHECK_ERR(put(p.shelf, &s, sizeof(s), (struct str){0}, &item, &fault), ERR_UNSUPPORTED);
+	CHECK_ERR(put(p.store, &s, sizeof(s), (struct str){0}, &item, &fault), ERR_UNSUPPORTED);
 	CHECK(strstr(fault.text, "core file"));
 	small_fill(&s, 1, false);
 	s.note.head.n_type = 99;
-	CHECK_ERR(put(p.shelf, &s, sizeof(s), (struct str){0}, &item, &fault), ERR_UNPROCESSABLE);
+	CHECK_ERR(put(p.store, &s, sizeof(s), (struct str){0}, &item, &fault), ERR_UNPROCESSABLE);
 	CHECK(strstr(fault.text, "no build id"));
 	small_fill(&s, 1, false);
 	s.tables[3].sh_type = SHT_PROGBITS;
-	CHECK_ERR(put(p.shelf, &s, sizeof(s), (struct str){0}, &item, &fault), ERR_UNPROCESSABLE);
+	CHECK_ERR(put(p.store, &s, sizeof(s), (struct str){0}, &item, &fault), ERR_UNPROCESSABLE);
 	CHECK(strstr(fault.text, "no names"));
 	/* Another one than was asked for; one that is too large. */
 	small_fill(&s, 1, false);
-	CHECK_ERR(put(p.shelf, &s, sizeof(s), STR("0202020202020202"), &item, &fault), ERR_CORRUPT);
-	CHECK_OK(put(p.shelf, &s, sizeof(s), STR("0101010101010101"), &item, &fault));
+	CHECK_ERR(put(p.store, &s, sizeof(s), STR("0202020202020202"), &item, &fault), ERR_CORRUPT);
+	CHECK_OK(put(p.store, &s, sizeof(s), STR("0101010101010101"), &item, &fault));
 	{
 		char more[sizeof(s) + 1] = {0};
 
 		memcpy(more, &s, sizeof(s));
-		CHECK_ERR(put(p.shelf, more, sizeof(more), (struct str){0}, &item, &fault),
+		CHECK_ERR(put(p.store, more, sizeof(more), (struct str){0}, &item, &fault),
 			  ERR_TOO_LARGE);
 	}
-	CHECK_INT(items(p.shelf), 1);
+	CHECK_INT(items(p.store), 1);
 }
 
-TEST(a_full_shelf_refuses_or_drops_what_was_used_longest_ago)
+TEST(a_full_store_refuses_or_drops_what_was_used_longest_ago)
 {
 	CLEANUP(place_close) struct place full, dropping;
 	char id[BUILD_ID_TEXT_MAX + 1];
@@ -267,19 +268,19 @@ TEST(a_full_shelf_refuses_or_drops_what_was_used_longest_ago)
 
 	CHECK_OK(place_open(&dropping, 0, 2 * sizeof(struct small), true));
 	CHECK_OK(place_open(&full, 0, 2 * sizeof(struct small), false));
-	CHECK_OK(put_small(full.shelf, 1, false));
-	CHECK_OK(put_small(full.shelf, 2, false));
-	CHECK_ERR(put_small(full.shelf, 3, false), ERR_TOO_LARGE);
-	CHECK_OK(put_small(full.shelf, 2, false)); /* takes no more room */
-	CHECK_INT(items(full.shelf), 2);
-	CHECK_OK(put_small(dropping.shelf, 1, false));
-	CHECK_OK(put_small(dropping.shelf, 2, false));
-	CHECK_OK(symbol_shelf_open(dropping.shelf, id_text(1, id), false, &fd));
+	CHECK_OK(put_small(full.store, 1, false));
+	CHECK_OK(put_small(full.store, 2, false));
+	CHECK_ERR(put_small(full.store, 3, false), ERR_TOO_LARGE);
+	CHECK_OK(put_small(full.store, 2, false)); /* takes no more room */
+	CHECK_INT(items(full.store), 2);
+	CHECK_OK(put_small(dropping.store, 1, false));
+	CHECK_OK(put_small(dropping.store, 2, false));
+	CHECK_OK(symbol_store_open(dropping.store, id_text(1, id), false, &fd));
 	close(fd);
-	CHECK_OK(put_small(dropping.shelf, 3, false));
-	CHECK(symbol_shelf_has(dropping.shelf, id_text(1, id)));
-	CHECK(!symbol_shelf_has(dropping.shelf, id_text(2, id)));
-	CHECK(symbol_shelf_has(dropping.shelf, id_text(3, id)));
+	CHECK_OK(put_small(dropping.store, 3, false));
+	CHECK(symbol_store_has(dropping.store, id_text(1, id)));
+	CHECK(!symbol_store_has(dropping.store, id_text(2, id)));
+	CHECK(symbol_store_has(dropping.store, id_text(3, id)));
 }
 
 static enum err sweep(void)
@@ -287,11 +288,11 @@ static enum err sweep(void)
 	CLEANUP(place_close) struct place p;
 
 	TRY(place_open(&p, 0, 0, false));
-	TRY(put_small(p.shelf, 1, false));
-	return put_small(p.shelf, 2, true);
+	TRY(put_small(p.store, 1, false));
+	return put_small(p.store, 2, true);
 }
 
-TEST(a_shelf_survives_every_failing_allocation)
+TEST(a_store_survives_every_failing_allocation)
 {
 	ALLOC_SWEEP(sweep());
 }
@@ -365,7 +366,7 @@ TEST(what_is_fetched_is_kept_and_what_is_not_there_is_not_asked_for_again)
 	int64_t soon = clock_monotonic_ns() + 60 * NS_PER_S;
 
 	CHECK_OK(place_open(&p, 0, 0, true));
-	CHECK_OK(debug_fetcher_new(&(struct fetcher_options){p.shelf, get, tell, &e}, &f));
+	CHECK_OK(debug_fetcher_new(&(struct fetcher_options){p.store, get, tell, &e}, &f));
 	CHECK_INT(debug_fetcher_ask(f, STR("nonsense")), FETCH_REFUSED);
 	for (unsigned char i = 1; i <= 4; i++) {
 		CHECK_INT(debug_fetcher_ask(f, id_text(i, id)), FETCH_PENDING);
@@ -381,6 +382,6 @@ TEST(what_is_fetched_is_kept_and_what_is_not_there_is_not_asked_for_again)
 	CHECK(debug_fetcher_wait(f, soon));
 	CHECK_INT(atomic_load(&e.asked), 4);
 	CHECK_INT(atomic_load(&e.told), 4);
-	CHECK_INT(items(p.shelf), 1);
+	CHECK_INT(items(p.store), 1);
 	debug_fetcher_free(f);
 }

@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "symbols/symbol_shelf_parts.h"
+#include "symbols/symbol_store_parts.h"
 
-enum err symbol_shelf_begin(struct symbol_shelf *s, int *ret_fd, char *path, size_t path_size,
+enum err symbol_store_begin(struct symbol_store *s, int *ret_fd, char *path, size_t path_size,
 			    struct fault *fault)
 {
 	uint64_t number;
@@ -46,7 +46,7 @@ enum err symbol_facts_check(const struct symbol_facts *facts, struct fault *faul
 	return ERR_OK;
 }
 
-static enum err check_size(const struct symbol_shelf *s, int fd, struct shelf_item *ret,
+static enum err check_size(const struct symbol_store *s, int fd, struct symbol_item *ret,
 			   struct fault *fault)
 {
 	struct stat info;
@@ -62,8 +62,8 @@ static enum err check_size(const struct symbol_shelf *s, int fd, struct shelf_it
 	return ERR_OK;
 }
 
-static enum err look_through(const struct symbol_shelf *s, int fd, struct str wanted,
-			     struct shelf_item *ret, struct fault *fault)
+static enum err look_through(const struct symbol_store *s, int fd, struct str wanted,
+			     struct symbol_item *ret, struct fault *fault)
 {
 	struct symbol_options o = {.alone = true, .memory = (size_t)16 << 20};
 	struct symbol_file *file;
@@ -86,23 +86,23 @@ static enum err look_through(const struct symbol_shelf *s, int fd, struct str wa
 	return error;
 }
 
-static bool fits(const struct symbol_shelf *s, uint64_t more)
+static bool fits(const struct symbol_store *s, uint64_t more)
 {
 	return !s->options.max_size ||
 	       (more <= s->options.max_size && s->bytes <= s->options.max_size - more);
 }
 
-static void drop_oldest(struct symbol_shelf *s)
+static void drop_oldest(struct symbol_store *s)
 {
 	size_t oldest = 0;
 
 	for (size_t i = 1; i < s->items.n; i++)
 		if (s->items.v[i].used < s->items.v[oldest].used)
 			oldest = i;
-	shelf_drop(s, oldest);
+	symbol_store_drop(s, oldest);
 }
 
-static enum err make_room(struct symbol_shelf *s, uint64_t more, struct fault *fault)
+static enum err make_room(struct symbol_store *s, uint64_t more, struct fault *fault)
 {
 	while (s->options.drops && s->items.n && !fits(s, more))
 		drop_oldest(s);
@@ -115,22 +115,22 @@ static enum err make_room(struct symbol_shelf *s, uint64_t more, struct fault *f
 }
 
 /* With the lock held. */
-static enum err put_away(struct symbol_shelf *s, int fd, const char *from,
-			 const struct shelf_item *item, struct fault *fault)
+static enum err put_away(struct symbol_store *s, int fd, const char *from,
+			 const struct symbol_item *item, struct fault *fault)
 {
 	char path[SHELF_PATH_MAX];
 	bool there;
-	size_t at = shelf_find(s, item->build_id, item->debug, &there);
+	size_t at = symbol_store_find(s, item->build_id, item->debug, &there);
 	uint64_t before = there ? s->items.v[at].item.size : 0;
 
 	TRY(make_room(s, item->size > before ? item->size - before : 0, fault));
-	TRY(shelf_path(s, item->build_id, item->debug, path));
-	at = shelf_find(s, item->build_id, item->debug, &there);
+	TRY(symbol_store_path(s, item->build_id, item->debug, path));
+	at = symbol_store_find(s, item->build_id, item->debug, &there);
 	if (!there)
 		TRY(vec_reserve(&s->items, 1));
 	if (fchmod(fd, 0400) || fsync(fd) || rename(from, path))
 		return fault_set(fault, err_from_errno(errno), "%.200s: %s", path, strerror(errno));
-	shelf_forget_answers(s, item->build_id);
+	symbol_store_forget_answers(s, item->build_id);
 	if (there) {
 		s->bytes -= s->items.v[at].item.size;
 	} else {
@@ -144,10 +144,10 @@ static enum err put_away(struct symbol_shelf *s, int fd, const char *from,
 	return ERR_OK;
 }
 
-enum err symbol_shelf_take(struct symbol_shelf *s, int fd, const char *path, struct str wanted,
-			   struct shelf_item *ret, struct fault *fault)
+enum err symbol_store_take(struct symbol_store *s, int fd, const char *path, struct str wanted,
+			   struct symbol_item *ret, struct fault *fault)
 {
-	struct shelf_item item = {0};
+	struct symbol_item item = {0};
 	enum err error = look_through(s, fd, wanted, &item, fault);
 
 	if (!error) {

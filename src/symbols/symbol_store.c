@@ -2,7 +2,7 @@
  * The folder: BUILDID.exec, BUILDID.debug, BUILDID.vsym (answers, symbol_cache.h), and files that
  * are on their way, N.incoming, which the next start deletes.
  */
-#include "symbols/symbol_shelf_parts.h"
+#include "symbols/symbol_store_parts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,8 +21,8 @@ static enum err os_failed(struct fault *fault, const char *path)
 	return fault_set(fault, err_from_errno(os), "%s: %s", path, strerror(os));
 }
 
-enum err shelf_path(const struct symbol_shelf *s, const char *build_id, bool debug,
-		    char path[SHELF_PATH_MAX])
+enum err symbol_store_path(const struct symbol_store *s, const char *build_id, bool debug,
+			   char path[SHELF_PATH_MAX])
 {
 	int n = snprintf(path, SHELF_PATH_MAX, "%s/%s.%s", s->folder, build_id,
 			 debug ? "debug" : "exec");
@@ -30,14 +30,15 @@ enum err shelf_path(const struct symbol_shelf *s, const char *build_id, bool deb
 	return n < SHELF_PATH_MAX ? ERR_OK : ERR_TOO_LARGE;
 }
 
-static int compare(const struct shelf_item *item, const char *build_id, bool debug)
+static int compare(const struct symbol_item *item, const char *build_id, bool debug)
 {
 	int order = strcmp(item->build_id, build_id);
 
 	return order ? order : (int)item->debug - (int)debug;
 }
 
-size_t shelf_find(const struct symbol_shelf *s, const char *build_id, bool debug, bool *ret_there)
+size_t symbol_store_find(const struct symbol_store *s, const char *build_id, bool debug,
+			 bool *ret_there)
 {
 	size_t low = 0, high = s->items.n;
 
@@ -53,10 +54,10 @@ size_t shelf_find(const struct symbol_shelf *s, const char *build_id, bool debug
 	return low;
 }
 
-static enum err add(struct symbol_shelf *s, const struct shelf_item *item)
+static enum err add(struct symbol_store *s, const struct symbol_item *item)
 {
 	bool there;
-	size_t at = shelf_find(s, item->build_id, item->debug, &there);
+	size_t at = symbol_store_find(s, item->build_id, item->debug, &there);
 
 	if (there || s->items.n >= ITEMS_MAX)
 		return ERR_OK;
@@ -67,11 +68,11 @@ static enum err add(struct symbol_shelf *s, const struct shelf_item *item)
 	return ERR_OK;
 }
 
-static enum err look_at(struct symbol_shelf *s, int folder, const char *name)
+static enum err look_at(struct symbol_store *s, int folder, const char *name)
 {
 	struct str text = str_of(name), id = str_n(name, str_find(text, '.'));
 	struct str kind = str_skip(text, id.n);
-	struct shelf_item item = {.debug = str_eq(kind, STR(".debug"))};
+	struct symbol_item item = {.debug = str_eq(kind, STR(".debug"))};
 	struct stat info;
 
 	if (str_eq(kind, STR(".incoming")))
@@ -85,7 +86,7 @@ static enum err look_at(struct symbol_shelf *s, int folder, const char *name)
 	return add(s, &item);
 }
 
-static enum err read_folder(struct symbol_shelf *s, struct fault *fault)
+static enum err read_folder(struct symbol_store *s, struct fault *fault)
 {
 	DIR *folder = opendir(s->folder);
 	enum err error = ERR_OK;
@@ -112,10 +113,10 @@ static enum err make_folders(char *path, struct fault *fault)
 	}
 }
 
-enum err symbol_shelf_new(const struct shelf_options *o, struct symbol_shelf **ret,
+enum err symbol_store_new(const struct symbol_store_options *o, struct symbol_store **ret,
 			  struct fault *fault)
 {
-	struct symbol_shelf *s = mem_zalloc(1, sizeof(*s));
+	struct symbol_store *s = mem_zalloc(1, sizeof(*s));
 	enum err error = ERR_NO_MEMORY;
 
 	if (!s)
@@ -128,14 +129,14 @@ enum err symbol_shelf_new(const struct shelf_options *o, struct symbol_shelf **r
 	if (!error)
 		error = read_folder(s, fault);
 	if (error) {
-		symbol_shelf_free(s);
+		symbol_store_free(s);
 		return error;
 	}
 	*ret = s;
 	return ERR_OK;
 }
 
-void symbol_shelf_free(struct symbol_shelf *s)
+void symbol_store_free(struct symbol_store *s)
 {
 	if (!s)
 		return;
@@ -145,12 +146,12 @@ void symbol_shelf_free(struct symbol_shelf *s)
 	mem_free(s);
 }
 
-const char *symbol_shelf_folder(const struct symbol_shelf *s)
+const char *symbol_store_folder(const struct symbol_store *s)
 {
 	return s->folder;
 }
 
-bool symbol_shelf_is_empty(struct symbol_shelf *s)
+bool symbol_store_is_empty(struct symbol_store *s)
 {
 	bool empty;
 
@@ -160,7 +161,7 @@ bool symbol_shelf_is_empty(struct symbol_shelf *s)
 	return empty;
 }
 
-uint64_t symbol_shelf_changes(struct symbol_shelf *s)
+uint64_t symbol_store_changes(struct symbol_store *s)
 {
 	uint64_t changes;
 
@@ -170,7 +171,7 @@ uint64_t symbol_shelf_changes(struct symbol_shelf *s)
 	return changes;
 }
 
-uint64_t symbol_shelf_bytes(struct symbol_shelf *s)
+uint64_t symbol_store_bytes(struct symbol_store *s)
 {
 	uint64_t bytes;
 
@@ -190,29 +191,29 @@ static void id_of(struct str build_id, char ret[BUILD_ID_TEXT_MAX + 1])
 	ret[n] = 0;
 }
 
-static bool has(struct symbol_shelf *s, struct str build_id, bool debug)
+static bool has(struct symbol_store *s, struct str build_id, bool debug)
 {
 	char id[BUILD_ID_TEXT_MAX + 1];
 	bool there;
 
 	id_of(build_id, id);
 	mutex_lock(&s->lock);
-	shelf_find(s, id, debug, &there);
+	symbol_store_find(s, id, debug, &there);
 	mutex_unlock(&s->lock);
 	return there;
 }
 
-bool symbol_shelf_has_debug(struct symbol_shelf *s, struct str build_id)
+bool symbol_store_has_debug(struct symbol_store *s, struct str build_id)
 {
 	return has(s, build_id, true);
 }
 
-bool symbol_shelf_has(struct symbol_shelf *s, struct str build_id)
+bool symbol_store_has(struct symbol_store *s, struct str build_id)
 {
 	return has(s, build_id, false) || has(s, build_id, true);
 }
 
-enum err symbol_shelf_open(struct symbol_shelf *s, struct str build_id, bool debug, int *ret_fd)
+enum err symbol_store_open(struct symbol_store *s, struct str build_id, bool debug, int *ret_fd)
 {
 	char id[BUILD_ID_TEXT_MAX + 1], path[SHELF_PATH_MAX];
 	enum err error = ERR_NOT_FOUND;
@@ -222,8 +223,8 @@ enum err symbol_shelf_open(struct symbol_shelf *s, struct str build_id, bool deb
 
 	id_of(build_id, id);
 	mutex_lock(&s->lock);
-	at = shelf_find(s, id, debug, &there);
-	if (there && !shelf_path(s, id, debug, path)) {
+	at = symbol_store_find(s, id, debug, &there);
+	if (there && !symbol_store_path(s, id, debug, path)) {
 		s->items.v[at].used = ++s->uses;
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 		error = fd < 0 ? err_from_errno(errno) : ERR_OK;
@@ -234,7 +235,7 @@ enum err symbol_shelf_open(struct symbol_shelf *s, struct str build_id, bool deb
 	return error;
 }
 
-void shelf_forget_answers(const struct symbol_shelf *s, const char *build_id)
+void symbol_store_forget_answers(const struct symbol_store *s, const char *build_id)
 {
 	char path[SHELF_PATH_MAX];
 
@@ -242,21 +243,21 @@ void shelf_forget_answers(const struct symbol_shelf *s, const char *build_id)
 		unlink(path);
 }
 
-void shelf_drop(struct symbol_shelf *s, size_t at)
+void symbol_store_drop(struct symbol_store *s, size_t at)
 {
-	const struct shelf_item *item = &s->items.v[at].item;
+	const struct symbol_item *item = &s->items.v[at].item;
 	char path[SHELF_PATH_MAX];
 
-	if (!shelf_path(s, item->build_id, item->debug, path))
+	if (!symbol_store_path(s, item->build_id, item->debug, path))
 		unlink(path);
-	shelf_forget_answers(s, item->build_id);
+	symbol_store_forget_answers(s, item->build_id);
 	s->bytes -= item->size;
 	s->changes++;
 	s->items.n--;
 	memmove(s->items.v + at, s->items.v + at + 1, (s->items.n - at) * sizeof(*s->items.v));
 }
 
-enum err symbol_shelf_remove(struct symbol_shelf *s, struct str build_id)
+enum err symbol_store_remove(struct symbol_store *s, struct str build_id)
 {
 	char id[BUILD_ID_TEXT_MAX + 1];
 	enum err error = ERR_NOT_FOUND;
@@ -265,19 +266,19 @@ enum err symbol_shelf_remove(struct symbol_shelf *s, struct str build_id)
 	mutex_lock(&s->lock);
 	for (int debug = 0; debug < 2; debug++) {
 		bool there;
-		size_t at = shelf_find(s, id, debug, &there);
+		size_t at = symbol_store_find(s, id, debug, &there);
 
 		if (!there)
 			continue;
-		shelf_drop(s, at);
+		symbol_store_drop(s, at);
 		error = ERR_OK;
 	}
 	mutex_unlock(&s->lock);
 	return error;
 }
 
-enum err symbol_shelf_list(struct symbol_shelf *s,
-			   enum err (*each)(void *context, const struct shelf_item *item),
+enum err symbol_store_list(struct symbol_store *s,
+			   enum err (*each)(void *context, const struct symbol_item *item),
 			   void *context)
 {
 	enum err error = ERR_OK;

@@ -5,15 +5,15 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "server/symbol_desk_parts.h"
+#include "server/symbol_sources_parts.h"
 
 struct copying {
-	struct symbol_shelf *from, *to;
+	struct symbol_store *from, *to;
 	struct fault *fault;
-	VEC(struct shelf_item) items;
+	VEC(struct symbol_item) items;
 };
 
-static enum err note_item(void *context, const struct shelf_item *item)
+static enum err note_item(void *context, const struct symbol_item *item)
 {
 	struct copying *c = context;
 
@@ -35,23 +35,23 @@ static enum err copy_bytes(int from, int to, struct fault *fault)
 		 : ERR_OK;
 }
 
-static enum err copy_item(struct copying *c, const struct shelf_item *item)
+static enum err copy_item(struct copying *c, const struct symbol_item *item)
 {
-	struct shelf_item copied;
+	struct symbol_item copied;
 	char path[4096];
 	int from, to;
 	enum err error;
 
 	/* It may have gone meanwhile. */
-	if (symbol_shelf_open(c->from, str_of(item->build_id), item->debug, &from) != ERR_OK)
+	if (symbol_store_open(c->from, str_of(item->build_id), item->debug, &from) != ERR_OK)
 		return ERR_OK;
-	error = symbol_shelf_begin(c->to, &to, path, sizeof(path), c->fault);
+	error = symbol_store_begin(c->to, &to, path, sizeof(path), c->fault);
 	if (!error) {
 		error = copy_bytes(from, to, c->fault);
 		if (error)
 			unlink(path);
 		else
-			error = symbol_shelf_take(c->to, to, path, str_of(item->build_id), &copied,
+			error = symbol_store_take(c->to, to, path, str_of(item->build_id), &copied,
 						  c->fault);
 		close(to);
 	}
@@ -59,43 +59,44 @@ static enum err copy_item(struct copying *c, const struct shelf_item *item)
 	return error;
 }
 
-static enum err copy_tenant(struct symbol_shelf *from, const char *name, const char *destination,
+static enum err copy_tenant(struct symbol_store *from, const char *name, const char *destination,
 			    struct fault *fault)
 {
 	char folder[4096];
 	struct copying c = {.from = from, .fault = fault};
 	enum err error;
 
-	if (symbol_shelf_is_empty(from))
+	if (symbol_store_is_empty(from))
 		return ERR_OK;
 	if (snprintf(folder, sizeof(folder), "%s/.symbols/%s", destination, name) >=
 	    (int)sizeof(folder))
 		return ERR_TOO_LARGE;
-	TRY(symbol_shelf_new(&(struct shelf_options){.folder = folder}, &c.to, fault));
-	error = symbol_shelf_list(from, note_item, &c);
+	TRY(symbol_store_new(&(struct symbol_store_options){.folder = folder}, &c.to, fault));
+	error = symbol_store_list(from, note_item, &c);
 	for (size_t i = 0; !error && i < c.items.n; i++)
 		error = copy_item(&c, &c.items.v[i]);
 	vec_release(&c.items);
-	symbol_shelf_free(c.to);
+	symbol_store_free(c.to);
 	return error;
 }
 
 /* Fetched files can be fetched again. */
-enum err symbol_desk_backup(struct symbol_desk *d, const char *destination, struct fault *fault)
+enum err symbol_sources_backup(struct symbol_sources *d, const char *destination,
+			       struct fault *fault)
 {
 	enum err error = ERR_OK;
 
 	for (size_t i = 0; !error; i++) {
-		struct desk_tenant one = {0};
+		struct symbol_sources_tenant one = {0};
 
 		/* Tenants come, and never go. */
 		mutex_lock(&d->lock);
 		if (i < d->tenants.n)
 			one = d->tenants.v[i];
 		mutex_unlock(&d->lock);
-		if (!one.shelf)
+		if (!one.store)
 			break;
-		error = copy_tenant(one.shelf, one.name, destination, fault);
+		error = copy_tenant(one.store, one.name, destination, fault);
 	}
 	return error;
 }
