@@ -1,5 +1,6 @@
 /*
- * libvestal: a profile of this very process, sent to a server or written to files.
+ * libvestal: profiles the calling process, and sends the profiles to a server or writes them to
+ * files.
  *
  *	struct vestal_options o = VESTAL_OPTIONS_DEFAULT;
  *	struct vestal *v;
@@ -10,14 +11,13 @@
  *	...
  *	vestal_stop(v);
  *
- * Threads are found by themselves, those that were there before and those that come later. Samples
- * are taken in a signal handler that allocates nothing and takes no lock, on a real-time signal
- * that nobody else uses; names, encoding and sending are the work of one thread in the background.
- * At exit() what was sampled is sent, for at most a second.
+ * All threads are profiled, existing and new ones. Samples are taken in a signal handler without
+ * allocations and locks, by an otherwise unused real-time signal; a background thread symbolizes,
+ * encodes and sends them. At exit() the remaining samples are sent, which takes at most a second.
  *
- * A process has one profile of itself: a second vestal_start() fails until vestal_stop(). A child
- * of fork() is not profiled until it calls vestal_start() itself; vestal_stop() of its parent's
- * handle does nothing there.
+ * There is one profiler per process: a second vestal_start() fails until vestal_stop(). A child of
+ * fork() is not profiled until it calls vestal_start() itself; vestal_stop() of its parent's handle
+ * does nothing there.
  *
  * Every function may be called from any thread, but none from a signal handler.
  */
@@ -36,9 +36,9 @@ extern "C" {
 struct vestal;
 
 /*
- * What to do. Begins with its size, so that later versions may add members: start from
- * VESTAL_OPTIONS_DEFAULT. NULL and 0 mean what the environment says, else the default.
- * The strings may go when vestal_start() has returned.
+ * Options. The first member is the size, so that later versions may add members: initialize with
+ * VESTAL_OPTIONS_DEFAULT. NULL and 0 mean the environment variable, else the default. The strings
+ * need only be valid until vestal_start() returns.
  */
 struct vestal_options {
 	size_t size;
@@ -53,23 +53,26 @@ struct vestal_options {
 	const char *resource_attributes;
 	/* "name=value,name=value"; OTEL_EXPORTER_OTLP_HEADERS */
 	const char *headers;
-	/* A file instead of sending: %p is the process's number, %t the time. With %t a file for
-	 * each interval, without it one at the end. By its name .pb.gz (pprof) or .otlp.
-	 * VESTAL_OUTPUT */
+	/* Write to this file instead of sending: %p is the process id, %t the time. With %t one
+	 * file per interval, without it one at exit. The format follows from the suffix .pb.gz
+	 * (pprof) or .otlp. VESTAL_OUTPUT */
 	const char *output;
-	/* Samples a second of CPU time, of each thread: 1 to 1000; VESTAL_RATE, else 100 */
+	/* Samples per second of CPU time of each thread: 1 to 1000; VESTAL_RATE, else 100 */
 	uint32_t sample_rate_hz;
-	/* Milliseconds from one profile to the next; VESTAL_INTERVAL_MS, else 10000 */
+	/* Milliseconds between profiles; VESTAL_INTERVAL_MS, else 10000 */
 	uint32_t export_interval_ms;
-	/* Frames kept of a stack, from the leaf: up to 128, which is the default */
+	/* Maximum number of frames per stack, from the leaf: up to 128, the default */
 	uint32_t max_stack_depth;
-	/* Different stacks of one profile, else 10000: what is above is counted as lost */
+	/* Maximum number of distinct stacks per profile, default 10000; further samples are counted
+	 * as lost */
 	uint32_t max_samples_per_export;
-	/* Bytes of one profile before compression, else 10 MiB: a larger one is not sent */
+	/* Maximum bytes of a profile before compression, default 10 MiB; a larger one is not
+	 * sent */
 	uint32_t max_profile_bytes;
-	/* "127.0.0.1:6060": answers there to `go tool pprof http://127.0.0.1:6060/debug/pprof/heap`
-	 * and the like, and to GET, POST (on) and DELETE (off) of /vestal/profiling. Not reachable
-	 * for other machines unless VESTAL_LISTEN_ANYWHERE=1. VESTAL_LISTEN, else nowhere */
+	/* "127.0.0.1:6060": HTTP server for `go tool pprof http://127.0.0.1:6060/debug/pprof/heap`
+	 * and the like, and for GET, POST (on) and DELETE (off) of /vestal/profiling. Addresses
+	 * that other machines can reach require VESTAL_LISTEN_ANYWHERE=1. VESTAL_LISTEN, else
+	 * none */
 	const char *listen;
 };
 
@@ -79,21 +82,21 @@ struct vestal_options {
 	}
 
 /*
- * Begins to profile. 0, or -1 and vestal_last_error() says why. `options` may be NULL.
+ * Starts profiling. Returns 0, or -1 with a message in vestal_last_error(). `options` may be NULL.
  */
 VESTAL_API int vestal_start(const struct vestal_options *options, struct vestal **ret);
-/* Ends it, and sends or writes what there is. NULL is fine. */
+/* Stops profiling, and sends or writes the remaining samples. NULL is allowed. */
 VESTAL_API void vestal_stop(struct vestal *v);
-/* Why the last call of this thread failed; "" when none did. Valid until its next call. */
+/* The error message of the last failed call of this thread, or "". Valid until its next call. */
 VESTAL_API const char *vestal_last_error(void);
 
-/* What happened so far. Begins with its size: set it before the call. */
+/* Counters since the start. The first member is the size: set it before the call. */
 struct vestal_counts {
 	size_t size;
 	uint64_t samples;	 /* taken */
-	uint64_t lost;		 /* not taken or not kept: no room */
-	uint64_t exports;	 /* profiles that a server or a file took */
-	uint64_t exports_failed; /* profiles that were given up */
+	uint64_t lost;		 /* samples dropped for lack of room */
+	uint64_t exports;	 /* profiles sent or written */
+	uint64_t exports_failed; /* profiles dropped */
 };
 
 #define VESTAL_COUNTS_INIT                               \
@@ -104,20 +107,21 @@ struct vestal_counts {
 VESTAL_API void vestal_counts_get(const struct vestal *v, struct vestal_counts *ret);
 
 /*
- * Spans of a trace. From enter to exit samples of this thread carry the span: OTLP links, and the
- * name as label span_name. Spans nest, 16 deep; deeper ones are those of the 16th. `name` may be
- * NULL and is cut at 47 bytes. With VESTAL_SLOW, VESTAL_SLOW_CPU or VESTAL_KEEP_FAILED spans that
- * were slow, busy or failed keep their samples at a high rate (docs/library.md).
+ * Spans of a trace. From enter to exit, samples of this thread have the span as OTLP link, and its
+ * name as label span_name. Spans nest up to 16 levels; deeper ones count for the 16th. `name` may
+ * be NULL and is truncated to 47 bytes. With VESTAL_SLOW, VESTAL_SLOW_CPU or VESTAL_KEEP_FAILED,
+ * spans that are slow, CPU-intensive or failed keep their samples at a high rate (docs/library.md).
  */
 VESTAL_API void vestal_span_enter(const uint8_t trace_id[16], const uint8_t span_id[8],
 				  const char *name);
 VESTAL_API void vestal_span_exit(int failed);
-/* Reads a W3C traceparent ("00-<32 hex>-<16 hex>-<2 hex>"). 0, or -1 when it is none. */
+/* Parses a W3C traceparent ("00-<32 hex>-<16 hex>-<2 hex>"). Returns 0, or -1 if it is invalid. */
 VESTAL_API int vestal_traceparent_parse(const char *text, uint8_t trace_id[16], uint8_t span_id[8]);
 
 /*
- * A label of this thread's samples from now on; NULL as value takes it away. A thread has up to 8,
- * keys of up to 63 bytes, values of up to 255. 0, or -1 and vestal_last_error() says why.
+ * Sets a label of this thread's further samples; value NULL removes it. At most 8 labels per
+ * thread, keys of up to 63 bytes, values of up to 255. Returns 0, or -1 with a message in
+ * vestal_last_error().
  */
 VESTAL_API int vestal_label_set(const char *key, const char *value);
 
