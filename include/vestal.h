@@ -49,7 +49,7 @@ struct vestal_options {
 	 * OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT; else
 	 * http://127.0.0.1:4318 */
 	const char *endpoint;
-	/* "key=value,key=value" of the process; OTEL_RESOURCE_ATTRIBUTES comes before it */
+	/* "key=value,key=value" of the process, appended to OTEL_RESOURCE_ATTRIBUTES */
 	const char *resource_attributes;
 	/* "name=value,name=value"; OTEL_EXPORTER_OTLP_HEADERS */
 	const char *headers;
