@@ -435,7 +435,7 @@ def mistakes_are_answered_with_a_sentence():
                 (["query", "checkout", "--from", "-10m", "--until", "-9m"], 66, "of that kind from 20"),
                 (["query"], 64, "one selector"),
                 (["top", "checkout"], 66, "'checkout{}'"),
-                (["push", "--service", "x"], 64, "which profile?"),
+                (["push", "--service", "x"], 64, "file missing"),
                 (["push", path_of("cpu"), "--label", "x"], 64, "K=V"),
                 (["push", VESTAL, "--service", "x"], 65, "vestal"),
                 (["push", "/nonexistent/x.pb.gz"], 66, "/nonexistent/x.pb.gz"),
