@@ -54,7 +54,7 @@ const pages = {
     const side = truth.after;
     const big = await read(page, url, "explore", { query: side.query, type: truth.type, ...range(side) }, ".strip .big", side.rate_text);
     says(big, side.rate_text, "the headline");
-    if (!truth.gauge) says(big, `${side.total_text} in all`, "the total");
+    if (!truth.gauge) says(big, `${side.total_text} total`, "the total");
     assert.equal(big.includes("while running"), coverage(side) !== "", `coverage ${side.coverage} in “${big}”`);
     const rows = await read(page, url, "explore", { query: side.query, type: truth.type, ...range(side) }, ".functions tbody", side.functions.idle.total_text);
     says(rows, side.functions.idle.total_text, "the table");
@@ -62,7 +62,7 @@ const pages = {
   async diff(page, url, truth) {
     const params = { query: truth.after.query, type: truth.type, ...range(truth.after), base: truth.before.query, bfrom: truth.before.from_ns, buntil: truth.before.until_ns };
     if (truth.verdict === "no_earlier_data") {
-      says(await read(page, url, "diff", params, ".sentence", "recorded"), "Nothing of this kind was recorded before", "instead of a difference");
+      says(await read(page, url, "diff", params, ".sentence", "No data"), "No data of this type before", "instead of a difference");
       return;
     }
     const sum = await read(page, url, "diff", params, ".compared .big", truth.after.rate_text);
@@ -76,8 +76,8 @@ const pages = {
     const big = await read(page, url, "function", { name: "work", query: side.query, type: truth.type, ...range(side) }, ".function-page .big", work.rate_text);
     says(big, work.rate_text, "the headline");
     says(big, "90.0 % of all", "the share");
-    says(big, "30.0 % in itself", "the share of its own");
-    says(big, `${work.total_text} in all`, "the total");
+    says(big, "30.0 % self", "the share of its own");
+    says(big, `${work.total_text} total`, "the total");
   },
 };
 

@@ -107,7 +107,7 @@ async function overviewTests(browser, url, empty) {
       await route.continue().catch(() => undefined);
     });
     const { page, done } = await open(browser, url, { wait: ".services.coming tbody tr", prepare: hold });
-    assert.match(await text(page, ".overview .big"), /^\d services · what they use is being added up/);
+    assert.match(await text(page, ".overview .big"), /^\d services · computing totals/);
     assert.equal(await page.locator(".services.coming").getAttribute("aria-busy"), "true");
     const names = await page.locator(".services tbody th").allInnerTexts();
     assert.ok(names.includes("shop") && names.includes("odd"), names.join());
@@ -125,7 +125,7 @@ async function overviewTests(browser, url, empty) {
     assert.equal(ways.length, 3);
     for (const way of ways) assert.ok(way.includes(empty.url), way);
     await fetch(`${empty.url}/api/v1/profiles?service=first`, { method: "POST", body: "main;work 5\n" });
-    await page.click("text=Look again");
+    await page.click("text=Refresh");
     await page.waitForSelector(".services tbody tr");
     assert.match(await text(page, ".services tbody"), /first/);
     await done();
@@ -179,7 +179,7 @@ async function diffTests(browser, url) {
     assert.match(asked.stdout, /JSON::parse/);
     for (const word of ["before", "after"]) {
       await page.click("#share");
-      const [file] = await Promise.all([page.waitForEvent("download"), page.click(`.menu button >> text=what was ${word}`)]);
+      const [file] = await Promise.all([page.waitForEvent("download"), page.click(`.menu button >> text=Download ${word} as pprof`)]);
       assert.equal(file.suggestedFilename(), `shop.${word}.pb.gz`);
       assert.equal(await file.failure(), null);
     }
@@ -188,13 +188,13 @@ async function diffTests(browser, url) {
 
   await test("the time before is the start; where nothing was, a sentence says so and gives a way out", async () => {
     const { page, done } = await open(browser, `${url}/diff?query=shop&from=-20m`, { wait: row("JSON::parse"), expect: /404/ });
-    assert.equal(await text(page, "#range-before"), "The time before");
+    assert.equal(await text(page, "#range-before"), "Previous period");
     assert.match(await text(page, row("JSON::parse")), /\+\d\d\.\d pp/);
     await page.click('.pick >> text="Last week"');
     await page.waitForSelector(".sentence");
     assert.equal(query(page).vs, "7d");
     assert.equal(await text(page, "#range-before"), "A week earlier");
-    await page.click(".sentence >> text=The time before");
+    await page.click(".sentence >> text=Previous period");
     await page.waitForSelector(row("JSON::parse"));
     await press(page, "b");
     assert.equal(await page.evaluate(() => document.activeElement.id), "selector-before");
@@ -219,7 +219,7 @@ async function heatTests(browser, url, end) {
     await page.waitForSelector(row("late"));
     assert.match(await text(page, row("late")), /pp new/);
     assert.match(await text(page, row("early")), /pp gone/);
-    await page.click("text=Forget");
+    await page.click("text=Clear");
     await page.waitForFunction(() => !location.search.includes("cells"));
     await done();
   });
@@ -330,7 +330,7 @@ async function statusTests(browser, url, dir) {
   await test("Status says what is kept and what comes in", async () => {
     const { page, done } = await open(browser, `${url}/status`, { wait: ".flow" });
     assert.match(await text(page, ".status .big"), /samples/);
-    assert.match(await text(page, ".parts"), /Kept for\s+14 d/);
+    assert.match(await text(page, ".parts"), /Retention\s+14 d/);
     await page.waitForFunction(() => /\d.*\/s/.test(document.querySelector(".flow td:last-child")?.textContent ?? ""));
     await page.click('.settings button >> text="Light"');
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
@@ -361,7 +361,7 @@ async function statusTests(browser, url, dir) {
       await press(page, "Enter");
       await page.waitForSelector(".flow");
       assert.equal(await page.locator('h2:text-is("Tokens")').count(), 0, "who may only read sees no list");
-      await page.click("text=Forget it");
+      await page.click("text=Remove");
       await page.waitForSelector(".token input");
       await page.fill(".token input", admin);
       await press(page, "Enter");
@@ -435,7 +435,7 @@ async function completenessTests(browser, dir) {
     await test("What did not arrive stands beside the number in Explore, and nothing where all arrived or nobody says", async () => {
       for (const [service, from, until, wanted] of [["lossy", 20, 0, lost], ["lossy", 40, 20, off], ["whole", 40, 0, ""], ["silent", 40, 0, ""]]) {
         const { page, done } = await open(browser, `${server.url}/explore?query=${service}&type=cpu&${range(from, until)}`, { wait: ".strip .big" });
-        await untilText(page, ".strip .big", "in all");
+        await untilText(page, ".strip .big", "total");
         assert.deepEqual(await page.locator(".strip .lacks").allInnerTexts(), wanted ? [wanted] : [], service);
         await done();
       }
@@ -451,7 +451,7 @@ async function completenessTests(browser, dir) {
       const { page, done } = await open(browser, `${server.url}/diff?query=lossy&type=cpu&${range(20, 0)}`, { wait: ".compared .lacks" });
       assert.equal(await text(page, ".compared .lacks"), `before: ${off} · after: ${lost}`);
       await page.goto(`${server.url}/diff?query=whole&type=cpu&${range(20, 0)}`);
-      await untilText(page, ".compared .big", "in all");
+      await untilText(page, ".compared .big", "total");
       assert.equal(await page.locator(".lacks").count(), 0);
       await done();
     });

@@ -344,7 +344,7 @@ export async function reportTests(browser, pages) {
   await test("a profile without samples is shown without a fuss", async () => {
     const { page, done } = await open(browser, pages.nothing);
     assert.match(await text(page, ".big"), /^0\b/);
-    assert.equal(await text(page, ".nothing"), "Nothing was recorded as cpu.");
+    assert.equal(await text(page, ".nothing"), "No data of type cpu.");
     await press(page, "ArrowDown", "i", "i", "Enter", "Escape");
     await done();
   });

@@ -273,7 +273,7 @@ async function exploreTests(browser, url) {
     await page.fill('[aria-label="Name of the set"]', "only JSON");
     await page.click('text="Save set"');
     await press(page, "Escape");
-    await page.click('[aria-label^="Take away"]');
+    await page.click('[aria-label^="Remove"]');
     await until(page, () => document.querySelector(".functions").textContent.includes("malloc"));
     await page.reload();
     await page.waitForSelector(PAINTED);
@@ -281,7 +281,7 @@ async function exploreTests(browser, url) {
     await page.click('.saved >> text=only JSON');
     await until(page, () => location.search.includes("focus="));
     await press(page, "x");
-    await page.selectOption('[aria-label="What to do"]', "ignore");
+    await page.selectOption('[aria-label="Action"]', "ignore");
     await page.fill('input[aria-label="Regular expression"]', "(");
     await page.click('text="Add filter"');
     await page.waitForSelector('.sentence[role="alert"]');
@@ -382,7 +382,7 @@ async function exploreTests(browser, url) {
 
 async function stateTests(browser, url, dir) {
   await test("what is not there is said in one sentence with one way on", async () => {
-    for (const [query, words] of [["?query=nobody", "No profile fits this selector"], ["?query=shop&from=-2d&until=-1d", "Nothing of this kind was recorded"], ["?query=shop&type=nope", "no type called"]]) {
+    for (const [query, words] of [["?query=nobody", "No profile fits this selector"], ["?query=shop&from=-2d&until=-1d", "No data of this type"], ["?query=shop&type=nope", "no type called"]]) {
       const { page, done } = await open(browser, `${url}/explore${query}`, { wait: ".sentence .btn", expect: /404|400/ });
       assert.ok((await text(page, ".sentence")).includes(words), `${query}: ${await text(page, ".sentence")}`);
       await done();
@@ -396,7 +396,7 @@ async function stateTests(browser, url, dir) {
       assert.match(await text(page, ".ways"), /vestal agent[\s\S]*curl --data-binary/);
       assert.ok((await text(page, ".ways")).includes(empty.url));
       await push(empty.url, "main;work 5\n", [["service", "first"]]);
-      await page.click('text="Look again"');
+      await page.click('text="Refresh"');
       await untilText(page, ".functions", "work");
       await done();
     } finally {
@@ -415,7 +415,7 @@ async function stateTests(browser, url, dir) {
       assert.equal((await fetch(`${server.url}/api/v1/profiles?service=secret`, body)).status, 200);
       const { page, done } = await open(browser, `${server.url}/explore?query=secret`, { wait: ".token", expect: /401/ });
       await page.fill('[aria-label="Token"]', token);
-      await page.click('text="Use it"');
+      await page.click('text="Use"');
       await untilText(page, ".functions", "work");
       await done();
     } finally {
@@ -486,9 +486,9 @@ async function stateTests(browser, url, dir) {
       // While it is away a page that was never opened cannot come; with it, it does.
       await stopServer(server);
       await press(page, "g", "s");
-      await page.waitForSelector('main [role="alert"] >> text=could not be fetched');
+      await page.waitForSelector('main [role="alert"] >> text=could not be loaded');
       server = await startServer(`${dir}/again`, { port: server.port });
-      await page.click('text="Load it again"');
+      await page.click('text="Reload"');
       await page.waitForSelector(".flow");
       await done();
     } finally {

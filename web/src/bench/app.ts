@@ -203,7 +203,7 @@ export class App {
       node = widestOf(this.tree(), this.model, func);
     }
     if (node >= 0) this.select({ pane: "main", node, whole: true });
-    else this.notify(`Its boxes are too small to be in the picture: focus on ${this.model.name(this.model.funcFrame[func])} to see them`);
+    else this.notify(`Its boxes are too small to be drawn: focus on ${this.model.name(this.model.funcFrame[func])} to see them`);
   }
 
   sandwich(func: number): void {

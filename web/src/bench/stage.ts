@@ -63,7 +63,7 @@ export class Stage {
     const sandwich = s.view === "sandwich";
     this.element.classList.toggle("sandwich", sandwich);
     this.nothing.hidden = app.tree().weight[0] > 0;
-    this.nothing.textContent = `Nothing was recorded as ${app.model.meta.types[s.type].name}${app.model.meta.types.length > 1 ? ": choose another type above." : "."}`;
+    this.nothing.textContent = `No data of type ${app.model.meta.types[s.type].name}${app.model.meta.types.length > 1 ? ": choose another type above." : "."}`;
     // A model that was loaded into this workbench, not its first.
     const again = changed.before === null && this.shown.main !== null;
     if (sandwich) {

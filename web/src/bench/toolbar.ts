@@ -31,13 +31,13 @@ export class Toolbar {
   ) {
     const showTable = (): void => app.set({ table: !app.state.table }, false);
     this.views = h("span", { class: "seg", role: "group", "aria-label": "View" },
-      this.toggle("Top-down", "1", "From where stacks begin to what ran", () => app.set({ view: "flame", func: -1 }), (s) => s.view === "flame"),
-      this.toggle("Bottom-up", "i", "What ran, and who called it", () => this.invert(), (s) => s.view === "bottom-up"),
+      this.toggle("Top-down", "1", "From the root to the leaves", () => app.set({ view: "flame", func: -1 }), (s) => s.view === "flame"),
+      this.toggle("Bottom-up", "i", "Functions and their callers", () => this.invert(), (s) => s.view === "bottom-up"),
       this.toggle("Sandwich", "s", "Callers and callees of the selected function", () => this.sandwich(), (s) => s.view === "sandwich"),
       ...more.map(([view, word, key, title]) => this.toggle(word, key, title, () => app.set({ view, func: -1 }), (s) => s.view === view)),
     );
     const isPicture = (s: State): boolean => s.view === "flame" || s.view === "bottom-up";
-    const turned = h("span", { class: "seg", role: "group", "aria-label": "Which way it grows" },
+    const turned = h("span", { class: "seg", role: "group", "aria-label": "Orientation" },
       this.toggle("Icicle", "", "Root at the top, f turns it", () => app.set({ up: false }), (s) => !s.up, isPicture),
       this.toggle("Flame", "f", "Root at the bottom, f turns it", () => app.set({ up: !app.state.up }), (s) => s.up, isPicture),
     );
@@ -48,7 +48,7 @@ export class Toolbar {
     if (app.model.meta.diff) {
       this.compare = h("span", { class: "seg", role: "group", "aria-label": "Difference" },
         this.toggle("Shares", "m", "Scale both sides to the same total", () => app.set({ normalise: !app.state.normalise }), (s) => s.normalise),
-        this.toggle("Swap", "w", "Exchange before and after", () => app.set({ swap: !app.state.swap }), (s) => s.swap),
+        this.toggle("Swap", "w", "Swap before and after", () => app.set({ swap: !app.state.swap }), (s) => s.swap),
       );
       this.legend = h("span", { class: "legend" },
         h("i", { class: "less" }), "less", h("i", { class: "little" }), "little", h("i", { class: "more" }), "more", h("i", { class: "hatch" }), "+ new, − gone");

@@ -4,7 +4,7 @@ import { h } from "../bench/dom";
 const KEYS: [string, string][] = [
   ["↑ ↓ ← →", "walk between boxes"], ["Enter", "zoom to the selected box"], ["Esc", "one step back"], ["0", "show everything"],
   ["/  Ctrl F", "search"], ["n  N", "next, previous match (widest first)"], ["r", "search by regular expression"],
-  ["1", "flame graph"], ["i", "bottom-up: what ran, and who called it"], ["s", "sandwich: callers and callees of one function"],
+  ["1", "flame graph"], ["i", "bottom-up: functions and their callers"], ["s", "sandwich: callers and callees of one function"],
   ["f", "flip: root at the top or the bottom"], ["o", "order by size or by name"], ["t", "function table on or off"],
   ["[  ]", "previous, next sample type"], ["c  C  y", "copy name, stack, all stacks of the zoom"], ["d", "dark or light"], ["?", "this help"],
 ];

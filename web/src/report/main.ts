@@ -66,7 +66,7 @@ async function start(): Promise<void> {
     if (e instanceof DataError) sentence(e.message);
     else if (e instanceof VftError) sentence(`This page cannot show its data: ${e.message}. Write it again with the same version of Vestal.`);
     else {
-      sentence("This page met a mistake of its own while drawing. Please report it with the file.");
+      sentence("Internal error while drawing. Please report it with the file.");
       throw e;
     }
   }

@@ -76,11 +76,11 @@ async function refusal(reply: Response): Promise<Error> {
     // A proxy's page, not the server's answer.
     if (reply.status >= 502 && reply.status <= 504) {
       void watch();
-      return new AwayError("the server does not answer");
+      return new AwayError("the server does not respond");
     }
   }
   if (reply.status === 401) needsToken.value = true;
-  return new ApiError(reply.status, body.code ?? "http", body.message ?? `the server answered ${reply.status}`);
+  return new ApiError(reply.status, body.code ?? "http", body.message ?? `the server returned status ${reply.status}`);
 }
 
 export function address(path: string, params: Params = {}): string {
@@ -112,7 +112,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
     void watch();
-    throw new AwayError("the server does not answer");
+    throw new AwayError("the server does not respond");
   }
   if (!reply.ok) throw await refusal(reply);
   return reply;
@@ -125,7 +125,7 @@ async function whole<T>(read: Promise<T>): Promise<T> {
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
     void watch();
-    throw new AwayError("the answer broke off");
+    throw new AwayError("the response was incomplete");
   }
 }
 

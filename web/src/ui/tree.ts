@@ -78,7 +78,7 @@ function inWorker(buffer: ArrayBuffer, signal: AbortSignal): Promise<Done> {
     };
     const give = (): void => {
       stop();
-      reject(new DOMException("given up", "AbortError"));
+      reject(new DOMException("cancelled", "AbortError"));
     };
     own.addEventListener("message", hear);
     own.addEventListener("error", fail);

@@ -8,7 +8,7 @@ import { TimeRange } from "../shell/TimeRange";
 import { fromInput, toInput, toMs } from "../time";
 import { rangeAround, sidesOf, versionPairs, whenLabel, whenOf, type Pair, type Version, type When } from "./sides";
 
-const CHOICES: [When, string][] = [["before", "The time before"], ["1d", "A day earlier"], ["7d", "A week earlier"], ["same", "The same time"]];
+const CHOICES: [When, string][] = [["before", "Previous period"], ["1d", "A day earlier"], ["7d", "A week earlier"], ["same", "Same period"]];
 
 export function setWhen(when: When): void {
   setRest({ vs: when, bfrom: undefined, buntil: undefined });
@@ -80,11 +80,11 @@ export function SideBars({ versions }: { versions: Version[] }) {
       <SelectorBar label="Selector after" value={v.query} onChange={(query) => go({ query })} />
       <TimeRange />
       <div class="picks" role="group" aria-label="Compare with">
-        {chip("The time before", "The range just before this one", when === "before", () => setWhen("before"))}
+        {chip("Previous period", "The range just before this one", when === "before", () => setWhen("before"))}
         {chip("Yesterday", "The same time a day earlier", when === "1d", () => setWhen("1d"))}
         {chip("Last week", "The same time a week earlier", when === "7d", () => setWhen("7d"))}
         {versionPairs(versions).slice(0, 3).map((p) => chip(`${p.label} ${short(p.before)} → ${short(p.after)}`, `${p.before} against ${p.after}`, v.query.includes(`"${p.after}"`) && (v.rest.base ?? "").includes(`"${p.before}"`), () => compareVersions(p)))}
-        <button type="button" class="quiet" title="What was before becomes after" onClick={exchange}>Exchange<kbd aria-hidden="true">X</kbd></button>
+        <button type="button" class="quiet" title="Swap before and after" onClick={exchange}>Swap<kbd aria-hidden="true">X</kbd></button>
       </div>
     </div>
   );

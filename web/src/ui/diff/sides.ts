@@ -36,7 +36,7 @@ export function sidesOf(v: View, now: number): { before: Side; after: Side } {
 export function whenLabel(v: View, now: number): { text: string; title: string } {
   const { before } = sidesOf(v, now);
   const { title } = rangeLabel(before.from, before.until, now);
-  const words: Record<When, string> = { before: "The time before", "1d": "A day earlier", "7d": "A week earlier", same: "The same time", own: "" };
+  const words: Record<When, string> = { before: "Previous period", "1d": "A day earlier", "7d": "A week earlier", same: "Same period", own: "" };
   return { text: words[whenOf(v)] || rangeLabel(before.from, before.until, now).text, title };
 }
 

@@ -37,7 +37,7 @@ function AddForm({ close }: { close: () => void }) {
       if (text) addFilter({ kind, text });
       close();
     }}>
-      <select aria-label="What to do" value={kind} onChange={(e) => setKind(e.currentTarget.value as FilterKind)}>
+      <select aria-label="Action" value={kind} onChange={(e) => setKind(e.currentTarget.value as FilterKind)}>
         {FILTER_KINDS.map((k) => <option value={k}>{WORDS[k][0]}: {WORDS[k][1]}</option>)}
       </select>
       <input class="field mono" aria-label="Regular expression" placeholder="regular expression, e.g. JSON|^main$" spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} />
@@ -55,7 +55,7 @@ function Saved({ close }: { close: () => void }) {
       <ul class="list">
         {sets.value.map((s) => (
           <li class="saved"><button type="button" title={s.filters.map((f) => `${f.kind} ${f.text}`).join("\n")} onClick={() => { go({ filters: s.filters }); close(); }}>{s.name}<span class="faint">{s.filters.length}</span></button>
-            <button type="button" class="drop" aria-label={`Forget ${s.name}`} onClick={() => dropSet(s.name)}>×</button></li>
+            <button type="button" class="drop" aria-label={`Delete ${s.name}`} onClick={() => dropSet(s.name)}>×</button></li>
         ))}
       </ul>
       {filters.length > 0 && (
@@ -83,12 +83,12 @@ export function Chips() {
     <div class="bar chips" role="group" aria-label="Filters">
       {filters.map((f, i) => (
         <span class="chip" title={`${WORDS[f.kind][1]}: ${f.text}`}>{WORDS[f.kind][0]} <b>{shown(f.text)}</b>
-          <button type="button" aria-label={`Take away: ${WORDS[f.kind][0]} ${f.text}`} onClick={() => go({ filters: filters.filter((_, k) => k !== i) })}>×</button></span>
+          <button type="button" aria-label={`Remove: ${WORDS[f.kind][0]} ${f.text}`} onClick={() => go({ filters: filters.filter((_, k) => k !== i) })}>×</button></span>
       ))}
       {tags.map((t, i) => (
-        <span class="chip">tag <b>{t}</b><button type="button" aria-label={`Take away: tag ${t}`} onClick={() => go({ tags: tags.filter((_, k) => k !== i) })}>×</button></span>
+        <span class="chip">tag <b>{t}</b><button type="button" aria-label={`Remove: tag ${t}`} onClick={() => go({ tags: tags.filter((_, k) => k !== i) })}>×</button></span>
       ))}
-      {filters.length + tags.length > 1 && <button type="button" class="quiet" onClick={() => go({ filters: [], tags: [] })}>Without all</button>}
+      {filters.length + tags.length > 1 && <button type="button" class="quiet" onClick={() => go({ filters: [], tags: [] })}>Clear all</button>}
     </div>
   );
 }

@@ -78,7 +78,7 @@ export function SourcePane({ app, type }: { app: App; type: string }) {
     const hottest = [...rows].sort((a, b) => b.flat - a.flat).slice(0, HOTTEST);
     return (
       <div class="source" tabIndex={0} role="region" aria-label="Source lines">
-        <p class="dim source-note">The hottest lines; select a function to see all of its own.</p>
+        <p class="dim source-note">The hottest lines; select a function to see all of its lines.</p>
         <table><thead><tr><th scope="col">Line</th><th scope="col">Self %</th><th scope="col">Total %</th></tr></thead>
           <tbody>{hottest.map((r) => (
             <tr onClick={() => app.selectFunction(app.model.findFunction(r.name, r.module))}><th scope="row" title={`${r.name}\n${r.file}`}><button type="button">{r.name}<span class="faint"> {r.file.slice(r.file.lastIndexOf("/") + 1)}{r.line ? `:${r.line}` : ""}</span></button></th><td>{share(r.flat)}</td><td>{share(r.cum)}</td></tr>

@@ -59,7 +59,7 @@ function LabelSelect({ name, word, value: by, nothing }: { name: "by" | "group";
   return (
     <label class="by">{word}
       <select value={by} onChange={(e) => setRest({ [name]: e.currentTarget.value || nothing })}>
-        <option value="">nothing</option>
+        <option value="">none</option>
         {list.map((n) => <option value={n}>{n}</option>)}
       </select>
     </label>
@@ -115,7 +115,7 @@ export function Strip({ kinds, kind, grid, marks, amount, completeness }: { kind
           {amount === null && nothing ? "" : rate(amount?.rate ?? null, kind)}
           <small>
             {coverage && ` ${coverage}`}
-            {amount !== null && amount.total !== null && !kind.gauge && ` · ${units.amount(amount.total, { name: kind.type, unit: kind.unit })} in all`}
+            {amount !== null && amount.total !== null && !kind.gauge && ` · ${units.amount(amount.total, { name: kind.type, unit: kind.unit })} total`}
             {amount !== null && <Lacks text={lacks(completeness)} />}
             {change && <> · <span class={change.tone} title={change.title}>{change.text}</span></>}
           </small>
@@ -129,7 +129,7 @@ export function Strip({ kinds, kind, grid, marks, amount, completeness }: { kind
         {by && data && (
           <div class="legend">
             {data.groups.map((g, i) => (g.other
-              ? <span class="key" title="The smaller groups together"><i style={{ background: colours[i] }} />{g.name}</span>
+              ? <span class="key" title="Sum of the smaller groups"><i style={{ background: colours[i] }} />{g.name}</span>
               : <button type="button" class="key" title={`Only ${by}=${g.name}`} onClick={() => go({ query: withMatcher(v.query, by, g.name) })}><i style={{ background: colours[i] }} />{g.name || "(none)"}</button>))}
           </div>
         )}

@@ -71,9 +71,9 @@ function Pane({ name, bench, type }: { name: string; bench: Bench; type: string 
 function Beside({ main, value, stored }: { main: string; value: string; stored: boolean }) {
   const choices = BESIDE.filter(([name]) => name !== main && (stored || name !== "source") && !(name === "flame" && PICTURES.includes(main as ViewName)));
   return (
-    <label class="by wide-only">beside
+    <label class="by wide-only">second view
       <select value={value} onChange={(e) => setRest({ beside: e.currentTarget.value })}>
-        <option value="">nothing</option>
+        <option value="">none</option>
         {choices.map(([name, word]) => <option value={name}>{word}</option>)}
       </select>
     </label>

@@ -36,7 +36,7 @@ export function benchCommands({ app, actions, toolbar, search, stage }: Bench, s
     { id: "bench/previous", group, title: "Previous match", keys: ["N"], run: () => toolbar.step(-1) },
     { id: "bench/regex", group, title: "Search by regular expression", keys: ["r"], run: () => app.set({ regex: !app.state.regex }) },
     { id: "bench/flame", group, title: "Flame graph, top-down", keys: ["1"], run: show("flame") },
-    { id: "bench/invert", group, title: "Bottom-up: what ran, and who called it", keys: ["i", "2"], run: () => toolbar.invert() },
+    { id: "bench/invert", group, title: "Bottom-up: functions and their callers", keys: ["i", "2"], run: () => toolbar.invert() },
     { id: "bench/sandwich", group, title: "Sandwich: callers and callees", keys: ["s", "3"], run: () => toolbar.sandwich() },
     { id: "bench/tree", group, title: "Call tree", keys: ["4"], run: show("tree") },
     { id: "bench/graph", group, title: "Call graph", keys: ["5"], run: show("graph") },

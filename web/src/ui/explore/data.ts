@@ -67,7 +67,7 @@ async function askGroups(v: View, type: string, label: string, nodes: number, si
   if (reply.series.some((s) => s.other)) asked.push({ name: "other", query: withoutValues(v.query, label, values) });
   const whole = get<Amount>("top", [...question({ ...v, type }), ...filterParams(v), ["limit", "1"]], signal);
   const parts = await Promise.all(asked.map(async ({ name, query }) => ({ name, answer: await askTree(treeQuestion({ ...v, query }, type, nodes), signal) })));
-  if (parts.length === 0) throw new ApiError(404, "not_found", "there is nothing to group");
+  if (parts.length === 0) throw new ApiError(404, "not_found", "no data to group");
   const amount = await whole;
   const model = groupOf(parts.map(({ name, answer }) => ({ name, model: answer.model })));
   return { model, amount, completeness: completenessOf(amount), bytes: parts.reduce((n, p) => n + p.answer.bytes, 0), ms: performance.now() - start };

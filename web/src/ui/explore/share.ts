@@ -86,7 +86,7 @@ export function shareCommands(app: App, type: string, typeWord: string): Command
 function diffCommands(app: App, type: string): Command[] {
   const sides = (): { before: Side; after: Side } => sidesOf(view.peek(), Date.now());
   const download = (word: "before" | "after"): Command => ({
-    id: `share/${word}`, group: GROUP, title: `Download what was ${word} as pprof`,
+    id: `share/${word}`, group: GROUP, title: `Download ${word} as pprof`,
     run: () => save(address("export", [...treeParams({ ...view.peek(), ...sides()[word], type }), ["format", "pprof"]]), fileName(`${word}.pb.gz`)),
   });
   const compare = (): string => {

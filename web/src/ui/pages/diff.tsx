@@ -30,7 +30,7 @@ function Sum({ change, kind, lacking }: { change: RateChange; kind: Kind; lackin
   return (
     <p class="big">
       <span class={verdictTone(change.verdict)} title={change.p_value === null ? "" : `p = ${change.p_value.toPrecision(2)}, ${change.test === "samples" ? "by samples" : "by blocks of time"}`}>{verdictText(change)}</span>
-      <small>{share && ` · ${share}`} · {rate(change.before.rate, kind)} → {rate(change.after.rate, kind)}{!kind.gauge && <> · {amounts[0]} → {amounts[1]} in all{partly && `, data for ${both.map((a) => (a.coverage === null ? "–" : `${units.figure(a.coverage * 100)} %`)).join(" → ")} of the ranges`}</>}<Lacks text={lacking} /></small>
+      <small>{share && ` · ${share}`} · {rate(change.before.rate, kind)} → {rate(change.after.rate, kind)}{!kind.gauge && <> · {amounts[0]} → {amounts[1]} total{partly && `, data for ${both.map((a) => (a.coverage === null ? "–" : `${units.figure(a.coverage * 100)} %`)).join(" → ")} of the ranges`}</>}<Lacks text={lacking} /></small>
     </p>
   );
 }
@@ -43,7 +43,7 @@ function Nothing({ title, versions }: { title: string; versions: Version[] }) {
     <Sentence title={title} role="status">
       <div class="actions">
         {pair && !compared && <button type="button" class="btn" onClick={() => compareVersions(pair)}>{pair.before} → {pair.after}</button>}
-        {when !== "before" && <button type="button" class="btn" onClick={() => setWhen("before")}>The time before</button>}
+        {when !== "before" && <button type="button" class="btn" onClick={() => setWhen("before")}>Previous period</button>}
         {when !== "1d" && <button type="button" class="btn" onClick={() => setRest({ base: undefined, vs: "1d" })}>A day earlier</button>}
         <a class="btn" href={href({ page: "explore", rest: {} })}>Explore one side</a>
       </div>
@@ -62,18 +62,18 @@ export function Diff() {
   // Of the service, whatever else the selector says: one that names a version would know no other.
   const versions = useLatestVersions(v.query.split("{")[0] || v.query);
   useCommands(() => [
-    { id: "diff/before", group: "Diff", title: "Compare with the time before", run: () => setWhen("before") },
+    { id: "diff/before", group: "Diff", title: "Compare with the previous period", run: () => setWhen("before") },
     { id: "diff/day", group: "Diff", title: "Compare with the same time yesterday", run: () => setWhen("1d") },
     { id: "diff/week", group: "Diff", title: "Compare with the same time last week", run: () => setWhen("7d") },
     { id: "diff/base", group: "Diff", title: "Edit the selector before", keys: ["b"], run: () => document.getElementById("selector-before")?.focus() },
-    { id: "diff/exchange", group: "Diff", title: "Exchange the two questions", keys: ["X"], run: exchange },
+    { id: "diff/exchange", group: "Diff", title: "Swap before and after", keys: ["X"], run: exchange },
   ], []);
   if (kinds.error && !kinds.data) return <Failure error={kinds.error} />;
   if (!kinds.data) return <Loading what="Diff" />;
   if (kinds.data.length === 0 && v.query === "") return <FirstData />;
   const empty = tree.error instanceof ApiError && tree.error.empty;
   const [a, b] = tree.data?.model.totals ?? [1, 1];
-  const missing = a === 0 && b === 0 ? "Nothing of this kind was recorded on either side." : a === 0 ? "Nothing of this kind was recorded before." : b === 0 ? "Nothing of this kind was recorded after." : "";
+  const missing = a === 0 && b === 0 ? "No data of this type on either side." : a === 0 ? "No data of this type before." : b === 0 ? "No data of this type after." : "";
   return (
     <div class="page">
       <div class="strip">
@@ -85,7 +85,7 @@ export function Diff() {
         {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={Number(after.from)} step={lines.data.step} height={48} say={(x) => rate(x, kind)} label="Both sides over time" />}
       </div>
       {!kind ? <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>
-        : tree.error && !tree.data ? (empty ? <Nothing title="Nothing of this kind was recorded on one of the sides." versions={versions} /> : <Failure error={tree.error} />)
+        : tree.error && !tree.data ? (empty ? <Nothing title="No data of this type on one of the sides." versions={versions} /> : <Failure error={tree.error} />)
           : missing ? <Nothing title={missing} versions={versions} />
           : tree.data ? <Workbench model={tree.data.model} stale={tree.slow} type={kind.id} typeWord={kindParam(kind, kinds.data)} />
             : <Loading what="difference" />}

@@ -16,12 +16,12 @@ import { prunedText } from "../whole";
 function Nothing() {
   const v = view.value;
   return (
-    <Sentence title={v.filters.length ? "No stack passes these filters in this range." : "Nothing of this kind was recorded in this range."} role="status">
+    <Sentence title={v.filters.length ? "No stack passes these filters in this range." : "No data of this type in this range."} role="status">
       <div class="actions">
-        {v.filters.length > 0 && <button type="button" class="btn" onClick={() => go({ filters: [] })}>Without filters</button>}
+        {v.filters.length > 0 && <button type="button" class="btn" onClick={() => go({ filters: [] })}>Clear filters</button>}
         <button type="button" class="btn" onClick={() => setRange("-1d", "now")}>Last day</button>
         <button type="button" class="btn" onClick={() => setRange("-30d", "now")}>Last 30 days</button>
-        {v.query && <a class="btn" href={href({ query: "", type: "", filters: [] })}>Everything</a>}
+        {v.query && <a class="btn" href={href({ query: "", type: "", filters: [] })}>All services</a>}
       </div>
     </Sentence>
   );
@@ -45,7 +45,7 @@ export function Explore() {
   const grid = useGrid(kind);
   const tree = useTree(kind);
   const marks = useMarks();
-  if (kinds.error && !kinds.data) return <Failure error={kinds.error}>{kinds.error instanceof ApiError && kinds.error.status === 400 && v.query ? <button type="button" class="btn" onClick={() => go({ query: "" })}>Without a selector</button> : undefined}</Failure>;
+  if (kinds.error && !kinds.data) return <Failure error={kinds.error}>{kinds.error instanceof ApiError && kinds.error.status === 400 && v.query ? <button type="button" class="btn" onClick={() => go({ query: "" })}>Clear the selector</button> : undefined}</Failure>;
   if (!kinds.data) return <Loading what="Explore" />;
   if (kinds.data.length === 0 && v.query === "") return <FirstData />;
   if (!kind) return <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>;

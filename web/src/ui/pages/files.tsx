@@ -42,7 +42,7 @@ function useOpener(): { busy: Busy[]; open: (files: File[]) => void; forget: (na
         setBusy((list) => list.filter((b) => b.name !== file.name));
         setRest({ file: file.name });
       } catch (e) {
-        failed(e instanceof ApiError ? e.message : e instanceof AwayError ? "the server does not answer" : `the answer could not be read: ${(e as Error).message}`);
+        failed(e instanceof ApiError ? e.message : e instanceof AwayError ? "the server does not respond" : `the response could not be read: ${(e as Error).message}`);
       }
     }
   };
@@ -114,7 +114,7 @@ function Shelf({ item, onPick }: { item: Opened | undefined; onPick: () => void 
         <div class="row against">
           <label class="by">compare with
             <select value={against} onChange={(e) => setRest({ vs: e.currentTarget.value })}>
-              <option value="">nothing</option>
+              <option value="">off</option>
               <option value="stored">stored profiles</option>
               {opened.value.filter((o) => o !== item).map((o) => <option value={`file:${o.name}`}>{o.name}</option>)}
             </select>
@@ -185,7 +185,7 @@ export function Files() {
       {item ? <Shows item={item} /> : (
         <div class="drop-zone">
           <Sentence title="Drop a profile here.">
-            <p class="dim">pprof, perf, folded stacks, speedscope, JFR, V8 cpuprofile and heapprofile, OTLP, and whatever else “vestal convert” reads. It is sent to this server, drawn, and forgotten, unless you ask to store it.</p>
+            <p class="dim">pprof, perf, folded stacks, speedscope, JFR, V8 cpuprofile and heapprofile, OTLP, and all other formats of “vestal convert”. The file is sent to this server and shown without being stored, unless you choose to store it.</p>
             <button type="button" class="btn hot" onClick={pick}>Choose files<kbd aria-hidden="true">a</kbd></button>
             <p class="faint">Folded stacks can be pasted, too.</p>
           </Sentence>

@@ -45,7 +45,7 @@ function Near({ title, list, none }: { title: string; list: { name: string; shar
       <h2>{title}</h2>
       {list.length === 0 ? <p class="dim">{none}</p> : (
         <Long list={list} what="functions">
-          {(n) => <><Bar share={n.share} />{n.name ? <a href={href({ rest: { ...view.value.rest, name: n.name } })} title={n.name}>{n.name}</a> : <span class="dim">nothing: it is where stacks begin</span>}<span>{units.percent(n.share)}</span></>}
+          {(n) => <><Bar share={n.share} />{n.name ? <a href={href({ rest: { ...view.value.rest, name: n.name } })} title={n.name}>{n.name}</a> : <span class="dim">no callers: stacks begin here</span>}<span>{units.percent(n.share)}</span></>}
         </Long>
       )}
     </section>
@@ -62,7 +62,7 @@ function ByLabel({ label, parts, kind }: { label: string; parts: Part[]; kind: K
       <Long list={parts} what="values">
         {(p) => {
           const to = href({ page: "explore", query: withMatcher(view.value.query, label, p.value), filters: [{ kind: "focus", text: exactly(view.value.rest.name ?? "") }], rest: {} });
-          return <><Bar share={whole > 0 ? p.total / whole : 0} />{p.value ? <a href={to} title={`Explore it in ${p.value}`}>{p.value}</a> : <span class="dim">not said</span>}<span title={`${units.amount(p.total, { name: kind.type, unit: kind.unit })} in all, ${units.amount(p.self, { name: kind.type, unit: kind.unit })} of its own`}>{units.percent(whole > 0 ? p.total / whole : 0)}</span></>;
+          return <><Bar share={whole > 0 ? p.total / whole : 0} />{p.value ? <a href={to} title={`Explore it in ${p.value}`}>{p.value}</a> : <span class="dim">(none)</span>}<span title={`${units.amount(p.total, { name: kind.type, unit: kind.unit })} total, ${units.amount(p.self, { name: kind.type, unit: kind.unit })} self`}>{units.percent(whole > 0 ? p.total / whole : 0)}</span></>;
         }}
       </Long>
     </section>
@@ -73,7 +73,7 @@ function Spans({ spans }: { spans: SpanRow[] }) {
   if (spans.length === 0) return null;
   return (
     <section class="part">
-      <h2>Spans that pass through it</h2>
+      <h2>Spans with this function</h2>
       <Long list={spans} what="spans">
         {(s) => <><Bar share={0} /><span class="mono" title={`trace ${s.trace_id}, span ${s.span_id}`}>{s.operation || `${s.trace_id.slice(0, 8)}…`}</span><span>{s.duration_ns ? units.duration(s.duration_ns) : s.service ?? ""}</span></>}
       </Long>
@@ -92,7 +92,7 @@ function Choose({ kind }: { kind: Kind }) {
     <Sentence title="Which function?">
       <form class="token" onSubmit={(e) => { e.preventDefault(); if (text.trim()) setRest({ name: text.trim() }); }}>
         <input type="text" class="field mono" aria-label="Name of the function" placeholder="its name" autocomplete="off" spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} />
-        <button class="btn hot">Show it</button>
+        <button class="btn hot">Show</button>
       </form>
       {names.length > 0 && <ul class="choose">{names.slice(0, 12).map((n) => <li><a href={href({ rest: { ...v.rest, name: n } })}>{n}</a></li>)}</ul>}
     </Sentence>
@@ -120,7 +120,7 @@ export function FunctionPage() {
   if (kinds.error && !kinds.data) return <Failure error={kinds.error} />;
   if (!kinds.data) return <Loading what="function" />;
   if (kinds.data.length === 0 && v.query === "") return <FirstData />;
-  if (!kind) return <Sentence title="No profile fits this selector." role="status"><a class="btn" href={href({ query: "", type: "" })}>Everything</a></Sentence>;
+  if (!kind) return <Sentence title="No profile fits this selector." role="status"><a class="btn" href={href({ query: "", type: "" })}>All services</a></Sentence>;
   if (!name) return <Choose kind={kind} />;
   const empty = tree.error instanceof ApiError && tree.error.empty;
   if ((empty || (tree.data && !near)) && !tree.loading && !tree.coming) {
@@ -145,7 +145,7 @@ export function FunctionPage() {
         <p class="dim where">{[near.modules.slice(0, 3).join(", ") + (near.modules.length > 3 ? ` and ${near.modules.length - 3} more modules` : ""), near.modules.length < 2 && near.place].filter(Boolean).join(" · ") || "module not known"}</p>
         <div class="row">
           <p class="big">{about.data && about.data.amount.rate !== null ? rate(about.data.amount.rate, kind) : units.amount(near.total, type)}
-            <small> · {units.percent(near.whole > 0 ? near.total / near.whole : NaN)} of all · {units.percent(near.whole > 0 ? near.self / near.whole : NaN)} in itself · {units.amount(about.data?.amount.total ?? near.total, type)} in all{about.data && coverageText(about.data.amount) && ` · ${coverageText(about.data.amount)}`}<Lacks text={lacks(completenessOf(about.data?.amount))} /></small></p>
+            <small> · {units.percent(near.whole > 0 ? near.total / near.whole : NaN)} of all · {units.percent(near.whole > 0 ? near.self / near.whole : NaN)} self · {units.amount(about.data?.amount.total ?? near.total, type)} total{about.data && coverageText(about.data.amount) && ` · ${coverageText(about.data.amount)}`}<Lacks text={lacks(completenessOf(about.data?.amount))} /></small></p>
           <span class="push actions">
             <button type="button" class="btn" onClick={sandwich}>Sandwich<kbd aria-hidden="true">s</kbd></button>
             <a class="btn" href={href({ page: "explore", filters: [...v.filters, { kind: "focus", text: exactly(name) }], rest: {} })}>Focus on it</a>
@@ -155,8 +155,8 @@ export function FunctionPage() {
       </div>
       <div class="scroll">
         <div class="parts">
-          <Near title="Called by" list={near.callers} none="Nothing: it is where stacks begin." />
-          <Near title="Calls" list={near.callees} none="Nothing: it is where stacks end." />
+          <Near title="Called by" list={near.callers} none="No callers: stacks begin here." />
+          <Near title="Calls" list={near.callees} none="No callees: stacks end here." />
           {about.data?.by.map(([label, parts]) => <ByLabel label={label} parts={parts} kind={kind} />)}
           {about.data && <Spans spans={about.data.spans} />}
         </div>

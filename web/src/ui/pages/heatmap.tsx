@@ -76,8 +76,8 @@ export function HeatMap() {
   const [one, two] = [first ? tree.data?.model : undefined, second ? other.data?.model : undefined];
   const model = useMemo(() => (first && second ? one && two && diffOf(one, two, [words(first), words(second)]) : one), [one, two, v.rest.cells, v.rest.cells2]);
   useCommands(() => [
-    { id: "heat/map", group: "Heat map", title: "Go into the map", keys: ["h"], run: () => document.querySelector<HTMLElement>(".heat")?.focus() },
-    { id: "heat/clear", group: "Heat map", title: "Forget what is chosen", run: clear },
+    { id: "heat/map", group: "Heat map", title: "Focus the heat map", keys: ["h"], run: () => document.querySelector<HTMLElement>(".heat")?.focus() },
+    { id: "heat/clear", group: "Heat map", title: "Clear the selection", run: clear },
   ], []);
   if (kinds.error && !kinds.data) return <Failure error={kinds.error} />;
   if (!kinds.data) return <Loading what="heat map" />;
@@ -96,9 +96,9 @@ export function HeatMap() {
           {data && <span class="dim push">one column is {data.column / 1e3} s, one row {data.row} ms{data.untimed > 0 && data.total === 0 ? "" : data.untimed > 0 ? ` · ${units.count(data.untimed)} samples without a time` : ""}</span>}
           <span class="legend heat-legend" aria-hidden="true">less<i class="ramp" />more</span>
         </div>
-        {heat.error && !data ? (empty ? <Sentence title="Nothing of this kind was recorded in this range." role="status"><div class="actions"><button type="button" class="btn" onClick={() => setRange("-1h", "now")}>Last hour</button><button type="button" class="btn" onClick={() => setRange("-1d", "now")}>Last day</button></div></Sentence> : <Failure error={heat.error} />)
+        {heat.error && !data ? (empty ? <Sentence title="No data of this type in this range." role="status"><div class="actions"><button type="button" class="btn" onClick={() => setRange("-1h", "now")}>Last hour</button><button type="button" class="btn" onClick={() => setRange("-1d", "now")}>Last day</button></div></Sentence> : <Failure error={heat.error} />)
           : !data ? <div class="heat-wait"><Loading what="heat map" /></div>
-            : data.total === 0 ? <Sentence title={data.untimed > 0 ? "These profiles do not say when within a second their samples were taken." : "Nothing of this kind was recorded in this range."} role="status"><a class="btn" href={href({ page: "explore", rest: {} })}>Explore them</a></Sentence>
+            : data.total === 0 ? <Sentence title={data.untimed > 0 ? "These profiles have no sample times." : "No data of this type in this range."} role="status"><a class="btn" href={href({ page: "explore", rest: {} })}>Explore</a></Sentence>
               : <HeatCanvas heat={data} selected={first} second={second} dark={dark.value} say={say} onSelect={select} onClear={clear} />}
         {data && data.total > 0 && (
           <p class="heat-chosen">
@@ -107,12 +107,12 @@ export function HeatMap() {
             {first && <span class="push heat-buttons">
               {!second && <span class="dim">Ctrl + drag: compare</span>}
               <button type="button" class="quiet" onClick={() => setRange(String(first.from), String(first.until))}>Zoom in</button>
-              <button type="button" class="quiet" onClick={clear}>Forget</button>
+              <button type="button" class="quiet" onClick={clear}>Clear</button>
             </span>}
           </p>
         )}
       </div>
-      {first && failed ? (failed instanceof ApiError && failed.empty ? <Sentence title="Nothing was measured in these cells." role="status"><button type="button" class="btn" onClick={clear}>Choose others</button></Sentence> : <Failure error={failed} />)
+      {first && failed ? (failed instanceof ApiError && failed.empty ? <Sentence title="No data in these cells." role="status"><button type="button" class="btn" onClick={clear}>Clear the selection</button></Sentence> : <Failure error={failed} />)
         : model ? <Workbench key={model.meta.diff ? "diff" : "one"} model={model} stale={tree.slow || other.slow} type="" typeWord="" />
           : first ? <Loading what="flame graph" />
             : data && data.total > 0 ? <Sentence title="Choose cells above: their stacks are drawn here."><p class="faint">By keyboard: <kbd>h</kbd> goes into the map, arrows move, <kbd>Shift</kbd> chooses, <kbd>Enter</kbd> takes it, <kbd>x</kbd> compares.</p></Sentence> : <span class="push" />}

@@ -55,12 +55,12 @@ function Changes({ list, compared, from, now }: { list: Changed[]; compared: boo
   const range = rangeLabel(v.from, v.until, now).text.toLowerCase();
   return (
     <section class="changes" aria-labelledby="changes-title">
-      <h2 id="changes-title">What changed: {range} against the time before</h2>
+      <h2 id="changes-title">What changed: {range} against the previous period</h2>
       {list.length === 0 && versions.length === 0 && <p class="dim">{compared ? "No significant change." : "No earlier data to compare with."}</p>}
       <ul>
         {list.map(({ service, usage }) => (
           <li>
-            <a href={href({ page: "diff", query: withMatcher("", "service_name", service.name), type: usage.kind.id, rest: {} })} title={`Compare ${service.name} with the time before`}>
+            <a href={href({ page: "diff", query: withMatcher("", "service_name", service.name), type: usage.kind.id, rest: {} })} title={`Compare ${service.name} with the previous period`}>
               <span class={verdictTone(usage.change.verdict)}>{changeText(usage.change.share) || verdictText(usage.change)}</span>
               <b>{service.name}</b>
               <span class="dim">{kindLabel(usage.kind)} {say(usage, usage.change.before.rate)} → {say(usage, usage.change.after.rate)}</span>
@@ -100,7 +100,7 @@ function Services({ services, order, now }: { services: Service[]; order: Order;
   const columns = COLUMNS.filter(([c]) => services.some((s) => usageIn(s, c)));
   return (
     <table class="services">
-      <thead><tr>{head("name", "Service")}{columns.map(([c, word]) => head(c, word))}<th scope="col" class="short">CPU change</th><th scope="col" class="short">Seen</th></tr></thead>
+      <thead><tr>{head("name", "Service")}{columns.map(([c, word]) => head(c, word))}<th scope="col" class="short">CPU change</th><th scope="col" class="short">Last seen</th></tr></thead>
       <tbody ref={body}>
         {services.map((s) => (
           <tr key={s.name} onClick={(e) => !(e.target as Element).closest("a") && (e.currentTarget.querySelector("a") as HTMLElement).click()}>
@@ -120,7 +120,7 @@ function Coming({ names }: { names: string[] }) {
   return (
     <div class="page overview">
       <div class="scroll">
-        <div class="head"><p class="big">{names.length} services<small> · what they use is being added up</small></p></div>
+        <div class="head"><p class="big">{names.length} services<small> · computing totals</small></p></div>
         <table class="services coming" aria-busy="true">
           <thead><tr><th scope="col">Service</th><th scope="col">CPU</th></tr></thead>
           <tbody>{names.slice(0, FIRST_SERVICES).map((name) => (

@@ -30,7 +30,7 @@ function Coming() {
   );
   return (
     <section class="part">
-      <h2>Coming in, the last two minutes</h2>
+      <h2>Ingest, last two minutes</h2>
       <table class="flow"><tbody>
         {row("Samples", "samples", (v) => `${plain(v)}/s`)}
         {row("Data", "bytes", (v) => `${bytes(v)}/s`)}
@@ -47,11 +47,11 @@ function Keeping({ status, now }: { status: Kept; now: number }) {
   const held = status.profiles > 0;
   return (
     <section class="part">
-      <h2>Kept</h2>
+      <h2>Storage</h2>
       <dl>
         <Fact word="On disk" value={bytes(status.disk_bytes)} title={`${bytes(status.dictionary_bytes)} of names in memory`} />
         <Fact word="Limit" value={status.tenant_max_size > 0 ? bytes(status.tenant_max_size) : status.max_size > 0 ? bytes(status.max_size) : "none"} title={status.max_size > 0 ? `${bytes(status.max_size)} for all tenants` : ""} />
-        <Fact word="Kept for" value={status.retention_ns > 0 ? units.duration(status.retention_ns) : "ever"} />
+        <Fact word="Retention" value={status.retention_ns > 0 ? units.duration(status.retention_ns) : "forever"} />
         <Fact word="Oldest" value={held ? local(oldest, now) : "–"} title={held ? utc(oldest) : ""} />
         <Fact word="Newest" value={held ? ago(newest, now) : "–"} title={held ? utc(newest) : ""} />
         <Fact word="Services" value={plain(status.services)} />
@@ -73,13 +73,13 @@ function Agents({ now }: { now: number }) {
   const or = (value: number | null | undefined, text: (v: number) => string): string => (value === null || value === undefined ? "–" : text(value));
   return (
     <section class="part wide">
-      <h2>Agents and what they cost</h2>
+      <h2>Agents and their cost</h2>
       {agents.error && !agents.data ? <Failure error={agents.error} />
         : !agents.data?.length ? <p class="dim">{agents.loading ? "…" : "No agent has sent anything yet."} {!agents.loading && <code>sudo vestal agent --server {location.origin}</code>}</p>
           : (
             <div class="table-scroll" tabIndex={0} role="region" aria-label="Agents">
               <table class="agents">
-                <thead><tr>{["Host", "Version", "Seen", "Rate", "CPU", "Memory", "Samples", "Lost"].map((w) => <th scope="col">{w}</th>)}</tr></thead>
+                <thead><tr>{["Host", "Version", "Last seen", "Rate", "CPU", "Memory", "Samples", "Lost"].map((w) => <th scope="col">{w}</th>)}</tr></thead>
                 <tbody>
                   {agents.data.map((a: Agent) => (
                     <tr>
@@ -124,7 +124,7 @@ function TokenList({ now }: { now: number }) {
     <section class="part wide">
       <h2>Tokens</h2>
       {answer.error && !data ? <Failure error={answer.error} /> : !data ? <p class="dim">…</p>
-        : !data.needed ? <p class="dim">This server has none: whoever reaches it may ask, send and delete. The first one closes it: <code>vestal token create --admin --name me</code></p>
+        : !data.needed ? <p class="dim">There are no tokens: every client that can reach this server may query, upload and delete. To restrict access, create the first one: <code>vestal token create --admin --name me</code></p>
           : (
             <div class="table-scroll" tabIndex={0} role="region" aria-label="Tokens">
               <table class="agents">
@@ -143,17 +143,17 @@ function Settings() {
     <section class="part">
       <h2>This page</h2>
       <div class="settings">
-        <span>Look</span>
-        <span class="seg" role="group" aria-label="Look">
+        <span>Theme</span>
+        <span class="seg" role="group" aria-label="Theme">
           <button type="button" aria-pressed={dark.value} onClick={() => !dark.value && turnTheme()}>Dark</button>
           <button type="button" aria-pressed={!dark.value} onClick={() => dark.value && turnTheme()}>Light</button>
         </span>
         <span>Token</span>
         {hasToken()
-          ? <span class="actions"><span class="dim">in use until this tab is closed</span><button type="button" class="btn" onClick={() => { forgetToken(); say("The token is forgotten"); }}>Forget it</button></span>
+          ? <span class="actions"><span class="dim">in use until this tab is closed</span><button type="button" class="btn" onClick={() => { forgetToken(); say("The token was removed"); }}>Remove</button></span>
           : <form class="token" onSubmit={(e) => { e.preventDefault(); if (token.trim()) { setToken(token.trim()); set(""); say("The token is used from now on"); } }}>
             <input type="password" aria-label="Token" placeholder="none (vst_…)" autocomplete="off" value={token} onInput={(e) => set(e.currentTarget.value)} />
-            <button class="btn" disabled={!token.trim()}>Use it</button>
+            <button class="btn" disabled={!token.trim()}>Use</button>
           </form>}
       </div>
     </section>

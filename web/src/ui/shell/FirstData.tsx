@@ -25,7 +25,7 @@ export function FirstData() {
           </li>
         ))}
       </ol>
-      <button type="button" class="btn" onClick={() => revision.value++}>Look again</button>
+      <button type="button" class="btn" onClick={() => revision.value++}>Refresh</button>
     </Sentence>
   );
 }

@@ -10,7 +10,7 @@ export function Foot({ parts, notes = [], ms = 0 }: { parts: string[] | (() => s
       <span>{away.value ? "○ away" : live ? "● live" : "● connected"}</span>
       {notes.length > 0 && <span class="note" title={notes.join("\n")}>{notes.join(" · ")}</span>}
       <span class="push">{(typeof parts === "function" ? parts() : parts).join(" · ")}</span>
-      {ms > 0 && <span title="From the question to the answer">{ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms</span>}
+      {ms > 0 && <span title="Time from the request to the response">{ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms</span>}
     </footer>
   );
 }

@@ -1,5 +1,5 @@
 // That a number is not of all that was measured, and why: in words, or as a mark where there is no room.
-const ABOUT = "What arrived of what was measured";
+const ABOUT = "Completeness of the data";
 
 export function Lacks({ text }: { text: string }) {
   return text ? <> · <span class="lacks" title={ABOUT}>{text}</span></> : null;

@@ -38,7 +38,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Commands" className="palette" onClose={onClose}>
       <input type="text" role="combobox" aria-label="Command" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={found.length ? `palette-${chosen}` : undefined}
-        placeholder="What do you want to do?" autocomplete="off" spellcheck={false} value={text}
+        placeholder="Search commands" autocomplete="off" spellcheck={false} value={text}
         onInput={(e) => { setText(e.currentTarget.value); setChosen(0); }} onKeyDown={onKey} />
       <ul id="palette-list" role="listbox" aria-label="Commands" ref={list}>
         {found.map((c, i) => (
@@ -47,7 +47,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p class="dim empty" role="status">Nothing is called that.</p>}
+      {found.length === 0 && <p class="dim empty" role="status">No matches.</p>}
     </Dialog>
   );
 }

@@ -33,8 +33,8 @@ function shellCommands(open: { help: () => void; palette: () => void }): Command
     { id: "range", group: "Question", title: "Choose the time range", keys: ["T"], run: () => document.getElementById("range")?.click() },
     { id: "earlier", group: "Question", title: "Earlier: the range before this one", keys: ["<"], run: () => moveRange((a, b) => shifted(a, b, -1)) },
     { id: "later", group: "Question", title: "Later: the range after this one", keys: [">"], run: () => moveRange((a, b) => shifted(a, b, 1)) },
-    { id: "wider", group: "Question", title: "Twice the time range", keys: ["-"], run: () => moveRange(widened) },
-    { id: "refresh", group: "Question", title: "Ask again", keys: ["R"], run: () => void revision.value++ },
+    { id: "wider", group: "Question", title: "Double the time range", keys: ["-"], run: () => moveRange(widened) },
+    { id: "refresh", group: "Question", title: "Refresh", keys: ["R"], run: () => void revision.value++ },
     ...PAGES.filter((p) => !p.hidden).map((p) => ({ id: `page/${p.path}`, group: "Pages", title: p.title, keys: [`g ${p.key}`], run: () => go({ page: p.path }) })),
     { id: "link", group: "Share", title: "Copy a link to this view", keys: ["L"], run: () => void copyLink() },
     { id: "theme", group: "Everywhere", title: "Dark or light", keys: ["d"], run: () => say(turnTheme() ? "Dark" : "Light") },
@@ -64,7 +64,7 @@ export function Shell() {
   useEffect(() => void (document.title = [query, page.title, "Vestal"].filter(Boolean).join(" · ")), [page, query]);
   return (
     <>
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>To the content</a>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
       <Header pages={PAGES} current={page} />
       {away.value && <div class="away" role="alert"><b>The server went away.</b> What you see is the last answer; the page asks again every two seconds.</div>}
       <main id="main" tabIndex={-1} aria-label={page.title}>

@@ -25,17 +25,17 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 
 export function Failure({ error, children }: { error: Error; children?: ComponentChildren }) {
   if (error instanceof ApiError && error.status === 401) return <TokenForm />;
-  const again = <button type="button" class="btn" onClick={() => revision.value++}>Ask again</button>;
-  if (error instanceof AwayError) return <Sentence role="status" title="The server does not answer. It is asked again every two seconds.">{again}</Sentence>;
-  const text = error instanceof ApiError ? error.message : "This page met a mistake of its own. Please report it with what you were looking at.";
+  const again = <button type="button" class="btn" onClick={() => revision.value++}>Refresh</button>;
+  if (error instanceof AwayError) return <Sentence role="status" title="The server does not respond. Retrying every two seconds.">{again}</Sentence>;
+  const text = error instanceof ApiError ? error.message : "Internal error of this page. Please report it with the URL.";
   return <Sentence role="alert" title={`${capital(text).replace(/\.$/, "")}.`}>{children ?? again}</Sentence>;
 }
 
 // The code of a page did not come: the server is away, or has another version than this page.
 export function NotFetched({ title }: { title: string }) {
   return (
-    <Sentence role="alert" title={`“${title}” could not be fetched: the server is away, or was replaced by another version.`}>
-      <button type="button" class="btn" onClick={() => location.reload()}>Load it again</button>
+    <Sentence role="alert" title={`“${title}” could not be loaded: the server does not respond, or has another version.`}>
+      <button type="button" class="btn" onClick={() => location.reload()}>Reload</button>
     </Sentence>
   );
 }
@@ -43,10 +43,10 @@ export function NotFetched({ title }: { title: string }) {
 export function TokenForm() {
   const [token, set] = useState("");
   return (
-    <Sentence title="This server wants a token.">
+    <Sentence title="This server requires a token.">
       <form class="token" onSubmit={(e) => { e.preventDefault(); if (token.trim()) setToken(token.trim()); }}>
         <input type="password" aria-label="Token" placeholder="vst_…" autocomplete="off" value={token} onInput={(e) => set(e.currentTarget.value)} />
-        <button class="btn hot">Use it</button>
+        <button class="btn hot">Use</button>
       </form>
       <p class="faint">It is kept until this tab is closed. “vestal token create” makes one.</p>
     </Sentence>
