@@ -1,4 +1,4 @@
-// What the keys and buttons do with the selected box.
+// Actions of keys and buttons on the selected box.
 import { folded, neighbour, stackNames, ancestorShowing, units, type Step } from "../flame";
 import type { App } from "./app";
 import { copyText } from "./clipboard";

@@ -1,10 +1,10 @@
-// Where the state of a workbench is kept so that a link carries it: the report keeps it behind the #,
-// the served page among the parameters of its own address.
+// Stores the state of a workbench in the URL, so that links contain it: after the # in the report,
+// among the parameters of the page in the UI.
 
 export interface Address {
   read(): string;
   write(params: string, push: boolean): void;
-  // Calls back when somebody else changed it (the back button); returns how to stop.
+  // Calls back when it was changed elsewhere (the back button); returns a function to stop.
   listen(changed: () => void): () => void;
 }
 

@@ -33,7 +33,7 @@ export class App {
   // The address as this workbench last wrote or read it.
   private known = "";
   private writing = false;
-  // Messages for people who listen instead of look.
+  // Messages for screen readers.
   announce: (text: string) => void = () => undefined;
   // Messages for everybody, where the page has a place for them.
   notify: (text: string) => void = (text) => this.announce(text);
@@ -66,13 +66,13 @@ export class App {
   }
 
   private restore(): void {
-    // What this workbench wrote itself is no news, and finding a box by its key is a walk over all.
+    // Ignore changes written by this workbench, because finding a box by key searches all boxes.
     if (this.writing || this.address.read() === this.known) return;
     const next = this.read();
     if (this.written(next) !== this.written(this.state)) this.apply(next);
   }
 
-  // Another answer to the same question: what was zoomed and selected stays so where it still exists.
+  // Another response to the same query: keep zoom and selection if they still exist.
   load(model: Model): void {
     const { selection } = this;
     const tree = selection ? this.tree(selection.pane) : null;
@@ -115,7 +115,7 @@ export class App {
     this.tell({ before: null, selection: true, theme: true });
   }
 
-  // What the numbers of the selected box depend on: two equal keys mean nothing new to say about it.
+  // Key of everything the numbers of the selected box depend on: with an equal key nothing changes.
   factsKey(): string {
     const { type, view, func, zoom, normalise, swap } = this.state;
     return [type, view, func, this.selection ? "" : zoom, normalise, swap, JSON.stringify(this.selection), this.palette.dark].join("/");

@@ -1,5 +1,5 @@
-// The picture for people who listen: a tree of the selected box, the way to it, its siblings and its
-// children. The stage is the tree that has the focus; its active item is the selected box.
+// The flame graph for screen readers: a tree of the selected box, its ancestors, siblings and children.
+// The stage is the tree that has the focus; its active item is the selected box.
 import { pathOf } from "../flame";
 import type { App } from "./app";
 import { h } from "./dom";

@@ -1,4 +1,4 @@
-// What follows from the state: trees, layouts, matches. Each is made once and kept until the part of
+// Values derived from the state: trees, layouts, matches. Each is made once and kept until the part of
 // the state it depends on changes.
 import {
   bottomUp, callersOf, calleesOf, hitsByWeight, layout, makeTree, matched, matchFrames,
@@ -29,7 +29,7 @@ export class Derived {
   private readonly keptMatched = new Kept<Matched>();
   private readonly keptMainMatched = new Kept<Matched>();
   private readonly keptHits = new Kept<Uint32Array>();
-  // The search before this one: a longer text is looked for among its matches.
+  // The previous search: a longer text is searched among its matches.
   private searched: { query: Query; matches: Matches } | undefined;
   private readonly layouts = new WeakMap<Tree, Map<string, Layout>>();
 
@@ -92,7 +92,7 @@ export class Derived {
     const key = `${this.valuesKey(s)}/${s.regex}/${s.query}/${s.view}/${s.func}`;
     return this.keptHits.get(key, () => hitsByWeight(this.main(s), this.matches(s)));
   }
-  // What shares are taken of: each side's own total, or the first side's when values are compared.
+  // The denominator of shares: each side's total, or the first side's if values are compared.
   compareTotals(s: State): [number, number] {
     const [a, b] = this.columns(s).totals;
     return s.normalise ? [a, b] : [a || b, a || b];

@@ -13,7 +13,7 @@ export class Detail {
     private readonly app: App,
     private readonly panel: HTMLElement,
     private readonly actions: { copyName: () => void; copyStack: () => void; sandwich: () => void },
-    // What a page adds about a function, below its numbers.
+    // Additional information of a page about a function, below its numbers.
     private readonly more: (func: number) => HTMLElement[] = () => [],
   ) {
     app.subscribe((changed) => {

@@ -14,7 +14,7 @@ export function changeOf(app: App, before: number, after: number): Change {
   return change(before, after, a, b, app.derived.samples(app.state));
 }
 
-// The change of a function, as the server judged it where it did: of its total, scaled to shares.
+// The change of a function, tested by the server if possible: of its total, scaled to shares.
 export function rowChange(app: App, row: number, measure: Measure): Change {
   const s = app.state;
   const { tableSelf, tableTotal } = app.derived.columns(s);
@@ -24,7 +24,7 @@ export function rowChange(app: App, row: number, measure: Measure): Change {
   return verdicts && measure === "total" && s.normalise ? judged(c, verdicts.verdict[row], s.swap) : c;
 }
 
-// "± 0.4 pp", how exactly the change is known; "" where nobody could tell.
+// "± 0.4 pp", the error of the change; "" if unknown.
 export function marginOf(app: App, row: number): string {
   const { verdicts } = app.model.vft.table;
   if (!verdicts || verdicts.verdict[row] === UNKNOWN || verdicts.shareError[row] === 0) return "";

@@ -16,7 +16,7 @@ export class Stage {
   private readonly nothing = h("p", { class: "nothing", hidden: true });
   private readonly shown: Record<PaneName, Scene | null> = { main: null, callers: null };
   private readonly looks: Record<PaneName, string> = { main: "", callers: "" };
-  // What the footer says about the last frame.
+  // Data of the last frame for the footer.
   onDrawn: (boxes: number, merged: number, of: number, milliseconds: number) => void = () => undefined;
 
   constructor(private readonly app: App) {

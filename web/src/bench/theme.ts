@@ -1,5 +1,4 @@
-// Dark or light: what the system says, until the reader chooses; the choice is kept where storage is
-// allowed.
+// Dark or light: the system's setting, until the user chooses; the choice is stored if possible.
 
 const KEY = "vestal-theme";
 
@@ -11,7 +10,7 @@ function stored(): string | null {
   }
 }
 
-// Tells `apply` now and after each change; returns what turns it over.
+// Calls `apply` now and after each change; returns a function that toggles it.
 export function startTheme(apply: (dark: boolean) => void): () => boolean {
   const system = matchMedia("(prefers-color-scheme: dark)");
   let dark = stored() ? stored() === "dark" : system.matches;

@@ -15,7 +15,7 @@ interface Toggle {
 export class Toolbar {
   readonly views: HTMLElement;
   readonly lie: HTMLElement;
-  // Only for a diff: how to compare, and what the colours say.
+  // Only for a diff: kind of comparison, and legend of the colours.
   readonly compare: HTMLElement | null = null;
   readonly legend: HTMLElement | null = null;
   readonly match = h("div", { class: "match" });

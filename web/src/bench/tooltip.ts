@@ -1,4 +1,4 @@
-// What is under the pointer.
+// The box under the pointer.
 import type { App, Selection } from "./app";
 import { h } from "./dom";
 import { boxFacts, whereOf } from "./facts";

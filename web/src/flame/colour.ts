@@ -92,7 +92,7 @@ export function hash(text: string): number {
 
 export interface Tint {
   hue: number;
-  // Factor on the palette's saturation: what is not the user's own code is calmer.
+  // Factor on the palette's saturation: library code is less saturated.
   calm: number;
 }
 

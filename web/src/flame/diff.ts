@@ -14,7 +14,7 @@ export interface Change {
   delta: number;
 }
 
-// How many samples the whole of each side has; 0 when nobody counted.
+// Number of samples of each side; 0 = unknown.
 export interface Samples {
   before: number;
   after: number;
@@ -59,7 +59,7 @@ export function change(before: number, after: number, totalBefore: number, total
 const VERDICTS: (Mark | "noise" | "unknown")[] = ["noise", "more", "less", "added", "removed", "unknown"];
 const OPPOSITE: Partial<Record<string, Mark>> = { more: "less", less: "more", added: "removed", removed: "added" };
 
-// The same change as the server's test sees it; what it cannot tell stays as it was estimated here.
+// The same change with the server's verdicts; without one, keep the estimate made here.
 export function judged(c: Change, verdict: number, swap: boolean): Change {
   const word = VERDICTS[verdict] ?? "unknown";
   if (word === "unknown") return c;

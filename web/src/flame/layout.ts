@@ -1,6 +1,6 @@
-// Where the boxes are: one row per depth, boxes of a row in order from left to right, edges as a
-// share of the whole (0..1). Rows are slices of one array, so a search for the first visible box is
-// a binary search in place.
+// Positions of boxes: one row per depth, boxes of a row in order from left to right, edges as a share
+// of the whole (0..1). Rows are slices of one array, so a search for the first visible box is a binary
+// search in place.
 import { stepsOf, type Steps } from "./steps";
 import type { Tree } from "./tree";
 
@@ -17,7 +17,7 @@ export interface Layout {
   x1: Float64Array;
   // Slot of each node.
   slotOf: Uint32Array;
-  // How far one may step over narrow boxes at once.
+  // Limits of steps over narrow boxes.
   steps: Steps;
 }
 

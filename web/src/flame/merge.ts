@@ -34,7 +34,7 @@ export class Frames {
   add(model: Model, frame: number): number {
     const { frames, strings } = model.vft;
     const text = (column: Uint32Array): number => this.strings.id(strings.get(column[frame]));
-    // What was left out of a tree is one frame, however much it was on either side.
+    // The pruned parts of a tree are one frame.
     const name = model.pruned[frame] ? this.strings.id("left out") : text(frames.name);
     const row = [name, text(frames.module), text(frames.file), frames.line[frame], text(frames.kind)];
     const key = frame === 0 ? "root" : row.join("/");
@@ -46,7 +46,7 @@ export class Frames {
     }
     return at;
   }
-  // A frame that stands for a group of stacks, not for a function.
+  // A frame for a group of stacks, not a function.
   group(name: string): number {
     const at = this.rows.length;
     this.rows.push([this.strings.id(name), 0, 0, 0, this.strings.id("group")]);

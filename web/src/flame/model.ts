@@ -1,4 +1,4 @@
-// What a decoded file means: names, functions, and the values of one sample type as one or two sides.
+// A decoded file: names, functions, and the values of one sample type for one or two sides.
 import type { Layout } from "./layout";
 import type { Tree } from "./tree";
 import type { Meta, Vft } from "./vft";
@@ -15,7 +15,7 @@ export interface Columns {
   tableSelf: Float64Array[];
   tableTotal: Float64Array[];
   totals: number[];
-  // What the values were multiplied with.
+  // The factor applied to the values.
   factors: number[];
 }
 
@@ -24,7 +24,7 @@ export class Model {
   // Function of each frame: frames of one function differ only by their line.
   readonly funcOf: Uint32Array;
   readonly funcs: number;
-  // A frame that stands for the function, and its row in the exact table (or -1).
+  // A representative frame of the function, and its row in the exact table (or -1).
   readonly funcFrame: Uint32Array;
   readonly funcRow: Int32Array;
   // Place of each frame in the alphabet; pruned frames come last.
@@ -32,7 +32,7 @@ export class Model {
   readonly pruned: Uint8Array;
   // Total of each column as the file states it, or the sum of its nodes.
   readonly totals: number[];
-  // Tree and layout (by name) of the first type, when somebody made them beside the page.
+  // Tree and layout (by name) of the first type, if a worker computed them.
   prepared: { tree: Tree; lay: Layout } | null = null;
 
   constructor(readonly vft: Vft) {
@@ -45,7 +45,7 @@ export class Model {
     const ids = new Map<number, number>();
     const representative: number[] = [];
     for (let f = 0; f < frames.count; f++) {
-      // The root is a function of its own, whatever else is called "all".
+      // The root is a separate function, even if another one is called "all".
       const key = f === 0 ? -1 : this.pruned[f] ? -2 : frames.name[f] * strings.count + frames.module[f];
       let id = ids.get(key);
       if (id === undefined) {

@@ -6,8 +6,8 @@ import { firstBeyond, type Layout } from "./layout";
 import { endOfNarrow } from "./steps";
 
 export interface Skin {
-  // Which paint each slot has: boxes of a frame share one, so that a new colour costs a frame, not a
-  // million boxes; in a diff every box has its own.
+  // The colour index of each slot: boxes of a frame share one, so that a new colour costs a frame, not
+  // a million boxes; in a diff every box has its own.
   paintOf: Uint32Array;
   // Pixel of each paint (see colour.word).
   colour: Uint32Array;

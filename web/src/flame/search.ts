@@ -16,7 +16,7 @@ export interface Matches {
   active: boolean;
 }
 
-// Names in small letters, as far as somebody searched; kept as long as the model.
+// Lower-case names, computed on demand; kept as long as the model.
 const lowered = new WeakMap<Model, (string | undefined)[]>();
 
 function lowerNames(model: Model): (s: number) => string {

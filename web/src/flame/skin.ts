@@ -1,4 +1,4 @@
-// The colour of every box, from what the reader asked: modules, a search, a diff, one function.
+// The colour of every box, by mode: modules, a search, a diff, one function.
 import { diffColour, frameColours, mix, toLuminance, word, type Palette, type Rgb, type Tint } from "./colour";
 import { change, strength, type Samples } from "./diff";
 import type { Layout } from "./layout";

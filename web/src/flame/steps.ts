@@ -1,7 +1,7 @@
 // Steps over boxes too narrow to see. Slots are taken in blocks of 32 and of 1,024; each block knows
-// its widest box and the widest gap between two of its boxes. Where both are below a pixel the block is
-// one grey line, and nobody needs to look at its boxes. Blocks may reach over the end of a row: they
-// only seem wider then.
+// its widest box and the widest gap between two of its boxes. If both are below a pixel, the block is
+// drawn as one grey line without visiting its boxes. Blocks may reach over the end of a row: they only
+// seem wider then.
 
 export interface Steps {
   // Per block of 32.

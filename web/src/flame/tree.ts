@@ -11,7 +11,7 @@ export interface Tree {
   // Own value and total, one run per side (see Model.columns).
   self: Float64Array[];
   total: Float64Array[];
-  // What a box's width stands for: the sum of its sides.
+  // The value of a box's width: the sum of its sides.
   weight: Float64Array;
   // Boxes that were not built because they are too small (bottom-up trees only).
   unexpanded: number;

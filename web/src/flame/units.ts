@@ -1,4 +1,4 @@
-// Numbers people can read aloud: 1.2 s, 340 MiB, 12.3 k samples.
+// Formats numbers: 1.2 s, 340 MiB, 12.3 k samples.
 import type { SampleType } from "./vft";
 
 const TIME: Record<string, number> = { nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9, ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
@@ -50,7 +50,7 @@ export function amount(value: number, type: SampleType): string {
   return `${count(value)} ${nounOf(type)}`;
 }
 
-// Where the column says what is counted, the number is enough.
+// If the column names the unit, only the number.
 export function bare(value: number, type: SampleType): string {
   const unit = type.unit.toLowerCase();
   return unit in TIME || unit in BYTES ? amount(value, type) : count(value);

@@ -24,9 +24,9 @@ export interface Meta {
   prunedShare: number;
   functionsTotal: number;
   notes: string[];
-  // How long a server took, in milliseconds; 0 when none did.
+  // Time of the server in milliseconds; 0 without a server.
   tookMs: number;
-  // What a server says of its answer: numbers of the whole, what it was read from.
+  // The server's data about its response: totals and statistics.
   answer: Record<string, unknown>;
 }
 
@@ -39,7 +39,7 @@ export interface FrameTable {
   kind: Uint32Array;
 }
 
-// What the server's test says of each row's total in a diff.
+// The server's verdict on each row's total in a diff.
 export interface Verdicts {
   verdict: Uint32Array;
   pValue: Float64Array;
@@ -68,7 +68,7 @@ export interface Vft {
 
 export class VftError extends Error {}
 
-// Strings are decoded when somebody looks at them: a label needs a few hundred of a million.
+// Strings are decoded on demand: labels need only a few hundred of a million.
 export class StringTable {
   private readonly cache: (string | undefined)[];
   private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -28,8 +28,7 @@ export class FlameView {
   private ratio = 1;
   private width = 0;
   private height = 0;
-  // What the page knows of its layout, so that a frame need not ask: height of the spacer, how far the
-  // host is scrolled.
+  // Cached layout of the page, so that frames need not query it: height of the spacer, scroll position.
   private content = 0;
   private scroll = 0;
   private x0 = 0;
@@ -37,7 +36,7 @@ export class FlameView {
   private from = { x0: 0, x1: 1, at: 0 };
   private to: { x0: number; x1: number } | null = null;
   private frame = 0;
-  // Set while the wheel turns: the time after which it is said to rest.
+  // Set while the wheel turns: the time after which it counts as resting.
   private rest = 0;
   private drag: { x: number; y: number; x0: number; moved: boolean } | null = null;
   selected = -1;
@@ -59,8 +58,8 @@ export class FlameView {
     this.listen();
   }
 
-  // Shows a tree; the zoom goes back to all of it unless told otherwise. `again`: it answers the same
-  // question as the one before, and the reader stays at the row he is at.
+  // Shows a tree, without zoom unless given. `again`: it is of the same query as the previous one, so
+  // the scroll position is kept.
   show(scene: Scene, up: boolean, keepZoom = false, again = false): void {
     // Other values of the same boxes keep the place; another tree or direction starts at its root.
     const turned = this.up !== up || this.scene === null || (!again && this.scene.tree.parent !== scene.tree.parent);

@@ -1,4 +1,4 @@
-// The one-file report: unpack the data, build the page, say in one sentence what went wrong.
+// The one-file report: unpacks the data, builds the page, and shows errors as one sentence.
 import { decodeVft, Model, VftError } from "../flame";
 import { HashAddress } from "../bench/address";
 import { App } from "../bench/app";

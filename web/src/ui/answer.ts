@@ -1,15 +1,15 @@
-// An answer of the server inside a component: asked when its key changes, stale questions are given up,
-// the last answer stays on the screen until the next one is there.
+// A response of the server in a component: requested when its key changes; stale requests are
+// cancelled; the last response stays visible until the next one arrives.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { AwayError, revision } from "./api";
 
 export interface Answer<T> {
   data: T | undefined;
   error: Error | undefined;
-  // A question is under way; `slow` after a moment, so that quick answers do not flicker.
+  // A request is running; `slow` after a moment, so that fast responses do not flicker.
   loading: boolean;
   slow: boolean;
-  // How long the last answer took.
+  // Duration of the last request.
   ms: number;
 }
 
@@ -19,7 +19,7 @@ export function useAnswer<T>(key: string | null, ask: (signal: AbortSignal) => P
   const [answer, setAnswer] = useState<Answer<T>>({ data: undefined, error: undefined, loading: key !== null, slow: false, ms: 0 });
   const round = revision.value;
   const asked = useRef<string | null>(null);
-  // Asked before the browser paints: an effect would wait for the next frame.
+  // Requested before the browser paints: an effect would wait for the next frame.
   useLayoutEffect(() => {
     if (key === null) return undefined;
     const control = new AbortController();
@@ -34,7 +34,7 @@ export function useAnswer<T>(key: string | null, ask: (signal: AbortSignal) => P
       })
       .catch((error: Error) => {
         if (control.signal.aborted) return;
-        // What is on the screen stays there while the server is away.
+        // Keep the current content while the server does not respond.
         setAnswer((a) => ({ ...a, data: error instanceof AwayError ? a.data : undefined, error, loading: false, slow: false }));
       })
       .finally(() => clearTimeout(timer));

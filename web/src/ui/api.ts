@@ -1,5 +1,5 @@
-// Questions to the server. A refusal is one sentence of the server; a server that does not answer is a
-// state of its own, and everything asks again when it is back.
+// Requests to the server. An error is the server's message; a server that does not respond is a
+// separate state, and all requests are repeated when it is back.
 import { signal } from "@preact/signals";
 
 export class ApiError extends Error {
@@ -20,7 +20,7 @@ export class AwayError extends Error {}
 
 export type Params = [string, string][] | Record<string, string>;
 
-// Whether the server answers, and a number that grows when it came back or somebody asked to refresh.
+// Whether the server responds, and a number that is incremented when it is back or on refresh.
 export const away = signal(false);
 export const revision = signal(0);
 export const needsToken = signal(false);
@@ -50,7 +50,7 @@ function headers(): Record<string, string> {
 
 let watching = false;
 
-// Asks until the server answers again.
+// Polls until the server responds again.
 async function watch(): Promise<void> {
   if (watching) return;
   watching = true;
@@ -61,7 +61,7 @@ async function watch(): Promise<void> {
       const reply = await fetch("/-/healthy", { cache: "no-store" });
       if (reply.ok) watching = false;
     } catch {
-      // Still away.
+      // Still no response.
     }
   }
   away.value = false;
@@ -88,13 +88,13 @@ export function address(path: string, params: Params = {}): string {
   return `/api/v1/${path}${text ? `?${text}` : ""}`;
 }
 
-// Questions that were asked before the page that wants the answer was here; each is taken once.
+// Requests sent before their page was loaded; each is used once.
 const early = new Map<string, Promise<Response>>();
 
 export function askEarly(path: string, params: Params): void {
   const url = address(path, params);
   const reply = fetch(url, { headers: headers() });
-  // Whoever takes it hears of a failure.
+  // The user of the result handles failures.
   reply.catch(() => undefined);
   early.set(url, reply);
 }
@@ -139,7 +139,7 @@ export async function getBytes(path: string, params: Params, signal?: AbortSigna
   return whole(reply.arrayBuffer());
 }
 
-// What stands outside of /api/v1: the server's numbers about itself.
+// Paths outside of /api/v1: the server's own metrics.
 export async function getText(path: string, signal?: AbortSignal): Promise<string> {
   return whole((await send(path, { signal, cache: "no-store" })).text());
 }

@@ -1,4 +1,4 @@
-// The same question for a terminal.
+// The same query as a terminal command.
 import type { View } from "./view";
 
 export function shellWord(text: string): string {
@@ -28,7 +28,7 @@ export interface Asked {
   until: string;
 }
 
-// The address of what was asked as a file, which "vestal diff" reads like one.
+// The URL of the selection as a file, which "vestal diff" can read.
 function fileOf(view: View, asked: Asked, type: string, server: string): string {
   const out = new URLSearchParams([["query", asked.query || "{}"], ["type", type], ["from", asked.from], ["until", asked.until]]);
   for (const { kind, text } of view.filters) out.append(kind, text);

@@ -1,12 +1,12 @@
-// What arrived of what was measured, as the server says (docs/completeness.md).
+// Completeness of the data, from the server (docs/completeness.md).
 export interface Completeness {
-  // Somebody says what it lost; else nothing is known.
+  // Whether a sender reports its losses; otherwise unknown.
   reported: boolean;
-  // The server's words; empty when there is nothing to say.
+  // The server's text; may be empty.
   text: string;
 }
 
-// What an answer says of itself; older servers and files say nothing.
+// The completeness of a response; older servers and files have none.
 export function completenessOf(answer: unknown): Completeness | undefined {
   const found = (answer as { completeness?: Partial<Completeness> } | null | undefined)?.completeness;
   return typeof found?.reported === "boolean" && typeof found.text === "string" ? { reported: found.reported, text: found.text } : undefined;
@@ -16,7 +16,7 @@ export function lacks(c: Completeness | undefined): string {
   return c?.reported ? c.text : "";
 }
 
-// Of a comparison: the same of both sides is said once.
+// For a comparison: equal texts of both sides are shown once.
 export function lacksOfBoth(before: Completeness | undefined, after: Completeness | undefined): string {
   const [a, b] = [lacks(before), lacks(after)];
   if (a === b) return a;

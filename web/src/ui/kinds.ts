@@ -21,7 +21,7 @@ export function kindLabel(kind: { type: string; unit: string }): string {
 
 const ORDER = ["cpu", "wall", "off_cpu", "alloc_space", "inuse_space", "delay", "contentions"];
 
-// The types people ask about most come first.
+// The most common types come first.
 export function sorted(kinds: Kind[]): Kind[] {
   const place = (k: Kind): number => (ORDER.indexOf(k.type) + ORDER.length + 1) % (ORDER.length + 1);
   return [...kinds].sort((a, b) => place(a) - place(b) || (kindLabel(a) < kindLabel(b) ? -1 : 1));
@@ -43,7 +43,7 @@ function cores(share: number): string {
   return `${text} ${text === "1" ? "core" : "cores"}`;
 }
 
-// What a server says of a total (docs/numbers.md); null where it cannot be told.
+// A total and its rates (docs/numbers.md); null = unknown.
 export interface Amount {
   total: number | null;
   rate: number | null;
@@ -70,7 +70,7 @@ export function pointRate(value: number | null, coveredNs: number | undefined, g
   return coveredNs !== undefined && coveredNs > 0 ? value / (coveredNs / 1e9) : null;
 }
 
-// A rate as people say it: 3.42 cores, 340 MiB/min, 12 k/s. src/model/amount_text.c says the same.
+// A rate as text: 3.42 cores, 340 MiB/min, 12 k/s, as in src/model/amount_text.c.
 export function rate(perSecond: number | null, kind: { type: string; unit: string; gauge?: boolean }): string {
   const type = { name: kind.type, unit: kind.unit };
   if (perSecond === null || isNaN(perSecond)) return "–";
@@ -86,7 +86,7 @@ export function rate(perSecond: number | null, kind: { type: string; unit: strin
   return `${units.amount(slow ? perSecond * 60 : perSecond, type)}${slow ? "/min" : "/s"}`;
 }
 
-// A change as a share: +322 %, −4.2 %; nothing when it cannot be told.
+// A change as a share: +322 %, −4.2 %; empty if unknown.
 export function shareText(share: number | null, signs: [string, string] = ["+", "−"]): string {
   if (share === null || !isFinite(share)) return "";
   const percent = Math.abs(share) * 100;
@@ -100,7 +100,7 @@ const VERDICTS: Record<Verdict, string> = {
   more: "", less: "", noise: "No significant change", unknown: "Too little data to tell", no_earlier_data: "No earlier data", no_later_data: "No data now",
 };
 
-// What a change amounts to: ▲ 322 %, or why nothing is said.
+// The text of a change: ▲ 322 %, or the verdict.
 export function verdictText(c: RateChange): string {
   return VERDICTS[c.verdict] || changeText(c.share) || (c.verdict === "more" ? "▲ from nothing" : "▼");
 }

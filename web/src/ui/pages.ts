@@ -10,7 +10,7 @@ export interface Page {
   load: () => Promise<ComponentType>;
   // Not in the header's list, only by links.
   hidden?: boolean;
-  // False: the page has no use for the selector and the time range.
+  // False: the page does not use the selector and the time range.
   question?: boolean;
 }
 

@@ -2,7 +2,7 @@
 import type { Address } from "../bench/address";
 import { setRest, view } from "./router";
 
-// "type" is the question's word; which column of an answer is shown goes by another name.
+// "type" is part of the query; the displayed column of a response has another name.
 const NAMES: Record<string, string> = { type: "column" };
 const OWN = ["type", "view", "fn", "in", "zoom", "flip", "order", "q", "re", "norm", "swap", "table", "measure", "sort"];
 

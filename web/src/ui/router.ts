@@ -6,7 +6,7 @@ export const view = signal<View>(fromUrl(location.pathname, location.search));
 
 function merged(patch: Partial<View>): View {
   const next = { ...view.peek(), ...patch };
-  // What a page keeps for itself does not follow to another page.
+  // Parameters of a page are dropped on navigation to another page.
   if (patch.page !== undefined && patch.page !== view.peek().page && patch.rest === undefined) next.rest = {};
   return next;
 }

@@ -1,4 +1,4 @@
-// Times: what the server understands, said in the reader's own zone, with UTC for whoever hovers.
+// Times in the server's formats, displayed in the user's time zone, with UTC in tooltips.
 
 export const PRESETS: [string, string][] = [
   ["-5m", "Last 5 minutes"], ["-15m", "Last 15 minutes"], ["-1h", "Last hour"], ["-6h", "Last 6 hours"],

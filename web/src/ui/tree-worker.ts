@@ -1,5 +1,5 @@
-// Large answers are decoded, summed up and laid out beside the page, so that it stays alive meanwhile.
-// What comes back are the bytes and the columns made of them; nothing is copied.
+// Large responses are decoded, summed and laid out in a worker, so that the page stays responsive. The
+// bytes and the computed columns are transferred back, not copied.
 import { decodeVft, layout, makeTree, Model, VftError, type Layout, type Tree } from "../flame";
 
 export interface Job {
@@ -12,7 +12,7 @@ export interface Done {
   buffer?: ArrayBuffer;
   tree?: Tree;
   lay?: Layout;
-  // What was wrong with the bytes.
+  // The decoding error.
   error?: string;
 }
 

@@ -8,10 +8,10 @@ import { filterParams, question, type View } from "./view";
 
 export interface TreeAnswer {
   model: Model;
-  // What the whole amounts to, as the server says; of a comparison also the change.
+  // The total from the server; for a comparison also the change.
   amount?: Amount;
   change?: RateChange;
-  // What arrived of it; of a comparison of either side.
+  // Its completeness; for a comparison of both sides.
   completeness?: Completeness;
   completenessBefore?: Completeness;
   // Bytes of the answer and milliseconds to decode it.

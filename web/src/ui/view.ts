@@ -1,5 +1,5 @@
-// What the page shows is one value, and that value is its address: a link, a reload and the back
-// button all give the same view. Only what differs from the start is written.
+// The state of the page is one value, stored in the URL: a link, a reload and the back button all give
+// the same view. Only what differs from the start is written.
 
 export type FilterKind = "focus" | "ignore" | "hide" | "show_from";
 export const FILTER_KINDS: FilterKind[] = ["focus", "ignore", "hide", "show_from"];
@@ -13,7 +13,7 @@ export interface Filter {
 export interface View {
   // First part of the path; "" is the first page.
   page: string;
-  // The question: which profiles, of which type, when.
+  // The query: which profiles, of which type, when.
   query: string;
   type: string;
   from: string;
@@ -59,7 +59,7 @@ export function fromUrl(path: string, search: string): View {
   return view;
 }
 
-// The parameters of a question to the server.
+// The parameters of a request to the server.
 export function question(view: View): [string, string][] {
   const out: [string, string][] = [["query", view.query || "{}"], ["from", view.from], ["until", view.until]];
   if (view.type) out.push(["type", view.type]);
@@ -83,7 +83,7 @@ export function sizeParams(nodes: number): [string, string][] {
   return nodes === FIRST_NODES ? [...all, ["max_rows", String(FIRST_ROWS)]] : all;
 }
 
-// The question for the tree of a type.
+// The request for the tree of a type.
 export function treeQuestion(view: View, type: string, nodes = FIRST_NODES): [string, string][] {
   const size: [string, string][] = view.rest.nodes ? [["max_nodes", view.rest.nodes]] : sizeParams(nodes);
   return [...question({ ...view, type }), ...filterParams(view), ...size, ["format", "vft"]];

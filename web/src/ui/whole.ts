@@ -1,15 +1,15 @@
-// A picture of few boxes comes at once. Where it leaves out what a reader would miss (zoomed in, bottom
-// up, by search), the same question is asked again for all boxes, and takes its place when it is there.
+// A flame graph with few boxes is loaded first. If it lacks boxes that are needed (zoomed in,
+// bottom-up, search), all boxes are requested and replace it when they arrive.
 import { useEffect, useState } from "preact/hooks";
 import { units, type Meta } from "../flame";
 import type { Answer } from "./answer";
 import type { TreeAnswer } from "./tree";
 
-// So little of the value is not worth a second question.
+// Not worth a second request if so little of the value is missing.
 const LEAST_SHARE = 0.001;
 // More functions are in no answer.
 const MOST_ROWS = 20_000;
-// Who drags a range on does not want all boxes of each stop.
+// While a range is being dragged, do not load all boxes for each position.
 const PAUSE_MS = 150;
 
 export interface Whole extends Answer<TreeAnswer> {
@@ -33,7 +33,7 @@ export function useWhole(first: Answer<TreeAnswer>, ask: ((signal: AbortSignal) 
     const timer = setTimeout(() => {
       (ask as NonNullable<typeof ask>)(control.signal)
         .then((answer) => setWhole({ of, answer }))
-        // The first picture stands, and says what it lacks.
+        // Keep the first flame graph, and show what it lacks.
         .catch(() => !control.signal.aborted && setWhole({ of, answer: null }));
     }, PAUSE_MS);
     return () => {
@@ -45,7 +45,7 @@ export function useWhole(first: Answer<TreeAnswer>, ask: ((signal: AbortSignal) 
   return { ...first, data: mine?.answer ?? of, coming: wanted && mine === null };
 }
 
-// Always said: what of the value is in no box of its own.
+// Always shown: the share of the value that was pruned.
 export function prunedText(meta: Meta, coming = false): string {
   if (meta.nodesPruned === 0) return "nothing pruned";
   return `${units.percent(meta.prunedShare)} of value pruned${coming ? ", more boxes are coming" : ""}`;

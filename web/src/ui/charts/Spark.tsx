@@ -1,4 +1,4 @@
-// A small line beside a number. The number says it; the line is for eyes only.
+// A sparkline next to a number, hidden from screen readers, which get the number.
 import { areaPath, linePath, mostOf } from "./paths";
 
 export function Spark({ values, width = 120, height = 24, most = mostOf(values), tone = "" }: { values: (number | null)[]; width?: number; height?: number; most?: number; tone?: string }) {

@@ -2,8 +2,8 @@
 
 const MOST_GAP = 2;
 
-// How many points without a value a line passes over: profiles that come every second or third point
-// leave gaps that only the points made; what is longer than usual is a gap indeed.
+// How many points without a value a line bridges: profiles at every second or third point leave gaps
+// that are artefacts of the step; only longer ones are real gaps.
 export function usualGap(values: (number | null)[]): number {
   const gaps: number[] = [];
   let last = -1;
@@ -12,7 +12,7 @@ export function usualGap(values: (number | null)[]): number {
     if (last >= 0) gaps.push(i - last - 1);
     last = i;
   });
-  // A few points tell nothing about what is usual, and who comes seldom was away in between.
+  // With few points the usual distance is unknown, and gaps between rare points are real.
   return gaps.length < 4 ? 0 : Math.min(MOST_GAP, gaps.sort((a, b) => a - b)[Math.floor(gaps.length * 0.75)]);
 }
 

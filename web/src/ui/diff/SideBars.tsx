@@ -1,4 +1,4 @@
-// Both sides as questions under each other, and what one click compares.
+// The queries of both sides, and shortcuts for common comparisons.
 import { useState } from "preact/hooks";
 import { go, setRest, view } from "../router";
 import { withMatcher } from "../selector";
@@ -49,7 +49,7 @@ function BeforeRange() {
   );
 }
 
-// What was before becomes after, in the address too.
+// Swaps before and after, also in the URL.
 export function exchange(): void {
   const v = view.peek();
   const { before, after } = sidesOf(v, Date.now());

@@ -1,4 +1,4 @@
-// The questions of the Diff page.
+// The requests of the Diff page.
 import { useMemo } from "preact/hooks";
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get, getBytes } from "../api";

@@ -1,5 +1,5 @@
-// The two sides of a comparison. "After" is the page's own question; "before" is written beside it:
-// another selector, another time, or the same time earlier.
+// The two sides of a comparison. "After" is the page's query; "before" has additional parameters:
+// another selector, another time, or an earlier period.
 import { between, rangeLabel, toMs } from "../time";
 import type { View } from "../view";
 
@@ -12,7 +12,7 @@ export interface Side {
 export const SHIFTS: Record<string, number> = { "1d": 86400e3, "7d": 7 * 86400e3 };
 export type When = "before" | "1d" | "7d" | "same" | "own";
 
-// Two selectors are compared over the same time, one selector with the time before.
+// Two selectors are compared over the same time, one selector with the previous period.
 export function whenOf(v: View): When {
   if (v.rest.bfrom && v.rest.buntil) return "own";
   const { vs } = v.rest;
@@ -32,7 +32,7 @@ export function sidesOf(v: View, now: number): { before: Side; after: Side } {
   return { before: { query, from: text(from - shift), until: text(until - shift) }, after };
 }
 
-// What the menu of the earlier side says.
+// The label of the earlier side's menu.
 export function whenLabel(v: View, now: number): { text: string; title: string } {
   const { before } = sidesOf(v, now);
   const { title } = rangeLabel(before.from, before.until, now);
@@ -96,7 +96,7 @@ export function rangeAround(time: number, from: number, until: number, now: numb
   return [Math.round(time - span), Math.round(Math.min(now, time + span))];
 }
 
-// What the two sides are called: by what differs between them.
+// Names of the two sides: by their differences.
 export function sideNames(before: Side, after: Side, now: number): [string, string] {
   const when = (s: Side): string => between(Number(s.from), Number(s.until), now);
   const what = (s: Side): string => s.query || "everything";

@@ -15,7 +15,7 @@ function sizeOf(name: string, share: number): [number, number] {
   return [Math.min(260, Math.max(96, name.length * font * 0.6 + 20)), font * 2.6 + 10];
 }
 
-// What costs more on its own is written larger.
+// Functions with more self value have larger text.
 function fontOf(share: number): number {
   return 11 + Math.min(7, Math.sqrt(share) * 14);
 }

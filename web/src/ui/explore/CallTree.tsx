@@ -44,7 +44,7 @@ export function CallTree({ app }: { app: App }) {
   const selected = app.selection && app.selection.pane === "main" && app.selection.node < tree.count ? app.selection.node : -1;
 
   useEffect(() => setOpen(new Set(hotPath(tree, children, root))), [tree, root]);
-  // What was selected elsewhere is unfolded and brought into sight.
+  // Expands and scrolls to a function that was selected elsewhere.
   useEffect(() => {
     if (selected < 0) return;
     const missing = pathOf(tree, selected).slice(0, -1).filter((n) => !open.has(n));

@@ -66,7 +66,7 @@ function LabelSelect({ name, word, value: by, nothing }: { name: "by" | "group";
   );
 }
 
-// What the last deployment in the window did to the rate, and whether that is more than noise.
+// The change of the rate by the last deployment in the range, and whether it is significant.
 function useSince(grid: Grid | undefined, marks: Mark[], kind: Kind): { text: string; tone: string; title: string } | null {
   const { query } = view.value;
   const last = grid && marks.filter((m) => m.time > grid.from + grid.step && m.time < grid.until - grid.step).pop();
@@ -121,8 +121,8 @@ export function Strip({ kinds, kind, grid, marks, amount, completeness }: { kind
           </small>
         </div>
         <div class="chooser push">
-          <LabelSelect name="by" word="by" value={by} nothing={labelOf({ ...v, rest: {} }, kind) && UNDIVIDED} />
-          <LabelSelect name="group" word="picture by" value={v.rest.group ?? ""} />
+          <LabelSelect name="by" word="group by" value={by} nothing={labelOf({ ...v, rest: {} }, kind) && UNDIVIDED} />
+          <LabelSelect name="group" word="flame graph by" value={v.rest.group ?? ""} />
         </div>
       </div>
       {((by && data) || chosen) && <div class="row">

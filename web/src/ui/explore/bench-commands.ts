@@ -1,4 +1,4 @@
-// What one can do with a workbench, as commands.
+// The commands of a workbench.
 import type { Actions } from "../../bench/actions";
 import type { App } from "../../bench/app";
 import type { SearchBox } from "../../bench/search-box";
@@ -16,7 +16,7 @@ export interface Bench {
   stage: Stage;
 }
 
-// Arrow keys belong to what has the focus, when that is a list of its own.
+// Arrow keys belong to the focused element, if it is a list.
 const OWN_ARROWS = ".rows, .side, .types, .timeline, .menu, .calltree, .graph-scroll, .source";
 
 export function benchCommands({ app, actions, toolbar, search, stage }: Bench, stored: boolean): Command[] {

@@ -1,4 +1,4 @@
-// The questions of the Explore page.
+// The requests of the Explore page.
 import { useAnswer, type Answer } from "../answer";
 import { ApiError, get } from "../api";
 import { completenessOf } from "../completeness";
@@ -63,7 +63,7 @@ async function askGroups(v: View, type: string, label: string, nodes: number, si
   const reply = await get<SeriesReply>("series", [...question({ ...v, type }), ["by", label], ["limit", String(MOST_GROUPS)], ["step", "1d"]], signal);
   const values = reply.series.filter((s) => !s.other).map((s) => s.labels[label] ?? "");
   const asked = values.map((value) => ({ name: value || `no ${label}`, query: withMatcher(v.query, label, value) }));
-  // So that the picture holds all of the value, the rest is a group of its own.
+  // The rest is one more group, so that the flame graph contains the whole value.
   if (reply.series.some((s) => s.other)) asked.push({ name: "other", query: withoutValues(v.query, label, values) });
   const whole = get<Amount>("top", [...question({ ...v, type }), ...filterParams(v), ["limit", "1"]], signal);
   const parts = await Promise.all(asked.map(async ({ name, query }) => ({ name, answer: await askTree(treeQuestion({ ...v, query }, type, nodes), signal) })));
@@ -88,7 +88,7 @@ export function useMarks(): Mark[] {
     try {
       return (await get<{ changes: Change[] }>("changes", params, signal)).changes.filter((c) => !c.first);
     } catch (e) {
-      // Without marks the page is still of use; what is wrong with the question, others say.
+      // Marks are optional; other requests report errors of the query.
       if (e instanceof ApiError) return [];
       throw e;
     }

@@ -1,4 +1,4 @@
-// What the served page adds to the detail of a function: filters, its page, its values over time.
+// Details of a function in the UI: filters, its page, its values over time.
 import type { App } from "../../bench/app";
 import { h, keyButton } from "../../bench/dom";
 import { PAGES } from "../pages";

@@ -1,5 +1,5 @@
-// What the picture on the screen shows. A signal of its own, so that a frame costs the words in the
-// footer and not the page around them; and not every frame, since nobody reads that fast.
+// Statistics of the visible flame graph. A separate signal, so that a frame updates only the footer and
+// not the page; and not at every frame, because nobody reads that fast.
 import { signal } from "@preact/signals";
 
 export interface Drawn {

@@ -1,4 +1,4 @@
-// A function's values over the range as one small line, asked when the reader stays on it.
+// A function's values over the range as a sparkline, requested when a function stays selected.
 import { get } from "../api";
 import { h } from "../../bench/dom";
 import { view } from "../router";
@@ -35,7 +35,7 @@ export function spark(type: () => string): (name: string) => HTMLElement {
       svg.append(line);
       box.replaceChildren(svg);
     } catch {
-      // A small line that is missing says enough; the page says when the server is away.
+      // A failure is only a missing sparkline; the page reports when the server does not respond.
     }
   };
   return (name) => {

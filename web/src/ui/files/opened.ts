@@ -1,4 +1,4 @@
-// Files somebody dropped on the page. They are kept in this tab, and on the server only when asked.
+// Files dropped on the page. They are kept in this tab, and stored on the server only on request.
 import { signal } from "@preact/signals";
 import type { Model } from "../../flame";
 import { ApiError, post, type Params } from "../api";
@@ -11,7 +11,7 @@ export interface Opened {
   model: Model;
   bytes: number;
   ms: number;
-  // What it is called on the server, once it was stored there.
+  // Its service on the server, after it was stored.
   stored: string;
 }
 

@@ -1,4 +1,4 @@
-// A function among others: its labels in the order people ask for them, its callers and callees.
+// The context of a function: labels in order of interest, callers and callees.
 import { neighbours, makeTree, type Model } from "../../flame";
 
 export interface Part {
@@ -9,7 +9,7 @@ export interface Part {
 
 const ORDER = ["service_name", "commit", "service_version", "service.version", "version", "thread.name", "thread", "span_name"];
 
-// The labels people ask about first; then those that tell most apart.
+// The most interesting labels first; then those with most differences.
 export function orderedBy(by: Record<string, Part[]>): [string, Part[]][] {
   const rank = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
   const largest = (list: Part[]): Part[] => [...list].sort((a, b) => b.total - a.total || (a.value < b.value ? -1 : 1));

@@ -10,7 +10,7 @@ export interface Usage {
   // Rates over time.
   points: (number | null)[];
   change: RateChange;
-  // What did not arrive of it, and why.
+  // What is missing, and why.
   lacking: string;
 }
 

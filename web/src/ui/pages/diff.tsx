@@ -1,4 +1,4 @@
-// Diff: two questions, what differs between their answers, and whether that is more than noise.
+// Diff: compares two selections, and tests whether the changes are significant.
 import { useMemo } from "preact/hooks";
 import { units } from "../../flame";
 import { ApiError, revision } from "../api";

@@ -1,4 +1,4 @@
-// Explore: one question on top, its answer below.
+// Explore: the query on top, its result below.
 import { ApiError } from "../api";
 import { useGrid, useKinds, useMarks, useTree } from "../explore/data";
 import { Strip } from "../explore/Strip";

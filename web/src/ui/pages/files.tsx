@@ -1,4 +1,4 @@
-// Files: any profile somebody has, dropped on the page, drawn, compared; stored only when asked.
+// Files: profiles dropped on the page are shown and compared; stored only on request.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { diffOf, units, type Model } from "../../flame";
 import { useAnswer } from "../answer";
@@ -24,7 +24,7 @@ interface Busy {
   error?: string;
 }
 
-// Opens files one after the other; what does not open says why and does not stop the others.
+// Opens files one after the other; a failure is shown and does not stop the others.
 function useOpener(): { busy: Busy[]; open: (files: File[]) => void; forget: (name: string) => void } {
   const [busy, setBusy] = useState<Busy[]>([]);
   const open = async (files: File[]): Promise<void> => {

@@ -24,7 +24,7 @@ import { prunedText } from "../whole";
 
 const FEW = 8;
 
-// A list whose first rows are enough until somebody wants them all.
+// A list that shows only its first rows until expanded.
 function Long<T>({ list, children, what }: { list: T[]; what: string; children: (item: T) => preact.ComponentChildren }) {
   const [all, setAll] = useState(false);
   return (

@@ -18,7 +18,7 @@ import { ago, local, rangeLabel, toMs, utc } from "../time";
 import { question } from "../view";
 
 const COLUMNS: [Column, string][] = [["cpu", "CPU"], ["waiting", "Waiting"], ["memory", "Memory"]];
-// Those that use most are enough to begin with; a page of thousands is for whoever asks for it.
+// Shows the services with the highest use; all of them on request.
 const FIRST_SERVICES = 200;
 const MOST_SERVICES = 10_000;
 const MOST_CHANGES = 9;
@@ -96,7 +96,7 @@ function Services({ services, order, now }: { services: Service[]; order: Order;
       <button type="button" onClick={() => setRest({ sort: name === "cpu" ? undefined : name })}>{word}</button>
     </th>
   );
-  // A column nobody fills is left out.
+  // Columns without values are left out.
   const columns = COLUMNS.filter(([c]) => services.some((s) => usageIn(s, c)));
   return (
     <table class="services">

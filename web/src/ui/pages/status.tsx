@@ -1,4 +1,4 @@
-// Status: what comes in, what is kept, who sends; and the few settings of this page.
+// Status: ingest, storage, agents, tokens, and the settings of this page.
 import { useState } from "preact/hooks";
 import { copyText } from "../../bench/clipboard";
 import { units } from "../../flame";
@@ -115,7 +115,7 @@ function TokenRow({ token, own, tenants, now }: { token: Token; own: boolean; te
   );
 }
 
-// Who may talk to this server: shown to those who may change it. Making and revoking is done on its host.
+// Tokens, for users with the right admin. They are created and revoked on the server's host.
 function TokenList({ now }: { now: number }) {
   const answer = useAnswer("tokens", askTokens);
   const data = answer.data;

@@ -1,4 +1,4 @@
-// The question on top of every page.
+// The query on top of every page.
 import { commands } from "../commands";
 import type { Page } from "../pages";
 import { go, href, view } from "../router";

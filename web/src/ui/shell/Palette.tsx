@@ -1,4 +1,4 @@
-// Every command by name; services too, since going to one is what people want most.
+// Every command by name, and services, because opening one is the most frequent action.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "../answer";
 import { get } from "../api";

@@ -1,4 +1,4 @@
-// The question: a selector with completion of services, label names and values. Enter asks.
+// The query: a selector with completion of services, label names and values. Enter submits it.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../api";
 import { completed, completingAt, isWhole, parts, type Completing } from "../selector";
@@ -51,7 +51,7 @@ export function SelectorBar({ value, onChange, id = "selector", label = "Selecto
         if (control.signal.aborted) return;
         const found = ranked(list, at.written);
         const next = found.length === 1 && found[0] === at.written && at.kind !== "service" ? [] : found;
-        // Who walked to a choice before this answer came stays on it.
+        // Keep the choice that was selected before this response arrived.
         setChosen((c) => (c < 0 ? -1 : next.indexOf(listed.current[c])));
         setChoices(next);
       })

@@ -1,4 +1,4 @@
-// When: presets, or two moments in the reader's own zone.
+// The time range: presets, or two times in the user's time zone.
 import { useState } from "preact/hooks";
 import { go, view } from "../router";
 import { fromInput, PRESETS, rangeLabel, toInput, toMs } from "../time";

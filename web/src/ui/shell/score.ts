@@ -1,4 +1,4 @@
-// How well a command fits what was typed.
+// How well a command matches the typed text.
 
 // All letters in order; words that begin with them first. -1 = no match.
 export function score(title: string, wanted: string): number {

@@ -31,7 +31,8 @@ export function Failure({ error, children }: { error: Error; children?: Componen
   return <Sentence role="alert" title={`${capital(text).replace(/\.$/, "")}.`}>{children ?? again}</Sentence>;
 }
 
-// The code of a page did not come: the server is away, or has another version than this page.
+// The code of a page could not be loaded: the server does not respond, or has another version than this
+// page.
 export function NotFetched({ title }: { title: string }) {
   return (
     <Sentence role="alert" title={`“${title}” could not be loaded: the server does not respond, or has another version.`}>

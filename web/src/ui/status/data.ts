@@ -1,4 +1,4 @@
-// The server about itself: what it keeps, what comes in, who sends.
+// The server's status: storage, ingest, agents.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, getText } from "../api";
 
