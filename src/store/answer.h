@@ -84,12 +84,12 @@ struct source {
 			   struct fault *fault);
 	/*
 	 * Calls `each` with the index of every day that has data in the range; `services`: a bit
-	 * per service of it; NULL = all. It does not change while `each` runs. NULL = the engine
+	 * per service of it; NULL = all. Nobody else uses it while `each` runs. NULL = the engine
 	 * has no index: its partitions are searched.
 	 */
 	enum err (*indexes)(void *engine, struct str tenant, const struct selection *selection,
 			    struct ask *ask,
-			    enum err (*each)(void *context, const struct series_index *x,
+			    enum err (*each)(void *context, struct series_index *x,
 					     const uint64_t *services),
 			    void *context);
 };

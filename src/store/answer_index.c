@@ -25,6 +25,7 @@ struct index_set {
 struct index_listing {
 	struct listing *l;
 	const struct series_index *x;
+	struct series_index *own; /* the same where it may be put in order */
 	struct arena arena;
 	struct index_matcher matchers[MATCHERS_MAX];
 	size_t matcher_count;
@@ -397,11 +398,22 @@ static enum err add_values(struct index_listing *c)
 {
 	const struct series_index *x = c->x;
 	uint32_t name = series_index_text(x, c->l->name);
+	size_t n, found = 0, most = c->l->limit ? c->l->limit + 1 : SIZE_MAX;
+	CLEANUP(mem_free_ptr) struct str *values = NULL;
+	const uint32_t *labels;
 
-	for (uint32_t i = 0; name != MAP_NONE && i < x->labels.n; i++)
-		if (x->labels.v[i].name == name && bit(c->seen_labels, i))
-			TRY(listing_add_text(c->l, x->texts.v[x->labels.v[i].value]));
-	return ERR_OK;
+	if (name == MAP_NONE)
+		return ERR_OK;
+	TRY(series_index_order(c->own));
+	n = series_index_labels_of(x, name, &labels);
+	values = mem_zalloc(n + 1, sizeof(*values));
+	if (!values)
+		return ERR_NO_MEMORY;
+	/* One more than the limit shows that there are more. */
+	for (size_t i = 0; i < n && found < most; i++)
+		if (bit(c->seen_labels, labels[i]))
+			values[found++] = x->texts.v[x->labels.v[labels[i]].value];
+	return listing_add_sorted(c->l, values, found);
 }
 
 static enum err add_type(struct index_listing *c, uint32_t type)
@@ -441,9 +453,9 @@ static enum err add_all(struct index_listing *c)
 	}
 }
 
-enum err listing_index(void *context, const struct series_index *x, const uint64_t *services)
+enum err listing_index(void *context, struct series_index *x, const uint64_t *services)
 {
-	CLEANUP(index_listing_release) struct index_listing c = {.l = context, .x = x};
+	CLEANUP(index_listing_release) struct index_listing c = {.l = context, .x = x, .own = x};
 
 	c.types = new_bits(&c, x->types.n);
 	c.type_sets = new_bits(&c, x->type_sets.n);

@@ -6,6 +6,7 @@
 
 #include "store/label_listing.h"
 #include "store/question.h"
+#include "store/text_order.h"
 
 void listing_release(struct listing *l)
 {
@@ -13,6 +14,7 @@ void listing_release(struct listing *l)
 	vec_release(&l->texts);
 	vec_release(&l->sets);
 	map_release(&l->index);
+	map_release(&l->text_index);
 }
 
 enum err listing_add_text(struct listing *l, struct str text)
@@ -30,6 +32,59 @@ enum err listing_add_text(struct listing *l, struct str text)
 		return ERR_NO_MEMORY;
 	TRY(vec_push(&l->texts, copy));
 	return map_put(&l->index, hash, (uint32_t)l->texts.n - 1);
+}
+
+/* Of the first day they are copied in one piece. */
+static enum err copy_sorted(struct listing *l, const struct str *texts, size_t n)
+{
+	size_t bytes = 0;
+	char *room;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += texts[i].n + 1;
+	room = arena_alloc(&l->arena, bytes + 1);
+	if (!room)
+		return ERR_NO_MEMORY;
+	TRY(vec_reserve(&l->texts, n));
+	for (size_t i = 0; i < n; i++) {
+		memcpy(room, texts[i].p, texts[i].n);
+		room[texts[i].n] = 0;
+		l->texts.v[l->texts.n++] = str_n(room, texts[i].n);
+		room += texts[i].n + 1;
+	}
+	return ERR_OK;
+}
+
+/* What both have is there once. */
+static enum err merge_sorted(struct listing *l, const struct str *texts, size_t n)
+{
+	size_t most = l->limit ? l->limit + 1 : SIZE_MAX, old = l->texts.n, i = 0, k = 0;
+	CLEANUP(mem_free_ptr) struct str *both = NULL;
+	size_t count = 0;
+
+	both = mem_zalloc(old + n + 1, sizeof(*both));
+	if (!both)
+		return ERR_NO_MEMORY;
+	while (count < most && (i < old || k < n)) {
+		int order = i == old ? 1 : k == n ? -1 : str_cmp(l->texts.v[i], texts[k]);
+
+		if (order <= 0) {
+			both[count++] = l->texts.v[i++];
+			k += order == 0;
+			continue;
+		}
+		both[count] = arena_str(&l->arena, texts[k++]);
+		if (!both[count++].p)
+			return ERR_NO_MEMORY;
+	}
+	l->texts.n = 0;
+	return vec_append(&l->texts, both, count);
+}
+
+enum err listing_add_sorted(struct listing *l, const struct str *texts, size_t n)
+{
+	l->sorted = true;
+	return l->texts.n ? merge_sorted(l, texts, n) : copy_sorted(l, texts, n);
 }
 
 static bool in_range(const struct listing *l, const struct series_entry *s)
@@ -97,56 +152,26 @@ static enum err run(struct listing *l, struct str tenant)
 				     l->ask, each_partition, l);
 }
 
-/* A text with the first bytes by which it differs from others, as a number that compares alike. */
-struct keyed_text {
-	uint64_t key;
-	struct str text;
-};
-
-static int compare_texts(const void *left, const void *right)
+static struct str listed_text(const void *texts, uint32_t id)
 {
-	const struct keyed_text *a = left, *b = right;
-
-	return a->key != b->key ? (a->key > b->key) - (a->key < b->key) : str_cmp(a->text, b->text);
-}
-
-/* Length of the common prefix: names of pods and hosts begin alike. */
-static size_t common_prefix(const struct str *texts, size_t n)
-{
-	size_t common = texts[0].n;
-
-	for (size_t i = 1; i < n; i++) {
-		size_t at = 0;
-
-		while (at < common && at < texts[i].n && texts[i].p[at] == texts[0].p[at])
-			at++;
-		common = at;
-	}
-	return common;
-}
-
-static uint64_t text_key(struct str text)
-{
-	uint64_t key = 0;
-
-	for (size_t i = 0; i < sizeof(key); i++)
-		key = key << 8 | (i < text.n ? (uint8_t)text.p[i] : 0);
-	return key;
+	return ((const struct str *)texts)[id];
 }
 
 static enum err sort_texts(struct str *texts, size_t n)
 {
-	size_t common = n ? common_prefix(texts, n) : 0;
-	CLEANUP(mem_free_ptr)
-	struct keyed_text *keyed = mem_zalloc(n, sizeof(*keyed));
+	const struct text_source from = {texts, listed_text, NULL};
+	CLEANUP(mem_free_ptr) uint32_t *ids = mem_zalloc(n + 1, sizeof(*ids));
+	CLEANUP(mem_free_ptr) struct str *sorted = mem_zalloc(n + 1, sizeof(*sorted));
 
-	if (!keyed)
+	if (!ids || !sorted)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < n; i++)
-		keyed[i] = (struct keyed_text){text_key(str_skip(texts[i], common)), texts[i]};
-	qsort(keyed, n, sizeof(*keyed), compare_texts);
+		ids[i] = (uint32_t)i;
+	TRY(text_order(&from, ids, n));
 	for (size_t i = 0; i < n; i++)
-		texts[i] = keyed[i].text;
+		sorted[i] = texts[ids[i]];
+	if (n)
+		memcpy(texts, sorted, n * sizeof(*texts));
 	return ERR_OK;
 }
 
@@ -154,7 +179,8 @@ static enum err finish_texts(struct listing *l, size_t limit, struct text_answer
 {
 	struct text_answer answer = {.n = l->texts.n};
 
-	TRY(sort_texts(l->texts.v, l->texts.n));
+	if (!l->sorted)
+		TRY(sort_texts(l->texts.v, l->texts.n));
 	if (limit && answer.n > limit) {
 		answer.n = limit;
 		answer.more = true;
@@ -267,6 +293,7 @@ enum err answer_label_values(const struct source *source, struct str tenant, str
 		.selection = selection,
 		.ask = ask,
 		.kind = LIST_VALUES,
+		.limit = limit,
 		.name = name,
 		.series = values_of_series,
 		.label = value_of_label,
@@ -314,6 +341,24 @@ static bool sets_equal(const struct label_group *a, const struct label_group *b)
 	return true;
 }
 
+/* Many sets have the same names and values. */
+static enum err keep_text(struct listing *l, struct str text, struct str *ret)
+{
+	uint64_t hash = hash_str(text, l->source->seed);
+
+	MAP_PROBE(&l->text_index, hash, id)
+	{
+		*ret = l->texts.v[id];
+		if (str_eq(*ret, text))
+			return ERR_OK;
+	}
+	*ret = arena_str(&l->arena, text);
+	if (!ret->p)
+		return ERR_NO_MEMORY;
+	TRY(vec_push(&l->texts, *ret));
+	return map_put(&l->text_index, hash, (uint32_t)l->texts.n - 1);
+}
+
 enum err listing_add_set(struct listing *l, const struct label_group *set)
 {
 	uint64_t hash = series_hash(set->labels, set->n, l->source->seed);
@@ -328,10 +373,8 @@ enum err listing_add_set(struct listing *l, const struct label_group *set)
 	if (!copy.labels)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < set->n; i++) {
-		copy.labels[i].name = arena_str(&l->arena, set->labels[i].name);
-		copy.labels[i].value = arena_str(&l->arena, set->labels[i].value);
-		if (!copy.labels[i].name.p || !copy.labels[i].value.p)
-			return ERR_NO_MEMORY;
+		TRY(keep_text(l, set->labels[i].name, &copy.labels[i].name));
+		TRY(keep_text(l, set->labels[i].value, &copy.labels[i].value));
 	}
 	TRY(vec_push(&l->sets, copy));
 	return map_put(&l->index, hash, (uint32_t)l->sets.n - 1);

@@ -104,7 +104,7 @@ void totals_release(struct day_index *x);
 /* Calls `each` with the index of each day; `services`: bit per service of the index; NULL = all. */
 enum err embedded_indexes(void *engine, struct str tenant, const struct selection *selection,
 			  struct ask *ask,
-			  enum err (*each)(void *, const struct series_index *, const uint64_t *),
+			  enum err (*each)(void *, struct series_index *, const uint64_t *),
 			  void *context) MUST_CHECK;
 
 /* Private to embedded_index*.c. Reads the index; requires its lock. */

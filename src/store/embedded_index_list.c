@@ -129,7 +129,7 @@ enum err index_list(struct day_index *x, const struct selection *selection, stru
 }
 
 static enum err each_day(struct day *d, const struct selection *selection, struct ask *ask,
-			 enum err (*each)(void *, const struct series_index *, const uint64_t *),
+			 enum err (*each)(void *, struct series_index *, const uint64_t *),
 			 void *context)
 {
 	CLEANUP(mem_free_ptr) uint64_t *services = NULL;
@@ -152,7 +152,7 @@ static enum err each_day(struct day *d, const struct selection *selection, struc
 
 enum err embedded_indexes(void *engine, struct str tenant, const struct selection *selection,
 			  struct ask *ask,
-			  enum err (*each)(void *, const struct series_index *, const uint64_t *),
+			  enum err (*each)(void *, struct series_index *, const uint64_t *),
 			  void *context)
 {
 	struct fault *fault = ask ? ask->fault : NULL;

@@ -18,6 +18,9 @@ struct listing {
 	struct arena arena; /* of the answer */
 	VEC(struct str) texts;
 	struct map index;
+	struct map text_index; /* of texts, while `index` is of sets */
+	size_t limit;	       /* LIST_VALUES: at most so many, the first ones; 0 = all */
+	bool sorted;	       /* texts are sorted, by listing_add_sorted */
 	struct str name; /* label of the values; LIST_PARTS: a label that is part of the type */
 	const struct str *names;
 	size_t name_count;
@@ -32,6 +35,8 @@ struct listing {
 void listing_release(struct listing *l);
 /* Distinct entries. */
 enum err listing_add_text(struct listing *l, struct str text) MUST_CHECK;
+/* Texts in order, once each; not to be mixed with listing_add_text. */
+enum err listing_add_sorted(struct listing *l, const struct str *texts, size_t n) MUST_CHECK;
 enum err listing_add_set(struct listing *l, const struct label_group *set) MUST_CHECK;
 /* Requested labels that are parts of a type, sorted by name; at most TYPE_LABELS. */
 size_t listing_type_parts(const struct listing *l, struct str id, struct label_pair *labels);
@@ -45,5 +50,4 @@ struct service_bits {
 enum err index_services(const struct series_index *x, const struct selection *selection,
 			struct ask *ask, struct arena *arena, struct service_bits *ret) MUST_CHECK;
 /* Adds the entries of a day's index; `context` is the listing. */
-enum err listing_index(void *context, const struct series_index *x,
-		       const uint64_t *services) MUST_CHECK;
+enum err listing_index(void *context, struct series_index *x, const uint64_t *services) MUST_CHECK;

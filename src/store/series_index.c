@@ -34,6 +34,7 @@ void series_index_release(struct series_index *x)
 	vec_release(&x->services);
 	vec_release(&x->texts);
 	vec_release(&x->labels);
+	vec_release(&x->by_value);
 	vec_release(&x->types);
 	vec_release(&x->type_sets);
 	vec_release(&x->type_pool);
@@ -58,10 +59,11 @@ static size_t map_bytes(const struct map *m)
 size_t series_index_memory(const struct series_index *x)
 {
 	return sizeof(*x) + x->arena.used + VEC_BYTES(&x->texts) + map_bytes(&x->text_map) +
-	       VEC_BYTES(&x->labels) + map_bytes(&x->label_map) + VEC_BYTES(&x->types) +
-	       map_bytes(&x->type_map) + VEC_BYTES(&x->type_sets) + VEC_BYTES(&x->type_pool) +
-	       map_bytes(&x->type_set_map) + VEC_BYTES(&x->series) + VEC_BYTES(&x->label_pool) +
-	       VEC_BYTES(&x->services) + map_bytes(&x->service_map) + x->service_bytes;
+	       VEC_BYTES(&x->labels) + map_bytes(&x->label_map) + VEC_BYTES(&x->by_value) +
+	       VEC_BYTES(&x->types) + map_bytes(&x->type_map) + VEC_BYTES(&x->type_sets) +
+	       VEC_BYTES(&x->type_pool) + map_bytes(&x->type_set_map) + VEC_BYTES(&x->series) +
+	       VEC_BYTES(&x->label_pool) + VEC_BYTES(&x->services) + map_bytes(&x->service_map) +
+	       x->service_bytes;
 }
 
 /* ------------------------------------------------------------------ tables */

@@ -63,6 +63,7 @@ struct series_index {
 	struct map text_map;
 	VEC(struct index_label) labels;
 	struct map label_map;
+	VEC(uint32_t) by_value; /* labels by name and value, as of series_index_order */
 	VEC(struct index_type) types;
 	struct map type_map;
 	VEC(struct index_type_set) type_sets; /* 0 = none */
@@ -79,6 +80,11 @@ struct series_index {
 enum err series_index_init(struct series_index *x, uint64_t seed) MUST_CHECK;
 void series_index_release(struct series_index *x);
 size_t series_index_memory(const struct series_index *x);
+
+/* Brings by_value up to date (series_order.c). */
+enum err series_index_order(struct series_index *x) MUST_CHECK;
+/* The labels of a name, sorted by value; after series_index_order. */
+size_t series_index_labels_of(const struct series_index *x, uint32_t name, const uint32_t **ret);
 
 /* MAP_NONE if there is none. */
 uint32_t series_index_text(const struct series_index *x, struct str text);

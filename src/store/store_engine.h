@@ -62,7 +62,7 @@ struct store_ops {
 			   struct fault *fault);
 	enum err (*indexes)(void *engine, struct str tenant, const struct selection *selection,
 			    struct ask *ask,
-			    enum err (*each)(void *context, const struct series_index *x,
+			    enum err (*each)(void *context, struct series_index *x,
 					     const uint64_t *services),
 			    void *context);
 	enum err (*spans)(struct store *s, struct str tenant, const struct span_question *question,

@@ -137,6 +137,9 @@ static enum err put_values(struct store *s, const struct selection *selection, c
 
 	TRY(store_label_values(s, STR("acme"), str_of(name), selection, 0, NULL, &t));
 	put_texts(name, &t, out);
+	TRY(store_label_values(s, STR("acme"), str_of(name), selection, 2, NULL, &t));
+	buf_printf(out, "%s ", t.more ? "more than" : "all");
+	put_texts(name, &t, out);
 	return ERR_OK;
 }
 
@@ -649,6 +652,58 @@ TEST(deltas_continue_each_other_and_nothing_else)
 	CHECK_OK(series_delta_apply(&x, 7, buf_view(&first)));
 	CHECK_INT(series_index_service(&x, 7)->series.n, 40);
 	ALLOC_SWEEP(apply_all(buf_view(&first)));
+}
+
+/* The values of a name in order, as a list. */
+static enum err put_values_of(struct series_index *x, const char *name, struct buf *out)
+{
+	const uint32_t *labels;
+	size_t n;
+
+	TRY(series_index_order(x));
+	n = series_index_labels_of(x, series_index_text(x, str_of(name)), &labels);
+	buf_clear(out);
+	for (size_t i = 0; i < n; i++) {
+		struct str value = x->texts.v[x->labels.v[labels[i]].value];
+
+		buf_printf(out, "%.*s ", (int)value.n, value.p);
+	}
+	return buf_error(out);
+}
+
+static enum err add_label(struct series_index *x, const char *name, const char *value)
+{
+	struct index_label label;
+	uint32_t ignored;
+
+	TRY(series_index_add_text(x, str_of(value), &label.value));
+	TRY(series_index_add_text(x, str_of(name), &label.name));
+	return series_index_add_label(x, label, &ignored);
+}
+
+TEST(labels_that_come_later_are_sorted_in)
+{
+	CLEANUP(series_index_release) struct series_index x = {0};
+	CLEANUP(buf_release) struct buf text = BUF_INIT(1 << 20);
+
+	CHECK_OK(series_index_init(&x, 1));
+	CHECK_OK(add_label(&x, "pod", "m"));
+	CHECK_OK(put_values_of(&x, "pod", &text));
+	CHECK_STR(buf_view(&text), "m ");
+	CHECK_OK(add_label(&x, "zone", "b"));
+	CHECK_OK(add_label(&x, "pod", "z"));
+	CHECK_OK(add_label(&x, "pod", "a"));
+	CHECK_OK(add_label(&x, "pod", "n"));
+	CHECK_OK(add_label(&x, "node", "m"));
+	CHECK_OK(put_values_of(&x, "pod", &text));
+	CHECK_STR(buf_view(&text), "a m n z ");
+	CHECK_OK(put_values_of(&x, "zone", &text));
+	CHECK_STR(buf_view(&text), "b ");
+	CHECK_OK(add_label(&x, "pod", ""));
+	CHECK_OK(put_values_of(&x, "pod", &text));
+	CHECK_STR(buf_view(&text), " a m n z ");
+	CHECK_OK(put_values_of(&x, "node", &text));
+	CHECK_STR(buf_view(&text), "m ");
 }
 
 TEST(damaged_deltas_are_refused)
