@@ -210,5 +210,7 @@ enum err chunk_head_read(struct cursor *c, int64_t base_ns, struct arena *arena,
  * on. */
 #define BLOB_HEAD 6
 void blob_seal(struct buf *out, size_t at, uint8_t version);
+/* The first bytes that a blob must have; at least BLOB_HEAD bytes long. */
+void blob_head(struct str bytes, uint8_t version, char *ret);
 /* Checks these; `ret` is the content after them. */
 enum err blob_verify(struct str bytes, uint8_t version, struct str *ret) MUST_CHECK;

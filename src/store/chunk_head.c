@@ -5,17 +5,20 @@
 #include "store/chunk.h"
 #include "store/varint.h"
 
+void blob_head(struct str bytes, uint8_t version, char *ret)
+{
+	uint32_t sum = (uint32_t)hash_bytes(bytes.p + BLOB_HEAD, bytes.n - BLOB_HEAD, version);
+
+	ret[0] = (char)version;
+	ret[1] = 0;
+	for (unsigned i = 0; i < 4; i++)
+		ret[2 + i] = (char)(sum >> (8 * i));
+}
+
 void blob_seal(struct buf *out, size_t at, uint8_t version)
 {
-	uint32_t sum;
-
-	if (out->error)
-		return;
-	sum = (uint32_t)hash_bytes(out->data + at + BLOB_HEAD, out->n - at - BLOB_HEAD, version);
-	out->data[at] = (char)version;
-	out->data[at + 1] = 0;
-	for (unsigned i = 0; i < 4; i++)
-		out->data[at + 2 + i] = (char)(sum >> (8 * i));
+	if (!out->error)
+		blob_head(str_n(out->data + at, out->n - at), version, out->data + at);
 }
 
 enum err blob_verify(struct str bytes, uint8_t version, struct str *ret)

@@ -364,6 +364,9 @@ enum err day_damaged(const struct day *d, enum err error, const char *what, cons
 		     struct fault *fault) MUST_CHECK;
 /* Records damage and returns ERR_OK if the query accepts partial answers, else returns `error`. */
 enum err ask_forgive(struct ask *ask, enum err error, const struct fault *fault) MUST_CHECK;
+/* (chunk_owner.c) The service that a chunk of CHUNK_ALL with a wrong seal was written for; NULL if that
+ * is not certain. All services of the day must be known. */
+struct day_service *chunk_owner(struct day *d, sqlite3_stmt *q);
 /* (day_verify.c) Compares the rows of a service with its tallies, once. */
 enum err service_verify(struct day_service *ds, struct fault *fault) MUST_CHECK;
 /* Checks once, before the first block is read, that searching the index finds each block.

@@ -154,22 +154,50 @@ static enum err read_fresh(struct day_service *ds, struct fresh_chunk chunk)
 	return error;
 }
 
-static enum err read_chunk(struct day *d, const struct db *reader, sqlite3_stmt *q,
-			   struct tally *chunks, int64_t *last)
+/* Fresh chunks while they are read. */
+struct chunks_read {
+	struct tally found;
+	int64_t last_key;
+	unsigned altered, unsure;
+	/* Difference between the seals that the rows of `unsure` should have and those they have. */
+	uint64_t unsure_sum;
+};
+
+/* For more altered chunks nobody searches for the service of each. */
+#define ALTERED_MOST 64
+
+/* The service of a chunk with a wrong seal. If it is not certain, and only the seal was altered, the
+ * tally shows that. */
+static struct day_service *find_owner(struct day *d, sqlite3_stmt *q, struct chunks_read *r)
 {
-	struct day_service *ds = day_service_by_id(d, (uint32_t)sqlite3_column_int64(q, 1));
+	struct day_service *ds = r->altered++ < ALTERED_MOST ? chunk_owner(d, q) : NULL;
+
+	if (!ds) {
+		r->unsure++;
+		r->unsure_sum += seal_chunk_row(atomic_load(&d->key), q) -
+				 (uint64_t)sqlite3_column_int64(q, 4);
+		ds = day_service_by_id(d, (uint32_t)sqlite3_column_int64(q, 1));
+	}
+	return ds;
+}
+
+/* Checks key and service here: a query that searches by them would not find an altered chunk. */
+static enum err read_chunk(struct day *d, const struct db *reader, sqlite3_stmt *q,
+			   struct chunks_read *r)
+{
+	struct day_service *ds;
 	struct fresh_chunk chunk = {sqlite3_column_int64(q, 0),
 				    (uint32_t)sqlite3_column_int64(q, 2)};
 
-	tally_add(chunks, (uint64_t)sqlite3_column_int64(q, 4));
-	/* Check key and service here: a query that searches by them would not find an altered
-	 * chunk. */
-	if (!day_seal_good(d, reader, sqlite3_column_int64(q, 4),
-			   seal_chunk_row(atomic_load(&d->key), q)))
-		note(d, "the checksum of a chunk is wrong");
-	if (chunk.key <= *last)
+	tally_add(&r->found, (uint64_t)sqlite3_column_int64(q, 4));
+	if (day_seal_good(d, reader, sqlite3_column_int64(q, 4),
+			  seal_chunk_row(atomic_load(&d->key), q)))
+		ds = day_service_by_id(d, (uint32_t)sqlite3_column_int64(q, 1));
+	else
+		ds = find_owner(d, q, r);
+	if (chunk.key <= r->last_key)
 		note(d, "keys of chunks are not in order");
-	*last = chunk.key;
+	r->last_key = chunk.key;
 	if (ds)
 		return read_fresh(ds, chunk);
 	note(d, "a chunk belongs to a service that is missing");
@@ -179,8 +207,8 @@ static enum err read_chunk(struct day *d, const struct db *reader, sqlite3_stmt 
 /* Reads the services and the fresh chunks. */
 static enum err read_services(struct day *d, struct db *reader, struct fault *fault)
 {
-	struct tally services = {0}, chunks = {0};
-	int64_t last_key = INT64_MIN;
+	struct chunks_read chunks = {.last_key = INT64_MIN};
+	struct tally services = {0};
 	sqlite3_stmt *q;
 	enum err error;
 	bool row, good;
@@ -193,7 +221,7 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 	TRY(error);
 	TRY(db_query_with(reader, CHUNK_ALL, &q, fault, INT64_MIN, INT64_MAX));
 	while ((error = db_step(reader, q, &row, fault)) == ERR_OK && row)
-		if ((error = read_chunk(d, reader, q, &chunks, &last_key)) != ERR_OK)
+		if ((error = read_chunk(d, reader, q, &chunks)) != ERR_OK)
 			break;
 	db_reset(q);
 	TRY(error);
@@ -204,13 +232,16 @@ static enum err read_services(struct day *d, struct db *reader, struct fault *fa
 	/* It would be taken for a compacted chunk. */
 	if (row)
 		note(d, "a chunk is not found by its key");
+	chunks.found.sum += chunks.unsure_sum;
+	if (chunks.unsure && !tally_equal(&chunks.found, &d->ledger.tallies[TALLY_CHUNKS]))
+		note(d, "the checksum of a chunk is wrong");
 	if (reader->version >= DAY_SEALED_VERSION &&
 	    (!tally_equal(&services, &d->ledger.tallies[TALLY_SERVICES]) ||
-	     !tally_equal(&chunks, &d->ledger.tallies[TALLY_CHUNKS])))
+	     !tally_equal(&chunks.found, &d->ledger.tallies[TALLY_CHUNKS])))
 		note(d,
 		     "%llu services and %llu chunks do not match the %llu and %llu that were "
 		     "written",
-		     (unsigned long long)services.n, (unsigned long long)chunks.n,
+		     (unsigned long long)services.n, (unsigned long long)chunks.found.n,
 		     (unsigned long long)d->ledger.tallies[TALLY_SERVICES].n,
 		     (unsigned long long)d->ledger.tallies[TALLY_CHUNKS].n);
 	TRY(reach_load(d, reader, &good, fault));
