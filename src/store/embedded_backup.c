@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "store/copy_verify.h"
 #include "store/upkeep.h"
 
 #define TOGETHER 8
@@ -26,12 +27,13 @@
 
 /* A file of a tenant, and the state of its copy. */
 struct copied {
-	struct day *day;	       /* NULL = the catalog */
-	struct db *reader;	       /* holds the snapshot */
-	unsigned long long changes;    /* day->changes before its snapshot */
-	bool done;		       /* copied, as of `changes` */
-	bool left_out;		       /* damaged, and not in the copy */
-	uint64_t ledger_file, commits; /* from its ledger; 0 = older format without one */
+	struct day *day;	    /* NULL = the catalog */
+	struct db *reader;	    /* holds the snapshot */
+	unsigned long long changes; /* day->changes before its snapshot */
+	bool done;		    /* copied, as of `changes` */
+	bool left_out;		    /* damaged, and not in the copy */
+	bool noted;		    /* its damage was reported */
+	struct ledger ledger;	    /* file 0 = older format without one */
 };
 
 struct tenant_copy {
@@ -116,8 +118,7 @@ static enum err read_ledger(struct tenant_copy *c, struct copied *f)
 	if (f->reader->version >= f->reader->schema->older_below)
 		TRY(ledger_read(f->reader, f->day ? f->day->place : c->tenant->place, &l,
 				c->fault));
-	f->ledger_file = l.file;
-	f->commits = l.commits;
+	f->ledger = l;
 	return ERR_OK;
 }
 
@@ -145,8 +146,28 @@ static enum err leave_out(struct tenant_copy *c, struct copied *f, enum err erro
 	if (!f->left_out)
 		note_damage(c, "not in the backup", &damage);
 	f->left_out = true;
-	f->ledger_file = 0;
+	f->ledger = (struct ledger){0};
 	return remove_copy(c, f);
+}
+
+static void note_copied(struct tenant_copy *c, struct copied *f, const struct fault *damage)
+{
+	if (!f->noted)
+		note_damage(c, "copied with its damage", damage);
+	f->noted = true;
+}
+
+/* Names damage that nobody has met yet, if the caller accepts it. */
+static enum err verify_seen(struct tenant_copy *c, struct copied *f)
+{
+	struct fault damage = {0};
+
+	if (!f->day || !c->damage || f->noted)
+		return ERR_OK;
+	TRY(copy_verify(f->day, f->reader, &f->ledger, &damage, c->fault));
+	if (damage.code)
+		note_copied(c, f, &damage);
+	return ERR_OK;
 }
 
 /* Copies the snapshot taken by look_at, replacing an older copy. */
@@ -157,6 +178,8 @@ static enum err copy_seen(struct tenant_copy *c, struct copied *f)
 
 	if (error == ERR_OK)
 		error = read_ledger(c, f);
+	if (error == ERR_OK)
+		error = verify_seen(c, f);
 	if (error == ERR_OK)
 		error = (path = path_in(c->folder, f)) ? db_copy(f->reader, path, c->fault)
 						       : ERR_NO_MEMORY;
@@ -222,7 +245,7 @@ static enum err add_new(struct tenant_copy *c, struct day_list *days)
 		f = &c->files.v[c->files.n - 1];
 		TRY(leave_out(c, f, error));
 		if (c->damage && !f->left_out && day->damage.code)
-			note_damage(c, "copied with its damage", &day->damage);
+			note_copied(c, f, &day->damage);
 	}
 	return ERR_OK;
 }
@@ -337,11 +360,11 @@ static enum err note_commits(struct tenant_copy *c)
 	for (size_t i = 0; error == ERR_OK && i < c->files.n; i++) {
 		const struct copied *f = &c->files.v[i];
 
-		if (f->ledger_file)
+		if (f->ledger.file)
 			error = journal_note(&journal,
 					     f->day ? (int)f->day->name.kind : LEDGER_CATALOG,
-					     f->day ? f->day->name.day : 0, f->ledger_file,
-					     f->commits, c->fault);
+					     f->day ? f->day->name.day : 0, f->ledger.file,
+					     f->ledger.commits, c->fault);
 	}
 	journal_close(&journal);
 	return error;

@@ -3,6 +3,7 @@
  * written during the backup.
  */
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -228,6 +229,97 @@ TEST(a_backup_names_the_day_that_it_lacks_and_has_the_others)
 	CHECK_INT(total_between(copy, "one", "a", day - 3 * DAY, day), 2 * VALUE);
 	CHECK_INT(total_between(copy, "one", "a", day + DAY, day + 4 * DAY), 2 * VALUE);
 	store_close(copy);
+}
+
+static void run_sql(const struct fixture *f, const char *file, const char *sql)
+{
+	char path[200];
+	sqlite3 *db = NULL;
+
+	snprintf(path, sizeof(path), "%s/one/%s", f->directory, file);
+	CHECK_INT(sqlite3_open(path, &db), SQLITE_OK);
+	CHECK_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	CHECK(sqlite3_changes(db) > 0);
+	sqlite3_close(db);
+}
+
+static enum err fill_two_days(struct store *s, int64_t day)
+{
+	struct store_batch *b;
+
+	for (int i = 0; i < 2; i++)
+		TRY(write_two(s, "one", day + i * DAY + SECOND, day + i * DAY + 2 * SECOND));
+	TRY(store_batch_new(s, STR("one"), &b, NULL));
+	for (int i = 0; i < 2; i++) {
+		struct trace_span span = {.service = STR("a"),
+					  .operation = STR("get"),
+					  .start_ns = day + i * DAY + SECOND,
+					  .duration_ns = SECOND};
+
+		memset(span.trace_id, 1, sizeof(span.trace_id));
+		TRY(store_batch_span(b, &span, NULL));
+	}
+	TRY(commit(b));
+	return store_settle(s, true, NULL);
+}
+
+static void note_problem(void *context, const char *problem)
+{
+	(void)problem;
+	*(bool *)context = true;
+}
+
+/* A row that no query has looked at is damaged. */
+static void check_named(const char *file, const char *sql, const char *what)
+{
+	CLEANUP(fixture_release) struct fixture f = {.kind = IN_FILES};
+	int64_t day = 19990 * DAY; /* 2024-09-24 */
+	struct store_options o = fixture_options();
+	struct damage_notes damage = {0};
+	struct store_checked checked;
+	struct fault fault = {0};
+	bool found = false;
+	char path[100];
+
+	o.limits.max_age_ns = 400 * DAY;
+	o.retention_ns = 0;
+	o.span_retention_ns = 0;
+	OPEN_WITH(&f, &o);
+	CHECK_OK(fill_two_days(f.store, day));
+	copy_name(&f, 0, path);
+	CHECK_OK(store_backup(f.store, path, &damage, &fault));
+	CHECK_INT(damage.n, 0);
+	store_close(f.store);
+	f.store = NULL;
+	run_sql(&f, file, sql);
+	OPEN_WITH(&f, &o);
+	copy_name(&f, 1, path);
+	if (store_backup(f.store, path, &damage, &fault) != ERR_OK)
+		test_fail(__FILE__, __LINE__, "%s", fault.text);
+	CHECK_INT(damage.n, 1);
+	if (!strstr(damage.v[0].text, what) || !strstr(damage.v[0].text, "2024-09-24"))
+		test_fail(__FILE__, __LINE__, "%s", damage.v[0].text);
+	CHECK_OK(store_check(path, note_problem, &found, &checked, NULL));
+	CHECK(found);
+}
+
+TEST(a_backup_names_damage_that_no_query_has_met)
+{
+	static const char spans[] = "2024-09-24.spans.db", day[] = "2024-09-24.db";
+
+	check_named(day, "UPDATE blocks SET rows = rows + 1 WHERE service = 1", "a block of a");
+	check_named(day,
+		    "UPDATE blocks SET data = CAST(substr(data, 1, length(data) - 1) || x'5a'"
+		    " AS BLOB) WHERE service = 2",
+		    "a block of b");
+	check_named(day, "DELETE FROM blocks WHERE service = 2", "the blocks of b");
+	check_named(day,
+		    "UPDATE dictionary SET data = CAST(substr(data, 1, length(data) - 1) || x'5a'"
+		    " AS BLOB) WHERE id >> 32 = 1",
+		    "the dictionary of a");
+	check_named(day, "UPDATE rollups SET start = start + 1 WHERE service = 1", "roll-up of a");
+	check_named(spans, "UPDATE spans SET duration = 5", "a span");
+	check_named(spans, "DELETE FROM spans", "spans are there instead of");
 }
 
 /* ------------------------------------------------------------------ writers */
