@@ -146,6 +146,7 @@ struct day {
 	atomic_ullong spans; /* number of spans, valid once counted */
 	atomic_bool spans_counted;
 	atomic_uint spans_verified; /* bits of enum span_way: searches find each span */
+	VEC(int64_t) span_services; /* of whose spans this is known; under `lists` */
 	atomic_llong used_ns;	    /* last use, monotonic */
 	/* Cached statistics, valid until the file changes. */
 	atomic_bool counted;

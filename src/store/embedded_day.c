@@ -13,6 +13,7 @@ static void release(struct day *d)
 		mem_free(*ds);
 	}
 	vec_release(&d->services);
+	vec_release(&d->span_services);
 	map_release(&d->service_index);
 	map_release(&d->id_index);
 	vec_release(&d->readers);

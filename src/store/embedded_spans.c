@@ -228,19 +228,16 @@ bool span_row_good(const struct day *d, const struct db *reader, sqlite3_stmt *q
 }
 
 /* The narrowest of the three ways to go through a day. */
-static enum err open_query(struct db *reader, const struct span_question *question,
+static enum err open_query(struct db *reader, const struct span_question *question, int64_t service,
 			   sqlite3_stmt **ret, struct fault *fault)
 {
-	int64_t service = 0;
-	unsigned which = SPAN_NEWEST;
 	int64_t from = question->from_ns < 0 ? 0 : question->from_ns;
+	unsigned which = SPAN_NEWEST;
 
-	if (question->trace_id) {
+	if (question->trace_id)
 		which = SPAN_OF_TRACE;
-	} else if (question->service.n) {
+	else if (question->service.n)
 		which = SPAN_OF_SERVICE;
-		TRY(find_name(reader, NAME_LOOK, question->service, &service, fault));
-	}
 	TRY(db_query_with(reader, which, ret, fault, row_key(from, 0),
 			  question->until_ns > INT64_MAX - 999999
 				  ? INT64_MAX
@@ -296,8 +293,10 @@ static enum err spans_of_day(struct day *d, const struct span_question *question
 			     struct ask *ask, struct arena *arena, struct span_list *list)
 {
 	struct fault *fault = ask ? ask->fault : NULL;
+	enum span_way way = way_of(question);
 	struct db *reader;
 	sqlite3_stmt *q = NULL;
+	int64_t service = 0;
 	bool row;
 	enum err error;
 
@@ -307,10 +306,14 @@ static enum err spans_of_day(struct day *d, const struct span_question *question
 		return ERR_OK;
 	TRY(day_reader(d, &reader, fault));
 	error = db_begin(reader, false, fault);
-	if (error == ERR_OK && is_damage(error = spans_verify(d, reader, way_of(question), ask)))
+	if (error == ERR_OK && way == SPANS_BY_SERVICE)
+		error = find_name(reader, NAME_LOOK, question->service, &service, fault);
+	if (error == ERR_OK)
+		error = spans_verify(d, reader, way, service, ask);
+	if (is_damage(error))
 		error = spans_damaged(d, ask);
 	if (error == ERR_OK)
-		error = open_query(reader, question, &q, fault);
+		error = open_query(reader, question, service, &q, fault);
 	while (error == ERR_OK && list->v.n < limit &&
 	       (error = db_step(reader, q, &row, fault)) == ERR_OK && row) {
 		if (ask)

@@ -15,9 +15,9 @@ enum err span_read(sqlite3_stmt *q, struct arena *arena, struct trace_span *ret)
 
 /* (spans_verify.c) Ways to search for spans, each with its bit in day->spans_verified. */
 enum span_way { SPANS_BY_TIME = 1, SPANS_BY_SERVICE = 2, SPANS_BY_TRACE = 4 };
-/* Checks once that no span is missing and that searches of this kind find each. The caller must
- * have begun a transaction. ERR_DAMAGED if not. */
-enum err spans_verify(struct day *d, struct db *reader, enum span_way way,
+/* Checks once that no span is missing and that searches of this kind find each, those by service of
+ * this service (0 = unknown). The caller must have begun a transaction. ERR_DAMAGED if not. */
+enum err spans_verify(struct day *d, struct db *reader, enum span_way way, int64_t service,
 		      struct ask *ask) MUST_CHECK;
 /* Adds the index entries of a span to TALLY_SPAN_SERVICES and TALLY_SPAN_TRACES. */
 void spans_count_entries(struct ledger *l, int64_t id, int64_t service, struct str trace);

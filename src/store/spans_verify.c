@@ -83,14 +83,13 @@ static enum err verify_table(struct verifying *v)
 	while ((error = step(v, q, &row)) == ERR_OK && row) {
 		int64_t id = sqlite3_column_int64(q, 0), seal = sqlite3_column_int64(q, 1);
 
-		if (id >= above || sqlite3_column_type(q, 2) == SQLITE_NULL ||
-		    sqlite3_column_int64(q, 2) != seal) {
+		if (id >= above) {
 			error = ERR_DAMAGED;
 			break;
 		}
 		above = id;
 		tally_add(&found, (uint64_t)seal);
-		tally_add(&services, hash_service(sqlite3_column_int64(q, 3), id));
+		tally_add(&services, hash_service(sqlite3_column_int64(q, 2), id));
 	}
 	db_reset(q);
 	TRY(error);
@@ -128,8 +127,7 @@ static enum err verify_services(struct verifying *v)
 	while ((error = step(v, q, &row)) == ERR_OK && row) {
 		int64_t service = sqlite3_column_int64(q, 0), id = sqlite3_column_int64(q, 1);
 
-		if (service < last || (service == last && id <= last_id) ||
-		    sqlite3_column_int64(q, 2) != id)
+		if (service < last || (service == last && id <= last_id))
 			error = ERR_DAMAGED;
 		else if (service != last)
 			error = verify_one(v, id);
@@ -142,6 +140,24 @@ static enum err verify_services(struct verifying *v)
 	db_reset(q);
 	TRY(error);
 	return tally_equal(&found, &v->ledger.tallies[TALLY_SPAN_SERVICES]) ? ERR_OK : ERR_DAMAGED;
+}
+
+/* Only entries of the service are searched, so those of others may wait. */
+static enum err verify_entries(struct verifying *v, int64_t service)
+{
+	sqlite3_stmt *q;
+	bool row;
+	enum err error;
+
+	TRY(db_query_with(v->reader, SPAN_ENTRIES_OF, &q, v->fault, service));
+	while ((error = step(v, q, &row)) == ERR_OK && row)
+		if (sqlite3_column_type(q, 1) == SQLITE_NULL ||
+		    sqlite3_column_int64(q, 1) != sqlite3_column_int64(q, 0)) {
+			error = ERR_DAMAGED;
+			break;
+		}
+	db_reset(q);
+	return error;
 }
 
 static enum err verify_traces(struct verifying *v)
@@ -199,28 +215,64 @@ static enum err verify_names(struct verifying *v)
 	return good && tally_equal(&found, &v->ledger.tallies[TALLY_NAMES]) ? ERR_OK : ERR_DAMAGED;
 }
 
-enum err spans_verify(struct day *d, struct db *reader, enum span_way way, struct ask *ask)
+/* ------------------------------------------------------------------ once each */
+
+static enum err verify_way(struct verifying *v, enum span_way way)
 {
-	struct fault *fault = ask ? ask->fault : NULL;
-	struct verifying v = {.day = d, .reader = reader, .ask = ask, .fault = fault};
 	bool known;
 
-	if (atomic_load(&d->spans_verified) & way || reader->version < reader->schema->older_below)
-		return ERR_OK;
 	/* Consistent, because the caller began a transaction. */
-	TRY(ledger_read(reader, d->place, &v.ledger, fault));
-	known = has_sums(&v.ledger);
+	TRY(ledger_read(v->reader, v->day->place, &v->ledger, v->fault));
+	known = has_sums(&v->ledger);
 	if (!known)
-		TRY(count_entries(&v));
+		TRY(count_entries(v));
 	if (way == SPANS_BY_TIME)
-		TRY(verify_table(&v));
+		TRY(verify_table(v));
 	if (way == SPANS_BY_SERVICE)
-		TRY(verify_names(&v));
+		TRY(verify_names(v));
 	/* Sums of the table itself prove nothing about its keys; those of the index do. */
 	if (way == SPANS_BY_SERVICE || (way == SPANS_BY_TIME && !known))
-		TRY(verify_services(&v));
+		TRY(verify_services(v));
 	if (way == SPANS_BY_TRACE)
-		TRY(verify_traces(&v));
-	atomic_fetch_or(&d->spans_verified, way);
+		TRY(verify_traces(v));
+	atomic_fetch_or(&v->day->spans_verified, way);
 	return ERR_OK;
+}
+
+static bool is_verified(struct day *d, int64_t service)
+{
+	bool found = false;
+
+	mutex_lock(&d->lists);
+	vec_for_each (one, &d->span_services)
+		found |= *one == service;
+	mutex_unlock(&d->lists);
+	return found;
+}
+
+static enum err verify_service(struct verifying *v, int64_t service)
+{
+	struct day *d = v->day;
+	enum err error;
+
+	if (is_verified(d, service))
+		return ERR_OK;
+	TRY(verify_entries(v, service));
+	mutex_lock(&d->lists);
+	error = vec_push(&d->span_services, service);
+	mutex_unlock(&d->lists);
+	return error;
+}
+
+enum err spans_verify(struct day *d, struct db *reader, enum span_way way, int64_t service,
+		      struct ask *ask)
+{
+	struct verifying v = {
+		.day = d, .reader = reader, .ask = ask, .fault = ask ? ask->fault : NULL};
+
+	if (reader->version < reader->schema->older_below)
+		return ERR_OK;
+	if (!(atomic_load(&d->spans_verified) & way))
+		TRY(verify_way(&v, way));
+	return way == SPANS_BY_SERVICE && service ? verify_service(&v, service) : ERR_OK;
 }
