@@ -44,6 +44,8 @@ struct apart_use {
 	/* Restricts the walk to these services; 0 = all that match. */
 	const struct str *only;
 	size_t only_count;
+	/* Before the first `each`: at most how many services follow. May be NULL. */
+	void (*begin)(void *context, size_t services);
 	/* Gets the partitions of a service. `*ret_totals`, if set, is passed to the engine, which
 	 * may cache it and frees it with mem_free. It may point to strings of a light partition. */
 	enum err (*each)(void *context, struct str service, struct partition *const *partitions,

@@ -24,8 +24,15 @@ static enum err begin(struct charting *c)
 		return fault_set(c->q.ask->fault, ERR_BAD_ARGUMENT,
 				 "the step is too small: more than %d points", MAX_POINTS);
 	c->n = (size_t)points;
+	c->step_ns = step;
 	coverage_init(&c->coverage, s->from_ns, s->until_ns);
-	coverage_buckets(&c->coverage, c->first_ns, step, c->n);
+	if (c->brief) {
+		c->first_ns = s->from_ns;
+		c->step_ns = INT64_MAX;
+		c->n = 1;
+	} else {
+		coverage_buckets(&c->coverage, c->first_ns, step, c->n);
+	}
 	if (!question->force_sum && (c->q.each_type || question_may_be_gauge(&c->q)))
 		c->q.lookback_ns = CARRIED_NS;
 	c->grouping.names = question->group_by;
@@ -36,7 +43,7 @@ static enum err begin(struct charting *c)
 	c->site.self = question->function_self;
 	c->site.late = question->late;
 	c->site.late_count = question->late_count;
-	c->q.rollup_ns = grouping_fits_rollups(&c->grouping) ? step : 0;
+	c->q.rollup_ns = !grouping_fits_rollups(&c->grouping) ? 0 : c->brief ? NS_PER_DAY : step;
 	/* No roll-ups for gauges, unless they are summed. */
 	c->q.gauge_rollup_ns = question->force_sum ? c->q.rollup_ns : 0;
 	return ERR_OK;
@@ -61,12 +68,21 @@ static bool is_near(const struct question *q, const struct partition *p)
 	return !p->light;
 }
 
+/* Its only point contains the total. */
+static void drop_points(struct series_points *s)
+{
+	s->points = NULL;
+	s->covered = NULL;
+	s->n = 0;
+}
+
 enum err answer_series_of(const struct source *source, const struct service_part *part,
 			  const struct selection *selection, const struct series_question *question,
 			  struct ask *ask, struct whole_list *wholes,
 			  struct coverage_reach *ret_reach, struct series_answer *ret)
 {
-	CLEANUP(charting_release) struct charting c = {.question = question, .wholes = wholes};
+	CLEANUP(charting_release)
+	struct charting c = {.question = question, .wholes = wholes, .brief = part->brief};
 	struct series_answer answer = {0};
 	enum err e;
 
@@ -82,6 +98,8 @@ enum err answer_series_of(const struct source *source, const struct service_part
 		arena_release(&answer.arena);
 		return e;
 	}
+	for (size_t i = 0; part->brief && i < answer.n; i++)
+		drop_points(&answer.series[i]);
 	*ret = answer;
 	*ret_reach = coverage_reach(&c.coverage);
 	return ERR_OK;

@@ -12,8 +12,8 @@ struct serving {
 	enum err (*each)(void *context, struct str service, const struct series_answer *answers);
 	void *context;
 	struct whole_list wholes;
-	struct whole_list others; /* of the ranges after the first: not needed */
-	bool caches;		  /* uses and makes cached totals */
+	bool caches;					   /* uses and makes cached totals */
+	bool brief;					   /* totals without points */
 	VEC(struct series_points) totals[SERVICES_RANGES]; /* of the current service */
 };
 
@@ -28,7 +28,6 @@ static void whole_list_release(struct whole_list *list)
 static void serving_release(struct serving *s)
 {
 	whole_list_release(&s->wholes);
-	whole_list_release(&s->others);
 	for (size_t i = 0; i < SERVICES_RANGES; i++)
 		vec_release(&s->totals[i]);
 }
@@ -87,16 +86,73 @@ static enum err add_whole(struct serving *s, const struct totals_whole *from,
 
 /* ------------------------------------------------------------------ one service */
 
+/* When profiles of a service start. */
+static bool find_starts(struct serving *s, const struct service_part *part, struct time_span *ret)
+{
+	*ret = (struct time_span){INT64_MAX, INT64_MIN};
+	for (size_t i = 0; i < part->n; i++) {
+		struct fault ignored = {0};
+		struct time_span one;
+
+		if (!s->source->starts || s->source->starts(s->source->engine, part->partitions[i],
+							    &one, &ignored) != ERR_OK)
+			return false;
+		ret->from_ns = one.from_ns < ret->from_ns ? one.from_ns : ret->from_ns;
+		ret->until_ns = one.until_ns > ret->until_ns ? one.until_ns : ret->until_ns;
+	}
+	return true;
+}
+
 /* For the engine's cache. On errors nothing is cached. */
 static struct service_totals *make_totals(struct serving *s, const struct totals_source *from)
 {
-	struct fault ignored = {0};
 	struct time_span starts;
-	bool known = service_totals_may_last(from) && s->source->starts &&
-		     s->source->starts(s->source->engine, (struct partition *)from->partition,
-				       &starts, &ignored) == ERR_OK;
 
-	return service_totals_new(from, known ? &starts : NULL);
+	for (size_t i = 0; i < from->part->n; i++)
+		if (!from->part->partitions[i]->light)
+			return NULL;
+	return service_totals_new(
+		from, service_totals_may_last(from) && find_starts(s, from->part, &starts) ? &starts
+											   : NULL);
+}
+
+/* Points of so many services cost more than those of the listed ones, which are computed again. */
+#define MANY_POINTS 1000
+
+static void expect_services(void *context, size_t n)
+{
+	struct serving *s = context;
+
+	s->brief = s->caches && n > MANY_POINTS;
+}
+
+struct made_answers {
+	struct series_answer answers[SERVICES_RANGES];
+	struct whole_list wholes[SERVICES_RANGES];
+	struct coverage_reach reaches[SERVICES_RANGES];
+	struct ask asks[SERVICES_RANGES + 1];
+};
+
+static void made_answers_release(struct made_answers *m)
+{
+	for (size_t i = 0; i < SERVICES_RANGES; i++) {
+		arena_release(&m->answers[i].arena);
+		whole_list_release(&m->wholes[i]);
+	}
+}
+
+static enum err make_answers(struct serving *s, const struct service_part *part,
+			     struct made_answers *m)
+{
+	m->asks[0] = *s->ask;
+	for (size_t i = 0; i < s->question->range_count; i++) {
+		TRY(answer_series_of(s->source, part, &s->ranges[i], &s->series, s->ask,
+				     &m->wholes[i], &m->reaches[i], &m->answers[i]));
+		vec_for_each (w, &m->wholes[i].v)
+			coverage_whole_tidy(w);
+		m->asks[i + 1] = *s->ask;
+	}
+	return ERR_OK;
 }
 
 static enum err answer_service(void *context, struct str service,
@@ -104,36 +160,25 @@ static enum err answer_service(void *context, struct str service,
 			       struct service_totals **ret_totals)
 {
 	struct serving *s = context;
-	CLEANUP(whole_list_release) struct whole_list own = {0};
-	struct service_part part = {partitions, n};
-	struct series_answer answers[SERVICES_RANGES] = {0};
-	struct coverage_reach reach = {0}, ignored;
-	struct ask before = *s->ask;
-	struct totals_source from = {s->question, answers, &own,  n == 1 ? partitions[0] : NULL,
-				     &reach,	  &before, s->ask};
-	enum err error = ERR_OK;
+	struct service_part part = {partitions, n, s->brief};
+	CLEANUP(made_answers_release) struct made_answers made = {0};
+	struct totals_source from = {s->question,  made.answers, made.wholes,
+				     made.reaches, made.asks,	 &part};
 
-	for (size_t i = 0; error == ERR_OK && i < s->question->range_count; i++)
-		error = answer_series_of(s->source, &part, &s->ranges[i], &s->series, s->ask,
-					 i ? &s->others : &own, i ? &ignored : &reach, &answers[i]);
-	vec_for_each (w, &own.v) {
-		coverage_whole_tidy(w);
-		if (error == ERR_OK)
-			error = join_whole(s, w);
-	}
-	if (error == ERR_OK)
-		error = hand_over(s, service, answers);
-	if (error == ERR_OK && s->caches && n == 1 && partitions[0]->light)
+	TRY(make_answers(s, &part, &made));
+	vec_for_each (w, &made.wholes[0].v)
+		TRY(join_whole(s, w));
+	TRY(hand_over(s, service, made.answers));
+	if (s->caches && n)
 		*ret_totals = make_totals(s, &from);
-	for (size_t i = 0; i < s->question->range_count; i++)
-		arena_release(&answers[i].arena);
-	return error;
+	return ERR_OK;
 }
 
 /* ------------------------------------------------------------------ cached totals */
 
+/* `range`: as service_totals_hold. */
 static enum err hand_over_totals(struct serving *s, struct str service,
-				 const struct service_totals *t)
+				 const struct service_totals *t, uint32_t range)
 {
 	struct series_answer answers[SERVICES_RANGES] = {0};
 
@@ -142,7 +187,7 @@ static enum err hand_over_totals(struct serving *s, struct str service,
 	for (size_t i = 0; i < t->series_count; i++) {
 		const struct totals_series *one = &t->series[i];
 
-		TRY(vec_push(&s->totals[one->range],
+		TRY(vec_push(&s->totals[range == TOTALS_AS_MADE ? one->range : range],
 			     ((struct series_points){.type = one->type,
 						     .whole = one->whole,
 						     .total = one->total})));
@@ -156,8 +201,9 @@ static enum err add_known(void *context, struct str service, const struct servic
 			  bool *ret_enough)
 {
 	struct serving *s = context;
+	uint32_t range;
 
-	if (!service_totals_hold(t, s->question))
+	if (!service_totals_hold(t, s->question, &range))
 		return ERR_OK;
 	*ret_enough = true;
 	s->ask->chunks += t->chunks;
@@ -165,9 +211,10 @@ static enum err add_known(void *context, struct str service, const struct servic
 	s->ask->rollups += t->rollups;
 	s->ask->rows += t->rows;
 	s->ask->bytes += t->read_bytes;
-	for (size_t i = 0; i < t->whole_count; i++)
+	/* The time in which all services were profiled is of the first range. */
+	for (size_t i = 0; (range == TOTALS_AS_MADE || !range) && i < t->whole_count; i++)
 		TRY(add_whole(s, &t->wholes[i], t->times + t->wholes[i].times_at));
-	return hand_over_totals(s, service, t);
+	return hand_over_totals(s, service, t, range);
 }
 
 /* ------------------------------------------------------------------ engines without an index */
@@ -347,6 +394,7 @@ enum err answer_services(const struct source *source, struct str tenant,
 		const struct apart_use use = {.context = &s,
 					      .only = question->only,
 					      .only_count = question->only_count,
+					      .begin = expect_services,
 					      .each = answer_service,
 					      .known = s.caches ? add_known : NULL};
 

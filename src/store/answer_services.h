@@ -20,6 +20,7 @@ enum err whole_list_find(struct whole_list *list, struct str type,
 struct service_part {
 	struct partition *const *partitions;
 	size_t n;
+	bool brief; /* totals are wanted, without points */
 };
 
 /* answer_series for some partitions, which may be light if the query needs no stacks. Stores the

@@ -172,8 +172,8 @@ static struct piece point_piece(const struct charting *c, struct place at, int64
 {
 	int64_t end;
 
-	at.point = (size_t)((from_ns - c->first_ns) / c->question->step_ns);
-	end = add_saturating(c->first_ns, ((int64_t)at.point + 1) * c->question->step_ns);
+	at.point = (size_t)((from_ns - c->first_ns) / c->step_ns);
+	end = add_saturating(c->first_ns, ((int64_t)at.point + 1) * c->step_ns);
 	return (struct piece){at, from_ns, end < until_ns ? end : until_ns};
 }
 
@@ -268,8 +268,8 @@ static enum err add_beyond(struct charting *c, const struct chunk_view *v,
 			   const struct chunk_column *column, struct place at)
 {
 	int64_t border = v->head.time_ns;
-	size_t before = (size_t)((border - 1 - c->first_ns) / c->question->step_ns);
-	size_t after = (size_t)((border - c->first_ns) / c->question->step_ns);
+	size_t before = (size_t)((border - 1 - c->first_ns) / c->step_ns);
+	size_t after = (size_t)((border - c->first_ns) / c->step_ns);
 	bool inside = border < c->q.selection->until_ns;
 
 	if (inside && before == after)
@@ -288,7 +288,7 @@ static enum err add_moment(struct charting *c, const struct chunk_view *v,
 
 	if (v->head.time_ns < s->from_ns || v->head.time_ns >= s->until_ns)
 		return ERR_OK;
-	at.point = (size_t)((v->head.time_ns - c->first_ns) / c->question->step_ns);
+	at.point = (size_t)((v->head.time_ns - c->first_ns) / c->step_ns);
 	if (c->types.v[at.type].means)
 		TRY(count_profiles(c, at, v->head.profiles));
 	return add_at(c, v, column, at, 1);

@@ -44,7 +44,8 @@ struct chart_type {
 struct charting {
 	struct question q; /* must be first: handlers cast it */
 	const struct series_question *question;
-	int64_t first_ns;
+	bool brief; /* one point for all of the range: totals are requested */
+	int64_t first_ns, step_ns;
 	size_t n; /* points */
 	struct grouping grouping;
 	struct series_numbers numbers;

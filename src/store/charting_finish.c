@@ -15,7 +15,7 @@ static enum err new_points(struct charting *c, struct series_answer *ret,
 	if (!points)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < c->n; i++)
-		points[i] = (struct point){c->first_ns + (int64_t)i * c->question->step_ns, NAN, 0};
+		points[i] = (struct point){c->first_ns + (int64_t)i * c->step_ns, NAN, 0};
 	series->points = points;
 	series->n = c->n;
 	return ERR_OK;

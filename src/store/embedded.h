@@ -251,6 +251,8 @@ struct embedded {
 	bool keeper_stop, keeper_hurry;
 	struct mutex round_lock; /* serializes rounds of upkeep */
 	bool tenants_found;	 /* under round_lock */
+	bool warmed;		 /* under round_lock */
+	atomic_bool keeper_ends; /* the store is being closed */
 	struct upkeep upkeep;	 /* status, under keeper_lock */
 	struct mutex record_lock;
 	bool looked;	     /* used by the keeper alone: the initial state was reported */

@@ -200,35 +200,58 @@ static bool same_service(const struct apart_service *x, const struct apart_servi
 	return strcmp(x->listed->service->name, y->listed->service->name) == 0;
 }
 
-/* Caches the totals, unless the service has changed since the index was brought up to date. */
-static void keep_totals(struct apart *a, const struct apart_service *one, uint64_t version,
-			struct service_totals *totals)
+/* A service on `n` days that follow each other in the list. */
+static struct totals_key key_of(const struct apart_service *first, size_t n)
 {
-	struct day_index *x = a->days.v[one->day].index;
-
-	if (!totals || version > a->days.v[one->day].began || one->listed->at == MAP_NONE) {
-		mem_free(totals);
-		return;
-	}
-	mutex_lock(&x->lock);
-	totals_keep(x, one->listed->at, version, totals);
-	mutex_unlock(&x->lock);
+	return (struct totals_key){
+		.version = atomic_load(&first[n - 1].listed->service->version),
+		.before = n > 1 ? atomic_load(&first[0].listed->service->version) : 0,
+		.days = (unsigned)n,
+	};
 }
 
-/* A service with the partitions that are open. */
-static enum err use_service(struct apart *a, const struct apart_service *first, uint64_t version)
+/* Whether all its partitions are of the indexes, and none has changed since these were brought up to
+ * date. */
+static bool may_keep(const struct apart *a, const struct apart_service *first, size_t n,
+		     const struct totals_key *key)
 {
+	if (n > TOTALS_DAYS || a->n != n || key->version > a->days.v[first[n - 1].day].began ||
+	    (n > 1 && key->before > a->days.v[first[0].day].began))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (a->full[i] || a->busy[i] != first[i].listed->service ||
+		    first[i].listed->at == MAP_NONE)
+			return false;
+	return true;
+}
+
+/* A service with the partitions that are open. Totals are cached beside the index of its last day. */
+static enum err use_service(struct apart *a, const struct apart_service *first, size_t n,
+			    const struct totals_key *key)
+{
+	struct day_index *x = a->days.v[first[n - 1].day].index;
 	struct service_totals *totals = NULL;
 	enum err error = a->use->each(a->use->context, str_of(first->listed->service->name),
 				      a->partitions, a->n, &totals);
 
-	/* The index of one day knows the versions of its own services only. */
-	if (a->n == 1 && !a->full[0] && a->busy[0] == first->listed->service) {
-		keep_totals(a, first, version, totals);
+	if (!totals || !may_keep(a, first, n, key)) {
+		mem_free(totals);
 		return error;
 	}
-	mem_free(totals);
+	mutex_lock(&x->lock);
+	totals_keep(x, first[n - 1].listed->at, key, totals);
+	mutex_unlock(&x->lock);
 	return error;
+}
+
+/* The entries of a service, one for each day; they are adjacent. */
+static size_t count_days(const struct apart *a, size_t i)
+{
+	size_t n = 1;
+
+	while (i + n < a->services.n && same_service(&a->services.v[i], &a->services.v[i + n]))
+		n++;
+	return n;
 }
 
 static enum err each_service(struct apart *a)
@@ -237,16 +260,18 @@ static enum err each_service(struct apart *a)
 
 	for (size_t i = 0, n; error == ERR_OK && i < a->services.n; i += n) {
 		const struct apart_service *first = &a->services.v[i];
-		uint64_t version = atomic_load(&first->listed->service->version);
+		struct totals_key key;
 
 		if (ask_cancelled(a->ask))
 			return fault_set(a->ask->fault, ERR_CANCELLED, "the query was cancelled");
-		for (n = 0; i + n < a->services.n && same_service(first, first + n); n++)
-			if (error == ERR_OK && atomic_load(&first[n].listed->service->id))
-				error = ask_forgive(a->ask, open_service(a, first + n),
+		n = count_days(a, i);
+		key = key_of(first, n);
+		for (size_t k = 0; error == ERR_OK && k < n; k++)
+			if (atomic_load(&first[k].listed->service->id))
+				error = ask_forgive(a->ask, open_service(a, first + k),
 						    a->ask->fault);
 		if (error == ERR_OK)
-			error = use_service(a, first, version);
+			error = use_service(a, first, n, &key);
 		error = ask_forgive(a->ask, error, a->ask->fault);
 		finish_service(a);
 	}
@@ -255,27 +280,36 @@ static enum err each_service(struct apart *a)
 
 /* ------------------------------------------------------------------ cached totals */
 
-static enum err ask_known(struct apart *a, const struct apart_service *one, bool *ret_enough)
+static bool is_sound(const struct listed_service *listed)
 {
-	struct day_index *x = a->days.v[one->day].index;
-	struct day_service *ds = one->listed->service;
+	return listed->at != MAP_NONE && !listed->open && atomic_load(&listed->service->id) &&
+	       atomic_load(&listed->service->verified);
+}
+
+static enum err ask_known(struct apart *a, const struct apart_service *first, size_t n,
+			  bool *ret_enough)
+{
+	const struct apart_service *last = &first[n - 1];
+	struct day_index *x = a->days.v[last->day].index;
+	struct totals_key key = key_of(first, n);
 	const struct service_totals *totals;
 	enum err error = ERR_OK;
 
 	*ret_enough = false;
-	if (one->listed->at == MAP_NONE || one->listed->open || !atomic_load(&ds->id) ||
-	    !atomic_load(&ds->verified))
-		return ERR_OK;
+	for (size_t i = 0; i < n; i++)
+		if (!is_sound(first[i].listed))
+			return ERR_OK;
 	mutex_lock(&x->lock);
-	totals = totals_find(x, one->listed->at, ds);
+	totals = totals_find(x, last->listed->at, &key);
 	if (totals)
-		error = a->use->known(a->use->context, str_of(ds->name), totals, ret_enough);
+		error = a->use->known(a->use->context, str_of(last->listed->service->name), totals,
+				      ret_enough);
 	mutex_unlock(&x->lock);
 	return error;
 }
 
-/* Removes the services from the list whose cached totals suffice. A service with data on several
- * days has adjacent entries. */
+/* Removes the services from the list whose cached totals suffice. Before it is sorted, all of it is of
+ * one day. */
 static enum err pass_known(struct apart *a)
 {
 	size_t kept = 0, n;
@@ -286,10 +320,9 @@ static enum err pass_known(struct apart *a)
 
 		if (i % SERVICES_PORTION == 0 && ask_cancelled(a->ask))
 			return fault_set(a->ask->fault, ERR_CANCELLED, "the query was cancelled");
-		for (n = 1; a->sorted && i + n < a->services.n && same_service(first, first + n);)
-			n++;
-		if (n == 1)
-			TRY(ask_known(a, first, &enough));
+		n = a->sorted ? count_days(a, i) : 1;
+		if (n <= TOTALS_DAYS)
+			TRY(ask_known(a, first, n, &enough));
 		for (size_t k = 0; !enough && k < n; k++)
 			a->services.v[kept++] = first[k];
 	}
@@ -407,5 +440,7 @@ enum err embedded_apart(void *engine, struct str tenant, const struct selection 
 	if (use->known)
 		TRY(pass_known(&a));
 	sort_services(&a);
+	if (use->begin)
+		use->begin(use->context, a.services.n);
 	return each_service(&a);
 }

@@ -15,9 +15,17 @@
 #include "store/change.h"
 #include "store/series_index.h"
 
-/* Totals of a service, valid while the service has this version. */
+/* Versions of a service on the day of an index and on the day before it on which the service was
+ * looked at, too. */
+#define TOTALS_DAYS 2
+struct totals_key {
+	uint64_t version, before;
+	unsigned days; /* 1: `before` is 0 */
+};
+
+/* Totals of a service, valid while it has these versions. */
 struct cached_totals {
-	uint64_t version;
+	struct totals_key key;
 	struct service_totals *v; /* or NULL */
 };
 
@@ -96,9 +104,10 @@ enum err embedded_starts(void *engine, struct partition *p, struct time_span *re
 /* Totals of services, cached with the index (embedded_totals.c); call with its lock held. */
 /* NULL if there are none, or if the service has changed since. */
 const struct service_totals *totals_find(const struct day_index *x, uint32_t at,
-					 const struct day_service *ds);
+					 const struct totals_key *key);
 /* Takes ownership; drops them if the index would become too large. */
-void totals_keep(struct day_index *x, uint32_t at, uint64_t version, struct service_totals *totals);
+void totals_keep(struct day_index *x, uint32_t at, const struct totals_key *key,
+		 struct service_totals *totals);
 size_t totals_memory(const struct day_index *x);
 void totals_release(struct day_index *x);
 /* Calls `each` with the index of each day; `services`: bit per service of the index; NULL = all. */

@@ -5,11 +5,15 @@
 #include "store/embedded_index.h"
 #include "store/service_totals.h"
 
-const struct service_totals *totals_find(const struct day_index *x, uint32_t at,
-					 const struct day_service *ds)
+static bool same_key(const struct totals_key *a, const struct totals_key *b)
 {
-	if (at >= x->totals.n || !x->totals.v[at].v ||
-	    x->totals.v[at].version != atomic_load(&ds->version))
+	return a->version == b->version && a->before == b->before && a->days == b->days;
+}
+
+const struct service_totals *totals_find(const struct day_index *x, uint32_t at,
+					 const struct totals_key *key)
+{
+	if (at >= x->totals.n || !x->totals.v[at].v || !same_key(&x->totals.v[at].key, key))
 		return NULL;
 	return x->totals.v[at].v;
 }
@@ -43,7 +47,8 @@ static bool fits(const struct day_index *x, size_t bytes)
 	       x->day->engine->memory_ceiling / 2;
 }
 
-void totals_keep(struct day_index *x, uint32_t at, uint64_t version, struct service_totals *totals)
+void totals_keep(struct day_index *x, uint32_t at, const struct totals_key *key,
+		 struct service_totals *totals)
 {
 	if (at >= x->totals.n && (at >= x->table.services.n || make_room(x) != ERR_OK)) {
 		mem_free(totals);
@@ -54,7 +59,7 @@ void totals_keep(struct day_index *x, uint32_t at, uint64_t version, struct serv
 		mem_free(totals);
 		return;
 	}
-	x->totals.v[at] = (struct cached_totals){version, totals};
+	x->totals.v[at] = (struct cached_totals){*key, totals};
 	x->totals_bytes += totals->bytes;
 }
 

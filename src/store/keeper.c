@@ -158,6 +158,10 @@ static enum err look_after_all(struct embedded *e, bool all, bool retain, struct
 	if (error == ERR_OK)
 		error = one;
 	sync_journals(e);
+	if (!e->warmed && !disk_guard_refuses(&e->disk)) {
+		e->warmed = true;
+		totals_warm(e);
+	}
 	partitions_evict(e);
 	mutex_unlock(&e->round_lock);
 	return error;
@@ -253,6 +257,7 @@ enum err keeper_start(struct embedded *e)
 
 void keeper_stop(struct embedded *e)
 {
+	atomic_store(&e->keeper_ends, true);
 	mutex_lock(&e->keeper_lock);
 	e->keeper_stop = true;
 	cond_broadcast(&e->keeper_wake);

@@ -17,6 +17,9 @@ int64_t upkeep_now(const struct embedded *e);
 /* One round of upkeep over everything that is due. */
 enum err keeper_round(struct embedded *e, bool all, bool retain, struct fault *fault) MUST_CHECK;
 
+/* Fills the cache of totals of services after a start (embedded_warm.c). */
+void totals_warm(struct embedded *e);
+
 enum err compact_day(struct day *d, bool all, bool *ret_changed, struct fault *fault) MUST_CHECK;
 enum err rollup_day(struct day *d, bool all, struct fault *fault) MUST_CHECK;
 /* Merges the dictionary's rows into one if there are at least `least_rows`. */

@@ -115,7 +115,8 @@ struct found {
 	VEC(struct str) lines;
 	struct arena arena;
 	unsigned services, without_points;
-	char read[120]; /* depends on how far compaction has come */
+	uint64_t rollups; /* read */
+	char read[120];	  /* depends on how far compaction has come */
 };
 
 static void found_release(struct found *f)
@@ -180,12 +181,14 @@ static enum err ask_services(struct store *s, const struct services_question *wh
 	}
 	arena_release(&whole.arena);
 	TRY(e);
-	snprintf(line, sizeof(line), "rows %llu", (unsigned long long)ask.rows);
-	TRY(put_line(f, line));
-	snprintf(f->read, sizeof(f->read), "%llu chunks, %llu blocks, %llu roll-ups, %llu bytes",
-		 (unsigned long long)ask.chunks, (unsigned long long)ask.blocks,
-		 (unsigned long long)ask.rollups, (unsigned long long)ask.bytes);
-	qsort(f->lines.v, f->lines.n, sizeof(*f->lines.v), by_text);
+	f->rollups = ask.rollups;
+	snprintf(f->read, sizeof(f->read),
+		 "%llu rows, %llu chunks, %llu blocks, %llu roll-ups, %llu bytes",
+		 (unsigned long long)ask.rows, (unsigned long long)ask.chunks,
+		 (unsigned long long)ask.blocks, (unsigned long long)ask.rollups,
+		 (unsigned long long)ask.bytes);
+	if (f->lines.n)
+		qsort(f->lines.v, f->lines.n, sizeof(*f->lines.v), by_text);
 	vec_for_each (l, &f->lines)
 		buf_printf(&f->text, "%.*s\n", (int)l->n, l->p);
 	return buf_error(&f->text);
@@ -241,7 +244,7 @@ static enum err open_store(struct fixture *f, enum engine_kind kind)
 
 	now = MODEL_NOW;
 	o.now_ns = test_now;
-	o.limits.max_series = 1000;
+	o.limits.max_series = 5000;
 	f->kind = kind;
 	return fixture_open(f, &o);
 }
@@ -328,7 +331,7 @@ static enum err reopen(struct fixture *f)
 	struct store_options o = fixture_options();
 
 	o.now_ns = test_now;
-	o.limits.max_series = 1000;
+	o.limits.max_series = 5000;
 	store_close(f->store);
 	f->store = NULL;
 	return fixture_open(f, &o);
@@ -357,6 +360,7 @@ static struct services_question next_question(int64_t around, unsigned i, uint64
 {
 	static const int64_t lengths[] = {HOUR, HOUR / 4, 3 * HOUR, 24 * HOUR};
 	int64_t length = lengths[model_next(state, 4)], until = around;
+	struct services_question what;
 
 	if (i % 3 == 1)
 		until += i * SECOND;
@@ -365,7 +369,11 @@ static struct services_question next_question(int64_t around, unsigned i, uint64
 			 model_next(state, 1000000);
 	if (!model_next(state, 5))
 		until -= until % HOUR;
-	return overview(until, length);
+	what = overview(until, length);
+	/* With such points roll-ups may be used. */
+	if (!model_next(state, 5))
+		what.step_ns = HOUR;
+	return what;
 }
 
 /* `least`: so many questions at least look at no service. */
@@ -399,8 +407,140 @@ TEST(totals_are_what_there_is_whatever_happens)
 TEST(totals_are_what_there_is_around_midnight)
 {
 	for (uint64_t seed = 11; seed <= 14; seed++)
-		/* Of services of two days nothing is kept. */
-		check_life(MODEL_FROM + DAY + HOUR / 3, seed, 0);
+		check_life(MODEL_FROM + DAY + HOUR / 3, seed, 10);
+}
+
+/* Services that have sums only: nothing of them is read before the range. */
+static enum err send_sums(struct store *s, int64_t from, uint64_t *state)
+{
+	for (unsigned i = 0; i < SERVICES; i++)
+		if (i % 4 < 2)
+			TRY(send_burst(s, i, from, state));
+	return ERR_OK;
+}
+
+TEST(totals_of_two_days_are_cached)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	int64_t midnight = MODEL_FROM + DAY;
+	struct services_question what = overview(midnight + HOUR, 3 * HOUR);
+	uint64_t state = 21;
+	unsigned looked_at;
+
+	CHECK_OK(open_store(&f, IN_FILES));
+	CHECK_OK(send_sums(f.store, midnight - HOUR / 3, &state));
+	CHECK_OK(send_sums(f.store, midnight + 20 * SECOND, &state));
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, SERVICES / 2);
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 0);
+	what = overview(midnight + HOUR + 60 * SECOND, 3 * HOUR);
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 0);
+	/* Either day may change. */
+	CHECK_OK(send_burst(f.store, 1, midnight - HOUR / 4, &state));
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 1);
+	CHECK_OK(send_burst(f.store, 1, midnight + 300 * SECOND, &state));
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 1);
+	/* Of the second day alone. */
+	what = overview(midnight + 3 * HOUR, 3 * HOUR - SECOND);
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK(agrees(f.store, &what, &looked_at));
+}
+
+TEST(totals_last_when_everything_is_in_the_range_before)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct services_question what = overview(MODEL_NOW, HOUR);
+	uint64_t state = 22;
+	unsigned looked_at;
+
+	CHECK_OK(open_store(&f, IN_FILES));
+	CHECK_OK(send_sums(f.store, MODEL_NOW - 2 * HOUR + 400 * SECOND, &state));
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, SERVICES / 2);
+	what = overview(MODEL_NOW + 100 * SECOND, HOUR);
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 0);
+	/* From there into the range itself. */
+	what = overview(MODEL_NOW - HOUR + 200 * SECOND, HOUR);
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 0);
+}
+
+TEST(totals_are_valid_for_points_of_any_width)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct services_question what = overview(MODEL_NOW, HOUR);
+	uint64_t state = 23;
+	unsigned looked_at;
+
+	CHECK_OK(open_store(&f, IN_FILES));
+	CHECK_OK(send_all(f.store, MODEL_NOW - HOUR / 2, &state));
+	CHECK(agrees(f.store, &what, &looked_at));
+	what = overview(MODEL_NOW, 3 * HOUR);
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 0);
+	what.step_ns = 7 * SECOND;
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 0);
+}
+
+static enum err send_many(struct store *s, unsigned n, int64_t from, uint64_t *state)
+{
+	for (unsigned i = 0; i < n; i++)
+		TRY(send_burst(s, i, from, state));
+	return ERR_OK;
+}
+
+TEST(totals_of_many_services_are_there_after_a_start)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct services_question what = overview(MODEL_NOW, HOUR);
+	uint64_t state = 24;
+	unsigned looked_at;
+
+	CHECK_OK(open_store(&f, IN_FILES));
+	CHECK_OK(send_many(f.store, 600, MODEL_NOW - HOUR / 2, &state));
+	CHECK_OK(reopen(&f));
+	/* Waits for the first round of upkeep, or is that. */
+	CHECK_OK(store_settle(f.store, false, NULL));
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 0);
+}
+
+/* Of so many services totals are computed without points, and of hours from roll-ups. */
+TEST(totals_without_points_are_the_same)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(found_release) struct found found = {0};
+	struct services_question what = overview(MODEL_NOW + 77 * SECOND, 12 * HOUR);
+	uint64_t state = 25;
+	unsigned looked_at;
+
+	CHECK_OK(open_store(&f, IN_FILES));
+	CHECK_OK(send_many(f.store, 1100, MODEL_NOW - HOUR / 2, &state));
+	for (int i = 2; i < 22; i += 3)
+		CHECK_OK(send_many(f.store, 30, MODEL_NOW - i * HOUR, &state));
+	CHECK(agrees(f.store, &what, &looked_at));
+	CHECK_INT(looked_at, 0);
+	CHECK_OK(store_settle(f.store, true, NULL));
+	what.totals_only = true;
+	CHECK_OK(ask_services(f.store, &what, &found));
+	CHECK_INT(found.without_points, found.services);
+	CHECK(found.rollups > 0);
+	what.totals_only = false;
+	CHECK(agrees(f.store, &what, &looked_at));
+	what.step_ns = HOUR;
+	CHECK(agrees(f.store, &what, &looked_at));
+	/* Borders that cut profiles. */
+	for (int i = 0; i < 4; i++) {
+		what = overview(MODEL_NOW - i * HOUR - 1700 * SECOND, (5 + i) * HOUR);
+		CHECK(agrees(f.store, &what, &looked_at));
+	}
 }
 
 TEST(totals_go_with_the_index_where_memory_is_short)
