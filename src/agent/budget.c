@@ -6,8 +6,8 @@
 #define LOADED_S	  4
 /* Quick recovery requires this much spare budget. */
 #define ROOM		  0.8
-/* Of the budget: a rate that costs less than this is not what costs too much. */
-#define RATE_LEAST	  0.1
+/* Of the budget: what costs less than this is not what costs too much. */
+#define PART_LEAST	  0.1
 /* The mean follows what is measured in so many seconds. */
 #define MEAN_S		  5
 /* Saved for what is tried: enough for a measurement that a window's end falls into. */
@@ -154,10 +154,10 @@ static double sampling_cost(const struct budget_limits *l, const struct budget_m
 	       l->cpu_share;
 }
 
-/* Waits are counted as a part of all that was used; readers are no matter of them. */
-static bool waits_cost_most(const struct budget_measure *m)
+/* Whether a cost, as a part of all that was used, is large enough to be what costs too much. */
+static bool is_large(double part, const struct budget_limits *l, const struct budget_measure *m)
 {
-	return m->wait_part * m->cpu_share > (m->cpu_share - m->reader_share) / 2;
+	return part * m->cpu_share > PART_LEAST * l->cpu_share;
 }
 
 /* The trial failed, or samples are reduced: the next trial is later. */
@@ -178,9 +178,9 @@ static void save_cpu(struct budget_state *s, const struct budget_limits *l,
 		     const struct budget_measure *m, unsigned steps)
 {
 	s->debt = 0;
-	if (s->probing || waits_cost_most(m))
+	if (s->probing || (m->wait_part > m->rate_part && is_large(m->wait_part, l, m)))
 		keep_fewer_waits(s, steps);
-	else if (m->rate_part * m->cpu_share > RATE_LEAST * l->cpu_share)
+	else if (is_large(m->rate_part, l, m))
 		lower(s, BUDGET_CPU, steps);
 }
 

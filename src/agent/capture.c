@@ -257,12 +257,17 @@ static int by_time(const void *a, const void *b, void *context)
 
 static enum err apply_events(struct capture *c, u64 until)
 {
-	const struct sideband_event *event;
+	const struct sideband_event *event = sideband_next(c->side_band, until);
+	int64_t begun;
 
-	while ((event = sideband_next(c->side_band, until))) {
+	if (!event)
+		return ERR_OK;
+	begun = clock_thread_cpu_ns();
+	for (; event; event = sideband_next(c->side_band, until)) {
 		TRY(processes_event(c->processes, event));
 		target_filter_event(&c->filter, c->kernel, event);
 	}
+	c->followed_ns += (u64)(clock_thread_cpu_ns() - begun);
 	return ERR_OK;
 }
 
@@ -297,6 +302,33 @@ static void mend_loss(struct capture *c)
 	c->reread += processes_reread_all(c->processes, c->now);
 }
 
+/* Takes what is new of processes and modules. `ret_changed`: modules have tables now; `ret_known`: processes
+ * are known now. */
+static enum err follow_processes(struct capture *c, bool *ret_changed, bool *ret_known)
+{
+	int64_t begun = clock_thread_cpu_ns();
+
+	TRY(sideband_follow(c->side_band, c->wake, c->now));
+	TRY(sideband_collect(c->side_band));
+	prober_turn(c->prober);
+	*ret_known = processes_take(c->processes);
+	*ret_changed = modules_settle(c->modules);
+	c->followed_ns += (u64)(clock_thread_cpu_ns() - begun);
+	return ERR_OK;
+}
+
+static enum err settle_processes(struct capture *c, bool changed)
+{
+	int64_t begun = clock_thread_cpu_ns();
+
+	note_offenders(c);
+	mend_loss(c);
+	TRY(processes_settle(c->processes, changed));
+	table_space_settle(&c->space);
+	c->followed_ns += (u64)(clock_thread_cpu_ns() - begun);
+	return ERR_OK;
+}
+
 enum err capture_turn(struct capture *c)
 {
 	bool changed, known;
@@ -311,13 +343,9 @@ enum err capture_turn(struct capture *c)
 	/* Records first, side band second: all that led to a record is then known. */
 	TRY(kernel_drain(c->kernel, c, take_record));
 	TRY(kernel_turn_clocks(c->kernel, c->now));
-	TRY(sideband_follow(c->side_band, c->wake, c->now));
-	TRY(sideband_collect(c->side_band));
+	TRY(follow_processes(c, &changed, &known));
 	if (c->order.n)
 		qsort_r(c->order.v, c->order.n, sizeof(*c->order.v), by_time, &c->pending);
-	prober_turn(c->prober);
-	known = processes_take(c->processes);
-	changed = modules_settle(c->modules);
 	/* Records wait for their process for at most a second. */
 	if ((changed || known || c->now >= c->next_retry) && c->waiting.list.n) {
 		c->next_retry = c->now + RETRY_NS;
@@ -331,13 +359,10 @@ enum err capture_turn(struct capture *c)
 		TRY(capture_handle(c, head, size));
 	}
 	TRY(apply_events(c, UINT64_MAX));
-	note_offenders(c);
-	mend_loss(c);
 	TRY(wakers_settle(&c->wakers, c->now - WAKER_LIFE_NS));
 	TRY(capture_settle_turns(c));
 	TRY(capture_look_at_threads(c));
-	TRY(processes_settle(c->processes, changed));
-	table_space_settle(&c->space);
+	TRY(settle_processes(c, changed));
 	if (c->pending.cap > PENDING_KEPT)
 		buf_release(&c->pending);
 	return ERR_OK;
@@ -465,6 +490,7 @@ void capture_stats(const struct capture *c, struct capture_stats *ret)
 				      .events_shut = side_band.shut,
 				      .ring_stops = side_band.stops,
 				      .reread = c->reread,
+				      .followed_ns = c->followed_ns + prober_cpu_ns(c->prober),
 				      .raw_walked = c->raw_walked,
 				      .raw_dropped = c->raw_dropped,
 				      .records_lost = c->records_lost,

@@ -84,6 +84,7 @@ const double *capture_lost(const struct capture *c);
 struct capture_stats {
 	struct kernel_counters kernel;
 	u64 side_band_lost, reread; /* and processes read again because of it */
+	u64 followed_ns; /* CPU time spent on following processes, with threads that read /proc */
 	u64 events_shut, ring_stops;
 	struct processes_limits limits;
 	u32 probes_hung; /* threads that hang on a file or process */

@@ -40,6 +40,7 @@ struct capture {
 	u64 raw_walked, raw_dropped;
 	u64 records_lost;	 /* for lack of memory in a turn */
 	u64 lost_before, reread; /* side-band losses so far; processes read again because of them */
+	u64 followed_ns; /* CPU time of the loop for processes and modules, not for records */
 	u64 now;
 };
 

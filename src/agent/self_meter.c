@@ -72,7 +72,8 @@ void self_meter_open(struct self_meter *m, struct capture *c)
 
 /*
  * The shares of the cost caused by waits, and proportional to the rate: the run time of their BPF
- * programs, and of the agent's own time their share of all records. Workers belong to neither.
+ * programs, and of the time that the agent itself spends on records their share of all records.
+ * Workers and following processes belong to neither: fewer samples would not make them cheaper.
  */
 static void share_out(struct self_meter *m, const struct kernel_counters *c, double user,
 		      double all, struct budget_measure *ret)
@@ -107,6 +108,7 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 	u64 user = self_meter_user_ns(), busy = m->busy, ticks = m->ticks;
 	u64 kernel = kernel_run_time_ns(capture_kernel(m->capture));
 	double length = (double)(now - m->time_ns) * (double)m->processors, spent, used, readers;
+	double followed;
 	struct capture_stats stats;
 	struct worker_usage workers;
 
@@ -131,8 +133,12 @@ void self_meter_read(struct self_meter *m, struct budget_measure *ret)
 		ret->cpu_share = spent / length;
 		ret->reader_share = readers / length;
 	}
+	followed = more(stats.followed_ns, m->followed_ns);
+	if (followed > used - readers)
+		followed = used - readers;
 	m->worker_ns = workers.cpu_ns;
-	share_out(m, &stats.kernel, used - readers, spent, ret);
+	m->followed_ns = stats.followed_ns;
+	share_out(m, &stats.kernel, used - readers - followed, spent, ret);
 	m->time_ns = now;
 	m->user_ns = user;
 	m->kernel_ns = kernel;

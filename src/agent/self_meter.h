@@ -13,7 +13,7 @@ struct self_meter {
 	/* Values of the last measurement. */
 	int64_t time_ns;
 	u64 worker_ns, user_ns, kernel_ns, samples, busy, ticks;
-	u64 wait_ns, timer_ns, wait_records;
+	u64 wait_ns, timer_ns, wait_records, followed_ns;
 	/* Totals, for metrics. */
 	u64 interrupt_ns;
 };

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/capture.h"
+#include "agent/self_meter.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "test.h"
@@ -79,6 +81,64 @@ TEST(what_a_full_ring_could_not_take_is_counted)
 	CHECK(stats.kernel.dropped > 0);
 	CHECK(capture_collector(c)->samples > 0);
 	CHECK_INT(capture_collector(c)->samples + stats.kernel.dropped, stats.kernel.samples);
+}
+
+/* Forks a hundred processes for each byte it is sent, and answers with one. */
+static void storm(int fd)
+{
+	char byte;
+
+	while (read(fd, &byte, 1) == 1) {
+		for (int i = 0; i < 100; i++) {
+			pid_t one = fork();
+
+			if (!one)
+				_exit(0);
+			waitpid(one, NULL, 0);
+		}
+		if (write(fd, &byte, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+/* A lower rate would not make a storm of processes cheaper. */
+TEST(what_processes_cost_is_no_cost_of_the_rate)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	struct budget_measure measure;
+	struct capture_stats stats;
+	struct self_meter meter;
+	char byte = 0;
+	int ends[2];
+	pid_t child;
+
+	o.kernel.rate_hz = 1;
+	c = open_capture(o);
+	if (!c)
+		return;
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	CHECK_OK(capture_choose(c, (u32)getpid()));
+	CHECK_OK(capture_start(c, NULL));
+	/* The forks themselves are not on this process's clock. */
+	child = fork();
+	if (!child) {
+		close(ends[0]);
+		storm(ends[1]);
+	}
+	CHECK(child > 0);
+	close(ends[1]);
+	self_meter_open(&meter, c);
+	do {
+		CHECK(write(ends[0], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1);
+		CHECK_OK(capture_turn(c));
+		capture_stats(c, &stats);
+	} while (stats.followed_ns < 20 * NS_PER_MS || !stats.kernel.samples);
+	self_meter_read(&meter, &measure);
+	close(ends[0]);
+	waitpid(child, NULL, 0);
+	CHECK(measure.rate_part < 0.5);
 }
 
 /* They come without callers, and nothing says that a sample is missing. */
