@@ -34,6 +34,12 @@ double capture_kept(const struct record_head *head)
 	return ldexp(-expm1(-(double)head->keep / KEEP_ONE), -(int)head->thin);
 }
 
+/* Truncated if either part of the stack is. */
+static enum unwind_end whole_end(const struct record_head *head, enum unwind_end end)
+{
+	return end == UNWIND_ROOT && head->flags & RECORD_KERNEL_CUT ? UNWIND_CUT : end;
+}
+
 enum err capture_add(struct capture *c, struct process *process, const struct record_head *head,
 		     const u64 *user, size_t user_count, enum unwind_end end)
 {
@@ -42,7 +48,7 @@ enum err capture_add(struct capture *c, struct process *process, const struct re
 	struct sample s = {.process = process,
 			   .kind = head->kind,
 			   .wait_state = head->wait_state,
-			   .end = (u8)end,
+			   .end = (u8)whole_end(head, end),
 			   .syscall = head->syscall,
 			   .frames = frames};
 	struct process_mapping *last = NULL;
@@ -306,8 +312,8 @@ enum err capture_handle(struct capture *c, const struct record_head *head, u64 s
 	if (!(head->flags & RECORD_APART))
 		process->kernel = head->flags & RECORD_KERNEL_THREAD;
 	/* First seen after its memory was freed: there will be no exit event. */
-	if (head->flags == RECORD_NO_USER && !process->mappings.n && !process->ended &&
-	    !processes_pending(c->processes, process, REPORT_MAPS))
+	if ((head->flags & ~RECORD_KERNEL_CUT) == RECORD_NO_USER && !process->mappings.n &&
+	    !process->ended && !processes_pending(c->processes, process, REPORT_MAPS))
 		process->ended = head->time;
 	return capture_handle_of(c, process, head, size);
 }

@@ -21,6 +21,8 @@ struct kernel_side {
 	struct unwind_rule *rules;
 	void *places; /* of kernel_wait_places */
 	struct cpu_clocks clocks;
+	/* Of kernel_counters: what kernel_losses has already passed on. */
+	typeof(((struct kernel_counters *)0)->nobodys) nobodys;
 	u64 next_news; /* earliest time at which a new program wakes the agent */
 	VEC(struct bpf_link *) links;
 	struct capture_lack lacks[CAPTURE_LACKS_MAX];
@@ -44,6 +46,10 @@ struct need {
 
 /* Threads cache the decision about their process until then. */
 void kernel_forget_decisions(struct kernel_side *k);
+
+/* Empties the tables of threads while nothing writes to them: threads that ended meanwhile would
+ * keep their entries. */
+void kernel_forget_threads(struct kernel_side *k);
 
 #define NEEDS_MAX 14
 

@@ -85,8 +85,28 @@ void kernel_count(const struct kernel_side *k, struct kernel_counters *ret)
 	vec_release(&all);
 }
 
+/* Those for which the map of processes has no room: sums since the start. */
+static void take_nobodys(struct kernel_side *k, void *context,
+			 void (*take)(void *context, const struct loss_key *key,
+				      const struct loss_count *lost))
+{
+	struct kernel_counters c;
+
+	kernel_count(k, &c);
+	for (unsigned i = 0; i < LOSS_NOBODYS; i++) {
+		struct loss_key key = {.kind = (u16)(i / LOSS_KERNEL_SIDE_CAUSES),
+				       .cause = (u16)(i % LOSS_KERNEL_SIDE_CAUSES)};
+		struct loss_count lost = {.count = c.nobodys[i].count - k->nobodys[i].count,
+					  .value = c.nobodys[i].value - k->nobodys[i].value};
+
+		if (lost.count)
+			take(context, &key, &lost);
+	}
+	memcpy(k->nobodys, c.nobodys, sizeof(k->nobodys));
+}
+
 /* Losses are few, and most windows have none. */
-void kernel_losses(const struct kernel_side *k, void *context,
+void kernel_losses(struct kernel_side *k, void *context,
 		   void (*take)(void *context, const struct loss_key *key,
 				const struct loss_count *lost))
 {
@@ -94,11 +114,14 @@ void kernel_losses(const struct kernel_side *k, void *context,
 	struct loss_key key;
 	struct loss_count lost;
 
-	while (fd >= 0 && !bpf_map_get_next_key(fd, NULL, &key)) {
-		if (bpf_map_lookup_elem(fd, &key, &lost) || bpf_map_delete_elem(fd, &key))
-			return;
+	if (k->own)
+		return;
+	while (!bpf_map_get_next_key(fd, NULL, &key)) {
+		if (bpf_map_lookup_and_delete_elem(fd, &key, &lost))
+			break;
 		take(context, &key, &lost);
 	}
+	take_nobodys(k, context, take);
 }
 
 double kernel_clockless(const struct kernel_side *k)

@@ -17,6 +17,7 @@ size_t kernel_needs(const struct kernel_side *k, struct need needs[NEEDS_MAX])
 		{s->progs.on_thread, CAPTURE_BY_WAITS | CAPTURE_THREADS, ELSEWHERE},
 		{s->progs.on_fork, CAPTURE_ALL, ATTACHED},
 		{s->progs.on_exec, CAPTURE_ALL, ATTACHED},
+		{s->progs.on_free, CAPTURE_ALL, ATTACHED},
 		{s->progs.on_return, back, FOR_WAITS},
 		{s->progs.on_waking, CAPTURE_BY_WAITS, FOR_WAITS},
 		{s->progs.on_exit, CAPTURE_BY_WAITS, ATTACHED},
@@ -201,6 +202,7 @@ enum err kernel_resume(struct kernel_side *k, struct fault *fault)
 		return ERR_OK;
 	}
 	TRY(cpu_clocks_switch(&k->clocks, true, fault));
+	kernel_forget_threads(k);
 	k->skeleton->data->settings.waits_since = (u64)clock_monotonic_ns();
 	return attach_programs(k, fault);
 }

@@ -97,8 +97,8 @@ enum err kernel_count_threads(struct kernel_side *k, void *context,
 /* When the current turn of a thread began; 0 = none. */
 u64 kernel_turn(const struct kernel_side *k, u32 tid);
 void kernel_count(const struct kernel_side *k, struct kernel_counters *ret);
-/* Passes the records lost since the last call, by process. */
-void kernel_losses(const struct kernel_side *k, void *context,
+/* Passes the records lost since the last call, by process; pid 0 where there was no room for it. */
+void kernel_losses(struct kernel_side *k, void *context,
 		   void (*take)(void *context, const struct loss_key *key,
 				const struct loss_count *lost));
 /* The share of the CPUs for which the kernel refused a sampling timer. */

@@ -28,6 +28,34 @@ const struct wait_start *kernel_wait_places(struct kernel_side *k)
 	return k->places;
 }
 
+static void empty_map(const struct bpf_map *map)
+{
+	int fd = bpf_map__fd(map);
+	u32 tid;
+
+	while (!bpf_map_get_next_key(fd, NULL, &tid))
+		if (bpf_map_delete_elem(fd, &tid))
+			break;
+}
+
+void kernel_forget_threads(struct kernel_side *k)
+{
+	void *places = MAP_FAILED;
+
+	if (k->options.types & CAPTURE_LOOPS)
+		empty_map(k->skeleton->maps.loops);
+	if (!capture_needs_waits(k->options.types))
+		return;
+	empty_map(k->skeleton->maps.waits);
+	places = mmap(NULL, PLACES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      bpf_map__fd(k->skeleton->maps.wait_places), 0);
+	/* Without memory for it some threads may have no entry later, and are told as lost. */
+	if (places == MAP_FAILED)
+		return;
+	memset(places, 0, PLACES_BYTES);
+	munmap(places, PLACES_BYTES);
+}
+
 void kernel_drop_wait_places(struct kernel_side *k)
 {
 	if (k->places)
@@ -38,11 +66,8 @@ void kernel_drop_wait_places(struct kernel_side *k)
 enum err kernel_set_process_levels(struct kernel_side *k, const u32 *pids, size_t n, u32 level)
 {
 	int map = bpf_map__fd(k->skeleton->maps.wait_levels), status = 0;
-	u32 pid;
 
-	while (!bpf_map_get_next_key(map, NULL, &pid))
-		if (bpf_map_delete_elem(map, &pid))
-			break;
+	empty_map(k->skeleton->maps.wait_levels);
 	for (size_t i = 0; level && i < n && !status; i++)
 		status = bpf_map_update_elem(map, &pids[i], &level, BPF_ANY);
 	k->skeleton->data->settings.storms = level && n;

@@ -13,6 +13,7 @@ static const char *const causes[LOSS_KERNEL_SIDE_CAUSES] = {
 	[LOSS_RING] = "ring full",
 	[LOSS_NESTED] = "another sample under way",
 	[LOSS_AGENT] = "agent buffer full",
+	[LOSS_TABLE] = "kernel table full",
 };
 
 /* Measures by type; a record may belong to several. */
@@ -124,6 +125,10 @@ static bool begin_like(struct making *m, uint32_t resource, struct profile **ret
 /* The profile of completeness of a resource; a new one says how it was measured. */
 static enum err profile_for(struct making *m, uint32_t resource, struct profile **ret);
 
+struct weight {
+	double count, value;
+};
+
 static struct tally_part time_part(double ns)
 {
 	return (struct tally_part){0, llround(ns)};
@@ -206,16 +211,54 @@ static enum err profile_for(struct making *m, uint32_t resource, struct profile 
 	return put_level(m, *ret);
 }
 
+/* What a profile of the window says of a kind of record: count and value. */
+static struct weight weight_of(const struct profile *p, u32 kind)
+{
+	struct weight w = {0};
+	uint32_t last = p->type_count - 1;
+	struct str value = dict_str(p->dict, p->types[last].type);
+
+	for (size_t i = 0; i < MEASURES; i++)
+		if (measures[i].kind == kind && measures[i].type != CAPTURE_WALL &&
+		    str_eq(value, str_of(measures[i].measure))) {
+			w.value = (double)profile_total(p, last);
+			w.count = last ? (double)profile_total(p, last - 1) : 0;
+		}
+	return w;
+}
+
+/* The length of a wait or a turn that nobody measured is assumed to be the mean of the window's
+ * others; without any, what one sample stands for. */
+static double value_of(const struct making *m, const struct loss *one)
+{
+	struct weight all = {0};
+
+	if (one->key.cause != LOSS_TABLE || one->value > 0)
+		return one->value;
+	for (size_t i = 0; i < m->data; i++) {
+		struct weight w = weight_of(m->list->v[i], one->key.kind);
+
+		all.count += w.count;
+		all.value += w.value;
+	}
+	if (all.count > 0)
+		return one->count * all.value / all.count;
+	return one->count *
+	       (double)(one->key.kind == RECORD_CPU ? m->w->window->period_ns : m->w->wait_mean_ns);
+}
+
 static enum err put_loss(const struct making *m, struct profile *p, const struct loss *one,
 			 double part)
 {
+	double value = value_of(m, one);
+
 	for (size_t i = 0; i < MEASURES; i++) {
 		struct tally_part lost = {llround(part * one->count), 0};
 
 		if (measures[i].kind != one->key.kind || !(m->w->window->types & measures[i].type))
 			continue;
 		if (measures[i].time)
-			lost.time_ns = llround(part * one->value);
+			lost.time_ns = llround(part * value);
 		TRY(completeness_put(p, str_of(measures[i].measure), PART_LOST,
 				     loss_cause_text(one->key.cause), lost));
 	}
@@ -223,18 +266,6 @@ static enum err put_loss(const struct making *m, struct profile *p, const struct
 }
 
 /* ---- whose it is ---- */
-
-/* The weight of a profile in dividing the losses of process 0: its value of this kind. */
-static double weight_of(const struct profile *p, u32 kind)
-{
-	struct str value = dict_str(p->dict, p->types[p->type_count - 1].type);
-
-	for (size_t i = 0; i < MEASURES; i++)
-		if (measures[i].kind == kind && measures[i].type != CAPTURE_WALL &&
-		    str_eq(value, str_of(measures[i].measure)))
-			return (double)profile_total(p, p->type_count - 1);
-	return 0;
-}
 
 /* A process of which only the name is known. */
 static enum err resource_of_name(struct making *m, const char comm[16], uint32_t *ret)
@@ -254,9 +285,9 @@ static enum err share_out(struct making *m, const struct loss *one)
 	double all = 0;
 
 	for (size_t i = 0; i < m->data; i++)
-		all += weight_of(m->list->v[i], one->key.kind);
+		all += weight_of(m->list->v[i], one->key.kind).value;
 	for (size_t i = 0; i < m->data && all > 0; i++) {
-		double weight = weight_of(m->list->v[i], one->key.kind);
+		double weight = weight_of(m->list->v[i], one->key.kind).value;
 
 		if (weight <= 0)
 			continue;

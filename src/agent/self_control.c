@@ -186,6 +186,7 @@ void self_control_tell(struct self_control *s, const struct exporter_stats *x, u
 			       .interrupt_ns = s->meter.interrupt_ns,
 			       .rate_hz = budget_rate(&s->state),
 			       .wanted_hz = s->state.wanted_hz,
+			       .wait_level = capture_wait_levels(s->capture)->level,
 			       .paused = s->state.paused,
 			       .reason = s->state.reason};
 

@@ -157,6 +157,10 @@ void self_metrics_put(const struct self_facts *f, struct buf *out)
 	number(out, "rate_hz", "gauge", "Current sampling rate per CPU.",
 	       f->paused ? 0 : f->rate_hz);
 	number(out, "wanted_rate_hz", "gauge", "Configured sampling rate per CPU.", f->wanted_hz);
+	number(out, "off_cpu_level", "gauge",
+	       "Level of off-CPU time of the processes that switch most; 0 = all waits are "
+	       "followed.",
+	       f->wait_level);
 	number(out, "paused", "gauge", "1 while the load of the host stops sampling.", f->paused);
 	count(out, "export_requests_total", "Requests delivered.", x->sent);
 	count(out, "export_failures_total", "Requests that failed, before they were tried again.",

@@ -19,6 +19,7 @@ struct self_facts {
 	double lost[LOSS_KERNEL_SIDE_CAUSES]; /* samples lost before their window, by cause */
 	u64 collected;			      /* samples in finished windows */
 	u32 rate_hz, wanted_hz;
+	unsigned wait_level; /* of the processes that switch most */
 	bool paused;
 	enum budget_reason reason;
 };

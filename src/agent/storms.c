@@ -38,6 +38,14 @@ static int by_switches(const void *x, const void *y)
 	return a->pid < b->pid ? -1 : a->pid > b->pid;
 }
 
+/* No thread switches 2^31 times between two counts: its entry was made anew. */
+static u32 switches_since(struct storm_place old, struct storm_place now)
+{
+	u32 more = now.switches - old.switches;
+
+	return now.tid != old.tid || more > UINT32_MAX / 2 ? now.switches : more;
+}
+
 enum err storms_count(struct storms *s, const struct wait_start *places, u32 n)
 {
 	if (s->before.n != n) {
@@ -51,11 +59,10 @@ enum err storms_count(struct storms *s, const struct wait_start *places, u32 n)
 	map_clear(&s->by_pid);
 	for (u32 i = 0; i < n; i++) {
 		struct storm_place now = {places[i].tid, places[i].switches}, old = s->before.v[i];
-		u32 more = now.switches - (now.tid == old.tid ? old.switches : 0);
 
 		s->before.v[i] = now;
-		if (now.tid && more)
-			TRY(add(s, places[i].pid, more));
+		if (now.tid && now.switches != (now.tid == old.tid ? old.switches : 0))
+			TRY(add(s, places[i].pid, switches_since(old, now)));
 	}
 	if (s->list.n)
 		qsort(s->list.v, s->list.n, sizeof(*s->list.v), by_switches);

@@ -44,25 +44,48 @@ static struct str name_of(const struct process *process)
 	return str_n(process->comm, strnlen(process->comm, sizeof(process->comm)));
 }
 
+static bool has_targets(const struct target_filter *f)
+{
+	return f->targets && f->targets->list.n;
+}
+
+static enum err follow(const struct target_filter *f, struct kernel_side *k,
+		       struct process *process)
+{
+	process->decided = f->number;
+	process->unwanted = false;
+	/* Its children are followed in the kernel, or, if the map is full, when they are first
+	 * sampled. */
+	return has_targets(f) && target_filter_undecided(f) &&
+			       kernel_choose(k, process->pid) == ERR_NO_MEMORY
+		       ? ERR_NO_MEMORY
+		       : ERR_OK;
+}
+
 static enum err decide(const struct target_filter *f, struct kernel_side *k,
 		       struct process *process, struct process_look *look)
 {
-	bool some = f->targets && f->targets->list.n;
+	bool some = has_targets(f);
 
 	if (!process->decided && f->rules && !process->kernel)
 		TRY(label_rules_apply(f->rules, look, &process->texts, &process->facts,
 				      &process->dropped));
+	if (!process->dropped &&
+	    (!some || kernel_is_chosen(k, process->pid) || targets_match(f->targets, look)))
+		return follow(f, k, process);
 	process->decided = f->number;
-	process->unwanted = process->dropped || (some && !kernel_is_chosen(k, process->pid) &&
-						 !targets_match(f->targets, look));
-	if (process->unwanted)
-		kernel_refuse(k, process->pid);
-	/* Its children are followed in the kernel, or, if the map is full, when they are first
-	 * sampled. */
-	else if (some && target_filter_undecided(f) &&
-		 kernel_choose(k, process->pid) == ERR_NO_MEMORY)
-		return ERR_NO_MEMORY;
+	process->unwanted = true;
+	kernel_refuse(k, process->pid);
 	return ERR_OK;
+}
+
+/* Whether it is selected without the data of /proc, which a process may not live long enough for. */
+static bool is_selected(const struct target_filter *f, const struct kernel_side *k,
+			const struct process *process)
+{
+	return !f->rules && has_targets(f) &&
+	       (kernel_is_chosen(k, process->pid) ||
+		targets_match_name(f->targets, process->pid, name_of(process)));
 }
 
 /* Without an answer of /proc: nothing is known of it. */
@@ -98,6 +121,8 @@ enum err target_filter_process(const struct target_filter *f, struct kernel_side
 {
 	TRY(processes_facts(p, process));
 	*ret = FILTER_LATER;
+	if (process->decided != f->number && is_selected(f, k, process))
+		TRY(follow(f, k, process));
 	if (process->decided != f->number && (f->rules || target_filter_chooses(f))) {
 		/* /proc is read once per decision. */
 		if (!process->report && process->deciding != f->number) {

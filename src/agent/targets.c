@@ -122,6 +122,16 @@ bool targets_match(const struct targets *t, struct process_look *look)
 	return !t->list.n;
 }
 
+bool targets_match_name(const struct targets *t, u32 pid, struct str comm)
+{
+	vec_for_each (one, &t->list)
+		if (one->uid < 0 && !one->cgroup && !one->label_count &&
+		    (!one->pid || one->pid == pid) &&
+		    (!one->name || str_eq(comm, str_of(one->name))))
+			return true;
+	return false;
+}
+
 static void separate(struct buf *to, size_t from)
 {
 	if (to->n > from)

@@ -36,6 +36,8 @@ void targets_release(struct targets *t);
 enum err target_parse(const char *text, struct target *ret, struct fault *fault) MUST_CHECK;
 enum err targets_add(struct targets *t, const struct target *one, struct fault *fault) MUST_CHECK;
 bool targets_match(const struct targets *t, struct process_look *look);
+/* Whether its pid and name alone select a process, so that /proc need not be read first. */
+bool targets_match_name(const struct targets *t, u32 pid, struct str comm);
 /* Whether it selects only pids, so that nothing has to be read from /proc. */
 bool targets_only_pids(const struct targets *t);
 /* A target with only a pid. */

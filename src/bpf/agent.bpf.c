@@ -11,13 +11,6 @@
 
 char licence[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline struct kernel_counters *count(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&counters, &zero);
-}
-
 static __always_inline bool wanted(u32 pid)
 {
 	u32 *decided;
@@ -232,12 +225,22 @@ static __always_inline struct scratch *begin(u32 user, u32 kind)
 	return s;
 }
 
+/* The kernel's default limit of a stack (kernel.perf_event_max_stack), skipped frames included. */
+#define KERNEL_STACK_MOST 127
+
+/* Of a stack with so many bytes; an error is negative. */
+static __always_inline void kernel_frames_set(struct scratch *s, long bytes, u64 skip)
+{
+	s->head.kernel_frames = bytes > 0 ? (u64)bytes >> 3 : 0;
+	if (!s->head.kernel_frames || s->head.kernel_frames + skip >= KERNEL_STACK_MOST)
+		s->head.flags |= RECORD_KERNEL_CUT;
+}
+
 /* `skip` frames are our own: the program and what called it. */
 static __always_inline void kernel_stack(struct scratch *s, void *context, u64 skip)
 {
-	long n = bpf_get_stack(context, s->words, 8 * RECORD_KERNEL_FRAMES_MAX, skip);
-
-	s->head.kernel_frames = n > 0 ? (u64)n >> 3 : 0;
+	kernel_frames_set(s, bpf_get_stack(context, s->words, 8 * RECORD_KERNEL_FRAMES_MAX, skip),
+			  skip);
 }
 
 /* WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2, whatever the flags. */
@@ -333,63 +336,8 @@ int on_timer(struct bpf_perf_event_data *context)
 	return 0;
 }
 
-/* A child of a process that is wanted is wanted too. */
-SEC("tp_btf/sched_process_fork")
-int on_fork(u64 *context)
-{
-	struct task_struct *parent = (void *)context[0], *child = (void *)context[1];
-	u32 pid = parent->tgid, yes = TARGET_CHOSEN, *decided;
-
-	if (!settings.targets || child->pid != child->tgid)
-		return 0;
-	decided = bpf_map_lookup_elem(&targets, &pid);
-	pid = child->pid;
-	if (decided && *decided == TARGET_CHOSEN)
-		bpf_map_update_elem(&targets, &pid, &yes, BPF_ANY);
-	else
-		/* Of one that had the number before. */
-		bpf_map_delete_elem(&targets, &pid);
-	return 0;
-}
-
-/* Wakes the agent when an unknown program starts, so that its unwind table is ready for the first
- * sample if possible. */
-static __always_inline void tell_of_program(struct task_struct *task)
-{
-	struct mm_struct *mm = task->mm;
-	struct file_key key = {0};
-	void *nothing;
-
-	if (!settings.wake_on_news || !mm || !file_key_of((u64)BPF_CORE_READ(mm, exe_file), &key) ||
-	    bpf_map_lookup_elem(&files, &key))
-		return;
-	nothing = bpf_ringbuf_reserve(&ring, 8, 0);
-	if (!nothing)
-		return;
-	settings.wake_on_news = 0;
-	bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
-}
-
-/* Another program: what was refused is decided again. */
-SEC("tp_btf/sched_process_exec")
-int on_exec(u64 *context)
-{
-	struct task_struct *task = (void *)context[0];
-	u32 pid = task->tgid, *decided;
-
-	if (!settings.targets) {
-		tell_of_program(task);
-		return 0;
-	}
-	decided = bpf_map_lookup_elem(&targets, &pid);
-	if (decided && *decided == TARGET_REFUSED) {
-		bpf_map_delete_elem(&targets, &pid);
-		__sync_fetch_and_add(&settings.targets_turn, 1);
-	}
-	return 0;
-}
-
 #include "waits.h"
+#include "life.h"
 #include "memory.h"
 #include "loops.h"
 #include "open_threads.h"

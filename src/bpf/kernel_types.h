@@ -150,6 +150,7 @@ struct bpf_perf_event_data {
 	u64 sample_period, addr;
 };
 
+#define PF_EXITING	       0x00000004
 #define PF_KTHREAD	       0x00200000
 #define TASK_UNINTERRUPTIBLE   0x2
 #define TASK_STOPPED_OR_TRACED 0xc

@@ -16,7 +16,8 @@ __attribute__((noinline)) int turn_begins(void)
 	if (!wanted(id >> 32))
 		return 0;
 	now = bpf_ktime_get_ns();
-	bpf_map_update_elem(&loops, &tid, &now, BPF_ANY);
+	if (bpf_map_update_elem(&loops, &tid, &now, BPF_ANY))
+		lose(id >> 32, RECORD_LOOP, LOSS_TABLE, 0, 0);
 	return 0;
 }
 

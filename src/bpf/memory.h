@@ -83,7 +83,7 @@ int on_pages(u64 *context)
 		return 0;
 	state = memory_of(mm, tgid);
 	if (!state)
-		return 0;
+		return lose(tgid, RECORD_FAULT, LOSS_TABLE, 0, 0);
 	now = pages_of(mm, member);
 	member &= 3;
 	before = state->pages[member];

@@ -35,7 +35,7 @@ static __always_inline void other_kernel_stack(struct scratch *s, struct task_st
 {
 	long n = bpf_get_task_stack(task, s->words, 8 * RECORD_KERNEL_FRAMES_MAX, 0);
 
-	s->head.kernel_frames = n > 0 ? (u64)n >> 3 : 0;
+	kernel_frames_set(s, n, 0);
 }
 
 static __always_inline u8 thread_state(struct task_struct *task)

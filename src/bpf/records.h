@@ -39,6 +39,7 @@ enum record_flags {
 	RECORD_KERNEL_THREAD = 4,
 	/* Of a wait: its stack was sent before, as RECORD_LEFT. `value` 0: not sampled. */
 	RECORD_APART = 8,
+	RECORD_KERNEL_CUT = 16, /* the kernel stack is missing, or lacks its outermost frames */
 };
 
 enum wait_state {
@@ -197,6 +198,7 @@ enum loss_cause {
 	LOSS_RING,   /* the ring buffer was full */
 	LOSS_NESTED, /* another sample of the same CPU was in progress */
 	LOSS_AGENT,  /* the agent's buffer was full */
+	LOSS_TABLE,  /* a BPF map had no room for its thread or process; `value` is 0 = unknown */
 	LOSS_KERNEL_SIDE_CAUSES
 };
 
@@ -204,7 +206,7 @@ enum loss_cause {
 #define LOSS_SHIFT 10
 #define LOSS_ONE   (1u << LOSS_SHIFT)
 
-/* pid 0: processes for which there was no room. */
+/* pid 0: unknown process. */
 struct loss_key {
 	u32 pid;
 	u16 kind, cause; /* enum record_kind, enum loss_cause */
@@ -216,11 +218,18 @@ struct loss_count {
 	char comm[16]; /* of processes that ended before the agent knew them */
 };
 
-/* Counters of the BPF programs, one row per CPU. */
+/* Index of a lost record in kernel_counters.nobodys: kind * LOSS_KERNEL_SIDE_CAUSES + cause. */
+#define LOSS_NOBODYS ((RECORD_MAP + 1) * LOSS_KERNEL_SIDE_CAUSES)
+
+/* Counters of the BPF programs, one row per CPU; 64-bit sums. */
 struct kernel_counters {
 	u64 samples, unwound, raw, dropped; /* records dropped because the ring buffer was full */
 	u64 switches, waits_kept, wakers;
 	/* With settings.meter: run time spent on records, by type. */
 	u64 timer_ns, wait_ns, other_ns;
 	u64 ends[UNWIND_END_COUNT];
+	/* Losses of processes for which the map `losses` has no room. */
+	struct {
+		u64 count, value; /* as in struct loss_count */
+	} nobodys[LOSS_NOBODYS];
 };

@@ -160,10 +160,16 @@ static __always_inline struct wait_start *place_of_leaver(struct task_struct *ta
 		return NULL;
 	w = wait_find(tid);
 	if (!w) {
+		/* on_exit has freed its entry; nothing would free another one. */
+		if (task->flags & PF_EXITING)
+			return NULL;
 		wait_settle(tid, task->tgid);
 		w = wait_find(tid);
-		if (!w)
+		if (!w) {
+			if (wanted(task->tgid))
+				lose(task->tgid, RECORD_WAIT, LOSS_TABLE, 0, 0);
 			return NULL;
+		}
 	}
 	if (w->decided != settings.targets_turn)
 		wait_decide_again(w);
@@ -447,24 +453,5 @@ int on_waking(u64 *context)
 	kernel_stack(s, context, TRACE_SKIP);
 	entry_registers(s, task);
 	finish(s, task);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int on_exit(u64 *context)
-{
-	u32 tid = ((struct task_struct *)context[0])->pid;
-
-	struct wait_start *w = wait_place(tid);
-
-	if (w && w->tid == tid) {
-		w->time = 0;
-		w->usual = 0;
-		w->tid = 0;
-	} else {
-		bpf_map_delete_elem(&waits, &tid);
-	}
-	if (settings.loops)
-		bpf_map_delete_elem(&loops, &tid);
 	return 0;
 }

@@ -14,6 +14,7 @@ import time
 
 from support.agent import Agent, Collector
 from support.recording import build, top
+from support.server import Server
 from support.tap import main, scratch, test
 from support.wait import until
 
@@ -96,6 +97,32 @@ def the_only_wait_of_a_process_is_told_and_named():
     assert truth["count"] == 1000, truth
     assert counts.get("block_once", 0) >= 990, (counts.get("block_once"), truth)
     check(truth, waits, "block_once", 0.03, said)
+
+
+@test
+def each_of_a_thousand_processes_is_recorded_or_counted_as_lost():
+    program = only("one_shot", 2)
+    service = f'{{service_name=~"(unknown_service:)?{os.path.basename(program)}"}}'
+    with Server() as server, Agent("--type", "offcpu", "--interval", "5", server=server.url) as agent:
+        def found():
+            try:
+                return server.get("/api/v1/top", query=service, type="off_cpu_waits", time_range="1h", limit="1000")
+            except AssertionError:  # nothing of it yet
+                return {"rows": [], "completeness": {}}
+
+        def named():
+            return sum(row["cum"] for row in found()["rows"] if row["name"] == "block_once")
+        done = subprocess.run([program, "1000"], stdout=subprocess.PIPE, text=True, check=True)
+        assert json.loads(done.stdout)["count"] == 1000, done.stdout
+        try:
+            # A wait of 10 ms is sampled with a probability of 0.99995.
+            agent.wait(lambda: named() >= 990)
+        except AssertionError as error:
+            lost = found()["completeness"].get("lost", {"count": 0})["count"]
+            assert named() + lost >= 990, ("neither recorded nor lost", named(), found()["completeness"])
+            raise AssertionError(("lost", found()["completeness"], agent.said())) from error
+        # Nothing counts twice.
+        assert named() <= 1010, found()
 
 
 main()

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "agent/capture.h"
+#include "agent/prober.h"
 #include "agent/self_meter.h"
+#include "agent/targets.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "test.h"
@@ -557,5 +559,50 @@ TEST(a_program_that_begins_has_tables_before_its_first_sample)
 	waitpid(child, NULL, 0);
 	unlink(path);
 	rmdir(folder);
+	capture_stop(c);
+}
+
+/* How many processes of this name have a row. */
+static size_t processes_called(struct capture *c, const char *name)
+{
+	u32 seen[16];
+	size_t n = 0;
+
+	vec_for_each (one, &capture_collector(c)->list) {
+		const struct process *process = one->sample.process;
+		size_t at = 0;
+
+		while (at < n && seen[at] != process->pid)
+			at++;
+		if (at == n && n < 16 && !strncmp(process->comm, name, sizeof(process->comm)))
+			seen[n++] = process->pid;
+	}
+	return n;
+}
+
+TEST(what_is_selected_by_its_name_waits_for_nothing_that_proc_says)
+{
+	struct capture_options o = capture_options_default;
+	CLEANUP(close_capture) struct capture *c = NULL;
+	struct target sh = TARGET_ANY;
+	CLEANUP(targets_release) struct targets targets = {0};
+
+	if (getenv("VESTAL_VALGRIND")) {
+		test_skip("under valgrind programs are started by valgrind");
+		return;
+	}
+	sh.name = "sh";
+	CHECK_OK(targets_add(&targets, &sh, NULL));
+	o.targets = &targets;
+	o.kernel.rate_hz = 1000;
+	c = open_any(o);
+	if (!c)
+		return;
+	/* One question, and no more in this life. */
+	prober_set_pace(capture_prober(c), 1);
+	CHECK_OK(capture_start(c, NULL));
+	run_briefly(10);
+	CHECK_OK(capture_turn(c));
+	CHECK(processes_called(c, "sh") >= 8);
 	capture_stop(c);
 }

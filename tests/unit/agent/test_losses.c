@@ -249,6 +249,7 @@ TEST(all_causes_at_once_are_told_apart_and_add_up)
 	s.lost[LOSS_RING] = 300;
 	s.lost[LOSS_NESTED] = 20;
 	s.lost[LOSS_AGENT] = 1;
+	s.lost[LOSS_TABLE] = 4000;
 	CHECK(send_window(&server, &s));
 	for (unsigned cause = 0; cause < LOSS_KERNEL_SIDE_CAUSES; cause++) {
 		char one[100];
@@ -257,7 +258,7 @@ TEST(all_causes_at_once_are_told_apart_and_add_up)
 			 loss_cause_text(cause), (long long)s.lost[cause]);
 		CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, one));
 	}
-	snprintf(sum, sizeof(sum), "\"lost\":{\"count\":321,\"time_ns\":%lld}", 321LL * PERIOD);
+	snprintf(sum, sizeof(sum), "\"lost\":{\"count\":4321,\"time_ns\":%lld}", 4321LL * PERIOD);
 	CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, sum));
 }
 
@@ -410,6 +411,40 @@ TEST(losses_of_nobody_are_shared_out_by_what_everybody_has)
 			completeness_read(m.list.v[i], 0, 1, STR("cpu"), &c);
 	CHECK_INT(c.parts[PART_LOST].count, 40);
 	CHECK_INT(c.parts[PART_LOST].time_ns, 40LL * PERIOD);
+}
+
+/* What a window of these profiles tells of a loss whose value nobody knows. */
+static enum err tell_unmeasured(const struct seeded *s, u32 kind, const char *measure,
+				struct tally_part *ret)
+{
+	CLEANUP(making_release) struct making m = {0};
+	CLEANUP(buf_release) struct buf request = BUF_INIT((size_t)1 << 20);
+	struct completeness c = {0};
+
+	losses_add(&m.losses, &(struct loss){{0, (u16)kind, LOSS_TABLE}, 30, 0, SERVICE});
+	TRY(request_of(&m, s, &request));
+	for (size_t i = 0; i < m.list.n; i++)
+		if (profile_is_completeness(m.list.v[i]))
+			completeness_read(m.list.v[i], 0, 1, str_of(measure), &c);
+	*ret = c.parts[PART_LOST];
+	return ERR_OK;
+}
+
+TEST(a_loss_whose_length_nobody_knows_counts_for_the_mean_of_the_others)
+{
+	struct seeded s = window_at(SECOND);
+	struct tally_part lost;
+
+	CHECK_OK(tell_unmeasured(&s, RECORD_WAIT, "off_cpu", &lost));
+	CHECK_INT(lost.count, 30);
+	CHECK_INT(lost.time_ns, 30LL * PERIOD);
+	/* Without any, for the threshold; a CPU sample for its period. */
+	s.waits = s.cpu = 0;
+	CHECK_OK(tell_unmeasured(&s, RECORD_WAIT, "off_cpu", &lost));
+	CHECK_INT(lost.count, 30);
+	CHECK_INT(lost.time_ns, 30LL * 1000);
+	CHECK_OK(tell_unmeasured(&s, RECORD_CPU, "cpu", &lost));
+	CHECK_INT(lost.time_ns, 30LL * PERIOD);
 }
 
 TEST(a_record_without_room_in_the_agent_counts_for_all_it_stands_for)

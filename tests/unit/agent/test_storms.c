@@ -57,6 +57,21 @@ TEST(only_what_happened_since_the_last_count_counts)
 	CHECK_INT(s.list.v[1].switches, 7);
 }
 
+TEST(a_thread_whose_entry_was_made_anew_is_no_storm)
+{
+	CLEANUP(storms_release) struct storms s = {0};
+	struct wait_start places[PLACES] = {0};
+
+	fill(places, 0, 1, 7, 1000);
+	CHECK_OK(storms_count(&s, places, PLACES));
+	places[0].switches = 5;
+	CHECK_OK(storms_count(&s, places, PLACES));
+	CHECK_INT(s.all, 5);
+	/* And none at all since. */
+	CHECK_OK(storms_count(&s, places, PLACES));
+	CHECK_INT(s.all, 0);
+}
+
 TEST(without_switches_there_is_no_storm)
 {
 	CLEANUP(storms_release) struct storms s = {0};
