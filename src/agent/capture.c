@@ -402,7 +402,7 @@ bool capture_levels_due(struct capture *c)
 
 enum err capture_apply_levels(struct capture *c)
 {
-	return wait_levels_apply(&c->wait_levels, c->kernel);
+	return wait_levels_apply(&c->wait_levels, c->kernel, (u64)clock_monotonic_ns());
 }
 
 const struct wait_level_set *capture_wait_levels(const struct capture *c)

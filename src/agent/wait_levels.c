@@ -84,12 +84,34 @@ static bool count(struct wait_levels *l, struct kernel_side *k, u64 now)
 	return true;
 }
 
+/* Whether a storm has ended whose level decreases step by step: that of its processes alone. */
+static bool keeps_chosen(const struct wait_levels *l)
+{
+	return wait_levels_now(l)->chosen.n && !l->wanted &&
+	       (!l->counted || l->rate <= STORM_RATE / 2);
+}
+
 /* The level of processes that are not chosen; of all, as long as the switches are not known. */
 static unsigned level_of_others(const struct wait_levels *l, unsigned level)
 {
 	if (l->wanted >= WAIT_LEVEL_ALL)
 		return WAIT_LEVEL_MAX;
-	return l->counted ? 0 : level;
+	return l->counted || keeps_chosen(l) ? 0 : level;
+}
+
+static enum err choose(const struct wait_levels *l, struct wait_level_set *next)
+{
+	const struct wait_level_set *now = wait_levels_now(l);
+	size_t n = l->counted ? storms_share(&l->storms, SHARE_CHOSEN) : 0;
+
+	next->chosen.n = 0;
+	if (!next->level)
+		return ERR_OK;
+	if (keeps_chosen(l))
+		return vec_append(&next->chosen, now->chosen.v, now->chosen.n);
+	for (size_t i = 0; i < n && i < WAIT_LEVELS; i++)
+		TRY(vec_push(&next->chosen, l->storms.list.v[i].pid));
+	return ERR_OK;
 }
 
 static bool chosen_calmed_down(const struct wait_levels *l)
@@ -142,24 +164,17 @@ static void say(struct wait_levels *l, u64 now)
 		 log_u64("switches_per_second", (u64)l->rate));
 }
 
-enum err wait_levels_apply(struct wait_levels *l, struct kernel_side *k)
+enum err wait_levels_apply(struct wait_levels *l, struct kernel_side *k, u64 now)
 {
 	struct wait_level_set *next = &l->sets[!l->current];
-	unsigned level = level_wanted(l);
-	u64 now = (u64)clock_monotonic_ns();
-	size_t n = l->counted && level ? storms_share(&l->storms, SHARE_CHOSEN) : 0;
 
-	if (n > WAIT_LEVELS)
-		n = WAIT_LEVELS;
-	next->chosen.n = 0;
-	for (size_t i = 0; i < n; i++)
-		TRY(vec_push(&next->chosen, l->storms.list.v[i].pid));
-	next->level = level;
-	next->level_of_all = level_of_others(l, level);
+	next->level = level_wanted(l);
+	next->level_of_all = level_of_others(l, next->level);
+	TRY(choose(l, next));
 	l->current = !l->current;
 	l->settled = now + SETTLED_NS;
 	kernel_set_wait_level(k, next->level_of_all);
-	TRY(kernel_set_process_levels(k, next->chosen.v, next->chosen.n, level));
+	TRY(kernel_set_process_levels(k, next->chosen.v, next->chosen.n, next->level));
 	say(l, now);
 	return ERR_OK;
 }

@@ -34,7 +34,7 @@ struct wait_levels {
 void wait_levels_release(struct wait_levels *l);
 /* Measures if that is due. True: the published levels must change. */
 bool wait_levels_due(struct wait_levels *l, struct kernel_side *k, u64 now);
-enum err wait_levels_apply(struct wait_levels *l, struct kernel_side *k) MUST_CHECK;
+enum err wait_levels_apply(struct wait_levels *l, struct kernel_side *k, u64 now) MUST_CHECK;
 /* The current levels, valid until wait_levels_apply was called twice. */
 const struct wait_level_set *wait_levels_now(const struct wait_levels *l);
 /* 0 = as configured. */
