@@ -39,14 +39,15 @@ while True:
     time.sleep(0.2)
 """
 PING_PONG = """
-import os
+import os, sys
+work = range(int(sys.argv[1]))
 a, b = os.pipe()
 c, d = os.pipe()
 if os.fork():
     while os.write(b, b"x") and os.read(c, 1):
-        pass
+        sum(work)
 while os.read(a, 1) and os.write(d, b"x"):
-    pass
+    sum(work)
 """
 
 
@@ -164,4 +165,14 @@ def idle():
 
 def switches():
     """Two processes that throw a byte to and fro on one processor as fast as they can."""
-    return Load([["taskset", "-c", "0", sys.executable, "-c", PING_PONG]])
+    return Load([["taskset", "-c", "0", sys.executable, "-c", PING_PONG, "0"]])
+
+
+def few_switches():
+    """The same with some work between."""
+    return Load([["taskset", "-c", "0", sys.executable, "-c", PING_PONG, "500"]])
+
+
+def storm():
+    """Pairs of threads that exchange a byte as fast as they can, on every CPU."""
+    return Load([[build("pingpong"), "3600", str(2 * CPUS)]])
