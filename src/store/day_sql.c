@@ -234,8 +234,11 @@ static const char *const spans_statements[SPANS_STATEMENTS_] = {
 	 * the key is read: that is quicker, and a key that is there twice is out of order. */
 	[SPAN_ROWS] = "SELECT s.id, s.seal, s.service FROM spans s NOT INDEXED"
 		      " CROSS JOIN spans f ON f.id = s.id ORDER BY s.id DESC",
-	[SPAN_SERVICES] = "SELECT service, id FROM spans INDEXED BY spans_of_service",
-	/* As BLOCK_ENTRIES. */
+	/* As BLOCK_ENTRIES; of one service the entries are searched. */
+	[SPAN_SERVICES] = "SELECT s.service, s.id, CASE WHEN s.service = ?1 THEN"
+			  " (SELECT f.id FROM spans f INDEXED BY spans_of_service"
+			  " WHERE f.service = ?1 AND f.id = s.id) END"
+			  " FROM spans s INDEXED BY spans_of_service",
 	[SPAN_ENTRIES_OF] = "SELECT s.id, f.id FROM spans s INDEXED BY spans_of_service"
 			    " LEFT JOIN spans f INDEXED BY spans_of_service"
 			    " ON f.service = s.service AND f.id = s.id WHERE s.service = ?",

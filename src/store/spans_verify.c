@@ -115,7 +115,8 @@ static enum err verify_one(struct verifying *v, int64_t id)
 	return error == ERR_OK && !good ? ERR_DAMAGED : error;
 }
 
-static enum err verify_services(struct verifying *v)
+/* Entries of all services, and whether a search finds those of one (0 = none). */
+static enum err verify_services(struct verifying *v, int64_t searched)
 {
 	int64_t last = INT64_MIN, last_id = 0;
 	struct tally found = {0};
@@ -123,11 +124,12 @@ static enum err verify_services(struct verifying *v)
 	bool row;
 	enum err error;
 
-	TRY(db_statement(v->reader, SPAN_SERVICES, &q, v->fault));
+	TRY(db_query_with(v->reader, SPAN_SERVICES, &q, v->fault, searched));
 	while ((error = step(v, q, &row)) == ERR_OK && row) {
 		int64_t service = sqlite3_column_int64(q, 0), id = sqlite3_column_int64(q, 1);
 
-		if (service < last || (service == last && id <= last_id))
+		if (service < last || (service == last && id <= last_id) ||
+		    (service == searched && sqlite3_column_int64(q, 2) != id))
 			error = ERR_DAMAGED;
 		else if (service != last)
 			error = verify_one(v, id);
@@ -217,7 +219,7 @@ static enum err verify_names(struct verifying *v)
 
 /* ------------------------------------------------------------------ once each */
 
-static enum err verify_way(struct verifying *v, enum span_way way)
+static enum err verify_way(struct verifying *v, enum span_way way, int64_t service)
 {
 	bool known;
 
@@ -232,7 +234,7 @@ static enum err verify_way(struct verifying *v, enum span_way way)
 		TRY(verify_names(v));
 	/* Sums of the table itself prove nothing about its keys; those of the index do. */
 	if (way == SPANS_BY_SERVICE || (way == SPANS_BY_TIME && !known))
-		TRY(verify_services(v));
+		TRY(verify_services(v, service));
 	if (way == SPANS_BY_TRACE)
 		TRY(verify_traces(v));
 	atomic_fetch_or(&v->day->spans_verified, way);
@@ -250,18 +252,22 @@ static bool is_verified(struct day *d, int64_t service)
 	return found;
 }
 
-static enum err verify_service(struct verifying *v, int64_t service)
+static enum err note_service(struct day *d, int64_t service)
 {
-	struct day *d = v->day;
 	enum err error;
 
-	if (is_verified(d, service))
-		return ERR_OK;
-	TRY(verify_entries(v, service));
 	mutex_lock(&d->lists);
 	error = vec_push(&d->span_services, service);
 	mutex_unlock(&d->lists);
 	return error;
+}
+
+static enum err verify_service(struct verifying *v, int64_t service)
+{
+	if (is_verified(v->day, service))
+		return ERR_OK;
+	TRY(verify_entries(v, service));
+	return note_service(v->day, service);
 }
 
 enum err spans_verify(struct day *d, struct db *reader, enum span_way way, int64_t service,
@@ -272,7 +278,9 @@ enum err spans_verify(struct day *d, struct db *reader, enum span_way way, int64
 
 	if (reader->version < reader->schema->older_below)
 		return ERR_OK;
-	if (!(atomic_load(&d->spans_verified) & way))
-		TRY(verify_way(&v, way));
-	return way == SPANS_BY_SERVICE && service ? verify_service(&v, service) : ERR_OK;
+	if (!(atomic_load(&d->spans_verified) & way)) {
+		TRY(verify_way(&v, way, service));
+		return service ? note_service(d, service) : ERR_OK;
+	}
+	return service ? verify_service(&v, service) : ERR_OK;
 }
