@@ -3,6 +3,7 @@
 // node run.mjs --ui            Explore, served
 // node run.mjs --pages         the other pages
 // node run.mjs --numbers       every page says the numbers that are true
+// node run.mjs --zones         the same numbers and true times in other time zones
 // node run.mjs --shots         every page as a picture; with --renew the pictures of shots/ are made anew
 // ONLY=words node run.mjs ...  the tests whose name contains the words
 // --large adds frame times at a million boxes. Output: TAP.
@@ -21,6 +22,7 @@ import { pagesTests } from "./pages.test.mjs";
 import { shotTests } from "./shots.test.mjs";
 import { uiTests } from "./ui.test.mjs";
 import { fillTemplate, writeVft } from "./vft-writer.mjs";
+import { zonesTests } from "./zones.test.mjs";
 
 const args = process.argv.slice(2);
 const files = args.includes("--html") ? args.slice(args.indexOf("--html") + 1) : [];
@@ -67,6 +69,7 @@ try {
   else if (args.includes("--ui")) await uiTests(browser, dir, args.includes("--large"));
   else if (args.includes("--pages")) await pagesTests(browser, dir);
   else if (args.includes("--numbers")) await numbersTests(browser, dir);
+  else if (args.includes("--zones")) await zonesTests(browser, dir);
   else if (args.includes("--shots")) await shotTests(browser, dir, args.includes("--renew"));
   else {
     await reportTests(browser, makePages(dir));
@@ -74,6 +77,7 @@ try {
     await uiTests(browser, dir, args.includes("--large"));
     await pagesTests(browser, dir);
     await numbersTests(browser, dir);
+    await zonesTests(browser, dir);
     await shotTests(browser, dir);
   }
 } finally {

@@ -6,21 +6,48 @@ export const PRESETS: [string, string][] = [
 ];
 
 const UNIT_WORDS: Record<string, string> = { s: "seconds", m: "minutes", h: "hours", d: "days", w: "weeks" };
-const UNIT_MS: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3 };
+const UNIT_MS: Record<string, number> = {
+  ns: 1e-6, us: 1e-3, "µs": 1e-3, ms: 1, s: 1e3, m: 60e3, min: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3, y: 365 * 86400e3,
+};
 
-// Milliseconds since 1970 of "-1h", "now-15m", "2026-11-15", Unix seconds … nanoseconds; NaN when it is none.
-export function toMs(text: string, now: number): number {
-  if (text === "now") return now;
-  const relative = text.match(/^(?:now)?-(\d+(?:\.\d+)?)(s|m|h|d|w)$/);
-  if (relative) return now - Number(relative[1]) * UNIT_MS[relative[2]];
-  if (/^\d+$/.test(text)) {
-    const value = Number(text);
-    if (text.length > 17) return value / 1e6;
-    if (text.length > 14) return value / 1e3;
-    return text.length > 11 ? value : value * 1e3;
-  }
-  return Date.parse(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text);
+// "1h30m", "1.5h", "90" (seconds).
+function durationMs(text: string): number {
+  let [rest, sum] = [text, 0];
+  do {
+    const part = rest.match(/^([\d.]+)(ns|us|µs|ms|min|[smhdwy])?/);
+    if (!part || (!part[2] && part[0] !== rest)) return NaN;
+    sum += Number(part[1]) * UNIT_MS[part[2] ?? "s"];
+    rest = rest.slice(part[0].length);
+  } while (rest);
+  return sum;
 }
+
+// A number of so many digits is not seconds: how many of its units a millisecond has.
+const PER_MS: Record<number, number> = { 13: 1, 16: 1e3, 19: 1e6 };
+
+// Milliseconds since 1970 of "-1h", "now-1h30m", "2026-11-15", "2026-11-15 10:00", Unix seconds …
+// nanoseconds; NaN when it is none. The same as src/query/when.c, so that pages show the range that the
+// server used: dates without an offset are UTC.
+export function toMs(text: string, now: number): number {
+  const ms = parsed(text.trim(), now);
+  return Math.abs(ms) < MOST_MS ? ms : NaN;
+}
+
+// Nanoseconds since 1970 have 63 bits.
+const MOST_MS = 2 ** 63 / 1e6;
+
+function parsed(given: string, now: number): number {
+  if (given === "now") return now;
+  const relative = given.match(/^(?:now)?([-+])(.+)$/);
+  if (relative) return now + (relative[1] === "-" ? -1 : 1) * durationMs(relative[2]);
+  if (/^\d+$/.test(given)) return given.length in PER_MS ? Number(given) / PER_MS[given.length] : Number(given) * 1e3;
+  if (/^\d+\.\d+$/.test(given)) return Number(given) * 1e3;
+  const date = given.match(/^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?:Z|(:\d\d(?:\.\d+)?)(Z|[-+]\d\d:\d\d)?)?)?$/i);
+  return date ? Date.parse(`${date[1]}T${date[2] ?? "00:00"}${date[3] ?? ":00"}${date[4] ?? "Z"}`) : NaN;
+}
+
+// Whether it moves with the time at which it is read.
+export const isRelative = (text: string): boolean => /^\s*(now|[-+])/.test(text);
 
 const two = (n: number): string => String(n).padStart(2, "0");
 
@@ -58,12 +85,35 @@ export function rangeLabel(from: string, until: string, now: number): { text: st
   return { text: between(a, b, now), title };
 }
 
-// "14:02 – 14:31"; a day that is not today is said once.
-export function between(from: number, until: number, now: number): string {
-  const short = until - from < 600e3;
-  const first = local(from, now, short);
-  const last = local(until, now, short);
-  return first.slice(0, 10) === last.slice(0, 10) && first.length > 10 ? `${first} – ${clock(until, short)}` : `${first} – ${last}`;
+// "+05:45": how far clocks here are from UTC at a moment.
+function offsetText(ms: number): string {
+  const minutes = -new Date(ms).getTimezoneOffset();
+  return `${minutes < 0 ? "−" : "+"}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+}
+
+// "14:02 – 14:31"; a day that is not today is said once. Where clocks were changed in between, "01:30" may
+// be two moments: both ends say their offset.
+export function between(from: number, until: number, now: number, seconds = until - from < 600e3): string {
+  const first = local(from, now, seconds);
+  const last = local(until, now, seconds);
+  const changed = isFinite(from) && isFinite(until) && offsetText(from) !== offsetText(until);
+  const end = first.slice(0, 10) === last.slice(0, 10) && first.length > 10 ? clock(until, seconds) : last;
+  return changed ? `${first} ${offsetText(from)} – ${end} ${offsetText(until)}` : `${first} – ${end}`;
+}
+
+// Under an axis, `apart` milliseconds from the next: days where the axis has several, and where one begins.
+export function tick(ms: number, apart: number, days: boolean): string {
+  return days && (apart >= 86400e3 || clock(ms) === "00:00") ? day(new Date(ms)) : clock(ms, apart < 60e3);
+}
+
+// The moments of [from, until) at which clocks here show whole multiples of `every` milliseconds. Offsets
+// from UTC are whole quarters of an hour.
+export function wholeTimes(from: number, until: number, every: number): number[] {
+  const step = [900e3, 300e3, 60e3].find((s) => every % s === 0) ?? every;
+  const out: number[] = [];
+  for (let ms = Math.ceil(from / step) * step; ms < until; ms += step)
+    if ((ms - new Date(ms).getTimezoneOffset() * 60e3) % every === 0) out.push(ms);
+  return out;
 }
 
 // "3 min ago"

@@ -1,11 +1,10 @@
 // The queries of both sides, and shortcuts for common comparisons.
-import { useState } from "preact/hooks";
 import { go, setRest, view } from "../router";
 import { withMatcher } from "../selector";
 import { Menu } from "../shell/Menu";
 import { SelectorBar } from "../shell/SelectorBar";
-import { TimeRange } from "../shell/TimeRange";
-import { fromInput, toInput, toMs } from "../time";
+import { RangeForm, TimeRange } from "../shell/TimeRange";
+import { toMs } from "../time";
 import { rangeAround, sidesOf, versionPairs, whenLabel, whenOf, type Pair, type Version, type When } from "./sides";
 
 const CHOICES: [When, string][] = [["before", "Previous period"], ["1d", "A day earlier"], ["7d", "A week earlier"], ["same", "Same period"]];
@@ -14,35 +13,16 @@ export function setWhen(when: When): void {
   setRest({ vs: when, bfrom: undefined, buntil: undefined });
 }
 
-function Own({ close }: { close: () => void }) {
-  const { before } = sidesOf(view.value, Date.now());
-  const [from, setFrom] = useState(toInput(Number(before.from)));
-  const [until, setUntil] = useState(toInput(Number(before.until)));
-  const [a, b] = [fromInput(from), fromInput(until)];
-  const usable = a !== "" && b !== "" && Number(a) < Number(b);
-  return (
-    <form class="custom" onSubmit={(e) => {
-      e.preventDefault();
-      if (!usable) return;
-      setRest({ vs: undefined, bfrom: a, buntil: b });
-      close();
-    }}>
-      <label>From<input type="datetime-local" step="1" value={from} onInput={(e) => setFrom(e.currentTarget.value)} /></label>
-      <label>Until<input type="datetime-local" step="1" value={until} onInput={(e) => setUntil(e.currentTarget.value)} /></label>
-      <button class="btn" disabled={!usable} title={usable ? "" : "The first moment must lie before the second"}>Compare with this range</button>
-    </form>
-  );
-}
-
 function BeforeRange() {
   const v = view.value;
   const label = whenLabel(v, Date.now());
+  const { before } = sidesOf(v, Date.now());
   return (
     <Menu id="range-before" label={label.text} title={`Time range before: ${label.title}`}>
       {(close) => (
         <>
           <ul class="list">{CHOICES.map(([when, word]) => <li><button type="button" aria-pressed={whenOf(v) === when} onClick={() => { setWhen(when); close(); }}>{word}</button></li>)}</ul>
-          <Own close={close} />
+          <RangeForm from={before.from} until={before.until} word="Compare with this range" onRange={(bfrom, buntil) => { setRest({ vs: undefined, bfrom, buntil }); close(); }} />
         </>
       )}
     </Menu>

@@ -35,6 +35,8 @@ export function useDiff(before: Side, after: Side, kind: Kind | undefined): Whol
 export interface TwoLines {
   before: (number | null)[];
   after: (number | null)[];
+  // Of the later side's first point.
+  start: number;
   step: number;
 }
 
@@ -58,7 +60,7 @@ export function useLines(before: Side, after: Side, kind: Kind | undefined): Ans
     if (a && a.step < step) a = await line(before, step);
     if (b && b.step < step) b = await line(after, step);
     const values = (g: Grid | null): (number | null)[] => g?.groups[0]?.values ?? [];
-    return { before: values(a), after: values(b), step: step || 1e3 };
+    return { before: values(a), after: values(b), start: b?.times[0] ?? Number(after.from), step: step || 1e3 };
   });
 }
 

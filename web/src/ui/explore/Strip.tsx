@@ -12,7 +12,7 @@ import type { Grid } from "../series";
 import { Lacks } from "../shell/Lacks";
 import { Failure } from "../shell/states";
 import { dark } from "../theme";
-import { local, toMs, utc } from "../time";
+import { between, local, toMs, utc } from "../time";
 import { labelOf, UNDIVIDED, windowOf } from "./data";
 import { Timeline, type Mark } from "./Timeline";
 
@@ -135,7 +135,7 @@ export function Strip({ kinds, kind, grid, marks, amount, completeness }: { kind
         )}
         {chosen && (
           <div class="chosen push">
-            <span class="dim" title={`${utc(chosen[0])} – ${utc(chosen[1])}`}>{local(chosen[0], now, true)} – {local(chosen[1], now, true)}</span>
+            <span class="dim" title={`${utc(chosen[0])} – ${utc(chosen[1])}`}>{between(chosen[0], chosen[1], now, true)}</span>
             <button type="button" class="quiet" onClick={narrow}>Zoom in</button>
             <button type="button" class="quiet" onClick={clear}>Show all of it</button>
           </div>

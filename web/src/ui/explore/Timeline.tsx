@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { Grid } from "../series";
-import { clock, local, utc } from "../time";
+import { between, local, tick, utc } from "../time";
 
 export interface Mark {
   time: number;
@@ -89,7 +89,7 @@ function options(width: number, props: () => Props): uPlot.Options {
     select: { show: true, left: 0, top: 0, width: 0, height: 0 },
     scales: { x: { time: true, range: () => [p.grid.from / 1e3, p.grid.until / 1e3] }, y: { range: (_u, _min, max) => [0, Math.max(max, 1e-9)] } },
     axes: [
-      { size: 20, gap: 3, font: `11px ${css("--font")}`, stroke: css("--faint"), grid: { show: false }, ticks: { show: false }, values: (u, ticks, _axis, _space, apart) => ticks.map((t) => tickText(u, t * 1e3, p.grid, apart)) },
+      { size: 20, gap: 3, space: hasDays(p.grid) ? 80 : 50, font: `11px ${css("--font")}`, stroke: css("--faint"), grid: { show: false }, ticks: { show: false }, values: (u, ticks, _axis, _space, apart) => ticks.map((t) => tickText(u, t * 1e3, p.grid, apart)) },
       { show: true, size: 0, gap: 0, grid: { stroke: grid, width: 1 }, ticks: { show: false }, values: () => [], splits: (_u, _i, _min, max) => [max] },
     ],
     // The last group is the whole stack: it is drawn first, the others over it.
@@ -105,18 +105,14 @@ function options(width: number, props: () => Props): uPlot.Options {
   };
 }
 
+const hasDays = (grid: Grid): boolean => grid.until - grid.from > 2 * 86400e3;
+
 // Nothing where the edge would cut it.
 function tickText(u: uPlot, ms: number, grid: Grid, apart: number): string {
-  const text = tick(ms, grid, apart);
+  const text = tick(ms, apart * 1e3, hasDays(grid));
   const half = text.length * 3.4;
   const at = u.valToPos(ms / 1e3, "x");
   return at < half || at > u.width - half ? "" : text;
-}
-
-// `apart`: seconds between two of them; below a minute they say theirs.
-function tick(ms: number, grid: Grid, apart: number): string {
-  const wide = grid.until - grid.from > 2 * 86400e3;
-  return wide ? local(ms, Date.now()).slice(0, 10) : clock(ms, apart < 60);
 }
 
 function showSelection(u: uPlot, selected: [number, number] | null): void {
@@ -170,7 +166,7 @@ export function Timeline(props: Props) {
     box.hidden = time === undefined || e.buttons === 1;
     if (time === undefined) return;
     const rows = p.grid.groups.map((g, k) => ({ name: g.name, value: g.values[i], colour: p.colours[k] })).filter((r) => r.value !== null && r.value !== undefined);
-    box.replaceChildren(...[line(`${local(time, Date.now(), true)} – ${clock(time + p.grid.step, true)}`, utc(time))], ...rows.slice(0, 10).map((r) => line(r.name || "all", p.say(r.value as number), r.colour)));
+    box.replaceChildren(...[line(between(time, time + p.grid.step, Date.now(), true), utc(time))], ...rows.slice(0, 10).map((r) => line(r.name || "all", p.say(r.value as number), r.colour)));
     if (rows.length === 0) box.append(line("nothing was measured", ""));
     const left = Math.min(e.offsetX + 14, u.over.clientWidth - box.offsetWidth - 4);
     box.style.transform = `translate(${Math.max(0, left)}px, ${HEIGHT - 16}px)`;

@@ -42,7 +42,8 @@ export function useGrid(kind: Kind | undefined): Answer<Grid> {
   const type = v.type || kind?.id || "";
   const params = question({ ...v, from, until, type });
   if (by) params.push(["by", by], ["limit", String(MOST_GROUPS)]);
-  const span = toMs(until, 0) - toMs(from, 0);
+  const now = Date.now();
+  const span = toMs(until, now) - toMs(from, now);
   return useAnswer(type ? JSON.stringify(params) : null, (signal) => askGrid(params, span, by, signal));
 }
 

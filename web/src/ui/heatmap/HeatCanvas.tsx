@@ -1,7 +1,7 @@
 // The map itself: drawn on a canvas, chosen with the pointer or with the keyboard.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { niceStep } from "../series";
-import { local } from "../time";
+import { local, wholeTimes } from "../time";
 import { blockOf, blockText, cornersOf, strengthOf, type Block, type Heat } from "./grid";
 
 interface Props {
@@ -67,7 +67,7 @@ function drawAxes(ctx: CanvasRenderingContext2D, heat: Heat, width: number, pitc
   const each = width / heat.columns / heat.column;
   const every = niceStep(110 / each);
   const until = heat.from + heat.columns * heat.column;
-  for (let ms = Math.ceil(heat.from / every) * every; (until - ms) * each > 60; ms += every)
+  for (const ms of wholeTimes(heat.from, until - 60 / each, every))
     ctx.fillText(local(ms, now, every < 60e3).replace(/^\d{4}-/, ""), LEFT + (ms - heat.from) * each, height + AXIS / 2 + 2);
 }
 

@@ -82,7 +82,7 @@ export function Diff() {
           {kind && <Types kinds={kinds.data} kind={kind} />}
           {kind && tree.data?.change && !missing && <Sum change={tree.data.change} kind={kind} lacking={lacksOfBoth(tree.data.completenessBefore, tree.data.completeness)} />}
         </div>
-        {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={Number(after.from)} step={lines.data.step} height={48} say={(x) => rate(x, kind)} label="Both sides over time" />}
+        {kind && lines.data && <Lines lines={[{ name: "after", values: lines.data.after, tone: "warm" }, { name: "before", values: lines.data.before, tone: "cool" }]} from={lines.data.start} step={lines.data.step} height={48} say={(x) => rate(x, kind)} label="Both sides over time" />}
       </div>
       {!kind ? <Sentence title={kinds.data.length ? `There is no type called “${v.type}” here.` : "No profile fits this selector."} role="status"><a class="btn" href={href({ query: kinds.data.length ? v.query : "", type: "" })}>{kinds.data.length ? "Another type" : "Everything"}</a></Sentence>
         : tree.error && !tree.data ? (empty ? <Nothing title="No data of this type on one of the sides." versions={versions} /> : <Failure error={tree.error} />)

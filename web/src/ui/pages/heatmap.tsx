@@ -18,7 +18,7 @@ import { Foot } from "../shell/Foot";
 import { Failure, Loading, Sentence } from "../shell/states";
 import { setRange } from "../shell/TimeRange";
 import { dark } from "../theme";
-import { local, toMs, utc } from "../time";
+import { between, toMs, utc } from "../time";
 import { askTree, type TreeAnswer } from "../tree";
 import { ALL_NODES, question, treeQuestion } from "../view";
 import { prunedText } from "../whole";
@@ -57,7 +57,7 @@ function useBlock(kind: Kind | undefined, block: Block | null) {
 function words(b: Block): string {
   const now = Date.now();
   const rows = b.low === 0 && b.high === 1000 ? "" : `, ${b.low} – ${b.high} ms of the second`;
-  return `${local(b.from, now, true)} – ${local(b.until, now, true)}${rows}`;
+  return `${between(b.from, b.until, now, true)}${rows}`;
 }
 
 const inUtc = (b: Block): string => `${utc(b.from)} – ${utc(b.until)}`;
