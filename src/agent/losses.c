@@ -106,14 +106,14 @@ struct making {
 	const struct losses_window *w;
 	struct dict *dict;
 	struct profile_list *list;
-	size_t data; /* profiles of the window; later ones are completeness profiles */
+	size_t data; /* profiles of the window; later ones are completeness profiles, or empty */
 	struct profile like;
 };
 
 static bool begin_like(struct making *m, uint32_t resource, struct profile **ret, enum err *e)
 {
 	for (size_t i = m->data; i < m->list->n; i++)
-		if (m->list->v[i]->resource == resource) {
+		if (m->list->v[i]->resource == resource && profile_is_completeness(m->list->v[i])) {
 			*ret = m->list->v[i];
 			return false;
 		}
@@ -265,6 +265,35 @@ static enum err put_loss(const struct making *m, struct profile *p, const struct
 	return ERR_OK;
 }
 
+static struct str value_type(const struct profile *p)
+{
+	return dict_str(p->dict, p->types[p->type_count - 1].type);
+}
+
+static bool has_profile(const struct making *m, uint32_t resource, const char *measure)
+{
+	for (size_t i = 0; i < m->list->n; i++)
+		if (m->list->v[i]->resource == resource &&
+		    str_eq(value_type(m->list->v[i]), str_of(measure)))
+			return true;
+	return false;
+}
+
+/* A type of which everything was lost has a profile all the same: without one nobody would look for
+ * it, and its losses would be seen nowhere. */
+static enum err put_empty(const struct making *m, uint32_t resource, struct process *process,
+			  const struct loss *one)
+{
+	const struct window *w = m->w->window;
+
+	for (size_t i = 0; i < MEASURES; i++)
+		if (measures[i].kind == one->key.kind && w->types & measures[i].type &&
+		    !has_profile(m, resource, measures[i].measure))
+			TRY(window_add_empty(w, measures[i].measure, process, resource, m->dict,
+					     m->list));
+	return ERR_OK;
+}
+
 /* ---- whose it is ---- */
 
 /* A process of which only the name is known. */
@@ -298,6 +327,7 @@ static enum err share_out(struct making *m, const struct loss *one)
 		return ERR_OK;
 	TRY(resource_of_name(m, "unknown\0\0\0\0\0\0\0\0", &resource));
 	TRY(profile_for(m, resource, &to));
+	TRY(put_empty(m, resource, NULL, one));
 	return put_loss(m, to, one, 1);
 }
 
@@ -322,6 +352,7 @@ static enum err put_losses(struct making *m, const struct losses *l)
 			TRY(resource_of_name(m, one->comm, &resource));
 		}
 		TRY(profile_for(m, resource, &to));
+		TRY(put_empty(m, resource, process, one));
 		TRY(put_loss(m, to, one, 1));
 	}
 	return ERR_OK;

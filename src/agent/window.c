@@ -6,6 +6,7 @@
 #include "agent/lock_names.h"
 #include "agent/window_labels.h"
 #include "base/clock.h"
+#include "bpf/records.h"
 
 /* Longest stack that is written, inlined functions counted. */
 #define STACK_MAX	4096
@@ -159,6 +160,17 @@ void window_follow(struct window *w, bool broken)
 	}
 }
 
+int64_t window_sample_value(int64_t sum, int64_t count, int64_t n, uint64_t period_ns)
+{
+	int64_t part = (int64_t)(period_ns / CLOCK_PARTS);
+
+	if (part <= 0 || sum % part)
+		part = 1;
+	return (int64_t)((__int128)(sum / part) * (n + 1) / count -
+			 (__int128)(sum / part) * n / count) *
+	       part;
+}
+
 /* In steps of about a millisecond: finer is noise, and does not compress. */
 #define TIME_STEP ((uint64_t)1 << 20)
 
@@ -168,9 +180,11 @@ static enum err add_timed(const struct collector *c, const struct collected *one
 {
 	uint64_t start = (uint64_t)w->start_ns, end = start + (uint64_t)w->duration_ns;
 	uint64_t offset = start - (uint64_t)w->start_monotonic_ns;
-	int64_t values[2] = {1, llround(one->value / one->count)};
+	int64_t sum = llround(one->value), count = llround(one->count), n = 0;
 
 	for (u32 at = one->last_time; at; at = c->times.v[at - 1].previous) {
+		int64_t values[2] = {1, window_sample_value(sum, count, n++, w->period_ns)};
+
 		row.time = (c->times.v[at - 1].time + offset) & ~(TIME_STEP - 1);
 		if (row.time < start)
 			row.time = start;
@@ -287,21 +301,43 @@ static int64_t begin_of(struct process *process, const struct measure *m, const 
 			     w->start_ns + w->duration_ns);
 }
 
+/* `process` may be NULL. */
 static enum err begin_profile(struct process *process, const struct measure *m,
-			      const struct window *w, struct dict *d, struct profile_list *list,
-			      struct profile **ret)
+			      const struct window *w, uint32_t resource, struct dict *d,
+			      struct profile_list *list, struct profile **ret)
 {
 	struct profile *p;
 
 	TRY(profile_list_add(list, d, &p));
 	TRY(add_types(m, w, p));
-	p->time_ns = begin_of(process, m, w);
+	p->time_ns = process ? begin_of(process, m, w) : w->start_ns;
 	p->duration_ns = w->start_ns + w->duration_ns - p->time_ns;
-	TRY(labels_of_process(process, w->host, d, &p->resource));
+	p->resource = resource;
 	TRY(labels_of_limit(w, m->type & WAIT_TYPES ? process : NULL, d, &p->attributes));
 	TRY(dict_text(d, "vestal", &p->scope_name));
 	TRY(dict_text(d, VESTAL_VERSION, &p->scope_version));
 	*ret = p;
+	return ERR_OK;
+}
+
+static enum err begin_process(struct process *process, const struct measure *m,
+			      const struct window *w, struct dict *d, struct profile_list *list,
+			      struct profile **ret)
+{
+	uint32_t resource;
+
+	TRY(labels_of_process(process, w->host, d, &resource));
+	return begin_profile(process, m, w, resource, d, list, ret);
+}
+
+enum err window_add_empty(const struct window *w, const char *measure, struct process *process,
+			  uint32_t resource, struct dict *d, struct profile_list *list)
+{
+	struct profile *p;
+
+	for (size_t i = 0; i < MEASURES; i++)
+		if (str_eq(str_of(measures[i].value_name), str_of(measure)))
+			return begin_profile(process, &measures[i], w, resource, d, list, &p);
 	return ERR_OK;
 }
 
@@ -324,7 +360,7 @@ static enum err add_measure(const struct collector *c, struct names *n, const st
 		if (!previous || compare_rows(previous, row)) {
 			if (p)
 				TRY(fold_rows(p));
-			TRY(begin_profile((*row)->sample.process, m, w, d, list, &p));
+			TRY(begin_process((*row)->sample.process, m, w, d, list, &p));
 		}
 		previous = row;
 		TRY(add_row(c, n, *row, w, m->type, &labels, p));
@@ -349,7 +385,7 @@ static enum err add_resting(void *context, struct process *process)
 	for (unsigned i = 0; i < MEASURES; i++)
 		if (!process->ended && !process->unwanted &&
 		    watched_rests(&process->watched, i, w->since_ns[i], end))
-			TRY(begin_profile(process, &measures[i], w, r->dict, r->list, &p));
+			TRY(begin_process(process, &measures[i], w, r->dict, r->list, &p));
 	return ERR_OK;
 }
 

@@ -30,6 +30,11 @@ struct window {
  * (suspend, or a change of the system time).
  */
 int64_t window_length(int64_t wall_ns, int64_t monotonic_ns);
+/*
+ * The value of the n-th of `count` samples that are `sum` together: a multiple of a sixteenth of the
+ * period (CLOCK_PARTS) if the sum is one. The values of all of them add up to the sum.
+ */
+int64_t window_sample_value(int64_t sum, int64_t count, int64_t n, uint64_t period_ns);
 /* At the end of a window, updates what was measured. `broken`: nothing was, or the calendar jumped.
  */
 void window_follow(struct window *w, bool broken);
@@ -39,6 +44,12 @@ void window_follow(struct window *w, bool broken);
  */
 enum err window_profile(struct collector *c, struct names *n, const struct window *w,
 			struct profile *ret) MUST_CHECK;
+/*
+ * Adds a profile without samples of a measure, named as its values ("off_cpu"), to a resource: so that
+ * the type exists although all of its samples were lost. `process` is NULL if it is not known.
+ */
+enum err window_add_empty(const struct window *w, const char *measure, struct process *process,
+			  uint32_t resource, struct dict *d, struct profile_list *list) MUST_CHECK;
 /* A profile per process and type, as in OTLP: for sending. */
 enum err window_profiles(struct collector *c, struct names *n, const struct window *w,
 			 struct dict *d, struct profile_list *ret) MUST_CHECK;

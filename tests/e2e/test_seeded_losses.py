@@ -180,13 +180,15 @@ def waits_are_lost_for_that_reason_while_another_sample_is_under_way():
         def told():
             found = seen()
             return found if causes(found, "causes").get(lost, {}).get("time_ns", 0) / 1e9 > 0.95 * truth else None
-        # What was never seen has no profiles, and so no answer that could tell.
-        run("1")
-        agent.wait(lambda: seen().get("kept", {}).get("count", 0))
+        # All of its waits are lost, or nearly all: the type is listed all the same.
         occupy_scratch(agent.process.pid)
         truth = run("4")
         found = agent.wait(told)
-        assert lost in found["text"], found
+        assert lost in found["text"] and found["kept_share"] < 0.05, found
+        types = server.get("/api/v1/types", query="crowded")["types"]
+        assert [t["type"] for t in types] == ["off_cpu_waits", "off_cpu"], types
+        [service] = [s for s in server.get("/api/v1/overview", time_range="1h")["services"] if s["service"] == "crowded"]
+        assert lost in service["types"][0]["completeness"]["text"], service
         agent.metrics_when(lambda m: m[f'vestal_agent_lost_samples_total{{cause="{lost}"}}'] > 0)
 
 

@@ -22,7 +22,7 @@
 
 /* One window of a process that has everything. */
 struct seeded {
-	int64_t start, cpu, waits, lost[LOSS_KERNEL_SIDE_CAUSES];
+	int64_t start, cpu, waits, lost[LOSS_KERNEL_SIDE_CAUSES], lost_waits;
 	unsigned types;
 	struct budget_state budget;
 	unsigned wait_level;
@@ -93,6 +93,11 @@ static void add_losses(struct making *m, const struct seeded *s)
 		if (s->lost[cause])
 			losses_add(&m->losses, &one);
 	}
+	if (s->lost_waits)
+		losses_add(&m->losses, &(struct loss){{0, RECORD_WAIT, LOSS_RING},
+						      (double)s->lost_waits,
+						      (double)(s->lost_waits * PERIOD),
+						      SERVICE});
 }
 
 /* What would be sent of a window: the profiles, what is missing, and what they hold. */
@@ -323,6 +328,43 @@ TEST(rejected_profiles_count_as_lost_in_proportion)
 	/* Kept and lost are what was measured. */
 	CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, "\"kept\":{\"count\":1000,"));
 	CHECK(answer_says(&server, CPU, s.start, s.start + SECOND, "\"kept_share\":0.8333"));
+}
+
+static bool body_has(struct server *s, const char *target, const char *wanted)
+{
+	CLEANUP(rpc_peer_release) struct rpc_peer p = {0};
+	struct str body;
+
+	if (peer_ask(s, &p, "GET", target, "", STR("")) != ERR_OK)
+		return false;
+	body = rpc_peer_body(&p);
+	if (str_search(body, str_of(wanted)) < body.n)
+		return true;
+	printf("# %s is not in %.*s\n", wanted, (int)body.n, body.p);
+	return false;
+}
+
+/* With samples of another type, or with none at all. */
+TEST(a_type_of_which_all_samples_were_lost_is_listed_with_its_losses)
+{
+	for (int64_t cpu = 0; cpu < 2; cpu++) {
+		SERVER(server);
+		struct seeded s = window_at(long_ago());
+		char overview[200];
+
+		s.cpu = cpu;
+		s.waits = 0;
+		s.lost_waits = 7;
+		CHECK(send_window(&server, &s));
+		CHECK(has_cause(&server, "off_cpu", s.start, "causes", "ring full", 7,
+				7LL * PERIOD));
+		CHECK(answer_says(&server, "off_cpu", s.start, s.start + SECOND,
+				  "\"kept_share\":0,"));
+		CHECK(body_has(&server, "/api/v1/types?query=" SERVICE, "off_cpu:off_cpu:"));
+		snprintf(overview, sizeof(overview), "/api/v1/overview?from=%lld&until=%lld",
+			 (long long)s.start, (long long)(s.start + SECOND));
+		CHECK(body_has(&server, overview, "100% lost: ring full"));
+	}
 }
 
 TEST(what_was_off_or_lowered_says_for_how_long_and_why)
