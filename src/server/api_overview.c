@@ -17,6 +17,7 @@ struct curve {
 	struct str type;
 	const struct series_points *points, *before; /* before: or NULL */
 	double total;
+	struct rate_change change;
 };
 
 struct ranked {
@@ -37,6 +38,7 @@ struct cpu_line {
 struct overview {
 	struct inquiry *q;
 	int64_t from_ns, until_ns, step_ns;
+	int64_t judged_ns; /* width of the points by which changes are judged */
 	uint32_t limit;
 	struct arena arena;
 	struct series_points nothing; /* as long as the others, with nothing in it */
@@ -75,17 +77,17 @@ static struct str copy_text(struct arena *a, struct str s)
 	return str_n(arena_copy(a, s), s.n);
 }
 
-static enum err make_nothing(struct overview *o, struct series_points *ret)
+static enum err make_nothing(struct overview *o, int64_t step_ns, struct series_points *ret)
 {
-	int64_t first = o->from_ns - o->from_ns % o->step_ns;
-	size_t n = (size_t)((o->until_ns - first + o->step_ns - 1) / o->step_ns);
+	int64_t first = o->from_ns - o->from_ns % step_ns;
+	size_t n = (size_t)((o->until_ns - first + step_ns - 1) / step_ns);
 	struct point *points = arena_zalloc(&o->arena, n, sizeof(*points));
 	int64_t *covered = arena_zalloc(&o->arena, n, sizeof(*covered));
 
 	if (!points || !covered)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < n; i++)
-		points[i] = (struct point){first + (int64_t)i * o->step_ns, NAN, 0};
+		points[i] = (struct point){first + (int64_t)i * step_ns, NAN, 0};
 	*ret = (struct series_points){.points = points, .covered = covered, .n = n};
 	return ERR_OK;
 }
@@ -104,7 +106,7 @@ static enum err find_cpu_line(struct overview *o, struct str type, struct cpu_li
 	fresh.type = copy_text(&o->arena, type);
 	if (!fresh.type.p)
 		return ERR_NO_MEMORY;
-	TRY(make_nothing(o, &fresh.points));
+	TRY(make_nothing(o, o->judged_ns, &fresh.points));
 	TRY(vec_push(&o->cpu_lines, fresh));
 	*ret = &o->cpu_lines.v[o->cpu_lines.n - 1];
 	return ERR_OK;
@@ -396,8 +398,86 @@ static enum err find_points(struct overview *o, const struct services_question *
 	return ERR_OK;
 }
 
-/* Points have the requested width, but ranges are not aligned to it, so that totals equal those of
- * other queries of the same ranges. Services beyond the limit need only totals. */
+/* ------------------------------------------------------------------ changes */
+
+static enum err judge_curve(struct overview *v, struct curve *c)
+{
+	bool gauge = type_id_is_gauge(c->type);
+	int64_t length = v->until_ns - v->from_ns;
+	struct change_side before, after;
+	struct arena arena = {0};
+	enum err error;
+
+	error = points_side(c->before ? c->before : &v->nothing, gauge, length, &arena, &before);
+	if (error == ERR_OK)
+		error = points_side(c->points, gauge, length, &arena, &after);
+	if (error == ERR_OK)
+		c->change = change_over_time(&before, &after);
+	arena_release(&arena);
+	return error;
+}
+
+static enum err judge(struct overview *o)
+{
+	vec_for_each (s, &o->services)
+		for (size_t i = 0; i < s->n; i++)
+			TRY(judge_curve(o, &s->curves[i]));
+	return ERR_OK;
+}
+
+/* Replaces the points of a service by others of the same range. */
+static enum err change_points(void *context, struct str service,
+			      const struct series_answer *answers)
+{
+	struct overview *o = context;
+	struct ranked s = {.service = service}, *known;
+
+	known = bsearch(&s, o->services.v, o->services.n, sizeof(s), by_name);
+	for (size_t i = 0; known && i < known->n; i++) {
+		struct curve *c = &known->curves[i];
+		const struct series_points *p = find_type(&answers[0], c->type);
+
+		c->points = p ? p : &o->nothing;
+		if (p)
+			TRY(copy_points(&known->arena, &c->points));
+	}
+	return ERR_OK;
+}
+
+/* Shows points of the width asked for; those by which changes are judged have another one. */
+static enum err widen_points(struct overview *o, const struct services_question *all)
+{
+	struct str *names = arena_alloc(&o->arena, (o->services.n + 1) * sizeof(*names));
+	struct services_question what = *all;
+	struct request *r = o->q->request;
+	struct ask ask = o->q->ask; /* a copy: the first query has noted all there is to note */
+	struct damage_notes noted = {0};
+	struct services_answer ignored = {0};
+
+	if (!names)
+		return ERR_NO_MEMORY;
+	ask.damage = ask.damage ? &noted : NULL;
+	for (size_t i = 0; i < o->services.n; i++)
+		names[i] = o->services.v[i].service;
+	TRY(make_nothing(o, o->step_ns, &o->nothing));
+	if (!o->services.n)
+		return ERR_OK;
+	qsort(o->services.v, o->services.n, sizeof(*o->services.v), by_name);
+	what.range_count = 1;
+	what.step_ns = o->step_ns;
+	what.totals_only = false;
+	what.only = names;
+	what.only_count = o->services.n;
+	TRY(store_services(r->server->store, r->tenant, &o->q->selection, &what, &ask,
+			   change_points, o, &ignored));
+	arena_release(&ignored.arena);
+	put_in_order(o);
+	return ERR_OK;
+}
+
+/* The ranges are not aligned to points, so that totals equal those of other queries of the same ranges,
+ * and changes are judged by as many points as in other queries. Services beyond the limit need only
+ * totals. */
 static enum err collect(struct overview *o)
 {
 	int64_t length = o->until_ns - o->from_ns;
@@ -406,37 +486,30 @@ static enum err collect(struct overview *o)
 	struct services_question what = {
 		.ranges = {{o->from_ns, o->until_ns}, {earlier, o->from_ns}},
 		.range_count = earlier < o->from_ns ? 2 : 1,
-		.step_ns = o->step_ns,
+		.step_ns = o->judged_ns,
 		.totals_only = !o->q->ask.damage,
 	};
 
-	TRY(make_nothing(o, &o->nothing));
+	TRY(make_nothing(o, o->judged_ns, &o->nothing));
 	TRY(store_services(r->server->store, r->tenant, &o->q->selection, &what, &o->q->ask,
 			   each_service, o, &o->whole));
 	put_in_order(o);
 	sum_cpu(o);
-	return find_points(o, &what);
+	TRY(find_points(o, &what));
+	TRY(judge(o));
+	return o->step_ns == o->judged_ns ? ERR_OK : widen_points(o, &what);
 }
 
 /* ------------------------------------------------------------------ writing */
 
-static enum err put_change(struct overview *v, const struct curve *c, struct jsonout *o)
+static void put_change(const struct curve *c, struct jsonout *o)
 {
-	bool gauge = type_id_is_gauge(c->type);
-	struct change_side before, after;
-	struct rate_change change;
-
-	TRY(points_side(c->before ? c->before : &v->nothing, gauge, v->until_ns - v->from_ns,
-			&v->arena, &before));
-	TRY(points_side(c->points, gauge, v->until_ns - v->from_ns, &v->arena, &after));
-	change = change_over_time(&before, &after);
-	amount_put(o, &change.after);
+	amount_put(o, &c->change.after);
 	api_points(o, "points", c->points, 0);
 	api_covered(o, c->points, 0);
 	jsonout_put_object(o, "change");
-	change_put(o, &change);
+	change_put(o, &c->change);
 	jsonout_end_object(o);
-	return ERR_OK;
 }
 
 static enum err put_completeness(struct overview *v, const struct ranked *s, const struct curve *c,
@@ -462,17 +535,17 @@ static enum err put_curve(struct overview *v, const struct ranked *s, const stru
 	jsonout_put_str(o, "sample_type", parts.sample_type);
 	jsonout_put_str(o, "unit", parts.sample_unit);
 	jsonout_put_text(o, "aggregate", type_id_is_gauge(c->type) ? "gauge" : "sum");
-	TRY(put_change(v, c, o));
+	put_change(c, o);
 	TRY(put_completeness(v, s, c, o));
 	jsonout_end_object(o);
 	return ERR_OK;
 }
 
-static int64_t last_of(const struct overview *v, const struct series_points *s)
+static int64_t last_of(const struct series_points *s, int64_t step_ns)
 {
 	for (size_t i = s->n; i-- > 0;)
 		if (!isnan(s->points[i].value))
-			return s->points[i].time_ns + v->step_ns;
+			return s->points[i].time_ns + step_ns;
 	return 0;
 }
 
@@ -483,8 +556,8 @@ static int64_t last_seen(const struct overview *v, const struct ranked *s)
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct curve *c = &s->curves[i];
-		int64_t now = last_of(v, c->points);
-		int64_t before = c->before ? last_of(v, c->before) : 0;
+		int64_t now = last_of(c->points, v->step_ns);
+		int64_t before = c->before ? last_of(c->before, v->judged_ns) : 0;
 
 		before = before < v->from_ns ? before : v->from_ns;
 		now = now ? now : before;
@@ -538,6 +611,7 @@ static enum err answer_overview(struct inquiry *q, struct jsonout *o)
 	v.from_ns = q->selection.from_ns;
 	v.until_ns = q->selection.until_ns;
 	v.step_ns = api_step((v.until_ns - v.from_ns) / points);
+	v.judged_ns = api_step((v.until_ns - v.from_ns) / CHANGE_POINTS);
 	TRY(collect(&v));
 	TRY(completeness_ask(q, true, &v.arrived));
 	return put_overview(&v, o);

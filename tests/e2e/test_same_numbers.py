@@ -93,6 +93,11 @@ def the_overview_and_changes_have_the_truth():
         services = server.get("/api/v1/overview", query=side["query"], **window)["services"]
         usage = services[0]["types"][0]
         expect(f"overview {name}", usage, side)
+        # A change is what it is, however many points are shown.
+        for points in (3, 12, 500):
+            shown = server.get("/api/v1/overview", query=side["query"], points=points, **window)["services"][0]["types"][0]
+            assert shown["change"] == usage["change"], f"{name} in {points} points: {shown['change']}, should be {usage['change']}"
+            expect(f"overview {name} in {points} points", shown, side)
         # The overview compares with the time before of the same selection.
         if truth["before"]["query"] == side["query"]:
             expect_change(f"overview {name}", usage["change"], truth)
