@@ -79,13 +79,27 @@ static bool is_internal(struct str name)
 	return str_starts(name, STR("__")) || str_eq(name, STR("waker"));
 }
 
+/* The days of the range and the one before, from which values reach into it: what is known of the
+ * times of series within a day depends on whether they were just received. */
+static struct selection whole_days(const struct inquiry *q)
+{
+	const int64_t day = 86400 * NS_PER_S;
+	struct selection s = q->selection;
+
+	s.from_ns = s.from_ns > 2 * day ? s.from_ns - s.from_ns % day - day : 0;
+	s.until_ns = s.until_ns < INT64_MAX - day ? s.until_ns + day - 1 - (s.until_ns - 1) % day
+						  : INT64_MAX;
+	return s;
+}
+
 static enum err has_few_values(struct looking *f, struct str name, bool *ret)
 {
 	struct request *r = f->q->request;
+	struct selection days = whole_days(f->q);
 	struct text_answer values = {0};
 
-	TRY(store_label_values(r->server->store, r->tenant, name, &f->q->selection, MAX_VALUES,
-			       &f->q->ask, &values));
+	TRY(store_label_values(r->server->store, r->tenant, name, &days, MAX_VALUES, &f->q->ask,
+			       &values));
 	*ret = values.n > 1 && !values.more;
 	arena_release(&values.arena);
 	return ERR_OK;
@@ -194,10 +208,13 @@ static enum err put_label(struct looking *f, struct str name, struct jsonout *o)
 	}
 	if (shares.n)
 		qsort(shares.v, shares.n, sizeof(*shares.v), compare_shares);
-	jsonout_key(o, name);
-	jsonout_array(o);
-	put_shares(shares.v, shares.n, o);
-	jsonout_end_array(o);
+	/* A label that nothing here has says nothing. */
+	if (error == ERR_OK && (shares.n > 1 || (shares.n && shares.v[0].value.n))) {
+		jsonout_key(o, name);
+		jsonout_array(o);
+		put_shares(shares.v, shares.n, o);
+		jsonout_end_array(o);
+	}
 	vec_release(&shares);
 	return error;
 }
@@ -367,6 +384,7 @@ static enum err answer_function(struct inquiry *q, struct jsonout *o)
 	struct request *r = q->request;
 	struct looking f = {.q = q, .name = parameter(r, "name")};
 	struct text_answer names = {0};
+	struct selection days;
 	enum err error;
 
 	if (!f.name.n || f.name.n > MAX_NAME)
@@ -374,7 +392,8 @@ static enum err answer_function(struct inquiry *q, struct jsonout *o)
 				 "name is a function's, of at most %d bytes", MAX_NAME);
 	TRY(api_select(q));
 	TRY(inquiry_need_type(q));
-	TRY(store_label_names(r->server->store, r->tenant, &q->selection, &q->ask, &names));
+	days = whole_days(q);
+	TRY(store_label_names(r->server->store, r->tenant, &days, &q->ask, &names));
 	error = put_function(&f, &names, o);
 	arena_release(&names.arena);
 	mem_free(f.stacks);

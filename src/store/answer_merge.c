@@ -82,8 +82,9 @@ static enum err add_groups(struct merging *m, const struct chunk_view *v,
 }
 
 /*
- * Many profiles have a sample count next to times; for others the common divisor of all values is
- * the period, or a multiple of it. A divisor near 1 means that times were measured, not counted.
+ * Many profiles have a sample count next to times, and roll-ups one next to their sums
+ * (observe_beside); for others the common divisor of all values is the period, or a multiple of it.
+ * A divisor near 1 means that times were measured, not counted.
  */
 static void observe(struct merging *m, const struct chunk_view *v,
 		    const struct chunk_column *column)
@@ -92,6 +93,10 @@ static void observe(struct merging *m, const struct chunk_view *v,
 
 	if (!m->timed || column->total <= 0)
 		return;
+	if (v->head.flags & CHUNK_SUM && m->count_type != UINT32_MAX) {
+		m->observed += (double)column->total;
+		return;
+	}
 	for (uint32_t i = 0; i < v->head.column_count && m->count_type != UINT32_MAX; i++)
 		if (v->head.columns[i].type == m->count_type)
 			count = (double)v->head.columns[i].total;
@@ -101,6 +106,13 @@ static void observe(struct merging *m, const struct chunk_view *v,
 		m->observed += (double)column->total;
 		m->observations += count;
 	}
+}
+
+static void observe_beside(struct question *q, const struct chunk_column *column)
+{
+	struct merging *m = (struct merging *)q;
+
+	m->observations += (double)column->total;
 }
 
 static enum err cover(struct merging *m, const struct chunk_view *v, uint32_t series,
@@ -248,6 +260,7 @@ static enum err begin_partition(struct question *q)
 	struct merging *m = (struct merging *)q;
 
 	find_count_type(m);
+	q->beside = m->count_type;
 	grouping_begin(&m->grouping);
 	series_numbers_begin(&m->numbers);
 	return ERR_OK;
@@ -376,8 +389,8 @@ enum err answer_merge(const struct source *source, struct str tenant,
 		      const struct selection *selection, const struct str *group_by,
 		      size_t group_count, struct ask *ask, struct profile *dst)
 {
-	static const struct question_handler handler = {begin_partition, merge_chunk,
-							end_partition};
+	static const struct question_handler handler = {begin_partition, merge_chunk, end_partition,
+							observe_beside};
 	CLEANUP(merging_release) struct merging m = {.dst = dst};
 
 	if (dst->dict->seed != source->seed || dst->type_count)

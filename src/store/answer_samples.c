@@ -69,7 +69,7 @@ enum err answer_heatmap(const struct source *source, struct str tenant,
 			const struct selection *selection, int64_t column_ns, int64_t row_ns,
 			struct ask *ask, struct heatmap_answer *ret)
 {
-	static const struct question_handler handler = {NULL, heat_chunk, NULL};
+	static const struct question_handler handler = {NULL, heat_chunk, NULL, NULL};
 	struct heating h = {.grid = {.column_ns = column_ns, .row_ns = row_ns}};
 	enum err e;
 
@@ -257,7 +257,8 @@ enum err answer_exemplars(const struct source *source, struct str tenant,
 			  const struct exemplar_question *question, struct ask *ask,
 			  struct exemplar_answer *ret)
 {
-	static const struct question_handler handler = {begin_exemplars, exemplar_chunk, NULL};
+	static const struct question_handler handler = {begin_exemplars, exemplar_chunk, NULL,
+							NULL};
 	struct choosing c = {.by_span = question->by_span};
 	struct exemplar_answer answer = {0};
 	enum err e;

@@ -17,9 +17,7 @@ void charting_release(struct charting *c)
 	map_release(&c->curve_index);
 	map_release(&c->member_index);
 	vec_release(&c->members);
-	vec_release(&c->line_labels);
-	vec_release(&c->of_samples);
-	vec_release(&c->lines);
+	group_lines_release(&c->lines);
 	coverage_release(&c->coverage);
 	gauge_lines_release(&c->levels);
 	grouping_release(&c->grouping);
@@ -32,12 +30,15 @@ void charting_release(struct charting *c)
 struct place {
 	uint32_t type, series, line;
 	size_t point;
+	int64_t time_ns; /* when the profile begins */
 };
 
-static enum err new_curve(struct charting *c, const struct place *at, struct curve *fresh)
+static enum err new_curve(struct charting *c, uint32_t group, const struct place *at,
+			  struct curve *fresh)
 {
 	if (c->types.v[at->type].gauge)
-		return gauge_lines_curve(&c->levels, &c->q, &c->coverage, at->line, &fresh->level);
+		return gauge_lines_curve(&c->levels, &c->q, &c->coverage,
+					 group_lines_of(&c->lines, at->line, group), &fresh->level);
 	TRY(question_array(&c->q, c->n, sizeof(*fresh->sums), &fresh->sums));
 	for (size_t i = 0; i < c->n; i++)
 		fresh->sums[i] = NOTHING;
@@ -58,7 +59,7 @@ static enum err find_curve(struct charting *c, uint32_t group, const struct plac
 			return ERR_OK;
 	}
 	TRY(vec_reserve(&c->curves, 1));
-	TRY(new_curve(c, at, &fresh));
+	TRY(new_curve(c, group, at, &fresh));
 	c->curves.v[c->curves.n++] = fresh;
 	*ret = &c->curves.v[c->curves.n - 1];
 	return map_put(&c->curve_index, hash, (uint32_t)c->curves.n - 1);
@@ -106,7 +107,7 @@ static enum err add_value(struct charting *c, uint32_t group, struct place at, i
 	TRY(join_group(c, group, at.line));
 	TRY(find_curve(c, group, &at, &curve));
 	if (c->types.v[at.type].gauge)
-		return gauge_lines_value(&c->levels, curve->level, value);
+		return gauge_lines_value(&c->levels, curve->level, at.time_ns, value);
 	sum = &curve->sums[at.point];
 	*sum = add_to_sum(*sum, value);
 	return ERR_OK;
@@ -146,19 +147,8 @@ static enum err join_series(struct charting *c, const struct chunk_view *v, stru
 	uint32_t group;
 
 	TRY(grouping_find(&c->grouping, &c->q, v->head.series, 0, &group));
-	while (c->line_labels.n <= at.line)
-		TRY(vec_push(&c->line_labels, ((struct line_labels){0})));
-	c->line_labels.v[at.line].own = group;
-	c->line_labels.v[at.line].open |= c->open;
+	TRY(group_lines_series(&c->lines, &c->coverage, at.line, group));
 	return join_group(c, group, at.line);
-}
-
-static enum err note_group(struct charting *c, uint32_t group, uint32_t line)
-{
-	while (c->of_samples.n <= group)
-		TRY(vec_push(&c->of_samples, false));
-	c->of_samples.v[group] |= c->line_labels.v[line].own != group;
-	return ERR_OK;
 }
 
 /* [from, until), in one point. */
@@ -189,7 +179,6 @@ static enum err add_piece(struct charting *c, const struct chunk_view *v,
 
 		TRY(grouping_find(&c->grouping, &c->q, v->head.series, rows->groups[g].labels,
 				  &group));
-		TRY(note_group(c, group, p->at.line));
 		TRY(add_value(c, group, p->at,
 			      with_sign(sign, sum_rows(c, rows, &rows->groups[g]))));
 	}
@@ -298,27 +287,28 @@ static enum err add_moment(struct charting *c, const struct chunk_view *v,
 static enum err add_level(struct charting *c, const struct chunk_view *v,
 			  const struct chunk_column *column, struct place at)
 {
-	TRY(gauge_lines_profile(&c->levels, &c->q, &c->coverage, at.line, &v->head));
+	for (uint32_t line = at.line; line != NO_LINE; line = group_lines_part(&c->lines, line))
+		TRY(gauge_lines_profile(&c->levels, &c->q, &c->coverage, line, &v->head));
 	return add_at(c, v, column, at, 1);
 }
 
-static enum err cover(struct charting *c, const struct chunk_view *v, struct place *at)
+static enum err cover(struct charting *c, const struct chunk_view *v, const struct place *at)
 {
 	struct coverage_run run = coverage_of_chunk(&v->head);
 
-	TRY(coverage_line(&c->coverage, at->series, at->type, c->types.v[at->type].gauge,
-			  &at->line));
 	/* The coverage of roll-ups is in their runs. */
 	if (v->head.flags & (CHUNK_SUM | CHUNK_BEYOND))
 		return ERR_OK;
-	return coverage_add(&c->coverage, &c->q, at->line, &run);
+	for (uint32_t line = at->line; line != NO_LINE; line = group_lines_part(&c->lines, line))
+		TRY(coverage_add(&c->coverage, &c->q, line, &run));
+	return ERR_OK;
 }
 
 static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 			    const struct chunk_column *column)
 {
 	struct charting *c = (struct charting *)q;
-	struct place at = {.type = c->local.v[column->type]};
+	struct place at = {.type = c->local.v[column->type], .time_ns = v->head.time_ns};
 	const struct chart_type *type = &c->types.v[at.type];
 
 	TRY(series_numbers_find(&c->numbers, q, v->head.series, &at.series));
@@ -326,8 +316,9 @@ static enum err chart_chunk(struct question *q, const struct chunk_view *v,
 	if (!type->gauge && choice_is_gauge(&q->choice, column->type) &&
 	    v->head.time_ns < q->selection->from_ns)
 		return ERR_OK;
-	TRY(cover(c, v, &at));
+	TRY(coverage_line(&c->coverage, at.series, at.type, type->gauge, &at.line));
 	TRY(join_series(c, v, at));
+	TRY(cover(c, v, &at));
 	if (v->head.flags & CHUNK_RUN)
 		return ERR_OK;
 	if (type->gauge)
@@ -378,20 +369,16 @@ static enum err number_types(struct charting *c)
 static enum err begin_partition(struct question *q)
 {
 	struct charting *c = (struct charting *)q;
-	bool by_samples = !grouping_fits_rollups(&c->grouping);
 	enum err e;
 
 	grouping_begin(&c->grouping);
 	series_numbers_begin(&c->numbers);
 	call_site_begin(&c->site);
-	c->open = 0;
 	mutex_lock(&q->partition->lock);
-	for (size_t i = 0; by_samples && i < c->grouping.name_count && i < 64; i++)
-		if (samples_have(&q->partition->dict, c->grouping.names[i]))
-			c->open |= UINT64_C(1) << i;
+	group_lines_begin(&c->lines, &c->grouping, &q->partition->dict);
 	e = number_types(c);
 	mutex_unlock(&q->partition->lock);
 	return e;
 }
 
-const struct question_handler charting_handler = {begin_partition, chart_chunk, NULL};
+const struct question_handler charting_handler = {begin_partition, chart_chunk, NULL, NULL};

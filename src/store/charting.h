@@ -9,6 +9,7 @@
 #include "store/call_site.h"
 #include "store/coverage.h"
 #include "store/gauge_line.h"
+#include "store/group_lines.h"
 #include "store/question.h"
 
 /* A sum without a value. */
@@ -24,13 +25,6 @@ struct curve {
 /* A group, and the line of the coverage of one of its series. */
 struct member {
 	uint32_t group, line;
-};
-
-/* For a line of the coverage: the group of its series' own labels, and a bit for each group-by
- * label that its samples may have. */
-struct line_labels {
-	uint32_t own;
-	uint64_t open;
 };
 
 /* A type with values; exactly one without each_type. */
@@ -56,10 +50,7 @@ struct charting {
 	struct gauge_lines levels;
 	VEC(struct member) members;
 	struct map member_index;
-	VEC(struct line_labels) line_labels;
-	VEC(bool) of_samples; /* by group: it has sample labels */
-	VEC(uint32_t) lines;  /* of the current series */
-	uint64_t open;	      /* struct line_labels, in the current partition */
+	struct group_lines lines;
 	struct call_site site;
 	struct whole_list *wholes; /* or NULL: profiled time over several answers */
 	/* Index in `types` for each type of the current partition. */
@@ -73,7 +64,8 @@ extern const struct question_handler charting_handler;
 struct made_series {
 	struct series_points points;
 	double total;
-	__int128 held; /* for a gauge: sum of value × time over the range */
+	/* For a gauge: sums of value × time, over the range and per point. */
+	__int128 held, *points_held;
 	uint32_t group, type;
 	uint32_t *lines; /* of the coverage, in order */
 	size_t line_count;

@@ -58,9 +58,10 @@ static void add_curve(const struct charting *c, const struct curve *curve, struc
 	for (size_t i = 0; i < c->n; i++) {
 		struct point *p = &made->points.points[i];
 
-		/* finish_levels turns these into means. */
+		/* finish_levels makes means of these; the doubles are for the order of series. */
 		if (held) {
 			add_to_point(p, (double)held[i]);
+			made->points_held[i] += held[i];
 			made->held += held[i];
 		} else if (curve->sums[i] != NOTHING && type->means) {
 			add_to_point(p, (double)curve->sums[i] / type->counts.v[curve->series][i]);
@@ -83,7 +84,7 @@ static void finish_levels(const struct charting *c, struct made_series *made)
 		if (s->covered[i] <= 0)
 			p->value = NAN;
 		else
-			p->value = isnan(p->value) ? 0 : p->value / (double)s->covered[i];
+			p->value = (double)made->points_held[i] / (double)s->covered[i];
 	}
 }
 
@@ -114,6 +115,12 @@ static enum err begin_series(struct charting *c, struct series_answer *ret, uint
 	made->group = group;
 	made->type = type;
 	TRY(new_points(c, ret, &made->points));
+	if (c->types.v[type].gauge) {
+		TRY(question_take(&c->q, c->n * sizeof(*made->points_held)));
+		made->points_held = arena_zalloc(&c->q.arena, c->n + 1, sizeof(*made->points_held));
+		if (!made->points_held)
+			return ERR_NO_MEMORY;
+	}
 	if (!c->question->each_type)
 		return ERR_OK;
 	made->points.type = arena_str(&ret->arena, c->types.v[type].id);
@@ -188,6 +195,8 @@ static void add_points(const struct charting *c, struct made_series *to,
 	for (size_t i = 0; i < to->points.n; i++) {
 		const struct point *p = &from->points.points[i];
 
+		if (type->gauge)
+			to->points_held[i] += from->points_held[i];
 		if (isnan(p->value))
 			continue;
 		if (type->gauge || type->means)

@@ -37,7 +37,7 @@ static enum err find_state(struct gauge_lines *g, struct question *q, const stru
 enum err gauge_lines_curve(struct gauge_lines *g, struct question *q, const struct coverage *c,
 			   uint32_t line, uint32_t *ret)
 {
-	struct gauge_curve fresh = {.time_ns = INT64_MIN};
+	struct gauge_curve fresh = {.line = line, .time_ns = INT64_MIN};
 
 	TRY(find_state(g, q, c, line));
 	TRY(vec_reserve(&g->curves, 1));
@@ -218,13 +218,12 @@ enum err gauge_lines_profile(struct gauge_lines *g, struct question *q, const st
 	return vec_push(&g->entries, e);
 }
 
-enum err gauge_lines_value(struct gauge_lines *g, uint32_t curve, int64_t value)
+enum err gauge_lines_value(struct gauge_lines *g, uint32_t curve, int64_t time_ns, int64_t value)
 {
-	struct gauge_entry e = g->entries.v[g->entries.n - 1];
-
-	e.curve = curve;
-	e.value = value;
-	return vec_push(&g->entries, e);
+	return vec_push(&g->entries, ((struct gauge_entry){.time_ns = time_ns,
+							   .value = value,
+							   .line = g->curves.v[curve].line,
+							   .curve = curve}));
 }
 
 /* ------------------------------------------------------------------ the end */

@@ -22,7 +22,8 @@ struct gauge_entry {
 };
 
 struct gauge_curve {
-	__int128 *held;		 /* per bucket: sum of value × time */
+	__int128 *held; /* per bucket: sum of value × time */
+	uint32_t line;
 	uint32_t next;		 /* next curve of the line; GAUGE_NO_CURVE = none */
 	uint32_t first_profiles; /* number of profiles at the first time */
 	int64_t time_ns;	 /* time of `value` */
@@ -60,8 +61,9 @@ enum err gauge_lines_curve(struct gauge_lines *g, struct question *q, const stru
 			   uint32_t line, uint32_t *ret) MUST_CHECK;
 enum err gauge_lines_profile(struct gauge_lines *g, struct question *q, const struct coverage *c,
 			     uint32_t line, const struct chunk_head *head) MUST_CHECK;
-/* Adds a value of the profile that was added last. */
-enum err gauge_lines_value(struct gauge_lines *g, uint32_t curve, int64_t value) MUST_CHECK;
+/* Adds a value of a profile that was added, which began at `time_ns`. */
+enum err gauge_lines_value(struct gauge_lines *g, uint32_t curve, int64_t time_ns,
+			   int64_t value) MUST_CHECK;
 /* Computes `held` of every curve. Call after coverage_finish. */
 enum err gauge_lines_finish(struct gauge_lines *g, struct question *q,
 			    const struct coverage *c) MUST_CHECK;

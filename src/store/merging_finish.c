@@ -121,6 +121,39 @@ static enum err emit_share(struct merging *m, uint32_t group, struct levels *l, 
 	return emit(m, group, l->part, n);
 }
 
+static int by_labels(const void *left, const void *right, void *context)
+{
+	const struct merging *m = context;
+	const struct label_tuple *a = &m->grouping.groups.v[*(const uint32_t *)left];
+	const struct label_tuple *b = &m->grouping.groups.v[*(const uint32_t *)right];
+
+	for (size_t i = 0; i < a->n && i < b->n; i++) {
+		int order = str_cmp(a->labels[i].name, b->labels[i].name);
+
+		order = order ? order : str_cmp(a->labels[i].value, b->labels[i].value);
+		if (order)
+			return order;
+	}
+	return (a->n > b->n) - (a->n < b->n);
+}
+
+/* Group by group in the order of their labels: which of them gets the rounding of a stack does not
+ * depend on the order in which they were found. */
+static enum err emit_groups(struct merging *m, struct levels *l, size_t n)
+{
+	CLEANUP(mem_free_ptr) uint32_t *order = NULL;
+	size_t count = m->grouping.groups.n;
+
+	TRY(question_array(&m->q, count + 1, sizeof(*order), &order));
+	for (uint32_t g = 0; g < count; g++)
+		order[g] = g;
+	if (count)
+		qsort_r(order, count, sizeof(*order), by_labels, m);
+	for (size_t i = 0; i < count; i++)
+		TRY(emit_share(m, order[i], l, n));
+	return ERR_OK;
+}
+
 /* Means: value × time, divided by the total time of presence. */
 static enum err emit_levels(struct merging *m, int64_t time)
 {
@@ -136,9 +169,7 @@ static enum err emit_levels(struct merging *m, int64_t time)
 	vec_for_each (cell, &m->total.list)
 		l.held[cell->stack] += cell->sum;
 	TRY(round_all(m, l.held, time, l.values, n));
-	for (uint32_t g = 0; g < m->grouping.groups.n; g++)
-		TRY(emit_share(m, g, &l, n));
-	return ERR_OK;
+	return emit_groups(m, &l, n);
 }
 
 static enum err describe(struct merging *m)

@@ -10,6 +10,7 @@ void question_init(struct question *q, const struct source *source, struct str t
 	*q = (struct question){.source = source, .tenant = tenant, .selection = selection};
 	q->ask = ask ? ask : &q->own_ask;
 	q->type = selection->type;
+	q->beside = UINT32_MAX;
 }
 
 void question_release(struct question *q)
@@ -142,6 +143,14 @@ static bool takes_column(const struct question *q, const struct chunk_view *v,
 	return profile_touches(&v->head, s->from_ns, s->until_ns);
 }
 
+/* Roll-ups are of one type each. */
+static void look_beside(struct question *q, const struct chunk_view *v)
+{
+	if (q->handler->beside && v->head.flags & CHUNK_SUM && v->head.column_count == 1 &&
+	    v->head.columns[0].type == q->beside)
+		q->handler->beside(q, &v->head.columns[0]);
+}
+
 static enum err each_chunk(void *context, const struct chunk_view *v)
 {
 	struct question *q = context;
@@ -152,6 +161,7 @@ static enum err each_chunk(void *context, const struct chunk_view *v)
 		return ERR_OK;
 	if (!takes_profile(q, v))
 		return ERR_OK;
+	look_beside(q, v);
 	for (uint32_t i = 0; i < v->head.column_count; i++) {
 		if (!takes_column(q, v, &v->head.columns[i]) ||
 		    stand_in_yields(&q->stand_in, &v->head, v->head.columns[i].type))

@@ -15,6 +15,8 @@ struct question_handler {
 	enum err (*chunk)(struct question *q, const struct chunk_view *v,
 			  const struct chunk_column *column);
 	enum err (*end)(struct question *q); /* of the partition; or NULL */
+	/* A sum of the type `beside` in a roll-up, which other roll-ups stand beside; or NULL. */
+	void (*beside)(struct question *q, const struct chunk_column *column);
 };
 
 struct question {
@@ -38,6 +40,7 @@ struct question {
 	struct choice choice;
 	struct stand_in stand_in;
 	uint32_t stack_count;
+	uint32_t beside; /* set when a partition begins; UINT32_MAX = none */
 };
 
 void question_init(struct question *q, const struct source *source, struct str tenant,

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from support.numbers import S
 from support.numbers_model import Data, Profile, Row, Series, day_of
-from support.pprof_writer import Table, block, number, varint
+from support.pprof_writer import Table, write_rows
 from support.server import Server
 from support.tap import main, scratch, test, vestal
 
@@ -37,23 +37,6 @@ def seeds():
 
 
 # ---------------------------------------------------------------- uploads
-
-def pprof(kind, unit, divisor, profile):
-    """A profile with labels on its rows."""
-    texts, functions = Table(), Table(1)
-    texts.id("")
-    period = PERIODS[kind]
-    out = block(1, number(1, texts.id(kind.split(":")[1])) + number(2, texts.id(unit)))
-    for row in profile.rows:
-        places = b"".join(varint(functions.id(name)) for name in reversed(row.stack))
-        labels = b"".join(block(3, number(1, texts.id(k)) + number(2, texts.id(v))) for k, v in row.labels.items())
-        out += block(2, block(1, places) + block(2, varint(row.value // divisor)) + labels)
-    for name, n in functions.ids.items():
-        out += block(4, number(1, n) + block(4, number(1, n) + number(2, 1))) + block(5, number(1, n) + number(2, texts.id(name)) + number(3, texts.id(name)))
-    out += number(9, profile.start) + number(10, profile.length)
-    out += block(11, number(1, texts.id(period[0])) + number(2, texts.id(period[1]))) + number(12, period[2])
-    return out + b"".join(block(6, text.encode()) for text in texts.ids)
-
 
 def otlp(kind, profile, counts):
     """One with times of its rows, or one that counts samples and measures no CPU time."""
@@ -146,7 +129,7 @@ class World:
             where.append(("format", "otlp-json"))
             body = otlp(series.kind, profile, counts)
         else:
-            body = pprof(series.kind, unit, scale, profile)
+            body = write_rows(profile.rows, (series.kind.split(":")[1], unit), profile.start, profile.length, PERIODS[series.kind], scale)
         self.uploads.append((urllib.parse.urlencode(where), body))
 
     def fill(self, server, part):
