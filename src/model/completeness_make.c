@@ -226,11 +226,13 @@ static enum err lose_row(struct profile *p, size_t row, struct str measure, cons
 	return completeness_put(p, measure, PART_LOST, cause, lost);
 }
 
-/* Kinds that describe kept samples, which are meaningless once these are lost. */
+/*
+ * Kinds that describe kept samples, which are meaningless once these are lost. Rejected samples are
+ * not among them: they were kept by an earlier request, which a server has.
+ */
 static bool is_of_kept(enum completeness_kind kind)
 {
-	return kind == PART_TRUNCATED || kind == PART_UNNAMED || kind == PART_NAMELESS ||
-	       kind == PART_REJECTED;
+	return kind == PART_TRUNCATED || kind == PART_UNNAMED || kind == PART_NAMELESS;
 }
 
 /* False for a row of an unknown kind. */

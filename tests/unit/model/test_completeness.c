@@ -158,6 +158,23 @@ TEST(rejected_parts_of_many_resources_add_up_and_are_no_longer_kept)
 	CHECK(near(completeness_kept_share(&sum), 612.0 / 735));
 }
 
+/* A report that waits on disk may be dropped for lack of room: then it is reported again. */
+TEST(a_lost_report_of_rejected_samples_still_reports_them)
+{
+	struct rejected_part part = {.rejected = 2, .of = 5};
+	struct completeness before = {0}, after = {0};
+	WINDOW(w);
+
+	CHECK_OK(window_make(&w));
+	CHECK_OK(completeness_lose(w.about.v[1], "refused by the server", &part));
+	completeness_read(w.about.v[1], 0, 1, STR("cpu"), &before);
+	CHECK_OK(completeness_lose(w.about.v[1], "queue full", &(struct rejected_part){0}));
+	completeness_read(w.about.v[1], 0, 1, STR("cpu"), &after);
+	CHECK_INT(after.parts[PART_REJECTED].count, 2);
+	CHECK_INT(after.parts[PART_REJECTED].time_ns, 20);
+	CHECK(memcmp(&before, &after, sizeof(before)) == 0);
+}
+
 TEST(other_measures_are_not_mixed_and_all_counts_for_each)
 {
 	MADE(m);
