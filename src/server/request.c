@@ -254,19 +254,25 @@ static bool has_deadline(const struct request *r)
 	       !(r->route->flags & (ROUTE_WRITE | ROUTE_ADMIN | ROUTE_RESERVE));
 }
 
-/* Administrative requests and health checks must not wait for queries. */
+/* Queues that belong to no tenant: these are no valid names of tenants. */
+#define HEALTH	 "(health)"
+#define OPERATOR "(operator)"
+
+/* Administrative requests and health checks must not wait for queries. A tenant's requests for
+ * metrics wait for each other only. */
 static enum lane lane_of(const struct request *r, struct str *ret_queue)
 {
 	*ret_queue = r->tenant;
 	if (r->route->flags & ROUTE_WRITE)
 		return LANE_UPLOADS;
 	if (r->route->flags & ROUTE_RESERVE) {
-		*ret_queue = STR("health");
+		if (r->route->flags & ROUTE_OPEN || !r->tenant.n)
+			*ret_queue = STR(HEALTH);
 		return LANE_RESERVE;
 	}
 	if (!(r->route->flags & ROUTE_ADMIN) || !access_is_operator(r))
 		return LANE_QUERIES;
-	*ret_queue = STR("operator");
+	*ret_queue = STR(OPERATOR);
 	return LANE_RESERVE;
 }
 
@@ -283,7 +289,10 @@ static void give_to_thread(struct request *r)
 		has_deadline(r) ? clock_monotonic_ns() + r->server->options.query_timeout_ns
 				: INT64_MAX;
 	error = workers_give(r->server->workers, lane, queue, &r->job, &fault);
-	if (error != ERR_OK)
+	/* Too many health checks wait: this one looks at memory alone, and may be answered here. */
+	if (error == ERR_BUSY && lane == LANE_RESERVE && r->route->flags & ROUTE_OPEN)
+		r->route->handle(r);
+	else if (error != ERR_OK)
 		request_fail(r, error, &fault);
 }
 

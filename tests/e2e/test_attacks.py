@@ -148,6 +148,35 @@ def busy_connections(target, stop):
         connection.close()
 
 
+def asked_without_end(target, stop, *requests):
+    """Requests on 300 connections, four at a time; their answers are read."""
+    sockets = []
+    while not stop.is_set():
+        while len(sockets) < 300:
+            connection = target.connect()
+            connection.setblocking(False)
+            sockets.append(connection)
+        for number, connection in enumerate(list(sockets)):
+            try:
+                connection.send(requests[number % len(requests)] * 4)
+                while connection.recv(1 << 20):
+                    pass
+            except BlockingIOError:
+                continue
+            except OSError:
+                pass
+            sockets.remove(connection)
+            connection.close()
+    for connection in sockets:
+        connection.close()
+
+
+def metrics_and_health_floods(target, stop):
+    """Metrics and health checks, of which a reserve of threads answers."""
+    asked_without_end(target, stop, *(
+        b"GET %s HTTP/1.1\r\nHost: h\r\nX-Scope-OrgID: attacker\r\n\r\n" % path for path in (b"/metrics", b"/ready")))
+
+
 def unread_answers(target, stop):
     """Large answers that nobody reads."""
     request = (b"GET /api/v1/top?query=%7B%7D&type=samples&from=now-24h&limit=100000 HTTP/1.1\r\nHost: h\r\n"
@@ -186,7 +215,7 @@ def bombs(target, stop):
 
 
 ATTACKS = (heavy_queries, label_floods, slow_uploads, chunked_uploads, deep_stacks, half_open, busy_connections,
-           unread_answers, many_services, bombs)
+           unread_answers, many_services, bombs, metrics_and_health_floods)
 FEW_DESCRIPTORS = (half_open, busy_connections)
 
 
