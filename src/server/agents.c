@@ -123,6 +123,42 @@ static void forget(struct agents *a, int64_t steady_ns)
 	a->list.n = kept;
 }
 
+/* Behind the last one of the tenant of the one at `from`. */
+static size_t end_of_tenant(const struct agents *a, size_t from)
+{
+	size_t to = from + 1;
+
+	while (to < a->list.n && !strcmp(a->list.v[to]->tenant, a->list.v[from]->tenant))
+		to++;
+	return to;
+}
+
+static void drop(struct agents *a, size_t at)
+{
+	mem_free(a->list.v[at]);
+	memmove(a->list.v + at, a->list.v + at + 1, (a->list.n - at - 1) * sizeof(*a->list.v));
+	a->list.n--;
+}
+
+/* The tenant with most agents loses the one that was not heard of for the longest time. */
+static void make_room(struct agents *a)
+{
+	size_t first = 0, end = 0, oldest;
+
+	for (size_t i = 0, to; i < a->list.n; i = to) {
+		to = end_of_tenant(a, i);
+		if (to - i > end - first) {
+			first = i;
+			end = to;
+		}
+	}
+	oldest = first;
+	for (size_t i = first; i < end; i++)
+		if (a->list.v[i]->seen_ns < a->list.v[oldest]->seen_ns)
+			oldest = i;
+	drop(a, oldest);
+}
+
 static void keep(struct agents *a, const struct agent *one)
 {
 	size_t at = find(a, one->tenant, one->facts.host);
@@ -132,11 +168,12 @@ static void keep(struct agents *a, const struct agent *one)
 		*a->list.v[at] = *one;
 		return;
 	}
-	if (a->list.n >= MAX_AGENTS) {
+	if (a->list.n >= MAX_AGENTS)
 		forget(a, one->seen_ns);
-		at = find(a, one->tenant, one->facts.host);
-	}
-	fresh = a->list.n < MAX_AGENTS ? mem_alloc(sizeof(*fresh)) : NULL;
+	if (a->list.n >= MAX_AGENTS)
+		make_room(a);
+	at = find(a, one->tenant, one->facts.host);
+	fresh = mem_alloc(sizeof(*fresh));
 	if (!fresh || vec_reserve(&a->list, 1) != ERR_OK) {
 		mem_free(fresh);
 		return;

@@ -21,8 +21,8 @@ struct agents;
 
 enum err agents_new(struct agents **ret) MUST_CHECK;
 void agents_free(struct agents *a);
-/* Records it, at this monotonic time; ignores invalid headers, and agents above the limit.
- */
+/* Records it, at this monotonic time; ignores invalid headers. Above the limit, the tenant with most
+ * agents loses its oldest one. */
 void agents_saw(struct agents *a, struct str tenant, struct str header, int64_t steady_ns);
 /* Calls `each` for the agents of a tenant that sent data in the last day, sorted by host. Times are
  * converted to the current wall clock. */

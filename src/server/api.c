@@ -187,7 +187,7 @@ const struct route api_routes[] = {
 	{"GET", "/api/v1/changes", ASK, "api_changes", api_changes, NULL},
 	{"GET", "/api/v1/function", ASK, "api_function", api_function, NULL},
 	{"GET", "/api/v1/source", ASK, "api_source", api_source, NULL},
-	{"GET", "/api/v1/agents", ROUTE_READ, "api_agents", api_agents, NULL},
+	{"GET", "/api/v1/agents", ASK, "api_agents", api_agents, NULL},
 	{"GET", "/api/v1/tokens", ROUTE_ADMIN | ROUTE_WORKER, "api_tokens", api_tokens, NULL},
 	{"GET", "/api/v1/spans", ASK, "api_spans", api_spans, NULL},
 	{"GET", "/api/v1/status", ASK, "api_status", api_status, NULL},

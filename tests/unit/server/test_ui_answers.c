@@ -346,6 +346,31 @@ TEST(agents_are_kept_by_tenant_and_forgotten_after_a_day)
 	agents_free(NULL);
 }
 
+TEST(a_tenant_with_ever_new_agents_displaces_its_own)
+{
+	struct agents *a;
+	double rates = 0;
+	char header[64];
+
+	CHECK_OK(agents_new(&a));
+	agents_saw(a, STR("small"), STR("host=web;rate=3"), NS_PER_S);
+	agents_saw(a, STR("zebra"), STR("host=web;rate=4"), NS_PER_S);
+	agents_saw(a, STR("large"), STR("host=kept;rate=1000"), 100 * NS_PER_S);
+	for (int i = 0; i < 10500; i++) {
+		snprintf(header, sizeof(header), "host=h%d;rate=1", i);
+		agents_saw(a, STR("large"), str_of(header), 2 * NS_PER_S);
+	}
+	agents_saw(a, STR("late"), STR("host=web;rate=5"), 3 * NS_PER_S);
+	agents_list(a, STR("small"), NS_PER_S, 3 * NS_PER_S, count_agent, &rates);
+	agents_list(a, STR("zebra"), NS_PER_S, 3 * NS_PER_S, count_agent, &rates);
+	agents_list(a, STR("late"), NS_PER_S, 3 * NS_PER_S, count_agent, &rates);
+	CHECK_INT(rates, 3 + 4 + 5);
+	/* Not the one that was heard of last. */
+	agents_list(a, STR("large"), NS_PER_S, 3 * NS_PER_S, count_agent, &rates);
+	CHECK_INT(rates, 3 + 4 + 5 + 1000 + 10000 - 4);
+	agents_free(a);
+}
+
 TEST(answers_survive_a_lack_of_memory)
 {
 	static const char *const targets[] = {
