@@ -247,7 +247,7 @@ static enum err handle_known(struct capture *c, struct process *process,
 		*ret_missing = WAITS_FOR_PROCESS;
 		return ERR_OK;
 	}
-	if (verdict == FILTER_LATER && head->kind != RECORD_WAKER)
+	if ((verdict == FILTER_LATER || verdict == FILTER_UNKNOWN) && head->kind != RECORD_WAKER)
 		return lose_undecided(c, head);
 	/* Wakers of selected processes are reported, even if not selected themselves. */
 	if (verdict != FILTER_WANTED && head->kind != RECORD_WAKER)

@@ -339,7 +339,8 @@ static enum err put_losses(struct making *m, const struct losses *l)
 		struct profile *to;
 		uint32_t resource;
 
-		if (process && process->unwanted)
+		/* Whether it is wanted may still be unknown. */
+		if (process && process->unwanted && !process->blind)
 			continue;
 		if (!process && !one->comm[0]) {
 			TRY(share_out(m, one));

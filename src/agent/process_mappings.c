@@ -306,6 +306,9 @@ void process_take_report(struct processes *p, struct process *process, struct pr
 		process_take_facts(p, process, r);
 	if (r->parts & REPORT_MAPS)
 		take_maps(p, process, r);
+	/* An answer after all. */
+	if (process->blind && r->parts & REPORT_TEXTS)
+		process->decided = 0;
 	if (r->parts & REPORT_TEXTS) {
 		process_report_free(process->report);
 		process->report = r;

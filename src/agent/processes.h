@@ -67,6 +67,7 @@ struct process {
 	u32 decided; /* target filter generation (target_filter.h) that decided on it; 0 = none yet */
 	u32 deciding; /* generation for which /proc is being read */
 	bool unwanted;
+	bool blind;   /* decided before /proc answered */
 	bool dropped; /* by a filter rule */
 	struct watched watched;
 	struct process_facts facts;

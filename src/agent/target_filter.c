@@ -63,10 +63,11 @@ static enum err follow(const struct target_filter *f, struct kernel_side *k,
 }
 
 static enum err decide(const struct target_filter *f, struct kernel_side *k,
-		       struct process *process, struct process_look *look)
+		       struct process *process, struct process_look *look, bool blind)
 {
 	bool some = has_targets(f);
 
+	process->blind = blind;
 	if (!process->decided && f->rules && !process->kernel)
 		TRY(label_rules_apply(f->rules, look, &process->texts, &process->facts,
 				      &process->dropped));
@@ -75,7 +76,9 @@ static enum err decide(const struct target_filter *f, struct kernel_side *k,
 		return follow(f, k, process);
 	process->decided = f->number;
 	process->unwanted = true;
-	kernel_refuse(k, process->pid);
+	/* The BPF programs would send no more records of it, so it would not be decided again. */
+	if (!blind)
+		kernel_refuse(k, process->pid);
 	return ERR_OK;
 }
 
@@ -88,7 +91,7 @@ static bool is_selected(const struct target_filter *f, const struct kernel_side 
 		targets_match_name(f->targets, process->pid, name_of(process)));
 }
 
-/* Without an answer of /proc: nothing is known of it. */
+/* /proc has not answered in time: nothing is known of it until it does. */
 static enum err decide_blindly(const struct target_filter *f, struct kernel_side *k,
 			       struct process *process)
 {
@@ -96,7 +99,7 @@ static enum err decide_blindly(const struct target_filter *f, struct kernel_side
 	enum err e;
 
 	look.have_command = look.have_cgroup = look.have_environment = true;
-	e = decide(f, k, process, &look);
+	e = decide(f, k, process, &look, true);
 	process_look_release(&look);
 	return e;
 }
@@ -109,7 +112,7 @@ static enum err decide_by_report(const struct target_filter *f, struct kernel_si
 
 	r->look.comm = name_of(process);
 	r->look.facts = &process->facts;
-	e = decide(f, k, process, &r->look);
+	e = decide(f, k, process, &r->look, false);
 	process_report_free(r);
 	process->report = NULL;
 	return e;
@@ -136,6 +139,9 @@ enum err target_filter_process(const struct target_filter *f, struct kernel_side
 		else
 			TRY(decide_blindly(f, k, process));
 	}
-	*ret = process->unwanted ? FILTER_UNWANTED : FILTER_WANTED;
+	if (process->unwanted)
+		*ret = process->blind ? FILTER_UNKNOWN : FILTER_UNWANTED;
+	else
+		*ret = FILTER_WANTED;
 	return ERR_OK;
 }

@@ -26,7 +26,8 @@ void target_filter_event(const struct target_filter *f, struct kernel_side *k,
 enum target_verdict {
 	FILTER_WANTED,
 	FILTER_UNWANTED,
-	FILTER_LATER /* when its facts have been read from /proc */
+	FILTER_LATER,  /* when its facts have been read from /proc */
+	FILTER_UNKNOWN /* /proc did not answer in time: decided again if it still does */
 };
 
 /* Decides about a process; starts reading its facts if necessary. */

@@ -8,6 +8,7 @@
 #include "agent/prober.h"
 #include "agent/processes.h"
 #include "agent/raw_stack.h"
+#include "agent/target_filter.h"
 #include "agent/worker_host.h"
 #include "base/clock.h"
 #include "test.h"
@@ -58,6 +59,31 @@ void __wrap_kernel_forget_process(struct kernel_side *k, const struct process_ke
 	(void)k;
 	if (i < told_count)
 		told[i] = told[--told_count];
+}
+
+void __wrap_kernel_refuse(struct kernel_side *k, u32 pid);
+bool __wrap_kernel_is_chosen(const struct kernel_side *k, u32 pid);
+enum err __wrap_kernel_choose(struct kernel_side *k, u32 pid);
+
+static u32 refused, chosen;
+
+void __wrap_kernel_refuse(struct kernel_side *k, u32 pid)
+{
+	(void)k, (void)pid;
+	refused++;
+}
+
+bool __wrap_kernel_is_chosen(const struct kernel_side *k, u32 pid)
+{
+	(void)k, (void)pid;
+	return false;
+}
+
+enum err __wrap_kernel_choose(struct kernel_side *k, u32 pid)
+{
+	(void)k, (void)pid;
+	chosen++;
+	return ERR_OK;
 }
 
 /* ---- what a test works on ---- */
@@ -561,6 +587,107 @@ TEST(a_process_not_read_yet_is_waited_for_longer)
 	first->references--;
 	world_close(&w);
 	prober_free(prober);
+}
+
+/* The prober rests: it has used more than the next to nothing that it may use. */
+static bool lay_to_rest(struct world *w, struct prober *prober)
+{
+	u64 before = prober_cpu_ns(prober);
+
+	prober_set_pace(prober, 1);
+	if (!get(w, PARENT))
+		return false;
+	for (int i = 0; i < 10000 && prober_cpu_ns(prober) == before; i++)
+		clock_sleep_ns(NS_PER_MS);
+	return processes_take(w->processes);
+}
+
+/* It rests no more: until /proc has answered all questions about a process. */
+static bool wake(struct world *w, struct prober *prober, const struct process *p)
+{
+	prober_set_pace(prober, 0);
+	for (int i = 0; i < 10000 && p->asked; i++) {
+		(void)processes_take(w->processes);
+		clock_sleep_ns(NS_PER_MS);
+	}
+	return !p->asked;
+}
+
+TEST(a_process_that_was_read_too_late_is_decided_again)
+{
+	pid_t service = begin_service("OTEL_SERVICE_NAME=shop");
+	struct targets targets = {0};
+	struct target_filter filter = {&targets, NULL, 1};
+	enum target_verdict verdict;
+	struct prober *prober;
+	struct target target;
+	struct process *p;
+	struct world w;
+
+	refused = chosen = 0;
+	CHECK_OK(target_parse("label=service.name=shop", &target, NULL));
+	CHECK_OK(targets_add(&targets, &target, NULL));
+	CHECK_OK(prober_new(&prober));
+	CHECK_OK(world_open_with(&w, prober));
+	CHECK(lay_to_rest(&w, prober));
+	p = get(&w, (u32)service);
+	CHECK_OK(target_filter_process(&filter, NULL, w.processes, p, &verdict));
+	/* Unless this thread was kept from running for a second. */
+	CHECK(verdict == FILTER_LATER || verdict == FILTER_UNKNOWN);
+	/* Nothing waits for it any longer. Its records must go on coming. */
+	p->asked_at = 0;
+	for (int i = 0; i < 3; i++) {
+		CHECK_OK(target_filter_process(&filter, NULL, w.processes, p, &verdict));
+		CHECK_INT(verdict, FILTER_UNKNOWN);
+	}
+	CHECK(!refused && !chosen);
+	CHECK(wake(&w, prober, p));
+	CHECK_OK(target_filter_process(&filter, NULL, w.processes, p, &verdict));
+	CHECK(wake(&w, prober, p));
+	CHECK_OK(target_filter_process(&filter, NULL, w.processes, p, &verdict));
+	CHECK_INT(verdict, FILTER_WANTED);
+	CHECK(!refused && chosen);
+	world_close(&w);
+	prober_free(prober);
+	targets_release(&targets);
+	kill(service, SIGKILL);
+	waitpid(service, NULL, 0);
+}
+
+TEST(rules_are_applied_when_a_process_was_read_too_late)
+{
+	struct config_pair env = {"TEAM", "a"}, label = {"team", "yes"};
+	struct label_rule_text text = {.env = {.v = &env, .n = 1}, .labels = {.v = &label, .n = 1}};
+	pid_t service = begin_service("TEAM=a");
+	struct label_rules *rules;
+	struct target_filter filter = {NULL, NULL, 1};
+	enum target_verdict verdict;
+	struct prober *prober;
+	struct process *p;
+	struct world w;
+
+	CHECK_OK(label_rules_new(&text, 1, "x.yaml", &rules, NULL));
+	filter.rules = rules;
+	CHECK_OK(prober_new(&prober));
+	CHECK_OK(world_open_with(&w, prober));
+	p = get(&w, (u32)service);
+	CHECK_OK(find_out(&w, p));
+	CHECK(lay_to_rest(&w, prober));
+	/* Who it is is known; what the rule looks at is not. */
+	CHECK_OK(target_filter_process(&filter, NULL, w.processes, p, &verdict));
+	CHECK(verdict == FILTER_LATER || verdict == FILTER_WANTED);
+	p->asked_at = 0;
+	CHECK_OK(target_filter_process(&filter, NULL, w.processes, p, &verdict));
+	CHECK(verdict == FILTER_WANTED && !p->facts.labels.n);
+	CHECK(wake(&w, prober, p));
+	CHECK_OK(target_filter_process(&filter, NULL, w.processes, p, &verdict));
+	CHECK(verdict == FILTER_WANTED);
+	CHECK_STR(p->facts.labels, "team=yes\n");
+	world_close(&w);
+	prober_free(prober);
+	label_rules_free(rules);
+	kill(service, SIGKILL);
+	waitpid(service, NULL, 0);
 }
 
 /* Facts of a limited number of processes are read per second, and most others end before their
