@@ -39,10 +39,18 @@ enum err owner_queue_push(struct owner_queue *q, u32 owner, u64 weight, u64 id)
 		TRY(vec_push(&q->owners, ((struct queue_owner){.owner = owner, .used = q->floor})));
 		o = &q->owners.v[q->owners.n - 1];
 	}
-	TRY(vec_push(&q->jobs, ((struct owner_job){owner, weight, id})));
+	TRY(vec_push(&q->jobs, ((struct owner_job){.owner = owner, .weight = weight, .id = id})));
 	if (!o->waiting++ && o->used < q->floor)
 		o->used = q->floor;
 	return ERR_OK;
+}
+
+u32 owner_queue_waiting(const struct owner_queue *q, u32 owner)
+{
+	vec_for_each (one, &q->owners)
+		if (one->owner == owner)
+			return one->waiting;
+	return 0;
 }
 
 static struct queue_owner *next_owner(struct owner_queue *q)
@@ -50,28 +58,64 @@ static struct queue_owner *next_owner(struct owner_queue *q)
 	struct queue_owner *best = NULL;
 
 	vec_for_each (one, &q->owners)
-		if (one->waiting && (!best || one->used < best->used))
+		if (one->waiting && !one->skipped && (!best || one->used < best->used))
 			best = one;
 	return best;
 }
 
-bool owner_queue_pop(struct owner_queue *q, struct owner_job *ret)
+struct choice {
+	bool (*may)(void *context, u64 id);
+	void *context;
+};
+
+/* An owner's lightest job, or the oldest one that has waited long enough; the number of jobs if
+ * none may be chosen. */
+static size_t next_job(struct owner_queue *q, u32 owner, const struct choice *c)
 {
-	struct queue_owner *o = next_owner(q);
+	size_t oldest = q->jobs.n, at = q->jobs.n;
+
+	for (size_t i = 0; i < q->jobs.n; i++) {
+		const struct owner_job *job = &q->jobs.v[i];
+
+		if (job->owner != owner || (c->may && !c->may(c->context, job->id)))
+			continue;
+		if (oldest == q->jobs.n)
+			oldest = at = i;
+		if (job->weight < q->jobs.v[at].weight)
+			at = i;
+	}
+	if (at == oldest || q->jobs.v[oldest].passed == QUEUE_PASSED_MOST)
+		return oldest;
+	q->jobs.v[oldest].passed++;
+	return at;
+}
+
+bool owner_queue_pop_if(struct owner_queue *q, bool (*may)(void *context, u64 id), void *context,
+			struct owner_job *ret)
+{
+	struct choice choice = {may, context};
+	struct queue_owner *o;
 	size_t at = q->jobs.n;
 
-	if (!o)
+	while (at == q->jobs.n && (o = next_owner(q))) {
+		at = next_job(q, o->owner, &choice);
+		o->skipped = at == q->jobs.n;
+	}
+	vec_for_each (one, &q->owners)
+		one->skipped = false;
+	if (at == q->jobs.n)
 		return false;
-	for (size_t i = 0; i < q->jobs.n; i++)
-		if (q->jobs.v[i].owner == o->owner &&
-		    (at == q->jobs.n || q->jobs.v[i].weight < q->jobs.v[at].weight))
-			at = i;
 	*ret = q->jobs.v[at];
 	memmove(q->jobs.v + at, q->jobs.v + at + 1, (q->jobs.n - at - 1) * sizeof(*q->jobs.v));
 	q->jobs.n--;
 	o->waiting--;
 	q->floor = o->used;
 	return true;
+}
+
+bool owner_queue_pop(struct owner_queue *q, struct owner_job *ret)
+{
+	return owner_queue_pop_if(q, NULL, NULL, ret);
 }
 
 void owner_queue_charge(struct owner_queue *q, u32 owner, u64 cost)

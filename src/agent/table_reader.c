@@ -289,6 +289,9 @@ static void run(void *context)
 	mutex_lock(&r->lock);
 	while (!r->stop) {
 		if (owner_queue_pop(&r->queue, &job)) {
+			/* It has given way often enough. */
+			if (job.passed == QUEUE_PASSED_MOST)
+				r->jobs.v[job.id].yields = YIELDS_MAX;
 			do_job(r, job.id);
 		} else if (r->worker < 0) {
 			cond_wait(&r->changed, &r->lock);

@@ -80,6 +80,27 @@ TEST(what_is_light_comes_first)
 	owner_queue_release(&q);
 }
 
+/* Whoever runs new small programs all the time: the large file of the same owner is read, too. */
+TEST(what_is_heavy_is_not_passed_for_ever)
+{
+	struct owner_queue q = {0};
+	struct owner_job job;
+	u64 light = 0;
+
+	CHECK_OK(owner_queue_push(&q, 7, 1000, 0));
+	do {
+		CHECK_OK(owner_queue_push(&q, 7, 1, 1));
+		CHECK(owner_queue_pop(&q, &job));
+		light += job.id;
+	} while (job.id && light < 10 * QUEUE_PASSED_MOST);
+	CHECK_INT(light, QUEUE_PASSED_MOST);
+	/* Light ones come first again, also before another one of that weight. */
+	CHECK_OK(owner_queue_push(&q, 7, 1000, 0));
+	CHECK(owner_queue_pop(&q, &job) && job.id == 1);
+	CHECK(owner_queue_pop(&q, &job) && job.id == 0);
+	owner_queue_release(&q);
+}
+
 TEST(what_is_much_lighter_and_of_the_same_owner_is_found)
 {
 	struct owner_queue q = {0};
