@@ -1,4 +1,5 @@
 /* Runs probes of processes and files (prober.h). */
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,6 +31,15 @@ void probe_free(struct probe *p)
 	process_report_free(p->report);
 	mem_free((char *)(uintptr_t)p->path.p);
 	mem_free(p);
+}
+
+u32 probe_user(u32 pid)
+{
+	struct stat info;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return stat(path, &info) ? REPORT_NOBODY : info.st_uid;
 }
 
 static void look_at_file(struct probe *p)

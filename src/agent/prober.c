@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "agent/owner_queue.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
@@ -12,6 +13,8 @@
 /* Later than this a thread counts as one that hangs. */
 #define HUNG_NS	    (300 * NS_PER_MS)
 #define WAITING_MAX 8192u
+/* Of these, of one user. */
+#define USER_MAX    (WAITING_MAX / 4 * 3)
 /* How long to wait for hanging threads at shutdown. */
 #define END_NS	    (NS_PER_S / 2)
 
@@ -36,8 +39,8 @@ struct probe_queue {
 
 struct lane {
 	struct prober *prober;
-	struct probe_queue waiting[PROBE_RANKS];
-	size_t waiting_count;
+	struct probe_queue urgent;  /* PROBE_CALLER_WAITS */
+	struct owner_queue waiting; /* the others: by user, weighted by rank, as pointers */
 	struct lane_thread threads[THREADS_MAX];
 	unsigned count, idle;
 	VEC(struct probe *) finished; /* from `taken` on */
@@ -66,23 +69,38 @@ static bool is_working_for(const struct lane *l, u32 pid)
 	return false;
 }
 
-/* The first one whose process no thread is busy with, and its place; NULL = none. */
-static struct probe *find_in(const struct lane *l, const struct probe_queue *q, size_t *ret_at)
+static struct probe *probe_of(u64 id)
 {
-	for (size_t i = q->next; i < q->list.n; i++)
-		if (!is_working_for(l, q->list.v[i]->pid)) {
-			*ret_at = i;
-			return q->list.v[i];
-		}
-	return NULL;
+	return (struct probe *)(uintptr_t)id;
 }
 
-static void take_out(struct lane *l, struct probe_queue *q, size_t at)
+static bool is_free(void *context, u64 id)
 {
-	memmove(q->list.v + q->next + 1, q->list.v + q->next, (at - q->next) * sizeof(*q->list.v));
-	if (++q->next == q->list.n)
-		q->next = q->list.n = 0;
-	l->waiting_count--;
+	return !is_working_for(context, probe_of(id)->pid);
+}
+
+static size_t waiting_count(const struct lane *l)
+{
+	return l->urgent.list.n - l->urgent.next + l->waiting.jobs.n;
+}
+
+/* The first one whose process no thread is busy with; NULL = none. */
+static struct probe *take_urgent(struct lane *l)
+{
+	struct probe_queue *q = &l->urgent;
+
+	for (size_t i = q->next; i < q->list.n; i++) {
+		struct probe *probe = q->list.v[i];
+
+		if (is_working_for(l, probe->pid))
+			continue;
+		memmove(q->list.v + q->next + 1, q->list.v + q->next,
+			(i - q->next) * sizeof(*q->list.v));
+		if (++q->next == q->list.n)
+			q->next = q->list.n = 0;
+		return probe;
+	}
+	return NULL;
 }
 
 /* Called with the lock. When the threads may work again; 0 = now. */
@@ -113,30 +131,27 @@ static void rest(struct prober *p, struct lane *l, int64_t until)
 /* Called with the lock. NULL when the thread has rested. */
 static struct probe *next_probe(struct prober *p, struct lane *l)
 {
+	/* A caller that waits has a deadline. */
+	struct probe *probe = take_urgent(l);
 	int64_t until = 0;
-	size_t at;
+	struct owner_job job;
 
-	for (unsigned rank = 0; !until && rank < PROBE_RANKS; rank++) {
-		struct probe_queue *q = &l->waiting[rank];
-		struct probe *probe = find_in(l, q, &at);
-
-		/* A caller that waits has a deadline. */
-		if (probe && rank != PROBE_CALLER_WAITS)
-			until = rests_until(p);
-		if (probe && !until) {
-			take_out(l, q, at);
-			return probe;
-		}
-	}
+	if (probe)
+		return probe;
+	if (l->waiting.jobs.n)
+		until = rests_until(p);
+	if (!until && owner_queue_pop_if(&l->waiting, is_free, l, &job))
+		return probe_of(job.id);
 	rest(p, l, until);
 	return NULL;
 }
 
 /* Called with the lock. */
-static void charge(struct prober *p, int64_t ns)
+static void charge(struct prober *p, struct lane *l, u32 user, int64_t ns)
 {
 	p->cpu_ns += (u64)ns;
 	p->credit -= p->pace ? ns : 0;
+	owner_queue_charge(&l->waiting, user, (u64)ns);
 }
 
 /* Called with the lock. */
@@ -167,9 +182,11 @@ static void run(void *context)
 	mutex_lock(&p->lock);
 	while (!p->stop) {
 		struct probe *probe = next_probe(p, l);
+		u32 user;
 
 		if (!probe)
 			continue;
+		user = probe->user;
 		probe->begun = clock_monotonic_ns();
 		t->probe = probe;
 		mutex_unlock(&p->lock);
@@ -178,7 +195,7 @@ static void run(void *context)
 		t->probe = NULL;
 		finish(p, l, probe);
 		now = clock_thread_cpu_ns();
-		charge(p, now - used);
+		charge(p, l, user, now - used);
 		used = now;
 	}
 	mutex_unlock(&p->lock);
@@ -215,7 +232,7 @@ void prober_turn(struct prober *p)
 	for (unsigned i = 0; i < LANES; i++) {
 		struct lane *l = &p->lanes[i];
 
-		if (l->waiting_count && !l->idle && count_hung(l, now) == l->count)
+		if (waiting_count(l) && !l->idle && count_hung(l, now) == l->count)
 			start_thread(l);
 	}
 	mutex_unlock(&p->lock);
@@ -256,15 +273,15 @@ static bool works(const struct prober *p)
 
 static void drop_waiting(struct lane *l)
 {
-	for (unsigned rank = 0; rank < PROBE_RANKS; rank++) {
-		struct probe_queue *q = &l->waiting[rank];
+	struct probe_queue *q = &l->urgent;
 
-		while (q->next < q->list.n)
-			probe_free(q->list.v[q->next++]);
-		vec_release(&q->list);
-		q->next = 0;
-	}
-	l->waiting_count = 0;
+	while (q->next < q->list.n)
+		probe_free(q->list.v[q->next++]);
+	vec_release(&q->list);
+	q->next = 0;
+	vec_for_each (job, &l->waiting.jobs)
+		probe_free(probe_of(job->id));
+	owner_queue_release(&l->waiting);
 }
 
 static void drop_finished(struct lane *l)
@@ -327,19 +344,27 @@ static struct lane *lane_of(struct prober *p, enum probe_kind kind)
 	return &p->lanes[kind == PROBE_PROCESS ? LANE_PROCESSES : LANE_FILES];
 }
 
+static enum err enqueue(struct lane *l, struct probe *probe)
+{
+	if (probe->rank == PROBE_CALLER_WAITS)
+		return vec_push(&l->urgent.list, probe);
+	if (owner_queue_waiting(&l->waiting, probe->user) >= USER_MAX)
+		return ERR_TOO_LARGE;
+	return owner_queue_push(&l->waiting, probe->user, probe->rank, (u64)(uintptr_t)probe);
+}
+
 /* Called with the lock. */
 static enum err post(struct prober *p, struct probe *probe)
 {
 	struct lane *l = lane_of(p, probe->kind);
 
-	if (l->waiting_count >= WAITING_MAX)
+	if (waiting_count(l) >= WAITING_MAX)
 		return ERR_TOO_LARGE;
 	if (hangs_on(p, probe->pid))
 		return ERR_UNAVAILABLE;
 	TRY(vec_reserve(&l->finished, l->pending + 1));
 	probe->posted = clock_monotonic_ns();
-	TRY(vec_push(&l->waiting[probe->rank].list, probe));
-	l->waiting_count++;
+	TRY(enqueue(l, probe));
 	l->pending++;
 	cond_broadcast(&p->changed);
 	return ERR_OK;
@@ -349,6 +374,7 @@ enum err prober_post(struct prober *p, struct probe *probe)
 {
 	enum err e;
 
+	probe->user = probe_user(probe->pid);
 	mutex_lock(&p->lock);
 	e = post(p, probe);
 	p->refused += e != ERR_OK;
@@ -417,15 +443,14 @@ u64 prober_cpu_ns(struct prober *p)
 int64_t prober_oldest(struct prober *p, enum probe_kind kind)
 {
 	struct lane *l = lane_of(p, kind);
+	const struct probe_queue *q = &l->urgent;
 	int64_t oldest = INT64_MAX;
 
 	mutex_lock(&p->lock);
-	for (unsigned rank = 0; rank < PROBE_RANKS; rank++) {
-		const struct probe_queue *q = &l->waiting[rank];
-
-		if (q->next < q->list.n && q->list.v[q->next]->posted < oldest)
-			oldest = q->list.v[q->next]->posted;
-	}
+	if (q->next < q->list.n)
+		oldest = q->list.v[q->next]->posted;
+	if (l->waiting.jobs.n && probe_of(l->waiting.jobs.v[0].id)->posted < oldest)
+		oldest = probe_of(l->waiting.jobs.v[0].id)->posted;
 	mutex_unlock(&p->lock);
 	return oldest;
 }
@@ -447,6 +472,7 @@ static int call(struct prober *p, struct probe *probe, int64_t deadline)
 	enum err e;
 
 	probe->rank = PROBE_CALLER_WAITS;
+	probe->user = probe_user(probe->pid);
 	mutex_lock(&p->lock);
 	e = post(p, probe);
 	while (!e && !probe->done && cond_wait_until(&p->done, &p->lock, deadline))

@@ -7,8 +7,10 @@
  * thread, and further requests for it are refused meanwhile.
  *
  * The threads throttle themselves: they sleep when they have used more CPU time than their pace
- * allows, and take the most urgent probe first. So the processes that run when the agent starts are
- * read over some seconds.
+ * allows. The next probe is about a process of the user whose processes have taken least so far
+ * (owner_queue.h), of those the most urgent one. So the processes that run when the agent starts are
+ * read over some seconds, and a user whose processes take long to read delays those of others by
+ * one probe at most.
  */
 #pragma once
 
@@ -17,7 +19,7 @@
 
 struct prober;
 
-/* Most urgent first; of equal ones the oldest. */
+/* Most urgent first; of equal ones the oldest. PROBE_CALLER_WAITS comes before those of all users. */
 enum probe_rank { PROBE_CALLER_WAITS, PROBE_SAMPLES_WAIT, PROBE_SOON, PROBE_LATER, PROBE_RANKS };
 
 enum probe_kind { PROBE_PROCESS, PROBE_MODULE, PROBE_PERF_MAP, PROBE_DEBUG_FILE };
@@ -40,12 +42,15 @@ struct probe {
 	s64 seconds; /* modification time */
 	u64 nanoseconds;
 	/* Private to the prober. */
+	u32 user; /* of the process */
 	int64_t posted, begun;
 	bool done, abandoned;
 };
 
 struct probe *probe_new(enum probe_kind kind, u32 pid);
 void probe_free(struct probe *p);
+/* The uid of a process, without waiting for it; REPORT_NOBODY if it is gone. */
+u32 probe_user(u32 pid);
 /* Runs the probe synchronously; called by the prober's threads. */
 void probe_work(struct probe *p);
 

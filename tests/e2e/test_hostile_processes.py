@@ -264,6 +264,16 @@ def code_made_and_dropped_and_a_perf_map_of_newlines_hide_nobody():
     under("code")
 
 
+@test
+def lists_of_mappings_that_take_long_to_read_keep_nobody_from_their_service():
+    with watched_agent() as watched:
+        before = seen_of(watched.server, "attacker-plain")[0]
+        with attack("lists", 4):
+            # The agent has begun to read them.
+            until(lambda: seen_of(watched.server, "attacker-plain")[0] > before + 2, watched.agent.said)
+            watched.judge("beside-lists", SECONDS)
+
+
 def cached_mib(path):
     """How much of a file is in memory."""
     library = ctypes.CDLL(None, use_errno=True)

@@ -180,6 +180,38 @@ static void code_storm(const char *map)
 	unlink(path);
 }
 
+/* A list of mappings that takes the agent long to read, and code that is moved so that it asks for
+ * the list again. As another program every second: it has never been asked for that one's. */
+static void long_list(void)
+{
+	char *all = mmap(NULL, (size_t)SPLITS * 2 * PAGE, PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned char *at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int64_t until = wall_ns() + 1000000000;
+	char left[24];
+
+	if (all == MAP_FAILED || at == MAP_FAILED)
+		return;
+	for (unsigned i = 0; i < SPLITS; i++)
+		mprotect(all + (size_t)i * 2 * PAGE, PAGE, PROT_NONE);
+	make_code(at);
+	while (goes_on() && wall_ns() < until) {
+		void *room = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *moved = mremap(at, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, room);
+
+		if (moved == MAP_FAILED)
+			return;
+		at = moved;
+		for (unsigned i = 0; i < 100; i++)
+			((void (*)(void))(uintptr_t)at)();
+		usleep(50000);
+	}
+	snprintf(left, sizeof(left), "%lld", (long long)((deadline - wall_ns()) / 1000000000));
+	if (goes_on())
+		execl("/proc/self/exe", "attacker", "lists", left, (char *)NULL);
+}
+
 /* Only works: what is hostile is its file, or what stands beside it. */
 NOINLINE static void spin(void)
 {
@@ -244,6 +276,8 @@ int main(int argc, char **argv)
 		file_storm();
 	else if (!strcmp(kind, "code"))
 		code_storm(argc > 3 ? argv[3] : "/tmp");
+	else if (!strcmp(kind, "lists"))
+		long_list();
 	else if (!strcmp(kind, "stopped"))
 		stopped();
 	else if (!strcmp(kind, "killer"))
