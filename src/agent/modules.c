@@ -50,7 +50,8 @@ static void module_free(struct modules *m, struct module *module)
 	module_drop_heap(m, module);
 	if (module->fd >= 0)
 		close(module->fd);
-	m->open -= module->fd >= 0 || module->opening;
+	if (module->fd >= 0 || module->opening)
+		module_count_open(m, module, false);
 	mem_free((char *)module->path.p);
 	mem_free(module);
 }
@@ -144,6 +145,7 @@ void modules_free(struct modules *m)
 		module_free(m, *module);
 	vec_release(&m->list);
 	vec_release(&m->unused);
+	vec_release(&m->users);
 	map_release(&m->by_file);
 	mem_free(m);
 }
@@ -174,7 +176,8 @@ static bool take_file(struct modules *m, struct probe *probe)
 	module->size = probe->size;
 	module->seconds = probe->seconds;
 	module->nanoseconds = probe->nanoseconds;
-	m->open -= module->fd < 0;
+	if (module->fd < 0)
+		module_count_open(m, module, false);
 	if (module->state == MODULE_READING) {
 		queue_module(m, module);
 	} else if (module->fd < 0) {
@@ -193,8 +196,11 @@ static void open_module(struct modules *m, struct module *module, u32 pid, u64 s
 	char *path;
 
 	module->state = MODULE_FAILED;
+	module->user = probe_user(pid);
 	if (m->open >= m->files_max)
 		modules_drop_unread(m);
+	if (m->open >= m->files_max)
+		modules_close_one(m, module->user);
 	if (m->open >= m->files_max) {
 		m->refused++;
 		return;
@@ -213,7 +219,7 @@ static void open_module(struct modules *m, struct module *module, u32 pid, u64 s
 	probe->number = module->number;
 	module->state = MODULE_UNREAD;
 	module->opening = true;
-	m->open++;
+	module_count_open(m, module, true);
 	if (!m->prober) {
 		probe_work(probe);
 		take_file(m, probe);
@@ -225,7 +231,7 @@ static void open_module(struct modules *m, struct module *module, u32 pid, u64 s
 	m->refused++;
 	module->state = MODULE_FAILED;
 	module->opening = false;
-	m->open--;
+	module_count_open(m, module, false);
 }
 
 static struct module *find(struct modules *m, u64 device, u64 inode, struct str path, u32 *ret)
@@ -320,6 +326,8 @@ static void accept_table(struct modules *m, struct module *module, struct table_
 		return;
 	}
 	modules_make_room(m);
+	modules_take_tables(m, module->owner,
+			    r->table.blocks.n + (u64)r->table.page_count * sizeof(*r->table.pages));
 	/* Stacks through it are sent raw and walked here. */
 	module_keep_in_heap(m, module, &r->table);
 }

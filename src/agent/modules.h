@@ -35,7 +35,8 @@ struct module {
 	bool opening;	/* being opened, no `fd` yet */
 	bool ahead;	/* modules_read_ahead */
 	bool late;	/* stacks no longer wait for its table */
-	u32 pid;	/* of the process that mapped it first */
+	u32 pid;	/* of the process that mapped it first, */
+	u32 user;	/* and the uid of that */
 	u32 users;	/* mappings and processes that refer to it */
 	int fd;		/* kept open for symbolization; -1 = closed */
 	u32 owner;	/* uid of the file; with size and mtime as of open */
@@ -101,7 +102,7 @@ struct modules_stats {
 	u32 live, idle; /* all modules; those without users */
 	u32 open;	/* descriptors */
 	u64 freed;	/* since the start */
-	u64 refused;	/* files not opened because too many are open */
+	u64 refused;	/* files not opened, or closed, because too many are open */
 	u64 heap_bytes; /* tables that do not fit into the BPF maps */
 };
 

@@ -1,12 +1,13 @@
 /* Files that processes map: kept as long as they are of use, and no longer. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/modules.h"
+#include "agent/modules_internal.h"
 #include "agent/worker_host.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -57,8 +58,8 @@ static enum err world_open(struct world *w)
 	return modules_new(&w->space, w->rules, NULL, &w->modules);
 }
 
-/* A new file with its own number, mapped. */
-static enum err use_file(struct world *w, u32 number, struct str content, u32 *ret)
+/* A new file with its own number, mapped by a process. */
+static enum err use_file_of(struct world *w, u32 pid, u32 number, struct str content, u32 *ret)
 {
 	char path[128];
 	struct stat info;
@@ -68,7 +69,12 @@ static enum err use_file(struct world *w, u32 number, struct str content, u32 *r
 		TRY(file_write(path, content, OUTPUT_NO_SYNC, NULL));
 	if (stat(path, &info))
 		return ERR_IO;
-	return modules_use(w->modules, NOBODY, 0, 0, str_of(path), 1, info.st_ino, ret);
+	return modules_use(w->modules, pid, 0, 0, str_of(path), 1, info.st_ino, ret);
+}
+
+static enum err use_file(struct world *w, u32 number, struct str content, u32 *ret)
+{
+	return use_file_of(w, NOBODY, number, content, ret);
 }
 
 static void settle(struct world *w)
@@ -219,6 +225,40 @@ TEST(files_above_the_limit_are_counted_and_those_without_a_user_make_room)
 	CHECK_INT(modules_get(w.modules, module)->state, MODULE_FAILED);
 }
 
+/* Of nobody's user, or ours. */
+TEST(a_user_with_most_files_loses_them_to_another_one)
+{
+	CLEANUP(world_close) struct world w;
+	u32 module, first = 0, state, open = 0, before;
+
+	CHECK_OK(world_open(&w));
+	settle(&w);
+	before = open_files();
+	w.modules->files_max = 20;
+	for (u32 i = 0; i < 30; i++) {
+		CHECK_OK(use_file(&w, i, STR("x"), &module));
+		CHECK(modules_get(w.modules, module)->user == 65534);
+		if (!i)
+			first = module;
+		open += modules_get(w.modules, module)->fd >= 0;
+	}
+	CHECK(open == 20 && stats(&w).refused == 10);
+	/* One that is being read stays: another thread has it. */
+	w.modules->list.v[first]->state = MODULE_READING;
+	for (u32 i = 0; i < 20; i++) {
+		CHECK_OK(use_file_of(&w, (u32)getpid(), 100 + i, STR("x"), &module));
+		state = modules_get(w.modules, module)->state;
+		CHECK_INT(state, i < 10 ? MODULE_UNREAD : MODULE_FAILED);
+		CHECK_INT(stats(&w).open, 20);
+	}
+	CHECK_INT(stats(&w).refused, 10 + 10 + 10);
+	CHECK(modules_get(w.modules, first)->fd >= 0);
+	CHECK_INT(open_files(), before + 20);
+	/* They are told that nothing will come of those that were closed. */
+	CHECK(modules_settle(w.modules));
+	w.modules->list.v[first]->state = MODULE_UNREAD;
+}
+
 TEST(a_table_without_room_waits_in_memory_until_there_is_some)
 {
 	CLEANUP(world_close) struct world w;
@@ -250,6 +290,61 @@ TEST(a_table_without_room_waits_in_memory_until_there_is_some)
 			      &rule),
 		  -1);
 	CHECK_INT(rule, UNWIND_RULE_END);
+}
+
+/* A program of another user, whose table is read. */
+static enum err use_program(struct world *w, u32 number, u32 owner, u32 *ret)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%u", w->folder, number);
+	TRY(file_write(path, buf_view(&w->program), OUTPUT_NO_SYNC, NULL));
+	if (chown(path, owner, owner))
+		return err_from_errno(errno);
+	TRY(use_file(w, number, (struct str){0}, ret));
+	modules_read(w->modules, *ret);
+	settle(w);
+	return ERR_OK;
+}
+
+TEST(an_owner_with_most_tables_gives_way_to_another_one)
+{
+	CLEANUP(world_close) struct world w;
+	struct space_range room;
+	u32 first = 0, module, n = 0;
+
+	if (geteuid()) {
+		test_skip("needs root");
+		return;
+	}
+	CHECK_OK(world_open(&w));
+	settle(&w);
+	CHECK_OK(table_space_take(&w.space, 1 << 15, &room));
+	for (struct space_range r; table_space_take(&w.space, 64, &r) == ERR_OK;)
+		;
+	table_space_give(&w.space, room);
+	tidy(&w, 0);
+	do {
+		CHECK_OK(use_program(&w, n, 65531, &module));
+		first = n++ ? first : module;
+	} while (n < 1000 && !modules_get(w.modules, module)->in_heap);
+	CHECK(n > 2 && n < 1000);
+	CHECK_OK(use_program(&w, n, 65532, &module));
+	tidy(&w, 0);
+	modules_tidy(w.modules, w.now, w.now);
+	CHECK(modules_get(w.modules, module)->placed.pages.units);
+	CHECK(modules_get(w.modules, first)->placed.pages.units);
+	/* They share it in the end. */
+	for (u32 i = 1; i <= n; i++) {
+		CHECK_OK(use_program(&w, n + i, 65532, &module));
+		tidy(&w, 0);
+		modules_tidy(w.modules, w.now, w.now);
+	}
+	CHECK(modules_get(w.modules, first)->placed.pages.units);
+	n = 0;
+	vec_for_each (one, &w.modules->list)
+		n += *one && (*one)->owner == 65532 && (*one)->placed.pages.units ? 1 : 0;
+	CHECK(n > 1);
 }
 
 static enum err sweep(void)
