@@ -2,6 +2,8 @@
 
 /* Seconds without a change before the rate is doubled or more off-CPU samples are kept. */
 #define CALM_S		  3
+/* Of the budget: off-CPU samples that cost less than this are not what exceeds it. */
+#define WAITS_LITTLE	  0.05
 /* Consecutive seconds of load before sampling pauses or resumes. */
 #define LOADED_S	  4
 /* Quick recovery requires this much spare budget. */
@@ -262,6 +264,19 @@ static void forget(struct budget_state *s)
 		s->memory_pause = BACKOFF_FIRST;
 }
 
+/* Whether twice the off-CPU samples would not matter, even if something else is over budget. */
+static bool waits_cost_nothing(const struct budget_state *s, const struct budget_measure *m)
+{
+	return s->wait_level && s->wait_level < BUDGET_WAITS_OFF && !s->probing &&
+	       s->since >= CALM_S && s->mean > 1 && s->mean * m->wait_part <= WAITS_LITTLE;
+}
+
+static void raise_waits(struct budget_state *s)
+{
+	s->wait_level--;
+	changed(s);
+}
+
 struct budget_state budget_step(struct budget_state s, const struct budget_limits *limits,
 				const struct budget_measure *m)
 {
@@ -278,7 +293,9 @@ struct budget_state budget_step(struct budget_state s, const struct budget_limit
 	s.memory_since += m->seconds;
 	over = watch_cpu(&s, limits, m);
 	no_memory = watch_memory(&s, limits, m);
-	if (!over && !s.probing && !return_rate(&s, limits, no_memory) && s.wait_level)
+	if (waits_cost_nothing(&s, m))
+		raise_waits(&s);
+	else if (!over && !s.probing && !return_rate(&s, limits, no_memory) && s.wait_level)
 		return_waits(&s, limits, m);
 	forget(&s);
 	return s;

@@ -497,3 +497,17 @@ TEST(metrics_are_for_this_machine_alone)
 	CHECK(self_metrics_address(m)[0]);
 	self_metrics_free(m);
 }
+
+TEST(off_cpu_samples_come_back_while_something_else_is_over_budget)
+{
+	struct budget_limits tight = {.cpu_share = 0.01};
+	struct budget_state s = budget_begin(100);
+	double seconds = 0;
+
+	s.wait_level = BUDGET_WAITS_LEAST;
+	for (; s.wait_level && seconds < 600; seconds++)
+		s = budget_step(s, &tight,
+				&(struct budget_measure){
+					.seconds = 1, .cpu_share = 0.02, .wait_part = 0.001});
+	CHECK(seconds <= 40);
+}
