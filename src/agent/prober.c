@@ -42,7 +42,7 @@ struct lane {
 	struct probe_queue urgent;  /* PROBE_CALLER_WAITS */
 	struct owner_queue waiting; /* the others: by user, weighted by rank, as pointers */
 	struct lane_thread threads[THREADS_MAX];
-	unsigned count, idle;
+	unsigned count, idle, asleep; /* of the idle ones: until something is posted */
 	VEC(struct probe *) finished; /* from `taken` on */
 	size_t taken;
 	u32 pending; /* not finished */
@@ -121,10 +121,13 @@ static int64_t rests_until(struct prober *p)
 static void rest(struct prober *p, struct lane *l, int64_t until)
 {
 	l->idle++;
-	if (until)
+	if (until) {
 		(void)cond_wait_until(&p->changed, &p->lock, until);
-	else
+	} else {
+		l->asleep++;
 		cond_wait(&p->changed, &p->lock);
+		l->asleep--;
+	}
 	l->idle--;
 }
 
@@ -146,12 +149,15 @@ static struct probe *next_probe(struct prober *p, struct lane *l)
 	return NULL;
 }
 
-/* Called with the lock. */
-static void charge(struct prober *p, struct lane *l, u32 user, int64_t ns)
+/* Called with the lock. Returns the CPU time of this thread since `*used`. */
+static u64 spend(struct prober *p, int64_t *used)
 {
+	int64_t now = clock_thread_cpu_ns(), ns = now - *used;
+
+	*used = now;
 	p->cpu_ns += (u64)ns;
 	p->credit -= p->pace ? ns : 0;
-	owner_queue_charge(&l->waiting, user, (u64)ns);
+	return (u64)ns;
 }
 
 /* Called with the lock. */
@@ -177,7 +183,7 @@ static void run(void *context)
 	struct lane *l = t->lane;
 	struct prober *p = l->prober;
 
-	int64_t used = clock_thread_cpu_ns(), now;
+	int64_t used = clock_thread_cpu_ns();
 
 	mutex_lock(&p->lock);
 	while (!p->stop) {
@@ -194,9 +200,7 @@ static void run(void *context)
 		mutex_lock(&p->lock);
 		t->probe = NULL;
 		finish(p, l, probe);
-		now = clock_thread_cpu_ns();
-		charge(p, l, user, now - used);
-		used = now;
+		owner_queue_charge(&l->waiting, user, spend(p, &used));
 	}
 	mutex_unlock(&p->lock);
 }
@@ -366,7 +370,9 @@ static enum err post(struct prober *p, struct probe *probe)
 	probe->posted = clock_monotonic_ns();
 	TRY(enqueue(l, probe));
 	l->pending++;
-	cond_broadcast(&p->changed);
+	/* Threads that rest for their pace wake by themselves; to wake them for nothing costs, too. */
+	if (l->asleep || probe->rank == PROBE_CALLER_WAITS)
+		cond_broadcast(&p->changed);
 	return ERR_OK;
 }
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """What processes of other users can do to the agent, and to what it sees of an innocent one: each attack
-for some seconds, and all of them at once. Needs root. One agent goes through all of it, so that what an
-attack left behind shows in the next test.
+for some seconds, and all of them at once. Needs root.
 
 The innocent program tells by its own CPU clock what the agent should have seen, and the agent by its own
 counters what it did; nothing is judged by how long it took.
@@ -17,7 +16,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.parse
@@ -33,7 +31,6 @@ RATE = 97
 ATTACKER, INNOCENT = 65533, 65532  # uids
 NAMELESS = re.compile(r"^(0x|\[unknown|\[truncated)|\+0x[0-9a-f]+$")
 QUIET = {}  # what was measured without an attack, on this machine and at this time
-KEPT = []  # the agent of all tests, until one fails
 
 
 def public(*parts):
@@ -192,28 +189,13 @@ class Watched:
         return used / length / (os.cpu_count() or 1)
 
 
-@contextlib.contextmanager
-def watched_agent():
-    """The agent of all tests, at its full rate again. After a test that failed, a new one."""
-    if not KEPT:
-        KEPT.append(Watched().__enter__())
-    one = KEPT[0]
-    try:
-        one.agent.metrics_when(lambda rows: rows["vestal_agent_rate_hz"] >= 0.9 * min(RATE, QUIET.get("rate", 0)))
-        yield one
-    except BaseException:
-        KEPT.clear()
-        one.__exit__(*sys.exc_info())
-        raise
-
-
 def spent(rows):
     """CPU time of the agent in all its processes, and in the kernel for it."""
     return sum(value for name, value in rows.items() if name.startswith("vestal_agent_cpu_seconds_total"))
 
 
 def under(kind):
-    with watched_agent() as watched:
+    with Watched() as watched:
         with attack(kind, ATTACKS[kind]):
             watched.judge(f"beside-{kind}", SECONDS)
         assert not [line for line in watched.agent.said().splitlines() if "restart the agent" in line]
@@ -222,7 +204,7 @@ def under(kind):
 
 @test
 def without_an_attack_all_of_it_is_seen():
-    with watched_agent() as watched:
+    with Watched() as watched:
         watched.judge("undisturbed", SECONDS)
         # Other tests on the machine may have processes that are.
         limited = {one["pid"] for one in watched.status()["limited"]}
@@ -231,7 +213,7 @@ def without_an_attack_all_of_it_is_seen():
 
 @test
 def a_process_with_32000_mappings_is_limited_and_named_and_nobody_else():
-    with watched_agent() as watched:
+    with Watched() as watched:
         with attack("mappings", ATTACKS["mappings"]) as bombs:
             watched.judge("beside-mappings", SECONDS)
             pids = {bomb.pid for bomb in bombs}
@@ -266,7 +248,7 @@ def code_made_and_dropped_and_a_perf_map_of_newlines_hide_nobody():
 
 @test
 def lists_of_mappings_that_take_long_to_read_keep_nobody_from_their_service():
-    with watched_agent() as watched:
+    with Watched() as watched:
         before = seen_of(watched.server, "attacker-plain")[0]
         with attack("lists", 4):
             # The agent has begun to read them.
@@ -328,7 +310,7 @@ REPLACED = ["vestal_agent_worker_hosts_replaced_total"] + [
 @test
 def no_user_can_stop_or_end_the_readers_of_files():
     path = program("attacker")
-    with watched_agent() as watched:
+    with Watched() as watched:
         before = watched.agent.metrics()
         pids = family(watched.agent.process.pid)
         assert len(pids) >= 2, pids
@@ -346,7 +328,7 @@ def no_user_can_stop_or_end_the_readers_of_files():
 
 @test
 def readers_that_root_stops_or_ends_are_replaced_and_the_work_goes_on():
-    with watched_agent() as watched:
+    with Watched() as watched:
         # Whichever run then: hosts, readers of tables and of names.
         for number, sign in enumerate((signal.SIGSTOP, signal.SIGKILL, signal.SIGSTOP)):
             replaced = watched.agent.metrics()["vestal_agent_worker_hosts_replaced_total"]
@@ -375,20 +357,13 @@ def comm(pid):
 def all_of_it_at_once_hides_nobody_and_stays_within_the_budget():
     # Beside so many it takes ten times as long and more: half a minute at least.
     seconds = 2 * SECONDS
-    with watched_agent() as watched, contextlib.ExitStack() as attacks:
+    with Watched() as watched, contextlib.ExitStack() as attacks:
         for kind, count in ATTACKS.items():
             attacks.enter_context(attack(kind, count))
         share = watched.judge("beside-all", seconds)
         # Of all CPUs. Readers of new files may take what was not used in the minute before (budget.h).
         assert share <= 0.01 + 0.02, share
         assert watched.status()["limited_processes"] >= 1, watched.status()
-
-
-@test
-def after_all_of_it_the_agent_ends_well():
-    if not KEPT:
-        raise Skip("a test before it failed, and its agent ended with it")
-    KEPT.pop().__exit__(None, None, None)
 
 
 main()
