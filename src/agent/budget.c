@@ -8,8 +8,9 @@
 #define LOADED_S	  4
 /* Quick recovery requires this much spare budget. */
 #define ROOM		  0.8
-/* Of the budget: what costs less than this is not what costs too much. */
-#define PART_LEAST	  0.1
+/* Of the budget: off-CPU samples, or a rate, that cost less than this are not what costs too much. */
+#define WAITS_LEAST	  0.1
+#define RATE_LEAST	  0.25
 /* The mean follows what is measured in so many seconds. */
 #define MEAN_S		  5
 /* Saved for what is tried: enough for a measurement that a window's end falls into. */
@@ -156,12 +157,6 @@ static double sampling_cost(const struct budget_limits *l, const struct budget_m
 	       l->cpu_share;
 }
 
-/* Whether a cost, as a part of all that was used, is large enough to be what costs too much. */
-static bool is_large(double part, const struct budget_limits *l, const struct budget_measure *m)
-{
-	return part * m->cpu_share > PART_LEAST * l->cpu_share;
-}
-
 /* The trial failed, or samples are reduced: the next trial is later. */
 static void keep_fewer_waits(struct budget_state *s, unsigned steps)
 {
@@ -179,10 +174,13 @@ static void keep_fewer_waits(struct budget_state *s, unsigned steps)
 static void save_cpu(struct budget_state *s, const struct budget_limits *l,
 		     const struct budget_measure *m, unsigned steps)
 {
+	double waits = m->wait_part * m->cpu_share / l->cpu_share;
+	double rate = m->rate_part * m->cpu_share / l->cpu_share;
+
 	s->debt = 0;
-	if (s->probing || (m->wait_part > m->rate_part && is_large(m->wait_part, l, m)))
+	if (s->probing || (waits > rate && waits > WAITS_LEAST))
 		keep_fewer_waits(s, steps);
-	else if (is_large(m->rate_part, l, m))
+	else if (rate > RATE_LEAST)
 		lower(s, BUDGET_CPU, steps);
 }
 
