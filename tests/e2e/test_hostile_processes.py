@@ -27,7 +27,7 @@ from support.tap import Skip, main, scratch, test, vestal
 from support.wait import until
 
 SECONDS = float(os.environ.get("HOSTILE_SECONDS", "4"))
-RATE = 97
+RATE, BUDGET = 97, 0.01  # Hz; of all CPUs
 ATTACKER, INNOCENT = 65533, 65532  # uids
 NAMELESS = re.compile(r"^(0x|\[unknown|\[truncated)|\+0x[0-9a-f]+$")
 QUIET = {}  # what was measured without an attack, on this machine and at this time
@@ -184,9 +184,11 @@ class Watched:
         print(f"# {service}: {cpu:.2f} s of CPU, {total:.2f} s seen, {named:.2f} s with names; "
               f"mean rate {mean:.0f} Hz; the agent took {used:.2f} s in {length:.0f} s", flush=True)
         assert named >= 0.95 * cpu - slack, (named, total, cpu)
+        share = used / length / (os.cpu_count() or 1)
         # What others do on the machine costs the agent as well: compare with how it was without an attack.
-        assert mean >= 0.8 * min(RATE, QUIET["rate"]), (QUIET, rates)
-        return used / length / (os.cpu_count() or 1)
+        # Only above its budget may the agent lower the rate.
+        assert mean >= 0.8 * min(RATE, QUIET["rate"]) or share > BUDGET, (QUIET, rates, share)
+        return share
 
 
 def spent(rows):
@@ -362,7 +364,7 @@ def all_of_it_at_once_hides_nobody_and_stays_within_the_budget():
             attacks.enter_context(attack(kind, count))
         share = watched.judge("beside-all", seconds)
         # Of all CPUs. Readers of new files may take what was not used in the minute before (budget.h).
-        assert share <= 0.01 + 0.02, share
+        assert share <= BUDGET + 0.02, share
         assert watched.status()["limited_processes"] >= 1, watched.status()
 
 

@@ -186,7 +186,7 @@ def waits_are_lost_for_that_reason_while_another_sample_is_under_way():
         found = agent.wait(told)
         assert lost in found["text"] and found["kept_share"] < 0.05, found
         types = server.get("/api/v1/types", query="crowded")["types"]
-        assert [t["type"] for t in types] == ["off_cpu_waits", "off_cpu"], types
+        assert {t["type"] for t in types} == {"off_cpu_waits", "off_cpu"}, types
         [service] = [s for s in server.get("/api/v1/overview", time_range="1h")["services"] if s["service"] == "crowded"]
         assert lost in service["types"][0]["completeness"]["text"], service
         agent.metrics_when(lambda m: m[f'vestal_agent_lost_samples_total{{cause="{lost}"}}'] > 0)
