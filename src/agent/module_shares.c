@@ -1,7 +1,7 @@
 /*
  * What modules share: descriptors, by the user whose process mapped the file, and memory of tables,
- * by the file's owner. When all of it is in use, whoever has most loses some to another one, so that
- * nobody's files hide those of others.
+ * by the file's owner. When all of it is in use, the user with the largest share gives some to the
+ * user who asks, so that no user's files keep those of others from being read.
  */
 #include <unistd.h>
 

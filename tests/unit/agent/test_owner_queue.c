@@ -80,7 +80,7 @@ TEST(what_is_light_comes_first)
 	owner_queue_release(&q);
 }
 
-/* Whoever runs new small programs all the time: the large file of the same owner is read, too. */
+/* An owner's large file is read even if small files of the same owner keep coming. */
 TEST(what_is_heavy_is_not_passed_for_ever)
 {
 	struct owner_queue q = {0};
